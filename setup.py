@@ -1,0 +1,162 @@
+"""Build the compiled core; everything else about the package stands in pyproject.toml.
+
+An extension that calls MPI is compiled once for each MPI ABI and its file is named after it
+(``pingpong.mpich.abi3.so``), so that one wheel or one source tree serves several MPI libraries:
+``MPICC=/path/a/mpicc:/path/b/mpicc pip install .``
+"""
+
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from functools import cached_property
+
+import mpi4py
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+CORE = "src/commmodel/_core"
+FLAG_KEYWORDS = {"-I": "include_dirs", "-L": "library_dirs", "-l": "libraries"}
+
+
+def run_compiler(mpicc: str, *arguments: str, source: str | None = None) -> str:
+    """Return what the MPI compiler wrapper prints."""
+    command = [*shlex.split(mpicc), *arguments]
+    try:
+        return subprocess.run(command, input=source, check=True, capture_output=True, text=True).stdout
+    except (OSError, subprocess.CalledProcessError) as error:
+        reason = getattr(error, "stderr", None) or error
+        raise SystemExit(f"commmodel: cannot run {shlex.join(command)}: {reason}; set MPICC") from None
+
+
+def mpi_flags(mpicc: str) -> dict[str, list]:
+    """Split ``mpicc -show`` into setuptools' keywords, dropping run paths.
+
+    Run paths would pin the library of the build machine; mpi4py has loaded the right one before us.
+    """
+    flags = {"include_dirs": [], "library_dirs": [], "libraries": [], "define_macros": []}
+    for argument in shlex.split(run_compiler(mpicc, "-show"))[1:]:
+        option, value = argument[:2], argument[2:]
+        if option in FLAG_KEYWORDS:
+            flags[FLAG_KEYWORDS[option]].append(value)
+        elif option == "-D":
+            name, _, content = value.partition("=")
+            flags["define_macros"].append((name, content or None))
+    return flags
+
+
+def mpi_abi(mpicc: str) -> str:
+    """Return which MPI ABI the headers of this compiler are for."""
+    probe = """
+    #include <mpi.h>
+    #if defined(OPEN_MPI)
+    ABI=openmpi
+    #elif defined(MPI_ABI_VERSION)
+    ABI=mpiabi
+    #elif defined(MPICH_VERSION) || defined(I_MPI_VERSION)
+    ABI=mpich
+    #endif
+    """
+    lines = run_compiler(mpicc, "-E", "-P", "-x", "c", "-", source=probe).splitlines()
+    found = [line.strip()[4:] for line in lines if line.strip().startswith("ABI=")]
+    if not found:
+        raise SystemExit(f"commmodel: {mpicc}: its mpi.h is neither MPICH's, Open MPI's nor the standard ABI's")
+    return found[0]
+
+
+class BuildExtensions(build_ext):
+    """Compile extensions with ``uses_mpi`` once for each MPI ABI, the others once."""
+
+    abi: str | None = None
+
+    @cached_property
+    def mpi_compilers(self) -> dict[str, str]:
+        """MPI ABI -> compiler; looked for only when compiling, as setup.py also answers pip's questions."""
+        named = os.environ.get("MPICC") or shutil.which("mpicc")
+        if not named:
+            raise SystemExit("commmodel: no mpicc found; set MPICC or put mpicc on PATH")
+        return {mpi_abi(mpicc): mpicc for mpicc in named.split(":")}
+
+    def passes(self) -> Iterator[str | None]:
+        """Set ``abi`` and ``extensions`` for each pass in turn: first without MPI, then each MPI ABI."""
+        every = self.extensions
+        try:
+            for abi in [None, *self.mpi_compilers]:
+                self.abi = abi
+                self.extensions = [extension for extension in every if extension.uses_mpi == (abi is not None)]
+                yield abi
+        finally:
+            self.abi, self.extensions = None, every
+
+    def build_extensions(self):
+        for abi in self.passes():
+            print(f"commmodel: building for {f'MPI ABI {abi}: {self.mpi_compilers[abi]}' if abi else 'no MPI'}")
+            super().build_extensions()
+
+    def build_extension(self, ext):
+        flags = mpi_flags(self.mpi_compilers[self.abi]) if self.abi else {}
+        saved = {keyword: list(getattr(ext, keyword)) for keyword in flags}
+        build_temp, self.build_temp = self.build_temp, os.path.join(self.build_temp, self.abi or "no-mpi")
+        for keyword, values in flags.items():
+            setattr(ext, keyword, values + saved[keyword])  # first: a virtual environment may hold another mpi.h
+        try:
+            super().build_extension(ext)
+        finally:
+            self.build_temp = build_temp
+            for keyword, values in saved.items():
+                setattr(ext, keyword, values)
+
+    def copy_extensions_to_source(self):
+        for _ in self.passes():
+            super().copy_extensions_to_source()
+
+    def get_outputs(self):
+        if self.inplace:
+            return sorted(self.get_output_mapping())
+        return sorted(output for _ in self.passes() for output in super(BuildExtensions, self).get_outputs())
+
+    def get_output_mapping(self):
+        mapping = {}
+        for _ in self.passes():
+            mapping.update(super().get_output_mapping())
+        return mapping
+
+    def get_ext_filename(self, fullname):
+        filename = super().get_ext_filename(fullname)
+        name = fullname.rpartition(".")[2]
+        head, _, suffix = filename.rpartition(name)
+        return f"{head}{name}.{self.abi}{suffix}" if self.abi else filename
+
+
+def core_extension(name: str, uses_mpi: bool) -> Extension:
+    """Describe ``commmodel._core.<name>``."""
+    extension = Extension(
+        f"commmodel._core.{name}",
+        [f"{CORE}/{name}.pyx"],
+        depends=[f"{CORE}/ticks.h", f"{CORE}/processor.h", f"{CORE}/mpicalls.pxd"],
+        include_dirs=[CORE, mpi4py.get_include()],
+        extra_compile_args=["-O3", "-g0"],
+        define_macros=[("Py_LIMITED_API", "0x030B0000")],
+        py_limited_api=True,
+    )
+    extension.uses_mpi = uses_mpi
+    return extension
+
+
+extensions = [core_extension("clock", uses_mpi=False), core_extension("pingpong", uses_mpi=True)]
+uses_mpi = {extension.name: extension.uses_mpi for extension in extensions}
+ext_modules = cythonize(
+    extensions,
+    build_dir="build/cython",
+    include_path=["src"],
+    compiler_directives={"language_level": 3, "boundscheck": False, "wraparound": False},
+)
+for extension in ext_modules:
+    extension.uses_mpi = uses_mpi[extension.name]  # cythonize makes new objects
+setup(
+    ext_modules=ext_modules,
+    cmdclass={"build_ext": BuildExtensions},
+    options={"bdist_wheel": {"py_limited_api": "cp311"}},
+)

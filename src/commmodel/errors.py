@@ -1,0 +1,43 @@
+"""What can go wrong, as exceptions whose message is one line: what is wrong, where, and the mend.
+
+::
+
+    CommModelError              exit code 2
+    ├── InputError              a file or an argument is wrong
+    │   └── DamagedFileError    ... names file, line or table, and field
+    ├── MissingParameterError   the machine lacks a parameter; names the benchmark kernel that provides it
+    └── MPIEnvironmentError     the MPI environment cannot do what was asked: exit code 3
+"""
+
+__all__ = ["CommModelError", "DamagedFileError", "InputError", "MPIEnvironmentError", "MissingParameterError"]
+
+
+class CommModelError(Exception):
+    """Base of every error that commmodel raises for its user; `exit_code` is that of the command."""
+
+    exit_code = 2
+
+
+class InputError(CommModelError, ValueError):
+    """A file or an argument is wrong."""
+
+
+class DamagedFileError(InputError):
+    """A file does not hold what its format says.
+
+    >>> print(DamagedFileError("results.jsonl", "line 3", "field samples[2]: expected float, got str"))
+    results.jsonl: line 3: field samples[2]: expected float, got str
+    """
+
+    def __init__(self, path: object, place: str, problem: str) -> None:
+        super().__init__(f"{path}: {place}: {problem}" if place else f"{path}: {problem}")
+
+
+class MissingParameterError(CommModelError, LookupError):
+    """The machine has no such parameter."""
+
+
+class MPIEnvironmentError(CommModelError, RuntimeError):
+    """Too few ranks, or an MPI library that cannot do what was asked."""
+
+    exit_code = 3

@@ -1,0 +1,59 @@
+"""From raw measurements to the points that a model is fitted to: one median for each size and number of pairs."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from commmodel.results import Measurements, Pairs, PingPong
+
+__all__ = ["Points", "collect"]
+
+
+@dataclass(frozen=True)
+class Points:
+    """Median times of one path; all arrays have shape (m,), ordered by size, then by pairs.
+
+    Attributes
+    ----------
+    message_size, pairs : int64
+        Bytes, and communicating pairs at once.
+    seconds : float64
+        Median time of one message.
+    low, high : float64
+        Interval of that median; infinite where a record has too few samples for one.
+    """
+
+    message_size: np.ndarray
+    pairs: np.ndarray
+    seconds: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+    def __len__(self) -> int:
+        return self.message_size.size
+
+    def where(self, mask: np.ndarray) -> "Points":
+        """Return the points for which the mask, of shape (m,), is true."""
+        columns = (self.message_size, self.pairs, self.seconds, self.low, self.high)
+        return Points(*(column[mask] for column in columns))
+
+
+def collect(measurements: Measurements) -> dict[str, Points]:
+    """Return the points of each path, from ping-pong records (one pair) and pairs records.
+
+    A configuration measured several times, by several launches, gives one point for each of them.
+    """
+    rows: dict[str, list[tuple[int, int, float, float, float]]] = {}
+    for record in measurements.records:
+        configuration = record.configuration
+        if isinstance(configuration, PingPong | Pairs):
+            pairs = configuration.pairs if isinstance(configuration, Pairs) else 1
+            summary = record.summary
+            rows.setdefault(configuration.path, []).append(
+                (configuration.message_size, pairs, summary.median, summary.low, summary.high)
+            )
+    points: dict[str, Points] = {}
+    for path, measured in rows.items():
+        sizes, pair_counts, *times = zip(*sorted(measured), strict=True)
+        points[path] = Points(np.array(sizes), np.array(pair_counts), *(np.array(column) for column in times))
+    return points

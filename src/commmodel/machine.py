@@ -1,0 +1,288 @@
+"""Machine: what measurements mean. The file ``machine.toml``, written by ``commmodel fit`` or by hand.
+
+A machine is a list of protocol segments. A segment holds for one path that messages take and for messages up to
+its limit, and carries the parameters of each model with unit, interval and how well the model fits. By hand a
+parameter may be a bare number in SI base units or a text with a unit: ``alpha = "4us"``. Main entries: `read`,
+`write` and `Machine.segment`.
+"""
+
+import math
+import os
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from commmodel.errors import DamagedFileError, InputError, MissingParameterError
+from commmodel.units import parse_quantity
+
+__all__ = ["Limit", "Machine", "MaxRate", "Origin", "Parameter", "Postal", "Quality", "Segment", "dumps", "read", "write"]
+
+FORMAT: Literal["commmodel-machine"] = "commmodel-machine"
+VERSION = 1
+# History of the format: 1, first version.
+
+
+class Parameter(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A number of a model in an SI base unit, with the interval in which it lies.
+
+    An infinite rate means "not limiting": the data show no limit up to `low`.
+    """
+
+    value: float
+    unit: str = ""
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def is_limiting(self) -> bool:
+        """False for an infinite rate."""
+        return math.isfinite(self.value)
+
+
+class Quality(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """How well a model fits the points of its segment, and whether to trust it."""
+
+    points: int
+    relative_error_sum: float
+    """Σ |T_model − T| / T, as in Gropp 2016, Table 2."""
+    relative_error_mean: float
+    relative_error_max: float
+    trusted: bool
+    remarks: tuple[str, ...] = ()
+    """Why not, or what to know: at a bound, too few sizes, R_N not limiting, ..."""
+
+
+class Postal(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """T = α + n β (Gropp 2016, Eq 2)."""
+
+    alpha: Parameter
+    beta: Parameter
+    quality: Quality | None = None
+
+
+class MaxRate(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """T = α + k n / min(R_N, k R_C) (Gropp 2016, Eq 3). R_N is absent where one pair alone was measured."""
+
+    alpha: Parameter
+    R_C: Parameter
+    R_N: Parameter | None = None
+    quality: Quality | None = None
+
+
+class Limit(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Where a segment ends: it holds for messages of at most `value` bytes."""
+
+    value: Annotated[int, Meta(ge=0)]
+    found_by: Literal["threshold", "change-point", "user", "hand"] = "hand"
+    """``threshold``: the probe; ``change-point``: the times; ``user``: told to the fit; ``hand``: in the file."""
+    above: Annotated[int, Meta(ge=0)] | None = None
+    """Smallest size known to belong to the next segment."""
+
+
+class Segment(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One protocol on one path."""
+
+    protocol: str
+    """``short``, ``eager``, ``rendezvous``, or ``all`` where no limit was found."""
+    path: str = "any"
+    limit: Limit | None = None
+    """None: it holds for all larger messages."""
+    postal: Postal | None = None
+    max_rate: MaxRate | None = None
+
+
+class Origin(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Where the parameters came from."""
+
+    mpi: str = ""
+    hosts: tuple[str, ...] = ()
+    results: tuple[str, ...] = ()
+    """Names of the results files."""
+    measured: str = ""
+    commmodel: str = ""
+    seed: int | None = None
+    """Of the bootstrap."""
+    source: str = ""
+    """A publication, for a machine taken from one."""
+
+
+class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A machine's communication in a few numbers."""
+
+    name: str
+    segments: Annotated[tuple[Segment, ...], Meta(min_length=1)]
+    format: Literal["commmodel-machine"] = FORMAT
+    version: Annotated[int, Meta(ge=1)] = VERSION
+    confidence: Annotated[float, Meta(gt=0, lt=1)] | None = None
+    """Of all intervals in the file."""
+    origin: Origin | None = None
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths that the machine has segments for, in the order of the file."""
+        return tuple(dict.fromkeys(segment.path for segment in self.segments))
+
+    def segment(self, message_size: float, path: str | None = None) -> Segment:
+        """Return the segment that holds for a message of so many bytes.
+
+        `path` may be left out where the machine has only one, or has one between nodes.
+
+        >>> hand_made = Machine("m", (Segment("eager", limit=Limit(8192)), Segment("rendezvous")))
+        >>> hand_made.segment(8192).protocol, hand_made.segment(8193).protocol
+        ('eager', 'rendezvous')
+        """
+        if message_size < 0:
+            raise InputError(f"a message of {message_size} bytes: a size must not be negative")
+        path = path or ("between-nodes" if "between-nodes" in self.paths else self.paths[0])
+        on_path = [segment for segment in self.segments if segment.path == path]
+        if not on_path:
+            raise MissingParameterError(
+                f"machine {self.name!r} knows no path {path!r} (it has {', '.join(self.paths)}): "
+                "measure it with python -m commmodel.bench pingpong pairs, with ranks placed that way"
+            )
+        for segment in on_path:
+            if segment.limit is None or message_size <= segment.limit.value:
+                return segment
+        last = on_path[-1].limit
+        raise MissingParameterError(
+            f"machine {self.name!r} ends at {last.value if last else 0} bytes on path {path!r}: measure larger messages "
+            "with python -m commmodel.bench pingpong --sizes 1:16MiB"
+        )
+
+    def max_rate(self, message_size: float, path: str | None = None) -> MaxRate:
+        """Return the max-rate parameters that hold for a message of so many bytes; R_N is there."""
+        segment = self.segment(message_size, path)
+        if segment.max_rate is None or segment.max_rate.R_N is None:
+            missing = "max_rate" if segment.max_rate is None else "max_rate.R_N"
+            raise MissingParameterError(
+                f"machine {self.name!r}, segment {segment.protocol} ({segment.path}): {missing} is missing: "
+                "measure it with python -m commmodel.bench pairs on at least 4 ranks, then fit"
+            )
+        return segment.max_rate
+
+
+UNITS = {"alpha": "s", "beta": "s/B", "R_C": "B/s", "R_N": "B/s"}
+"""Base unit of each parameter, wherever it stands."""
+_MODELS = ("postal", "max_rate")
+
+
+def _parameter(path: Path, where: str, name: str, written: Any) -> dict[str, Any]:
+    """Return the table of a parameter that may stand as number, text or table."""
+    unit = UNITS[name]
+    match written:
+        case bool():
+            pass
+        case int() | float():
+            return {"value": float(written), "unit": unit}
+        case str():
+            try:
+                return {"value": parse_quantity(written, unit), "unit": unit}
+            except InputError as error:
+                raise DamagedFileError(path, where, str(error)) from None
+        case dict():
+            if written.get("unit", unit) != unit:
+                problem = f"field unit: expected {unit!r}, got {written['unit']!r}"
+                raise DamagedFileError(path, where, problem)
+            numbers = {key: float(value) if type(value) is int else value for key, value in written.items()}
+            return {"unit": unit} | numbers
+    problem = f"expected a number of {unit}, a text with a unit or a table, got {type(written).__name__}"
+    raise DamagedFileError(path, where, problem)
+
+
+def _normalise(path: Path, content: Any) -> None:
+    """Bring every parameter into table form, in place; wrong shapes are left for the typed decoder to name."""
+    segments = content.get("segments")
+    for index, segment in enumerate(segments if isinstance(segments, list) else ()):
+        for model in _MODELS:
+            table: Any = segment.get(model) if isinstance(segment, dict) else None
+            for name in sorted(table.keys() & UNITS.keys()) if isinstance(table, dict) else ():
+                table[name] = _parameter(path, f"field segments[{index}].{model}.{name}", name, table[name])
+        if isinstance(segment, dict) and type(segment.get("limit")) is int:
+            segment["limit"] = {"value": segment["limit"]}
+
+
+def _check(path: Path, machine: Machine) -> None:
+    """Raise where numbers contradict each other or physics."""
+    for index, segment in enumerate(machine.segments):
+        for model in _MODELS:
+            for name in UNITS:
+                parameter = getattr(getattr(segment, model), name, None)
+                if parameter is None:
+                    continue
+                where = f"field segments[{index}].{model}.{name}"
+                if math.isnan(parameter.value) or parameter.value < 0:
+                    raise DamagedFileError(path, where, f"{parameter.value} is not a number from 0 up")
+                if parameter.unit == "B/s" and parameter.value == 0:
+                    raise DamagedFileError(path, where, "a rate must not be 0")
+    for name in machine.paths:
+        limits = [segment.limit for segment in machine.segments if segment.path == name]
+        values = [math.inf if limit is None else limit.value for limit in limits]
+        if values != sorted(set(values)):
+            problem = f"limits on path {name!r} must ascend, and only the last segment may have none: {values}"
+            raise DamagedFileError(path, "field segments", problem)
+
+
+def read(path: str | os.PathLike[str]) -> Machine:
+    """Read a machine file; `DamagedFileError` names file and field of what is wrong."""
+    path = Path(path)
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DamagedFileError(path, "not TOML", str(error)) from None
+    if content.get("format") != FORMAT:
+        raise DamagedFileError(path, "field format", f"expected {FORMAT!r}, got {content.get('format')!r}")
+    if isinstance(content.get("version"), int) and content["version"] > VERSION:
+        problem = f"{content['version']} is newer than this commmodel reads ({VERSION}): upgrade it"
+        raise DamagedFileError(path, "field version", problem)
+    _normalise(path, content)
+    try:
+        machine = msgspec.convert(content, Machine, strict=True)
+    except msgspec.ValidationError as error:
+        problem, _, field = str(error).partition(" - at `$")
+        where = f"field {field.rstrip('`').lstrip('.')}" if field else ""
+        problem = problem.replace("`", "")
+        raise DamagedFileError(path, where, problem[:1].lower() + problem[1:]) from None
+    _check(path, machine)
+    return machine
+
+
+def dumps(machine: Machine) -> str:
+    """Return the text of a machine file."""
+    import tomlkit
+
+    def fill(container: Any, values: dict[str, Any]) -> Any:
+        for key, value in values.items():
+            match value:
+                case dict() if key in UNITS or key == "limit":
+                    container[key] = fill(tomlkit.inline_table(), value)
+                case dict():
+                    container[key] = fill(tomlkit.table(), value)
+                case [dict(), *_]:
+                    container.add(tomlkit.nl())
+                    container[key] = tomlkit.aot()
+                    for item in value:
+                        container[key].append(fill(tomlkit.table(), item))
+                case _:
+                    container[key] = value
+        return container
+
+    plain = msgspec.to_builtins(machine)
+    head = {"format": machine.format, "version": machine.version, "name": machine.name}
+    body = {key: plain[key] for key in ("confidence", "origin", "segments") if key in plain}
+    document = tomlkit.document()
+    document.add(tomlkit.comment("A machine for commmodel. Times in s, sizes in B, rates in B/s; low and high bound"))
+    document.add(tomlkit.comment("each value's interval. An infinite rate is one that the data show no sign of."))
+    return tomlkit.dumps(fill(document, head | body))
+
+
+def write(machine: Machine, path: str | os.PathLike[str]) -> None:
+    """Write a machine file, replacing one that is there."""
+    try:
+        Path(path).write_text(dumps(machine), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from None

@@ -1,0 +1,57 @@
+"""One definition, two ways to run it: `formula` makes a plain scalar function work on arrays, compiled by numba.
+
+numba is loaded at the first call with an array, so that importing the models costs nothing and code that asks
+for single numbers never pays for it.
+"""
+
+import warnings
+from collections.abc import Callable
+from functools import cached_property, update_wrapper
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Formula", "formula"]
+
+
+class Formula:
+    """A function of numbers that also takes arrays, which must broadcast.
+
+    >>> from commmodel.models import postal
+    >>> postal.time(1000, 2e-6, 1e-9)
+    3e-06
+    >>> postal.time(np.array([0, 1000]), 2e-6, 1e-9)
+    array([2.e-06, 3.e-06])
+    """
+
+    def __init__(self, function: Callable[..., float]) -> None:
+        self.python = function
+        """The formula as plain Python."""
+        update_wrapper(self, function)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Return a float, or where an argument is an array, an array of float64 of the broadcast shape."""
+        if any(isinstance(argument, np.ndarray | list | tuple) for argument in arguments):
+            return self.compiled(*(np.asarray(argument, dtype=np.float64) for argument in arguments))
+        return self.python(*arguments)
+
+    @cached_property
+    def compiled(self) -> Any:
+        """The formula as a numpy universal function of float64, compiled at first use."""
+        import numba
+
+        signature = numba.float64(*[numba.float64] * self.python.__code__.co_argcount)
+        try:
+            return numba.vectorize([signature], nopython=True, cache=True)(self.python)
+        except RuntimeError as error:  # numba found no folder where it may write its cache
+            warnings.warn(
+                f"{error}; compiling in memory, at every start: set NUMBA_CACHE_DIR to a writable folder",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            return numba.vectorize([signature], nopython=True)(self.python)
+
+
+def formula(function: Callable[..., float]) -> Formula:
+    """Turn a function of numbers into a `Formula`."""
+    return Formula(function)

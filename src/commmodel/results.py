@@ -1,0 +1,350 @@
+"""Measurements: the file ``results.jsonl``, read, written and merged.
+
+One JSON object a line. A ``header`` describes a launch of the benchmark (machine, MPI library, options); each
+``record`` after it holds the raw samples of one configuration. A file may hold several launches, so the files
+of several launches are merged with ``cat``. A record is on disk as soon as it is complete; a last line that was
+cut off when its writer was killed is left out, and reported, by `read`. Main entries: `read` and `Writer`.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import IO, Annotated, Literal, Self, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+
+from commmodel.errors import DamagedFileError, InputError
+from commmodel.statistics import Summary, summarise
+
+__all__ = [
+    "Buffers", "Clock", "Configuration", "Header", "Host", "Launch", "Library", "Measurements", "MessagePath",
+    "Options", "Pairs", "Ping", "PingPong", "Rank", "Record", "Threshold", "Writer", "read", "read_all", "schema",
+]  # fmt: skip
+
+FORMAT = "commmodel-results"
+VERSION = 1
+# History of the format: 1, first version.
+
+Count = Annotated[int, Meta(ge=1)]
+Bytes = Annotated[int, Meta(ge=0)]
+Seconds = Annotated[float, Meta(ge=0)]
+Share = Annotated[float, Meta(gt=0, lt=1)]
+MessagePath = Literal["same-node", "between-nodes"]
+"""Which way messages take: within one host (shared memory, usually) or between two."""
+Batch = Count | Literal["auto"]
+
+
+class PingPong(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="pingpong"):
+    """Blocking ping-pong of one pair; samples are half round trips."""
+
+    message_size: Bytes
+    path: MessagePath
+    batch: Batch = 1
+
+
+class Pairs(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="pairs"):
+    """`pairs` blocking ping-pongs at once; samples are half round trips of the slowest rank."""
+
+    message_size: Bytes
+    pairs: Count
+    path: MessagePath
+    batch: Batch = "auto"
+
+
+class Ping(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="ping"):
+    """Time inside one MPI_Send, or inside one MPI_Recv, while the other side is ready."""
+
+    message_size: Bytes
+    operation: Literal["send", "receive"]
+    path: MessagePath
+
+
+class Threshold(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="threshold"):
+    """Eager limit: the largest message whose MPI_Send returns although the receiver stays out of MPI."""
+
+    path: MessagePath
+
+
+Configuration = PingPong | Pairs | Ping | Threshold
+
+
+class Clock(Struct, frozen=True, forbid_unknown_fields=True):
+    """The clock that timed a host's ranks."""
+
+    kind: str
+    """``tsc``, ``cntvct``, ``timebase`` or ``clock_gettime``."""
+    frequency: Annotated[float, Meta(gt=0)]
+    """Ticks per second."""
+    frequency_source: str
+    resolution: Seconds
+    """Smallest step seen between two readings."""
+    cost: Seconds
+    """Median time between a start and a stop that enclose nothing; part of every sample."""
+    against_wtime: float | None = None
+    """Relative difference of its rate from MPI_Wtime's."""
+
+
+class Host(Struct, frozen=True, forbid_unknown_fields=True):
+    """One machine of the launch, as its lowest rank saw it."""
+
+    name: str
+    cpus: Annotated[int, Meta(ge=0)] = 0
+    """Processors that the ranks on this host may use, all together."""
+    cpu_model: str = ""
+    kernel: str = ""
+    governor: str = ""
+    """CPU frequency governor; empty where the system does not tell."""
+    clocksource: str = ""
+    transparent_huge_pages: str = ""
+    load: tuple[float, float, float] | None = None
+    """Load averages just before the first measurement."""
+    clock: Clock | None = None
+
+
+class Rank(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where one rank ran."""
+
+    rank: Annotated[int, Meta(ge=0)]
+    host: Annotated[int, Meta(ge=0)]
+    """Index into `Header.hosts`."""
+    cpus: str = ""
+    """Processors that it may use, like ``0-3,8``."""
+    cpu: int = -1
+    """Processor on which it was when it said so."""
+
+
+class Library(Struct, frozen=True, forbid_unknown_fields=True):
+    """The MPI library."""
+
+    version: str
+    abi: str = ""
+    """Build of commmodel's core that ran: ``mpich``, ``openmpi`` or ``mpiabi``."""
+    standard: str = ""
+
+
+class Buffers(Struct, frozen=True, forbid_unknown_fields=True):
+    """How message buffers were made: each rank's own, on fresh pages, written before use."""
+
+    alignment: int
+    huge_pages: Literal["never", "always", "system"]
+    """What was asked of the kernel; ``system`` leaves it to the system's setting."""
+    huge_bytes: int | None = None
+    """Bytes of rank 0's largest buffer that really lay on huge pages; None where the system does not tell."""
+
+
+class Options(Struct, frozen=True, forbid_unknown_fields=True):
+    """What was asked of the benchmark: all that is needed to plan the same measurements again."""
+
+    kernels: tuple[str, ...]
+    sizes: tuple[Bytes, ...]
+    pairs: tuple[Count, ...] | None
+    """None: every number of pairs from one to all."""
+    batch: Batch | None
+    """None: each kernel's own default."""
+    time: Annotated[float, Meta(gt=0)]
+    ci: Annotated[float, Meta(gt=0)]
+    confidence: Share
+    repetitions: Count
+    """Upper limit of samples a record."""
+    huge_pages: Literal["never", "always", "system"]
+    seed: int
+
+
+class Header(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="header"):
+    """A launch of the benchmark."""
+
+    format: Literal["commmodel-results"]
+    version: Annotated[int, Meta(ge=1)]
+    created: str
+    command: tuple[str, ...]
+    mpi: Library
+    hosts: tuple[Host, ...]
+    ranks: tuple[Rank, ...]
+    versions: dict[str, str] = {}
+    options: Options | None = None
+    buffers: Buffers | None = None
+    warnings: tuple[str, ...] = ()
+    resumes: bool = False
+    """True where this launch goes on with what the one before it left undone."""
+
+
+class Record(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="record"):
+    """The samples of one configuration."""
+
+    configuration: Configuration
+    unit: Literal["s", "B"]
+    samples: Annotated[tuple[Annotated[float, Meta(ge=0)], ...], Meta(min_length=1)]
+    stop: Literal["interval", "time", "repetitions", "found"] = "found"
+    """Why it ended: interval narrow enough, time spent, most repetitions reached, or the thing looked for found."""
+    batch: Count = 1
+    """Exchanges timed together; each sample is their mean."""
+    warmup: Annotated[int, Meta(ge=0)] = 0
+    """Exchanges made before the first sample."""
+    bracket: tuple[float, float | None] | None = None
+    """For a threshold: the largest value below and the smallest above it that were tried; None: none above."""
+    started: Seconds = 0.0
+    """Time since the launch's first measurement."""
+    duration: Seconds = 0.0
+
+    @property
+    def summary(self) -> Summary:
+        """Quantiles of the samples and the interval of their median."""
+        return summarise(self.samples)
+
+
+class Launch(Struct, frozen=True):
+    """A header and the records that follow it."""
+
+    header: Header
+    records: tuple[Record, ...]
+
+
+class Measurements(Struct, frozen=True):
+    """All launches of one or several files, in order."""
+
+    launches: tuple[Launch, ...]
+    notes: tuple[str, ...] = ()
+    """What the reader had to leave out, a line each."""
+
+    @property
+    def records(self) -> Iterator[Record]:
+        """Every record of every launch."""
+        return (record for launch in self.launches for record in launch.records)
+
+
+class _AnyVersion(Struct):
+    type: str
+    format: str = ""
+    version: int = VERSION
+
+
+_Line = TypeVar("_Line")
+_line_decoder = msgspec.json.Decoder(Header | Record)
+_version_decoder = msgspec.json.Decoder(_AnyVersion)
+
+
+def _decode(path: Path, number: int, line: bytes, decode: Callable[[bytes], _Line]) -> _Line:
+    try:
+        return decode(line)
+    except msgspec.ValidationError as error:
+        problem, _, field = str(error).partition(" - at `$")
+        field = field.rstrip("`").lstrip(".")
+        problem = problem.replace("`", "")
+        where = f"field {field}: " if field else ""
+        raise DamagedFileError(path, f"line {number}", f"{where}{problem[:1].lower()}{problem[1:]}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        problem = f"{error}; restore the file, or delete this line"
+        raise DamagedFileError(path, f"line {number}", problem) from None
+
+
+def _lines(path: Path) -> tuple[list[bytes], int]:
+    """Return the complete lines of a file and the number of bytes after the last of them."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    complete, _, rest = content.rpartition(b"\n")
+    return (complete.split(b"\n") if complete else []), len(rest)
+
+
+def read(path: str | os.PathLike[str]) -> Measurements:
+    """Read a results file.
+
+    Raises `DamagedFileError` naming file, line and field where a line is not what the format says; a last line
+    without its end, left by a killed run, is no damage: it is left out and noted.
+    """
+    path = Path(path)
+    lines, cut_off = _lines(path)
+    launches: list[tuple[Header, list[Record]]] = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        kind = _decode(path, number, line, _version_decoder.decode)
+        if kind.type == "header" and kind.format == FORMAT and kind.version > VERSION:
+            problem = f"field version: {kind.version} is newer than this commmodel reads ({VERSION}): upgrade it"
+            raise DamagedFileError(path, f"line {number}", problem)
+        match _decode(path, number, line, _line_decoder.decode):
+            case Header() as header:
+                _check_header(path, number, header)
+                launches.append((header, []))
+            case Record() as record if launches:
+                launches[-1][1].append(record)
+            case Record():
+                raise DamagedFileError(path, f"line {number}", "a record stands before any header; restore the header")
+    if not launches:
+        what = f"its only line is incomplete ({cut_off} bytes)" if cut_off else "it is empty"
+        raise DamagedFileError(path, "", f"no measurements: {what}; run python -m commmodel.bench")
+    note = f"{path}: line {len(lines) + 1} is incomplete ({cut_off} bytes), left out: its writer was stopped"
+    return Measurements(
+        tuple(Launch(header, tuple(records)) for header, records in launches), (note,) if cut_off else ()
+    )
+
+
+def _check_header(path: Path, number: int, header: Header) -> None:
+    for index, rank in enumerate(header.ranks):
+        if rank.host >= len(header.hosts):
+            problem = f"field ranks[{index}].host: {rank.host} names none of the {len(header.hosts)} hosts"
+            raise DamagedFileError(path, f"line {number}", problem)
+
+
+def read_all(paths: Iterable[str | os.PathLike[str]]) -> Measurements:
+    """Read several results files as one."""
+    parts = [read(path) for path in paths]
+    return Measurements(
+        tuple(launch for part in parts for launch in part.launches), tuple(note for part in parts for note in part.notes)
+    )
+
+
+class Writer:
+    """Appends lines to a results file, each on disk before the call returns.
+
+    >>> import tempfile, pathlib
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name) / "results.jsonl"
+    >>> with Writer(path) as writer:
+    ...     writer.write(Header("commmodel-results", 1, "2026-01-01", (), Library("MPICH"), (), ()))
+    ...     writer.write(Record(Threshold("same-node"), "B", (8116.0,)))
+    >>> [record.samples for record in read(path).records]
+    [(8116.0,)]
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, resume: bool = False) -> None:
+        """Create the file, or with `resume` go on after its last complete line."""
+        self._encoder = msgspec.json.Encoder()
+        self._file: IO[bytes]
+        try:
+            if resume:
+                self._file = open(path, "r+b")  # noqa: SIM115  (closed by close)
+                self._file.seek(-_lines(Path(path))[1], os.SEEK_END)
+                self._file.truncate()
+            else:
+                self._file = open(path, "xb")  # noqa: SIM115
+        except FileExistsError:
+            raise InputError(
+                f"{path} exists: complete it with --resume, or name another file with --output"
+            ) from None
+        except OSError as error:
+            raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+
+    def write(self, line: Header | Record) -> None:
+        """Append one line."""
+        self._file.write(self._encoder.encode(line) + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+def schema() -> bytes:
+    """Return the JSON Schema of a line, formatted: ``docs/reference/results.schema.json``."""
+    return msgspec.json.format(msgspec.json.encode(msgspec.json.schema(Header | Record)), indent=2) + b"\n"

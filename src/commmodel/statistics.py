@@ -1,0 +1,91 @@
+"""What a set of repeated measurements says: quantiles and a confidence interval of the median.
+
+Nothing is assumed about the distribution: times of communication are skewed and have several modes. Source:
+Hoefler and Belli, "Scientific Benchmarking of Parallel Computing Systems" (2015), Section 3.1.3 (order
+statistics after Le Boudec). Main entry: `summarise`.
+"""
+
+import math
+from collections.abc import Sequence
+from statistics import NormalDist
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike
+
+__all__ = ["Summary", "median_interval", "median_ranks", "summarise"]
+
+CONFIDENCE = 0.95
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """Quantiles of samples and the interval of their median, in the samples' unit."""
+
+    count: int
+    minimum: float
+    p10: float
+    median: float
+    p90: float
+    p99: float
+    maximum: float
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def relative_half_width(self) -> float:
+        """Half the width of the median's interval over the median; infinite for a median of 0 with a width."""
+        half_width = (self.high - self.low) / 2
+        return half_width / self.median if self.median else (math.inf if half_width else 0.0)
+
+
+def median_ranks(count: int, confidence: float = CONFIDENCE) -> tuple[int, int]:
+    """Return the ranks (from 1) of the order statistics that bound the median.
+
+    They are ⌊(n − z√n)/2⌋ and ⌈1 + (n + z√n)/2⌉. Below about six samples they lie outside 1 … n: then no
+    interval of that confidence exists.
+
+    >>> median_ranks(100), median_ranks(3)
+    ((40, 61), (-1, 5))
+    """
+    z = NormalDist().inv_cdf(0.5 + confidence / 2)
+    spread = z * math.sqrt(count)
+    return math.floor((count - spread) / 2), math.ceil(1 + (count + spread) / 2)
+
+
+def median_interval(samples: ArrayLike, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """Return the interval of the median; with too few samples for one, an unbounded interval.
+
+    >>> median_interval(range(1, 101))
+    (40.0, 61.0)
+    >>> median_interval([1.0, 2.0, 3.0])
+    (-inf, inf)
+    """
+    ordered = np.sort(np.asarray(samples, dtype=np.float64))
+    low, high = median_ranks(ordered.size, confidence)
+    if low < 1 or high > ordered.size:
+        return -math.inf, math.inf
+    return float(ordered[low - 1]), float(ordered[high - 1])
+
+
+def summarise(samples: Sequence[float] | np.ndarray, confidence: float = CONFIDENCE) -> Summary:
+    """Return quantiles, mean and the median's interval of at least one sample.
+
+    >>> summarise([3.0, 1.0, 2.0]).median
+    2.0
+    """
+    values = np.asarray(samples, dtype=np.float64)
+    p10, median, p90, p99 = (float(value) for value in np.quantile(values, (0.1, 0.5, 0.9, 0.99)))
+    low, high = median_interval(values, confidence)
+    return Summary(
+        count=values.size,
+        minimum=float(values.min()),
+        p10=p10,
+        median=median,
+        p90=p90,
+        p99=p99,
+        maximum=float(values.max()),
+        mean=float(values.mean()),
+        low=low,
+        high=high,
+    )

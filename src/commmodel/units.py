@@ -1,0 +1,251 @@
+"""Numbers with units, as people write them, to SI base units and back. Nothing else parses or prints units.
+
+Sizes are bytes (``64KiB`` = 65536, ``64kB`` = 64000), times seconds, rates bytes per second. A bare number is
+in base units. Main entries: `parse_size`, `parse_time`, `parse_rate`, `parse_sizes` and the `format_*` functions.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
+
+from commmodel.errors import InputError
+
+__all__ = [
+    "format_interval",
+    "format_quantity",
+    "format_rate",
+    "format_ratio",
+    "format_size",
+    "format_time",
+    "parse_counts",
+    "parse_fraction",
+    "parse_quantity",
+    "parse_rate",
+    "parse_size",
+    "parse_sizes",
+    "parse_time",
+]
+
+_DECIMAL = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+_SIZES = {prefix + "B": factor for prefix, factor in (_DECIMAL | _BINARY).items()}
+_TIMES: dict[str, int | Decimal] = {
+    "s": 1, "ms": Decimal("1e-3"), "us": Decimal("1e-6"), "µs": Decimal("1e-6"), "μs": Decimal("1e-6"),
+    "ns": Decimal("1e-9"), "min": 60, "h": 3600,
+}  # fmt: skip
+_RATES = {name + "/s": factor for name, factor in _SIZES.items()}
+_NUMBER = re.compile(r"\s*([-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\d\s.]*)\s*")
+_TOO_MANY = 100_000
+
+
+def _parse(text: str, what: str, units: Mapping[str, int | Decimal], examples: str) -> float:
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        raise InputError(f"{text!r} is no {what}: write it like {examples}")
+    number, unit = Decimal(match[1].replace("_", "")), match[2]
+    if unit and unit not in units:
+        raise InputError(f"{text!r}: unknown unit {unit!r} of a {what}: write it like {examples}")
+    value = float(number * units[unit] if unit else number)  # decimal until here: 2.5us is 2.5e-6 exactly
+    if not math.isfinite(value) or value < 0:
+        raise InputError(f"{text!r}: a {what} must be finite and not negative")
+    return value
+
+
+def parse_size(text: str) -> int:
+    """Return a size in bytes.
+
+    >>> parse_size("64KiB"), parse_size("64kB"), parse_size("8")
+    (65536, 64000, 8)
+    >>> parse_size("64K")
+    Traceback (most recent call last):
+    commmodel.errors.InputError: '64K': unknown unit 'K' of a size: write it like 8, 64KiB (65536 bytes) or 64kB (64000)
+    """
+    value = _parse(text, "size", _SIZES, "8, 64KiB (65536 bytes) or 64kB (64000)")
+    if value != round(value) or value >= 2**63:
+        raise InputError(f"{text!r}: a size must be a whole number of bytes below 8 EiB")
+    return round(value)
+
+
+def parse_time(text: str) -> float:
+    """Return a time in seconds.
+
+    >>> parse_time("3ms"), parse_time("2.5 us"), parse_time("1min")
+    (0.003, 2.5e-06, 60.0)
+    """
+    return _parse(text, "time", _TIMES, "60s, 3ms or 2.5us")
+
+
+def parse_rate(text: str) -> float:
+    """Return a rate in bytes per second.
+
+    >>> parse_rate("1.5GB/s")
+    1500000000.0
+    """
+    return _parse(text, "rate", _RATES, "1.5GB/s or 800MiB/s")
+
+
+def parse_fraction(text: str) -> float:
+    """Return a share as a number: 2% is 0.02.
+
+    >>> parse_fraction("2%"), parse_fraction("0.05")
+    (0.02, 0.05)
+    """
+    return _parse(text, "share", {"%": Decimal("0.01")}, "2% or 0.02")
+
+
+def parse_quantity(text: str, unit: str) -> float:
+    """Return a number in the base unit given: ``s``, ``B``, ``B/s`` or ``s/B`` (a bare number).
+
+    >>> parse_quantity("5.5GB/s", "B/s")
+    5500000000.0
+    """
+    parsers: dict[str, Callable[[str], float]] = {"s": parse_time, "B": parse_size, "B/s": parse_rate}
+    if unit in parsers:
+        return parsers[unit](text)
+    return _parse(text, f"number of {unit}", {unit: 1}, f"1.5e-10 or 1.5e-10 {unit}")
+
+
+def _expand(text: str, parse: Callable[[str], int], default_step: str) -> Iterator[int]:
+    parts = text.split(":")
+    if len(parts) == 1:
+        yield parse(parts[0])
+        return
+    if len(parts) > 3:
+        raise InputError(f"{text!r}: a range is FIRST:LAST or FIRST:LAST:STEP, STEP like *2 or +8")
+    first, last = parse(parts[0]), parse(parts[1])
+    step = parts[2] if len(parts) == 3 else default_step
+    operator, amount = step[:1], parse(step[1:]) if step[1:] else 0
+    if operator not in {"*", "+"} or amount < (2 if operator == "*" else 1):
+        raise InputError(f"{text!r}: the step of a range is *2 (or a larger factor) or +1 (or a larger amount)")
+    if first > last:
+        raise InputError(f"{text!r}: the range ends before it begins")
+    if operator == "*" and first == 0:
+        raise InputError(f"{text!r}: a range that multiplies cannot begin at 0: write 0,1:{parts[1]}")
+    value = first
+    while value <= last:
+        yield value
+        value = value * amount if operator == "*" else value + amount
+
+
+def _parse_list(text: str, parse: Callable[[str], int], default_step: str) -> tuple[int, ...]:
+    values: set[int] = set()
+    for part in text.split(","):
+        for value in _expand(part.strip(), parse, default_step):
+            values.add(value)
+            if len(values) > _TOO_MANY:
+                raise InputError(f"{text!r} names more than {_TOO_MANY} values")
+    return tuple(sorted(values))
+
+
+def parse_sizes(text: str) -> tuple[int, ...]:
+    """Return the sizes of a list of sizes and ranges, in bytes, ascending; a range doubles unless told.
+
+    >>> parse_sizes("0,1:8"), parse_sizes("1KiB:4KiB:+1KiB"), parse_sizes("1:100:*10")
+    ((0, 1, 2, 4, 8), (1024, 2048, 3072, 4096), (1, 10, 100))
+    """
+    return _parse_list(text, parse_size, "*2")
+
+
+def _parse_count(text: str) -> int:
+    if not text.isdecimal():
+        raise InputError(f"{text!r} is no count: write it like 4")
+    return int(text)
+
+
+def parse_counts(text: str) -> tuple[int, ...]:
+    """Return the numbers of a list of numbers and ranges, ascending; a range steps by one unless told.
+
+    >>> parse_counts("1:4"), parse_counts("1:16:*2")
+    ((1, 2, 3, 4), (1, 2, 4, 8, 16))
+    """
+    counts = _parse_list(text, _parse_count, "+1")
+    if counts[0] < 1:
+        raise InputError(f"{text!r}: counts begin at 1")
+    return counts
+
+
+def _shown_unit(value: float, unit: str) -> tuple[float, str]:
+    """Return the factor and the name of the unit in which a person would read the value."""
+    if unit == "s":
+        candidates = [(1e-9, "ns"), (1e-6, "us"), (1e-3, "ms"), (1.0, "s")]
+    elif unit in {"B", "B/s"}:
+        candidates = [(float(factor), prefix + unit) for prefix, factor in _DECIMAL.items()]
+    else:
+        return 1.0, unit
+    fitting = [pair for pair in candidates if abs(value) >= 0.9995 * pair[0]]
+    return fitting[-1] if fitting else candidates[0]
+
+
+def _digits(value: float) -> str:
+    """Three significant digits, without an exponent where that is readable."""
+    if not math.isfinite(value):
+        return str(value)
+    return f"{value:#.3g}".rstrip(".") if 1e-3 <= abs(value) < 999.5 else f"{value:.3g}"
+
+
+def format_quantity(value: float, unit: str) -> str:
+    """Return a number of SI base units as a person would read it, in three significant digits.
+
+    >>> format_quantity(5.5e9, "B/s"), format_quantity(1.5e-10, "s/B"), format_quantity(8116, "B")
+    ('5.50 GB/s', '1.5e-10 s/B', '8116 B')
+    """
+    if unit == "B":
+        return format_size(value)
+    factor, name = _shown_unit(value, unit)
+    return f"{_digits(value / factor)} {name}"
+
+
+def format_size(size: float) -> str:
+    """Return a size in the largest binary unit that shows it exactly, or to three digits where none does.
+
+    >>> format_size(65536), format_size(8116), format_size(0)
+    ('64 KiB', '8116 B', '0 B')
+    """
+    if math.isfinite(size) and size == round(size):
+        for prefix, binary in reversed(_BINARY.items()):
+            if size >= binary and size % binary == 0:
+                return f"{int(size) // binary} {prefix}B"
+        if size < 1e6:
+            return f"{int(size)} B"
+    factor, name = _shown_unit(size, "B")
+    return f"{_digits(size / factor)} {name}"
+
+
+def format_time(seconds: float) -> str:
+    """Return a time in three significant digits.
+
+    >>> format_time(2.5e-07), format_time(0.00321), format_time(90)
+    ('250 ns', '3.21 ms', '90.0 s')
+    """
+    return format_quantity(seconds, "s")
+
+
+def format_rate(rate: float) -> str:
+    """Return a rate in three significant digits.
+
+    >>> format_rate(6.61e9)
+    '6.61 GB/s'
+    """
+    return format_quantity(rate, "B/s")
+
+
+def format_ratio(ratio: float) -> str:
+    """Return a share as a percentage.
+
+    >>> format_ratio(0.0234), format_ratio(1.5)
+    ('2.3 %', '150 %')
+    """
+    return f"{100 * ratio:.1f} %" if abs(ratio) < 0.1 else f"{100 * ratio:.0f} %"
+
+
+def format_interval(value: float, low: float | None, high: float | None, unit: str) -> str:
+    """Return a value with its interval, all three in the unit of the value.
+
+    >>> format_interval(2.496e-6, 2.4e-6, 2.65e-6, "s")
+    '2.50 us [2.40, 2.65]'
+    """
+    if low is None or high is None or not math.isfinite(value):
+        return format_quantity(value, unit)
+    factor, name = _shown_unit(value, unit)
+    return f"{_digits(value / factor)} {name} [{_digits(low / factor)}, {_digits(high / factor)}]"
