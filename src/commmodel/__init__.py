@@ -1,2 +1,27 @@
-"""x"""
+"""Measure a machine's MPI communication, model it in a few numbers, and use the model.
+
+::
+
+    mpiexec -n 2 python -m commmodel.bench          measure       -> results.jsonl
+    commmodel fit results.jsonl                     fit           -> machine.toml
+    commmodel report results.jsonl machine.toml     show          -> tables, report.html
+
+In Python: `commmodel.results.read`, `commmodel.fit.fit_machine`, `commmodel.machine.read`, `commmodel.models`.
+Importing commmodel loads none of these, and never MPI, numba or scipy.
+"""
+
+from importlib import import_module
+from types import ModuleType
+
 __version__ = "0.1.0"
+__all__ = ["errors", "fit", "machine", "models", "optimize", "report", "results", "units"]
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name in __all__:
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

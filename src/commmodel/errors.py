@@ -17,6 +17,11 @@ class CommModelError(Exception):
 
     exit_code = 2
 
+    def __init__(self, message: str = "") -> None:
+        # What a file or the command line holds is quoted in messages, and may hold line ends.
+        one_line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)
+        super().__init__(one_line)
+
 
 class InputError(CommModelError, ValueError):
     """A file or an argument is wrong."""

@@ -18,7 +18,19 @@ from msgspec import Meta, Struct
 from commmodel.errors import DamagedFileError, InputError, MissingParameterError
 from commmodel.units import parse_quantity
 
-__all__ = ["Limit", "Machine", "MaxRate", "Origin", "Parameter", "Postal", "Quality", "Segment", "dumps", "read", "write"]
+__all__ = [
+    "Limit",
+    "Machine",
+    "MaxRate",
+    "Origin",
+    "Parameter",
+    "Postal",
+    "Quality",
+    "Segment",
+    "dumps",
+    "read",
+    "write",
+]
 
 FORMAT: Literal["commmodel-machine"] = "commmodel-machine"
 VERSION = 1
@@ -75,10 +87,10 @@ class MaxRate(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
 class Limit(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Where a segment ends: it holds for messages of at most `value` bytes."""
 
-    value: Annotated[int, Meta(ge=0)]
+    value: Annotated[int, Meta(ge=0, le=2**63 - 1)]
     found_by: Literal["threshold", "change-point", "user", "hand"] = "hand"
     """``threshold``: the probe; ``change-point``: the times; ``user``: told to the fit; ``hand``: in the file."""
-    above: Annotated[int, Meta(ge=0)] | None = None
+    above: Annotated[int, Meta(ge=0, le=2**63 - 1)] | None = None
     """Smallest size known to belong to the next segment."""
 
 
@@ -148,8 +160,8 @@ class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
                 return segment
         last = on_path[-1].limit
         raise MissingParameterError(
-            f"machine {self.name!r} ends at {last.value if last else 0} bytes on path {path!r}: measure larger messages "
-            "with python -m commmodel.bench pingpong --sizes 1:16MiB"
+            f"machine {self.name!r} ends at {last.value if last else 0} bytes on path {path!r}: measure larger "
+            "messages with python -m commmodel.bench pingpong --sizes 1:16MiB"
         )
 
     def max_rate(self, message_size: float, path: str | None = None) -> MaxRate:
@@ -169,6 +181,11 @@ UNITS = {"alpha": "s", "beta": "s/B", "R_C": "B/s", "R_N": "B/s"}
 _MODELS = ("postal", "max_rate")
 
 
+def _shown(value: Any) -> str:
+    """Return a text as it stands, and of all else, which may be large and deep, the type."""
+    return repr(value) if isinstance(value, str) else type(value).__name__
+
+
 def _parameter(path: Path, where: str, name: str, written: Any) -> dict[str, Any]:
     """Return the table of a parameter that may stand as number, text or table."""
     unit = UNITS[name]
@@ -184,7 +201,7 @@ def _parameter(path: Path, where: str, name: str, written: Any) -> dict[str, Any
                 raise DamagedFileError(path, where, str(error)) from None
         case dict():
             if written.get("unit", unit) != unit:
-                problem = f"field unit: expected {unit!r}, got {written['unit']!r}"
+                problem = f"field unit: expected {unit!r}, got {_shown(written['unit'])}"
                 raise DamagedFileError(path, where, problem)
             numbers = {key: float(value) if type(value) is int else value for key, value in written.items()}
             return {"unit": unit} | numbers
@@ -199,7 +216,11 @@ def _normalise(path: Path, content: Any) -> None:
         for model in _MODELS:
             table: Any = segment.get(model) if isinstance(segment, dict) else None
             for name in sorted(table.keys() & UNITS.keys()) if isinstance(table, dict) else ():
-                table[name] = _parameter(path, f"field segments[{index}].{model}.{name}", name, table[name])
+                where = f"field segments[{index}].{model}.{name}"
+                try:
+                    table[name] = _parameter(path, where, name, table[name])
+                except OverflowError:
+                    raise DamagedFileError(path, where, "number out of range") from None
         if isinstance(segment, dict) and type(segment.get("limit")) is int:
             segment["limit"] = {"value": segment["limit"]}
 
@@ -213,8 +234,12 @@ def _check(path: Path, machine: Machine) -> None:
                 if parameter is None:
                     continue
                 where = f"field segments[{index}].{model}.{name}"
-                if math.isnan(parameter.value) or parameter.value < 0:
-                    raise DamagedFileError(path, where, f"{parameter.value} is not a number from 0 up")
+                if not (0 <= parameter.value < math.inf or (parameter.unit == "B/s" and parameter.value == math.inf)):
+                    raise DamagedFileError(path, where, f"{parameter.value} is not a finite number from 0 up")
+                low = -math.inf if parameter.low is None else parameter.low
+                high = math.inf if parameter.high is None else parameter.high
+                if not low <= high:  # nor where one of them is NaN
+                    raise DamagedFileError(path, where, f"its interval [{low}, {high}] does not ascend")
                 if parameter.unit == "B/s" and parameter.value == 0:
                     raise DamagedFileError(path, where, "a rate must not be 0")
     for name in machine.paths:
@@ -232,10 +257,13 @@ def read(path: str | os.PathLike[str]) -> Machine:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # of the syntax, the encoding, an integer of too many digits
         raise DamagedFileError(path, "not TOML", str(error)) from None
     if content.get("format") != FORMAT:
-        raise DamagedFileError(path, "field format", f"expected {FORMAT!r}, got {content.get('format')!r}")
+        raise DamagedFileError(path, "field format", f"expected {FORMAT!r}, got {_shown(content.get('format'))}")
     if isinstance(content.get("version"), int) and content["version"] > VERSION:
         problem = f"{content['version']} is newer than this commmodel reads ({VERSION}): upgrade it"
         raise DamagedFileError(path, "field version", problem)

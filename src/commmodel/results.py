@@ -8,6 +8,7 @@ cut off when its writer was killed is left out, and reported, by `read`. Main en
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Annotated, Literal, Self, TypeVar
 
@@ -22,12 +23,12 @@ __all__ = [
     "Options", "Pairs", "Ping", "PingPong", "Rank", "Record", "Threshold", "Writer", "read", "read_all", "schema",
 ]  # fmt: skip
 
-FORMAT = "commmodel-results"
+FORMAT: Literal["commmodel-results"] = "commmodel-results"
 VERSION = 1
 # History of the format: 1, first version.
 
-Count = Annotated[int, Meta(ge=1)]
-Bytes = Annotated[int, Meta(ge=0)]
+Count = Annotated[int, Meta(ge=1, le=2**63 - 1)]
+Bytes = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Seconds = Annotated[float, Meta(ge=0)]
 Share = Annotated[float, Meta(gt=0, lt=1)]
 MessagePath = Literal["same-node", "between-nodes"]
@@ -164,6 +165,8 @@ class Header(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", 
     versions: dict[str, str] = {}
     options: Options | None = None
     buffers: Buffers | None = None
+    placement: dict[MessagePath, tuple[tuple[int, int], ...]] = {}
+    """Ranks of each pair on each path, in the order in which pairs are added."""
     warnings: tuple[str, ...] = ()
     resumes: bool = False
     """True where this launch goes on with what the one before it left undone."""
@@ -233,7 +236,7 @@ def _decode(path: Path, number: int, line: bytes, decode: Callable[[bytes], _Lin
         problem = problem.replace("`", "")
         where = f"field {field}: " if field else ""
         raise DamagedFileError(path, f"line {number}", f"{where}{problem[:1].lower()}{problem[1:]}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         problem = f"{error}; restore the file, or delete this line"
         raise DamagedFileError(path, f"line {number}", problem) from None
 
@@ -292,7 +295,8 @@ def read_all(paths: Iterable[str | os.PathLike[str]]) -> Measurements:
     """Read several results files as one."""
     parts = [read(path) for path in paths]
     return Measurements(
-        tuple(launch for part in parts for launch in part.launches), tuple(note for part in parts for note in part.notes)
+        tuple(launch for part in parts for launch in part.launches),
+        tuple(note for part in parts for note in part.notes),
     )
 
 
@@ -312,6 +316,7 @@ class Writer:
 
     def __init__(self, path: str | os.PathLike[str], *, resume: bool = False) -> None:
         """Create the file, or with `resume` go on after its last complete line."""
+        self._path = path
         self._encoder = msgspec.json.Encoder()
         self._file: IO[bytes]
         try:
@@ -322,17 +327,20 @@ class Writer:
             else:
                 self._file = open(path, "xb")  # noqa: SIM115
         except FileExistsError:
-            raise InputError(
-                f"{path} exists: complete it with --resume, or name another file with --output"
-            ) from None
+            raise InputError(f"{path} exists: complete it with --resume, or name another file with --output") from None
         except OSError as error:
             raise InputError(f"{path}: cannot be written: {error.strerror}") from None
 
     def write(self, line: Header | Record) -> None:
         """Append one line."""
-        self._file.write(self._encoder.encode(line) + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        try:
+            self._file.write(self._encoder.encode(line) + b"\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            with suppress(OSError):
+                self._file.close()  # tries once more to write what is left, and fails once more
+            raise InputError(f"{self._path}: cannot be written: {error.strerror}") from None
 
     def close(self) -> None:
         """Close the file."""

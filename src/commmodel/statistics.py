@@ -42,8 +42,8 @@ class Summary(msgspec.Struct, frozen=True):
 def median_ranks(count: int, confidence: float = CONFIDENCE) -> tuple[int, int]:
     """Return the ranks (from 1) of the order statistics that bound the median.
 
-    They are ⌊(n − z√n)/2⌋ and ⌈1 + (n + z√n)/2⌉. Below about six samples they lie outside 1 … n: then no
-    interval of that confidence exists.
+    They are ⌊(n − z√n)/2⌋ and ⌈1 + (n + z√n)/2⌉. With few samples, fewer than eight at 95 %, they lie
+    outside 1 … n: then no interval of that confidence exists.
 
     >>> median_ranks(100), median_ranks(3)
     ((40, 61), (-1, 5))

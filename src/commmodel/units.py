@@ -43,10 +43,14 @@ def _parse(text: str, what: str, units: Mapping[str, int | Decimal], examples: s
     match = _NUMBER.fullmatch(text)
     if match is None:
         raise InputError(f"{text!r} is no {what}: write it like {examples}")
-    number, unit = Decimal(match[1].replace("_", "")), match[2]
+    unit = match[2]
     if unit and unit not in units:
         raise InputError(f"{text!r}: unknown unit {unit!r} of a {what}: write it like {examples}")
-    value = float(number * units[unit] if unit else number)  # decimal until here: 2.5us is 2.5e-6 exactly
+    try:  # decimal until the end: 2.5us is 2.5e-6 exactly
+        number = Decimal(match[1].replace("_", ""))
+        value = float(number * units[unit] if unit else number)
+    except ArithmeticError:  # an exponent beyond even those of decimal
+        value = math.inf
     if not math.isfinite(value) or value < 0:
         raise InputError(f"{text!r}: a {what} must be finite and not negative")
     return value
@@ -148,7 +152,7 @@ def parse_sizes(text: str) -> tuple[int, ...]:
 
 
 def _parse_count(text: str) -> int:
-    if not text.isdecimal():
+    if not text.isdecimal() or len(text) > 18:
         raise InputError(f"{text!r} is no count: write it like 4")
     return int(text)
 
@@ -177,6 +181,11 @@ def _shown_unit(value: float, unit: str) -> tuple[float, str]:
     return fitting[-1] if fitting else candidates[0]
 
 
+def _rounded(value: float) -> float:
+    """Round to three digits before the unit is chosen, lest 999.5 us, a hair less in ms, be shown as 1e+03 us."""
+    return float(f"{value:.2e}")
+
+
 def _digits(value: float) -> str:
     """Three significant digits, without an exponent where that is readable."""
     if not math.isfinite(value):
@@ -192,6 +201,7 @@ def format_quantity(value: float, unit: str) -> str:
     """
     if unit == "B":
         return format_size(value)
+    value = _rounded(value)
     factor, name = _shown_unit(value, unit)
     return f"{_digits(value / factor)} {name}"
 
@@ -247,5 +257,6 @@ def format_interval(value: float, low: float | None, high: float | None, unit: s
     """
     if low is None or high is None or not math.isfinite(value):
         return format_quantity(value, unit)
+    value = _rounded(value)
     factor, name = _shown_unit(value, unit)
     return f"{_digits(value / factor)} {name} [{_digits(low / factor)}, {_digits(high / factor)}]"

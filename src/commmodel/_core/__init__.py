@@ -37,8 +37,8 @@ def _load(name: str) -> ModuleType:
             return module
     built = sorted(path.name for path in folder.glob(f"{name}.*.so"))
     raise ImportError(
-        f"{full_name} was not built for the MPI ABI {abi!r} of the running mpi4py (built: {', '.join(built) or 'none'}); "
-        "install commmodel again with MPICC set to that library's mpicc"
+        f"{full_name} was not built for the MPI ABI {abi!r} of the running mpi4py "
+        f"(built: {', '.join(built) or 'none'}); install commmodel again with MPICC set to that library's mpicc"
     )
 
 

@@ -128,17 +128,13 @@ def pingpong(comm, int peer, bint first, unsigned char[::1] send_buffer not None
     return ticks
 
 
-def pairs(comm, active, int peer, bint first, unsigned char[::1] send_buffer not None,
+def pairs(comm, int peer, bint first, unsigned char[::1] send_buffer not None,
           unsigned char[::1] receive_buffer not None, Py_ssize_t size, Py_ssize_t repetitions,
           Py_ssize_t batch, int clock):
-    """Return the ticks of `repetitions` times `batch` round trips, each begun after a barrier of `active`.
-
-    `peer` is a rank of `comm`; `active` is the communicator of the ranks that take part.
-    """
+    """Return the ticks of `repetitions` times `batch` round trips, each begun after a barrier of `comm`."""
     ticks = np.empty(repetitions, dtype=np.uint64)
     cdef uint64_t[::1] out = ticks
     cdef mpi.MPI_Comm handle = PyMPIComm_Get(comm)[0]
-    cdef mpi.MPI_Comm active_handle = PyMPIComm_Get(active)[0]
     cdef Message outgoing, incoming
     cdef Py_ssize_t i
     cdef uint64_t begin
@@ -146,7 +142,7 @@ def pairs(comm, active, int peer, bint first, unsigned char[::1] send_buffer not
     describe(&incoming, receive_buffer, size)
     with nogil:
         for i in range(repetitions):
-            CHKERR(mpi.MPI_Barrier(active_handle))
+            CHKERR(mpi.MPI_Barrier(handle))
             begin = ticks_start(clock)
             exchanges(&outgoing, &incoming, peer, first, handle, batch)
             out[i] = ticks_stop(clock) - begin

@@ -1,0 +1,88 @@
+# Sets everything up in a virtual environment and runs it. Needs Python >= 3.11, a C compiler and make; no root.
+#
+#   make demo               measure this machine, fit a model, show it (MPI=openmpi for the other library)
+#   make test               lint and all tests, with MPICH and with Open MPI
+#   make lint docs bench    parts of it; make bench compares our loops with plain C
+#   make clean              remove what was built
+
+MPI ?= mpich
+PYTHON ?= python3
+SHELL := /bin/bash -o pipefail
+
+VENV_mpich := .venv
+VENV_openmpi := .venv-openmpi
+VENV := $(VENV_$(MPI))
+ifeq ($(VENV),)
+$(error MPI=$(MPI): choose mpich or openmpi)
+endif
+BIN := $(CURDIR)/$(VENV)/bin
+MPIEXEC := $(BIN)/mpiexec
+SOURCES := pyproject.toml setup.py conf/backend.py $(wildcard src/commmodel/_core/*.py[xd] src/commmodel/_core/*.h)
+
+# Two ranks bound to two cores, where there are two.
+BIND := $(shell test "$$(nproc 2>/dev/null || echo 1)" -ge 2 && echo -bind-to core)
+ifeq ($(MPI),openmpi)
+BIND := $(subst -bind-to,--bind-to,$(BIND))
+endif
+# Open MPI starts neither more ranks than cores nor any as root (as in a container) unless told to.
+export PRTE_MCA_rmaps_default_mapping_policy := :oversubscribe
+ifeq ($(shell id -u),0)
+export OMPI_ALLOW_RUN_AS_ROOT := 1
+export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
+endif
+
+.PHONY: demo test test-one lint docs bench clean
+
+demo: $(VENV)/.demo-ready
+	@mkdir -p demo/$(MPI)
+	@rm -f demo/$(MPI)/*
+	$(MPIEXEC) -n 2 $(BIND) $(BIN)/python -m commmodel.bench --time 30s -o demo/$(MPI)/results.jsonl
+	$(BIN)/commmodel fit demo/$(MPI)/results.jsonl -o demo/$(MPI)/machine.toml
+	$(BIN)/commmodel report demo/$(MPI)/results.jsonl demo/$(MPI)/machine.toml -o demo/$(MPI)/report.html
+
+test: lint
+	$(MAKE) test-one MPI=mpich
+	$(MAKE) test-one MPI=openmpi
+	$(MAKE) docs
+
+# Tests that run on several ranks are collected by each of them; the others start ranks of their own where needed.
+test-one: $(VENV)/.test-ready
+	$(BIN)/python -m pytest tests src --ignore tests/mpi
+	for ranks in 1 2 4; do $(MPIEXEC) -n $$ranks $(BIN)/python -m pytest tests/mpi -m "parallel[$$ranks]" || exit 1; done
+
+lint: .venv/.test-ready
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+	.venv/bin/cython-lint src
+
+docs: .venv/.test-ready
+	.venv/bin/sphinx-build -W -n -q --keep-going -b html docs docs/_build/html
+	.venv/bin/sphinx-build -W -q -b doctest docs docs/_build/doctest
+
+bench: $(VENV)/.test-ready
+	$(MAKE) -C bench_c MPICC=$(BIN)/mpicc
+	$(MPIEXEC) -n 2 $(BIND) $(BIN)/python bench_c/compare.py
+
+$(VENV)/.mpi-ready:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade pip
+	$(BIN)/pip install --quiet $(MPI)
+	touch $@
+
+$(VENV)/.demo-ready: $(VENV)/.mpi-ready $(SOURCES)
+	MPICC=$(BIN)/mpicc $(BIN)/pip install --quiet --editable '.[$(MPI),report]'
+	touch $@
+
+$(VENV)/.test-ready: $(VENV)/.mpi-ready $(SOURCES)
+	MPICC=$(BIN)/mpicc $(BIN)/pip install --quiet --editable '.[$(MPI),test,lint,docs]'
+	touch $@ $(VENV)/.demo-ready
+
+ifneq ($(MPI),mpich)
+.venv/.test-ready:
+	$(MAKE) $@ MPI=mpich
+endif
+
+clean:
+	rm -rf .venv .venv-openmpi build demo docs/_build bench_c/build src/*.egg-info
+	find src -name '*.so' -delete

@@ -1,0 +1,67 @@
+/* Blocking ping-pong in plain C, with the meaning of commmodel._core.pingpong.pingpong: between two ticks
+ * stand MPI calls and nothing else; a repetition times `batch` exchanges with one pair of ticks. The clock is
+ * read by the core's own ticks.h, so that a difference in time is a difference of the loops.
+ *
+ * Built into the program (program.c) and, twice, into a shared object that compare.py calls by ctypes.
+ */
+#define _POSIX_C_SOURCE 200809L /* clock_gettime, in ticks.h */
+
+#include "pingpong.h"
+#include "ticks.h"
+
+enum { TAG_MESSAGE = 1 };
+
+struct message {
+    const void *outgoing;
+    void *incoming;
+    int size;
+};
+
+static inline int send(const struct message *message, int peer, MPI_Comm communicator)
+{
+    return MPI_Send(message->outgoing, message->size, MPI_BYTE, peer, TAG_MESSAGE, communicator);
+}
+
+static inline int receive(const struct message *message, int peer, MPI_Comm communicator)
+{
+    return MPI_Recv(message->incoming, message->size, MPI_BYTE, peer, TAG_MESSAGE, communicator,
+                    MPI_STATUS_IGNORE);
+}
+
+static inline int exchanges(const struct message *message, int peer, int first, MPI_Comm communicator,
+                            ptrdiff_t batch)
+{
+    int code = MPI_SUCCESS;
+    if (first) {
+        for (ptrdiff_t i = 0; i < batch; i++) {
+            if ((code = send(message, peer, communicator)) != MPI_SUCCESS) break;
+            if ((code = receive(message, peer, communicator)) != MPI_SUCCESS) break;
+        }
+    } else {
+        for (ptrdiff_t i = 0; i < batch; i++) {
+            if ((code = receive(message, peer, communicator)) != MPI_SUCCESS) break;
+            if ((code = send(message, peer, communicator)) != MPI_SUCCESS) break;
+        }
+    }
+    return code;
+}
+
+int pingpong(const MPI_Comm *communicator, int peer, int first, const void *outgoing, void *incoming, int size,
+             ptrdiff_t repetitions, ptrdiff_t batch, int clock, uint64_t *ticks)
+{
+    const struct message message = {outgoing, incoming, size};
+    const MPI_Comm handle = *communicator;
+    for (ptrdiff_t i = 0; i < repetitions; i++) {
+        uint64_t begin = ticks_start(clock);
+        int code = exchanges(&message, peer, first, handle, batch);
+        ticks[i] = ticks_stop(clock) - begin;
+        if (code != MPI_SUCCESS) return code;
+    }
+    return MPI_SUCCESS;
+}
+
+int library_is_started(void)
+{
+    int started = 0;
+    return MPI_Initialized(&started) == MPI_SUCCESS && started;
+}

@@ -1,0 +1,37 @@
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+MPI_ABI: str
+
+Bytes = NDArray[np.uint8]
+Ticks = NDArray[np.uint64]
+
+def pingpong(
+    comm: Any,
+    peer: int,
+    first: bool,
+    send_buffer: Bytes,
+    receive_buffer: Bytes,
+    size: int,
+    repetitions: int,
+    batch: int,
+    clock: int,
+) -> Ticks: ...
+def pairs(
+    comm: Any,
+    peer: int,
+    first: bool,
+    send_buffer: Bytes,
+    receive_buffer: Bytes,
+    size: int,
+    repetitions: int,
+    batch: int,
+    clock: int,
+) -> Ticks: ...
+def ping_send(comm: Any, peer: int, first: bool, buffer: Bytes, size: int, repetitions: int, clock: int) -> Ticks: ...
+def ping_receive(
+    comm: Any, peer: int, first: bool, buffer: Bytes, size: int, repetitions: int, pause: int, clock: int
+) -> Ticks: ...
+def delayed_send(comm: Any, peer: int, first: bool, buffer: Bytes, size: int, delay: int, clock: int) -> int: ...

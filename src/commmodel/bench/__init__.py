@@ -1,0 +1,5 @@
+"""The benchmark: ``mpiexec -n P python -m commmodel.bench``, measurements into ``results.jsonl``.
+
+`command` parses and reports, `environment` and `clock` say on what is measured, `placement` who talks to whom,
+`kernels` what is measured (a registry), `driver` in which order and how long. The timed loops are in `_core`.
+"""

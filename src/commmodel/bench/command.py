@@ -1,0 +1,193 @@
+"""``python -m commmodel.bench``: parse, describe, measure, report. Main entry: `run`.
+
+What is wrong is said once, by rank 0, and every rank ends with the same exit code. Only a fault of the program
+itself or of MPI on one rank aborts the job.
+"""
+
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import msgspec
+
+from commmodel.bench.options import CommandLine, HelpAsked, parse
+from commmodel.errors import CommModelError, InputError, MPIEnvironmentError
+from commmodel.results import Configuration, Header, Options, Record, Writer, read
+from commmodel.units import format_ratio, format_size, format_time
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+__all__ = ["run"]
+
+_Value = TypeVar("_Value")
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark on all ranks of COMM_WORLD; return the exit code."""
+    try:
+        asked: CommandLine | HelpAsked | CommModelError = parse(sys.argv[1:] if arguments is None else arguments)
+    except (CommModelError, HelpAsked) as other:
+        asked = other
+
+    from mpi4py import MPI
+
+    comm = MPI.COMM_WORLD
+    try:
+        if isinstance(asked, HelpAsked):
+            _say(comm, sys.stdout, str(asked))
+            return 0
+        if isinstance(asked, CommModelError):
+            raise asked
+        _measure(comm.Dup(), asked)
+        return 0
+    except CommModelError as error:  # every rank has it: see `_on_rank_0`
+        _say(comm, sys.stderr, f"commmodel.bench: {error}")
+        comm.Barrier()  # a rank that ends first with an exit code would have the others killed unheard
+        return error.exit_code
+    except KeyboardInterrupt:
+        print(
+            f"commmodel.bench: rank {comm.rank} was interrupted: go on with --resume",
+            file=sys.stderr,
+            flush=True,
+        )
+        comm.Abort(1)
+    except BaseException:
+        traceback.print_exc()
+        print(f"commmodel.bench: rank {comm.rank} failed: go on with --resume", file=sys.stderr, flush=True)
+        comm.Abort(1)
+    raise AssertionError("MPI_Abort returned")
+
+
+def _say(comm: "MPI.Intracomm", stream: Any, text: str) -> None:
+    if comm.rank == 0:
+        print(text, file=stream, flush=True)
+
+
+def _on_rank_0(comm: "MPI.Intracomm", function: Callable[[], _Value]) -> _Value:
+    """Return on every rank what the function returns, or raise what it raises, on rank 0."""
+    outcome: tuple[_Value | None, CommModelError | None] = (None, None)
+    if comm.rank == 0:
+        try:
+            outcome = function(), None
+        except CommModelError as error:
+            outcome = None, error
+    value, problem = comm.bcast(outcome)
+    if problem is not None:
+        raise problem
+    return cast(_Value, value)
+
+
+def _measure(comm: "MPI.Intracomm", asked: CommandLine) -> None:
+    if comm.size < 2:
+        raise MPIEnvironmentError(
+            "one rank has nobody to talk to: start it with mpiexec -n 2 python -m commmodel.bench "
+            "(or srun -n 2; if that still gives one rank, mpiexec and mpi4py belong to different MPI libraries)"
+        )
+    from commmodel.bench import environment
+    from commmodel.bench.driver import Launch, check_memory, make_plan
+    from commmodel.bench.placement import place
+    from commmodel.bench.progress import Progress
+
+    header, clock = environment.describe_launch(comm, environment.command_line())
+    placement = place(comm.bcast([rank.host for rank in header.ranks]))
+    options, done = _on_rank_0(comm, lambda: _what_is_left(asked, header))
+    plan = _on_rank_0(comm, lambda: make_plan(options, placement))
+    check_memory(comm, options)
+    launch = Launch(comm, clock, options, placement)
+    header = msgspec.structs.replace(
+        header, options=options, placement=placement, buffers=launch.describe_buffers(), resumes=asked.resume,
+        warnings=environment.advice(header),
+    )  # fmt: skip
+
+    writers: list[Writer] = []
+    _on_rank_0(comm, lambda: writers.append(_open(asked, header)))
+    records: list[Record] = []
+    progress = Progress(len(plan) - len(done)) if comm.rank == 0 else None
+
+    def keep(record: Record) -> None:
+        writers[0].write(record)
+        records.append(record)
+        if progress:
+            progress.advance(record)
+
+    for warning in header.warnings:
+        _say(comm, sys.stderr, f"warning: {warning}")
+    launch.measure(plan, done, keep)
+    if progress:
+        progress.close()
+        writers[0].close()
+        _report(asked, options, header, records)
+
+
+def _open(asked: CommandLine, header: Header) -> Writer:
+    writer = Writer(asked.output, resume=asked.resume)
+    writer.write(header)
+    return writer
+
+
+def _what_is_left(asked: CommandLine, header: Header) -> tuple[Options, frozenset[Configuration]]:
+    """Return the options and what is measured already: nothing, unless a run is resumed."""
+    if not asked.resume:
+        if asked.output.exists():
+            raise InputError(f"{asked.output} exists: complete it with --resume, or name another file with --output")
+        return asked.options, frozenset()
+    launches = read(asked.output).launches
+    begun = max(number for number, launch in enumerate(launches) if not (launch.header.resumes and number))
+    before = launches[begun].header
+    if before.options is None:
+        raise InputError(f"{asked.output} was not written by this benchmark: it cannot be resumed")
+    for what, then, now in (
+        ("ranks", len(before.ranks), len(header.ranks)),
+        ("MPI library", before.mpi.version, header.mpi.version),
+    ):
+        if then != now:
+            raise InputError(
+                f"{asked.output}: its {what} was {then!r}, now it is {now!r}: start a new file with --output"
+            )
+    for name in sorted(asked.given & set(Options.__struct_fields__)):
+        if getattr(asked.options, name) != getattr(before.options, name):
+            raise InputError(f"--{name} differs from what {asked.output} was begun with: leave it out")
+    done = (record.configuration for launch in launches[begun:] for record in launch.records)
+    return before.options, frozenset(done)
+
+
+def _report(asked: CommandLine, options: Options, header: Header, records: list[Record]) -> None:
+    """Say where the results are, what did not go well and what to do next."""
+    wide = [record for record in records if record.stop in {"time", "repetitions"}]
+    notes = []
+    if wide:
+        widest = max(wide, key=lambda record: record.summary.relative_half_width)
+        notes.append(
+            f"{len(wide)} of {len(records)} medians have an interval wider than {format_ratio(options.ci)} "
+            f"(widest: {describe(widest.configuration)}, {format_ratio(widest.summary.relative_half_width)}): "
+            "measure longer with --time, or on a quieter machine"
+        )
+    seconds = sum(record.duration for record in records)
+    if asked.json:
+        summary = {
+            "output": str(asked.output),
+            "records": len(records),
+            "seconds": seconds,
+            "warnings": [*header.warnings, *notes],
+        }
+        print(msgspec.json.encode(summary).decode())
+        return
+    for note in notes:
+        print(f"warning: {note}", file=sys.stderr)
+    print(f"{asked.output}: {len(records)} records in {format_time(seconds)}; next: commmodel fit {asked.output}")
+
+
+def describe(configuration: Configuration) -> str:
+    """Return a configuration in a few words."""
+    words = [str(type(configuration).__struct_config__.tag)]
+    for name in configuration.__struct_fields__:
+        value = getattr(configuration, name)
+        if name == "message_size":
+            words.append(format_size(value))
+        elif name == "pairs":
+            words.append(f"{value} pairs")
+        elif name != "batch":
+            words.append(str(value))
+    return " ".join(words)

@@ -1,0 +1,179 @@
+"""On what is measured: the header of a launch, and warnings that say what to do. Main entry: `describe_launch`."""
+
+import os
+import platform
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from commmodel._core import clock as core_clock
+from commmodel.bench import clock
+from commmodel.results import FORMAT, VERSION, Clock, Header, Host, Library, Rank
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+__all__ = ["advice", "describe_launch", "host_indices"]
+
+_WTIME_SECONDS = 0.05
+_WTIME_TOLERANCE = 1e-3
+_LOAD_PER_CPU = 0.25
+_CPU_FOLDER = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+
+
+def _read(path: str | Path) -> str:
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return ""
+
+
+def _cpu_model() -> str:
+    for line in _read("/proc/cpuinfo").splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() in {"model name", "cpu", "Processor"}:
+            return value.strip()
+    return platform.machine()
+
+
+def _cpu_ranges(cpus: Sequence[int]) -> str:
+    """Write processor numbers as Linux does.
+
+    >>> _cpu_ranges([0, 1, 2, 5])
+    '0-2,5'
+    """
+    runs: list[list[int]] = []
+    for cpu in sorted(cpus):
+        if runs and cpu == runs[-1][1] + 1:
+            runs[-1][1] = cpu
+        else:
+            runs.append([cpu, cpu])
+    return ",".join(f"{first}-{last}" if last > first else f"{first}" for first, last in runs)
+
+
+def _against_wtime(chosen: Clock) -> float:
+    """Return by how much the clock runs faster than MPI_Wtime, as a share."""
+    from mpi4py import MPI
+
+    number = clock.kind_number(chosen)
+    ticks_before, before = core_clock.read_ticks(number, 1)[0], MPI.Wtime()
+    while MPI.Wtime() - before < _WTIME_SECONDS:
+        pass
+    ticks_after, after = core_clock.read_ticks(number, 1)[0], MPI.Wtime()
+    return float((ticks_after - ticks_before) / chosen.frequency / (after - before) - 1)
+
+
+def host_indices(names: Sequence[str]) -> tuple[list[str], list[int]]:
+    """Return the hosts in order of first appearance, and each rank's index into them.
+
+    >>> host_indices(["a", "a", "b"])
+    (['a', 'b'], [0, 0, 1])
+    """
+    hosts = list(dict.fromkeys(names))
+    index = {name: position for position, name in enumerate(hosts)}
+    return hosts, [index[name] for name in names]
+
+
+def _describe_host(name: str, cpus: set[int], chosen: Clock) -> Host:
+    try:
+        load: tuple[float, float, float] | None = os.getloadavg()
+    except OSError:
+        load = None
+    pages = _read("/sys/kernel/mm/transparent_hugepage/enabled")
+    return Host(
+        name=name,
+        cpus=len(cpus),
+        cpu_model=_cpu_model(),
+        kernel=platform.release(),
+        governor=_read(_CPU_FOLDER),
+        clocksource=clock.read_clocksource(),
+        transparent_huge_pages=pages.partition("[")[2].partition("]")[0],
+        load=load,
+        clock=chosen,
+    )
+
+
+def describe_launch(comm: "MPI.Comm", command: Sequence[str]) -> tuple[Header, Clock]:
+    """Return the header of this launch (complete on rank 0) and this rank's clock. Called by all ranks."""
+    from mpi4py import MPI
+
+    from commmodel._core import pingpong
+
+    name = MPI.Get_processor_name()
+    on_host = comm.Split_type(MPI.COMM_TYPE_SHARED)
+    chosen = on_host.bcast(clock.choose() if on_host.rank == 0 else None)
+    drift = _against_wtime(chosen)
+    chosen = msgspec.structs.replace(chosen, against_wtime=float(np.round(on_host.bcast(drift), 9)))
+    affinity = sorted(os.sched_getaffinity(0))
+    cpus = set().union(*on_host.allgather(affinity))
+    host = _describe_host(name, cpus, chosen) if on_host.rank == 0 else None
+    on_host.Free()
+
+    ranks = comm.gather((name, _cpu_ranges(affinity), core_clock.current_cpu()))
+    described = comm.gather(host)
+    names, index = host_indices([rank[0] for rank in ranks or ()])
+    by_name = {one.name: one for one in described or () if one is not None}
+    header = Header(
+        format=FORMAT,
+        version=VERSION,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        command=tuple(command),
+        mpi=Library(MPI.Get_library_version().strip("\0 \n"), pingpong.MPI_ABI, ".".join(map(str, MPI.Get_version()))),
+        hosts=tuple(by_name[host_name] for host_name in names),
+        ranks=tuple(Rank(number, index[number], allowed, cpu) for number, (_, allowed, cpu) in enumerate(ranks or ())),
+        versions={
+            "commmodel": version("commmodel"),
+            "mpi4py": version("mpi4py"),
+            "numpy": np.__version__,
+            "python": platform.python_version(),
+        },
+    )
+    return header, chosen
+
+
+def advice(header: Header) -> tuple[str, ...]:
+    """Return what is wrong with the launch and what to do, a line each."""
+    warnings = []
+    ranks_on = Counter(rank.host for rank in header.ranks)
+    for index, host in enumerate(header.hosts):
+        if ranks_on[index] > host.cpus > 0:
+            warnings.append(
+                f"{host.name}: {ranks_on[index]} ranks share {host.cpus} processors, so the scheduler is measured: "
+                f"start at most {host.cpus} ranks on it"
+            )
+        if host.load and host.load[0] > _LOAD_PER_CPU * max(host.cpus, 1):
+            warnings.append(
+                f"{host.name}: load average {host.load[0]:.2f} before the first measurement: stop other programs, "
+                "or measure longer (--time 5min)"
+            )
+        if host.governor and host.governor not in {"performance", "schedutil"}:
+            warnings.append(
+                f"{host.name}: CPU frequency governor is {host.governor!r}: set it to 'performance' "
+                "(cpupower frequency-set -g performance), or expect slow first messages"
+            )
+        drift = host.clock.against_wtime if host.clock else None
+        if drift is not None and abs(drift) > _WTIME_TOLERANCE:
+            warnings.append(
+                f"{host.name}: the clock ({host.clock.kind if host.clock else ''}) and MPI_Wtime differ by "
+                f"{100 * drift:.2g} %: compare both with a wall clock before you trust these times"
+            )
+    unbound = [rank.rank for rank in header.ranks if set(rank.cpus) & set("-,")]
+    if unbound:
+        warnings.append(
+            f"{len(unbound)} of {len(header.ranks)} ranks are not bound to one processor and may wander: "
+            "use mpiexec --bind-to core (Open MPI), -bind-to core (MPICH), srun --cpu-bind=cores"
+        )
+    return tuple(warnings)
+
+
+def command_line() -> list[str]:
+    """Return the command that started this program, with the interpreter's name instead of its place."""
+    arguments = list(getattr(sys, "orig_argv", sys.argv))
+    return [Path(arguments[0]).name, *arguments[1:]]

@@ -1,0 +1,165 @@
+"""What can be measured: a registry of kernels. Main entry: `REGISTRY`.
+
+A kernel plans its configurations and measures one of them. A new kernel is a loop in `_core`, a configuration in
+`results` and an entry here.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commmodel.bench import threshold
+from commmodel.bench.placement import Placement
+from commmodel.bench.sampling import Measure, sample
+from commmodel.bench.session import Session
+from commmodel.errors import MPIEnvironmentError
+from commmodel.results import Batch, Configuration, Options, Pairs, Ping, PingPong, Record, Threshold
+
+__all__ = ["REGISTRY", "Kernel", "pair_count"]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One thing that can be measured.
+
+    Attributes
+    ----------
+    summary : str
+        One line for the help.
+    plan : callable
+        (options, placement) -> configurations, in any order.
+    measure : callable
+        (session, configuration) -> record on the root, None elsewhere. Called by all ranks that take part.
+    """
+
+    summary: str
+    plan: Callable[[Options, Placement], list[Configuration]]
+    measure: Callable[[Session, Any], Record | None]
+
+
+def pair_count(configuration: Configuration) -> int:
+    """Return how many pairs of ranks take part."""
+    return configuration.pairs if isinstance(configuration, Pairs) else 1
+
+
+def _sampled(session: Session, configuration: Configuration, measure: Measure, batch: Batch = 1) -> Record | None:
+    found = sample(session, measure, batch)
+    if not session.is_root:
+        return None
+    return Record(configuration, "s", found.samples, stop=found.stop, batch=found.batch, warmup=found.warmup)
+
+
+# Ping-pong: the samples are half round trips of the rank that sends first.
+
+
+def _plan_pingpong(options: Options, placement: Placement) -> list[Configuration]:
+    batch = options.batch or 1
+    return [PingPong(size, path, batch) for path, size in product(placement, options.sizes)]
+
+
+def _measure_pingpong(session: Session, configuration: PingPong) -> Record | None:
+    def measure(batch: int, repetitions: int) -> NDArray[np.float64]:
+        return _round_trips(session, configuration.message_size, batch, repetitions) * session.first
+
+    return _sampled(session, configuration, measure, configuration.batch)
+
+
+def _round_trips(session: Session, size: int, batch: int, repetitions: int) -> NDArray[np.float64]:
+    from commmodel._core import pingpong
+
+    ticks = pingpong.pingpong(
+        session.comm, session.peer, session.first, session.send_buffer, session.receive_buffer,
+        size, repetitions, batch, session.clock_number,
+    )  # fmt: skip
+    return session.seconds(ticks) / (2 * batch)
+
+
+# Pairs: several ping-pongs at once, each repetition begun together and as long as its slowest rank.
+
+
+def _plan_pairs(options: Options, placement: Placement) -> list[Configuration]:
+    plan: list[Configuration] = []
+    for path, pairs in placement.items():
+        counts = options.pairs or range(1, len(pairs) + 1)
+        if max(counts) > len(pairs):
+            raise MPIEnvironmentError(
+                f"--pairs asks for {max(counts)} pairs, but on path {path} there are {len(pairs)}: "
+                f"start more ranks, or ask for 1:{len(pairs)}"
+            )
+        batch = options.batch or "auto"
+        plan += [Pairs(size, count, path, batch) for count, size in product(counts, options.sizes)]
+    return plan
+
+
+def _measure_pairs(session: Session, configuration: Pairs) -> Record | None:
+    from commmodel._core import pingpong
+
+    def measure(batch: int, repetitions: int) -> NDArray[np.float64]:
+        ticks = pingpong.pairs(
+            session.comm, session.peer, session.first, session.send_buffer, session.receive_buffer,
+            configuration.message_size, repetitions, batch, session.clock_number,
+        )  # fmt: skip
+        return session.seconds(ticks) / (2 * batch)
+
+    return _sampled(session, configuration, measure, configuration.batch)
+
+
+# Ping: the time inside MPI_Send, and inside MPI_Recv, while the other side is ready.
+
+_PAUSE_ROUND_TRIPS = 1.2  # as Kielmann et al. wait for a message to arrive before they time its receive
+
+
+_OPERATIONS: tuple[Literal["send", "receive"], ...] = ("send", "receive")
+
+
+def _plan_ping(options: Options, placement: Placement) -> list[Configuration]:
+    return [Ping(size, operation, path) for path, size, operation in product(placement, options.sizes, _OPERATIONS)]
+
+
+def _measure_ping(session: Session, configuration: Ping) -> Record | None:
+    from commmodel._core import pingpong
+
+    size = configuration.message_size
+    common = (session.comm, session.peer, session.first, session.send_buffer, size)
+    if configuration.operation == "send":
+
+        def measure(batch: int, repetitions: int) -> NDArray[np.float64]:  # noqa: ARG001
+            ticks = pingpong.ping_send(*common, repetitions, session.clock_number)
+            return session.seconds(ticks) * session.first
+
+    else:
+        one_way = session.comm.bcast(float(np.median(_round_trips(session, size, 1, 20))))
+        pause = session.ticks(_PAUSE_ROUND_TRIPS * 2 * one_way)
+
+        def measure(batch: int, repetitions: int) -> NDArray[np.float64]:  # noqa: ARG001
+            ticks = pingpong.ping_receive(*common, repetitions, pause, session.clock_number)
+            return session.seconds(ticks) * (not session.first)
+
+    return _sampled(session, configuration, measure)
+
+
+# Threshold: the eager limit.
+
+
+def _plan_threshold(options: Options, placement: Placement) -> list[Configuration]:  # noqa: ARG001
+    return [Threshold(path) for path in placement]
+
+
+def _measure_threshold(session: Session, configuration: Threshold) -> Record | None:
+    limit, above = threshold.search(session, partial(threshold.send_blocks, session))
+    if not session.is_root:
+        return None
+    return Record(configuration, "B", (float(limit),), bracket=(limit, above))
+
+
+REGISTRY: dict[str, Kernel] = {
+    "threshold": Kernel("the eager limit, by a send that blocks", _plan_threshold, _measure_threshold),
+    "pingpong": Kernel("blocking ping-pong of one pair", _plan_pingpong, _measure_pingpong),
+    "ping": Kernel("time inside MPI_Send and inside MPI_Recv", _plan_ping, _measure_ping),
+    "pairs": Kernel("several blocking ping-pongs at once", _plan_pairs, _measure_pairs),
+}

@@ -1,0 +1,159 @@
+"""The command line of the benchmark. Parsed before MPI starts, so a wrong word costs nothing. Main entry: `parse`."""
+
+import argparse
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from commmodel.errors import InputError
+from commmodel.results import Batch, Options
+from commmodel.units import parse_counts, parse_fraction, parse_sizes, parse_time
+
+__all__ = ["KERNELS", "CommandLine", "HelpAsked", "parse"]
+
+KERNELS = ("threshold", "pingpong", "ping", "pairs")
+_QUICK = {"sizes": "1:16MiB", "time": "10s", "ci": "5%", "pairs": None}
+_FULL = {"sizes": "1:16MiB", "time": "60s", "ci": "2%", "pairs": None}
+
+_EXAMPLES = """\
+examples:
+  mpiexec -n 2 python -m commmodel.bench                      latency, bandwidth and eager limit in a minute
+  mpiexec -n 2 python -m commmodel.bench --quick              the same, coarser, in ten seconds
+  srun -N 2 --ntasks-per-node=16 python -m commmodel.bench pairs --sizes 1KiB:16MiB --time 5min
+  mpiexec -n 2 python -m commmodel.bench --resume             go on where a killed run stopped
+"""
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    """What was asked: how to measure (`options`), where to, and which options were given in so many words."""
+
+    options: Options
+    output: Path
+    resume: bool
+    json: bool
+    given: frozenset[str]
+
+
+class HelpAsked(Exception):  # noqa: N818  (not an error)
+    """Carries the text of ``--help``."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises instead of exiting, so that one rank can speak for all."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(f"{message} (see python -m commmodel.bench --help)")
+
+    def print_help(self, file: Any = None) -> NoReturn:  # noqa: ARG002
+        raise HelpAsked(self.format_help())
+
+
+def _batch(text: str) -> Batch:
+    if text == "auto":
+        return "auto"
+    return _positive(text)
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise InputError(f"{text!r} is no whole number from 1 up")
+    return int(text)
+
+
+def _more_than_zero(parse: Callable[[str], float]) -> Callable[[str], float]:
+    def checked(text: str) -> float:
+        value = parse(text)
+        if value <= 0:
+            raise InputError(f"{text!r} must be more than 0")
+        return value
+
+    return checked
+
+
+def _confidence(text: str) -> float:
+    value = parse_fraction(text)
+    if not 0 < value < 1:
+        raise InputError(f"{text!r}: a confidence lies between 0 and 100%")
+    return value
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal():
+        raise InputError(f"{text!r} is no whole number from 0 up")
+    return int(text)
+
+
+_PARSERS: dict[str, Callable[[str], Any]] = {
+    "sizes": parse_sizes,
+    "pairs": parse_counts,
+    "time": _more_than_zero(parse_time),
+    "ci": _more_than_zero(parse_fraction),
+    "confidence": _confidence,
+    "batch": _batch,
+    "repetitions": _positive,
+    "seed": _number,
+}
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="python -m commmodel.bench",
+        description="Measure a machine's MPI communication into results.jsonl. Start it with mpiexec or srun.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("kernels", nargs="*", metavar="KERNEL", help=f"what to measure: {', '.join(KERNELS)}")
+    parser.add_argument("-o", "--output", default="results.jsonl", help="file to write (results.jsonl)")
+    parser.add_argument("--quick", action="store_true", help="10 s and intervals of 5%%")
+    parser.add_argument("--sizes", help="message sizes: 1:4MiB doubles; or 0,8,1KiB:8KiB:+1KiB (1:16MiB)")
+    parser.add_argument("--pairs", help="numbers of pairs: 1:8, or 1:16:*2 (one to all)")
+    parser.add_argument("--time", help="seconds for everything (60s)")
+    parser.add_argument("--ci", help="half width of the median's interval to reach (2%%)")
+    parser.add_argument("--confidence", default="95%", help="of that interval (95%%)")
+    parser.add_argument(
+        "--batch",
+        help="exchanges timed together: 1 times every message, auto lasts 50us (pingpong 1, pairs auto)",
+    )
+    parser.add_argument("--repetitions", default="10000", help="most samples of a record (10000)")
+    parser.add_argument(
+        "--huge-pages",
+        choices=("never", "always", "system"),
+        default="never",
+        help="for message buffers (never)",
+    )
+    parser.add_argument("--seed", help="of the order of measurements (random; recorded)")
+    parser.add_argument("--resume", action="store_true", help="complete what the output file lacks")
+    parser.add_argument("--json", action="store_true", help="print one JSON object about the run")
+    return parser
+
+
+def parse(arguments: Sequence[str]) -> CommandLine:
+    """Return what was asked; raise `InputError` for what is wrong, `HelpAsked` for ``--help``."""
+    written = vars(_parser().parse_args(arguments))
+    defaults = vars(_parser().parse_args([]))
+    kernels = tuple(dict.fromkeys(written["kernels"]))
+    for name in kernels:
+        if name not in KERNELS:
+            raise InputError(f"unknown kernel {name!r}: choose from {', '.join(KERNELS)}")
+    given = {name for name, value in written.items() if value != defaults[name]}
+    preset = _QUICK if written["quick"] else _FULL
+    if written["quick"]:
+        given |= set(preset) - {"pairs"}
+    texts = {name: written[name] if written[name] is not None else preset.get(name) for name in _PARSERS}
+    values: dict[str, Any] = {}
+    for name, text in texts.items():
+        try:
+            values[name] = None if text is None else _PARSERS[name](text)
+        except InputError as error:
+            raise InputError(f"--{name}: {error}") from None
+    seed = secrets.randbelow(2**32) if values["seed"] is None else values["seed"]
+    options = Options(
+        kernels=kernels or KERNELS,
+        huge_pages=written["huge_pages"],
+        **(values | {"seed": seed}),
+    )
+    return CommandLine(options, Path(written["output"]), written["resume"], written["json"], frozenset(given))

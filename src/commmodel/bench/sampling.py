@@ -1,0 +1,111 @@
+"""How long to repeat: until the interval of the median is narrow enough, or the time is spent.
+
+All ranks of a session call `sample` alike; its root decides after each chunk of repetitions and the others
+follow, so nothing is agreed inside the timed part. Main entry: `sample`.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commmodel.bench.session import Session
+from commmodel.results import Batch
+from commmodel.statistics import summarise
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = ["Measure", "Sampled", "sample"]
+
+Measure = Callable[[int, int], NDArray[np.float64]]
+"""(batch, repetitions) -> seconds of one message in each repetition, 0 where this rank does not time."""
+
+_LEAST_SAMPLES = 10  # taken whatever they cost: below about six, a median has no interval
+_NARROW_SAMPLES = 50
+_NARROW_SECONDS = 10e-3  # a burst of quiet shorter than a scheduler's time slice must not end a measurement
+_WARMUP_EXCHANGES = 10
+_WARMUP_SECONDS = 2e-3
+_WARMUP_MOST = 1000
+_BATCH_SECONDS = 50e-6  # the skew with which ranks leave a barrier is then about one percent
+_BATCH_MOST = 100
+_ROUNDING = 11  # decimals kept, 10 ps: finer than any clock that is read
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """What `sample` found; the samples are there on the root only."""
+
+    samples: tuple[float, ...]
+    batch: int
+    warmup: int
+    stop: Literal["interval", "time", "repetitions"]
+
+
+def _slowest(session: Session, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return each repetition's time on its slowest rank, on every rank."""
+    from mpi4py import MPI
+
+    slowest = np.empty_like(seconds)
+    session.comm.Allreduce(seconds, slowest, op=MPI.MAX)
+    return slowest
+
+
+def _warm_up(session: Session, measure: Measure, wanted: Batch) -> tuple[int, int, float]:
+    """Return the batch, the exchanges made, and the wall time of one repetition."""
+    started = time.perf_counter()
+    one_way = float(np.median(_slowest(session, measure(1, _WARMUP_EXCHANGES))))
+    wall = session.comm.bcast((time.perf_counter() - started) / _WARMUP_EXCHANGES)
+    more = min(_WARMUP_MOST, int(_WARMUP_SECONDS / wall))
+    if more:
+        started = time.perf_counter()
+        one_way = float(np.median(_slowest(session, measure(1, more))))
+        wall = session.comm.bcast((time.perf_counter() - started) / more)
+    if wanted != "auto":
+        return wanted, _WARMUP_EXCHANGES + more, wall * wanted
+    batch = min(_BATCH_MOST, math.ceil(_BATCH_SECONDS / max(2 * one_way, 1e-9)))
+    return batch, _WARMUP_EXCHANGES + more, wall * batch
+
+
+def _verdict(
+    session: Session, samples: NDArray[np.float64], elapsed: float
+) -> Literal["interval", "time", "repetitions"] | None:
+    """Return why to stop, or None to go on."""
+    options = session.options
+    if samples.size < min(_LEAST_SAMPLES, options.repetitions):
+        return None
+    enough = samples.size >= _NARROW_SAMPLES and elapsed >= min(_NARROW_SECONDS, session.share / 2)
+    if enough and summarise(samples, options.confidence).relative_half_width <= options.ci:
+        return "interval"
+    if samples.size >= options.repetitions:
+        return "repetitions"
+    return "time" if elapsed >= session.share else None
+
+
+def _next_chunk(session: Session, taken: int, wall: float, elapsed: float) -> int:
+    """Return how many repetitions to make before looking again: as many as there are, within what is left."""
+    affordable = max(1, int((session.share - elapsed) / wall)) if taken >= _LEAST_SAMPLES else _LEAST_SAMPLES
+    return max(1, min(max(taken, _LEAST_SAMPLES), affordable, session.options.repetitions - taken))
+
+
+def sample(session: Session, measure: Measure, batch: Batch = 1) -> Sampled:
+    """Warm up, then repeat until the interval of the median is within ``options.ci`` or the share is spent.
+
+    A batch of ``"auto"`` is chosen so that a repetition lasts about 50 µs.
+    """
+    started = time.perf_counter()
+    exchanges, warmup, wall = _warm_up(session, measure, batch)
+    samples = np.empty(0)
+    while True:
+        elapsed = time.perf_counter() - started
+        stop = _verdict(session, samples, elapsed)
+        chunk = 0 if stop else _next_chunk(session, samples.size, wall, elapsed)
+        chunk, stop = session.comm.bcast((chunk, stop))
+        if stop:
+            kept = tuple(samples.round(_ROUNDING).tolist()) if session.is_root else ()
+            return Sampled(kept, exchanges, warmup, stop)
+        samples = np.concatenate([samples, _slowest(session, measure(exchanges, chunk))])

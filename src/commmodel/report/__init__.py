@@ -1,0 +1,41 @@
+"""The report: what was measured and what it means, as tables for the terminal and as one HTML page with plots.
+
+`tables` needs nothing beyond commmodel's own dependencies; the page and the plots need matplotlib and jinja2, the
+optional extra ``commmodel[report]``. Every name is loaded at its first use, so importing this package is cheap.
+Main entries: `machine_table`, `measurements_table`, `environment_table`, `render` and `write_html`.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from commmodel.errors import CommModelError
+
+if TYPE_CHECKING:
+    from commmodel.report.page import render, write_html
+    from commmodel.report.tables import environment_table, machine_table, measurements_table
+
+__all__ = ["environment_table", "machine_table", "measurements_table", "render", "write_html"]
+
+_HOMES = {
+    "environment_table": "tables",
+    "machine_table": "tables",
+    "measurements_table": "tables",
+    "render": "page",
+    "write_html": "page",
+}
+_MODULES = set(_HOMES.values())
+_EXTRA = {"jinja2", "markupsafe", "matplotlib"}
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name, name)
+    if home not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        module = import_module(f"{__name__}.{home}")
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in _EXTRA:
+            raise
+        raise CommModelError(f"reports need {missing}, which is not here: pip install 'commmodel[report]'") from None
+    return module if name == home else getattr(module, name)

@@ -1,0 +1,153 @@
+"""How every plot looks: colours for light and dark pages, axes in human units, one legend above the axes.
+
+Colours of paths are Okabe and Ito's, colours of pairs lie on matplotlib's plasma scale; both are told apart by
+colour-blind readers, and every series has its own marker besides. Main entries: `style`, `new_axes` and the axes
+functions.
+"""
+
+import math
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+
+import matplotlib
+import matplotlib.style
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+
+from commmodel.units import format_quantity, format_ratio, format_size
+
+__all__ = [
+    "FIXED_COLOURS", "INK", "MARKERS", "legend", "linear_axis", "log_axis", "new_axes", "pair_colours", "path_colour",
+    "ratio_axis", "size_axis", "style",
+]  # fmt: skip
+
+INK = "#22262b"
+_GRID = "#dde1e6"
+_PATHS = {"same-node": "#0072b2", "between-nodes": "#d55e00"}
+_OTHER_PATH = "#009e73"
+FIXED_COLOURS = {INK: "#e4e7eb", _GRID: "#353b43", "#0072b2": "#56b4e9", "#d55e00": "#f0904e", _OTHER_PATH: "#35c79c"}
+"""Colour on a light page -> colour of the same thing on a dark one."""
+MARKERS = "os^Dv<>p"
+
+_STYLE = {
+    "axes.edgecolor": INK,
+    "axes.facecolor": "none",
+    "axes.grid": True,
+    "axes.labelcolor": INK,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.unicode_minus": True,
+    "figure.facecolor": "none",
+    "font.family": "DejaVu Sans",  # comes with matplotlib: text is measured alike everywhere
+    "font.size": 10.5,
+    "grid.color": _GRID,
+    "grid.linewidth": 0.8,
+    "legend.frameon": False,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 5,
+    "savefig.facecolor": "none",
+    "svg.fonttype": "none",  # text stays text: small, sharp, and found by a search
+    "text.color": INK,
+    "text.usetex": False,
+    "xtick.color": INK,
+    "ytick.color": INK,
+}
+_MOST_TICKS = 7
+_FEW_DECADES = 2.2
+_ROOM = 1.35  # of a logarithmic axis beyond the data, as a factor
+
+
+def style() -> AbstractContextManager[None]:
+    """Return a context in which figures look as they should, whatever the user's matplotlibrc says."""
+    return matplotlib.style.context(["default", _STYLE])
+
+
+def path_colour(path: str) -> str:
+    """Return the colour of a path."""
+    return _PATHS.get(path, _OTHER_PATH)
+
+
+def pair_colours(count: int) -> list[tuple[str, str]]:
+    """Return colours for so many numbers of pairs, from few to many: (on a light page, on a dark one)."""
+    plasma = matplotlib.colormaps["plasma"]
+    shares = np.linspace(0, 1, count) if count > 1 else np.zeros(1)
+    return [(to_hex(plasma(0.02 + 0.64 * share)), to_hex(plasma(0.4 + 0.55 * share))) for share in shares]
+
+
+def new_axes() -> tuple[Figure, Axes]:
+    """Return an empty figure, drawn so small that its text stays legible on a phone, and its axes."""
+    figure = Figure(figsize=(5.5, 4.2), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_axisbelow(True)
+    return figure, axes
+
+
+def _plain(text: str) -> str:
+    """Shorten a quantity for a tick: '10.0 us' -> '10 us'."""
+    number, _, unit = text.partition(" ")
+    return f"{float(number):g} {unit}".replace("-", "−")
+
+
+def size_axis(axes: Axes, smallest: float, largest: float) -> None:
+    """Make x a logarithmic axis of message sizes, with powers of two as ticks."""
+    first, last = math.floor(math.log2(smallest)), math.ceil(math.log2(largest))
+    step = max(1, math.ceil((last - first) / _MOST_TICKS))
+    begin, end = smallest / _ROOM, largest * _ROOM
+    ticks = [2.0**power for power in range(first, last + 1, step) if begin <= 2.0**power <= end]
+    axes.set_xscale("log", base=2)
+    axes.set_xlim(begin, end)
+    axes.xaxis.set_major_locator(FixedLocator(ticks))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: format_size(size)))
+    axes.set_xlabel("message size")
+
+
+def _decade_ticks(begin: float, end: float) -> list[float]:
+    decades = math.log10(end / begin)
+    mantissas = (1, 2, 5) if decades < _FEW_DECADES else (1,)
+    step = max(1, math.ceil(decades / _MOST_TICKS))
+    powers = range(math.floor(math.log10(begin)), math.ceil(math.log10(end)) + 1, step)
+    ticks = [mantissa * 10.0**power for power in powers for mantissa in mantissas]
+    return [tick for tick in ticks if begin <= tick <= end]
+
+
+def log_axis(axes: Axes, values: Sequence[float], unit: str, label: str) -> None:
+    """Make y a logarithmic axis that holds all values, which are above 0, in a base unit."""
+    begin, end = min(values) / _ROOM, max(values) * _ROOM
+    axes.set_yscale("log")
+    axes.set_ylim(begin, end)
+    axes.yaxis.set_major_locator(FixedLocator(_decade_ticks(begin, end)))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _plain(format_quantity(value, unit))))
+    axes.set_ylabel(label)
+
+
+def linear_axis(axes: Axes, values: Sequence[float], unit: str, label: str) -> None:
+    """Make y an axis from 0 that holds all values, in a base unit."""
+    axes.set_ylim(0, max(values) * 1.08)
+    axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+    axes.yaxis.set_major_formatter(
+        FuncFormatter(lambda value, _: _plain(format_quantity(value, unit)) if value else "0")
+    )
+    axes.set_ylabel(label)
+
+
+def ratio_axis(axes: Axes, values: Sequence[float], label: str) -> None:
+    """Make y an axis of percentages around 0 that holds all values."""
+    reach = max(max(abs(value) for value in values) * 1.15, 0.01)
+    axes.set_ylim(-reach, reach)
+    axes.yaxis.set_major_locator(MaxNLocator(7, steps=[1, 2, 5, 10]))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _plain(format_ratio(value)) if value else "0 %"))
+    axes.set_ylabel(label)
+
+
+def legend(figure: Figure, handles: Sequence[Line2D], columns: int) -> None:
+    """Put a legend above the axes, filled column by column."""
+    figure.legend(
+        handles=list(handles), loc="outside upper left", ncols=columns, handletextpad=0.5, columnspacing=1.3,
+        borderaxespad=0.2,
+    )  # fmt: skip

@@ -1,0 +1,166 @@
+"""Measurements in words: times of one pair, rates of several, eager limits, and how each record ended.
+
+Medians come with the interval that order statistics give them; nothing is left out. Main entry: `path_rows`.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from commmodel.report.cells import Cell, measured_cell
+from commmodel.results import Measurements, MessagePath, Pairs, Ping, PingPong, Record, Threshold
+from commmodel.units import format_quantity, format_rate, format_size, format_time
+
+__all__ = ["PairsRow", "PathRows", "TimeRow", "path_rows"]
+
+_EARLY = {"time", "repetitions"}
+_ENDINGS = {
+    "interval": "interval narrow enough",
+    "time": "time spent",
+    "repetitions": "most repetitions",
+    "found": "complete",
+}
+
+
+@dataclass(frozen=True)
+class TimeRow:
+    """One ping-pong record of one pair, with the times inside a send and a receive where they were measured."""
+
+    size: str
+    median: Cell
+    spread: str
+    """10th … 90th percentile, in the unit of the median."""
+    bandwidth: str
+    send: str
+    receive: str
+    samples: str
+    ended: str
+
+
+@dataclass(frozen=True)
+class PairsRow:
+    """A size: for each number of pairs, rate of all pairs together and median time. Empty where not measured."""
+
+    size: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class PathRows:
+    """All that was measured on one path."""
+
+    path: str
+    thresholds: tuple[str, ...]
+    times: tuple[TimeRow, ...]
+    pair_counts: tuple[int, ...]
+    pairs: tuple[PairsRow, ...]
+    endings: tuple[str, ...]
+    """How often records of each kind ended in each way, and what a star means where there is one."""
+
+    @property
+    def has_ping(self) -> bool:
+        """Whether times inside a send or a receive were measured."""
+        return any(row.send or row.receive for row in self.times)
+
+
+def _rate(size: int, pairs: int, seconds: float) -> str:
+    return format_rate(pairs * size / seconds) if size and seconds else ""
+
+
+def _star(text: str, record: Record) -> str:
+    return f"{text}*" if record.stop in _EARLY else text
+
+
+def _threshold(record: Record) -> str:
+    _, above = record.bracket or (None, None)
+    limit = record.summary.median
+    if record.bracket is None:
+        return f"eager limit {format_quantity(limit, record.unit)}"
+    if above is None:
+        return f"eager limit at least {format_quantity(limit, record.unit)}: no larger message was tried"
+    if limit == 0:
+        return "no message is sent eagerly"
+    return (
+        f"eager limit {format_quantity(limit, record.unit)} (a message of {format_quantity(above, record.unit)} "
+        "waits for its receiver)"
+    )
+
+
+def _ping(record: Record | None) -> str:
+    return _star(format_time(record.summary.median), record) if record else ""
+
+
+def _time_row(size: int, pingpong: Record | None, send: Record | None, receive: Record | None) -> TimeRow:
+    if pingpong is None:
+        return TimeRow(format_size(size), Cell(""), "", "", _ping(send), _ping(receive), "", "")
+    summary = pingpong.summary
+    return TimeRow(
+        size=format_size(size),
+        median=measured_cell(summary.median, summary.low, summary.high, "s"),
+        spread=measured_cell(summary.median, summary.p10, summary.p90, "s").detail.strip("[]").replace(", ", " … "),
+        bandwidth=_rate(size, 1, summary.median),
+        send=_ping(send),
+        receive=_ping(receive),
+        samples=str(summary.count),
+        ended=_star(pingpong.stop, pingpong),
+    )
+
+
+def _time_rows(records: Sequence[Record]) -> Iterable[TimeRow]:
+    columns: dict[int, dict[str, list[Record]]] = defaultdict(lambda: defaultdict(list))
+    for record in records:
+        match record.configuration:
+            case PingPong(message_size=size):
+                columns[size]["pingpong"].append(record)
+            case Ping(message_size=size, operation=operation):
+                columns[size][operation].append(record)
+    for size, column in sorted(columns.items()):
+        for row in zip_longest(column["pingpong"], column["send"], column["receive"]):
+            yield _time_row(size, *row)
+
+
+def _pairs_cell(size: int, pairs: int, record: Record) -> Cell:
+    seconds = record.summary.median
+    return Cell(_star(_rate(size, pairs, seconds) or "–", record), format_time(seconds))
+
+
+def _pairs_rows(records: Sequence[Record]) -> tuple[tuple[int, ...], tuple[PairsRow, ...]]:
+    cells: dict[int, dict[int, list[Cell]]] = defaultdict(lambda: defaultdict(list))
+    for record in records:
+        if isinstance(record.configuration, Pairs):
+            size, pairs = record.configuration.message_size, record.configuration.pairs
+            cells[size][pairs].append(_pairs_cell(size, pairs, record))
+    counts = tuple(sorted({pairs for row in cells.values() for pairs in row}))
+    rows = [
+        PairsRow(format_size(size), tuple(cell or Cell("") for cell in repeated))
+        for size, row in sorted(cells.items())
+        for repeated in zip_longest(*(row.get(pairs, []) for pairs in counts))
+    ]
+    return counts, tuple(rows)
+
+
+def _endings(records: Sequence[Record]) -> tuple[str, ...]:
+    counted: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for record in records:
+        kernel = str(type(record.configuration).__struct_config__.tag)
+        counted[kernel][_ENDINGS[record.stop]] += 1
+    lines = [
+        f"{kernel}: " + ", ".join(f"{count} × {ending}" for ending, count in sorted(endings.items()))
+        for kernel, endings in sorted(counted.items())
+    ]
+    if any(record.stop in _EARLY for record in records):
+        lines.append("* ended before the interval was as narrow as asked")
+    return tuple(lines)
+
+
+def path_rows(measurements: Measurements) -> list[PathRows]:
+    """Return what was measured on each path, in the order of the file; sizes ascend."""
+    by_path: dict[MessagePath, list[Record]] = defaultdict(list)
+    for record in measurements.records:
+        by_path[record.configuration.path].append(record)
+    rows = []
+    for path, records in by_path.items():
+        thresholds = tuple(_threshold(record) for record in records if isinstance(record.configuration, Threshold))
+        rows.append(PathRows(path, thresholds, tuple(_time_rows(records)), *_pairs_rows(records), _endings(records)))
+    return rows

@@ -1,0 +1,119 @@
+"""The report as one HTML file that works offline: numbers in words, parameters, plots, measurements, environment.
+
+Everything that comes from a file is escaped by the template; only the plots, made here from numbers, are inserted as
+they are, and a content policy in the page forbids scripts and everything from elsewhere. The same input gives the
+same bytes. Main entries: `render` and `write_html`.
+"""
+
+import os
+from importlib.resources import files
+from pathlib import Path
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from commmodel.errors import InputError
+from commmodel.machine import Machine
+from commmodel.report.headlines import headlines
+from commmodel.report.measured import path_rows
+from commmodel.report.parameters import remarks, segment_rows
+from commmodel.report.plots import Plot, draw
+from commmodel.report.surroundings import command_line, environment_rows, library_name
+from commmodel.report.svg import variable
+from commmodel.results import Measurements
+from commmodel.statistics import CONFIDENCE
+from commmodel.units import format_ratio
+
+__all__ = ["render", "write_html"]
+
+
+def _declarations(plots: list[Plot], *, dark: bool) -> str:
+    colours = {light: on_dark for plot in plots for light, on_dark in plot.colours.items()}
+    return "; ".join(f"{variable(light)}: {on_dark if dark else light}" for light, on_dark in colours.items())
+
+
+def _origin(machine: Machine) -> list[tuple[str, str]]:
+    origin = machine.origin
+    if origin is None:
+        return []
+    told = [
+        ("MPI library", origin.mpi),
+        ("hosts", ", ".join(origin.hosts)),
+        ("results", ", ".join(origin.results)),
+        ("measured", origin.measured),
+        ("fitted by commmodel", origin.commmodel),
+        ("seed of the bootstrap", "" if origin.seed is None else str(origin.seed)),
+        ("source", origin.source),
+    ]
+    return [(name, text) for name, text in told if text]
+
+
+def _subtitle(measurements: Measurements) -> list[str]:
+    headers = [launch.header for launch in measurements.launches]
+    libraries = dict.fromkeys(library_name(header) for header in headers)
+    hosts = dict.fromkeys(host.name for header in headers for host in header.hosts)
+    dates = sorted({header.created for header in headers if header.created})
+    shown = list(hosts)[:3]
+    more = [f"{len(hosts) - len(shown)} more hosts"] if len(hosts) > len(shown) else []
+    when = [dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"] if dates else []
+    return [text for text in ("; ".join(libraries), ", ".join(shown + more), *when) if text]
+
+
+def render(measurements: Measurements, machine: Machine | None, name: str) -> str:
+    """Return the report as HTML.
+
+    Parameters
+    ----------
+    measurements : Measurements
+        Any kernels, sizes and numbers of pairs; without times there are no plots.
+    machine : Machine or None
+        What was fitted to them. None: no parameters, and plots of the points alone.
+    name : str
+        Title of the report.
+
+    Returns
+    -------
+    str
+        One page; it refers to nothing outside itself.
+    """
+    folder = files("commmodel.report")
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    plots = draw(measurements, machine)
+    return environment.from_string(folder.joinpath("page.html").read_text(encoding="utf-8")).render(
+        name=name,
+        subtitle=_subtitle(measurements),
+        css=Markup(folder.joinpath("page.css").read_text(encoding="utf-8")),  # noqa: S704  (our own file)
+        light=Markup(_declarations(plots, dark=False)),  # noqa: S704  (hex colours)
+        dark=Markup(_declarations(plots, dark=True)),  # noqa: S704  (hex colours)
+        warnings=list(dict.fromkeys(text for launch in measurements.launches for text in launch.header.warnings)),
+        notes=measurements.notes,
+        headlines=headlines(measurements, machine),
+        machine=machine,
+        machine_confidence=format_ratio(machine.confidence) if machine and machine.confidence else "",
+        segments=segment_rows(machine) if machine else [],
+        remarks=remarks(machine) if machine else [],
+        origin=_origin(machine) if machine else [],
+        plots=[(plot, Markup(plot.svg)) for plot in plots],  # noqa: S704  (drawn by us from numbers)
+        paths=path_rows(measurements),
+        median_confidence=format_ratio(CONFIDENCE),
+        launches=[
+            (environment_rows(launch.header), command_line(launch.header), len(launch.records))
+            for launch in measurements.launches
+        ],
+    )
+
+
+def _name(measurements: Measurements, machine: Machine | None) -> str:
+    if machine is not None:
+        return machine.name
+    hosts = dict.fromkeys(host.name for launch in measurements.launches for host in launch.header.hosts)
+    return ", ".join(list(hosts)[:2]) or "MPI measurements"
+
+
+def write_html(path: str | os.PathLike[str], measurements: Measurements, machine: Machine | None) -> None:
+    """Write the report, titled with the machine's or the hosts' names; a file that is there is replaced."""
+    page = render(measurements, machine, _name(measurements, machine))
+    try:
+        Path(path).write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from None

@@ -1,0 +1,241 @@
+"""Who may import whom, and what may not be loaded before it is needed."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import commmodel
+
+BASE = {"errors", "units", "statistics"}
+"""Anything may import these."""
+MAY_IMPORT = {
+    "errors": set(),
+    "units": {"errors"},
+    "statistics": set(),
+    "_core": set(),
+    "models": {"units"},
+    "results": {"models"},
+    "machine": {"models"},
+    "formats": {"results"},
+    "collectives": {"models"},
+    "bench": {"_core", "results"},
+    "fit": {"models", "results", "machine"},
+    "predict": {"models", "collectives", "machine", "results", "_core.engine"},
+    "optimize": {"models", "collectives", "machine", "results", "_core.engine"},
+    "simulate": {"models", "collectives", "machine", "results", "_core.engine"},
+    "scaling": {"models", "collectives", "machine", "results", "_core.engine"},
+    "report": {
+        *("_core", "bench", "collectives", "fit", "formats", "machine", "models", "results"),
+        *("predict", "optimize", "simulate", "scaling"),
+    },
+    "cli": {"*"},
+    "__main__": {"cli"},
+    "__init__": {"machine", "results", "models"},
+}
+"""Part of commmodel -> the parts that it may import beside itself and `BASE`, inside functions too.
+
+A new part needs a row here: say there where it stands. Nothing imports `cli` (but `__main__`) or `report` (but `cli`).
+"""
+LAZILY = {"cli"}
+"""Parts that import the others inside functions only, so that a command loads what it needs and no more."""
+MPI = {"bench", "overlap", "_core", "_core.pingpong", "_core.mpicalls", "_core.burst", "_core.collective"}
+MPI |= {"_core.clocksync", "_core.memory"}
+"""What may import mpi4py; of `_core`, these modules alone."""
+
+SOURCE = Path(commmodel.__file__).parent
+FILES = sorted(path for path in SOURCE.rglob("*") if path.suffix in {".py", ".pyi", ".pyx", ".pxd"})
+
+
+def absolute(module, name, level):
+    """Return the name of what `from ...module import` imports from, seen from the module `name`."""
+    if not level:
+        return module or ""
+    package = name.split(".")[: -level or None]
+    return ".".join([*package, *([module] if module else [])])
+
+
+def python_imports(text, name):
+    """Yield (imported name, at the top level) for every import of a Python module, dynamic ones too."""
+    tree = ast.parse(text)
+    inside = {
+        node
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        for node in ast.walk(function)
+    }
+    for node in ast.walk(tree):
+        names = []
+        match node:
+            case ast.Import():
+                names = [alias.name for alias in node.names]
+            case ast.ImportFrom():
+                names = [f"{absolute(node.module, name, node.level)}.{alias.name}" for alias in node.names]
+            case ast.Call(
+                func=ast.Attribute(attr=called) | ast.Name(id=called), args=[ast.Constant(value=str(dynamic)), *_]
+            ):
+                names = [dynamic] if called in {"import_module", "__import__"} else []
+        yield from ((imported, node not in inside) for imported in names)
+
+
+CYTHON_IMPORT = re.compile(
+    r"""^[ \t]*(?:from[ \t]+(?P<dots>\.*)(?P<module>[\w.]*)[ \t]+c?import[ \t]+(?P<names>\([^)]*\)|[^\n]+)
+    |c?import[ \t]+(?P<modules>[^\n]+))""",
+    re.MULTILINE | re.VERBOSE,
+)
+
+
+def cython_imports(text, name):
+    """Yield (imported name, at the top level) for every import and cimport of a Cython module."""
+    code = re.sub(r'("""|\'\'\').*?\1|#[^\n]*', "", text, flags=re.DOTALL)
+    for found in CYTHON_IMPORT.finditer(code):
+        top = not found[0][:1].isspace()
+        listed = [
+            part.split()[0] for part in (found["names"] or found["modules"]).strip("() \n").split(",") if part.strip()
+        ]
+        if found["modules"]:
+            yield from ((module, top) for module in listed)
+        else:
+            origin = absolute(found["module"], name, len(found["dots"]))
+            yield from ((f"{origin}.{imported}", top) for imported in listed)
+
+
+def broken_rules(name, text, cython=False):
+    """Return what is wrong with the imports of a module of commmodel, a line each; `name` like ``bench.__init__``."""
+    part = name.split(".")[0]
+    if part not in MAY_IMPORT:
+        return [f"{name}: its part {part} has no row in MAY_IMPORT: add one"]
+    wrong = []
+    for imported, at_top in (cython_imports if cython else python_imports)(text, f"commmodel.{name}"):
+        root, _, target = imported.partition(".")
+        if root == "mpi4py" and not {part if part != "_core" else name.removesuffix(".__init__")} & MPI:
+            wrong.append(f"{name} imports mpi4py")
+        if root != "commmodel":
+            continue
+        other = target.split(".")[0]
+        allowed = MAY_IMPORT[part] | BASE | {part}
+        if target == "__version__":
+            continue
+        if "*" not in allowed and not any(f"{target}.".startswith(f"{one}.") for one in allowed):
+            wrong.append(f"{name} imports {target or 'commmodel itself'}")
+        elif part in LAZILY and at_top and other not in BASE:
+            wrong.append(f"{name} imports {target} at its top: do it inside a function")
+    return wrong
+
+
+def test_every_module_imports_only_what_the_table_allows():
+    wrong = []
+    for path in FILES:
+        name = ".".join(path.relative_to(SOURCE).with_suffix("").parts)
+        wrong += broken_rules(name, path.read_text("utf-8"), cython=path.suffix in {".pyx", ".pxd"})
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_rule_looks_at_the_real_modules():
+    names = {path.name for path in FILES}
+    assert {"results.py", "machine.py", "units.py"} <= names
+    seen = {imported for imported, _ in python_imports((SOURCE / "results.py").read_text("utf-8"), "commmodel.results")}
+    assert {"commmodel.errors.DamagedFileError", "commmodel.statistics.summarise", "msgspec"} <= seen
+
+
+def test_the_table_lets_nothing_import_cli_or_report_and_has_no_circles():
+    for part, allowed in MAY_IMPORT.items():
+        assert "cli" not in allowed or part == "__main__"
+        assert "report" not in allowed
+        assert {other.split(".")[0] for other in allowed - {"*"}} <= MAY_IMPORT.keys()
+    above = {part: allowed - {"*"} for part, allowed in MAY_IMPORT.items()}
+    while above:  # nothing imports what imports it
+        free = [part for part, allowed in above.items() if not {name.split(".")[0] for name in allowed} & above.keys()]
+        assert free, f"a circle among {sorted(above)}"
+        for part in free:
+            del above[part]
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "expected"),
+    [
+        ("units", "from commmodel.results import read", "units imports results.read"),
+        ("errors", "import commmodel.units", None),
+        ("results", "import commmodel.machine as m", "results imports machine"),
+        ("results", "from commmodel import errors, machine", "results imports machine"),
+        ("results", "import commmodel", "results imports commmodel itself"),
+        ("machine", "def f():\n    from commmodel import results", "machine imports results"),
+        (
+            "models.postal",
+            "class A:\n  def f(self):\n    import commmodel.fit.points",
+            "models.postal imports fit.points",
+        ),
+        ("models.postal", "if TYPE_CHECKING:\n    from commmodel.machine import Machine", "imports machine.Machine"),
+        ("models.postal", "f = lambda: __import__('commmodel.cli')", "models.postal imports cli"),
+        ("models.postal", "import importlib\nimportlib.import_module('commmodel.report')", "imports report"),
+        ("models.postal", "from ..machine import read", "models.postal imports machine.read"),
+        ("models.__init__", "from .. import machine", "models.__init__ imports machine"),
+        ("models.__init__", "from . import postal", None),
+        ("models.postal", "from .formula import formula", None),
+        ("predict", "from commmodel._core import engine", None),
+        ("predict", "from commmodel._core import pingpong", "predict imports _core.pingpong"),
+        ("predict", "from commmodel._core import engine_room", "predict imports _core.engine_room"),
+        ("bench.command", "from commmodel import __version__", None),
+        ("bench.command", "from commmodel.fit import collect", "bench.command imports fit.collect"),
+        ("report.page", "from commmodel.cli import run", "report.page imports cli.run"),
+        ("scaling.check", "def f():\n    from commmodel.report import tables", "imports report.tables"),
+        ("cli", "def f():\n    from commmodel.report import tables\n    import commmodel.fit", None),
+        ("cli", "from commmodel.errors import InputError", None),
+        ("cli", "import commmodel.fit", "cli imports fit at its top"),
+        ("cli", "try:\n    from commmodel import report\nexcept ImportError: pass", "cli imports report at its top"),
+        ("bench.command", "def f():\n    from mpi4py import MPI", None),
+        ("fit.points", "def f():\n    from mpi4py import MPI", "fit.points imports mpi4py"),
+        ("report.page", "import mpi4py.MPI", "report.page imports mpi4py"),
+        ("_core.__init__", "from mpi4py import MPI", None),
+        ("_core.engine", "from mpi4py import MPI", "_core.engine imports mpi4py"),
+        ("brandnew.thing", "", "brandnew has no row in MAY_IMPORT"),
+    ],
+)
+def test_the_checker_finds_what_breaks_the_rule(name, source, expected):
+    wrong = broken_rules(name, source)
+    assert expected in wrong[0] if expected else not wrong
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "expected"),
+    [
+        ("_core.pingpong", "from mpi4py cimport libmpi as mpi", None),
+        ("_core.clock", "from mpi4py cimport libmpi as mpi", "_core.clock imports mpi4py"),
+        ("_core.engine", "cimport mpi4py.libmpi as mpi", "_core.engine imports mpi4py"),
+        ("_core.engine", "def f():\n    import mpi4py", "_core.engine imports mpi4py"),
+        ("_core.pingpong", "from commmodel._core.mpicalls cimport (\n    CHKERR,  # why\n    other,\n)", None),
+        ("_core.pingpong", "from .mpicalls cimport CHKERR", None),
+        ("_core.engine", "from commmodel.models cimport postal", "_core.engine imports models.postal"),
+        ("_core.engine", "from ..models import postal", "_core.engine imports models.postal"),
+        ("_core.engine", "import numpy as np, commmodel.bench", "_core.engine imports bench"),
+        ("_core.engine", '"""Text.\n\nimport mpi4py\n"""\n# from mpi4py import MPI', None),
+    ],
+)
+def test_the_checker_reads_cython_too(name, source, expected):
+    wrong = broken_rules(name, source, cython=True)
+    assert expected in wrong[0] if expected else not wrong
+
+
+HEAVY = {"mpi4py.MPI", "numba", "scipy", "matplotlib"}
+PARTS = sorted(
+    {"cli", "bench", "optimize", "report"}
+    | {path.stem for path in SOURCE.glob("*.py") if not path.stem.startswith("__")}
+    | {path.parent.name for path in SOURCE.glob("*/__init__.py") if path.parent.name != "_core"}
+)
+
+
+@pytest.mark.parametrize("name", ["commmodel", *(f"commmodel.{part}" for part in PARTS)])
+def test_importing_a_part_loads_neither_mpi_nor_numba_nor_scipy_nor_matplotlib(name):
+    code = f"import sys, {name}; print(*sorted({HEAVY!r} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "\n"
+
+
+def test_calling_a_formula_with_numbers_loads_none_of_them_either():
+    code = f"import sys; from commmodel.models import postal; postal.time(8, 1, 1); print({HEAVY!r} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"

@@ -1,0 +1,275 @@
+"""machine.toml: read as a person writes it, written so that it is read back, refused in one line where wrong."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commmodel.errors import DamagedFileError, InputError, MissingParameterError
+from commmodel.machine import (
+    Limit,
+    Machine,
+    MaxRate,
+    Origin,
+    Parameter,
+    Postal,
+    Quality,
+    Segment,
+    dumps,
+    read,
+    write,
+)
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=10)
+FINITE = st.floats(0, allow_infinity=False)
+RATE = st.floats(0, exclude_min=True)  # infinite: not limiting
+BYTES = st.integers(0, 2**63 - 1)
+
+
+@st.composite
+def parameters(draw, unit):
+    values = RATE if unit == "B/s" else FINITE
+    low, high = sorted([draw(values), draw(values)])
+    none = st.none()
+    return Parameter(draw(values), unit, draw(none | st.just(low)), draw(none | st.just(high)))
+
+
+QUALITIES = st.builds(
+    Quality, st.integers(0, 10**6), FINITE, FINITE, FINITE, st.booleans(), st.lists(TEXT, max_size=3).map(tuple)
+)
+MAYBE_QUALITY = st.none() | QUALITIES
+POSTALS = st.builds(Postal, parameters("s"), parameters("s/B"), MAYBE_QUALITY)
+MAX_RATES = st.builds(MaxRate, parameters("s"), parameters("B/s"), st.none() | parameters("B/s"), MAYBE_QUALITY)
+FOUND_BY = st.sampled_from(["threshold", "change-point", "user", "hand"])
+ORIGINS = st.builds(
+    Origin,
+    mpi=TEXT,
+    hosts=st.lists(TEXT, max_size=2).map(tuple),
+    results=st.lists(TEXT, max_size=2).map(tuple),
+    measured=TEXT,
+    commmodel=TEXT,
+    seed=st.none() | st.integers(0, 2**63 - 1),
+    source=TEXT,
+)
+
+
+@st.composite
+def machines(draw):
+    segments = []
+    for path in draw(st.lists(TEXT, min_size=1, max_size=3, unique=True)):
+        limits = sorted(draw(st.sets(BYTES, max_size=3)))
+        endless = [None] if not limits or draw(st.booleans()) else []
+        for value in limits + endless:
+            limit = None if value is None else Limit(value, draw(FOUND_BY), draw(st.none() | BYTES))
+            models = draw(st.none() | POSTALS), draw(st.none() | MAX_RATES)
+            segments.append(Segment(draw(TEXT), path, limit, *models))
+    confidence = st.none() | st.floats(0, 1, exclude_min=True, exclude_max=True)
+    return Machine(draw(TEXT), tuple(segments), confidence=draw(confidence), origin=draw(st.none() | ORIGINS))
+
+
+@given(machine=machines())
+def test_whatever_is_valid_is_read_back_as_it_was_written(tmp_path_factory, machine):
+    file = tmp_path_factory.mktemp("machine") / "machine.toml"
+    write(machine, file)
+    assert read(file) == machine
+    assert dumps(read(file)) == dumps(machine) == file.read_text("utf-8")
+
+
+HEAD = 'format = "commmodel-machine"\nversion = 1\nname = "by hand"\n'
+SEGMENT = '[[segments]]\nprotocol = "eager"\n'
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "machine.toml"
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("4e-6", Parameter(4e-6, "s")),
+        ("0", Parameter(0.0, "s")),
+        ("1", Parameter(1.0, "s")),
+        ('"4us"', Parameter(4e-6, "s")),
+        ('"4 µs"', Parameter(4e-6, "s")),
+        ('"4e-6"', Parameter(4e-6, "s")),
+        ("{ value = 4e-6 }", Parameter(4e-6, "s")),
+        ('{ value = 1, unit = "s", low = 0, high = 2 }', Parameter(1.0, "s", 0.0, 2.0)),
+    ],
+)
+def test_a_parameter_may_be_a_number_a_text_with_a_unit_or_a_table(file, written, expected):
+    file.write_text(f"{HEAD}{SEGMENT}postal = {{ alpha = {written}, beta = 1e-9 }}\n", "utf-8")
+    assert read(file).segments[0].postal.alpha == expected
+
+
+def test_a_whole_machine_may_be_written_by_hand(file):
+    file.write_text(
+        f"""{HEAD}
+        [[segments]]
+        protocol = "eager"
+        limit = 8192
+        max_rate = {{ alpha = "4us", R_C = "630MB/s", R_N = inf }}
+        [[segments]]
+        protocol = "rendezvous"
+        [segments.max_rate]
+        alpha = 2e-5
+        R_C = "3.6GB/s"
+        R_N = {{ value = 5_500_000_000, unit = "B/s" }}
+        """,
+        "utf-8",
+    )
+    machine = read(file)
+    assert machine.paths == ("any",)
+    assert machine.segment(8192).limit == Limit(8192, "hand")
+    small, large = machine.max_rate(0), machine.max_rate(8193)
+    assert (small.alpha.value, small.R_C.value, small.R_N.value) == (4e-6, 6.3e8, math.inf)
+    assert (large.alpha.value, large.R_C.value, large.R_N.value) == (2e-5, 3.6e9, 5.5e9)
+    assert not small.R_N.is_limiting
+    assert large.R_N.is_limiting
+
+
+def postal(alpha="1e-6", more=""):
+    return f"{HEAD}{SEGMENT}postal = {{ alpha = {alpha}, beta = 1e-9 }}\n{more}"
+
+
+def max_rate(R_C):
+    return f"{HEAD}{SEGMENT}max_rate = {{ alpha = 1e-6, R_C = {R_C} }}\n"
+
+
+def limits(*values):
+    return HEAD + "".join(SEGMENT + ("" if value is None else f"limit = {value}\n") for value in values)
+
+
+ALPHA, R_C, BOMB = "field segments[0].postal.alpha: ", "field segments[0].max_rate.R_C: ", 100_000
+DAMAGES = {
+    "syntax": (postal() + "x = [", "not TOML: Invalid value"),
+    "syntax in a middle line": (HEAD + "???\n" + SEGMENT, "(at line 4, column 1)"),
+    "a key twice": (postal(more='protocol = "x"\n'), "not TOML: Cannot overwrite a value"),
+    "empty": ("", "field format: expected 'commmodel-machine', got NoneType"),
+    "another format": (postal().replace("commmodel-machine", "cargo"), "field format: ", "'cargo'"),
+    "a list as format": ("format = [" + "1, " * 999 + "]", "field format: expected 'commmodel-machine', got list"),
+    "later version": (postal().replace("version = 1", "version = 2\nnew = 1"), "field version: 2 is newer"),
+    "version as text": (postal().replace("version = 1", 'version = "1"'), "field version: expected int"),
+    "version 0": (postal().replace("version = 1", "version = 0"), "field version: ", ">= 1"),
+    "no name": (postal().replace("name", "# "), "missing required field name"),
+    "no segments": (HEAD, "missing required field segments"),
+    "empty segments": (HEAD + "segments = []", "field segments: ", "length >= 1"),
+    "segments a number": (HEAD + "segments = 3", "field segments: expected array"),
+    "a segment a number": (HEAD + "segments = [3]", "field segments[0]: expected object"),
+    "unknown field": ("colour = 1\n" + postal(), "unknown field colour"),
+    "unknown field of a segment": (postal(more="colour = 1\n"), "field segments[0]: ", "unknown field colour"),
+    "unknown field of a model": (postal("1, gamma = 1"), "field segments[0].postal: ", "unknown field gamma"),
+    "unknown field of a parameter": (postal("{ value = 1, x = 1 }"), ALPHA, "unknown field x"),
+    "line end in a field": (postal(more='"a\\nb" = 1\n'), r"unknown field a\nb"),
+    "missing alpha": (HEAD + SEGMENT + "postal = { beta = 1 }", "field segments[0].postal: ", "field alpha"),
+    "missing value": (postal("{ low = 1 }"), ALPHA, "missing required field value"),
+    "missing protocol": (HEAD + "[[segments]]\n", "field segments[0]: ", "field protocol"),
+    "negative alpha": (postal("-1e-6"), ALPHA, "-1e-06 is not a finite number from 0 up"),
+    "negative alpha as text": (postal('"-1us"'), ALPHA, "not negative"),
+    "negative alpha in a table": (postal("{ value = -1e-6 }"), ALPHA, "-1e-06 is not"),
+    "NaN": (postal("nan"), ALPHA, "nan is not"),
+    "infinite alpha": (postal("inf"), ALPHA, "inf is not"),
+    "alpha of 1e999": (postal("1e999"), ALPHA, "inf is not"),
+    "alpha of 1e999 as text": (postal('"1e999s"'), ALPHA, "must be finite"),
+    "alpha of 400 digits": (postal("1" + "0" * 400), ALPHA, "number out of range"),
+    "alpha of 400 digits in a table": (postal("{ value = 1" + "0" * 400 + " }"), ALPHA, "out of range"),
+    "alpha of 5000 digits": (postal("1" + "0" * 5000), "not TOML: ", "digits"),
+    "truth as alpha": (postal("true"), ALPHA, "got bool"),
+    "date as alpha": (postal("2026-01-31"), ALPHA, "got date"),
+    "list as alpha": (postal("[1e-6]"), ALPHA, "got list"),
+    "text in a table": (postal('{ value = "1us" }'), "field segments[0].postal.alpha.value: ", "got str"),
+    "wrong unit": (postal('"4MB"'), ALPHA, "unknown unit 'MB' of a time"),
+    "wrong unit in a table": (postal('{ value = 1, unit = "us" }'), ALPHA, "expected 's', got 'us'"),
+    "unit no text": (postal("{ value = 1, unit = [[1]] }"), ALPHA, "expected 's', got list"),
+    "interval falls": (postal("{ value = 1, low = 2, high = 1 }"), ALPHA, "[2.0, 1.0] does not ascend"),
+    "interval of NaN": (postal("{ value = 1, low = nan }"), ALPHA, "[nan, inf] does not ascend"),
+    "zero rate": (max_rate("0"), R_C, "a rate must not be 0"),
+    "zero rate as text": (max_rate('"0GB/s"'), R_C, "a rate must not be 0"),
+    "rate NaN": (max_rate("nan"), R_C, "nan is not"),
+    "rate in bits": (max_rate('"5Gbit/s"'), R_C, "unknown unit 'Gbit/s'"),
+    "limits fall": (limits(100, 50), "field segments: limits on path 'any' must ascend", "[100, 50]"),
+    "limits equal": (limits(100, 100), "field segments: limits on path 'any' must ascend"),
+    "no limit but at the end": (limits(None, 100), "only the last segment may have none"),
+    "two segments without limit": (limits(None, None), "only the last segment may have none"),
+    "negative limit": (limits(-1), "field segments[0].limit.value: ", ">= 0"),
+    "limit not whole": (limits(0.5), "field segments[0].limit: ", "got float"),
+    "huge limit": (limits(2**63), "field segments[0].limit.value: ", "<="),
+    "unknown finder": (limits('{ value = 1, found_by = "me" }'), "field segments[0].limit.found_by: ", "'me'"),
+    "confidence 95": ("confidence = 95.0\n" + postal(), "field confidence: ", "< 1"),
+    "deep list": (postal(more="x = " + "[" * BOMB), "not TOML: ", "recursion"),
+    "deep table": (postal(more="x = " + "{ a = " * BOMB), "not TOML: ", "recursion"),
+    "deep name": (postal(more=f"[format{'.a' * 2000}]\n").replace("format =", "was ="), "field format: ", "dict"),
+    "deep unit": (postal(f"{{ value = 1, unit{'.a' * 2000} = 1 }}"), ALPHA, "got dict"),
+}
+
+
+def refusal(path):
+    """Return why a file is refused, without its name, after checking that one line says it."""
+    with pytest.raises(InputError) as caught:
+        read(path)
+    message = str(caught.value)
+    assert message.startswith(f"{path}: ")
+    assert len(message.splitlines()) == 1
+    return message.removeprefix(f"{path}: ")
+
+
+@pytest.mark.parametrize(("text", "words"), [(text, words) for text, *words in DAMAGES.values()], ids=DAMAGES)
+def test_damage_is_refused_in_one_line_naming_file_and_field(file, text, words):
+    file.write_text(text, "utf-8")
+    message = refusal(file)
+    assert all(word in message for word in words), message
+
+
+def test_what_is_no_text_is_refused(file):
+    file.write_bytes(bytes(range(256)))
+    assert refusal(file).startswith("not TOML: 'utf-8' codec can't decode byte 0x80")
+
+
+def test_a_folder_or_a_missing_file_is_refused_as_such(file):
+    assert refusal(file) == "No such file or directory"
+    file.mkdir()
+    assert refusal(file) == "Is a directory"
+    with pytest.raises(InputError) as caught:
+        write(Machine("m", (Segment("all"),)), file)
+    assert str(caught.value) == f"{file}: cannot be written: Is a directory"
+    assert not isinstance(caught.value, DamagedFileError)
+
+
+ALPHA_RATE = Parameter(1e-6, "s"), Parameter(1e9, "B/s")
+TWO_PATHS = Machine(
+    "two",
+    (
+        Segment("all", "same-node", max_rate=MaxRate(*ALPHA_RATE)),
+        Segment("eager", "between-nodes", Limit(100), max_rate=MaxRate(*ALPHA_RATE, Parameter(math.inf, "B/s"))),
+        Segment("rendezvous", "between-nodes", Limit(5000)),
+    ),
+)
+
+
+def test_a_size_has_the_segment_of_its_path_that_ends_at_or_above_it():
+    assert TWO_PATHS.paths == ("same-node", "between-nodes")
+    found = [(TWO_PATHS.segment(size).protocol, size) for size in (0, 100, 100.5, 5000)]
+    assert found == [("eager", 0), ("eager", 100), ("rendezvous", 100.5), ("rendezvous", 5000)]
+    assert TWO_PATHS.segment(10**9, "same-node").protocol == "all"
+    assert TWO_PATHS.max_rate(100).R_N.value == math.inf
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda: TWO_PATHS.segment(1, "moon"), ["knows no path 'moon'", "same-node, between-nodes", "commmodel.bench"]),
+        (lambda: TWO_PATHS.segment(5001), ["ends at 5000 bytes", "commmodel.bench pingpong --sizes"]),
+        (lambda: TWO_PATHS.max_rate(5000), ["rendezvous (between-nodes): max_rate is missing", "bench pairs"]),
+        (lambda: TWO_PATHS.max_rate(1, "same-node"), ["max_rate.R_N is missing", "commmodel.bench pairs"]),
+    ],
+)
+def test_what_the_machine_lacks_is_named_with_the_measurement_that_gives_it(ask, words):
+    with pytest.raises(MissingParameterError) as caught:
+        ask()
+    assert all(word in str(caught.value) for word in ["machine 'two'", *words])
+
+
+def test_a_negative_size_is_refused():
+    with pytest.raises(InputError, match="must not be negative"):
+        TWO_PATHS.segment(-1)
