@@ -54,7 +54,7 @@ lint: .venv/.test-ready
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
-	.venv/bin/cython-lint src
+	PATH=$(CURDIR)/.venv/bin:$$PATH cython-lint src
 
 docs: .venv/.test-ready
 	.venv/bin/sphinx-build -W -n -q --keep-going -b html docs docs/_build/html

@@ -294,7 +294,7 @@ def test_a_doubtful_fit_is_not_trusted() -> None:
     doubtful = Machine("m", (Segment("all", "same-node", max_rate=fit),))
     html = page.render(FULL, doubtful, "m")
     assert "not the fit of all" in html
-    assert "all (same-node), max-rate: too few sizes" in html
+    assert "all (same-node): too few sizes" in html
     assert "not trusted" in shown(machine_table(doubtful))
     assert "too few sizes" in shown(machine_table(doubtful))
 

@@ -95,14 +95,14 @@ SHOWN = [
     (units.format_time, (9.996e-7,), "1.00 us"),
     (units.format_time, (4e-6,), "4.00 us"),
     (units.format_time, (0.25,), "250 ms"),
-    (units.format_time, (3600,), "3.6e+03 s"),
+    (units.format_time, (3600,), "3600 s"),
     (units.format_rate, (999.4,), "999 B/s"),
     (units.format_rate, (999_900.0,), "1.00 MB/s"),
     (units.format_quantity, (1.5e-10, "s/B"), "1.5e-10 s/B"),
     (units.format_quantity, (65536, "B"), "64 KiB"),
     (units.format_ratio, (0.0,), "0.0 %"),
     (units.format_ratio, (0.5,), "50 %"),
-    (units.format_interval, (2e-6, 999e-9, 1.1e-3, "s"), "2.00 us [0.999, 1.1e+03]"),
+    (units.format_interval, (2e-6, 999e-9, 1.1e-3, "s"), "2.00 us [0.999, 1100]"),
     (units.format_interval, (2e-6, None, None, "s"), "2.00 us"),
 ]
 

@@ -76,7 +76,7 @@ class Postal(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 
 
 class MaxRate(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """T = α + k n / min(R_N, k R_C) (Gropp 2016, Eq 3). R_N is absent where one pair alone was measured."""
+    """T = α + k n / min(R_N, k R_C) (Gropp 2016, Eq 3). R_N is absent where one number of pairs was measured."""
 
     alpha: Parameter
     R_C: Parameter

@@ -190,6 +190,8 @@ def _digits(value: float) -> str:
     """Three significant digits, without an exponent where that is readable."""
     if not math.isfinite(value):
         return str(value)
+    if 999.5 <= abs(value) < 1e5:  # an interval's end in the unit of its value
+        return f"{value:.0f}"
     return f"{value:#.3g}".rstrip(".") if 1e-3 <= abs(value) < 999.5 else f"{value:.3g}"
 
 
@@ -250,7 +252,7 @@ def format_ratio(ratio: float) -> str:
 
 
 def format_interval(value: float, low: float | None, high: float | None, unit: str) -> str:
-    """Return a value with its interval, all three in the unit of the value.
+    """Return a value with its interval, all three in the unit of the value; of the high end, for a value of 0.
 
     >>> format_interval(2.496e-6, 2.4e-6, 2.65e-6, "s")
     '2.50 us [2.40, 2.65]'
@@ -258,5 +260,5 @@ def format_interval(value: float, low: float | None, high: float | None, unit: s
     if low is None or high is None or not math.isfinite(value):
         return format_quantity(value, unit)
     value = _rounded(value)
-    factor, name = _shown_unit(value, unit)
+    factor, name = _shown_unit(value or (high if math.isfinite(high) else 0.0), unit)
     return f"{_digits(value / factor)} {name} [{_digits(low / factor)}, {_digits(high / factor)}]"

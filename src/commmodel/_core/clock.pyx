@@ -63,8 +63,8 @@ def frequency_register():
 cdef uint64_t _bracketed(int clock, uint64_t *reference) noexcept nogil:
     """Read the clock between two readings of CLOCK_MONOTONIC_RAW; keep the tightest of ten brackets."""
     cdef uint64_t before, after, ticks, best_ticks = 0, best_width = <uint64_t>-1
-    cdef int attempt
-    for attempt in range(10):
+    cdef int _attempt
+    for _attempt in range(10):
         before = ticks_of(CLOCK_MONOTONIC_RAW)
         ticks = ticks_start(clock)
         after = ticks_of(CLOCK_MONOTONIC_RAW)

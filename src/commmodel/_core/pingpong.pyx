@@ -94,13 +94,13 @@ cdef inline void spin(uint64_t ticks, int clock) noexcept nogil:
 
 cdef int exchanges(Message *outgoing, Message *incoming, int peer, bint first, mpi.MPI_Comm comm,
                    Py_ssize_t batch) except -1 nogil:
-    cdef Py_ssize_t i
+    cdef Py_ssize_t _exchange
     if first:
-        for i in range(batch):
+        for _exchange in range(batch):
             send(outgoing, peer, comm)
             receive(incoming, peer, comm)
     else:
-        for i in range(batch):
+        for _exchange in range(batch):
             receive(incoming, peer, comm)
             send(outgoing, peer, comm)
     return 0

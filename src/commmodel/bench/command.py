@@ -7,6 +7,7 @@ itself or of MPI on one rank aborts the job.
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
@@ -67,15 +68,17 @@ def _say(comm: "MPI.Intracomm", stream: Any, text: str) -> None:
 
 def _on_rank_0(comm: "MPI.Intracomm", function: Callable[[], _Value]) -> _Value:
     """Return on every rank what the function returns, or raise what it raises, on rank 0."""
-    outcome: tuple[_Value | None, CommModelError | None] = (None, None)
+    outcome: tuple[_Value | None, tuple[str, int] | None] = (None, None)
     if comm.rank == 0:
         try:
             outcome = function(), None
         except CommModelError as error:
-            outcome = None, error
+            outcome = None, (str(error), error.exit_code)
     value, problem = comm.bcast(outcome)
     if problem is not None:
-        raise problem
+        refusal = CommModelError(problem[0])
+        refusal.exit_code = problem[1]
+        raise refusal
     return cast(_Value, value)
 
 
@@ -87,13 +90,20 @@ def _measure(comm: "MPI.Intracomm", asked: CommandLine) -> None:
         )
     from commmodel.bench import environment
     from commmodel.bench.driver import Launch, check_memory, make_plan
+    from commmodel.bench.kernels import sensible_kernels
     from commmodel.bench.placement import place
     from commmodel.bench.progress import Progress
 
     header, clock = environment.describe_launch(comm, environment.command_line())
     placement = place(comm.bcast([rank.host for rank in header.ranks]))
+    if not asked.options.kernels:
+        kernels = sensible_kernels(placement)
+        asked = replace(asked, options=msgspec.structs.replace(asked.options, kernels=kernels))
     options, done = _on_rank_0(comm, lambda: _what_is_left(asked, header))
-    plan = _on_rank_0(comm, lambda: make_plan(options, placement))
+    todo = _on_rank_0(comm, lambda: [one for one in make_plan(options, placement) if one not in done])
+    if not todo:
+        _say(comm, sys.stdout, f"{asked.output} is complete: nothing left to measure")
+        return
     check_memory(comm, options)
     launch = Launch(comm, clock, options, placement)
     header = msgspec.structs.replace(
@@ -104,7 +114,7 @@ def _measure(comm: "MPI.Intracomm", asked: CommandLine) -> None:
     writers: list[Writer] = []
     _on_rank_0(comm, lambda: writers.append(_open(asked, header)))
     records: list[Record] = []
-    progress = Progress(len(plan) - len(done)) if comm.rank == 0 else None
+    progress = Progress(len(todo)) if comm.rank == 0 else None
 
     def keep(record: Record) -> None:
         writers[0].write(record)
@@ -114,7 +124,7 @@ def _measure(comm: "MPI.Intracomm", asked: CommandLine) -> None:
 
     for warning in header.warnings:
         _say(comm, sys.stderr, f"warning: {warning}")
-    launch.measure(plan, done, keep)
+    launch.measure(todo, keep)
     if progress:
         progress.close()
         writers[0].close()

@@ -7,7 +7,7 @@ processor away from those that are measured.
 
 import random
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -88,15 +88,9 @@ class Launch:
         alignment = self._send_buffer.ctypes.data & -self._send_buffer.ctypes.data
         return Buffers(alignment, self.options.huge_pages, huge_bytes(self._send_buffer))
 
-    def measure(
-        self,
-        plan: Sequence[Configuration],
-        done: Collection[Configuration],
-        keep: Callable[[Record], None],
-    ) -> None:
-        """Measure what of the plan is not done yet; `keep` gets each record, on rank 0."""
+    def measure(self, todo: Sequence[Configuration], keep: Callable[[Record], None]) -> None:
+        """Measure each configuration in turn; `keep` gets each record, on rank 0."""
         started = time.perf_counter()
-        todo = [configuration for configuration in plan if configuration not in done]
         for position, configuration in enumerate(todo):
             ranks = members(self.placement[configuration.path][: pair_count(configuration)])
             if self.comm.rank not in ranks:

@@ -176,4 +176,5 @@ def advice(header: Header) -> tuple[str, ...]:
 def command_line() -> list[str]:
     """Return the command that started this program, with the interpreter's name instead of its place."""
     arguments = list(getattr(sys, "orig_argv", sys.argv))
-    return [Path(arguments[0]).name, *arguments[1:]]
+    readable = [argument.encode(errors="surrogateescape").decode(errors="replace") for argument in arguments]
+    return [Path(readable[0]).name, *readable[1:]]

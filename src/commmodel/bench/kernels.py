@@ -20,7 +20,7 @@ from commmodel.bench.session import Session
 from commmodel.errors import MPIEnvironmentError
 from commmodel.results import Batch, Configuration, Options, Pairs, Ping, PingPong, Record, Threshold
 
-__all__ = ["REGISTRY", "Kernel", "pair_count"]
+__all__ = ["REGISTRY", "Kernel", "pair_count", "sensible_kernels"]
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,12 @@ class Kernel:
     summary: str
     plan: Callable[[Options, Placement], list[Configuration]]
     measure: Callable[[Session, Any], Record | None]
+
+
+def sensible_kernels(placement: Placement) -> tuple[str, ...]:
+    """Return what to measure where no kernel is named: everything, but no pairs where one pair is all there is."""
+    several = any(len(pairs) > 1 for pairs in placement.values())
+    return tuple(name for name in REGISTRY if several or name != "pairs")
 
 
 def pair_count(configuration: Configuration) -> int:

@@ -28,7 +28,10 @@ examples:
 
 @dataclass(frozen=True)
 class CommandLine:
-    """What was asked: how to measure (`options`), where to, and which options were given in so many words."""
+    """What was asked: how to measure, where to, and which options were given in so many words.
+
+    `options.kernels` is empty where none was named: what is sensible depends on the ranks.
+    """
 
     options: Options
     output: Path
@@ -152,7 +155,7 @@ def parse(arguments: Sequence[str]) -> CommandLine:
             raise InputError(f"--{name}: {error}") from None
     seed = secrets.randbelow(2**32) if values["seed"] is None else values["seed"]
     options = Options(
-        kernels=kernels or KERNELS,
+        kernels=kernels,
         huge_pages=written["huge_pages"],
         **(values | {"seed": seed}),
     )

@@ -21,8 +21,8 @@ Array = NDArray[np.float64]
 
 _MOST_SEGMENTS = 3
 _LEAST_SIZES = 4  # fewer would not make a model that can be trusted
-_NOISE_FLOOR = 1e-3  # relative; smaller residuals are no evidence, whatever the criterion says
-_CLEAR_DIFFERENCE = 10.0  # of the criterion: "very strong" in the scale of Kass and Raftery (1995)
+_GOOD_ENOUGH = 0.03  # relative root mean square: the simplest model that comes so near is the one to use
+_CLEAR_DIFFERENCE = 6.0  # of the criterion: "strong" in the scale of Kass and Raftery (1995)
 
 
 Part = tuple[str, Limit | None]
@@ -137,7 +137,7 @@ def change_points(points: Points) -> list[tuple[int, int]]:
                 ends.append(begin)
                 j = begin - 1
             best_ends.append(sorted(ends))
-        variance = max(float(reach[-1][-1]) / count, _NOISE_FLOOR**2)
+        variance = max(float(reach[-1][-1]) / count, _GOOD_ENOUGH**2)
         criteria.append(count * math.log(variance) + (3 * segments - 1) * math.log(count))
     chosen = 0
     for segments in range(1, len(criteria)):

@@ -67,7 +67,9 @@ def _error(quality: Quality | None) -> tuple[Cell, str]:
 
 def _models(segment: Segment) -> tuple[ModelRow, ...]:
     rows = []
-    if (max_rate := segment.max_rate) is not None:
+    max_rate, postal = segment.max_rate, segment.postal
+    one_pair = max_rate is not None and max_rate.R_N is None
+    if max_rate is not None and not (one_pair and postal is not None):  # for one pair the two models are one
         node_rate = _ONE_PAIR if max_rate.R_N is None else parameter_cell(max_rate.R_N, UNITS["R_N"])
         rows.append(
             ModelRow(
@@ -78,13 +80,13 @@ def _models(segment: Segment) -> tuple[ModelRow, ...]:
                 *_error(max_rate.quality),
             )
         )
-    if (postal := segment.postal) is not None:
+    if postal is not None:
         rows.append(
             ModelRow(
                 "postal",
                 parameter_cell(postal.alpha, UNITS["alpha"]),
                 parameter_cell(bandwidth(postal.beta), "B/s"),
-                NOTHING,
+                _ONE_PAIR if one_pair else NOTHING,
                 *_error(postal.quality),
             )
         )
@@ -103,13 +105,13 @@ def segment_rows(machine: Machine) -> list[SegmentRow]:
 
 
 def remarks(machine: Machine) -> list[str]:
-    """Return what there is to know of the fits and limits, a line each."""
-    lines = []
+    """Return what there is to know of the fits and limits: each remark once, with the segments that it is about."""
+    about: dict[str, list[str]] = {}
     for segment in machine.segments:
         place = f"{segment.protocol} ({segment.path})"
         if segment.limit is not None and limit_words(segment.limit).startswith("between"):
-            lines.append(f"{place}: its limit lies {limit_words(segment.limit)}")
-        for model, fitted in (("max-rate", segment.max_rate), ("postal", segment.postal)):
-            if fitted is not None and fitted.quality is not None:
-                lines += [f"{place}, {model}: {remark}" for remark in fitted.quality.remarks]
-    return lines
+            about.setdefault(f"its limit lies {limit_words(segment.limit)}", []).append(place)
+        for fitted in (segment.max_rate, segment.postal):
+            for remark in fitted.quality.remarks if fitted is not None and fitted.quality is not None else ():
+                about.setdefault(remark, []).append(place)
+    return [f"{', '.join(dict.fromkeys(places))}: {remark}" for remark, places in about.items()]

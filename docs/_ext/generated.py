@@ -1,0 +1,131 @@
+"""Directives for what must not go stale: help texts, output of commands, examples, lists of formulas.
+
+``help-text``       the ``--help`` of a command line
+``command-output``  a command of `commmodel` and what it prints, run in a copy of ``docs/examples``
+``json-line``       a line of a file in ``docs/examples``, indented
+``formulas``        a description of every formula of a module of `commmodel.models`
+"""
+
+import contextlib
+import io
+import json
+import shlex
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any, ClassVar
+
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def printed_by(arguments: list[str]) -> str:
+    """Return what ``commmodel ARGUMENTS`` prints on standard output."""
+    from commmodel.cli import main
+
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output), contextlib.suppress(SystemExit):
+        main(arguments)
+    return "\n".join(line.rstrip() for line in output.getvalue().strip("\n").splitlines())
+
+
+def help_text(command: str) -> str:
+    """Return the help of ``commmodel.bench``, ``commmodel`` or ``commmodel VERB``."""
+    program, *verb = command.split()
+    if program != "commmodel.bench":
+        return printed_by([*verb, "--help"])
+    from commmodel.bench.options import HelpAsked, parse
+
+    try:
+        parse(["--help"])
+    except HelpAsked as text:
+        return str(text).rstrip()
+    raise AssertionError("--help asked for nothing")
+
+
+class _Generated(SphinxDirective):
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def literal(self, text: str, language: str) -> list[nodes.Node]:
+        self.env.note_reread()
+        block = nodes.literal_block(text, text)
+        block["language"] = language
+        return [block]
+
+
+class HelpText(_Generated):
+    """``help-text:: commmodel fit``."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the help as it would be printed."""
+        return self.literal(help_text(self.arguments[0]), "none")
+
+
+class CommandOutput(_Generated):
+    """``command-output:: commmodel fit results.jsonl``."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the command and what it prints."""
+        program, *arguments = shlex.split(self.arguments[0])
+        if program != "commmodel":
+            raise self.error(f"runs commmodel only, not {program}")
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copytree(EXAMPLES, folder, dirs_exist_ok=True)
+            with contextlib.chdir(folder):
+                output = printed_by(arguments)
+        return self.literal(f"$ {self.arguments[0]}\n{output}", "console")
+
+
+class JsonLine(_Generated):
+    """``json-line:: results.jsonl 2``; of a long list, only the first elements are shown."""
+
+    option_spec: ClassVar[dict[str, Any]] = {"first": int}
+
+    def run(self) -> list[nodes.Node]:
+        """Return the line as indented JSON."""
+        name, number = self.arguments[0].split()
+        line = json.loads((EXAMPLES / name).read_text().splitlines()[int(number) - 1])
+        text = self._shown(line, "", self.options.get("first", 4))
+        return self.literal(text, "none")
+
+    def _shown(self, value: Any, indent: str, most: int) -> str:
+        deeper = indent + "  "
+        if isinstance(value, dict) and len(json.dumps(value)) + len(indent) > 80:
+            inside = (f"{deeper}{json.dumps(key)}: {self._shown(one, deeper, most)}" for key, one in value.items())
+            return "{\n" + ",\n".join(inside) + f"\n{indent}}}"
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            inside = (deeper + self._shown(one, deeper, most) for one in value)
+            return "[\n" + ",\n".join(inside) + f"\n{indent}]"
+        if isinstance(value, list) and len(json.dumps(value)) > 80:
+            shown = ", ".join(json.dumps(one) for one in value[:most])
+            return f"[{shown}, ...]"
+        return json.dumps(value)
+
+
+class Formulas(SphinxDirective):
+    """``formulas:: postal``: an entry for every formula that the registry has from that module."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Return their descriptions."""
+        from commmodel.models import REGISTRY
+
+        module = f"commmodel.models.{self.arguments[0]}"
+        names = [formula.__name__ for formula in REGISTRY.values() if formula.__module__ == module]
+        text = "\n".join(f".. autofunction:: {module}.{name}\n" for name in names)
+        return self.parse_text_to_nodes(StringList(text.splitlines(), source=module))
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register the directives."""
+    app.add_directive("help-text", HelpText)
+    app.add_directive("command-output", CommandOutput)
+    app.add_directive("json-line", JsonLine)
+    app.add_directive("formulas", Formulas)
+    return {"parallel_read_safe": False, "parallel_write_safe": True}

@@ -1,0 +1,57 @@
+"""Sphinx: ``sphinx-build -W -n --keep-going -b html docs docs/_build/html``. Needs no network."""
+
+import os
+import sys
+from pathlib import Path
+
+from commmodel import __version__
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "_ext"))
+os.environ["NO_COLOR"] = "1"  # argparse colours its help where it can
+os.environ["COLUMNS"] = "88"
+
+project = "commmodel"
+author = "The commmodel developers"
+copyright = author
+version = release = __version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.doctest",
+    "sphinx.ext.napoleon",
+    "generated",
+    "mathml",
+]
+exclude_patterns = ["_build"]
+nitpicky = True
+nitpick_ignore_regex = [
+    # What others define: there is no network at build time, so their inventories are not read.
+    ("py:.*", r"(numpy|np|msgspec|pathlib|os|collections|argparse|mpi4py|MPI|mmap|datetime)\..*"),
+    ("py:.*", r"(NDArray|ArrayLike|Any|Path|PathLike|Sequence|Iterable|Iterator|Callable|Mapping)"),
+    ("py:.*", r"annotationlib\..*"),
+]
+
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+
+default_role = "code"
+autodoc_member_order = "bysource"
+autodoc_mock_imports = ["mpi4py"]
+autodoc_typehints = "signature"
+napoleon_google_docstring = False
+napoleon_use_param = False  # types in our docstrings are words for people, not names to look up
+napoleon_use_rtype = False
+napoleon_use_ivar = True
+python_maximum_signature_line_length = 88
+toc_object_entries_show_parents = "hide"
+
+doctest_test_doctest_blocks = ""  # those of docstrings are run by pytest
+doctest_global_setup = f"import os; os.chdir({str(HERE / 'examples')!r})"
+
+html_theme = "furo"
+html_title = f"commmodel {release}"
+html_math_renderer = "mathml"
+html_copy_source = False
+html_show_copyright = False

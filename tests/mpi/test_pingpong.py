@@ -1,0 +1,114 @@
+"""The compiled loops on real MPI: right data, right counts, refusals; valid on any number of ranks."""
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+from commmodel._core import clock, mpi_abi, pingpong
+from commmodel.bench.buffers import allocate, available_memory
+
+COMM = MPI.COMM_WORLD
+LARGE = (2 << 30) + 5
+
+
+def partner():
+    """Return (takes part, peer, first): rank 2 i with rank 2 i + 1; an odd last rank has none."""
+    peer = COMM.rank ^ 1
+    return peer < COMM.size, peer, COMM.rank < peer
+
+
+def filled(size):
+    """Return a send buffer that tells its rank, and an empty receive buffer."""
+    send, receive = allocate(size, "never"), allocate(size, "never")
+    send[:] = (np.arange(send.size) + COMM.rank) % 251
+    receive[:] = 255
+    return send, receive
+
+
+def expected(size, rank):
+    return (np.arange(size) + rank) % 251
+
+
+@pytest.mark.parallel([1, 2, 4])
+def test_the_core_is_built_for_the_running_mpi():
+    assert mpi_abi() == pingpong.MPI_ABI
+
+
+@pytest.mark.parallel([2, 4])
+@pytest.mark.parametrize("size", [0, 1, 8192, 100_000])
+@pytest.mark.parametrize("loop", [pingpong.pingpong, pingpong.pairs])
+@pytest.mark.parametrize("batch", [1, 3])
+def test_round_trips_exchange_the_buffers(loop, size, batch):
+    _, peer, first = partner()
+    send, receive = filled(size)
+    ticks = loop(COMM, peer, first, send, receive, size, 4, batch, clock.COUNTER)
+    assert ticks.shape == (4,)
+    assert (ticks > 0).all()
+    assert (receive[:size] == expected(size, peer)).all()
+    assert (receive[size:] == 255).all()
+
+
+@pytest.mark.parallel([2, 4])
+@pytest.mark.parametrize("size", [0, 1, 8192, 100_000])
+def test_both_halves_of_a_ping_take_time_and_move_the_message(size):
+    _, peer, first = partner()
+    send, receive = filled(size)
+    buffer = send if first else receive
+    for ticks in (
+        pingpong.ping_send(COMM, peer, first, buffer, size, 3, clock.CLOCK_GETTIME),
+        pingpong.ping_receive(COMM, peer, first, buffer, size, 3, 1000, clock.CLOCK_GETTIME),
+    ):
+        assert ticks.shape == (3,)
+        assert (ticks > 0).all()
+    if not first:
+        assert (buffer[:size] == expected(size, peer)).all()
+
+
+@pytest.mark.parallel(2)
+def test_a_large_send_waits_for_its_receiver_and_a_small_one_does_not():
+    """Of three tries, as the machine may interrupt one."""
+    _, peer, first = partner()
+    buffer, _ = filled(8 << 20)
+    delay = 20_000_000
+    waited = {
+        size: sorted(
+            pingpong.delayed_send(COMM, peer, first, buffer, size, delay, clock.CLOCK_GETTIME) for _ in range(3)
+        )
+        for size in (1, 8 << 20)
+    }
+    if first:
+        assert waited[1][0] < delay / 2 < waited[8 << 20][1]
+
+
+@pytest.mark.parallel(2)
+def test_a_message_above_two_gibibytes_arrives_whole():
+    enough = (available_memory() or 0) > 4 * LARGE + (1 << 30)
+    if not COMM.allreduce(enough, op=MPI.LAND):
+        pytest.skip("needs 9 GiB of free memory")
+    _, peer, first = partner()
+    buffer = allocate(LARGE, "always")
+    marks = [0, (1 << 30) - 1, 1 << 30, (1 << 31) - 1, 1 << 31, LARGE - 1]
+    if first:
+        buffer[marks] = np.arange(101, 107, dtype=np.uint8)
+    pingpong.pingpong(COMM, peer, first, buffer, buffer, LARGE, 1, 1, clock.COUNTER)
+    assert buffer[marks].tolist() == list(range(101, 107))
+
+
+@pytest.mark.parallel([1, 2, 4])
+def test_a_message_larger_than_its_buffer_is_refused_before_anything_is_sent():
+    buffer = allocate(8, "never")
+    with pytest.raises(ValueError, match="9 bytes does not fit a buffer of 8 bytes"):
+        pingpong.pingpong(COMM, 0, True, buffer, buffer, 9, 1, 1, clock.COUNTER)
+    with pytest.raises(ValueError, match="-1 bytes"):
+        pingpong.ping_send(COMM, 0, True, buffer, -1, 1, clock.COUNTER)
+
+
+@pytest.mark.parallel([1, 2, 4])
+def test_an_error_of_mpi_becomes_an_exception():
+    duplicate = COMM.Dup()
+    duplicate.Set_errhandler(MPI.ERRORS_RETURN)
+    buffer = allocate(8, "never")
+    with pytest.raises(MPI.Exception) as caught:
+        pingpong.pingpong(duplicate, COMM.size + 7, True, buffer, buffer, 8, 1, 1, clock.COUNTER)
+    assert caught.value.Get_error_class() == MPI.ERR_RANK
+    duplicate.Free()
