@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -224,3 +225,28 @@ def test_pairs_are_placed_within_a_node_and_between_nodes():
     assert place([0, 1, 2, 3]) == {"between-nodes": ((0, 1),)}
     assert place([0, 1, 0, 1]) == {"same-node": ((0, 2),), "between-nodes": ((0, 1), (2, 3))}
     assert place([0]) == {}
+
+
+def read_all(terminal: int, into: list[bytes]) -> None:
+    """Read a pseudo terminal until its other side is closed."""
+    while True:
+        try:
+            into.append(os.read(terminal, 4096))
+        except OSError:
+            return
+
+
+def test_a_progress_bar_is_drawn_where_the_launcher_writes_to_a_terminal(tmp_path):
+    """A rank's own standard error is a pipe under mpiexec."""
+    terminal, end = os.openpty()
+    seen: list[bytes] = []
+    reader = threading.Thread(target=read_all, args=(terminal, seen))
+    reader.start()
+    command = [find("mpiexec"), "-n", "2", sys.executable, "-m", "commmodel.bench", "pingpong"]
+    command += ["--sizes", "1:8", "--time", "0.2s", "-o", str(tmp_path / "results.jsonl")]
+    completed = subprocess.run(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=end, timeout=120)
+    os.close(end)
+    reader.join(timeout=60)
+    os.close(terminal)
+    assert completed.returncode == 0
+    assert b"4/4" in b"".join(seen)

@@ -25,7 +25,7 @@ __all__ = ["advice", "describe_launch", "host_indices"]
 _WTIME_SECONDS = 0.05
 _WTIME_TOLERANCE = 1e-3
 _LOAD_PER_CPU = 0.25
-_CPU_FOLDER = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+_GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 
 
 def _read(path: str | Path) -> str:
@@ -92,7 +92,7 @@ def _describe_host(name: str, cpus: set[int], chosen: Clock) -> Host:
         cpus=len(cpus),
         cpu_model=_cpu_model(),
         kernel=platform.release(),
-        governor=_read(_CPU_FOLDER),
+        governor=_read(_GOVERNOR),
         clocksource=clock.read_clocksource(),
         transparent_huge_pages=pages.partition("[")[2].partition("]")[0],
         load=load,

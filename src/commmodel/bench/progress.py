@@ -1,6 +1,12 @@
-"""A progress bar on rank 0's terminal, drawn only between measurements. Main entry: `Progress`."""
+"""A progress bar on rank 0's terminal, drawn only between measurements. Main entry: `Progress`.
 
+Under mpiexec the standard error of a rank is a pipe even where it ends on a terminal, so the launcher's own standard
+error is looked at as well.
+"""
+
+import os
 import sys
+from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
@@ -11,15 +17,21 @@ from commmodel.units import format_quantity
 
 __all__ = ["Progress"]
 
+_LAUNCHERS = ("mpiexec", "mpirun", "orterun", "prterun")
+_TERMINALS = ("/dev/pts/", "/dev/tty")
+_WIDTH = 80
+
 
 class Progress:
-    """Advances with each record; shows nothing where standard error is no terminal."""
+    """Advances with each record; shows nothing where standard error does not end on a terminal."""
 
     def __init__(self, total: int) -> None:
         columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+        piped = not sys.stderr.isatty()
+        self._shown = not piped or _launcher_has_terminal()
+        console = Console(stderr=True, force_terminal=True, width=_WIDTH) if piped else Console(stderr=True)
         # No automatic refresh: its thread would wake up ten times a second within what is measured.
-        self._bar = RichProgress(*columns, console=Console(stderr=True), auto_refresh=False, transient=True)
-        self._shown = sys.stderr.isatty()
+        self._bar = RichProgress(*columns, console=console, auto_refresh=False, transient=True)
         self._task = self._bar.add_task("measuring", total=total)
         if self._shown:
             self._bar.start()
@@ -28,7 +40,7 @@ class Progress:
     def advance(self, record: Record) -> None:
         """Count one record and show its median."""
         if self._shown:
-            found = f"{format_quantity(record.summary.median, record.unit)} {type(record.configuration).__name__}"
+            found = f"{type(record.configuration).__name__} {format_quantity(record.summary.median, record.unit)}"
             self._bar.update(self._task, advance=1, description=found)
             self._bar.refresh()
 
@@ -36,3 +48,18 @@ class Progress:
         """Remove the bar."""
         if self._shown:
             self._bar.stop()
+
+
+def _launcher_has_terminal() -> bool:
+    """Return whether the mpiexec that started this process writes its standard error to a terminal."""
+    process = os.getppid()
+    try:
+        while process > 1:
+            folder = Path("/proc") / str(process)
+            name, _, rest = (folder / "stat").read_text().partition("(")[2].rpartition(")")
+            if name.startswith(_LAUNCHERS):
+                return os.readlink(folder / "fd" / "2").startswith(_TERMINALS)
+            process = int(rest.split()[1])
+    except OSError:  # no /proc, or another user's process
+        return False
+    return False
