@@ -55,7 +55,7 @@ def _frequency(number: int) -> tuple[float, str]:
     nominal, source = _nominal_frequency()
     if nominal and abs(core.calibrate(number, _CHECK_SECONDS) / nominal - 1) < _TOLERANCE:
         return nominal, source
-    return core.calibrate(number, _CALIBRATION_SECONDS), "calibrated against CLOCK_MONOTONIC_RAW"
+    return core.calibrate(number, _CALIBRATION_SECONDS), "calibration against CLOCK_MONOTONIC_RAW"
 
 
 def describe(number: int) -> Clock:
