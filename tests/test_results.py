@@ -2,6 +2,7 @@
 
 import json
 import math
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -277,3 +278,8 @@ def test_a_record_summarises_its_samples():
 def test_the_schema_names_every_kernel():
     text = json.dumps(json.loads(results.schema()))
     assert all(f'"{kernel}"' in text for kernel in ("header", "record", "pingpong", "pairs", "ping", "threshold"))
+
+
+def test_the_schema_in_the_docs_is_that_of_the_code():
+    stored = Path(__file__).parent.parent / "docs" / "reference" / "results.schema.json"
+    assert stored.read_bytes() == results.schema()

@@ -4,6 +4,7 @@ What is wrong is said once, by rank 0, and every rank ends with the same exit co
 itself or of MPI on one rank aborts the job.
 """
 
+import math
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ import msgspec
 from commmodel.bench.options import CommandLine, HelpAsked, parse
 from commmodel.errors import CommModelError, InputError, MPIEnvironmentError
 from commmodel.results import Configuration, Header, Options, Record, Writer, read
+from commmodel.statistics import summarise
 from commmodel.units import format_ratio, format_size, format_time
 
 if TYPE_CHECKING:
@@ -168,10 +170,13 @@ def _report(asked: CommandLine, options: Options, header: Header, records: list[
     wide = [record for record in records if record.stop in {"time", "repetitions"}]
     notes = []
     if wide:
-        widest = max(wide, key=lambda record: record.summary.relative_half_width)
+        widths = [summarise(record.samples, options.confidence).relative_half_width for record in wide]
+        widest, configuration = max(
+            zip(widths, (record.configuration for record in wide), strict=True), key=lambda one: one[0]
+        )
         notes.append(
             f"{len(wide)} of {len(records)} medians have an interval wider than {format_ratio(options.ci)} "
-            f"(widest: {describe(widest.configuration)}, {format_ratio(widest.summary.relative_half_width)}): "
+            f"(widest: {describe(configuration)}, {format_ratio(widest) if math.isfinite(widest) else 'too few samples for one'}): "
             "measure longer with --time, or on a quieter machine"
         )
     seconds = sum(record.duration for record in records)

@@ -117,6 +117,7 @@ def _measure_pairs(session: Session, configuration: Pairs) -> Record | None:
 
 # Ping: the time inside MPI_Send, and inside MPI_Recv, while the other side is ready.
 
+_PAUSE_SAMPLES = 5
 _PAUSE_ROUND_TRIPS = 1.2  # as Kielmann et al. wait for a message to arrive before they time its receive
 
 
@@ -139,7 +140,7 @@ def _measure_ping(session: Session, configuration: Ping) -> Record | None:
             return session.seconds(ticks) * session.first
 
     else:
-        one_way = session.comm.bcast(float(np.median(_round_trips(session, size, 1, 20))))
+        one_way = session.comm.bcast(float(np.median(_round_trips(session, size, 1, _PAUSE_SAMPLES))))
         pause = session.ticks(_PAUSE_ROUND_TRIPS * 2 * one_way)
 
         def measure(batch: int, repetitions: int) -> NDArray[np.float64]:  # noqa: ARG001

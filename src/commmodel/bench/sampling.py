@@ -25,11 +25,14 @@ __all__ = ["Measure", "Sampled", "sample"]
 Measure = Callable[[int, int], NDArray[np.float64]]
 """(batch, repetitions) -> seconds of one message in each repetition, 0 where this rank does not time."""
 
-_LEAST_SAMPLES = 10  # taken whatever they cost: below about six, a median has no interval
+_LEAST_SAMPLES = 10  # taken even when the time is spent, as long as they cost little
+_LEAST_SECONDS = 0.1
+_FEWEST_SAMPLES = 3  # taken whatever they cost
 _NARROW_SAMPLES = 50
 _NARROW_SECONDS = 10e-3  # a burst of quiet shorter than a scheduler's time slice must not end a measurement
-_WARMUP_EXCHANGES = 10
-_WARMUP_SECONDS = 2e-3
+_WARMUP_EXCHANGES = 10  # of messages so large that they take more than
+_WARMUP_SECONDS = 2e-3  # this, and fewer where they would take more than
+_WARMUP_SHARE = 0.1  # this of the time
 _WARMUP_MOST = 1000
 _BATCH_SECONDS = 50e-6  # the skew with which ranks leave a barrier is then about one percent
 _BATCH_MOST = 100
@@ -55,41 +58,50 @@ def _slowest(session: Session, seconds: NDArray[np.float64]) -> NDArray[np.float
     return slowest
 
 
+def _timed(session: Session, measure: Measure, exchanges: int) -> tuple[float, float]:
+    """Return the median time of one message and the wall time of one exchange, the same on every rank."""
+    started = time.perf_counter()
+    one_way = float(np.median(_slowest(session, measure(1, exchanges))))
+    return one_way, session.comm.bcast((time.perf_counter() - started) / exchanges)
+
+
 def _warm_up(session: Session, measure: Measure, wanted: Batch) -> tuple[int, int, float]:
     """Return the batch, the exchanges made, and the wall time of one repetition."""
-    started = time.perf_counter()
-    one_way = float(np.median(_slowest(session, measure(1, _WARMUP_EXCHANGES))))
-    wall = session.comm.bcast((time.perf_counter() - started) / _WARMUP_EXCHANGES)
-    more = min(_WARMUP_MOST, int(_WARMUP_SECONDS / wall))
+    one_way, wall = _timed(session, measure, 1)
+    affordable = min(_WARMUP_EXCHANGES, int(_WARMUP_SHARE * session.share / wall))
+    more = min(_WARMUP_MOST, max(int(_WARMUP_SECONDS / wall), session.comm.bcast(affordable)))
     if more:
-        started = time.perf_counter()
-        one_way = float(np.median(_slowest(session, measure(1, more))))
-        wall = session.comm.bcast((time.perf_counter() - started) / more)
-    if wanted != "auto":
-        return wanted, _WARMUP_EXCHANGES + more, wall * wanted
-    batch = min(_BATCH_MOST, math.ceil(_BATCH_SECONDS / max(2 * one_way, 1e-9)))
-    return batch, _WARMUP_EXCHANGES + more, wall * batch
+        one_way, wall = _timed(session, measure, more)
+    chosen = min(_BATCH_MOST, math.ceil(_BATCH_SECONDS / max(2 * one_way, 1e-9)))
+    batch = chosen if wanted == "auto" else wanted
+    return batch, 1 + more, wall * batch
 
 
 def _verdict(
-    session: Session, samples: NDArray[np.float64], elapsed: float
+    session: Session, samples: NDArray[np.float64], wall: float, elapsed: float
 ) -> Literal["interval", "time", "repetitions"] | None:
     """Return why to stop, or None to go on."""
     options = session.options
-    if samples.size < min(_LEAST_SAMPLES, options.repetitions):
+    if samples.size < min(_least(wall), options.repetitions):
         return None
-    enough = samples.size >= _NARROW_SAMPLES and elapsed >= min(_NARROW_SECONDS, session.share / 2)
-    if enough and summarise(samples, options.confidence).relative_half_width <= options.ci:
-        return "interval"
-    if samples.size >= options.repetitions:
-        return "repetitions"
-    return "time" if elapsed >= session.share else None
+    exhausted = samples.size >= options.repetitions
+    spent = elapsed >= session.share
+    settled = samples.size >= _NARROW_SAMPLES and elapsed >= min(_NARROW_SECONDS, session.share / 2)
+    if settled or exhausted or spent:
+        if summarise(samples, options.confidence).relative_half_width <= options.ci:
+            return "interval"
+        return "repetitions" if exhausted else "time" if spent else None
+    return None
 
 
 def _next_chunk(session: Session, taken: int, wall: float, elapsed: float) -> int:
     """Return how many repetitions to make before looking again: as many as there are, within what is left."""
-    affordable = max(1, int((session.share - elapsed) / wall)) if taken >= _LEAST_SAMPLES else _LEAST_SAMPLES
+    affordable = max(int((session.share - elapsed) / wall), _least(wall) - taken)
     return max(1, min(max(taken, _LEAST_SAMPLES), affordable, session.options.repetitions - taken))
+
+
+def _least(wall: float) -> int:
+    return _LEAST_SAMPLES if _LEAST_SAMPLES * wall <= _LEAST_SECONDS else _FEWEST_SAMPLES
 
 
 def sample(session: Session, measure: Measure, batch: Batch = 1) -> Sampled:
@@ -102,7 +114,7 @@ def sample(session: Session, measure: Measure, batch: Batch = 1) -> Sampled:
     samples = np.empty(0)
     while True:
         elapsed = time.perf_counter() - started
-        stop = _verdict(session, samples, elapsed)
+        stop = _verdict(session, samples, wall, elapsed)
         chunk = 0 if stop else _next_chunk(session, samples.size, wall, elapsed)
         chunk, stop = session.comm.bcast((chunk, stop))
         if stop:

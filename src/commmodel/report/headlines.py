@@ -73,10 +73,13 @@ def _limits(segments: tuple[Segment, ...]) -> Fact:
         return Fact("Protocol limit", Cell("none"), "one protocol for all sizes")
     surest = min((limit.found_by for limit in limits), key=list(_FOUND_BY).index)
     chosen = [limit for limit in limits if limit.found_by == surest]
-    others = [limit_words(limit) for limit in limits if limit.found_by != surest]
+    others = [
+        words if words.startswith("between") else f"at {words}"
+        for words in (limit_words(limit) for limit in limits if limit.found_by != surest)
+    ]
     sizes = [format_size(limit.value) for limit in chosen]
     doubts = [limit_words(limit) for limit in chosen if limit_words(limit) != format_size(limit.value)]
-    meaning = _FOUND_BY[surest] + (f"; the model changes at {', '.join(others)} too" if others else "")
+    meaning = _FOUND_BY[surest] + (f"; the model also changes {' and '.join(others)}" if others else "")
     return Fact("Protocol limit", Cell(", ".join(sizes), ", ".join(doubts)), meaning)
 
 
