@@ -1,5 +1,6 @@
 """The benchmark as its user runs it: mpiexec, a results file, and what happens when something is wrong."""
 
+import json
 import os
 import signal
 import subprocess
@@ -13,7 +14,8 @@ import pytest
 from launching import ENVIRONMENT, find, launch, said
 
 from commmodel import results
-from commmodel.bench.options import KERNELS
+from commmodel.bench.kernels import REGISTRY
+from commmodel.bench.options import KERNELS, parse
 from commmodel.bench.placement import place
 from commmodel.results import Pairs, Ping, PingPong, Threshold
 
@@ -217,7 +219,15 @@ def test_a_killed_run_keeps_what_was_finished_and_resumes(tmp_path):
     again = bench(2, "--resume", "-o", output)
     assert again.returncode == 0
     assert "nothing left to measure" in again.stdout
+    assert json.loads(bench(2, "--resume", "--json", "-o", output).stdout)["records"] == 0
     assert results.read(output) == whole
+
+
+def test_each_path_is_measured_with_as_many_pairs_as_it_has():
+    asked = parse(["pairs", "--pairs", "1:4", "--sizes", "8"]).options
+    plan = REGISTRY["pairs"].plan(asked, place([0, 0, 0, 0, 1, 1, 1, 1]))
+    most = {path: max(one.pairs for one in plan if one.path == path) for path in ("same-node", "between-nodes")}
+    assert most == {"same-node": 2, "between-nodes": 4}
 
 
 def test_pairs_are_placed_within_a_node_and_between_nodes():

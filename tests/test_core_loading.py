@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from launching import ENVIRONMENT
+from launching import ENVIRONMENT, launch, said
 
 from commmodel import _core
 
@@ -51,3 +51,14 @@ def test_a_second_mpi_library_is_refused():
     completed = python(code, LD_LIBRARY_PATH=str(library))
     message = completed.stderr.splitlines()[-1]
     assert message.startswith("ImportError: mpi4py and commmodel have loaded two different MPI libraries"), message
+
+
+def test_the_benchmark_says_in_one_line_that_its_core_does_not_fit():
+    code = (
+        "from commmodel import _core; _core.mpi_abi = lambda: 'lam'\n"
+        "from commmodel.bench.command import run; raise SystemExit(run(['--quick']))"
+    )
+    completed = launch(2, sys.executable, "-c", code)
+    assert completed.returncode == 3
+    assert "was not built for the MPI ABI 'lam'" in "\n".join(said(completed, "commmodel.bench"))
+    assert "Traceback" not in completed.stderr

@@ -3,6 +3,7 @@
 import math
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -74,8 +75,9 @@ def test_postal_never_gives_a_negative_latency():
 
 
 def test_times_that_do_not_grow_leave_the_rate_undetermined_and_say_so():
-    model = fit_max_rate_model(points(2 ** np.arange(6), [1], 1e-6, math.inf, math.inf, noise=0.01), Settings())
-    assert model.R_C.high == math.inf
+    flat = points(2 ** np.arange(6), [1], 1e-6, math.inf, math.inf, noise=0.01)
+    assert fit_max_rate_model(flat, Settings()).R_C.high == math.inf
+    assert fit_postal_model(flat, Settings()).beta.low == 0
     falling = Points(
         *(np.array(column) for column in ([1, 2, 4, 8], [1] * 4, [4e-6, 3e-6, 2e-6, 1e-6], [0] * 4, [0] * 4))
     )
@@ -174,6 +176,20 @@ def test_the_probe_decides_where_it_was_run():
     machine = fit_machine(measurements(probe, *protocol_change(9000)))
     limit = machine.segments[0].limit
     assert (limit.value, limit.above, limit.found_by) == (9000, 9001, "threshold")
+
+
+def test_where_nothing_waits_everything_is_eager():
+    probe = Record(Threshold("same-node"), "B", (4194304.0,), bracket=(4194304.0, None))
+    machine = fit_machine(measurements(probe, *protocol_change(8192)))
+    assert {segment.protocol for segment in machine.segments} == {"eager"}
+    assert machine.segments[-1].limit is None
+
+
+def test_different_mpi_libraries_are_not_mixed():
+    launches = measurements(*protocol_change(8192)).launches
+    other = msgspec.structs.replace(launches[0], header=Header(FORMAT, 1, "", (), Library("other"), (), ()))
+    with pytest.raises(InputError, match=r"different MPI libraries were measured \(made; other\)"):
+        fit_machine(Measurements((launches[0], other)))
 
 
 def test_limits_given_by_the_user_win():

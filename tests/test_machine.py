@@ -178,7 +178,7 @@ DAMAGES = {
     "truth as alpha": (postal("true"), ALPHA, "got bool"),
     "date as alpha": (postal("2026-01-31"), ALPHA, "got date"),
     "list as alpha": (postal("[1e-6]"), ALPHA, "got list"),
-    "text in a table": (postal('{ value = "1us" }'), "field segments[0].postal.alpha.value: ", "got str"),
+    "text in a table": (postal('{ value = "1 day" }'), "field segments[0].postal.alpha.value: ", "'day'"),
     "wrong unit": (postal('"4MB"'), ALPHA, "unknown unit 'MB' of a time"),
     "wrong unit in a table": (postal('{ value = 1, unit = "us" }'), ALPHA, "expected 's', got 'us'"),
     "unit no text": (postal("{ value = 1, unit = [[1]] }"), ALPHA, "expected 's', got list"),
@@ -273,3 +273,14 @@ def test_what_the_machine_lacks_is_named_with_the_measurement_that_gives_it(ask,
 def test_a_negative_size_is_refused():
     with pytest.raises(InputError, match="must not be negative"):
         TWO_PATHS.segment(-1)
+
+
+def test_segments_of_any_path_hold_where_a_path_has_none_of_its_own():
+    known = Machine("m", (Segment("all"), Segment("eager", "same-node")))
+    assert known.segment(8, "between-nodes").protocol == "all"
+    assert known.segment(8, "same-node").protocol == "eager"
+
+
+def test_a_limit_may_be_a_text_with_a_unit(file):
+    file.write_text('format = "commmodel-machine"\nname = "m"\n[[segments]]\nprotocol = "eager"\nlimit = "8KiB"\n')
+    assert read(file).segments[0].limit.value == 8192

@@ -149,7 +149,8 @@ class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
         if message_size < 0:
             raise InputError(f"a message of {message_size} bytes: a size must not be negative")
         path = path or ("between-nodes" if "between-nodes" in self.paths else self.paths[0])
-        on_path = [segment for segment in self.segments if segment.path == path]
+        by_path = {name: [one for one in self.segments if one.path == name] for name in self.paths}
+        on_path = by_path.get(path) or by_path.get("any")
         if not on_path:
             raise MissingParameterError(
                 f"machine {self.name!r} knows no path {path!r} (it has {', '.join(self.paths)}): "
@@ -186,6 +187,16 @@ def _shown(value: Any) -> str:
     return repr(value) if isinstance(value, str) else type(value).__name__
 
 
+def _number(path: Path, where: str, written: Any, unit: str) -> Any:
+    """Return the number that a text with a unit means; anything else is left for the typed decoder."""
+    if not isinstance(written, str):
+        return written
+    try:
+        return parse_quantity(written, unit)
+    except InputError as error:
+        raise DamagedFileError(path, where, str(error)) from None
+
+
 def _parameter(path: Path, where: str, name: str, written: Any) -> dict[str, Any]:
     """Return the table of a parameter that may stand as number, text or table."""
     unit = UNITS[name]
@@ -195,16 +206,16 @@ def _parameter(path: Path, where: str, name: str, written: Any) -> dict[str, Any
         case int() | float():
             return {"value": float(written), "unit": unit}
         case str():
-            try:
-                return {"value": parse_quantity(written, unit), "unit": unit}
-            except InputError as error:
-                raise DamagedFileError(path, where, str(error)) from None
+            return {"value": _number(path, where, written, unit), "unit": unit}
         case dict():
             if written.get("unit", unit) != unit:
                 problem = f"field unit: expected {unit!r}, got {_shown(written['unit'])}"
                 raise DamagedFileError(path, where, problem)
-            numbers = {key: float(value) if type(value) is int else value for key, value in written.items()}
-            return {"unit": unit} | numbers
+            return {"unit": unit} | {
+                key: float(value) if type(value) is int else _number(path, f"{where}.{key}", value, unit)
+                for key, value in written.items()
+                if key != "unit"
+            }
     problem = f"expected a number of {unit}, a text with a unit or a table, got {type(written).__name__}"
     raise DamagedFileError(path, where, problem)
 
@@ -221,8 +232,10 @@ def _normalise(path: Path, content: Any) -> None:
                     table[name] = _parameter(path, where, name, table[name])
                 except OverflowError:
                     raise DamagedFileError(path, where, "number out of range") from None
-        if isinstance(segment, dict) and type(segment.get("limit")) is int:
-            segment["limit"] = {"value": segment["limit"]}
+        if isinstance(segment, dict) and isinstance(segment.get("limit"), int | str):
+            value = segment["limit"]
+            place = f"field segments[{index}].limit"
+            segment["limit"] = {"value": _number(path, place, value, "B") if isinstance(value, str) else value}
 
 
 def _check(path: Path, machine: Machine) -> None:

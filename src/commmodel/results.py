@@ -113,6 +113,8 @@ class Rank(Struct, frozen=True, forbid_unknown_fields=True):
     """Processors that it may use, like ``0-3,8``."""
     cpu: int = -1
     """Processor on which it was when it said so."""
+    bound: bool = False
+    """Whether these processors are one core's, so that the rank cannot wander."""
 
 
 class Library(Struct, frozen=True, forbid_unknown_fields=True):

@@ -90,6 +90,10 @@ def _measure(comm: "MPI.Intracomm", asked: CommandLine) -> None:
             "one rank has nobody to talk to: start it with mpiexec -n 2 python -m commmodel.bench "
             "(or srun -n 2; if that still gives one rank, mpiexec and mpi4py belong to different MPI libraries)"
         )
+    try:
+        from commmodel._core import pingpong  # noqa: F401  (fails where the core was built for another MPI library)
+    except ImportError as error:
+        raise MPIEnvironmentError(str(error)) from None
     from commmodel.bench import environment
     from commmodel.bench.driver import Launch, check_memory, make_plan
     from commmodel.bench.kernels import sensible_kernels
@@ -104,7 +108,8 @@ def _measure(comm: "MPI.Intracomm", asked: CommandLine) -> None:
     options, done = _on_rank_0(comm, lambda: _what_is_left(asked, header))
     todo = _on_rank_0(comm, lambda: [one for one in make_plan(options, placement) if one not in done])
     if not todo:
-        _say(comm, sys.stdout, f"{asked.output} is complete: nothing left to measure")
+        if comm.rank == 0:
+            _report(asked, options, header, [])
         return
     check_memory(comm, options)
     launch = Launch(comm, clock, options, placement)
@@ -174,9 +179,10 @@ def _report(asked: CommandLine, options: Options, header: Header, records: list[
         widest, configuration = max(
             zip(widths, (record.configuration for record in wide), strict=True), key=lambda one: one[0]
         )
+        width = format_ratio(widest) if math.isfinite(widest) else "too few samples for one"
         notes.append(
             f"{len(wide)} of {len(records)} medians have an interval wider than {format_ratio(options.ci)} "
-            f"(widest: {describe(configuration)}, {format_ratio(widest) if math.isfinite(widest) else 'too few samples for one'}): "
+            f"(widest: {describe(configuration)}, {width}): "
             "measure longer with --time, or on a quieter machine"
         )
     seconds = sum(record.duration for record in records)
@@ -191,6 +197,9 @@ def _report(asked: CommandLine, options: Options, header: Header, records: list[
         return
     for note in notes:
         print(f"warning: {note}", file=sys.stderr)
+    if not records:
+        print(f"{asked.output} is complete: nothing left to measure")
+        return
     print(f"{asked.output}: {len(records)} records in {format_time(seconds)}; next: commmodel fit {asked.output}")
 
 

@@ -89,17 +89,17 @@ def _round_trips(session: Session, size: int, batch: int, repetitions: int) -> N
 
 
 def _plan_pairs(options: Options, placement: Placement) -> list[Configuration]:
-    plan: list[Configuration] = []
-    for path, pairs in placement.items():
-        counts = options.pairs or range(1, len(pairs) + 1)
-        if max(counts) > len(pairs):
-            raise MPIEnvironmentError(
-                f"--pairs asks for {max(counts)} pairs, but on path {path} there are {len(pairs)}: "
-                f"start more ranks, or ask for 1:{len(pairs)}"
-            )
-        batch = options.batch or "auto"
-        plan += [Pairs(size, count, path, batch) for count, size in product(counts, options.sizes)]
-    return plan
+    most = max(map(len, placement.values()))
+    counts = options.pairs or range(1, most + 1)
+    if max(counts) > most:
+        raise MPIEnvironmentError(
+            f"--pairs asks for {max(counts)} pairs, but there are {most}: start more ranks, or ask for 1:{most}"
+        )
+    return [
+        Pairs(size, count, path, options.batch or "auto")
+        for (path, pairs), count, size in product(placement.items(), counts, options.sizes)
+        if count <= len(pairs)
+    ]
 
 
 def _measure_pairs(session: Session, configuration: Pairs) -> Record | None:

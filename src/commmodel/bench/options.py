@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from commmodel.bench.kernels import REGISTRY
 from commmodel.errors import InputError
 from commmodel.results import Batch, Options
 from commmodel.units import parse_counts, parse_fraction, parse_sizes, parse_time
 
 __all__ = ["KERNELS", "CommandLine", "HelpAsked", "parse"]
 
-KERNELS = ("threshold", "pingpong", "ping", "pairs")
+KERNELS = tuple(REGISTRY)
 _QUICK = {"sizes": "1:16MiB", "time": "10s", "ci": "5%", "pairs": None}
 _FULL = {"sizes": "1:16MiB", "time": "60s", "ci": "2%", "pairs": None}
 

@@ -5,6 +5,7 @@ two limits, with ``least_squares`` and ``bootstrap`` under it.
 """
 
 from collections.abc import Sequence
+from importlib.metadata import version
 
 import numpy as np
 
@@ -52,6 +53,9 @@ def fit_machine(
     one pair, as a ping-pong would, the max-rate model to all numbers of pairs.
     """
     settings = settings or Settings()
+    libraries = list(dict.fromkeys(launch.header.mpi.version.partition("\n")[0] for launch in measurements.launches))
+    if len(libraries) > 1:
+        raise InputError(f"different MPI libraries were measured ({'; '.join(libraries)}): fit each on its own")
     segments = []
     for path, points in collect(measurements).items():
         if (points.seconds <= 0).any():
@@ -65,11 +69,11 @@ def fit_machine(
     header = measurements.launches[0].header
     hosts = tuple(dict.fromkeys(host.name for launch in measurements.launches for host in launch.header.hosts))
     origin = Origin(
-        mpi=header.mpi.version.splitlines()[0].strip() if header.mpi.version else "",
+        mpi=libraries[0].strip(),
         hosts=hosts,
         results=tuple(results),
         measured=header.created,
-        commmodel=header.versions.get("commmodel", ""),
+        commmodel=version("commmodel"),
         seed=settings.seed,
     )
     fitted = name or (hosts[0] if hosts else "machine")

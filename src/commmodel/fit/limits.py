@@ -52,6 +52,8 @@ def find_parts(measurements: Measurements, path: str, points: Points, given: Seq
     if probed is None:
         ends = [*_limits_in(points), None]
         return list(zip(protocol_names(len(ends)), ends, strict=True))
+    if probed.above is None and probed.found_by == "threshold":  # nothing that was tried waits
+        return [*(("eager", limit) for limit in _limits_in(points)), ("eager", None)]
     eager, rendezvous = points.message_size <= probed.value, points.message_size > probed.value
     parts: list[Part] = [("eager", limit) for limit in _limits_in(points.where(eager))]
     parts.append(("eager", probed))

@@ -6,6 +6,7 @@ Minimises Σ rᵢ²/nᵢ as Gropp 2016 (Section 4.1) does. Main entries: `fit_po
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +48,11 @@ def _rate(seconds_per_byte: Array) -> Array:
     with np.errstate(divide="ignore"):
         rate: Array = np.where(seconds_per_byte > _FLAT, 1 / seconds_per_byte, np.inf)
     return rate
+
+
+def _not_flat(beta: Any) -> Any:
+    """Return seconds per byte, 0 where the times do not grow with the size."""
+    return beta * (beta > _FLAT)
 
 
 def _parameter(value: float, estimates: Array | None, unit: str, settings: Settings) -> Parameter:
@@ -117,7 +123,7 @@ def fit_postal_model(points: Points, settings: Settings) -> Postal | None:
     estimates = None if resampled is None else fit_postal(size, weights, resampled)
     parameters = {
         "alpha": _parameter(alpha, estimates and estimates.alpha, "s", settings),
-        "beta": _parameter(beta if beta > _FLAT else 0.0, estimates and estimates.beta, "s/B", settings),
+        "beta": _parameter(_not_flat(beta), estimates and _not_flat(estimates.beta), "s/B", settings),
     }
     return Postal(**parameters, quality=_quality(points, fitted, parameters, []))
 
@@ -171,12 +177,13 @@ def _estimates(points: Points, fit: MaxRateFit, weights: Array, settings: Settin
 
 def _node_rate(fit: MaxRateFit, estimates: MaxRateFit | None, most_pairs: float, settings: Settings) -> Parameter:
     """Return R_N, infinite where the data show no limit."""
+    reached = most_pairs * float(_rate(fit.b)[0])
     if estimates is None:
-        return Parameter(_rounded(float(_rate(fit.c)[0])), "B/s")
+        rate = float(_rate(fit.c)[0])
+        return Parameter(_rounded(rate) if rate < reached else math.inf, "B/s")
     limits = estimates.c * most_pairs > estimates.b * (1 + 1e-9)
     rates = np.where(limits, _rate(estimates.c), np.inf)
     low, high = bootstrap.interval(rates, settings.confidence)
     if math.isfinite(high):
         return Parameter(_rounded(1 / fit.c[0]), "B/s", _rounded(low), _rounded(high))
-    reached = most_pairs * float(_rate(fit.b)[0])
     return Parameter(math.inf, "B/s", _rounded(min(low, reached)), math.inf)
