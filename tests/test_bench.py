@@ -168,6 +168,20 @@ def test_a_damaged_file_is_not_resumed_and_stays_as_it_is(tmp_path):
     assert output.read_text().endswith("\n")
 
 
+def test_a_full_disk_ends_the_run_in_one_line_and_leaves_what_was_measured(tmp_path):
+    output = tmp_path / "results.jsonl"
+    code = (
+        "import resource; from mpi4py import MPI\n"  # MPI first: it makes files of its own
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, resource.RLIM_INFINITY))\n"
+        "from commmodel.bench.command import run\n"
+        f"run(['pingpong', '--ci', '0.01%', '--sizes', '1:4KiB', '--time', '5s', '-o', {str(output)!r}])"
+    )
+    completed = launch(2, sys.executable, "-c", code)
+    assert completed.returncode != 0
+    assert "go on with --resume" in complaint(completed)
+    assert results.read(output).launches
+
+
 def kill_run(output: Path) -> None:
     """Start a run on two ranks, and SIGKILL every process of it once three records are there."""
     command = [find("mpiexec"), "-n", "2", sys.executable, "-m", "commmodel.bench", "--seed", "3", "--ci", "0.01%"]

@@ -28,7 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         asked = _parser().parse_args(arguments)
         verb: Callable[[argparse.Namespace], int] = asked.verb
-        return verb(asked)
+        code = verb(asked)
+        sys.stdout.flush()  # here, where a closed pipe is expected
+        return code
     except CommModelError as error:
         print(f"commmodel: {error}", file=sys.stderr)
         return error.exit_code
@@ -127,7 +129,7 @@ def _fit(asked: argparse.Namespace) -> int:
     else:
         from commmodel.report.tables import machine_table
 
-        _console().print(machine_table(fitted))
+        _show(machine_table(fitted))
         print(f"written to {output}; next: commmodel report {' '.join(asked.results)} {output}")
     return 0
 
@@ -166,11 +168,9 @@ def _report(asked: argparse.Namespace) -> int:
     if asked.json:
         _print_json(_report_as_json(asked.output, measurements, read_machine))
         return 0
-    console = _console()
-    console.print(tables.environment_table(measurements.launches[-1].header))
-    console.print(tables.measurements_table(measurements))
-    if read_machine is not None:
-        console.print(tables.machine_table(read_machine))
+    machine_tables = [tables.machine_table(read_machine)] if read_machine is not None else []
+    header = measurements.launches[-1].header
+    _show(tables.environment_table(header), tables.measurements_table(measurements), *machine_tables)
     print(f"written to {asked.output}")
     return 0
 
@@ -201,7 +201,11 @@ def _print_json(value: dict[str, Any]) -> None:
     print(msgspec.json.encode(value).decode())
 
 
-def _console() -> Any:
+def _show(*tables: Any) -> None:
+    """Print tables. Captured first: written directly, rich would answer a closed pipe with exit code 1."""
     from rich.console import Console
 
-    return Console(width=None if sys.stdout.isatty() else 120)
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    with console.capture() as captured:
+        console.print(*tables, sep="\n")
+    print(captured.get(), end="")

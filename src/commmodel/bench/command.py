@@ -124,7 +124,11 @@ def _measure(comm: "MPI.Intracomm", asked: CommandLine) -> None:
     progress = Progress(len(todo)) if comm.rank == 0 else None
 
     def keep(record: Record) -> None:
-        writers[0].write(record)
+        try:
+            writers[0].write(record)
+        except CommModelError as error:  # the other ranks wait for their turn and cannot be asked to stop
+            _say(comm, sys.stderr, f"commmodel.bench: {error}: make room and go on with --resume")
+            comm.Abort(error.exit_code)
         records.append(record)
         if progress:
             progress.advance(record)
