@@ -106,10 +106,8 @@ cdef int exchanges(Message *outgoing, Message *incoming, int peer, bint first, m
     return 0
 
 
-def pingpong(comm, int peer, bint first, unsigned char[::1] send_buffer not None,
-             unsigned char[::1] receive_buffer not None, Py_ssize_t size, Py_ssize_t repetitions,
-             Py_ssize_t batch, int clock):
-    """Return the ticks of `repetitions` times `batch` round trips of `size` bytes."""
+cdef timed_exchanges(comm, int peer, bint first, unsigned char[::1] send_buffer, unsigned char[::1] receive_buffer,
+                     Py_ssize_t size, Py_ssize_t repetitions, Py_ssize_t batch, int clock, bint together):
     ticks = np.empty(repetitions, dtype=np.uint64)
     cdef uint64_t[::1] out = ticks
     cdef mpi.MPI_Comm handle = PyMPIComm_Get(comm)[0]
@@ -120,35 +118,28 @@ def pingpong(comm, int peer, bint first, unsigned char[::1] send_buffer not None
     describe(&incoming, receive_buffer, size)
     with nogil:
         for i in range(repetitions):
+            if together:
+                CHKERR(mpi.MPI_Barrier(handle))
             begin = ticks_start(clock)
             exchanges(&outgoing, &incoming, peer, first, handle, batch)
             out[i] = ticks_stop(clock) - begin
     release(&outgoing)
     release(&incoming)
     return ticks
+
+
+def pingpong(comm, int peer, bint first, unsigned char[::1] send_buffer not None,
+             unsigned char[::1] receive_buffer not None, Py_ssize_t size, Py_ssize_t repetitions,
+             Py_ssize_t batch, int clock):
+    """Return the ticks of `repetitions` times `batch` round trips of `size` bytes."""
+    return timed_exchanges(comm, peer, first, send_buffer, receive_buffer, size, repetitions, batch, clock, False)
 
 
 def pairs(comm, int peer, bint first, unsigned char[::1] send_buffer not None,
           unsigned char[::1] receive_buffer not None, Py_ssize_t size, Py_ssize_t repetitions,
           Py_ssize_t batch, int clock):
     """Return the ticks of `repetitions` times `batch` round trips, each begun after a barrier of `comm`."""
-    ticks = np.empty(repetitions, dtype=np.uint64)
-    cdef uint64_t[::1] out = ticks
-    cdef mpi.MPI_Comm handle = PyMPIComm_Get(comm)[0]
-    cdef Message outgoing, incoming
-    cdef Py_ssize_t i
-    cdef uint64_t begin
-    describe(&outgoing, send_buffer, size)
-    describe(&incoming, receive_buffer, size)
-    with nogil:
-        for i in range(repetitions):
-            CHKERR(mpi.MPI_Barrier(handle))
-            begin = ticks_start(clock)
-            exchanges(&outgoing, &incoming, peer, first, handle, batch)
-            out[i] = ticks_stop(clock) - begin
-    release(&outgoing)
-    release(&incoming)
-    return ticks
+    return timed_exchanges(comm, peer, first, send_buffer, receive_buffer, size, repetitions, batch, clock, True)
 
 
 def ping_send(comm, int peer, bint first, unsigned char[::1] buffer not None, Py_ssize_t size,
