@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from commmodel.errors import DamagedFileError, InputError, MissingParameterError
 from commmodel.machine import (
+    Extended,
+    LatencyAware,
     Limit,
     Machine,
     MaxRate,
@@ -36,11 +38,21 @@ def parameters(draw, unit):
 
 
 QUALITIES = st.builds(
-    Quality, st.integers(0, 10**6), FINITE, FINITE, FINITE, st.booleans(), st.lists(TEXT, max_size=3).map(tuple)
+    Quality,
+    st.integers(0, 10**6),
+    FINITE,
+    FINITE,
+    FINITE,
+    st.booleans(),
+    st.lists(TEXT, max_size=3).map(tuple),
+    st.none() | FINITE,
 )
 MAYBE_QUALITY = st.none() | QUALITIES
 POSTALS = st.builds(Postal, parameters("s"), parameters("s/B"), MAYBE_QUALITY)
 MAX_RATES = st.builds(MaxRate, parameters("s"), parameters("B/s"), st.none() | parameters("B/s"), MAYBE_QUALITY)
+RATES = [parameters("B/s")] * 3
+EXTENDED = st.builds(Extended, parameters("s"), *RATES, MAYBE_QUALITY)
+LATENCY_AWARE = st.builds(LatencyAware, parameters("s"), *RATES[:2], MAYBE_QUALITY)
 FOUND_BY = st.sampled_from(["threshold", "change-point", "user", "hand"])
 ORIGINS = st.builds(
     Origin,
@@ -62,10 +74,18 @@ def machines(draw):
         endless = [None] if not limits or draw(st.booleans()) else []
         for value in limits + endless:
             limit = None if value is None else Limit(value, draw(FOUND_BY), draw(st.none() | BYTES))
-            models = draw(st.none() | POSTALS), draw(st.none() | MAX_RATES)
-            segments.append(Segment(draw(TEXT), path, limit, *models))
+            kinds = (POSTALS, MAX_RATES, EXTENDED, LATENCY_AWARE, MAX_RATES)
+            models = [draw(st.none() | kind) for kind in kinds]
+            segments.append(Segment(draw(TEXT), path, limit, *models, draw(TEXT), draw(TEXT)))
     confidence = st.none() | st.floats(0, 1, exclude_min=True, exclude_max=True)
-    return Machine(draw(TEXT), tuple(segments), confidence=draw(confidence), origin=draw(st.none() | ORIGINS))
+    return Machine(
+        draw(TEXT),
+        tuple(segments),
+        confidence=draw(confidence),
+        origin=draw(st.none() | ORIGINS),
+        queue_search=draw(st.none() | parameters("s")),
+        link_contention=draw(st.none() | parameters("s/B")),
+    )
 
 
 @given(machine=machines())

@@ -9,6 +9,8 @@ parameter may be a bare number in SI base units or a text with a unit: ``alpha =
 import math
 import os
 import tomllib
+from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -19,6 +21,9 @@ from commmodel.errors import DamagedFileError, InputError, MissingParameterError
 from commmodel.units import parse_quantity
 
 __all__ = [
+    "MODELS",
+    "Extended",
+    "LatencyAware",
     "Limit",
     "Machine",
     "MaxRate",
@@ -65,6 +70,8 @@ class Quality(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     trusted: bool
     remarks: tuple[str, ...] = ()
     """Why not, or what to know: at a bound, too few sizes, R_N not limiting, ..."""
+    information_criterion: float | None = None
+    """Akaike's, corrected for few points (AICc); lower is better, on the same points only."""
 
 
 class Postal(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -81,6 +88,25 @@ class MaxRate(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     alpha: Parameter
     R_C: Parameter
     R_N: Parameter | None = None
+    quality: Quality | None = None
+
+
+class Extended(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """T = α + k n / min(R_N, R_Cb + (k − 1) R_Ci) (Gropp 2016, Eq 4)."""
+
+    alpha: Parameter
+    R_Cb: Parameter
+    R_Ci: Parameter
+    R_N: Parameter
+    quality: Quality | None = None
+
+
+class LatencyAware(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """T = max(k n / R_N, α + n / R_C) (Gropp 2016, Eq 5)."""
+
+    alpha: Parameter
+    R_C: Parameter
+    R_N: Parameter
     quality: Quality | None = None
 
 
@@ -104,6 +130,13 @@ class Segment(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     """None: it holds for all larger messages."""
     postal: Postal | None = None
     max_rate: MaxRate | None = None
+    extended: Extended | None = None
+    latency_aware: LatencyAware | None = None
+    one_way: MaxRate | None = None
+    """The max-rate model of streams in one direction; `max_rate` is that of ping-pongs, which go both ways at once."""
+    recommended: str = ""
+    """Name of the model to use: the simplest that is good enough."""
+    reason: str = ""
 
 
 class Origin(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -131,6 +164,10 @@ class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     confidence: Annotated[float, Meta(gt=0, lt=1)] | None = None
     """Of all intervals in the file."""
     origin: Origin | None = None
+    queue_search: Parameter | None = None
+    """γ: time of finding a message among m received ones, γ m² in all."""
+    link_contention: Parameter | None = None
+    """δ: seconds per byte on the busiest link."""
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -177,9 +214,14 @@ class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
         return segment.max_rate
 
 
-UNITS = {"alpha": "s", "beta": "s/B", "R_C": "B/s", "R_N": "B/s"}
+UNITS = {
+    "alpha": "s", "beta": "s/B", "R_C": "B/s", "R_N": "B/s", "R_Cb": "B/s", "R_Ci": "B/s",
+    "queue_search": "s", "link_contention": "s/B",
+}  # fmt: skip
 """Base unit of each parameter, wherever it stands."""
-_MODELS = ("postal", "max_rate")
+_OF_THE_MACHINE = {"queue_search", "link_contention"}
+MODELS = ("postal", "max_rate", "extended", "latency_aware", "one_way")
+"""Models of a segment, in the file and in Python."""
 
 
 def _shown(value: Any) -> str:
@@ -222,9 +264,11 @@ def _parameter(path: Path, where: str, name: str, written: Any) -> dict[str, Any
 
 def _normalise(path: Path, content: Any) -> None:
     """Bring every parameter into table form, in place; wrong shapes are left for the typed decoder to name."""
+    for name in _OF_THE_MACHINE & content.keys():
+        content[name] = _parameter(path, f"field {name}", name, content[name])
     segments = content.get("segments")
     for index, segment in enumerate(segments if isinstance(segments, list) else ()):
-        for model in _MODELS:
+        for model in MODELS:
             table: Any = segment.get(model) if isinstance(segment, dict) else None
             for name in sorted(table.keys() & UNITS.keys()) if isinstance(table, dict) else ():
                 where = f"field segments[{index}].{model}.{name}"
@@ -238,23 +282,30 @@ def _normalise(path: Path, content: Any) -> None:
             segment["limit"] = {"value": _number(path, place, value, "B") if isinstance(value, str) else value}
 
 
+def _parameters(machine: Machine) -> Iterator[tuple[str, str, Parameter]]:
+    """Yield (place in the file, name, parameter) of all parameters."""
+    for name in sorted(_OF_THE_MACHINE):
+        if (parameter := getattr(machine, name)) is not None:
+            yield name, name, parameter
+    for index, segment in enumerate(machine.segments):
+        for model, name in product(MODELS, UNITS):
+            if (parameter := getattr(getattr(segment, model), name, None)) is not None:
+                yield f"segments[{index}].{model}.{name}", name, parameter
+
+
 def _check(path: Path, machine: Machine) -> None:
     """Raise where numbers contradict each other or physics."""
-    for index, segment in enumerate(machine.segments):
-        for model in _MODELS:
-            for name in UNITS:
-                parameter = getattr(getattr(segment, model), name, None)
-                if parameter is None:
-                    continue
-                where = f"field segments[{index}].{model}.{name}"
-                if not (0 <= parameter.value < math.inf or (parameter.unit == "B/s" and parameter.value == math.inf)):
-                    raise DamagedFileError(path, where, f"{parameter.value} is not a finite number from 0 up")
-                low = -math.inf if parameter.low is None else parameter.low
-                high = math.inf if parameter.high is None else parameter.high
-                if not low <= high:  # nor where one of them is NaN
-                    raise DamagedFileError(path, where, f"its interval [{low}, {high}] does not ascend")
-                if parameter.unit == "B/s" and parameter.value == 0:
-                    raise DamagedFileError(path, where, "a rate must not be 0")
+    for place, name, parameter in _parameters(machine):
+        where = f"field {place}"
+        is_rate = parameter.unit == "B/s"
+        if not (0 <= parameter.value < math.inf or (is_rate and parameter.value == math.inf)):
+            raise DamagedFileError(path, where, f"{parameter.value} is not a finite number from 0 up")
+        low = -math.inf if parameter.low is None else parameter.low
+        high = math.inf if parameter.high is None else parameter.high
+        if not low <= high:  # nor where one of them is NaN
+            raise DamagedFileError(path, where, f"its interval [{low}, {high}] does not ascend")
+        if is_rate and parameter.value == 0 and name != "R_Ci":  # further processes may add nothing
+            raise DamagedFileError(path, where, "a rate must not be 0")
     for name in machine.paths:
         limits = [segment.limit for segment in machine.segments if segment.path == name]
         values = [math.inf if limit is None else limit.value for limit in limits]
@@ -314,7 +365,7 @@ def dumps(machine: Machine) -> str:
 
     plain = msgspec.to_builtins(machine)
     head = {"format": machine.format, "version": machine.version, "name": machine.name}
-    body = {key: plain[key] for key in ("confidence", "origin", "segments") if key in plain}
+    body = {key: plain[key] for key in ("confidence", "origin", *sorted(_OF_THE_MACHINE), "segments") if key in plain}
     document = tomlkit.document()
     document.add(tomlkit.comment("A machine for commmodel. Times in s, sizes in B, rates in B/s; low and high bound"))
     document.add(tomlkit.comment("each value's interval. An infinite rate is one that the data show no sign of."))

@@ -20,7 +20,8 @@ from commmodel.statistics import Summary, summarise
 
 __all__ = [
     "Buffers", "Clock", "Configuration", "Header", "Host", "Launch", "Library", "Measurements", "MessagePath",
-    "Options", "Pairs", "Ping", "PingPong", "Rank", "Record", "Threshold", "Writer", "read", "read_all", "schema",
+    "Options", "Pairs", "Ping", "PingPong", "Rank", "Record", "Stream", "Threshold", "Writer", "read", "read_all",
+    "schema",
 ]  # fmt: skip
 
 FORMAT: Literal["commmodel-results"] = "commmodel-results"
@@ -31,8 +32,9 @@ Count = Annotated[int, Meta(ge=1, le=2**63 - 1)]
 Bytes = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Seconds = Annotated[float, Meta(ge=0)]
 Share = Annotated[float, Meta(gt=0, lt=1)]
-MessagePath = Literal["same-node", "between-nodes"]
-"""Which way messages take: within one host (shared memory, usually) or between two."""
+MessagePath = Literal["any", "same-socket", "same-node", "between-nodes"]
+"""Which way messages take: within one socket, within one host (between its sockets, or where these are not known), or
+between two hosts; ``any`` where a file of another suite does not tell."""
 Batch = Count | Literal["auto"]
 
 
@@ -53,6 +55,18 @@ class Pairs(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel",
     batch: Batch = "auto"
 
 
+class Stream(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="stream"):
+    """`pairs` senders each stream windows of messages to a receiver of their own, which answers once a window.
+
+    Samples are the time of a window on its slowest rank over its messages: one direction only, unlike ping-pongs.
+    """
+
+    message_size: Bytes
+    pairs: Count
+    path: MessagePath
+    window: Count = 64
+
+
 class Ping(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="ping"):
     """Time inside one MPI_Send, or inside one MPI_Recv, while the other side is ready."""
 
@@ -67,7 +81,7 @@ class Threshold(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kern
     path: MessagePath
 
 
-Configuration = PingPong | Pairs | Ping | Threshold
+Configuration = PingPong | Pairs | Stream | Ping | Threshold
 
 
 class Clock(Struct, frozen=True, forbid_unknown_fields=True):
