@@ -207,7 +207,7 @@ def test_each_path_is_fitted_on_its_own():
 
 
 def test_nothing_to_fit_is_one_line_with_the_mend():
-    with pytest.raises(InputError, match="no records of the kernels pingpong or pairs"):
+    with pytest.raises(InputError, match="no records of the kernels pingpong, pairs or stream"):
         fit_machine(measurements(Record(Threshold("same-node"), "B", (1.0,))))
 
 

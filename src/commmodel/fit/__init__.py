@@ -7,12 +7,21 @@ two limits, with ``least_squares`` and ``bootstrap`` under it.
 from collections.abc import Sequence
 from importlib.metadata import version
 
+import msgspec
 import numpy as np
 
 from commmodel.errors import InputError
+from commmodel.fit.judge import recommend
 from commmodel.fit.limits import Part, find_parts
-from commmodel.fit.points import Points, collect
-from commmodel.fit.segment import Settings, fit_max_rate_model, fit_postal_model
+from commmodel.fit.points import NO_POINTS, Points, between, collect, collect_streams
+from commmodel.fit.segment import (
+    Settings,
+    fit_extended_model,
+    fit_latency_aware_model,
+    fit_max_rate_model,
+    fit_postal_model,
+    line_for_all_pairs,
+)
 from commmodel.machine import Machine, Origin, Segment
 from commmodel.results import Measurements
 
@@ -27,12 +36,12 @@ def fit_machine(
     settings: Settings | None = None,
     results: Sequence[str] = (),
 ) -> Machine:
-    """Fit the postal and the max-rate model to each protocol segment of each path.
+    """Fit every model to each protocol segment of each path, and recommend one of them.
 
     Parameters
     ----------
     measurements : Measurements
-        With records of the kernels pingpong or pairs; a record of threshold gives the protocol limit.
+        With records of the kernels pingpong, pairs or stream; a record of threshold gives the protocol limit.
     name : str, optional
         Of the machine; the first host's name where left out.
     limits : sequence of int, optional
@@ -50,20 +59,23 @@ def fit_machine(
     Notes
     -----
     Gropp, Olson and Samfass 2016, Section 4.1: Σ rᵢ²/nᵢ is minimised over each segment. The postal model is fitted to
-    one pair, as a ping-pong would, the max-rate model to all numbers of pairs.
+    one pair, as a ping-pong would, the others to all numbers of pairs.
     """
     settings = settings or Settings()
     libraries = list(dict.fromkeys(launch.header.mpi.version.partition("\n")[0] for launch in measurements.launches))
     if len(libraries) > 1:
         raise InputError(f"different MPI libraries were measured ({'; '.join(libraries)}): fit each on its own")
+    both_ways, one_way = collect(measurements), collect_streams(measurements)
     segments = []
-    for path, points in collect(measurements).items():
-        if (points.seconds <= 0).any():
+    for path in dict.fromkeys([*both_ways, *one_way]):
+        points, streams = both_ways.get(path, NO_POINTS), one_way.get(path, NO_POINTS)
+        if (points.seconds <= 0).any() or (streams.seconds <= 0).any():
             raise InputError(f"path {path}: a median time is 0: the clock was too coarse, measure with --batch auto")
-        segments += _fit_path(path, points, find_parts(measurements, path, points, limits), settings)
-    if not any(segment.max_rate for segment in segments):
+        parts = find_parts(measurements, path, points if len(points) else streams, limits)
+        segments += _fit_path(path, points, streams, parts, settings)
+    if not any(segment.max_rate or segment.one_way for segment in segments):
         raise InputError(
-            "no records of the kernels pingpong or pairs with at least two sizes: "
+            "no records of the kernels pingpong, pairs or stream with at least two sizes: "
             "measure them with mpiexec -n 2 python -m commmodel.bench"
         )
     header = measurements.launches[0].header
@@ -80,16 +92,24 @@ def fit_machine(
     return Machine(fitted, tuple(segments), confidence=settings.confidence, origin=origin)
 
 
-def _fit_path(path: str, points: Points, parts: Sequence[Part], settings: Settings) -> list[Segment]:
+def _fit_path(path: str, points: Points, streams: Points, parts: Sequence[Part], settings: Settings) -> list[Segment]:
     """Fit the segments of one path; one with less than two sizes in it has no models."""
-    below = -1
+    below = -1.0
     segments = []
     for protocol, end in parts:
-        inside = points.message_size > below
-        if end is not None:
-            inside &= points.message_size <= end.value
-            below = end.value
-        part = points.where(np.asarray(inside))
-        postal, max_rate = fit_postal_model(part, settings), fit_max_rate_model(part, settings)
-        segments.append(Segment(protocol, path, end, postal, max_rate))
+        upto = np.inf if end is None else float(end.value)
+        part, stream_part = between(points, below, upto), between(streams, below, upto)
+        below = upto
+        segment = Segment(
+            protocol,
+            path,
+            end,
+            postal=fit_postal_model(part, settings),
+            max_rate=fit_max_rate_model(part, settings),
+            extended=fit_extended_model(part, settings),
+            latency_aware=fit_latency_aware_model(part, settings),
+            one_way=fit_max_rate_model(stream_part, settings),
+        )
+        recommended, reason = recommend(segment, line_for_all_pairs(part))
+        segments.append(msgspec.structs.replace(segment, recommended=recommended, reason=reason))
     return segments

@@ -1,12 +1,13 @@
 """From raw measurements to the points that a model is fitted to: one median for each size and number of pairs."""
 
 from dataclasses import dataclass
+from types import UnionType
 
 import numpy as np
 
-from commmodel.results import Measurements, Pairs, PingPong
+from commmodel.results import Measurements, Pairs, PingPong, Stream
 
-__all__ = ["Points", "collect"]
+__all__ = ["NO_POINTS", "Points", "between", "collect", "collect_streams"]
 
 
 @dataclass(frozen=True)
@@ -38,16 +39,34 @@ class Points:
         return Points(*(column[mask] for column in columns))
 
 
+NO_POINTS = Points(*(np.empty(0, dtype=kind) for kind in (np.int64, np.int64, float, float, float)))
+"""Where nothing was measured."""
+
+
+def between(points: Points, below: float, upto: float) -> Points:
+    """Return the points of messages larger than `below` and no larger than `upto`."""
+    return points.where((points.message_size > below) & (points.message_size <= upto))
+
+
 def collect(measurements: Measurements) -> dict[str, Points]:
     """Return the points of each path, from ping-pong records (one pair) and pairs records.
 
     A configuration measured several times, by several launches, gives one point for each of them.
     """
+    return _collect(measurements, PingPong | Pairs)
+
+
+def collect_streams(measurements: Measurements) -> dict[str, Points]:
+    """Return the points of each path from stream records, which measure one direction."""
+    return _collect(measurements, Stream)
+
+
+def _collect(measurements: Measurements, kinds: type | UnionType) -> dict[str, Points]:
     rows: dict[str, list[tuple[int, int, float, float, float]]] = {}
     for record in measurements.records:
         configuration = record.configuration
-        if isinstance(configuration, PingPong | Pairs):
-            pairs = configuration.pairs if isinstance(configuration, Pairs) else 1
+        if isinstance(configuration, kinds) and isinstance(configuration, PingPong | Pairs | Stream):
+            pairs = 1 if isinstance(configuration, PingPong) else configuration.pairs
             summary = record.summary
             rows.setdefault(configuration.path, []).append(
                 (configuration.message_size, pairs, summary.median, summary.low, summary.high)
