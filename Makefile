@@ -2,7 +2,8 @@
 #
 #   make demo               measure this machine, fit a model, show it (MPI=openmpi for the other library)
 #   make test               lint and all tests, with MPICH and with Open MPI
-#   make lint docs bench    parts of it; make bench compares our loops with plain C
+#   make lint docs bench    parts of it; make bench compares our loops with plain C, formulas with numpy
+#   make cluster-test       the tests that need a network: on two emulated hosts, as root on Linux, else skipped
 #   make clean              remove what was built
 
 MPI ?= mpich
@@ -31,7 +32,7 @@ export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 endif
 
-.PHONY: demo test test-one lint docs bench clean
+.PHONY: demo test test-one cluster-test lint docs bench clean
 
 demo: $(VENV)/.demo-ready
 	@mkdir -p demo/$(MPI)
@@ -43,12 +44,17 @@ demo: $(VENV)/.demo-ready
 test: lint
 	$(MAKE) test-one MPI=mpich
 	$(MAKE) test-one MPI=openmpi
+	$(MAKE) cluster-test MPI=mpich
+	$(MAKE) cluster-test MPI=openmpi
 	$(MAKE) docs
 
 # Tests that run on several ranks are collected by each of them; the others start ranks of their own where needed.
 test-one: $(VENV)/.test-ready
-	$(BIN)/python -m pytest tests src --ignore tests/mpi
+	$(BIN)/python -m pytest tests src --ignore tests/mpi --ignore tests/cluster
 	for ranks in 1 2 4; do $(MPIEXEC) -n $$ranks $(BIN)/python -m pytest tests/mpi -m "parallel[$$ranks]" || exit 1; done
+
+cluster-test: $(VENV)/.test-ready
+	$(BIN)/python -m pytest tests/cluster
 
 lint: .venv/.test-ready
 	.venv/bin/ruff check .
@@ -63,6 +69,7 @@ docs: .venv/.test-ready
 bench: $(VENV)/.test-ready
 	$(MAKE) -C bench_c MPICC=$(BIN)/mpicc
 	$(MPIEXEC) -n 2 $(BIND) $(BIN)/python bench_c/compare.py
+	$(BIN)/python benchmarks/model_surfaces.py
 
 $(VENV)/.mpi-ready:
 	$(PYTHON) -m venv $(VENV)

@@ -11,13 +11,16 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from launching import ENVIRONMENT, find, launch, said
 
 from commmodel import results
-from commmodel.bench.kernels import REGISTRY
+from commmodel.bench.environment import socket_of
+from commmodel.bench.kernels import REGISTRY, receive_bytes, send_bytes, sensible_kernels
 from commmodel.bench.options import KERNELS, parse
-from commmodel.bench.placement import place
-from commmodel.results import Pairs, Ping, PingPong, Threshold
+from commmodel.bench.placement import members, place
+from commmodel.results import Pairs, Ping, PingPong, Stream, Threshold
 
 pytestmark = pytest.mark.skipif(find("mpiexec") is None, reason="no mpiexec beside this Python or on PATH")
 QUICK = ("--sizes", "1,1KiB,64KiB", "--time", "0.5s")
@@ -66,7 +69,10 @@ def test_the_header_says_on_what_was_measured(measured):
     assert abs(host.clock.against_wtime) < 0.01
     assert header.buffers.alignment >= 4096
     assert header.options.seed == 7
-    assert header.placement == {"same-node": ((0, 1),)}
+    assert set(header.placement) <= {"same-socket", "same-node"}  # as the machine and its launcher have it
+    assert list(header.placement.values()) == [((0, 1),)]
+    one_socket = header.ranks[0].socket is not None and header.ranks[0].socket == header.ranks[1].socket
+    assert ("same-socket" in header.placement) == one_socket
     assert "-m" in header.command
 
 
@@ -77,7 +83,7 @@ def test_every_record_has_its_samples_and_its_reason_to_stop(measured):
             assert record.samples == (low,)
             assert above is None or above == low + 1
         else:
-            assert len(record.samples) >= 10
+            assert len(record.samples) >= 3  # of a message that takes long on a busy machine
             assert min(record.samples) > 0
             assert record.stop in {"interval", "time", "repetitions"}
             assert record.warmup >= 1
@@ -85,8 +91,9 @@ def test_every_record_has_its_samples_and_its_reason_to_stop(measured):
 
 
 def test_large_messages_take_longer_and_sends_of_small_ones_are_shorter_than_their_round_trip(measured):
-    medians = {record.configuration: record.summary.median for record in results.read(measured[0]).records}
-    assert medians[PingPong(65536, "same-node", 1)] > medians[PingPong(1, "same-node", 1)]
+    records = [record for record in results.read(measured[0]).records if isinstance(record.configuration, PingPong)]
+    medians = {record.configuration.message_size: record.summary.median for record in records}
+    assert medians[65536] > medians[1]
 
 
 def test_the_seed_decides_the_order(measured, tmp_path):
@@ -102,10 +109,20 @@ def test_the_seed_decides_the_order(measured, tmp_path):
 
 def test_four_ranks_make_two_pairs(tmp_path):
     output = tmp_path / "results.jsonl"
-    completed = bench(4, "pairs", "pingpong", "--sizes", "8", "--time", "0.3s", "-o", output)
+    completed = bench(4, "pairs", "stream", "pingpong", "--sizes", "8,1MiB", "--time", "0.6s", "-o", output)
     assert completed.returncode == 0, completed.stderr
-    found = {record.configuration for record in results.read(output).records}
-    assert found == {PingPong(8, "same-node", 1), Pairs(8, 1, "same-node"), Pairs(8, 2, "same-node")}
+    (launched,) = results.read(output).launches
+    found = [record.configuration for record in launched.records]
+    planned = []
+    for path, pairs in launched.header.placement.items():
+        assert pairs[0][0] == 0
+        planned += [PingPong(8, path), PingPong(1 << 20, path)]
+        for count in range(1, len(pairs) + 1):
+            planned += [Pairs(8, count, path), Pairs(1 << 20, count, path)]
+            planned += [Stream(8, count, path, 64), Stream(1 << 20, count, path, 16)]
+    assert Counter(found) == Counter(planned)
+    assert Stream in map(type, found)
+    assert all(min(record.samples) > 0 for record in launched.records)
     if (os.cpu_count() or 1) < 4:
         assert "ranks share" in completed.stderr
 
@@ -239,16 +256,101 @@ def test_a_killed_run_keeps_what_was_finished_and_resumes(tmp_path):
 
 def test_each_path_is_measured_with_as_many_pairs_as_it_has():
     asked = parse(["pairs", "--pairs", "1:4", "--sizes", "8"]).options
-    plan = REGISTRY["pairs"].plan(asked, place([0, 0, 0, 0, 1, 1, 1, 1]))
-    most = {path: max(one.pairs for one in plan if one.path == path) for path in ("same-node", "between-nodes")}
-    assert most == {"same-node": 2, "between-nodes": 4}
+    for name in ("pairs", "stream"):
+        plan = REGISTRY[name].plan(asked, place([0] * 4 + [1] * 4, [0] * 8))
+        most = {path: max(one.pairs for one in plan if one.path == path) for path in ("same-socket", "between-nodes")}
+        assert most == {"same-socket": 2, "between-nodes": 4}
 
 
-def test_pairs_are_placed_within_a_node_and_between_nodes():
-    assert place([0, 0, 0, 0]) == {"same-node": ((0, 1), (2, 3))}
-    assert place([0, 1, 2, 3]) == {"between-nodes": ((0, 1),)}
-    assert place([0, 1, 0, 1]) == {"same-node": ((0, 2),), "between-nodes": ((0, 1), (2, 3))}
-    assert place([0]) == {}
+def test_a_window_is_smaller_where_messages_are_large_and_its_messages_have_room():
+    asked = parse(["stream", "--sizes", "0,1,64KiB,1MiB,16MiB,100MB"]).options
+    plan = REGISTRY["stream"].plan(asked, place([0, 0], [0, 0]))
+    assert {one.message_size: one.window for one in plan} == {
+        0: 64, 1: 64, 1 << 16: 64, 1 << 20: 16, 1 << 24: 1, 10**8: 1
+    }  # fmt: skip
+    assert send_bytes(asked) == 10**8
+    assert receive_bytes(asked) >= 10**8
+    small = parse(["stream", "--sizes", "1"]).options
+    assert receive_bytes(small) == 64 * 64
+    assert receive_bytes(parse(["pairs", "--sizes", "1"]).options) == 1
+
+
+def test_several_pairs_and_two_nodes_add_kernels_to_the_sensible_ones():
+    one_pair, no_streams = set(KERNELS) - {"pairs"}, set(KERNELS) - {"pairs", "stream"}
+    assert set(sensible_kernels(place([0, 0], [0, 0]))) == no_streams
+    assert set(sensible_kernels(place([0, 1], [0, 0]))) == one_pair
+    assert set(sensible_kernels(place([0] * 4, [0] * 4))) == set(KERNELS)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "sockets", "placed"),
+    [
+        pytest.param([0] * 4, [0] * 4, {"same-socket": ((0, 1), (2, 3))}, id="one socket"),
+        pytest.param([0] * 4, [None] * 4, {"same-node": ((0, 1), (2, 3))}, id="unbound over several sockets"),
+        pytest.param([0] * 3, [0, None, 0], {"same-node": ((0, 1),)}, id="one rank unbound"),
+        pytest.param(
+            [0] * 8,
+            [0, 0, 0, 0, 1, 1, 1, 1],
+            {"same-socket": ((0, 1), (2, 3)), "same-node": ((0, 4), (1, 5), (2, 6), (3, 7))},
+            id="two sockets, filled one after the other",
+        ),
+        pytest.param(
+            [0] * 6,
+            [1, 0, 1, 0, 1, 0],
+            {"same-socket": ((0, 2),), "same-node": ((0, 1), (2, 3), (4, 5))},
+            id="two sockets, round robin from the second",
+        ),
+        pytest.param([0] * 3, [0, 1, 1], {"same-node": ((0, 1),)}, id="rank 0 alone on its socket"),
+        pytest.param([0, 1, 2, 3], [0] * 4, {"between-nodes": ((0, 1),)}, id="four hosts"),
+        pytest.param(
+            [0, 1, 0, 1],
+            [0] * 4,
+            {"same-socket": ((0, 2),), "between-nodes": ((0, 1), (2, 3))},
+            id="hosts in turn",
+        ),
+        pytest.param(
+            [0] * 4 + [1] * 4,
+            [0, 1, 0, 1, 1, 1, 0, 0],
+            {
+                "same-socket": ((0, 2),),
+                "same-node": ((0, 1), (2, 3)),
+                "between-nodes": ((0, 4), (2, 5), (1, 6), (3, 7)),
+            },
+            id="between nodes all of the first socket, then the next",
+        ),
+        pytest.param(
+            [0] * 3 + [1] * 5,
+            [0, 0, 0, 0, 1, 0, 1, 0],
+            {"same-socket": ((0, 1),), "between-nodes": ((0, 3), (1, 5), (2, 7))},
+            id="uneven hosts",
+        ),
+        pytest.param([0], [0], {}, id="alone"),
+    ],
+)
+def test_pairs_are_placed_as_the_hardware_is(hosts, sockets, placed):
+    assert place(hosts, sockets) == placed
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from([None, 0, 1, 2])), min_size=1))
+def test_wherever_ranks_are_each_path_begins_with_rank_0_and_has_no_rank_twice(where):
+    hosts, sockets = zip(*where, strict=True)
+    for path, pairs in place(hosts, sockets).items():
+        assert pairs[0][0] == 0
+        ranks = members(pairs)
+        assert len(set(ranks)) == len(ranks)
+        for first, second in pairs:
+            assert (hosts[first] == hosts[second]) == (path != "between-nodes")
+            if path == "same-socket":
+                assert sockets[first] == sockets[second] is not None
+
+
+def test_the_socket_of_a_rank_is_that_of_all_its_processors(tmp_path):
+    for cpu, package in enumerate(("0", "0", "36", "-1")):
+        folder = tmp_path / f"cpu{cpu}" / "topology"
+        folder.mkdir(parents=True)
+        (folder / "physical_package_id").write_text(f"{package}\n")
+    asked = [[0], [0, 1], [2], [1, 2], [3], [9], [0, 9]]
+    assert [socket_of(cpus, tmp_path) for cpus in asked] == [0, 0, 36, None, None, None, None]
 
 
 def read_all(terminal: int, into: list[bytes]) -> None:

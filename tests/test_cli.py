@@ -79,7 +79,7 @@ def test_report_as_json_has_every_record(fitted, tmp_path, capsys):
         (["fit", "RESULTS", "--limits", "4:1"], "the range ends before it begins"),
         (["fit", "RESULTS", "--confidence", "3"], "--confidence: '3' does not lie between 0 and 100%"),
         (["fit", "RESULTS", "--samples", "many"], "--samples: 'many' is no whole number from 20 up"),
-        (["fit", "RESULTS", "--format", "osu"], "unrecognized arguments"),
+        (["fit", "RESULTS", "--colour", "red"], "unrecognized arguments"),
         (["report", "a.toml", "b.toml"], "one machine file at most, not a.toml, b.toml"),
         (["report", "FITTED"], "no results file"),
         (["report", "RESULTS", "-o", "/no/such/folder/report.html"], "/no/such/folder/report.html"),

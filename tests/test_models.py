@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commmodel.models import REGISTRY, Formula, maxrate, postal
+from commmodel.models import REGISTRY, Formula, halo, maxrate, nodeaware, postal, surface
 
 CHECKS = tomllib.loads(Path(__file__).with_name("oracles").joinpath("max_rate.toml").read_text("utf-8"))["check"]
 
@@ -29,6 +29,15 @@ DRAWN = {
     "beta": st.floats(0, 1e-3),
     "R_N": RATE | st.just(math.inf),
     "R_C": RATE,
+    "R_Cb": RATE,
+    "R_Ci": RATE | st.just(0.0),
+    "neighbours": st.integers(1, 64).map(float),
+    "messages": st.integers(0, 10**6).map(float),
+    "volume": SIZE,
+    "link_volume": SIZE,
+    "paths_time": st.floats(0, 1e3),
+    "queue_search": st.floats(0, 1e-3),
+    "link_contention": st.floats(0, 1e-3),
 }
 """Name of an argument -> numbers that a machine could have."""
 
@@ -49,12 +58,7 @@ def test_published_values_come_out_in_every_digit(check):
 
 
 def test_every_formula_has_a_published_value_and_its_arguments_are_known():
-    assert {check["formula"] for check in CHECKS} >= {
-        "postal",
-        "max-rate",
-        "max-rate aggregate",
-        "max-rate processes",
-    }
+    assert {check["formula"] for check in CHECKS} == REGISTRY.keys()
     for name, formula in REGISTRY.items():
         assert set(argument_names(formula)) <= DRAWN.keys(), name
 
@@ -82,7 +86,7 @@ def test_max_rate_of_one_pair_is_the_postal_model_while_the_node_is_faster(size,
 
 @given(SIZE, PAIRS, ALPHA, RATE, RATE)
 def test_max_rate_lies_between_the_latency_aware_model_and_alpha_more(size, pairs, alpha, R_N, R_C):
-    latency_aware = max(pairs * size / R_N, alpha + size / R_C)  # Gropp 2016, Eq 5
+    latency_aware = maxrate.latency_aware_time(size, pairs, alpha, R_N, R_C)
     difference = maxrate.time(size, pairs, alpha, R_N, R_C) - latency_aware
     rounding = 1e-14 * latency_aware
     assert -rounding <= difference <= alpha + rounding
@@ -90,11 +94,75 @@ def test_max_rate_lies_between_the_latency_aware_model_and_alpha_more(size, pair
         assert abs(difference) <= rounding
 
 
+@given(st.floats(1, 1e12), PAIRS, ALPHA, RATE, RATE)
+def test_the_latency_aware_model_is_the_printed_equation_5(size, pairs, alpha, R_N, R_C):
+    printed = pairs * size / min(R_N, pairs * size / (alpha + size / R_C))
+    assert maxrate.latency_aware_time(size, pairs, alpha, R_N, R_C) == pytest.approx(printed)
+
+
+@given(SIZE, ALPHA, RATE, RATE, st.floats(1, 1e6))
+def test_the_extended_model_of_one_pair_is_the_postal_model_while_the_node_is_faster(size, alpha, R_Cb, R_Ci, times):
+    extended = maxrate.extended_time(size, 1, alpha, times * R_Cb, R_Cb, R_Ci)
+    assert extended == pytest.approx(postal.time(size, alpha, 1 / R_Cb))
+
+
+@given(SIZE, PAIRS, ALPHA, RATE | st.just(math.inf), RATE)
+def test_the_extended_model_of_equal_processes_is_the_max_rate_model(size, pairs, alpha, R_N, R_C):
+    extended = maxrate.extended_time(size, pairs, alpha, R_N, R_C, R_C)
+    assert extended == pytest.approx(maxrate.time(size, pairs, alpha, R_N, R_C))
+
+
+@given(SIZE, PAIRS, ALPHA, RATE)
+def test_without_further_rate_and_node_limit_time_grows_with_all_bytes(size, pairs, alpha, R_Cb):
+    reduced = alpha + pairs * size / R_Cb  # Gropp 2016, Section 4.1.1, short messages
+    assert maxrate.extended_time(size, pairs, alpha, math.inf, R_Cb, 0.0) == pytest.approx(reduced)
+
+
+@given(RATE, RATE, RATE)
+def test_the_best_number_of_extended_processes_is_the_least_that_fills_the_node(R_N, R_Cb, R_Ci):
+    best = maxrate.best_process_count_extended(R_N, R_Cb, R_Ci)
+    assert best >= 1
+    assert R_Cb + (best - 1) * R_Ci >= R_N * (1 - 1e-9)
+    assert best == 1 or R_Cb + (0.999 * best - 1) * R_Ci < R_N
+
+
+def test_processes_that_add_nothing_never_fill_a_node_that_one_does_not():
+    assert maxrate.best_process_count_extended(5e9, 4e9, 0.0) == math.inf
+    assert maxrate.best_process_count_extended(4e9, 4e9, 0.0) == 1
+    assert maxrate.best_process_count_extended(math.inf, 4e9, 0.0) == math.inf
+    assert maxrate.best_process_count_extended(math.inf, 4e9, 1e8) == math.inf
+
+
+@given(PAIRS, RATE | st.just(math.inf), RATE)
+def test_the_postal_model_is_never_slower_for_large_messages(pairs, R_N, R_C):
+    ratio = maxrate.postal_over_max_rate(pairs, R_N, R_C)
+    assert 0 < ratio <= 1
+    if pairs * R_C <= R_N:
+        assert ratio == 1
+
+
+@given(st.integers(1, 64), SIZE, PAIRS, ALPHA, RATE, RATE)
+def test_a_halo_exchange_is_a_message_for_each_neighbour(neighbours, size, pairs, alpha, R_N, R_C):
+    seconds = halo.time(neighbours, size, pairs, alpha, R_N, R_C)
+    assert seconds == pytest.approx(neighbours * maxrate.time(size, pairs, alpha, R_N, R_C))
+    assert seconds == pytest.approx(nodeaware.path_time(neighbours, neighbours * size, pairs, alpha, R_N, R_C))
+    promised = halo.postal_time(neighbours, size, alpha, R_C)
+    assert promised == pytest.approx(neighbours * postal.time(size, alpha, 1 / R_C))
+    assert promised <= seconds * (1 + 1e-14)
+
+
+@given(st.floats(0, 1e3), st.integers(0, 10**6), SIZE, st.floats(0, 1e-3), st.floats(0, 1e-3))
+def test_the_node_aware_time_is_the_sum_of_its_parts(paths, messages, link, gamma, delta):
+    parts = nodeaware.queue_search_time(messages, gamma) + nodeaware.link_contention_time(link, delta)
+    assert nodeaware.time(paths, messages, link, gamma, delta) == pytest.approx(paths + parts)
+
+
 @given(st.integers(2, 1024), ALPHA, RATE, st.floats(1e-3, 1))
 def test_postal_over_max_rate_of_large_messages_is_equation_6(pairs, alpha, R_C, share):
     R_N, size = share * R_C, 1e12 * R_C
     ratio = postal.time(size, alpha, 1 / R_C) / maxrate.time(size, pairs, alpha, R_N, R_C)
     assert ratio == pytest.approx(R_N / (pairs * R_C))
+    assert maxrate.postal_over_max_rate(pairs, R_N, R_C) == pytest.approx(ratio)
 
 
 @given(SIZE, PAIRS, ALPHA, RATE, RATE)
@@ -127,6 +195,35 @@ def test_arrays_lists_and_numbers_broadcast():
     assert postal.time(np.float32(8) * np.ones(2, np.float32), 1e-6, 0.5).dtype == np.float64
 
 
+GRIDS = [
+    ((40_000, 1), (1, 64), ()),
+    ((200, 1, 1), (50, 100), (1,)),
+    ((20, 500, 100), (100,), (20, 1, 1)),
+    ((1_000_000,), (), (1_000_000,)),
+]
+
+
+@pytest.mark.parametrize("shapes", GRIDS)
+def test_large_grids_give_what_numbers_give_bit_for_bit(shapes):
+    random = np.random.default_rng(1)
+    size, pairs, alpha = (random.uniform(1, 1e6, shape) for shape in shapes)
+    at_once = maxrate.extended_time(size, pairs, alpha, 5.5e9, 3.6e9, 6.1e8)
+    assert at_once.shape == np.broadcast_shapes(*shapes)
+    flat = [np.broadcast_to(column, at_once.shape).ravel() for column in (size, pairs, alpha)]
+    assert np.array_equal(bits(at_once.ravel()), bits(maxrate.extended_time.compiled(*flat, 5.5e9, 3.6e9, 6.1e8)))
+    for index in random.integers(0, at_once.size, 100):
+        alone = maxrate.extended_time(*(float(column[index]) for column in flat), 5.5e9, 3.6e9, 6.1e8)
+        assert alone == at_once.ravel()[index]
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_every_formula_runs_over_a_grid(name):
+    function = REGISTRY[name].python
+    columns = [np.linspace(1, 2, 3), *[np.array(2.0)] * (function.__code__.co_argcount - 1)]
+    at_once = surface.over_grid(function, columns, (3,))
+    assert np.array_equal(bits(at_once), bits([function(first, *columns[1:]) for first in columns[0]]))
+
+
 def test_shapes_that_do_not_broadcast_are_refused():
     with pytest.raises(ValueError, match="broadcast"):
         postal.time(np.zeros(3), np.zeros(4), 1e-9)
@@ -151,6 +248,7 @@ import sys
 import numpy as np
 import own
 print(own.double(3.0), "numba" in sys.modules, own.double(np.array([1.0, 2.0])).tolist())
+print(own.double(np.ones(1_000_000)).sum())
 """
 OWN = """
 from commmodel.models import formula
@@ -178,13 +276,19 @@ def run_with_own_formula(tmp_path):
 
 def test_compiled_code_is_kept_for_the_next_start(run_with_own_formula, tmp_path):
     done = run_with_own_formula(tmp_path / "cache")
-    assert done.stdout == "6.0 False [2.0, 4.0]\n"
+    assert done.stdout == "6.0 False [2.0, 4.0]\n2000000.0\n"
     assert "NUMBA_CACHE_DIR" not in done.stderr
     assert list((tmp_path / "cache").rglob("own.double*.nbi"))
+    kept = sorted((tmp_path / "cache").rglob("*.nbc"))
+    assert len(kept) == 2  # of few numbers, and of many
+    written = [path.stat().st_mtime_ns for path in kept]
+    assert run_with_own_formula(tmp_path / "cache").stdout == done.stdout
+    assert sorted((tmp_path / "cache").rglob("*.nbc")) == kept
+    assert [path.stat().st_mtime_ns for path in kept] == written
 
 
 def test_without_a_writable_cache_arrays_work_and_a_warning_names_the_mend(run_with_own_formula, tmp_path):
     done = run_with_own_formula(tmp_path / "__pycache__" / "cache")
-    assert done.stdout == "6.0 False [2.0, 4.0]\n"
+    assert done.stdout == "6.0 False [2.0, 4.0]\n2000000.0\n"
     assert "compiling in memory" in done.stderr
     assert "set NUMBA_CACHE_DIR to a writable folder" in done.stderr

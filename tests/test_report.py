@@ -4,162 +4,50 @@ import math
 import re
 import subprocess
 import sys
-from collections import Counter
-from html.parser import HTMLParser
 from pathlib import Path
 
-import numpy as np
 import pytest
-from rich.console import Console, RenderableType
+from report_samples import (
+    FULL,
+    PAIRS,
+    SIZES,
+    cluster,
+    cluster_measurements,
+    header,
+    machine,
+    measurements,
+    parameter,
+    quality,
+    record,
+    records,
+    seconds,
+    segment,
+    shown,
+    threshold,
+)
+from whole_html import Balance
 
 from commmodel import report
 from commmodel.errors import InputError
-from commmodel.machine import Limit, Machine, MaxRate, Origin, Parameter, Postal, Quality, Segment
-from commmodel.models import maxrate
+from commmodel.machine import Limit, Machine, MaxRate, Origin, Parameter, Postal, Segment
 from commmodel.report import environment_table, machine_table, measurements_table, page
-from commmodel.report.curves import lines, prediction
+from commmodel.report.choice import duplex_factor
 from commmodel.report.headlines import headlines
-from commmodel.report.plots import draw
+from commmodel.report.parameters import segment_rows
 from commmodel.results import (
-    Buffers,
-    Clock,
-    Header,
-    Host,
     Launch,
     Library,
     Measurements,
-    MessagePath,
-    Options,
-    Pairs,
     Ping,
     PingPong,
     Rank,
     Record,
+    Stream,
     Threshold,
 )
 from commmodel.units import format_rate, format_time
 
 EVIL = "<script>alert('x')</script>"
-SIZES = (0, 1, 1024, 8116, 8192, 1 << 20)
-PAIRS = (1, 2, 8)
-VOID = {"meta", "br"}
-
-
-def header(host: str = "node1", **changes: object) -> Header:
-    clock = Clock("tsc", 2.5e9, "kernel", 8e-9, 1.6e-8, 1e-6)
-    values: dict[str, object] = {
-        "format": "commmodel-results",
-        "version": 1,
-        "created": "2026-01-02T03:04:05+00:00",
-        "command": ("python", "-m", "commmodel.bench", "--sizes", "1:1 MiB"),
-        "mpi": Library("MPICH Version:      5.0.2\nMPICH ABI: 18", "mpich", "4.1"),
-        "hosts": (Host(host, 4, "A CPU", "6.1", "performance", "tsc", "madvise", (0.1, 0.2, 0.3), clock),),
-        "ranks": tuple(Rank(rank, 0, f"{rank}", rank) for rank in range(4)),
-        "versions": {"commmodel": "0.1.0"},
-        "options": Options(("pingpong",), SIZES, None, None, 60.0, 0.02, 0.95, 1000, "never", 42),
-        "buffers": Buffers(4096, "never", 0),
-        "placement": {"same-node": ((0, 1), (2, 3))},
-    }
-    return Header(**(values | changes))  # type: ignore[arg-type]
-
-
-def record(configuration: PingPong | Pairs | Ping, seconds: float, **changes: object) -> Record:
-    """A record whose median is `seconds`, with the interval [0.992, 1.008] of it."""
-    samples = tuple(seconds * (1 + 0.01 * (rank - 5) / 5) for rank in range(11))
-    return Record(configuration, "s", samples, **({"stop": "interval"} | changes))  # type: ignore[arg-type]
-
-
-def threshold(path: MessagePath = "same-node") -> Record:
-    return Record(Threshold(path), "B", (8116.0,), bracket=(8116.0, 8120.0))
-
-
-def seconds(size: int, pairs: int) -> float:
-    alpha, R_C = (0.75e-6, 3e9) if size <= 8116 else (1.5e-6, 20e9)
-    return maxrate.time(size, pairs, alpha, 40e9, R_C)
-
-
-def records(path: MessagePath = "same-node", pairs: tuple[int, ...] = PAIRS) -> list[Record]:
-    single = [record(PingPong(size, path), seconds(size, 1)) for size in SIZES]
-    return single + [record(Pairs(size, k, path), seconds(size, k)) for size in SIZES for k in pairs]
-
-
-def measurements(*parts: list[Record], head: Header | None = None) -> Measurements:
-    return Measurements((Launch(head or header(), tuple(one for part in parts for one in part)),))
-
-
-def parameter(value: float, unit: str) -> Parameter:
-    return Parameter(value, unit, 0.95 * value, 1.05 * value)
-
-
-def quality(*remarks: str) -> Quality:
-    return Quality(6, 0.3, 0.021, 0.083, not remarks, remarks)
-
-
-def segment(protocol: str, alpha: float, R_C: float, R_N: Parameter | None, path: str, limit: Limit | None) -> Segment:
-    rates = MaxRate(parameter(alpha, "s"), parameter(R_C, "B/s"), R_N, quality())
-    postal = Postal(parameter(alpha, "s"), parameter(1 / R_C, "s/B"), quality())
-    return Segment(protocol, path, limit, postal, rates)
-
-
-def machine(path: str = "same-node", R_N: Parameter | None = None, name: str = "m") -> Machine:
-    limit = Limit(8116, "threshold", above=8120)
-    rate = R_N or parameter(40e9, "B/s")
-    eager = segment("eager", 0.75e-6, 3e9, rate, path, limit)
-    return Machine(name, (eager, segment("rendezvous", 1.5e-6, 20e9, rate, path, None)), confidence=0.95)
-
-
-def shown(renderable: RenderableType, width: int = 100) -> str:
-    console = Console(width=width, color_system=None, legacy_windows=False)
-    with console.capture() as capture:
-        console.print(renderable)
-    return capture.get()
-
-
-class Balance(HTMLParser):
-    """Checks that every element is closed in order, and collects ids, references and text."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.tags: Counter[str] = Counter()
-        self.ids: list[str] = []
-        self.references: list[str] = []
-        self.events: list[str] = []
-        self.text = ""
-        self.feed(html)
-        self.close()
-        assert self.open == []
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags[tag] += 1
-        for name, value in attrs:
-            if name == "id":
-                self.ids.append(str(value))
-            if name in {"href", "src", "srcset", "action", "data"}:
-                self.references.append(str(value))
-            self.references += re.findall(r"url\(([^)]*)\)", str(value))
-            if name.startswith("on"):
-                self.events.append(name)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_startendtag(tag, attrs)
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-
-def series(svg: str) -> Counter[str]:
-    """Return how many markers each series of measured points has."""
-    groups = re.findall(r'<g id="[a-z-]*?-(measured-[^"]*)">(.*?</g>)', svg, re.DOTALL)
-    return Counter({name: content.count("<use ") for name, content in groups})
-
-
-FULL = measurements([threshold()], records())
 
 
 # The page
@@ -305,79 +193,6 @@ def test_a_machine_without_models_is_shown() -> None:
     assert "no fit is recorded for eager, rendezvous" in page.render(FULL, bare, "m")
 
 
-# The plots
-
-
-def test_every_plot_has_as_many_points_as_the_data() -> None:
-    plots = {plot.key: plot for plot in draw(FULL, machine())}
-    sized = len(SIZES) - 1  # 0 bytes have no place on a logarithmic axis
-    assert set(plots) == {"time", "bandwidth", "rate-same-node", "residuals-same-node"}
-    for key in ("time", "bandwidth"):
-        assert series(plots[key].svg) == {"measured-same-node": 2 * sized}  # pingpong, and pairs of one
-        assert "Left out: 2 of 0 bytes" in plots[key].caption
-    for key in ("rate-same-node", "residuals-same-node"):
-        assert series(plots[key].svg) == {
-            "measured-same-node-1": 2 * sized, "measured-same-node-2": sized, "measured-same-node-8": sized
-        }  # fmt: skip
-        assert "Left out: 4 of 0 bytes" in plots[key].caption
-
-
-def test_points_say_what_they_are() -> None:
-    time = draw(FULL, None)[0]
-    assert "<title>1 MiB, 1 pair: 53.9 us [53.5, 54.4], 19.4 GB/s</title>" in time.svg
-
-
-def test_without_a_model_there_are_points_alone() -> None:
-    plots = draw(FULL, None)
-    assert [plot.key for plot in plots] == ["time", "bandwidth", "rate-same-node"]
-    assert all("only the points are shown" in plot.caption for plot in plots)
-    assert all("Lines:" not in plot.caption for plot in plots)
-
-
-def test_one_pair_alone_is_said_to_be_all() -> None:
-    plots = {plot.key: plot for plot in draw(measurements(records(pairs=(1,))), machine())}
-    assert "Only one pair was measured" in plots["rate-same-node"].caption
-
-
-def test_the_colours_of_a_plot_are_variables() -> None:
-    for plot in draw(FULL, machine()):
-        assert not re.search(r"(?<!, )#[0-9a-f]{6}", plot.svg)
-        assert {f"#{name}" for name in re.findall(r"var\(--c-([0-9a-f]{6})", plot.svg)} <= set(plot.colours)
-
-
-def test_model_lines_stop_where_their_segment_does() -> None:
-    eager, rendezvous = lines(machine().segments, 1, 1 << 20, 1)
-    assert (eager.message_size[0], eager.message_size[-1]) == (1, 8116)
-    assert (rendezvous.message_size[0], rendezvous.message_size[-1]) == (8117, 1 << 20)
-
-
-def test_the_band_holds_the_parameters_at_the_ends_of_their_intervals() -> None:
-    (line,) = lines(machine().segments, 1, 8116, 1)
-    assert line.fast is not None
-    assert line.slow is not None
-    assert line.fast[-1] == pytest.approx(0.95 * 0.75e-6 + 8116 / (1.05 * 3e9))
-    assert line.slow[-1] == pytest.approx(1.05 * 0.75e-6 + 8116 / (0.95 * 3e9))
-
-
-@pytest.mark.parametrize("alpha", [Parameter(0.0, "s", -1.0, 1e-9), Parameter(1e-6, "s", 0.0, math.inf)])
-@pytest.mark.parametrize("R_C", [Parameter(math.inf, "B/s", 1e9, math.inf), Parameter(1e9, "B/s", 0.0, math.inf)])
-def test_intervals_without_an_end_can_be_drawn(alpha: Parameter, R_C: Parameter) -> None:
-    fitted = Machine("m", (Segment("all", "any", max_rate=MaxRate(alpha, R_C, R_C)),))
-    Balance(page.render(FULL, fitted, "m"))
-
-
-def test_a_model_of_one_pair_predicts_nothing_for_two() -> None:
-    sizes = np.array([1.0, 8116.0, 8117.0])
-    alone = segment("all", 1e-6, 1e9, None, "any", None)
-    assert prediction([alone], sizes, 1) == pytest.approx(1e-6 + sizes / 1e9)
-    assert np.isnan(prediction([alone], sizes, 2)).all()
-
-
-def test_a_model_predicts_nothing_beyond_its_last_limit() -> None:
-    ending = segment("eager", 1e-6, 1e9, None, "any", Limit(64))
-    assert np.isfinite(prediction([ending], np.array([64.0, 65.0]), 1)).tolist() == [True, False]
-
-
 # The terminal
 
 
@@ -463,6 +278,93 @@ def test_the_environment_names_what_was_recorded() -> None:
 def test_unbound_ranks_are_named_together() -> None:
     free = header(ranks=tuple(Rank(rank, 0, "0-3", rank) for rank in range(4)))
     assert "0–3 → 0-3" in shown(environment_table(free))
+
+
+# Several models
+
+
+def test_each_model_has_a_line_and_the_recommended_one_is_named() -> None:
+    text = shown(machine_table(cluster()))
+    html = page.render(cluster_measurements(), cluster(), "cluster")
+    for words in (
+        "latency-aware", "R_Cb 2.00 GB/s", "R_Ci 1.10 GB/s", "[1.04, 1.16]", "29.40", "+444", "best", "max 140 %",
+        "up to 24.5 GB/s", "between-nodes",
+        "the simplest that is good enough: mean error 2.4 %",
+    ):  # fmt: skip
+        assert words in re.sub(r"\s+", " ", text)
+        assert words in Balance(html).text
+    assert text.count("recommended\n") + text.count("recommended ") >= 6
+    assert html.count('<small class="recommended">recommended</small>') == 6
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_a_criterion_compares_models_of_the_same_points_only() -> None:
+    (row, *_) = segment_rows(cluster())
+    assert {model.model: model.criterion for model in row.models} == {
+        "postal": "–", "max-rate": "+444", "extended": "best", "latency-aware": "+420", "one way, streams": "–",
+    }  # fmt: skip
+
+
+def test_one_pair_and_one_model_look_simple() -> None:
+    fit = quality()
+    rates = MaxRate(parameter(1e-6, "s"), parameter(1e9, "B/s"), None, fit)
+    alone = Postal(parameter(1e-6, "s"), parameter(1e-9, "s/B"), fit)
+    simple = Machine("m", (Segment("all", "same-node", None, alone, rates, recommended="postal", reason="one pair"),))
+    text = shown(machine_table(simple))
+    for words in ("ΔAICc", "sum", "recommended", "max-rate", "Remarks", "T ="):
+        assert words not in text
+    assert "messages" in text
+
+
+def test_rates_of_streams_are_told_apart_from_those_of_pingpongs() -> None:
+    text = re.sub(r"\s+", " ", shown(machine_table(cluster())))
+    assert "one way" in text
+    assert "duplex factor 1.80 [1.63, 1.99], R_N of ping-pongs over R_N of streams: between 1 and 2" in text
+    facts = {fact.label: fact for fact in headlines(cluster_measurements(), cluster())[1].facts}
+    assert facts["All pairs of a node"].cell.value == "50.0 GB/s"
+    assert facts["All pairs of a node"].meaning == "R_N of rendezvous; both ways at once"
+    assert facts["All pairs, one way"].cell.value == "27.8 GB/s"
+    assert str(facts["Duplex factor"].cell) == "1.80 [1.63, 1.99]"
+
+
+@pytest.mark.parametrize(
+    ("both", "one", "factor"),
+    [
+        (Parameter(18e9, low=17e9, high=19e9), Parameter(10e9, low=9e9, high=11e9), (1.8, 17 / 11, 2.0)),
+        (Parameter(10e9, low=8e9, high=12e9), Parameter(10e9, low=9e9, high=11e9), (1.0, 1.0, 12 / 9)),
+        (Parameter(30e9, low=29e9, high=31e9), Parameter(10e9, low=9e9, high=11e9), (3.0, 29 / 11, 3.0)),
+        (Parameter(15e9, low=0.0, high=math.inf), Parameter(10e9, low=0.0, high=math.inf), (1.5, 1.0, 2.0)),
+        (Parameter(15e9), Parameter(10e9, low=9e9, high=11e9), (1.5, None, None)),
+        (Parameter(math.inf, low=9e9, high=math.inf), Parameter(10e9), None),
+        (Parameter(15e9), Parameter(math.inf, low=9e9, high=math.inf), None),
+    ],
+)
+def test_the_duplex_factor_has_an_interval_that_a_link_can_have(
+    both: Parameter, one: Parameter, factor: tuple[float, float | None, float | None] | None
+) -> None:
+    rates = [MaxRate(parameter(1e-6, "s"), parameter(1e9, "B/s"), rate) for rate in (both, one)]
+    found = duplex_factor(Segment("all", max_rate=rates[0], one_way=rates[1]))
+    assert (found and (found.value, found.low, found.high)) == (factor and pytest.approx(factor))
+
+
+def test_a_stream_that_is_not_trusted_is_named() -> None:
+    poor = MaxRate(parameter(1e-6, "s"), parameter(1e9, "B/s"), None, quality("too few sizes"))
+    good = Postal(parameter(1e-6, "s"), parameter(1e-9, "s/B"), quality())
+    doubtful = Machine("m", (Segment("all", "same-node", postal=good, one_way=poor),))
+    (headline,) = headlines(FULL, doubtful)
+    assert headline.facts[-1].meaning == "not the fit of all (one way, streams): see the remarks"
+    assert "all (same-node; streams): too few sizes" in shown(machine_table(doubtful))
+
+
+def test_rates_of_streams_are_in_page_and_terminal() -> None:
+    streams = measurements([record(Stream(1 << 20, pairs, "same-node"), pairs * 1e-4) for pairs in PAIRS])
+    text = re.sub(r"\s+", " ", shown(measurements_table(streams)))
+    assert "same-node, k streams together, one way: rate k n / T" in text
+    for place in (text, Balance(page.render(streams, None, "m")).text):
+        assert "10.5 GB/s" in place
+        assert "k = 8" in place
+    (headline,) = headlines(streams, None)
+    assert [fact.label for fact in headline.facts] == ["One stream"]
 
 
 # The package

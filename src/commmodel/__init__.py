@@ -5,6 +5,7 @@
     mpiexec -n 2 python -m commmodel.bench          measure       -> results.jsonl
     commmodel fit results.jsonl                     fit           -> machine.toml
     commmodel report results.jsonl machine.toml     show          -> tables, report.html
+    commmodel predict machine.toml send -n 64KiB    use           -> time of a message
 
 In Python: `commmodel.results.read`, `commmodel.fit.fit_machine`, `commmodel.machine.read`, `commmodel.models`.
 Importing commmodel loads none of these, and never MPI, numba or scipy.
@@ -14,7 +15,7 @@ from importlib import import_module
 from types import ModuleType
 
 __version__ = "0.1.0"
-__all__ = ["errors", "fit", "machine", "models", "optimize", "report", "results", "units"]
+__all__ = ["errors", "fit", "machine", "models", "optimize", "predict", "report", "results", "units"]
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -3,7 +3,7 @@
 A machine is a list of protocol segments. A segment holds for one path that messages take and for messages up to
 its limit, and carries the parameters of each model with unit, interval and how well the model fits. By hand a
 parameter may be a bare number in SI base units or a text with a unit: ``alpha = "4us"``. Main entries: `read`,
-`write` and `Machine.segment`.
+`load`, which also knows published machines by name, `write` and `Machine.segment`.
 """
 
 import math
@@ -33,6 +33,8 @@ __all__ = [
     "Quality",
     "Segment",
     "dumps",
+    "load",
+    "published",
     "read",
     "write",
 ]
@@ -341,6 +343,43 @@ def read(path: str | os.PathLike[str]) -> Machine:
         raise DamagedFileError(path, where, problem[:1].lower() + problem[1:]) from None
     _check(path, machine)
     return machine
+
+
+def published() -> dict[str, Path]:
+    """Return the machines that come with commmodel, each with the publication it is from: name -> file.
+
+    >>> "blue-waters" in published()
+    True
+    """
+    files = Path(__file__).with_name("machines").glob("*.toml")
+    return {path.stem: path for path in sorted(files, key=lambda path: path.stem)}
+
+
+def load(name_or_path: str | os.PathLike[str]) -> Machine:
+    """Read a machine file, or the published machine of that name.
+
+    Parameters
+    ----------
+    name_or_path : str or path
+        A name of `published`; all else, and what ends in ``.toml``, is a file.
+
+    Raises
+    ------
+    InputError
+        Where there is neither such a name nor such a file.
+
+    Examples
+    --------
+    >>> load("blue-waters").name
+    'Blue Waters'
+    """
+    name = os.fspath(name_or_path)
+    known = published()
+    if name in known:
+        return read(known[name])
+    if not name.endswith(".toml") and not Path(name).exists():
+        raise InputError(f"{name!r} is neither a machine file nor a published machine ({', '.join(known)})")
+    return read(name)
 
 
 def dumps(machine: Machine) -> str:

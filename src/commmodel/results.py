@@ -129,6 +129,8 @@ class Rank(Struct, frozen=True, forbid_unknown_fields=True):
     """Processor on which it was when it said so."""
     bound: bool = False
     """Whether these processors are one core's, so that the rank cannot wander."""
+    socket: Annotated[int, Meta(ge=0)] | None = None
+    """Socket of its processors; None where they are on several, or the system does not tell."""
 
 
 class Library(Struct, frozen=True, forbid_unknown_fields=True):

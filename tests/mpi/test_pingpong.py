@@ -49,6 +49,39 @@ def test_round_trips_exchange_the_buffers(loop, size, batch):
 
 
 @pytest.mark.parallel([2, 4])
+@pytest.mark.parametrize(("size", "stride"), [(0, 0), (1, 64), (8192, 8192), (100_000, 100_032)])
+@pytest.mark.parametrize("window", [1, 5])
+def test_a_stream_brings_every_message_of_a_window_to_its_place(size, stride, window):
+    _, peer, first = partner()
+    send, receive = filled(window * stride)
+    ticks = pingpong.stream(COMM, peer, first, send if first else receive, size, stride, window, 3, clock.COUNTER)
+    assert ticks.shape == (3,)
+    assert (ticks > 0).all()
+    places = receive[: window * stride].reshape(window, stride)
+    if first:
+        assert (places == 255).all()
+    else:
+        assert (places[:, :size] == expected(size, peer)).all()
+        assert (places[:, size:] == 255).all()
+
+
+@pytest.mark.parallel([1, 2, 4])
+@pytest.mark.parametrize(
+    ("size", "stride", "window", "problem"),
+    [
+        (8, 8, 0, "window of 0 messages"),
+        (8, 4, 2, "4 bytes apart, cannot be sent"),
+        (-1, 8, 1, "-1 bytes does not fit"),
+        (65, 65, 1, "does not fit a buffer of 64 bytes"),
+        (8, 32, 3, "window of 3 messages, 32 bytes apart, does not fit a buffer of 64 bytes"),
+    ],
+)
+def test_a_window_that_cannot_be_is_refused_before_anything_is_sent(size, stride, window, problem):
+    with pytest.raises(ValueError, match=problem):
+        pingpong.stream(COMM, 0, False, allocate(64, "never"), size, stride, window, 1, clock.COUNTER)
+
+
+@pytest.mark.parallel([2, 4])
 @pytest.mark.parametrize("size", [0, 1, 8192, 100_000])
 def test_both_halves_of_a_ping_take_time_and_move_the_message(size):
     _, peer, first = partner()
@@ -110,5 +143,8 @@ def test_an_error_of_mpi_becomes_an_exception():
     buffer = allocate(8, "never")
     with pytest.raises(MPI.Exception) as caught:
         pingpong.pingpong(duplicate, COMM.size + 7, True, buffer, buffer, 8, 1, 1, clock.COUNTER)
+    assert caught.value.Get_error_class() == MPI.ERR_RANK
+    with pytest.raises(MPI.Exception) as caught:
+        pingpong.stream(duplicate, COMM.size + 7, False, buffer, 8, 8, 1, 1, clock.COUNTER)
     assert caught.value.Get_error_class() == MPI.ERR_RANK
     duplicate.Free()

@@ -30,6 +30,17 @@ def pairs(
     batch: int,
     clock: int,
 ) -> Ticks: ...
+def stream(
+    comm: Any,
+    peer: int,
+    first: bool,
+    buffer: Bytes,
+    size: int,
+    stride: int,
+    window: int,
+    repetitions: int,
+    clock: int,
+) -> Ticks: ...
 def ping_send(comm: Any, peer: int, first: bool, buffer: Bytes, size: int, repetitions: int, clock: int) -> Ticks: ...
 def ping_receive(
     comm: Any, peer: int, first: bool, buffer: Bytes, size: int, repetitions: int, pause: int, clock: int

@@ -1,4 +1,4 @@
-"""Blocking point-to-point loops: ping-pong, pairs, the two halves of a ping, and a send that may block.
+"""Point-to-point loops: ping-pong, pairs, streams, the two halves of a ping, and a send that may block.
 
 Each public function is one loop. It is called by both ranks of a pair, `first` true on the rank that sends
 first; it returns the ticks of each repetition (uint64), uninterpreted. Between two ticks stand MPI calls and
@@ -7,6 +7,7 @@ nothing else. A repetition times `batch` exchanges with one pair of ticks; `batc
 
 from libc.limits cimport INT_MAX
 from libc.stdint cimport uint64_t
+from libc.stdlib cimport free, malloc
 from mpi4py cimport libmpi as mpi
 
 from commmodel._core.mpicalls cimport (
@@ -140,6 +141,68 @@ def pairs(comm, int peer, bint first, unsigned char[::1] send_buffer not None,
           Py_ssize_t batch, int clock):
     """Return the ticks of `repetitions` times `batch` round trips, each begun after a barrier of `comm`."""
     return timed_exchanges(comm, peer, first, send_buffer, receive_buffer, size, repetitions, batch, clock, True)
+
+
+cdef int send_window(Message *message, mpi.MPI_Request *requests, int window, int peer,
+                     mpi.MPI_Comm comm) except -1 nogil:
+    cdef int i
+    for i in range(window):
+        CHKERR(mpi.MPI_Isend(message.address, message.count, message.type, peer, TAG_MESSAGE, comm, &requests[i]))
+    CHKERR(mpi.MPI_Waitall(window, requests, mpi.MPI_STATUSES_IGNORE))
+    return receive_ready(peer, comm)
+
+
+cdef int post_window(Message *message, mpi.MPI_Request *requests, int window, Py_ssize_t stride, int peer,
+                     mpi.MPI_Comm comm) except -1 nogil:
+    cdef char *address = <char *>message.address
+    cdef int i
+    for i in range(window):
+        CHKERR(mpi.MPI_Irecv(address + i * stride, message.count, message.type, peer, TAG_MESSAGE, comm, &requests[i]))
+    return 0
+
+
+def stream(comm, int peer, bint first, unsigned char[::1] buffer not None, Py_ssize_t size, Py_ssize_t stride,
+           int window, Py_ssize_t repetitions, int clock):
+    """Return the ticks of `repetitions` windows, each of `window` messages from `first` to its peer at once.
+
+    Messages leave from the buffer's begin and arrive `stride` bytes apart, as MPI forbids pending receives to overlap.
+    The receiver has posted a window's receives before the barrier of `comm` that begins it, and answers when all of
+    it is there; the sender's ticks are from its first MPI_Isend to this answer.
+    """
+    if window < 1 or not size <= stride:
+        raise ValueError(f"a window of {window} messages of {size} bytes, {stride} bytes apart, cannot be sent")
+    if not first and (window - 1) * stride + size > buffer.shape[0]:
+        raise ValueError(f"a window of {window} messages, {stride} bytes apart, does not fit a buffer of "
+                         f"{buffer.shape[0]} bytes")
+    ticks = np.empty(repetitions, dtype=np.uint64)
+    cdef uint64_t[::1] out = ticks
+    cdef mpi.MPI_Comm handle = PyMPIComm_Get(comm)[0]
+    cdef Message message
+    cdef mpi.MPI_Request *requests
+    cdef Py_ssize_t i
+    cdef uint64_t begin
+    describe(&message, buffer, size)
+    requests = <mpi.MPI_Request *>malloc(window * sizeof(mpi.MPI_Request))
+    if requests == NULL:
+        raise MemoryError(f"no memory for {window} requests")
+    try:
+        with nogil:
+            for i in range(repetitions):
+                if first:
+                    CHKERR(mpi.MPI_Barrier(handle))
+                    begin = ticks_start(clock)
+                    send_window(&message, requests, window, peer, handle)
+                else:
+                    post_window(&message, requests, window, stride, peer, handle)
+                    CHKERR(mpi.MPI_Barrier(handle))
+                    begin = ticks_start(clock)
+                    CHKERR(mpi.MPI_Waitall(window, requests, mpi.MPI_STATUSES_IGNORE))
+                    send_ready(peer, handle)
+                out[i] = ticks_stop(clock) - begin
+    finally:
+        free(requests)
+    release(&message)
+    return ticks
 
 
 def ping_send(comm, int peer, bint first, unsigned char[::1] buffer not None, Py_ssize_t size,

@@ -101,7 +101,7 @@ def _measure(comm: "MPI.Intracomm", asked: CommandLine) -> None:
     from commmodel.bench.progress import Progress
 
     header, clock = environment.describe_launch(comm, environment.command_line())
-    placement = place(comm.bcast([rank.host for rank in header.ranks]))
+    placement = place(*comm.bcast(([rank.host for rank in header.ranks], [rank.socket for rank in header.ranks])))
     if not asked.options.kernels:
         kernels = sensible_kernels(placement)
         asked = replace(asked, options=msgspec.structs.replace(asked.options, kernels=kernels))
@@ -216,6 +216,6 @@ def describe(configuration: Configuration) -> str:
             words.append(format_size(value))
         elif name == "pairs":
             words.append(f"{value} pairs")
-        elif name != "batch":
+        elif name not in {"batch", "window"}:
             words.append(str(value))
     return " ".join(words)

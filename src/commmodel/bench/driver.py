@@ -15,9 +15,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.bench import threshold
 from commmodel.bench.buffers import allocate, available_memory, huge_bytes
-from commmodel.bench.kernels import REGISTRY, pair_count
+from commmodel.bench.kernels import REGISTRY, pair_count, receive_bytes, send_bytes
 from commmodel.bench.placement import Placement, members
 from commmodel.bench.session import Session
 from commmodel.errors import InputError
@@ -45,18 +44,15 @@ def check_memory(comm: "MPI.Intracomm", options: Options) -> None:
     from mpi4py import MPI
 
     on_host = comm.Split_type(MPI.COMM_TYPE_SHARED)
-    needed = 2 * _largest(options) * on_host.size
+    needed = (send_bytes(options) + receive_bytes(options)) * on_host.size
     on_host.Free()
     available = available_memory()
     if comm.allreduce(available is not None and needed > available, op=MPI.LOR):
         raise InputError(
-            f"two buffers of {format_size(_largest(options))} for each rank do not fit into a host's free memory: "
+            f"buffers of {format_size(send_bytes(options))} and {format_size(receive_bytes(options))} for each rank "
+            "do not fit into a host's free memory: "
             "ask for smaller --sizes, or start fewer ranks on a host"
         )
-
-
-def _largest(options: Options) -> int:
-    return max(*options.sizes, threshold.LARGEST if "threshold" in options.kernels else 1)
 
 
 @dataclass
@@ -80,8 +76,8 @@ class Launch:
     _receive_buffer: NDArray[np.uint8] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._send_buffer = allocate(_largest(self.options), self.options.huge_pages)
-        self._receive_buffer = allocate(_largest(self.options), self.options.huge_pages)
+        self._send_buffer = allocate(send_bytes(self.options), self.options.huge_pages)
+        self._receive_buffer = allocate(receive_bytes(self.options), self.options.huge_pages)
 
     def describe_buffers(self) -> Buffers:
         """Return how this rank's buffers were made."""

@@ -20,12 +20,13 @@ from commmodel.results import FORMAT, VERSION, Clock, Header, Host, Library, Ran
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-__all__ = ["advice", "describe_launch", "host_indices"]
+__all__ = ["advice", "describe_launch", "host_indices", "socket_of"]
 
 _WTIME_SECONDS = 0.05
 _WTIME_TOLERANCE = 1e-3
 _LOAD_PER_CPU = 0.25
-_GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+_TOPOLOGY = Path("/sys/devices/system/cpu")
+_GOVERNOR = _TOPOLOGY / "cpu0" / "cpufreq" / "scaling_governor"
 
 
 def _read(path: str | Path) -> str:
@@ -78,8 +79,15 @@ def _against_wtime(chosen: Clock) -> float:
 
 
 def _is_one_core(cpus: Sequence[int]) -> bool:
-    siblings = _read(f"/sys/devices/system/cpu/cpu{cpus[0]}/topology/thread_siblings_list")
+    siblings = _read(_TOPOLOGY / f"cpu{cpus[0]}" / "topology" / "thread_siblings_list")
     return len(cpus) == 1 or _cpu_ranges(cpus) == siblings
+
+
+def socket_of(cpus: Sequence[int], topology: Path = _TOPOLOGY) -> int | None:
+    """Return the socket on which these processors are; None where they are on several, or the system does not tell."""
+    packages = {_read(topology / f"cpu{cpu}" / "topology" / "physical_package_id") for cpu in cpus}
+    (package, *others) = packages
+    return int(package) if package.isdecimal() and not others else None  # -1 is the kernel's "unknown"
 
 
 def host_indices(names: Sequence[str]) -> tuple[list[str], list[int]]:
@@ -128,7 +136,8 @@ def describe_launch(comm: "MPI.Comm", command: Sequence[str]) -> tuple[Header, C
     host = _describe_host(name, cpus, chosen) if on_host.rank == 0 else None
     on_host.Free()
 
-    ranks = comm.gather((name, _cpu_ranges(affinity), core_clock.current_cpu(), _is_one_core(affinity)))
+    where = _cpu_ranges(affinity), core_clock.current_cpu(), _is_one_core(affinity), socket_of(affinity)
+    ranks = comm.gather((name, *where))
     described = comm.gather(host)
     names, index = host_indices([rank[0] for rank in ranks or ()])
     by_name = {one.name: one for one in described or () if one is not None}

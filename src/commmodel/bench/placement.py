@@ -1,9 +1,12 @@
 """Who talks to whom: the pairs of ranks on each path that messages can take. Main entry: `place`.
 
-Rank 0 is the first rank of the first pair everywhere, so it takes part in every measurement and can decide.
+Rank 0 is the first rank of the first pair everywhere, so it takes part in every measurement and can decide. The
+pairs of a path use the same hardware, one pair more at a time: the one socket, the two sockets, or the two nodes.
+Ranks of two nodes are added socket by socket, as in Gropp, Olson and Samfass (2016).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from commmodel.results import MessagePath
 
@@ -12,24 +15,50 @@ __all__ = ["Placement", "members", "place"]
 Placement = dict[MessagePath, tuple[tuple[int, int], ...]]
 
 
-def place(host_of_rank: Sequence[int]) -> Placement:
+def place(hosts: Sequence[int], sockets: Sequence[int | None]) -> Placement:
     """Return the pairs (first, second) of each path, in the order in which they are added.
 
-    Between nodes, the ranks of rank 0's host are paired one to one with those of the next host. Within rank 0's
-    node, neighbours are paired. A path without a pair is left out.
+    Within a socket, neighbours on rank 0's socket are paired. Within a node, the ranks of rank 0's socket are paired
+    one to one with those of the next socket; where the sockets of rank 0's node are not known, neighbours are.
+    Between nodes, the ranks of rank 0's node are paired one to one with those of the next node, each socket by
+    socket. A path without a pair is left out.
 
-    >>> place([0, 0, 1, 1])
+    Parameters
+    ----------
+    hosts : sequence of int
+        Each rank's host.
+    sockets : sequence of int or None
+        Each rank's socket within its host; None where it is not known.
+
+    >>> place([0, 0, 0, 0], [0, 1, 0, 1])
+    {'same-socket': ((0, 2),), 'same-node': ((0, 1), (2, 3))}
+    >>> place([0, 0, 1, 1], [None] * 4)
     {'same-node': ((0, 1),), 'between-nodes': ((0, 2), (1, 3))}
     """
-    hosts = list(dict.fromkeys(host_of_rank))
-    on_host = [[rank for rank, host in enumerate(host_of_rank) if host == wanted] for wanted in hosts[:2]]
-    home = on_host[0]
+    on_host = _grouped(range(len(hosts)), hosts)
+    home = _grouped(on_host[0], sockets)
     placement: Placement = {}
-    if len(home) > 1:
-        placement["same-node"] = tuple(zip(home[0::2], home[1::2], strict=False))
-    if len(hosts) > 1:
-        placement["between-nodes"] = tuple(zip(home, on_host[1], strict=False))
-    return placement
+    if any(sockets[rank] is None for rank in on_host[0]):
+        placement["same-node"] = _neighbours(on_host[0])
+    else:
+        placement["same-socket"] = _neighbours(home[0])
+        if len(home) > 1:
+            placement["same-node"] = tuple(zip(home[0], home[1], strict=False))
+    if len(on_host) > 1:
+        placement["between-nodes"] = tuple(zip(chain(*home), chain(*_grouped(on_host[1], sockets)), strict=False))
+    return {path: pairs for path, pairs in placement.items() if pairs}
+
+
+def _grouped(ranks: Iterable[int], key: Sequence[int | None]) -> list[list[int]]:
+    """Return the ranks in groups of one key, in order of first appearance."""
+    groups: dict[int | None, list[int]] = {}
+    for rank in ranks:
+        groups.setdefault(key[rank], []).append(rank)
+    return list(groups.values())
+
+
+def _neighbours(ranks: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    return tuple(zip(ranks[0::2], ranks[1::2], strict=False))
 
 
 def members(pairs: Sequence[tuple[int, int]]) -> list[int]:

@@ -25,7 +25,7 @@ class Session:
         The ranks that take part: the first ranks of k pairs, then their second ranks. Its rank 0 is the
         launch's rank 0; it decides and keeps the samples.
     send_buffer, receive_buffer : uint8 arrays
-        At least as large as the largest message.
+        At least as large as the largest message; received windows of messages fit, too.
     share : float
         Seconds that this configuration may take.
     """

@@ -20,7 +20,7 @@ from commmodel.fit.segment import (
     fit_latency_aware_model,
     fit_max_rate_model,
     fit_postal_model,
-    line_for_all_pairs,
+    ping_pong_error,
 )
 from commmodel.machine import Machine, Origin, Segment
 from commmodel.results import Measurements
@@ -110,6 +110,6 @@ def _fit_path(path: str, points: Points, streams: Points, parts: Sequence[Part],
             latency_aware=fit_latency_aware_model(part, settings),
             one_way=fit_max_rate_model(stream_part, settings),
         )
-        recommended, reason = recommend(segment, line_for_all_pairs(part))
+        recommended, reason = recommend(segment, ping_pong_error(part))
         segments.append(msgspec.structs.replace(segment, recommended=recommended, reason=reason))
     return segments

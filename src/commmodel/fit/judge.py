@@ -82,7 +82,7 @@ def _information_criterion(points: Points, weights: Array, fitted: Array, parame
 
 
 def recommend(segment: Segment, postal_error: float | None) -> tuple[str, str]:
-    """Return the model to use for a segment and why; `postal_error` is the mean error of a line for all pairs.
+    """Return the model to use for a segment and why; `postal_error` is that of the postal model over all pairs.
 
     The simplest whose mean relative error is at most a quarter above the best one's, or at most 3 %.
     """

@@ -25,7 +25,7 @@ __all__ = [
     "fit_latency_aware_model",
     "fit_max_rate_model",
     "fit_postal_model",
-    "line_for_all_pairs",
+    "ping_pong_error",
     "postal_times",
 ]
 
@@ -111,9 +111,9 @@ def postal_times(points: Points, pairs: int | None) -> Array | None:
     return times
 
 
-def line_for_all_pairs(points: Points) -> float | None:
-    """Return the mean relative error of one line through the points of all pairs."""
-    times = postal_times(points, None)
+def ping_pong_error(points: Points) -> float | None:
+    """Return the mean relative error over all points of the postal model of one pair, as a ping-pong gives it."""
+    times = postal_times(points, 1)
     return None if times is None else float(np.abs(times / points.seconds - 1).mean())
 
 

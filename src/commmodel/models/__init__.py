@@ -4,15 +4,25 @@ Every formula is a `Formula`: called with numbers it runs as plain Python, calle
 numba over their broadcast shape. `REGISTRY` names them all.
 """
 
-from commmodel.models import maxrate, postal
+from commmodel.models import halo, maxrate, nodeaware, postal
 from commmodel.models.formula import Formula
 
-__all__ = ["REGISTRY", "Formula", "maxrate", "postal"]
+__all__ = ["REGISTRY", "Formula", "halo", "maxrate", "nodeaware", "postal"]
 
 REGISTRY: dict[str, Formula] = {
     "postal": postal.time,
     "max-rate": maxrate.time,
     "max-rate aggregate": maxrate.aggregate_rate,
     "max-rate processes": maxrate.best_process_count,
+    "extended max-rate": maxrate.extended_time,
+    "extended max-rate processes": maxrate.best_process_count_extended,
+    "latency-aware max-rate": maxrate.latency_aware_time,
+    "postal over max-rate": maxrate.postal_over_max_rate,
+    "halo": halo.time,
+    "halo postal": halo.postal_time,
+    "node-aware path": nodeaware.path_time,
+    "node-aware queue search": nodeaware.queue_search_time,
+    "node-aware link contention": nodeaware.link_contention_time,
+    "node-aware": nodeaware.time,
 }
 """Name of a formula -> formula."""

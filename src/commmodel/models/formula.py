@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from commmodel.models.surface import is_worthwhile, over_grid
+
 __all__ = ["Formula", "formula"]
 
 
@@ -32,7 +34,9 @@ class Formula:
     def __call__(self, *arguments: Any) -> Any:
         """Return a float, or where an argument is an array, an array of float64 of the broadcast shape."""
         if any(isinstance(argument, np.ndarray | list | tuple) for argument in arguments):
-            return self.compiled(*(np.asarray(argument, dtype=np.float64) for argument in arguments))
+            arrays = [np.asarray(argument, dtype=np.float64) for argument in arguments]
+            shape = np.broadcast_shapes(*(array.shape for array in arrays))
+            return over_grid(self.python, arrays, shape) if is_worthwhile(shape) else self.compiled(*arrays)
         return self.python(*arguments)
 
     @cached_property

@@ -6,7 +6,7 @@ Main entry so far: `communicating_processes`, how many processes of a node shoul
 import math
 
 from commmodel.errors import MissingParameterError
-from commmodel.machine import Machine
+from commmodel.machine import Machine, Parameter
 from commmodel.models import maxrate
 
 __all__ = ["communicating_processes"]
@@ -27,7 +27,9 @@ def communicating_processes(machine: Machine, message_size: float, path: str | N
     Returns
     -------
     int
-        k = R_N / R_C, rounded up: with fewer, the node could send more; with more, each only gets less.
+        k = R_N / R_C, or of the extended model where only that is there, 1 + (R_N − R_Cb) / R_Ci; rounded up: with
+        fewer, the node could send more; with more, each only gets less. 1 where further processes add nothing. Where
+        streams alone were measured, the rates are those of one direction.
 
     Raises
     ------
@@ -45,11 +47,26 @@ def communicating_processes(machine: Machine, message_size: float, path: str | N
     >>> communicating_processes(Machine("m", (Segment("all", max_rate=rates),)), 1 << 20)
     2
     """
-    parameters = machine.max_rate(message_size, path)
-    if parameters.R_N is None or not parameters.R_N.is_limiting:
+    segment = machine.segment(message_size, path)
+    extended, one_way = segment.extended, segment.one_way
+    knows_both_ways = segment.max_rate is not None and segment.max_rate.R_N is not None
+    if extended is not None and not knows_both_ways:
+        if extended.R_Ci.value == 0:
+            return 1
+        R_N = _limiting(machine, extended.R_N)
+        count: float = maxrate.best_process_count_extended(R_N, extended.R_Cb.value, extended.R_Ci.value)
+    elif one_way is not None and one_way.R_N is not None and not knows_both_ways:
+        count = maxrate.best_process_count(_limiting(machine, one_way.R_N), one_way.R_C.value)
+    else:
+        parameters = machine.max_rate(message_size, path)
+        count = maxrate.best_process_count(_limiting(machine, parameters.R_N), parameters.R_C.value)
+    return math.ceil(round(count, 9))  # 4.0000000001 processes are four
+
+
+def _limiting(machine: Machine, R_N: Parameter | None) -> float:
+    if R_N is None or not R_N.is_limiting:
         raise MissingParameterError(
             f"machine {machine.name!r}: R_N does not limit with as many pairs as were measured, so more processes move "
             "more: measure with more ranks on a node (python -m commmodel.bench pairs)"
         )
-    count: float = maxrate.best_process_count(parameters.R_N.value, parameters.R_C.value)
-    return math.ceil(round(count, 9))  # 4.0000000001 processes are four
+    return R_N.value

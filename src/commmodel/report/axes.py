@@ -1,8 +1,8 @@
 """How every plot looks: colours for light and dark pages, axes in human units, one legend above the axes.
 
-Colours of paths are Okabe and Ito's, colours of pairs lie on matplotlib's plasma scale; both are told apart by
-colour-blind readers, and every series has its own marker besides. Main entries: `style`, `new_axes` and the axes
-functions.
+Colours of paths are Okabe and Ito's, colours of pairs lie on matplotlib's plasma scale, those of errors on viridis;
+colour-blind readers tell them apart, and every series has its own marker besides. Main entries: `style`, `new_axes`
+and the axes functions.
 """
 
 import math
@@ -12,24 +12,28 @@ from contextlib import AbstractContextManager
 import matplotlib
 import matplotlib.style
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from commmodel.units import format_quantity, format_ratio, format_size
 
 __all__ = [
-    "FIXED_COLOURS", "INK", "MARKERS", "legend", "linear_axis", "log_axis", "new_axes", "pair_colours", "path_colour",
-    "ratio_axis", "size_axis", "style",
+    "FIXED_COLOURS", "INK", "MARKERS", "PAPER", "error_colours", "legend", "limit_label", "linear_axis", "log_axis",
+    "new_axes", "pair_colours", "path_colour", "ratio_axis", "size_axis", "style",
 ]  # fmt: skip
 
 INK = "#22262b"
 _GRID = "#dde1e6"
-_PATHS = {"same-node": "#0072b2", "between-nodes": "#d55e00"}
-_OTHER_PATH = "#009e73"
-FIXED_COLOURS = {INK: "#e4e7eb", _GRID: "#353b43", "#0072b2": "#56b4e9", "#d55e00": "#f0904e", _OTHER_PATH: "#35c79c"}
+PAPER = "#ffffff"
+_PATHS = {"same-socket": "#009e73", "same-node": "#0072b2", "between-nodes": "#d55e00"}
+_OTHER_PATH = "#b3578f"
+FIXED_COLOURS = {
+    INK: "#e4e7eb", _GRID: "#353b43", PAPER: "#15181c", "#009e73": "#35c79c", "#0072b2": "#56b4e9",
+    "#d55e00": "#f0904e", _OTHER_PATH: "#e09ac4",
+}  # fmt: skip
 """Colour on a light page -> colour of the same thing on a dark one."""
 MARKERS = "os^Dv<>p"
 
@@ -76,6 +80,17 @@ def pair_colours(count: int) -> list[tuple[str, str]]:
     plasma = matplotlib.colormaps["plasma"]
     shares = np.linspace(0, 1, count) if count > 1 else np.zeros(1)
     return [(to_hex(plasma(0.02 + 0.64 * share)), to_hex(plasma(0.4 + 0.55 * share))) for share in shares]
+
+
+def error_colours(count: int) -> list[tuple[str, str]]:
+    """Return colours for so many classes of errors, from small to large: (on a light page, on a dark one).
+
+    Small errors are near the page's own colour, large ones stand out, on either page. Colour-blind readers see the
+    order in the lightness (viridis).
+    """
+    viridis = matplotlib.colormaps["viridis"]
+    shares = np.linspace(0, 1, count) if count > 1 else np.zeros(1)
+    return [(to_hex(viridis(0.98 - 0.98 * share)), to_hex(viridis(0.12 + 0.88 * share))) for share in shares]
 
 
 def new_axes() -> tuple[Figure, Axes]:
@@ -145,9 +160,18 @@ def ratio_axis(axes: Axes, values: Sequence[float], label: str) -> None:
     axes.set_ylabel(label)
 
 
-def legend(figure: Figure, handles: Sequence[Line2D], columns: int) -> None:
-    """Put a legend above the axes, filled column by column."""
+def limit_label(axes: Axes, text: str, place: float, row: int, colour: str) -> None:
+    """Write a protocol limit above the axes, in one of two rows."""
+    axes.annotate(
+        text, (place, 1), xycoords=("data", "axes fraction"), xytext=(0, 3 + 11 * row),
+        textcoords="offset points", ha="center", va="bottom", fontsize=9.5, color=colour,
+    )  # fmt: skip
+
+
+def legend(figure: Figure, handles: Sequence[Artist], columns: int) -> None:
+    """Put a legend above the axes, filled row by row."""
+    by_column = [handle for column in range(columns) for handle in handles[column::columns]]  # matplotlib's order
     figure.legend(
-        handles=list(handles), loc="outside upper left", ncols=columns, handletextpad=0.5, columnspacing=1.3,
+        handles=by_column, loc="outside upper left", ncols=columns, handletextpad=0.5, columnspacing=1.3,
         borderaxespad=0.2,
     )  # fmt: skip

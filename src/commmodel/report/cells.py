@@ -10,7 +10,7 @@ from typing import NamedTuple
 from commmodel.machine import Parameter
 from commmodel.units import format_interval, format_quantity
 
-__all__ = ["NOTHING", "Cell", "bandwidth", "measured_cell", "parameter_cell"]
+__all__ = ["NOTHING", "Cell", "bandwidth", "factor_cell", "measured_cell", "parameter_cell"]
 
 
 class Cell(NamedTuple):
@@ -56,6 +56,16 @@ def measured_cell(value: float, low: float, high: float, unit: str) -> Cell:
     if math.isfinite(low) and math.isfinite(high):
         return _interval_cell(value, low, high, unit)
     return _interval_cell(value, None, None, unit)
+
+
+def factor_cell(parameter: Parameter) -> Cell:
+    """Return a number without a unit, and its interval.
+
+    >>> print(factor_cell(Parameter(1.8, low=1.55, high=2.0)))
+    1.80 [1.55, 2.00]
+    """
+    cell = _interval_cell(parameter.value, parameter.low, parameter.high, "")
+    return Cell(cell.value.rstrip(), cell.detail)
 
 
 def _inverse(value: float | None) -> float | None:

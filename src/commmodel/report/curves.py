@@ -1,7 +1,8 @@
 """Model lines: what a protocol segment predicts, and between which bounds, over the sizes for which it holds.
 
-A segment without R_N, fitted to one pair alone, says nothing of several pairs: it has no line for them. Main
-entries: `prediction`, `lines` and `limits`.
+A segment fitted to one pair alone says nothing of several pairs: it has no line for them. Only where the postal
+model is asked for by its name is it taken for any number of pairs, to show what that costs (Gropp 2016, Figure 2).
+Main entries: `prediction`, `lines` and `limits`.
 """
 
 import math
@@ -12,11 +13,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.machine import Parameter, Segment
-from commmodel.models import maxrate
+from commmodel.machine import Extended, LatencyAware, MaxRate, Parameter, Postal, Segment
+from commmodel.models import Formula, maxrate
 from commmodel.report.cells import bandwidth
+from commmodel.report.choice import Model, knows_several, named, recommended
 
-__all__ = ["Line", "limits", "lines", "prediction"]
+__all__ = ["RECOMMENDED", "Line", "limits", "lines", "prediction"]
+
+RECOMMENDED = "recommended"
+"""Stands for the model that each segment recommends."""
 
 Floats = NDArray[np.float64]
 _POINTS_PER_OCTAVE = 6
@@ -35,34 +40,49 @@ class Line:
     slow: Floats | None
 
 
-def _end(parameter: Parameter, end: _End) -> float:
+def _model(segment: Segment, name: str, pairs: int) -> Model | None:
+    """Return the model that tells the time of so many pairs."""
+    model = named(segment, recommended(segment) if name == RECOMMENDED else name)
+    match model:
+        case Postal() if pairs > 1 and name == RECOMMENDED and not knows_several(segment):
+            return None
+        case MaxRate(R_N=None) if pairs > 1:
+            return None
+    return model
+
+
+def _end(parameter: Parameter, end: _End, least: float) -> float:
     found: float | None = getattr(parameter, end)
-    return parameter.value if found is None else found
+    return max(parameter.value if found is None else found, least)
 
 
-def _rates(segment: Segment) -> tuple[Parameter, Parameter, Parameter | None] | None:
-    """Return α, R_C and R_N of the segment's max-rate model, or of its postal one in the same terms."""
-    if segment.max_rate is not None:
-        return segment.max_rate.alpha, segment.max_rate.R_C, segment.max_rate.R_N
-    if segment.postal is not None:
-        return segment.postal.alpha, bandwidth(segment.postal.beta), None
-    return None
-
-
-def _times(segment: Segment, sizes: Floats, pairs: int, latency: _End, rate: _End) -> Floats | None:
-    rates = _rates(segment)
-    if rates is None or (rates[2] is None and pairs > 1):
-        return None
-    alpha = max(_end(rates[0], latency), 0.0)
-    R_C = max(_end(rates[1], rate), _SLOWEST)
-    R_N = math.inf if rates[2] is None else max(_end(rates[2], rate), _SLOWEST)
+def _times(model: Model, sizes: Floats, pairs: int, latency: _End, rate: _End) -> Floats:
+    """Return the times of a model, its parameters at the ends asked for."""
+    alpha = _end(model.alpha, latency, 0.0)
+    node = getattr(model, "R_N", None)
+    R_N = math.inf if node is None else _end(node, rate, _SLOWEST)
+    formula: Formula = maxrate.time
+    match model:
+        case Postal():
+            rates = [_end(bandwidth(model.beta), rate, _SLOWEST)]
+        case Extended():
+            formula = maxrate.extended_time
+            rates = [_end(model.R_Cb, rate, _SLOWEST), _end(model.R_Ci, rate, 0.0) if pairs > 1 else 0.0]
+        case LatencyAware():
+            formula = maxrate.latency_aware_time
+            rates = [_end(model.R_C, rate, _SLOWEST)]
+        case MaxRate():
+            rates = [_end(model.R_C, rate, _SLOWEST)]
     # one by one: a few hundred plain calls are done long before numba would be loaded
-    return np.array([maxrate.time(float(size), pairs, alpha, R_N, R_C) for size in sizes])
+    return np.array([formula(float(size), pairs, alpha, R_N, *rates) for size in sizes])
 
 
-def _has_interval(segment: Segment) -> bool:
-    rates = [parameter for parameter in _rates(segment) or () if parameter is not None]
-    return any(parameter.low is not None or parameter.high is not None for parameter in rates)
+def _has_interval(model: Model) -> bool:
+    parameters = (getattr(model, name) for name in model.__struct_fields__)
+    return any(
+        isinstance(parameter, Parameter) and (parameter.low is not None or parameter.high is not None)
+        for parameter in parameters
+    )
 
 
 def limits(segments: Sequence[Segment]) -> list[int]:
@@ -70,20 +90,30 @@ def limits(segments: Sequence[Segment]) -> list[int]:
     return [segment.limit.value for segment in segments if segment.limit is not None]
 
 
-def prediction(segments: Sequence[Segment], sizes: Floats, pairs: int) -> Floats:
-    """Return the model's time for each size, nan where the model says nothing."""
+def prediction(segments: Sequence[Segment], sizes: Floats, pairs: int, model: str = RECOMMENDED) -> Floats:
+    """Return a model's time for each size, nan where it says nothing."""
     times = np.full(sizes.shape, math.nan)
     left = np.ones(sizes.shape, dtype=bool)
     for segment in segments:
         inside = left & (sizes <= (math.inf if segment.limit is None else segment.limit.value))
-        predicted = _times(segment, sizes[inside], pairs, "value", "value")
-        if predicted is not None:
-            times[inside] = predicted
+        speaking = _model(segment, model, pairs)
+        if speaking is not None:
+            times[inside] = _times(speaking, sizes[inside], pairs, "value", "value")
         left &= ~inside
     return times
 
 
-def lines(segments: Sequence[Segment], smallest: float, largest: float, pairs: int) -> list[Line]:
+def _line(model: Model, sizes: Floats, pairs: int) -> Line:
+    seconds = _times(model, sizes, pairs, "value", "value")
+    if not _has_interval(model):
+        return Line(sizes, seconds, None, None)
+    fast = np.maximum(_times(model, sizes, pairs, "low", "high"), _FASTEST * seconds)
+    return Line(sizes, seconds, fast, _times(model, sizes, pairs, "high", "low"))
+
+
+def lines(
+    segments: Sequence[Segment], smallest: float, largest: float, pairs: int, model: str = RECOMMENDED
+) -> list[Line]:
     """Return one line for each segment that holds somewhere from `smallest` to `largest`, both above 0.
 
     The band between `fast` and `slow` has every parameter at an end of its interval.
@@ -94,14 +124,9 @@ def lines(segments: Sequence[Segment], smallest: float, largest: float, pairs: i
         end = largest if segment.limit is None else min(largest, segment.limit.value)
         if end >= begin:
             count = max(2, round(_POINTS_PER_OCTAVE * math.log2(end / begin)) + 1)
-            sizes = np.geomspace(begin, end, count)
-            seconds = _times(segment, sizes, pairs, "value", "value")
-            banded = _has_interval(segment)
-            fast = _times(segment, sizes, pairs, "low", "high") if banded else None
-            slow = _times(segment, sizes, pairs, "high", "low") if banded else None
-            if fast is not None and seconds is not None:
-                fast = np.maximum(fast, _FASTEST * seconds)
-            if seconds is not None and (seconds > 0).all():  # a model without cost has no place in these plots
-                found.append(Line(sizes, seconds, fast, slow))
+            speaking = _model(segment, model, pairs)
+            line = None if speaking is None else _line(speaking, np.geomspace(begin, end, count), pairs)
+            if line is not None and (line.seconds > 0).all():  # a model without cost has no place in these plots
+                found.append(line)
             begin = end + 1  # sizes are whole bytes: the next protocol begins there
     return found

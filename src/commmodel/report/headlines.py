@@ -4,14 +4,16 @@ A path that the machine knows is summed up by its model, another one by the meas
 `headlines`.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from commmodel.fit.points import Points, collect
-from commmodel.machine import UNITS, Machine, MaxRate, Parameter, Postal, Segment
-from commmodel.report.cells import Cell, bandwidth, measured_cell, parameter_cell
-from commmodel.report.parameters import limit_words, segments_on
+from commmodel.fit.points import Points, collect, collect_streams
+from commmodel.machine import UNITS, Extended, Machine, Parameter, Postal, Segment
+from commmodel.report.cells import Cell, bandwidth, factor_cell, measured_cell, parameter_cell
+from commmodel.report.choice import Model, duplex_factor, named, node_rate, recommended
+from commmodel.report.parameters import DUPLEX, STREAMS, limit_words, segments_on
 from commmodel.results import Measurements, Threshold
 from commmodel.units import format_rate, format_size
 
@@ -44,22 +46,29 @@ class Headline:
     facts: tuple[Fact, ...]
 
 
-def _model(segment: Segment) -> MaxRate | Postal | None:
-    return segment.max_rate or segment.postal
-
-
-def _pair_rate(model: MaxRate | Postal) -> Parameter:
-    return model.R_C if isinstance(model, MaxRate) else bandwidth(model.beta)
+def _pair_rate(model: Model) -> tuple[str, Parameter]:
+    match model:
+        case Postal():
+            return "1/β", bandwidth(model.beta)
+        case Extended():
+            return "R_Cb", model.R_Cb
+        case _:
+            return "R_C", model.R_C
 
 
 def _trust(segments: tuple[Segment, ...]) -> Fact:
     doubtful, unknown = [], []
     for segment in segments:
-        model = _model(segment)
-        if model is None or model.quality is None:
-            unknown.append(segment.protocol)
-        elif not model.quality.trusted:
-            doubtful.append(segment.protocol)
+        models: list[tuple[str, Model | None]] = []
+        if recommended(segment) or segment.one_way is None:
+            models.append((segment.protocol, named(segment, recommended(segment))))
+        if segment.one_way is not None:
+            models.append((f"{segment.protocol} ({STREAMS})", segment.one_way))
+        for name, model in models:
+            if model is None or model.quality is None:
+                unknown.append(name)
+            elif not model.quality.trusted:
+                doubtful.append(name)
     if doubtful:
         return Fact("Trust", Cell("no"), f"not the fit of {', '.join(dict.fromkeys(doubtful))}: see the remarks")
     if unknown:
@@ -83,29 +92,42 @@ def _limits(segments: tuple[Segment, ...]) -> Fact:
     return Fact("Protocol limit", Cell(", ".join(sizes), ", ".join(doubts)), meaning)
 
 
+def _shared(segments: Sequence[Segment]) -> Iterable[Fact]:
+    """Yield what the pairs of a node get together, both ways and one way, with the largest messages."""
+    last = segments[-1]
+    both = node_rate(last)
+    if both is not None:
+        what = f"R_N of {last.protocol}" + ("; both ways at once" if last.one_way else "")
+        yield Fact("All pairs of a node", parameter_cell(both, UNITS["R_N"]), what)
+    elif named(last, recommended(last)) is not None:
+        yield Fact("All pairs of a node", Cell("not known"), "one pair alone was measured")
+    if last.one_way is not None and last.one_way.R_N is not None:
+        one = parameter_cell(last.one_way.R_N, UNITS["R_N"])
+        yield Fact("All pairs, one way", one, f"R_N of {last.protocol}, of streams in one direction")
+    if (factor := duplex_factor(last)) is not None:
+        yield Fact("Duplex factor", factor_cell(factor), DUPLEX)
+
+
 def _from_model(path: str, segments: tuple[Segment, ...]) -> Headline:
     facts = []
-    modelled = [(segment.protocol, model) for segment in segments if (model := _model(segment)) is not None]
-    if modelled:
-        (smallest, first), (largest, last) = modelled[0], modelled[-1]
+    modelled = [segment for segment in segments if recommended(segment)]
+    spoken = [(segment.protocol, model) for segment in modelled if (model := named(segment, recommended(segment)))]
+    if spoken:
+        (smallest, first), (largest, last) = spoken[0], spoken[-1]
         latency = parameter_cell(first.alpha, UNITS["alpha"])
         facts.append(Fact("Latency", latency, f"α of {smallest}, the smallest messages"))
-        symbol = "R_C" if isinstance(last, MaxRate) else "1/β"
-        rate = parameter_cell(_pair_rate(last), "B/s")
-        facts.append(Fact("One pair", rate, f"{symbol} of {largest}, the largest messages"))
-        if isinstance(last, MaxRate) and last.R_N is not None:
-            shared = parameter_cell(last.R_N, UNITS["R_N"])
-            facts.append(Fact("All pairs of a node", shared, f"R_N of {largest}"))
-        else:
-            facts.append(Fact("All pairs of a node", Cell("not known"), "one pair alone was measured"))
+        symbol, rate = _pair_rate(last)
+        facts.append(Fact("One pair", parameter_cell(rate, "B/s"), f"{symbol} of {largest}, the largest messages"))
+    shared = modelled or [segment for segment in segments if segment.one_way is not None]
+    facts += _shared(shared) if shared else []
     return Headline(path, "from the model", (*facts, _limits(segments), _trust(segments)))
 
 
-def _fastest(points: Points) -> Fact:
+def _fastest(points: Points, kind: str) -> Fact:
     rates = points.pairs * points.message_size / points.seconds
     best = int(np.argmax(rates))
     pairs, size = int(points.pairs[best]), format_size(int(points.message_size[best]))
-    label = "One pair" if pairs == 1 else f"{pairs} pairs together"
+    label = f"One {kind}" if pairs == 1 else f"{pairs} {kind}s together"
     return Fact(label, Cell(format_rate(float(rates[best]))), f"fastest, with messages of {size}")
 
 
@@ -118,12 +140,20 @@ def _from_points(points: Points) -> list[Fact]:
     timed = points.where((points.seconds > 0) & (points.message_size > 0))
     for several in (False, True):
         some = timed.where((timed.pairs > 1) == several)
-        facts += [_fastest(some)] if len(some) else []
+        facts += [_fastest(some, "pair")] if len(some) else []
     return facts
 
 
-def _from_measurements(path: str, points: Points | None, measurements: Measurements) -> Headline:
+def _from_streams(points: Points) -> list[Fact]:
+    timed = points.where((points.seconds > 0) & (points.message_size > 0))
+    return [_fastest(timed, "stream")] if len(timed) else []
+
+
+def _from_measurements(
+    path: str, points: Points | None, streams: Points | None, measurements: Measurements
+) -> Headline:
     facts = _from_points(points) if points is not None else []
+    facts += _from_streams(streams) if streams is not None else []
     limits = [
         record.summary.median
         for record in measurements.records
@@ -137,13 +167,15 @@ def _from_measurements(path: str, points: Points | None, measurements: Measureme
 
 def headlines(measurements: Measurements, machine: Machine | None) -> list[Headline]:
     """Return one headline for each path that was measured or that the machine knows."""
-    points = collect(measurements)
+    points, streams = collect(measurements), collect_streams(measurements)
     measured = dict.fromkeys(record.configuration.path for record in measurements.records)
     found = []
     known = [path for path in machine.paths if path != "any" or not measured] if machine else []
     for path in dict.fromkeys((*measured, *known)):
         segments = segments_on(machine, path)
         found.append(
-            _from_model(path, segments) if segments else _from_measurements(path, points.get(path), measurements)
+            _from_model(path, segments)
+            if segments
+            else _from_measurements(path, points.get(path), streams.get(path), measurements)
         )
     return found

@@ -1,4 +1,4 @@
-"""Measurements in words: times of one pair, rates of several, eager limits, and how each record ended.
+"""Measurements in words: times of one pair, rates of pairs and streams, eager limits, and how each record ended.
 
 Medians come with the interval that order statistics give them; nothing is left out. Main entry: `path_rows`.
 """
@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from commmodel.report.cells import Cell, measured_cell
-from commmodel.results import Measurements, MessagePath, Pairs, Ping, PingPong, Record, Threshold
+from commmodel.results import Measurements, MessagePath, Pairs, Ping, PingPong, Record, Stream, Threshold
 from commmodel.units import format_quantity, format_rate, format_size, format_time
 
-__all__ = ["PairsRow", "PathRows", "TimeRow", "path_rows"]
+__all__ = ["PathRows", "TimeRow", "TogetherRows", "path_rows"]
 
 _EARLY = {"time", "repetitions"}
 _ENDINGS = {
@@ -39,11 +39,11 @@ class TimeRow:
 
 
 @dataclass(frozen=True)
-class PairsRow:
-    """A size: for each number of pairs, rate of all pairs together and median time. Empty where not measured."""
+class TogetherRows:
+    """Rate of all pairs together, and median time, for each number of pairs and each size. Empty where not measured."""
 
-    size: str
-    cells: tuple[Cell, ...]
+    pair_counts: tuple[int, ...]
+    sizes: tuple[tuple[str, tuple[Cell, ...]], ...]
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,9 @@ class PathRows:
     path: str
     thresholds: tuple[str, ...]
     times: tuple[TimeRow, ...]
-    pair_counts: tuple[int, ...]
-    pairs: tuple[PairsRow, ...]
+    pairs: TogetherRows
+    streams: TogetherRows
+    """In one direction."""
     endings: tuple[str, ...]
     """How often records of each kind ended in each way, and what a star means where there is one."""
 
@@ -120,24 +121,25 @@ def _time_rows(records: Sequence[Record]) -> Iterable[TimeRow]:
             yield _time_row(size, *row)
 
 
-def _pairs_cell(size: int, pairs: int, record: Record) -> Cell:
+def _together_cell(size: int, pairs: int, record: Record) -> Cell:
     seconds = record.summary.median
     return Cell(_star(_rate(size, pairs, seconds) or "–", record), format_time(seconds))
 
 
-def _pairs_rows(records: Sequence[Record]) -> tuple[tuple[int, ...], tuple[PairsRow, ...]]:
+def _together(records: Sequence[Record], kernel: type[Pairs | Stream]) -> TogetherRows:
     cells: dict[int, dict[int, list[Cell]]] = defaultdict(lambda: defaultdict(list))
     for record in records:
-        if isinstance(record.configuration, Pairs):
-            size, pairs = record.configuration.message_size, record.configuration.pairs
-            cells[size][pairs].append(_pairs_cell(size, pairs, record))
+        configuration = record.configuration
+        if isinstance(configuration, kernel):
+            size, pairs = configuration.message_size, configuration.pairs
+            cells[size][pairs].append(_together_cell(size, pairs, record))
     counts = tuple(sorted({pairs for row in cells.values() for pairs in row}))
     rows = [
-        PairsRow(format_size(size), tuple(cell or Cell("") for cell in repeated))
+        (format_size(size), tuple(cell or Cell("") for cell in repeated))
         for size, row in sorted(cells.items())
         for repeated in zip_longest(*(row.get(pairs, []) for pairs in counts))
     ]
-    return counts, tuple(rows)
+    return TogetherRows(counts, tuple(rows))
 
 
 def _endings(records: Sequence[Record]) -> tuple[str, ...]:
@@ -162,5 +164,6 @@ def path_rows(measurements: Measurements) -> list[PathRows]:
     rows = []
     for path, records in by_path.items():
         thresholds = tuple(_threshold(record) for record in records if isinstance(record.configuration, Threshold))
-        rows.append(PathRows(path, thresholds, tuple(_time_rows(records)), *_pairs_rows(records), _endings(records)))
+        pairs, streams = _together(records, Pairs), _together(records, Stream)
+        rows.append(PathRows(path, thresholds, tuple(_time_rows(records)), pairs, streams, _endings(records)))
     return rows

@@ -16,7 +16,7 @@ from commmodel.errors import InputError
 from commmodel.machine import Machine
 from commmodel.report.headlines import headlines
 from commmodel.report.measured import path_rows
-from commmodel.report.parameters import remarks, segment_rows
+from commmodel.report.parameters import are_compared, explanations, have_criteria, remarks, segment_rows
 from commmodel.report.plots import Plot, draw
 from commmodel.report.surroundings import command_line, environment_rows, library_name
 from commmodel.report.svg import variable
@@ -79,6 +79,7 @@ def render(measurements: Measurements, machine: Machine | None, name: str) -> st
     folder = files("commmodel.report")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     plots = draw(measurements, machine)
+    segments = segment_rows(machine) if machine else []
     return environment.from_string(folder.joinpath("page.html").read_text(encoding="utf-8")).render(
         name=name,
         subtitle=_subtitle(measurements),
@@ -90,7 +91,10 @@ def render(measurements: Measurements, machine: Machine | None, name: str) -> st
         headlines=headlines(measurements, machine),
         machine=machine,
         machine_confidence=format_ratio(machine.confidence) if machine and machine.confidence else "",
-        segments=segment_rows(machine) if machine else [],
+        segments=segments,
+        compared=are_compared(segments),
+        has_criteria=have_criteria(segments),
+        explanations=explanations(segments),
         remarks=remarks(machine) if machine else [],
         origin=_origin(machine) if machine else [],
         plots=[(plot, Markup(plot.svg)) for plot in plots],  # noqa: S704  (drawn by us from numbers)

@@ -1,26 +1,48 @@
 """A machine's parameters in words: one entry a protocol segment, one line a model. Main entry: `segment_rows`."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from commmodel.machine import UNITS, Limit, Machine, Quality, Segment
-from commmodel.report.cells import NOTHING, Cell, bandwidth, parameter_cell
+from commmodel.machine import UNITS, Extended, Limit, Machine, MaxRate, Parameter, Postal, Quality, Segment
+from commmodel.report.cells import NOTHING, Cell, bandwidth, factor_cell, parameter_cell
+from commmodel.report.choice import Model, duplex_factor, recommended, two_way
 from commmodel.units import format_ratio, format_size
 
-__all__ = ["ModelRow", "SegmentRow", "limit_words", "remarks", "segment_rows", "segments_on"]
+__all__ = [
+    "DUPLEX", "STREAMS", "ModelRow", "SegmentRow", "are_compared", "explanations", "have_criteria", "limit_words",
+    "remarks", "segment_rows", "segments_on",
+]  # fmt: skip
 
+STREAMS = "one way, streams"
+"""How the model of streams is called."""
+DUPLEX = "R_N of ping-pongs over R_N of streams: between 1 and 2 on a full-duplex link"
+_FEW = 2  # segments that are named one by one
 _ONE_PAIR = Cell("one pair", "measured")
+_FORMULAS = {
+    "postal": "Postal: T = α + n β",
+    "max-rate": "Max-rate: T = α + k n / min(R_N, k R_C), for k pairs that send at once",
+    "extended": "Extended: T = α + k n / min(R_N, R_Cb + (k − 1) R_Ci)",
+    "latency-aware": "Latency-aware: T = max(k n / R_N, α + n / R_C)",
+    STREAMS: "One way, streams: the max-rate model of messages that all go in one direction. Its R_N is that of one "
+    "direction; R_N of the other lines is that of ping-pongs, which go both ways at once",
+}
 
 
 @dataclass(frozen=True)
 class ModelRow:
-    """One model of a segment: latency, rate of one pair, rate of all pairs, error, and whether to trust it."""
+    """One model of a segment: latency, rate of one pair, rate of all pairs, errors, and whether to trust it."""
 
     model: str
     latency: Cell
-    pair_rate: Cell
-    node_rate: Cell
+    pair_rate: tuple[Cell, ...]
+    """R_C or 1/β, or both of R_Cb and R_Ci."""
+    node_rate: tuple[Cell, ...]
     error: Cell
     trusted: str
+    error_sum: str = ""
+    criterion: str = ""
+    """AICc less that of the best model of the same points."""
+    is_recommended: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,39 +80,85 @@ def _messages(limit: Limit | None, below: Limit | None) -> Cell:
     return Cell(f"above {format_size(below.value)}") if below is not None else Cell("all sizes")
 
 
-def _error(quality: Quality | None) -> tuple[Cell, str]:
+def _shown(segment: Segment) -> dict[str, Model]:
+    """Return the models that get a line, by name, those of ping-pongs first."""
+    models = two_way(segment)
+    max_rate = segment.max_rate
+    if max_rate is not None and max_rate.R_N is None and segment.postal is not None:
+        del models["max-rate"]  # for one pair the two models are one
+    return models | ({STREAMS: segment.one_way} if segment.one_way is not None else {})
+
+
+def _has_choice(segment: Segment) -> bool:
+    """Return whether there are several models of the same messages."""
+    return len(_shown(segment).keys() - {STREAMS}) > 1
+
+
+def _criteria(segment: Segment) -> dict[str, float]:
+    """Return how much higher AICc is than the best model's, of the models fitted to the same points as most."""
+    judged = {
+        name: model.quality
+        for name, model in _shown(segment).items()
+        if name != STREAMS and model.quality is not None and model.quality.information_criterion is not None
+    }
+    most = max((quality.points for quality in judged.values()), default=0)
+    alike = {name: quality.information_criterion or 0.0 for name, quality in judged.items() if quality.points == most}
+    return {name: value - min(alike.values()) for name, value in alike.items()} if len(alike) > 1 else {}
+
+
+def _pair_rates(model: Model) -> tuple[Cell, ...]:
+    match model:
+        case Postal():
+            return (parameter_cell(bandwidth(model.beta), "B/s"),)
+        case Extended():
+            cells = [(name, parameter_cell(getattr(model, name), UNITS[name])) for name in ("R_Cb", "R_Ci")]
+            return tuple(Cell(f"{name} {cell.value}", cell.detail) for name, cell in cells)
+        case _:
+            return (parameter_cell(model.R_C, UNITS["R_C"]),)
+
+
+def _node_rates(segment: Segment, name: str, model: Model) -> tuple[Cell, ...]:
+    one_pair = segment.max_rate is not None and segment.max_rate.R_N is None
+    rate: Parameter | None = getattr(model, "R_N", None)
+    if rate is not None:
+        return (parameter_cell(rate, UNITS["R_N"]), *((Cell("", "one way"),) if name == STREAMS else ()))
+    return (_ONE_PAIR if isinstance(model, MaxRate) or one_pair else NOTHING,)
+
+
+def _error(quality: Quality | None) -> tuple[Cell, str, str]:
     if quality is None:
-        return NOTHING, "not known"
+        return NOTHING, "not known", NOTHING.value
     mean, largest = format_ratio(quality.relative_error_mean), format_ratio(quality.relative_error_max)
-    return Cell(mean, f"max {largest}"), "yes" if quality.trusted else "no"
+    total = quality.relative_error_sum
+    return (
+        Cell(mean, f"max {largest}"),
+        "yes" if quality.trusted else "no",
+        f"{total:.2f}" if total < 99.995 else f"{total:.0f}",
+    )
+
+
+def _difference(value: float | None) -> str:
+    if value is None:
+        return NOTHING.value
+    return f"+{value:.1f}" if 0 < value < 99.95 else f"+{value:.0f}" if value else "best"
 
 
 def _models(segment: Segment) -> tuple[ModelRow, ...]:
-    rows = []
-    max_rate, postal = segment.max_rate, segment.postal
-    one_pair = max_rate is not None and max_rate.R_N is None
-    if max_rate is not None and not (one_pair and postal is not None):  # for one pair the two models are one
-        node_rate = _ONE_PAIR if max_rate.R_N is None else parameter_cell(max_rate.R_N, UNITS["R_N"])
-        rows.append(
-            ModelRow(
-                "max-rate",
-                parameter_cell(max_rate.alpha, UNITS["alpha"]),
-                parameter_cell(max_rate.R_C, UNITS["R_C"]),
-                node_rate,
-                *_error(max_rate.quality),
-            )
+    criteria = _criteria(segment)
+    advice = recommended(segment) if _has_choice(segment) and segment.recommended else ""
+    rows = [
+        ModelRow(
+            name,
+            parameter_cell(model.alpha, UNITS["alpha"]),
+            _pair_rates(model),
+            _node_rates(segment, name, model),
+            *_error(model.quality),
+            _difference(criteria.get(name)),
+            name == advice,
         )
-    if postal is not None:
-        rows.append(
-            ModelRow(
-                "postal",
-                parameter_cell(postal.alpha, UNITS["alpha"]),
-                parameter_cell(bandwidth(postal.beta), "B/s"),
-                _ONE_PAIR if one_pair else NOTHING,
-                *_error(postal.quality),
-            )
-        )
-    return tuple(rows) or (ModelRow("none", NOTHING, NOTHING, NOTHING, NOTHING, "not known"),)
+        for name, model in _shown(segment).items()
+    ]
+    return tuple(rows) or (ModelRow("none", NOTHING, (NOTHING,), (NOTHING,), NOTHING, "not known"),)
 
 
 def segment_rows(machine: Machine) -> list[SegmentRow]:
@@ -104,14 +172,53 @@ def segment_rows(machine: Machine) -> list[SegmentRow]:
     return rows
 
 
+def are_compared(rows: Iterable[SegmentRow]) -> bool:
+    """Return whether a segment has several models, which want to be compared."""
+    return any(len(row.models) > 1 for row in rows)
+
+
+def have_criteria(rows: Iterable[SegmentRow]) -> bool:
+    """Return whether AICc tells some of the models apart."""
+    return any(model.criterion not in {"", NOTHING.value} for row in rows for model in row.models)
+
+
+def explanations(rows: Iterable[SegmentRow]) -> list[str]:
+    """Return the formula of each model that is shown."""
+    shown = {model.model for row in rows for model in row.models}
+    return [f"{words}." for name, words in _FORMULAS.items() if name in shown]
+
+
+def _findings(segment: Segment) -> Iterable[tuple[str, str]]:
+    """Yield what there is to know of a segment, with the name of the model that it is about, empty for all."""
+    several = len(_shown(segment)) > 1
+    if segment.limit is not None and limit_words(segment.limit).startswith("between"):
+        yield "", f"its limit lies {limit_words(segment.limit)}"
+    if segment.reason and segment.recommended and _has_choice(segment):
+        yield "", f"{segment.recommended} is recommended: {segment.reason}"
+    if (factor := duplex_factor(segment)) is not None:
+        yield "", f"duplex factor {factor_cell(factor)}, {DUPLEX}"
+    hidden = two_way(segment).keys() - _shown(segment).keys()  # the max-rate model that is the postal one
+    for name, model in [*two_way(segment).items(), ("streams", segment.one_way)]:
+        about = ("postal" if name in hidden else name) if several else ""
+        yield from ((about, remark) for remark in (model.quality.remarks if model and model.quality else ()))
+
+
 def remarks(machine: Machine) -> list[str]:
-    """Return what there is to know of the fits and limits: each remark once, with the segments that it is about."""
-    about: dict[str, list[str]] = {}
+    """Return what there is to know of fits and limits: each remark once, with the segments and models it is about."""
+    about: dict[str, dict[tuple[str, str], list[str]]] = {}
     for segment in machine.segments:
-        place = f"{segment.protocol} ({segment.path})"
-        if segment.limit is not None and limit_words(segment.limit).startswith("between"):
-            about.setdefault(f"its limit lies {limit_words(segment.limit)}", []).append(place)
-        for fitted in (segment.max_rate, segment.postal):
-            for remark in fitted.quality.remarks if fitted is not None and fitted.quality is not None else ():
-                about.setdefault(remark, []).append(place)
-    return [f"{', '.join(dict.fromkeys(places))}: {remark}" for remark, places in about.items()]
+        for model, remark in _findings(segment):
+            about.setdefault(remark, {}).setdefault((segment.protocol, segment.path), []).append(model)
+    every = {(segment.protocol, segment.path) for segment in machine.segments}
+    return [f"{_places(places, every)}: {remark}" for remark, places in about.items()]
+
+
+def _places(places: dict[tuple[str, str], list[str]], every: set[tuple[str, str]]) -> str:
+    """Return which segments and which of their models a remark is about."""
+    models = {place: ", ".join(dict.fromkeys(filter(None, names))) for place, names in places.items()}
+    if len(every) > _FEW and every == models.keys() and len(set(models.values())) == 1:
+        which = next(iter(models.values()))
+        return f"every segment ({which})" if which else "every segment"
+    return ", ".join(
+        f"{protocol} ({'; '.join(filter(None, (path, names)))})" for (protocol, path), names in models.items()
+    )

@@ -58,10 +58,13 @@ def _clean(parent: ElementTree.Element, prefix: str, themed: Mapping[str, str]) 
 
 
 def _explain(root: ElementTree.Element, group: str, texts: Sequence[str]) -> None:
-    """Give each point of a series its text."""
+    """Give each point of a series, or each cell of a map, its text."""
     for element in root.iter("g"):
         if element.get("id") == group:
-            for point, text in zip(element.iter("use"), texts, strict=True):
+            drawn = list(element.iter("use")) or list(
+                element.iter("path")
+            )  # cells of one shape are drawn as points are
+            for point, text in zip(drawn, texts, strict=True):
                 ElementTree.SubElement(point, "title").text = text
 
 
@@ -81,7 +84,7 @@ def inline(
     colours : mapping
         The colours that become variables: the keys are those used in the figure.
     points : mapping
-        For each series of points, by its gid, the text of each point in the order in which it was drawn.
+        For each series of points or cells, by its gid, the text of each in the order in which it was drawn.
     """
     # our own output, not a stranger's: the parser cannot be attacked through it
     root = ElementTree.fromstring(_write(figure, prefix))  # noqa: S314

@@ -5,6 +5,7 @@ All text is given to rich as `Text`, never as markup: host names and remarks may
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -14,8 +15,16 @@ from rich.text import Text
 
 from commmodel.machine import Machine
 from commmodel.report.cells import Cell
-from commmodel.report.measured import PathRows, path_rows
-from commmodel.report.parameters import ModelRow, remarks, segment_rows
+from commmodel.report.measured import PathRows, TogetherRows, path_rows
+from commmodel.report.parameters import (
+    ModelRow,
+    SegmentRow,
+    are_compared,
+    explanations,
+    have_criteria,
+    remarks,
+    segment_rows,
+)
 from commmodel.report.surroundings import command_line, environment_rows
 from commmodel.results import Header, Measurements
 from commmodel.units import format_ratio
@@ -53,32 +62,78 @@ def _list(title: str, lines: Sequence[str]) -> Iterable[RenderableType]:
         yield from (Padding(_text(line), (0, 0, 0, 2)) for line in lines)
 
 
-def _model_cells(row: ModelRow) -> tuple[Text, ...]:
+def _lines(cells: Iterable[Cell]) -> Text:
+    """Return cells below each other, each with its detail below it."""
+    return Text("\n").join(_stacked(cell) if cell.value else _text(cell.detail, "dim") for cell in cells)
+
+
+def _model_name(row: ModelRow) -> Text:
     words, style = _TRUST.get(row.trusted, ("not known", "dim"))
-    model = _text(row.model).append_text(_text(f"\n{words}", style))
-    return (model, *map(_stacked, (row.latency, row.pair_rate, row.node_rate, row.error)))
+    text = _text(row.model.replace(", ", "\n"), "bold" if row.is_recommended else "")
+    text.append_text(_text("\nrecommended", "green") if row.is_recommended else Text())
+    return text.append_text(_text(f"\n{words}", style))
+
+
+def _numbers(row: ModelRow) -> tuple[Text, ...]:
+    return tuple(map(_lines, ((row.latency,), row.pair_rate, row.node_rate, (row.error,))))
+
+
+_PARAMETERS = (
+    ("latency\nα", "right"), ("one pair\nR_C or 1/β", "right"), ("node\nR_N", "right"), ("error\nmean", "right")
+)  # fmt: skip
+
+
+def _one_model_each(title: str, segments: Iterable[SegmentRow]) -> Table:
+    table = _table(title, [("segment", "left"), ("messages", "left"), ("model", "left"), *_PARAMETERS])
+    for segment in segments:
+        for row in segment.models:
+            first = (_stacked(Cell(segment.protocol, segment.path)), _stacked(segment.messages))
+            table.add_row(*first, _model_name(row), *_numbers(row))
+        table.add_section()
+    return table
+
+
+def _several_models(title: str, segments: Sequence[SegmentRow]) -> Table:
+    """Return a table in which each segment has several lines: room beside them for its name and its messages."""
+    criteria = [("\nΔAICc", "right")] if have_criteria(segments) else []
+    headings = [("segment", "left"), ("model", "left"), *_PARAMETERS, ("error\nsum", "right"), *criteria]
+    table = _table(title, headings)
+    table.padding = 0  # room for eight columns
+    for segment in segments:
+        about = [_stacked(Cell(segment.protocol, segment.path)), _stacked(segment.messages)]
+        if len(segment.models) == 1:
+            about = [Text("\n").join(about)]
+        for place, row in zip_longest(about, segment.models, fillvalue=None):
+            if row is not None:
+                compared = (row.error_sum, row.criterion)[: 1 + len(criteria)]
+                table.add_row(place or Text(), _model_name(row), *_numbers(row), *map(_text, compared))
+        table.add_section()
+    return table
 
 
 def machine_table(machine: Machine) -> Group:
     """Return a machine's parameters, a block for each protocol segment, and the remarks of its fits.
 
-    Latency is α; the rate of one pair is R_C of the max-rate model or 1/β of the postal one; that of a node is R_N.
+    Latency is α; the rate of one pair is R_C of the max-rate model, 1/β of the postal one, or R_Cb and R_Ci of the
+    extended one; that of a node is R_N. Where a segment has several models, the recommended one is marked.
     """
-    table = _table(
-        f"Machine {machine.name}",
-        [
-            ("segment", "left"), ("messages", "left"), ("model", "left"), ("latency\nα", "right"),
-            ("one pair\nR_C or 1/β", "right"), ("node\nR_N", "right"), ("error\nmean", "right"),
-        ],
-    )  # fmt: skip
-    for segment in segment_rows(machine):
-        first = (_stacked(Cell(segment.protocol, segment.path)), _stacked(segment.messages))
-        for row in segment.models:
-            table.add_row(*first, *_model_cells(row))
-            first = (Text(), Text())
-        table.add_section()
-    intervals = f"[low, high]: {format_ratio(machine.confidence)} intervals" if machine.confidence else ""
-    return Group(table, _text(intervals, "dim"), *_list("Remarks", remarks(machine)))
+    rows = segment_rows(machine)
+    hints = [f"[low, high]: {format_ratio(machine.confidence)} intervals"] if machine.confidence else []
+    if not are_compared(rows):
+        return Group(
+            _one_model_each(f"Machine {machine.name}", rows),
+            _text("".join(hints), "dim"),
+            *_list("Remarks", remarks(machine)),
+        )
+    hints.append("error sum: Σ |T_model − T| / T")
+    if have_criteria(rows):
+        hints.append("ΔAICc: above the best model of the same points")
+    return Group(
+        _several_models(f"Machine {machine.name}", rows),
+        _text("; ".join(hints), "dim"),
+        *(_text(words, "dim") for words in explanations(rows)),
+        *_list("Remarks", remarks(machine)),
+    )
 
 
 def _times(rows: PathRows) -> Table:
@@ -103,27 +158,29 @@ def _shown_columns(count: int) -> list[int]:
     return [round(index * (count - 1) / (_MOST_PAIR_COLUMNS - 1)) for index in range(_MOST_PAIR_COLUMNS)]
 
 
-def _pairs(rows: PathRows) -> Table:
+def _together(title: str, rows: TogetherRows) -> Table:
     shown = _shown_columns(len(rows.pair_counts))
     left_out = f" ({len(shown)} of {len(rows.pair_counts)} numbers of pairs)" * (len(shown) < len(rows.pair_counts))
     headings = [(f"k = {rows.pair_counts[column]}", "right") for column in shown]
-    table = _table(f"{rows.path}, k pairs together: rate k n / T{left_out}", [("size", "right"), *headings])
-    for row in rows.pairs:
-        table.add_row(_text(row.size), *(_text(row.cells[column].value) for column in shown))
+    table = _table(f"{title}: rate k n / T{left_out}", [("size", "right"), *headings])
+    for size, cells in rows.sizes:
+        table.add_row(_text(size), *(_text(cells[column].value) for column in shown))
     return table
 
 
 def _path_tables(rows: PathRows) -> Iterable[RenderableType]:
     if rows.times:
         yield _times(rows)
-    if rows.pairs:
-        yield _pairs(rows)
+    if rows.pairs.sizes:
+        yield _together(f"{rows.path}, k pairs together", rows.pairs)
+    if rows.streams.sizes:
+        yield _together(f"{rows.path}, k streams together, one way", rows.streams)
     yield from (_text(f"{rows.path}: {threshold}") for threshold in rows.thresholds)
     yield _text(f"How the records ended. {'; '.join(rows.endings)}\n", "dim")
 
 
 def measurements_table(measurements: Measurements) -> Group:
-    """Return, path by path, times of one pair, rates of several pairs, eager limits and how the records ended."""
+    """Return, path by path, times of one pair, rates of pairs and of streams, eager limits and how records ended."""
     tables = [renderable for rows in path_rows(measurements) for renderable in _path_tables(rows)]
     return Group(*(tables or [_text("No measurements.", "dim")]))
 

@@ -1,0 +1,113 @@
+"""Readers of other suites' output, so that old results become a model without running anything.
+
+One module for each format, with two functions: ``recognise`` says where a text shows that it is of this format, and
+``parse`` turns the text into `commmodel.results.Measurements`. A file is known by what stands in it, never by its
+name. A new format is one module and one row in `REGISTRY`. Main entries: `read` and `read_all`.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from commmodel import results
+from commmodel.errors import DamagedFileError, InputError
+from commmodel.formats import csv, imb, nodecomm, osu
+from commmodel.formats.lines import Text, load
+from commmodel.results import Measurements
+
+__all__ = ["NAMES", "REGISTRY", "Format", "read", "read_all"]
+
+
+class Format(NamedTuple):
+    """How a format is known and read."""
+
+    recognise: Callable[[Sequence[str]], int]
+    """From lines to the number of the first that shows the format; 0: none."""
+    parse: Callable[[Text], Measurements]
+    holds: str
+    """What of it is read, for messages."""
+
+
+REGISTRY: dict[str, Format] = {
+    "osu": Format(osu.recognise, osu.parse, "a table of osu_latency, osu_bw or osu_mbw_mr"),
+    "imb": Format(imb.recognise, imb.parse, "a table of PingPong"),
+    "nodecomm": Format(nodecomm.recognise, nodecomm.parse, "a table 'Pingpong for'"),
+    "csv": Format(csv.recognise, csv.parse, "a header with message_size, and rows"),
+}
+OURS = "commmodel"
+NAMES = ("auto", *REGISTRY, OURS)
+"""What `format` may be."""
+
+
+def read(path: str | os.PathLike[str], format: str = "auto") -> Measurements:  # noqa: A002  (the option's name)
+    """Read a file of measurements, ours or another suite's.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    format : str
+        One of `NAMES`; ``auto`` recognises the file by what stands in it.
+
+    Raises
+    ------
+    InputError
+        Where the file cannot be read, is of no known format, or of two.
+    DamagedFileError
+        Naming file and line, where the file is not what its format says.
+    """
+    if format not in NAMES:
+        raise InputError(f"unknown format {format!r}: choose {', '.join(NAMES)}")
+    if format == OURS or (format == "auto" and _is_ours(Path(path))):
+        return results.read(path)
+    text = load(path)
+    name = _recognised(text, format)
+    measurements = REGISTRY[name].parse(text)
+    measurements = Measurements(measurements.launches, _first_of_each(Path(path), measurements.notes))
+    if not any(launch.records for launch in measurements.launches):
+        left_out = f" ({measurements.notes[0].removeprefix(f'{path}: ')})" if measurements.notes else ""
+        raise DamagedFileError(path, "", f"no measurements: {REGISTRY[name].holds} is not in it{left_out}")
+    return measurements
+
+
+def _first_of_each(path: Path, notes: Sequence[str]) -> tuple[str, ...]:
+    """Return the first of all notes that say the same of different lines, with their number."""
+    alike: dict[str, list[str]] = {}
+    for note in notes:
+        _, _, said = note.removeprefix(f"{path}: ").partition(": ")
+        alike.setdefault(said, []).append(note)
+    return tuple(group[0] + (f" (and {len(group) - 1} more like it)" * (len(group) > 1)) for group in alike.values())
+
+
+def _is_ours(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            # An object at the beginning is ours, complete or not: our own reader knows what is wrong with it.
+            return file.read(64).lstrip().startswith(b"{")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+
+
+def _recognised(text: Text, asked: str) -> str:
+    """Return the name of the one format that a text is of."""
+    found = {name: line for name, one in REGISTRY.items() if (line := one.recognise(text.lines))}
+    if asked != "auto":
+        found.setdefault(asked, 1)
+    if not found:
+        problem = f"of no known format ({', '.join((OURS, *REGISTRY))}): name a file of one of them"
+        raise DamagedFileError(text.path, "line 1", problem)
+    (first, _), *others = sorted(found.items(), key=lambda item: item[1])
+    if others:
+        second, line = others[0]
+        raise text.damaged(line, f"{second} output begins in a file of {first} output: split the file here")
+    return first
+
+
+def read_all(paths: Iterable[str | os.PathLike[str]], format: str = "auto") -> Measurements:  # noqa: A002
+    """Read several files as one; `format` holds for all of them."""
+    parts = [read(path, format) for path in paths]
+    return Measurements(
+        tuple(launch for part in parts for launch in part.launches),
+        tuple(note for part in parts for note in part.notes),
+    )

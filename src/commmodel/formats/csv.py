@@ -1,0 +1,127 @@
+"""Plain CSV with a header: the way in for results of any other program.
+
+::
+
+    message_size,seconds,pairs,path
+    8,4.1us,1,between-nodes
+    64KiB,31us,4,between-nodes
+
+Needed are ``message_size`` and one of ``seconds`` and ``bandwidth``; units as on our command line. Main entry: `parse`.
+"""
+
+import csv
+from collections.abc import Callable, Sequence
+from typing import get_args
+
+from commmodel.errors import DamagedFileError, InputError
+from commmodel.formats.lines import Text, launch, record, shown
+from commmodel.results import Configuration, Measurements, MessagePath, Pairs, PingPong, Record, Stream
+from commmodel.units import parse_counts, parse_rate, parse_size, parse_time
+
+__all__ = ["parse", "recognise"]
+
+_COLUMNS = ("message_size", "seconds", "bandwidth", "pairs", "path", "kernel")
+_SEPARATORS = ",;\t"
+_KERNELS: dict[str, Callable[[int, int, MessagePath], Configuration]] = {
+    "pingpong": lambda size, _, path: PingPong(size, path),
+    "pairs": lambda size, pairs, path: Pairs(size, pairs, path, 1),
+    "stream": Stream,
+}
+_PATHS: dict[str, MessagePath] = {path: path for path in get_args(MessagePath)}
+
+
+def _header(lines: Sequence[str]) -> int:
+    """Return the number of the line that should be the header: the first that is neither empty nor a comment."""
+    return next((number for number, line in enumerate(lines, 1) if line and line[0] != "#"), 0)
+
+
+def _separator(line: str) -> str:
+    return max(_SEPARATORS, key=line.count)
+
+
+def _words(line: str, separator: str) -> list[str]:
+    return [word.strip() for word in next(csv.reader([line], delimiter=separator, skipinitialspace=True))]
+
+
+def recognise(lines: Sequence[str]) -> int:
+    """Return the number of the header line, 0 where there is none; it must name message_size."""
+    number = _header(lines)
+    if not number or "message_size" not in lines[number - 1].lower():
+        return 0
+    line = lines[number - 1]
+    return number if "message_size" in [word.lower() for word in _words(line, _separator(line))] else 0
+
+
+def _columns(text: Text, number: int, words: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
+    names = [word.lower() for word in words]
+    if twice := [name for name in _COLUMNS if names.count(name) > 1]:
+        raise text.damaged(number, f"column {twice[0]} is there twice; remove one")
+    if "message_size" not in names or ("seconds" in names) == ("bandwidth" in names):
+        problem = "a header must name message_size and one of seconds and bandwidth, like message_size,seconds,pairs"
+        raise text.damaged(number, problem)
+    unknown = [name for name in names if name not in _COLUMNS]
+    notes = (text.note(number, f"columns left out, as they are none of ours: {', '.join(unknown)}"),) if unknown else ()
+    return names, notes
+
+
+def _pairs(word: str) -> int:
+    counts = parse_counts(word)
+    if len(counts) != 1:
+        raise InputError(f"{word!r} is more than one number of pairs")
+    return counts[0]
+
+
+def _record(text: Text, number: int, values: dict[str, str]) -> Record | None:
+    """Return a row as a record; none where it is a bandwidth without bytes."""
+    size = parse_size(values["message_size"])
+    pairs = _pairs(values.get("pairs") or "1")
+    kernel = values.get("kernel") or ("pairs" if "pairs" in values else "pingpong")
+    path = values.get("path") or "any"
+    for word, choices in ((kernel, _KERNELS), (path, _PATHS)):
+        if word not in choices:
+            raise InputError(f"{shown(word)} is none of {', '.join(choices)}")
+    if kernel == "pingpong" and pairs != 1:
+        raise InputError(f"a pingpong has one pair, not {pairs}: call the kernel pairs")
+    if "seconds" in values:
+        seconds = parse_time(values["seconds"])
+    elif size == 0:
+        return None
+    else:
+        rate = parse_rate(values["bandwidth"])
+        if rate == 0:
+            raise InputError("a bandwidth must not be 0")
+        seconds = pairs * size / rate
+    return record(text, number, _KERNELS[kernel](size, pairs, _PATHS[path]), seconds)
+
+
+def parse(text: Text) -> Measurements:
+    """Return the rows of a file as one launch."""
+    top = _header(text.lines)
+    separator = _separator(text.lines[top - 1])
+    names: list[str] = []
+    notes: tuple[str, ...] = ()
+    records = []
+    for number, line in enumerate(text.lines[top - 1 :], start=top):
+        if not line or line[0] == "#":
+            continue
+        try:
+            words = _words(line, separator)
+        except csv.Error as error:
+            raise text.damaged(number, f"{error}; restore the line") from None
+        if not names:
+            names, notes = _columns(text, number, words)
+            continue
+        if len(words) != len(names):
+            raise text.damaged(number, f"{len(words)} columns, but the header names {len(names)}; restore the line")
+        try:
+            row = _record(
+                text, number, {name: word for name, word in zip(names, words, strict=True) if name in _COLUMNS}
+            )
+        except DamagedFileError:
+            raise
+        except InputError as error:
+            raise text.damaged(number, f"{error}; correct the line") from None
+        if row is not None:
+            records.append(row)
+    launches = (launch("CSV", ("csv",), records, versions={"csv": "unknown"}),) if records else ()
+    return Measurements(launches, notes)

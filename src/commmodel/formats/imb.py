@@ -1,0 +1,146 @@
+"""Intel MPI Benchmarks: PingPong of IMB-MPI1, alone and in the multi mode (``-multi``).
+
+``# Benchmarking PingPong`` opens a table. Times are half round trips. In the multi mode, g groups of two processes
+play at once: ``-multi 0`` prints the slowest group, ``-multi 1`` each group, of which the slowest is taken here, as
+our own kernel pairs does. Other benchmarks of the file are left out. Main entry: `parse`.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from commmodel.formats.lines import Text, launch, real, record, shown, whole
+from commmodel.results import Host, Launch, Measurements, Pairs, PingPong, Record
+
+__all__ = ["parse", "recognise"]
+
+_BANNER = re.compile(r"#\s*Intel ?\(R\) MPI Benchmark(?: Suite V|s )(?P<version>[^\s,]+), (?P<part>\S+) part")
+_BENCHMARK = re.compile(r"#\s*Benchmarking\s+(?P<name>\S+)")
+_PROCESSES = re.compile(r"#\s*#processes\s*=\s*(?P<count>\S+)")
+_GROUPS = re.compile(r"#\s*\(\s*(?P<groups>\S+) groups of (?P<size>\S+) processes each running simultaneous\s*\)")
+_ABOUT = re.compile(r"#\s*(?P<name>Date|Release|MPI Version)\s*:\s*(?P<value>.*)")
+_GAVE_UP = re.compile(r"out-of-mem|int-overflow|time-?out|not executed", re.IGNORECASE)
+US = 1e6
+"""Microseconds in a second; dividing by it is exact to the last bit, multiplying by 1e-6 is not."""
+_TIMES = ("t[usec]", "t_max[usec]")
+"""Columns to take, the first that is there."""
+
+
+@dataclass
+class _Table:
+    """A benchmark's table as far as it has been read."""
+
+    taken: bool
+    pairs: int = 1
+    multi: bool = False
+    columns: tuple[str, ...] = ()
+    records: list[Record] = field(default_factory=list)
+
+
+def recognise(lines: Sequence[str]) -> int:
+    """Return the number of the first line that only this suite writes, 0 where there is none."""
+    found = (number for number, line in enumerate(lines, 1) if _BANNER.fullmatch(line) or _BENCHMARK.fullmatch(line))
+    return next(found, 0)
+
+
+def _open(text: Text, number: int, name: str, part: str, notes: list[str]) -> _Table:
+    taken = part == "MPI-1" and name in {"PingPong", "Multi-PingPong"}
+    if not taken:
+        whose = "" if part == "MPI-1" else f" of IMB's part {part}"
+        notes.append(
+            text.note(number, f"the benchmark {shown(name)}{whose} is left out: only PingPong of MPI-1 is read")
+        )
+    return _Table(taken)
+
+
+def _set_groups(text: Text, number: int, found: re.Match[str], table: _Table, notes: list[str]) -> None:
+    if whole(text, number, found["size"], "processes of a group", 1) != 2:
+        notes.append(text.note(number, "PingPong in groups of other than two processes is left out"))
+        table.taken = False
+    table.multi, table.pairs = True, whole(text, number, found["groups"], "groups", 1)
+
+
+def _set_columns(text: Text, number: int, line: str, table: _Table) -> None:
+    table.columns = tuple(word.lstrip("#").lower() for word in line.split())
+    if "bytes" not in table.columns or not set(_TIMES) & set(table.columns):
+        raise text.damaged(number, f"no columns #bytes and t[usec] in {shown(line)}; restore the line")
+
+
+def _row(text: Text, number: int, line: str, table: _Table, notes: list[str]) -> None:
+    words = line.split()
+    if not table.columns:
+        problem = f"{shown(line)} stands before the table's header '#bytes ...'; restore or remove it"
+        raise text.damaged(number, problem)
+    if _GAVE_UP.search(line):
+        notes.append(text.note(number, f"left out, as IMB gave up on it: {shown(line)}"))
+        return
+    values = dict(zip(table.columns, words, strict=False))
+    size = whole(text, number, values.get("bytes", ""), "#bytes")
+    if len(words) != len(table.columns):
+        problem = f"{len(words)} columns, but the table's header names {len(table.columns)}; restore the line"
+        raise text.damaged(number, problem)
+    name = next(name for name in _TIMES if name in values)
+    seconds = real(text, number, values[name], name) / US
+    if seconds == 0:
+        notes.append(text.note(number, f"{size} B is left out: its time is 0, below the clock's resolution"))
+        return
+    configuration = Pairs(size, table.pairs, "any", 1) if table.multi else PingPong(size, "any")
+    row = record(text, number, configuration, seconds)
+    # The groups' rows of one size follow each other: keep the slowest.
+    if "group" in table.columns and table.records and table.records[-1].configuration == configuration:
+        row = max(row, table.records.pop(), key=lambda one: one.samples)
+    table.records.append(row)
+
+
+def _date(text: str) -> str:
+    """Return IMB's date in ISO 8601; its time zone is not known."""
+    try:
+        return datetime.strptime(text, "%a %b %d %H:%M:%S %Y").isoformat()
+    except ValueError:
+        return text
+
+
+def _close(table: _Table, about: dict[str, str]) -> Launch:
+    command = ("IMB-MPI1", "Multi-PingPong" if table.multi else "PingPong")
+    return launch(
+        "IMB",
+        command,
+        table.records,
+        versions={"intel-mpi-benchmarks": about.get("version", "unknown")},
+        host=Host("unknown", kernel=about.get("Release", "")),
+        created=_date(about.get("Date", "")),
+        standard=about.get("MPI Version", ""),
+    )
+
+
+def parse(text: Text) -> Measurements:
+    """Return what PingPong measured, a launch for each table."""
+    tables: list[tuple[_Table, dict[str, str]]] = []
+    about: dict[str, str] = {}
+    notes: list[str] = []
+    reading: _Table | None = None
+    for number, line in enumerate(text.lines, start=1):
+        if banner := _BANNER.fullmatch(line):  # a further run in the same file
+            about, reading = banner.groupdict(), None
+        elif found := _BENCHMARK.fullmatch(line):
+            reading = _open(text, number, found["name"], about.get("part", "MPI-1"), notes)
+            tables.append((reading, about))
+        elif reading is None:
+            if found := _ABOUT.fullmatch(line):
+                about[found["name"]] = found["value"]
+        elif not reading.taken or not line:
+            continue
+        elif found := _GROUPS.fullmatch(line):
+            _set_groups(text, number, found, reading, notes)
+        elif found := _PROCESSES.fullmatch(line):
+            if not reading.multi and whole(text, number, found["count"], "#processes", 1) != 2:
+                notes.append(text.note(number, "PingPong of other than two processes is left out"))
+                reading.taken = False
+        elif "#repetitions" in line:
+            _set_columns(text, number, line, reading)
+        elif not line.startswith("#"):
+            _row(text, number, line, reading, notes)
+    return Measurements(
+        tuple(_close(table, known) for table, known in tables if table.taken and table.records), tuple(notes)
+    )

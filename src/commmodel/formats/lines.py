@@ -1,0 +1,139 @@
+"""What the readers of other suites' output share: lines of a text, numbers in them, and a launch made of them.
+
+Every refusal is a `DamagedFileError` that names file and line. Nothing here knows a format. Main entries: `load`,
+`whole`, `real` and `launch`.
+"""
+
+import math
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from commmodel.errors import DamagedFileError, InputError
+from commmodel.results import Configuration, Header, Host, Launch, Library, MessagePath, Record
+
+__all__ = ["Text", "launch", "load", "real", "record", "shown", "whole"]
+
+LARGEST_FILE = 1 << 24
+"""Bytes; the output of a benchmark suite has thousands of lines, not millions."""
+LONGEST_LINE = 20_000
+"""Characters; a nodecomm row of 1000 pairs has 10 000."""
+
+_WHOLE = re.compile(r"[0-9]{1,18}", re.ASCII)
+_REAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
+_NOT_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+"""Control characters but white space and escape, which coloured output of launchers has."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """A file's lines, without white space around them."""
+
+    path: Path
+    lines: tuple[str, ...]
+
+    def damaged(self, number: int, problem: str) -> DamagedFileError:
+        """Return the error to raise for what stands in a line; lines are counted from 1."""
+        return DamagedFileError(self.path, f"line {number}", problem)
+
+    def note(self, number: int, text: str) -> str:
+        """Return what a person should know about a line that was read otherwise than written."""
+        return f"{self.path}: line {number}: {text}"
+
+
+def shown(text: str) -> str:
+    """Return a text from a file, quoted, short enough for a message.
+
+    >>> shown("x" * 1000)
+    "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…'"
+    """
+    return repr(text if len(text) <= 40 else f"{text[:40]}…")
+
+
+def content(path: Path) -> bytes:
+    """Return the bytes of a file that is not too large to be the output of a benchmark."""
+    try:
+        with path.open("rb") as file:
+            found = file.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    if len(found) > LARGEST_FILE:
+        raise DamagedFileError(path, "", f"larger than {LARGEST_FILE >> 20} MiB: no output of a benchmark suite")
+    return found
+
+
+def load(path: str | os.PathLike[str]) -> Text:
+    """Read a text file; what is empty, binary or has lines without end is refused."""
+    path = Path(path)
+    found = content(path)
+    if not found.strip():
+        raise DamagedFileError(path, "", "it is empty: name the file that holds the benchmark's output")
+    if binary := _NOT_TEXT.search(found):
+        number = found.count(b"\n", 0, binary.start()) + 1
+        raise DamagedFileError(path, f"line {number}", "binary data: name a file of text")
+    try:
+        text = found.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        number = found.count(b"\n", 0, error.start) + 1
+        raise DamagedFileError(path, f"line {number}", "not UTF-8: name a file of text, or convert it") from None
+    lines = tuple(line.strip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
+    for number, line in enumerate(lines, start=1):
+        if len(line) > LONGEST_LINE:
+            problem = f"{len(line)} characters long: no line of a benchmark's output; remove it"
+            raise DamagedFileError(path, f"line {number}", problem)
+    return Text(path, lines)
+
+
+def whole(text: Text, number: int, word: str, name: str, least: int = 0) -> int:
+    """Return a whole number that stands in a line; `name` says what it should be."""
+    if not _WHOLE.fullmatch(word) or int(word) < least:
+        raise text.damaged(
+            number, f"{name}: {shown(word)} is no whole number from {least} up; restore or remove the line"
+        )
+    return int(word)
+
+
+def real(text: Text, number: int, word: str, name: str) -> float:
+    """Return a finite number from 0 up that stands in a line; `name` says what it should be."""
+    value = float(word) if _REAL.fullmatch(word) else math.nan
+    if not 0 <= value < math.inf:
+        raise text.damaged(number, f"{name}: {shown(word)} is no finite number from 0 up; restore or remove the line")
+    return value
+
+
+def record(text: Text, number: int, configuration: Configuration, seconds: float) -> Record:
+    """Return a table row as a record: one sample, which was a mean or a median already."""
+    if not 0 < seconds < math.inf:
+        raise text.damaged(number, f"a message of {seconds} s: a time must lie between 0 and infinity; remove the line")
+    return Record(configuration, "s", (seconds,))
+
+
+def launch(
+    suite: str,
+    command: Sequence[str],
+    records: Sequence[Record],
+    *,
+    versions: Mapping[str, str] | None = None,
+    host: Host | None = None,
+    created: str = "",
+    standard: str = "",
+    placement: Mapping[MessagePath, tuple[tuple[int, int], ...]] | None = None,
+) -> Launch:
+    """Return one table of a suite as a launch.
+
+    The MPI library's name is the same for all files of a suite, as `fit` refuses to mix libraries.
+    """
+    header = Header(
+        format="commmodel-results",
+        version=1,
+        created=created,
+        command=tuple(command),
+        mpi=Library(f"unknown (read from {suite} output)", standard=standard),
+        hosts=(host or Host("unknown"),),
+        ranks=(),
+        versions=dict(versions or {}),
+        placement=dict(placement or {}),
+    )
+    return Launch(header, tuple(records))

@@ -1,0 +1,92 @@
+"""nodecomm: tables of ping-pongs between two nodes with 1, 2, … k pairs at once.
+
+Source: Gropp, Olson and Samfass, "Modeling MPI Communication Performance on SMP Nodes" (2016), whose measurements
+have this form. After the lines ``Pingpong for``, ``master: ...`` and ``partner: ...``, a row is a message size in
+integers of four bytes, then the round-trip time in seconds for each number of pairs. Main entry: `parse`.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from commmodel.formats.lines import Text, launch, real, record, shown, whole
+from commmodel.results import Launch, Measurements, Pairs, Record
+
+__all__ = ["parse", "recognise"]
+
+_TITLE = re.compile(r"(?P<test>[A-Z][\w -]*) for")
+_PARTNERS = re.compile(r"(?P<side>master|partner)\s*:(?P<ranks>.*)")
+INTEGER = 4
+"""Bytes of the integers in which sizes are given."""
+ROUND_TRIP = 2
+"""Messages in the time that is given."""
+
+
+@dataclass
+class _Table:
+    """A pair of nodes as far as it has been read."""
+
+    taken: bool
+    ranks: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    columns: int = 0
+    records: list[Record] = field(default_factory=list)
+
+
+def recognise(lines: Sequence[str]) -> int:
+    """Return the number of the first line that only this suite writes, 0 where there is none."""
+    found = (
+        number
+        for number, (line, below) in enumerate(pairwise(lines), 1)
+        if _TITLE.fullmatch(line) and _PARTNERS.match(below)
+    )
+    return next(found, 0)
+
+
+def _set_ranks(text: Text, number: int, found: re.Match[str], table: _Table) -> None:
+    words = found["ranks"].replace(",", " ").split()
+    ranks = tuple(whole(text, number, word, f"rank of a {found['side']}") for word in words)
+    if found["side"] == "partner" and len(ranks) != len(table.ranks.get("master", ())):
+        masters = len(table.ranks.get("master", ()))
+        raise text.damaged(number, f"{len(ranks)} partners of {masters} masters; restore both lines")
+    table.ranks[found["side"]] = ranks
+    table.columns = len(ranks)
+
+
+def _row(text: Text, number: int, line: str, table: _Table, notes: list[str]) -> None:
+    words = line.split()
+    size = INTEGER * whole(text, number, words[0], "message size in integers")
+    if not table.columns:
+        raise text.damaged(number, "a row stands before the lines master and partner; restore them")
+    if len(words) - 1 != table.columns:
+        problem = f"{len(words) - 1} times for {table.columns} pairs; restore the line"
+        raise text.damaged(number, problem)
+    for pairs, word in enumerate(words[1:], start=1):
+        seconds = real(text, number, word, f"round-trip time of {pairs} pairs") / ROUND_TRIP
+        if seconds == 0:
+            notes.append(text.note(number, f"{size} B on {pairs} pairs is left out: its time is 0"))
+        else:
+            table.records.append(record(text, number, Pairs(size, pairs, "any", 1), seconds))
+
+
+def _close(table: _Table) -> Launch:
+    pairs = tuple(zip(table.ranks["master"], table.ranks["partner"], strict=True)) if len(table.ranks) == 2 else ()
+    return launch("nodecomm", ("nodecomm",), table.records, versions={"nodecomm": "unknown"}, placement={"any": pairs})
+
+
+def parse(text: Text) -> Measurements:
+    """Return what was measured, a launch for each table."""
+    tables: list[_Table] = []
+    notes: list[str] = []
+    for number, line in enumerate(text.lines, start=1):
+        if title := _TITLE.fullmatch(line):
+            tables.append(_Table(title["test"] == "Pingpong"))
+            if not tables[-1].taken:
+                notes.append(text.note(number, f"the test {shown(title['test'])} is left out: only Pingpong is read"))
+        elif not tables or not tables[-1].taken or not line:
+            continue  # what a launcher or a job script wrote before, and tables that are not taken
+        elif found := _PARTNERS.fullmatch(line):
+            _set_ranks(text, number, found, tables[-1])
+        elif not line.startswith("#"):
+            _row(text, number, line, tables[-1], notes)
+    return Measurements(tuple(_close(table) for table in tables if table.records), tuple(notes))

@@ -1,0 +1,132 @@
+"""OSU Micro-Benchmarks: osu_latency, osu_bw and osu_mbw_mr, of versions 3 to 7.
+
+A test's title, ``# OSU MPI Latency Test v7.4``, opens its table; one file may hold several. Latencies are half round
+trips. Bandwidths are aggregates of all pairs in 10⁶ bytes a second, so k pairs that share a rate r take k n / r for a
+message. Where percentiles were asked for (option ``-z``), the median is taken. Main entry: `parse`.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from commmodel.formats.lines import Text, launch, real, record, shown, whole
+from commmodel.results import Launch, Measurements, PingPong, Record, Stream
+
+__all__ = ["parse", "recognise"]
+
+_TITLE = re.compile(r"#\s*OSU (?P<name>\S.*?)(?: v(?P<version>[0-9]\S*))?")
+_TESTS = {
+    "Latency Test": "osu_latency",
+    "Bandwidth Test": "osu_bw",
+    "Multiple Bandwidth / Message Rate Test": "osu_mbw_mr",
+}
+_KIND = re.compile(r"MPI(?:-[A-Z]+)? (?P<test>.*)")
+_SETTING = re.compile(r"#\s*\[ pairs: (?P<pairs>\S+) \] \[ window size: (?P<window>\S+) \]")
+_COLUMN = re.compile(r"P[0-9.]+ Tail \S+|(?:Avg |Min |Max )?(?:Latency|Bandwidth) ?\(\S+\)|\S+")
+_MEDIAN = re.compile(r"P50(?:\.0+)? Tail .*")
+DEFAULT_WINDOW = 64
+"""Of osu_bw, which does not print it; the time of a message is had without it."""
+MB = 1e6
+US = 1e6
+"""Microseconds in a second; dividing by it is exact to the last bit, multiplying by 1e-6 is not."""
+
+
+@dataclass
+class _Test:
+    """A test's table as far as it has been read."""
+
+    program: str
+    """Empty for a test that is not taken."""
+    version: str
+    columns: tuple[str, ...] = ()
+    taken: str = ""
+    """Name of the column that is read."""
+    pairs: int = 1
+    window: int = DEFAULT_WINDOW
+    records: list[Record] = field(default_factory=list)
+
+
+def recognise(lines: Sequence[str]) -> int:
+    """Return the number of the first line that only this suite writes, 0 where there is none."""
+    titles = (number for number, line in enumerate(lines, start=1) if _TITLE.fullmatch(line))
+    return next(titles, 0)
+
+
+def _open(text: Text, number: int, title: re.Match[str], notes: list[str]) -> _Test:
+    kind = _KIND.fullmatch(title["name"])
+    program = _TESTS.get(kind["test"], "") if kind else ""
+    if not program:
+        notes.append(
+            text.note(number, f"the test {shown(title['name'])} is left out: it is none of ping-pong or stream")
+        )
+    return _Test(program, title["version"] or "")
+
+
+def _set_columns(text: Text, number: int, line: str, test: _Test, notes: list[str]) -> None:
+    columns = tuple(_COLUMN.findall(line.lstrip("# ")))
+    wanted = "Latency" if test.program == "osu_latency" else "Bandwidth"
+    medians = [name for name in columns if _MEDIAN.fullmatch(name)]
+    # Messages a second have six digits where MB/s of small messages have two.
+    means = [name for name in columns if name == "Messages/s"]
+    means += [name for name in columns if wanted in name and not name.startswith(("Min", "Max"))]
+    means += [name for name in columns if name == "MB/s" and wanted == "Bandwidth"]
+    if not medians + means:
+        raise text.damaged(number, f"no column of {test.program} among {shown(' '.join(columns))}; restore the line")
+    if medians:
+        notes.append(text.note(number, f"{test.program}: the median, {medians[0]}, is taken, not the mean"))
+    test.columns, test.taken = columns, (medians + means)[0]
+
+
+def _set_pairs(text: Text, number: int, setting: re.Match[str], test: _Test, notes: list[str]) -> None:
+    test.pairs = whole(text, number, setting["pairs"], "pairs", 1)
+    if setting["window"] == "varied":
+        notes.append(text.note(number, "a table of varied windows is left out: run osu_mbw_mr without -V"))
+        test.program = ""
+        return
+    test.window = whole(text, number, setting["window"], "window size", 1)
+
+
+def _row(text: Text, number: int, line: str, test: _Test, notes: list[str]) -> None:
+    words = line.split()
+    if not test.columns:
+        raise text.damaged(number, f"{shown(line)} stands before the table's header '# Size ...'; restore or remove it")
+    size = whole(text, number, words[0], "Size")
+    if len(words) != len(test.columns):
+        problem = f"{len(words)} columns, but the table's header names {len(test.columns)}; restore the line"
+        raise text.damaged(number, problem)
+    values = dict(zip(test.columns, words, strict=True))
+    if values.get("Validation", "Pass").lower() != "pass":
+        notes.append(text.note(number, f"{size} B is left out: its data arrived wrong (Validation)"))
+        return
+    value = real(text, number, values[test.taken], test.taken)
+    if value == 0 or (size == 0 and test.program != "osu_latency"):
+        if size:
+            notes.append(text.note(number, f"{size} B is left out: {test.taken} is 0, too few digits were printed"))
+        return
+    if test.program == "osu_latency":
+        test.records.append(record(text, number, PingPong(size, "any"), value / US))
+        return
+    seconds = test.pairs / value if test.taken == "Messages/s" else test.pairs * size / (value * MB)
+    test.records.append(record(text, number, Stream(size, test.pairs, "any", test.window), seconds))
+
+
+def _close(test: _Test) -> Launch:
+    return launch("OSU", (test.program,), test.records, versions={"osu-micro-benchmarks": test.version or "unknown"})
+
+
+def parse(text: Text) -> Measurements:
+    """Return what the tests in a text measured, a launch for each test."""
+    tests: list[_Test] = []
+    notes: list[str] = []
+    for number, line in enumerate(text.lines, start=1):
+        if title := _TITLE.fullmatch(line):
+            tests.append(_open(text, number, title, notes))
+        elif not tests or not tests[-1].program or not line:
+            continue  # what a launcher or a job script wrote before, and tables that are not taken
+        elif setting := _SETTING.fullmatch(line):
+            _set_pairs(text, number, setting, tests[-1], notes)
+        elif re.match(r"#\s*Size\b", line):
+            _set_columns(text, number, line, tests[-1], notes)
+        elif not line.startswith("#"):
+            _row(text, number, line, tests[-1], notes)
+    return Measurements(tuple(_close(test) for test in tests if test.records), tuple(notes))

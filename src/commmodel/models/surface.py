@@ -1,0 +1,98 @@
+"""A formula over a large grid, as fast as its result can be written.
+
+numba's universal functions calculate four or eight numbers at once only where every argument has as many elements as
+the result. Where arguments are broadcast, sizes down and pairs across, they go one by one, at the pace of the
+division. So for large results a loop is written for the very shapes at hand: a number stays in a register, a column is
+read once a row. It does the same arithmetic in the same order. Main entry: `over_grid`.
+"""
+
+import warnings
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["is_worthwhile", "over_grid"]
+
+Array = NDArray[np.float64]
+
+_LARGE = 1_000_000
+"""Elements from which on the loop saves more than loading it costs."""
+_LONG = 64
+"""Elements of a row below which its beginning and its end cost more than the loop saves."""
+
+
+def is_worthwhile(shape: tuple[int, ...]) -> bool:
+    """Return whether a result of this shape is large, with rows that are long."""
+    return bool(shape) and shape[-1] >= _LONG and int(np.prod(shape, dtype=np.int64)) >= _LARGE
+
+
+def over_grid(function: Callable[..., float], arguments: Sequence[Array], shape: tuple[int, ...]) -> Array:
+    """Return a function of numbers over arrays that broadcast to `shape`, which has at least one dimension.
+
+    >>> from commmodel.models import postal
+    >>> over_grid(postal.time.python, [np.array([[0.0], [8.0]]), np.array([1.0, 2.0]), np.array(0.5)], (2, 2))
+    array([[1., 2.],
+           [5., 6.]])
+    """
+    columns = shape[-1]
+    result = np.empty(shape)
+    kinds, given = "", []
+    for argument in arguments:
+        across = argument.ndim > 0 and argument.shape[-1] != 1
+        down = any(length != 1 for length in argument.shape[:-1])
+        value: Any
+        if across and down:
+            kind, value = "f", _plain(np.broadcast_to(argument, shape)).reshape(-1, columns)
+        elif across:
+            kind, value = "r", _plain(argument.reshape(-1))
+        elif down:
+            kind, value = "c", _plain(np.broadcast_to(argument[..., 0], shape[:-1])).reshape(-1)
+        else:
+            kind, value = "s", argument.item()
+        kinds += kind
+        given.append(value)
+    _loop(function, kinds)(result.reshape(-1, columns), *given)
+    return result
+
+
+def _plain(array: Array) -> Array:
+    """Return the same numbers one after the other in memory, a copy only where they are not."""
+    return np.require(array, requirements=["C", "A"])
+
+
+@lru_cache(maxsize=256)
+def _loop(function: Callable[..., float], kinds: str) -> Any:
+    """Return the compiled loop; `kinds` says of each argument: single number, column, row, or full grid."""
+    import numba
+
+    names = [f"argument{index}" for index in range(len(kinds))]
+    named = list(zip(names, kinds, strict=True))
+    elements = {"s": "{}", "c": "{}_here", "r": "{}[j]", "f": "{}[i, j]"}
+    source = [
+        "    for i in range(result.shape[0]):",
+        *(f"        {name}_here = {name}[i]" for name, kind in named if kind == "c"),
+        "        for j in range(result.shape[1]):",
+        f"            result[i, j] = formula({', '.join(elements[kind].format(name) for name, kind in named)})",
+    ]
+    # Named after its text, and with the place of the formula: numba keeps compiled code under both.
+    name = f"{function.__name__.strip('<>')}_over_grid_{kinds}_{crc32(repr(source).encode()):08x}"
+    text = "\n".join([f"def {name}(result, {', '.join(names)}):", *source])
+    scope: dict[str, Any] = {"formula": numba.njit(error_model="numpy")(function), "__name__": function.__module__}
+    exec(compile(text, function.__code__.co_filename, "exec"), scope)  # noqa: S102, of the text above alone
+    number = numba.float64
+    line, grid = (numba.types.Array(number, dimensions, "C", readonly=True) for dimensions in (1, 2))
+    types = {"s": number, "c": line, "r": line, "f": grid}
+    signature = numba.void(number[:, ::1], *(types[kind] for kind in kinds))
+    try:
+        return numba.njit(signature, error_model="numpy", cache=True)(scope[name])
+    except RuntimeError as error:  # numba found no folder where it may write its cache
+        warnings.warn(
+            f"{error}; compiling in memory, at every start: set NUMBA_CACHE_DIR to a writable folder",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return numba.njit(signature, error_model="numpy")(scope[name])

@@ -1,0 +1,133 @@
+"""What the benchmark finds on two hosts whose network is known: the rate of their link, with either MPI library."""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from cluster.emulated import AS_HOST, BRIDGE, HOSTS, cluster, missing, set_rate, socket_rate
+from launching import ENVIRONMENT, find
+
+from commmodel import results
+from commmodel.fit import fit_machine
+from commmodel.models import maxrate, postal
+from commmodel.results import Measurements, Pairs, Stream
+
+MPIEXEC = find("mpiexec")
+IS_OPEN_MPI = MPIEXEC is not None and b"Open MPI" in subprocess.check_output([MPIEXEC, "--version"])
+RANKS_ON_HOST = 2 if IS_OPEN_MPI else 4  # Open MPI suffers more where ranks share a processor
+RATE, OTHER_RATE = 200e6, 100e6  # bit/s: what emulation keeps to within a percent on a busy machine
+SOCKET_SECONDS = 3.0
+LARGE = 64 << 10
+LARGEST = 128 << 10
+
+pytestmark = [
+    pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec beside this Python or on PATH"),
+    pytest.mark.skipif(bool(problem := missing()), reason=f"no emulated cluster here: {problem}"),
+]
+
+
+def command_of_the_launcher():
+    if IS_OPEN_MPI:
+        return [
+            *("--prtemca", "plm_ssh_agent", str(AS_HOST)),
+            *("--host", ",".join(f"{host}:{RANKS_ON_HOST}" for host in HOSTS)),
+            *("--map-by", f"ppr:{RANKS_ON_HOST}:node:oversubscribe"),
+            *("--mca", "btl", "tcp,self,sm", "--mca", "pml", "ob1", "--mca", "mpi_yield_when_idle", "1"),
+        ]
+    return [
+        *("-launcher", "ssh", "-launcher-exec", str(AS_HOST), "-iface", BRIDGE),
+        *("-hosts", ",".join(f"{host}:{RANKS_ON_HOST}" for host in HOSTS)),
+    ]
+
+
+def bench(output, *arguments):
+    command = [MPIEXEC, *command_of_the_launcher(), "-n", str(2 * RANKS_ON_HOST)]
+    command += [sys.executable, "-m", "commmodel.bench", "--seed", "1", "-o", str(output), *arguments]
+    environment = ENVIRONMENT | {"FI_PROVIDER": "tcp"}
+    completed = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert completed.returncode == 0, completed.stderr
+    return results.read(output)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured on the link, in bytes per second, and by the benchmark."""
+
+    rate: float
+    measurements: Measurements
+
+    def medians(self, kind):
+        """Return the median of each (pairs, message size) between the nodes."""
+        records = (one for one in self.measurements.records if isinstance(one.configuration, kind))
+        return {
+            (one.configuration.pairs, one.configuration.message_size): one.summary.median
+            for one in records
+            if one.configuration.path == "between-nodes"
+        }
+
+    def rates(self, kind):
+        """Return k n / T of each (pairs, message size), over the rate of the link."""
+        return {(k, n): k * n / time / self.rate for (k, n), time in self.medians(kind).items()}
+
+
+@pytest.fixture(scope="module")
+def network():
+    with cluster():
+        yield
+
+
+@pytest.fixture(scope="module")
+def measured(network, tmp_path_factory):
+    set_rate(RATE)
+    pairs = ",".join(str(count) for count in (1, 2, 4) if count <= RANKS_ON_HOST)
+    arguments = ("stream", "--pairs", pairs, "--sizes", f"16KiB:{LARGEST}", "--time", "10s")
+    output = tmp_path_factory.mktemp("cluster") / "results.jsonl"
+    return Measured(socket_rate(SOCKET_SECONDS), bench(output, *arguments))
+
+
+def test_ranks_are_paired_across_the_two_hosts(measured):
+    (launched,) = measured.measurements.launches
+    assert [host.name for host in launched.header.hosts] == list(HOSTS)
+    across = tuple((rank, rank + RANKS_ON_HOST) for rank in range(RANKS_ON_HOST))
+    assert launched.header.placement["between-nodes"] == across
+
+
+def test_streams_find_the_rate_of_the_link_however_many_there_are(measured):
+    for (_, size), share in measured.rates(Stream).items():
+        if size >= LARGE:
+            assert share == pytest.approx(1, abs=0.05)
+
+
+def test_the_one_way_rate_of_the_fit_is_that_of_the_link(measured):
+    model = fit_machine(measured.measurements, limits=()).segment(LARGEST, "between-nodes").one_way
+    assert model.R_N.value / measured.rate == pytest.approx(1, abs=0.05)
+
+
+def test_ping_pongs_of_several_pairs_use_both_directions_and_find_up_to_twice_the_rate(measured, tmp_path):
+    """Their messages are so large that latency, a time slice on a busy machine, hardly counts."""
+    arguments = ("pairs", "--pairs", str(RANKS_ON_HOST), "--sizes", "1MiB", "--time", "5s", "--batch", "1")
+    both_ways = Measured(measured.rate, bench(tmp_path / "results.jsonl", *arguments))
+    (share,) = both_ways.rates(Pairs).values()
+    assert 0.9 < share < 2.05
+
+
+def test_the_postal_model_of_one_pair_is_too_fast_for_all_of_them_by_the_factor_of_the_max_rate_model(measured):
+    """Gropp, Olson and Samfass (2016), Eq 6."""
+    medians = measured.medians(Stream)
+    sizes = np.array(sorted(size for pairs, size in medians if pairs == 1))
+    one = np.array([medians[1, size] for size in sizes])
+    beta, alpha = np.polyfit(sizes, one, 1, w=1 / one)
+    expected = maxrate.postal_over_max_rate(RANKS_ON_HOST, measured.rate, 1 / beta)
+    found = postal.time(LARGEST, alpha, beta) / medians[RANKS_ON_HOST, LARGEST]
+    assert found == pytest.approx(expected, rel=0.2)
+    assert found * RANKS_ON_HOST == pytest.approx(1, abs=0.2)  # as one pair has the whole link
+
+
+def test_another_rate_of_the_link_is_found_as_well(network, measured, tmp_path):
+    set_rate(OTHER_RATE)
+    arguments = ("stream", "--pairs", str(RANKS_ON_HOST), "--sizes", str(LARGE), "--time", "1s")
+    other = Measured(socket_rate(SOCKET_SECONDS), bench(tmp_path / "results.jsonl", *arguments))
+    assert other.rate / measured.rate == pytest.approx(OTHER_RATE / RATE, rel=0.05)
+    assert list(other.rates(Stream).values()) == [pytest.approx(1, abs=0.05)]

@@ -1,0 +1,247 @@
+"""Predictions: published values, the choice of the model, what an interval covers, the two verbs."""
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commmodel import machine, optimize, predict
+from commmodel.cli import main
+from commmodel.errors import InputError, MissingParameterError
+from commmodel.machine import Extended, LatencyAware, Limit, Machine, MaxRate, Parameter, Postal, Segment
+from commmodel.models import maxrate
+
+ALPHA, R_C, R_N = Parameter(2e-6, "s"), Parameter(3e9, "B/s"), Parameter(6e9, "B/s")
+RICH = Segment(
+    "all",
+    postal=Postal(ALPHA, Parameter(4e-10, "s/B")),
+    max_rate=MaxRate(ALPHA, R_C, R_N),
+    extended=Extended(ALPHA, R_C, Parameter(1e9, "B/s"), R_N),
+    latency_aware=LatencyAware(ALPHA, R_C, R_N),
+)
+
+
+def machine_of(segment):
+    return Machine("m", (segment,))
+
+
+def replaced(segment, **changes):
+    fields = {name: getattr(segment, name) for name in segment.__struct_fields__}
+    return machine_of(Segment(**(fields | changes)))
+
+
+@pytest.mark.parametrize(("size", "seconds"), [(1 << 20, "3.0704e-03"), (1 << 16, "2.1065e-04")])
+def test_blue_waters_takes_what_its_table_says(size, seconds):
+    predicted = predict.send(machine.load("blue-waters"), size, 16)
+    assert f"{predicted.time.seconds:.4e}" == seconds
+    assert predicted.model == "extended"
+
+
+def test_short_messages_of_blue_waters_follow_the_reduced_model():
+    predicted = predict.send(machine.load("blue-waters"), 32, 16)
+    assert predicted.protocol == "short"
+    assert predicted.time.seconds == pytest.approx(4e-6 + 16 * 32 / 6.3e8)
+
+
+def test_a_halo_exchange_is_a_message_for_each_neighbour_and_moves_as_much_together():
+    known = machine.load("blue-waters")
+    one, six = predict.send(known, 16384, 16), predict.halo(known, 16384, 6, 16)
+    assert six.time.seconds == pytest.approx(6 * one.time.seconds)
+    assert six.postal.seconds == pytest.approx(6 * one.postal.seconds)
+    assert (six.ratio, six.aggregate_rate) == (pytest.approx(one.ratio), pytest.approx(one.aggregate_rate))
+
+
+def test_the_ping_pong_is_off_by_equation_6_for_large_messages():
+    predicted = predict.send(machine.load("blue-waters-node-aware"), 1e15, 16, "between-nodes")
+    assert 1 / predicted.ratio == pytest.approx(maxrate.postal_over_max_rate(16, 6.67e9, 3.09e9))
+
+
+def test_the_recommended_model_is_used_else_the_richest_else_the_one_asked_for():
+    assert predict.send(machine_of(RICH), 1000, 4).model == "extended"
+    assert predict.send(replaced(RICH, recommended="latency-aware"), 1000, 4).model == "latency-aware"
+    assert predict.send(replaced(RICH, recommended="postal"), 1000, 4).model == "postal"
+    assert predict.send(replaced(RICH, extended=None), 1000, 4).model == "max-rate"
+    assert predict.send(machine_of(RICH), 1000, 4, model="max-rate").model == "max-rate"
+    assert predict.send(machine_of(RICH), 1000, 4).models.keys() == set(predict.MODELS) - {"one-way"}
+
+
+def test_a_ping_pong_says_nothing_about_several_processes():
+    lone = replaced(RICH, max_rate=MaxRate(ALPHA, R_C), extended=None, latency_aware=None, recommended="postal")
+    assert predict.send(lone, 1000).model == "postal"
+    with pytest.raises(MissingParameterError, match="bench pairs"):
+        predict.send(lone, 1000, 2)
+    assert predict.send(lone, 1000, 2, model="postal").time == predict.send(lone, 1000).time
+    with pytest.raises(MissingParameterError, match="max-rate model or a parameter of it is missing"):
+        predict.send(lone, 1000, 2, model="max-rate")
+
+
+def test_max_rate_without_a_node_rate_serves_one_process():
+    lone = machine_of(Segment("all", max_rate=MaxRate(ALPHA, R_C)))
+    assert predict.send(lone, 3000).time.seconds == pytest.approx(3e-6)
+    with pytest.raises(MissingParameterError, match="R_N is missing"):
+        predict.send(lone, 3000, 2)
+
+
+def test_a_segment_without_models_names_the_kernel():
+    with pytest.raises(MissingParameterError, match="bench pingpong pairs"):
+        predict.send(machine_of(Segment("all")), 8)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: predict.send(machine_of(RICH), 8, 0), "at least one"),
+        (lambda: predict.halo(machine_of(RICH), 8, 0), "at least one"),
+        (lambda: predict.send(machine_of(RICH), -1), "negative"),
+        (lambda: predict.send(machine_of(RICH), 8, model="loggp"), "is no model: choose one of extended"),
+    ],
+)
+def test_what_cannot_be_is_refused(call, words):
+    with pytest.raises(InputError, match=words):
+        call()
+
+
+def test_without_intervals_there_is_none():
+    assert predict.send(machine_of(RICH), 1000, 4).time.low is None
+
+
+def test_no_time_and_no_bytes_have_a_rate_and_a_ratio():
+    silent = machine_of(Segment("all", postal=Postal(Parameter(0.0), Parameter(1e-9))))
+    predicted = predict.send(silent, 0)
+    assert (predicted.time.seconds, math.isnan(predicted.ratio)) == (0, True)
+
+
+def test_a_rate_that_may_be_zero_has_no_upper_end():
+    rate = Parameter(1e9, "B/s", 0.0, 2e9)
+    predicted = predict.send(machine_of(Segment("all", max_rate=MaxRate(ALPHA, rate, R_N))), 1000)
+    assert predicted.time.high == math.inf
+
+
+def test_a_node_that_shows_no_limit_may_limit_from_where_it_was_measured():
+    unlimited = Parameter(math.inf, "B/s", 9e9, math.inf)
+    time = predict.send(machine_of(Segment("all", max_rate=MaxRate(ALPHA, R_C, unlimited))), 9e6, 4).time
+    assert (time.seconds, time.low) == (pytest.approx(3.002e-3), time.seconds)
+    assert time.high == pytest.approx(4.002e-3)
+
+
+SHARE = st.floats(0, 1)
+
+
+@given(st.lists(SHARE, min_size=4, max_size=4), st.integers(1, 64), st.floats(0, 1e9))
+def test_the_interval_holds_every_combination_of_parameters(shares, processes, size):
+    ends = [("s", 1e-6, 3e-6), ("B/s", 4e9, 8e9), ("B/s", 1e9, 5e9), ("B/s", 0, 2e9)]
+    alpha, node, first, further = (Parameter((low + high) / 2, unit, low, high) for unit, low, high in ends)
+    known = machine_of(Segment("all", extended=Extended(alpha, first, further, node)))
+    time = predict.send(known, size, processes).time
+    inside = [low + share * (high - low) for share, (_, low, high) in zip(shares, ends, strict=True)]
+    assert time.low * (1 - 1e-12) <= maxrate.extended_time(size, processes, *inside) <= time.high * (1 + 1e-12)
+    assert time.low <= time.seconds <= time.high
+
+
+def test_the_extended_model_says_how_many_processes_fill_the_node_where_it_is_alone():
+    known = machine.load("blue-waters")
+    assert optimize.communicating_processes(known, 1 << 20) == 5
+    assert optimize.communicating_processes(known, 8) == 1  # further processes add nothing
+    with pytest.raises(MissingParameterError, match="does not limit"):
+        optimize.communicating_processes(known, 1000)
+    assert optimize.communicating_processes(machine_of(RICH), 1000) == 2
+
+
+@pytest.mark.parametrize("name", machine.published())
+def test_every_published_machine_loads_names_its_source_and_predicts(name):
+    known = machine.load(name)
+    assert known.origin.source
+    for segment in known.segments:
+        size = segment.limit.value if segment.limit else 1 << 20
+        assert predict.send(known, size, path=segment.path).time.seconds > 0
+
+
+def test_a_machine_is_a_file_or_a_published_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    mine = Machine("mine", (Segment("all", limit=Limit(8)), Segment("rest")))
+    machine.write(mine, "mine.toml")
+    machine.write(mine, "without-suffix")
+    assert machine.load("mine.toml") == machine.load(tmp_path / "without-suffix") == mine
+    with pytest.raises(InputError, match=r"neither a machine file nor a published machine .*blue-waters"):
+        machine.load("red-waters")
+    with pytest.raises(InputError, match="No such file"):
+        machine.load("blue-waters.toml")
+
+
+def test_predict_prints_a_table_and_what_it_means(capsys):
+    assert main(["predict", "blue-waters", "send", "-n", "1MiB", "-k", "16"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "extended (used) 3.07 ms 9.9" in printed
+    assert "ping-pong of one pair 311 us" in printed
+    assert "9.9 times as long as a ping-pong of one pair promises. 5 fill the way out" in printed
+
+
+def test_predict_as_json_has_the_promised_names(capsys):
+    assert main(["predict", "blue-waters", "halo", "-n", "16KiB", "-k", "16", "--neighbours", "6", "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["seconds"] == pytest.approx(6 * (2e-5 + 16 * 16384 / 5.5e9))
+    assert (printed["low"], printed["high"]) == (None, None)
+    assert (printed["model"], printed["algorithm"], printed["filling_processes"]) == ("extended", "halo", 5)
+    assert printed["postal"]["seconds"] == pytest.approx(6 * (2e-5 + 16384 / 3.6e9))
+
+
+def test_predict_for_one_process_and_for_one_path(capsys):
+    assert main(["predict", "blue-waters-node-aware", "send", "-n", "8", "--path", "same-socket", "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["seconds"] == pytest.approx(4.42e-7 + 8 / 2.19e9)
+    assert printed["path"] == "same-socket"
+    assert main(["predict", "cray-xe6-pingpong", "send", "-n", "0"]) == 0
+    assert "One process" in capsys.readouterr().out
+
+
+def test_machines_lists_names_and_sources(capsys):
+    assert main(["machines"]) == 0
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in machine.published())
+    assert main(["machines", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)["machines"]
+    assert [one["name"] for one in listed] == list(machine.published())
+    assert all("EuroMPI" in one["source"] for one in listed)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["red-waters", "send", "-n", "8"], "'red-waters' is neither a machine file nor a published machine"),
+        (["blue-waters", "bcast", "-n", "8"], "invalid choice: 'bcast'"),
+        (["blue-waters", "send"], "required: -n/--size"),
+        (["blue-waters", "halo", "-n", "8"], "--neighbours goes with halo"),
+        (["blue-waters", "send", "-n", "8", "--neighbours", "2"], "--neighbours goes with halo"),
+        (["blue-waters", "send", "-n", "8", "-k", "0"], "--processes: '0' is no whole number from 1 up"),
+        (["blue-waters", "send", "-n", "8", "--path", "moon"], "knows no path 'moon'"),
+        (["cray-xe6-pingpong", "send", "-n", "8", "-k", "2"], "measure it with python -m commmodel.bench pairs"),
+    ],
+)
+def test_wrong_words_are_one_line_and_exit_code_2(arguments, words, capsys):
+    assert main(["predict", *arguments]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert len(said.err.splitlines()) == 1
+    assert words in said.err
+
+
+def test_streams_alone_tell_how_many_processes_fill_the_node(tmp_path, capsys):
+    """From a text file of osu_mbw_mr to a number of processes, in two commands."""
+    lines = []
+    for pairs in (1, 2, 3, 4, 6, 8):
+        lines.append(f"# OSU MPI Multiple Bandwidth / Message Rate Test v7.4\n# [ pairs: {pairs} ] [ window size: 64 ]")
+        lines.append("# Size                  MB/s        Messages/s")
+        for size in (2**exponent for exponent in range(21)):
+            rate = pairs * size / (2e-7 + pairs * size / min(25e9, pairs * 9e9))
+            lines.append(f"{size:<10d}{rate / 1e6:20.2f}{rate / size:18.2f}")
+    file, known = tmp_path / "osu_mbw_mr.txt", tmp_path / "machine.toml"
+    file.write_text("\n".join(lines) + "\n")
+    assert main(["fit", str(file), "-o", str(known)]) == 0
+    capsys.readouterr()
+    assert main(["predict", str(known), "send", "-n", "1MiB", "-k", "8", "--json"]) == 0
+    predicted = json.loads(capsys.readouterr().out)
+    assert predicted["model"] == "one-way"
+    assert predicted["filling_processes"] == 3
+    assert predicted["seconds"] == pytest.approx(2e-7 + 8 * 2**20 / 25e9, rel=0.02)
