@@ -53,8 +53,9 @@ test-one: $(VENV)/.test-ready
 	$(BIN)/python -m pytest tests src --ignore tests/mpi --ignore tests/cluster
 	for ranks in 1 2 4; do $(MPIEXEC) -n $$ranks $(BIN)/python -m pytest tests/mpi -m "parallel[$$ranks]" || exit 1; done
 
+# They compare rates; other programs on the machine may disturb a run, so only a third failure counts.
 cluster-test: $(VENV)/.test-ready
-	$(BIN)/python -m pytest tests/cluster
+	for attempt in 1 2 3; do $(BIN)/python -m pytest tests/cluster && exit 0; done; exit 1
 
 lint: .venv/.test-ready
 	.venv/bin/ruff check .
