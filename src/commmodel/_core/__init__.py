@@ -31,7 +31,7 @@ def _load(name: str) -> ModuleType:
             module = sys.modules[full_name] = module_from_spec(spec)
             try:
                 spec.loader.exec_module(module)
-            except BaseException:
+            except BaseException:  # whatever it was: a module that is half made must not stay
                 del sys.modules[full_name]
                 raise
             return module

@@ -56,7 +56,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
             flush=True,
         )
         comm.Abort(1)
-    except BaseException:
+    except BaseException:  # whatever it was: the other ranks wait for messages that will not come
         traceback.print_exc()
         print(f"commmodel.bench: rank {comm.rank} failed: go on with --resume", file=sys.stderr, flush=True)
         comm.Abort(1)

@@ -221,13 +221,8 @@ def _node_rate(fit: MaxRateFit, estimates: MaxRateFit | None, most_pairs: float,
         rate: Array = np.where(_rate(one.c) * _LIMITING_MARGIN < reached(one), _rate(one.c), np.inf)
         return rate
 
-    value = float(limiting(fit)[0])
-    if estimates is None:
-        return Parameter(rounded(value), "B/s")
-    low, high = bootstrap.interval(limiting(estimates), settings.confidence)
-    if math.isfinite(high) and math.isfinite(value):
-        return Parameter(rounded(value), "B/s", rounded(low), rounded(high))
-    return Parameter(math.inf, "B/s", rounded(min(low, float(reached(fit)[0]))), math.inf)
+    rates = None if estimates is None else limiting(estimates)
+    return _limiting_rate(float(limiting(fit)[0]), rates, float(reached(fit)[0]), settings)
 
 
 def _latency_aware_node_rate(
@@ -239,11 +234,16 @@ def _latency_aware_node_rate(
         rate: Array = np.where(one.is_limited(size, pairs).any(axis=1), _rate(one.c), np.inf)
         return rate
 
-    value = float(limiting(fit)[0])
+    rates = None if estimates is None else limiting(estimates)
+    fastest = float((pairs * size / fit.predict(size, pairs)[0]).max())
+    return _limiting_rate(float(limiting(fit)[0]), rates, fastest, settings)
+
+
+def _limiting_rate(value: float, estimates: Array | None, reached: float, settings: Settings) -> Parameter:
+    """Return a rate with its interval; where that has no upper end, an infinite one with the rate reached below it."""
     if estimates is None:
         return Parameter(rounded(value), "B/s")
-    low, high = bootstrap.interval(limiting(estimates), settings.confidence)
+    low, high = bootstrap.interval(estimates, settings.confidence)
     if math.isfinite(high) and math.isfinite(value):
         return Parameter(rounded(value), "B/s", rounded(low), rounded(high))
-    fastest = float((pairs * size / fit.predict(size, pairs)[0]).max())
-    return Parameter(math.inf, "B/s", rounded(min(low, fastest)), math.inf)
+    return Parameter(math.inf, "B/s", rounded(min(low, reached)), math.inf)
