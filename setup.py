@@ -135,7 +135,7 @@ def core_extension(name: str, uses_mpi: bool) -> Extension:
     extension = Extension(
         f"commmodel._core.{name}",
         [f"{CORE}/{name}.pyx"],
-        depends=[f"{CORE}/ticks.h", f"{CORE}/processor.h", f"{CORE}/mpicalls.pxd"],
+        depends=[f"{CORE}/ticks.h", f"{CORE}/processor.h", f"{CORE}/mpicalls.pxd", f"{CORE}/messages.pxd"],
         include_dirs=[CORE, mpi4py.get_include()],
         extra_compile_args=["-O3", "-g0"],
         define_macros=[("Py_LIMITED_API", "0x030B0000")],
@@ -145,7 +145,13 @@ def core_extension(name: str, uses_mpi: bool) -> Extension:
     return extension
 
 
-extensions = [core_extension("clock", uses_mpi=False), core_extension("pingpong", uses_mpi=True)]
+MPI_MODULES = ("collective", "pingpong", "trains")
+
+extensions = [
+    core_extension("clock", uses_mpi=False),
+    core_extension("criticalpath", uses_mpi=False),
+    *(core_extension(name, uses_mpi=True) for name in MPI_MODULES),
+]
 uses_mpi = {extension.name: extension.uses_mpi for extension in extensions}
 ext_modules = cythonize(
     extensions,

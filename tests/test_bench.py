@@ -16,10 +16,13 @@ from hypothesis import strategies as st
 from launching import ENVIRONMENT, find, launch, said
 
 from commmodel import results
+from commmodel.bench.command import describe
+from commmodel.bench.driver import make_plan
 from commmodel.bench.environment import socket_of
-from commmodel.bench.kernels import REGISTRY, receive_bytes, send_bytes, sensible_kernels
+from commmodel.bench.kernels import REGISTRY, buffer_bytes, pairs_of, sensible_kernels
 from commmodel.bench.options import KERNELS, parse
-from commmodel.bench.placement import members, place
+from commmodel.bench.placement import members, place, place_further
+from commmodel.errors import MPIEnvironmentError
 from commmodel.results import Pairs, Ping, PingPong, Stream, Threshold
 
 pytestmark = pytest.mark.skipif(find("mpiexec") is None, reason="no mpiexec beside this Python or on PATH")
@@ -140,6 +143,7 @@ def test_one_rank_is_told_how_to_start():
         (["--sizes", "4:1"], "--sizes: '4:1': the range ends before it begins"),
         (["--sizes", "64K"], "write it like 8, 64KiB"),
         (["--sizes", "-1"], "--sizes"),
+        (["--node-pairs", "0:2"], "--node-pairs: '0:2': counts begin at 1"),
         (["--time", "0s"], "--time: '0s' must be more than 0"),
         (["--ci", "two"], "--ci: 'two' is no share"),
         (["--batch", "0"], "--batch: '0' is no whole number from 1 up"),
@@ -160,6 +164,12 @@ def test_more_pairs_than_ranks_give_is_exit_code_3(tmp_path):
     completed = bench(2, "pairs", "--pairs", "2", "-o", tmp_path / "results.jsonl")
     assert completed.returncode == 3
     assert "there are 1: start more ranks" in complaint(completed)
+
+
+def test_more_pairs_of_hosts_than_there_are_is_exit_code_3_and_says_how_many_hosts_they_take(tmp_path):
+    completed = bench(2, "stream", "--node-pairs", "1:3", "-o", tmp_path / "results.jsonl")
+    assert completed.returncode == 3
+    assert "there are 0: start ranks on 6 hosts, or ask for at most 1" in complaint(completed)
 
 
 def test_help_is_printed_once():
@@ -262,24 +272,84 @@ def test_each_path_is_measured_with_as_many_pairs_as_it_has():
         assert most == {"same-socket": 2, "between-nodes": 4}
 
 
+FIVE_HOSTS = [0, 0, 1, 1, 2, 2, 3, 3, 4, 4], [0, 1] * 5
+
+
+def plan_on(hosts, sockets, *arguments):
+    """Return what is planned, and the pairs of ranks that take part in each of it."""
+    placement, further = place(hosts, sockets), place_further(hosts, sockets)
+    plan = make_plan(parse([*arguments, "--sizes", "8"]).options, placement, further)
+    return {one: pairs_of(one, placement, further) for one in plan}
+
+
+def test_each_pair_of_nodes_brings_as_many_pairs_of_ranks():
+    across = {
+        (one.pairs, one.node_pairs): pairs
+        for one, pairs in plan_on(*FIVE_HOSTS, "stream", "--node-pairs", "1:2").items()
+        if one.path == "between-nodes"
+    }
+    assert across == {
+        (1, 1): [(0, 2)],
+        (2, 1): [(0, 2), (1, 3)],
+        (1, 2): [(0, 2), (4, 6)],
+        (2, 2): [(0, 2), (1, 3), (4, 6), (5, 7)],
+    }
+
+
+def test_within_a_node_and_for_one_pair_of_ranks_there_is_one_pair_of_nodes():
+    plan = plan_on(*FIVE_HOSTS, *KERNELS, "--node-pairs", "1:2")
+    several = {one for one in plan if getattr(one, "node_pairs", 1) > 1}
+    assert {type(one) for one in several} == {Pairs, Stream}
+    assert {one.path for one in several} == {"between-nodes"}
+    assert set(plan) - several == set(plan_on(*FIVE_HOSTS, *KERNELS))
+
+
+def test_pairs_that_one_pair_of_nodes_lacks_are_left_out():
+    hosts = [0, 0, 1, 1, 2, 3]
+    plan = plan_on(hosts, [0] * 6, "pairs", "--node-pairs", "1:2")
+    assert {(one.pairs, one.node_pairs) for one in plan if one.path == "between-nodes"} == {(1, 1), (2, 1), (1, 2)}
+    with pytest.raises(MPIEnvironmentError, match="has only 1 of the 2 pairs that --pairs asks for"):
+        plan_on(hosts, [0] * 6, "pairs", "--node-pairs", "1:2", "--pairs", "2")
+
+
+@pytest.mark.parametrize(
+    ("hosts", "words"),
+    [([0, 1, 2], "but there are 1: start ranks on 4 hosts, or ask for at most 1"), ([0, 0], "there are 0")],
+)
+def test_too_few_hosts_are_refused(hosts, words):
+    with pytest.raises(MPIEnvironmentError, match=words):
+        plan_on(hosts, [0] * len(hosts), "stream", "--node-pairs", "2")
+
+
+def test_several_pairs_of_nodes_are_named_where_a_configuration_is():
+    assert describe(Stream(8, 4, "between-nodes")) == "stream 8 B 4 pairs between-nodes"
+    assert describe(Pairs(8, 4, "between-nodes", node_pairs=3)) == "pairs 8 B 4 pairs between-nodes on 3 pairs of nodes"
+
+
 def test_a_window_is_smaller_where_messages_are_large_and_its_messages_have_room():
     asked = parse(["stream", "--sizes", "0,1,64KiB,1MiB,16MiB,100MB"]).options
     plan = REGISTRY["stream"].plan(asked, place([0, 0], [0, 0]))
     assert {one.message_size: one.window for one in plan} == {
         0: 64, 1: 64, 1 << 16: 64, 1 << 20: 16, 1 << 24: 1, 10**8: 1
     }  # fmt: skip
-    assert send_bytes(asked) == 10**8
-    assert receive_bytes(asked) >= 10**8
-    small = parse(["stream", "--sizes", "1"]).options
-    assert receive_bytes(small) == 64 * 64
-    assert receive_bytes(parse(["pairs", "--sizes", "1"]).options) == 1
+    send, receive = buffer_bytes(plan)
+    assert send == 10**8
+    assert receive >= 10**8
+    assert buffer_bytes([Stream(1, 1, "same-node", 64)]) == (1, 64 * 64)
+    assert buffer_bytes([Pairs(1, 1, "same-node")]) == (1, 1)
 
 
 def test_several_pairs_and_two_nodes_add_kernels_to_the_sensible_ones():
-    one_pair, no_streams = set(KERNELS) - {"pairs"}, set(KERNELS) - {"pairs", "stream"}
+    everything = set(KERNELS) - {
+        "loggp",
+        "plogp",
+        "collective",
+    }  # which take long, and are measured where they are named
+    one_pair, no_streams = everything - {"pairs"}, everything - {"pairs", "stream"}
     assert set(sensible_kernels(place([0, 0], [0, 0]))) == no_streams
     assert set(sensible_kernels(place([0, 1], [0, 0]))) == one_pair
-    assert set(sensible_kernels(place([0] * 4, [0] * 4))) == set(KERNELS)
+    assert set(sensible_kernels(place([0] * 4, [0] * 4))) == everything
+    assert set(sensible_kernels(place([0, 1, 2, 3], [0] * 4), (1, 2))) == everything
 
 
 @pytest.mark.parametrize(
@@ -342,6 +412,18 @@ def test_wherever_ranks_are_each_path_begins_with_rank_0_and_has_no_rank_twice(w
             assert (hosts[first] == hosts[second]) == (path != "between-nodes")
             if path == "same-socket":
                 assert sockets[first] == sockets[second] is not None
+
+
+@given(st.lists(st.tuples(st.integers(0, 7), st.sampled_from([None, 0, 1])), min_size=1))
+def test_further_pairs_of_hosts_share_no_rank_and_no_host_with_others(where):
+    hosts, sockets = zip(*where, strict=True)
+    nodes = [place(hosts, sockets).get("between-nodes", ()), *place_further(hosts, sockets)]
+    assert len(nodes) == max(1, len(set(hosts)) // 2)
+    ranks = members([pair for pairs in nodes for pair in pairs])
+    assert len(set(ranks)) == len(ranks)
+    used = [{hosts[rank] for rank in members(pairs)} for pairs in nodes if pairs]
+    assert all(len(pair) == 2 for pair in used)
+    assert len(set().union(*used)) == 2 * len(used)
 
 
 def test_the_socket_of_a_rank_is_that_of_all_its_processors(tmp_path):

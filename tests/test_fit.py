@@ -14,10 +14,10 @@ from commmodel.errors import InputError
 from commmodel.fit import Settings, fit_machine
 from commmodel.fit.least_squares import fit_max_rate, fit_postal
 from commmodel.fit.limits import change_points
-from commmodel.fit.points import Points
+from commmodel.fit.points import Points, collect, collect_streams
 from commmodel.fit.segment import fit_max_rate_model, fit_postal_model
 from commmodel.models import maxrate
-from commmodel.results import FORMAT, Header, Launch, Library, Measurements, Pairs, PingPong, Record, Threshold
+from commmodel.results import FORMAT, Header, Launch, Library, Measurements, Pairs, PingPong, Record, Stream, Threshold
 
 SHARED = Path(__file__).parents[2] / "shared" / "data" / "blue-waters"
 SIZES = 2 ** np.arange(13, 23)
@@ -206,8 +206,18 @@ def test_each_path_is_fitted_on_its_own():
     assert machine.segment(1 << 20).max_rate.R_C.value == pytest.approx(1e9, rel=0.05)
 
 
+def test_several_pairs_of_nodes_change_no_model_of_a_node():
+    kinds = (Pairs, Stream)
+    one = [Record(kind(4096, 2, "between-nodes"), "s", (1e-6,) * 9) for kind in kinds]
+    several = [Record(kind(4096, 2, "between-nodes", node_pairs=2), "s", (1.0,) * 9) for kind in kinds]
+    for collected in (collect, collect_streams):
+        points = collected(measurements(*several, *one))["between-nodes"]
+        assert points.seconds.tolist() == [1e-6]
+        assert collected(measurements(*several)) == {}
+
+
 def test_nothing_to_fit_is_one_line_with_the_mend():
-    with pytest.raises(InputError, match="no records of the kernels pingpong, pairs or stream"):
+    with pytest.raises(InputError, match="no records of the kernels pingpong, pairs, stream, loggp or plogp"):
         fit_machine(measurements(Record(Threshold("same-node"), "B", (1.0,))))
 
 

@@ -60,6 +60,52 @@ RATES = """\
 1                       0.01          12345.00
 1000                 2000.00        2000000.00
 """
+# Real output: OSU Micro-Benchmarks 7.4, MPICH 5.0.2, an overloaded machine of two cores, 20 November 2026: osu_latency
+# with -z, -z -c, -z5,50,99 and -z -D, osu_bw with -z -c, osu_mbw_mr with -z.
+REAL_LATENCY_PERCENTILES = """\
+
+# OSU MPI Latency Test v7.4
+# Datatype: MPI_CHAR.
+# Size       Avg Latency(us)  P50 Tail Lat(us)  P90 Tail Lat(us)  P99 Tail Lat(us)
+1                       6.55              4.49             10.40             17.47
+8                       4.94              2.32              6.30             35.01
+"""
+REAL_LATENCY_VALIDATED = """\
+
+# OSU MPI Latency Test v7.4
+# Datatype: MPI_CHAR.
+# Size       Avg Latency(us)        Validation  P50 Tail Lat(us)  P90 Tail Lat(us)  P99 Tail Lat(us)
+1                      13.65              Pass              1.65             51.04            125.46
+"""
+REAL_LATENCY_OTHER_PERCENTILES = """\
+
+# OSU MPI Latency Test v7.4
+# Datatype: MPI_CHAR.
+# Size       Avg Latency(us)   P5 Tail Lat(us)  P50 Tail Lat(us)  P99 Tail Lat(us)
+1                      12.01              0.65              2.20             84.31
+"""
+REAL_LATENCY_DERIVED = """\
+
+# OSU MPI Latency Test v7.4
+# Datatype: MPI_CHAR.
+# Size       Avg Latency(us)  P50 Tail Lat(us)  P90 Tail Lat(us)  P99 Tail Lat(us)     Transmit Size
+8                       1.05              0.85              1.13              5.51                 4
+"""
+REAL_BANDWIDTH_PERCENTILES = """\
+
+# OSU MPI Bandwidth Test v7.4
+# Datatype: MPI_CHAR.
+# Size      Bandwidth (MB/s)        Validation P50 Tail BW(MB/s) P90 Tail BW(MB/s) P99 Tail BW(MB/s)
+8                      10.77              Pass             25.12             26.31             26.60
+"""
+REAL_RATES_PERCENTILES = """\
+# OSU MPI Multiple Bandwidth / Message Rate Test v7.4
+# [ pairs: 2 ] [ window size: 64 ]
+# Datatype: MPI_CHAR.
+# Size                  MB/s        Messages/s P50 Tail BW(MB/s) P90 Tail BW(MB/s) P99 Tail BW(MB/s)
+1                       0.04          39301.66              0.03              0.06              0.06
+8                       0.37          45867.56              0.26              0.49              0.49
+"""
 RATES_ALONE = """\
 # OSU MPI Multiple Bandwidth / Message Rate Test v5.9
 # [ pairs: 8 ] [ window size: 64 ]
@@ -121,6 +167,60 @@ Group       #bytes #repetitions      t[usec]   Mbytes/sec
  0              16         1000         2.50         8.00
  1              16         1000         2.00         5.33
 """
+# Real output: IMB-MPI1 2021.11, MPICH 5.0.2, an overloaded machine of two cores, 20 November 2026: PingPong, -multi 0
+# on four processes and -multi 1 on five.
+REAL_IMB_MULTI_HEAD = """\
+#----------------------------------------------------------------
+#    Intel(R) MPI Benchmarks 2021.11, MPI-1 part
+#----------------------------------------------------------------
+# Date                  : Fri Nov 20 21:42:05 2026
+# MPI Version           : 5.0
+# MPI_Datatype                   :   MPI_BYTE
+#
+# List of Benchmarks to run:
+
+# PingPong
+
+"""
+REAL_IMB_MULTI_0 = """\
+#-----------------------------------------------------------------------------
+# Benchmarking Multi-PingPong
+# ( 2 groups of 2 processes each running simultaneous )
+# Group  0:     0    1
+#
+# Group  1:     2    3
+#
+#-----------------------------------------------------------------------------
+       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]   Mbytes/sec
+            0           50        53.29        57.42        55.36         0.00
+            8           50         1.81        77.65        39.73         0.10
+
+
+# All processes entering MPI_Finalize
+
+"""
+REAL_IMB_MULTI_1 = """\
+#----------------------------------------------------------------
+# Benchmarking Multi-PingPong
+# ( 2 groups of 2 processes each running simultaneous )
+# Group  0:     0    1
+#
+# Group  1:     2    3
+#
+# ( 1 additional process waiting in MPI_Barrier)
+#----------------------------------------------------------------
+        Group       #bytes #repetitions      t[usec]   Mbytes/sec
+
+            0            0           50        43.11         0.00
+            1            0           50         4.20         0.00
+
+            0           16           50        29.23         0.55
+            1           16           50        44.99         0.36
+
+
+# All processes entering MPI_Finalize
+
+"""
 NODECOMM = """\
 Pingpong for
 master:  0, 1, 2
@@ -172,6 +272,19 @@ def one_line(error):
         ),
         (LATENCY_OLD, [(PingPong(8, "any"), 1.5e-6)]),
         (LATENCY_PERCENTILES, [(PingPong(8, "any"), 1.25e-6)]),
+        (REAL_LATENCY_PERCENTILES, [(PingPong(1, "any"), 4.49e-6), (PingPong(8, "any"), 2.32e-6)]),
+        (REAL_LATENCY_VALIDATED, [(PingPong(1, "any"), 1.65e-6)]),
+        (REAL_LATENCY_OTHER_PERCENTILES, [(PingPong(1, "any"), 2.2e-6)]),
+        (REAL_BANDWIDTH_PERCENTILES, [(Stream(8, 1, "any", 64), 8 / 25.12e6)]),
+        (REAL_RATES_PERCENTILES, [(Stream(1, 2, "any", 64), 2 / 39301.66), (Stream(8, 2, "any", 64), 2 / 45867.56)]),
+        (
+            REAL_IMB_MULTI_HEAD + REAL_IMB_MULTI_0,
+            [(Pairs(0, 2, "any", 1), 57.42e-6), (Pairs(8, 2, "any", 1), 77.65e-6)],
+        ),
+        (
+            REAL_IMB_MULTI_HEAD + REAL_IMB_MULTI_1,
+            [(Pairs(0, 2, "any", 1), 43.11e-6), (Pairs(16, 2, "any", 1), 44.99e-6)],
+        ),
         (BANDWIDTH, [(Stream(1000, 1, "any", 64), 2e-6)]),
         (BANDWIDTH_PERCENTILES, [(Stream(1000, 1, "any", 64), 4e-6)]),
         (RATES, [(Stream(1, 4, "any", 32), 4 / 12345), (Stream(1000, 4, "any", 32), 2e-6)]),
@@ -255,6 +368,10 @@ def test_what_is_left_out_is_noted(written):
     gave_up = '      1048576 out-of-mem.; needed X= 2.0 GB; use flag "-mem X"\n'
     assert "IMB gave up" in formats.read(written(IMB + gave_up)).notes[0]
     assert "none of ours: colour" in formats.read(written("message_size,seconds,colour\n8,1us,red\n")).notes[0]
+    assert "osu_mbw_mr: the mean is taken" in formats.read(written(REAL_RATES_PERCENTILES)).notes[0]
+    derived = formats.read(written(REAL_LATENCY_DERIVED + LATENCY))
+    assert "line 4: a table of derived datatypes is left out: run osu_latency without -D" in derived.notes[0]
+    assert rows(derived) == rows(formats.read(written(LATENCY)))
     assert formats.read(written(LATENCY)).notes == ()
 
 

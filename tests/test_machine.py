@@ -11,14 +11,17 @@ from commmodel.machine import (
     Extended,
     LatencyAware,
     Limit,
+    LogGP,
     Machine,
     MaxRate,
     Origin,
     Parameter,
+    PLogP,
     Postal,
     Quality,
     Segment,
     dumps,
+    load,
     read,
     write,
 )
@@ -53,6 +56,7 @@ MAX_RATES = st.builds(MaxRate, parameters("s"), parameters("B/s"), st.none() | p
 RATES = [parameters("B/s")] * 3
 EXTENDED = st.builds(Extended, parameters("s"), *RATES, MAYBE_QUALITY)
 LATENCY_AWARE = st.builds(LatencyAware, parameters("s"), *RATES[:2], MAYBE_QUALITY)
+LOGGP = st.builds(LogGP, *[parameters("s")] * 3, st.none() | parameters("s/B"), MAYBE_QUALITY)
 FOUND_BY = st.sampled_from(["threshold", "change-point", "user", "hand"])
 ORIGINS = st.builds(
     Origin,
@@ -67,6 +71,19 @@ ORIGINS = st.builds(
 
 
 @st.composite
+def tables(draw, path):
+    """Return a pLogP table."""
+    sizes = sorted(draw(st.sets(BYTES, min_size=2, max_size=4)))
+    column = st.lists(FINITE, min_size=len(sizes), max_size=len(sizes)).map(tuple)
+    low, high = (draw(st.dictionaries(st.sampled_from(["o_s", "o_r", "g"]), column)) for _ in range(2))
+    for name in low.keys() & high.keys():
+        ends = [sorted(pair) for pair in zip(low[name], high[name], strict=True)]
+        low[name], high[name] = (tuple(column) for column in zip(*ends, strict=True))
+    mode = draw(st.sampled_from(["blocking", "non-blocking"]))
+    return PLogP(draw(parameters("s")), tuple(sizes), *(draw(column) for _ in range(3)), path, mode, low, high)
+
+
+@st.composite
 def machines(draw):
     segments = []
     for path in draw(st.lists(TEXT, min_size=1, max_size=3, unique=True)):
@@ -74,7 +91,7 @@ def machines(draw):
         endless = [None] if not limits or draw(st.booleans()) else []
         for value in limits + endless:
             limit = None if value is None else Limit(value, draw(FOUND_BY), draw(st.none() | BYTES))
-            kinds = (POSTALS, MAX_RATES, EXTENDED, LATENCY_AWARE, MAX_RATES)
+            kinds = (POSTALS, MAX_RATES, EXTENDED, LATENCY_AWARE, MAX_RATES, LOGGP)
             models = [draw(st.none() | kind) for kind in kinds]
             segments.append(Segment(draw(TEXT), path, limit, *models, draw(TEXT), draw(TEXT)))
     confidence = st.none() | st.floats(0, 1, exclude_min=True, exclude_max=True)
@@ -85,6 +102,8 @@ def machines(draw):
         origin=draw(st.none() | ORIGINS),
         queue_search=draw(st.none() | parameters("s")),
         link_contention=draw(st.none() | parameters("s/B")),
+        memory_copy=draw(st.none() | parameters("s/B")),
+        plogp=tuple(draw(tables(path)) for path in draw(st.lists(TEXT, max_size=2, unique=True))),
     )
 
 
@@ -161,6 +180,15 @@ def limits(*values):
     return HEAD + "".join(SEGMENT + ("" if value is None else f"limit = {value}\n") for value in values)
 
 
+def loggp(more):
+    return f"{HEAD}{SEGMENT}loggp = {{ L = 1e-6, o = 1e-6, {more} }}\n"
+
+
+def plogp(**changes):
+    columns = {"L": "1e-6", "sizes": "[1, 8]", "o_s": "[1, 2]", "o_r": "[1, 2]", "g": "[1, 2]"} | changes
+    return HEAD + SEGMENT + "[[plogp]]\n" + "".join(f"{key} = {value}\n" for key, value in columns.items() if value)
+
+
 ALPHA, R_C, BOMB = "field segments[0].postal.alpha: ", "field segments[0].max_rate.R_C: ", 100_000
 DAMAGES = {
     "syntax": (postal() + "x = [", "not TOML: Invalid value"),
@@ -217,6 +245,27 @@ DAMAGES = {
     "huge limit": (limits(2**63), "field segments[0].limit.value: ", "<="),
     "unknown finder": (limits('{ value = 1, found_by = "me" }'), "field segments[0].limit.found_by: ", "'me'"),
     "confidence 95": ("confidence = 95.0\n" + postal(), "field confidence: ", "< 1"),
+    "negative gap": (loggp("g = -1"), "field segments[0].loggp.g: -1.0 is not a finite number from 0 up"),
+    "gap missing": (loggp("G = 1e-9"), "field segments[0].loggp: ", "field g"),
+    "latency in bytes": (loggp('g = "1B"'), "field segments[0].loggp.g: ", "unknown unit 'B'"),
+    "memory copy negative": ("memory_copy = -1\n" + postal(), "field memory_copy: -1.0 is not"),
+    "table no list": ("plogp = 3\n" + postal(), "field plogp: expected array"),
+    "table without L": (plogp(L=""), "field plogp[0]: ", "field L"),
+    "table with a wrong L": (plogp(L='"1B"'), "field plogp[0].L: ", "unknown unit 'B'"),
+    "table with a huge L": (plogp(L="1" + "0" * 400), "field plogp[0].L: number out of range"),
+    "table with a negative L": (plogp(L="-1"), "field plogp[0].L: -1.0 is not"),
+    "table of one size": (plogp(sizes="[1]"), "field plogp[0].sizes: ", ">= 2"),
+    "sizes fall": (plogp(sizes="[8, 1]"), "field plogp[0].sizes: sizes must ascend"),
+    "a size twice": (plogp(sizes="[8, 8]"), "field plogp[0].sizes: sizes must ascend"),
+    "column too short": (plogp(o_r="[1]"), "field plogp[0].o_r: 1 numbers for 2 sizes"),
+    "column with a negative time": (plogp(g="[1, -2]"), "field plogp[0].g", ">= 0"),
+    "column with NaN": (plogp(g="[1, nan]"), "field plogp[0].g"),
+    "column infinite": (plogp(o_s="[1, inf]"), "field plogp[0].o_s: inf is not"),
+    "interval of no column": (plogp(low="{ L = [1, 2] }"), "field plogp[0].low: 'L' is no column", "o_s, o_r, g"),
+    "interval too long": (plogp(high="{ g = [1, 2, 3] }"), "field plogp[0].high.g: 3 numbers for 2 sizes"),
+    "table's interval falls": (plogp(low="{ g = [1, 2] }", high="{ g = [2, 1] }"), "field plogp[0].high.g: "),
+    "two tables of a path": (plogp() + plogp().removeprefix(HEAD + SEGMENT), "plogp[1].path: a second table", "'any'"),
+    "unknown mode": (plogp(mode='"slow"'), "field plogp[0].mode: ", "'slow'"),
     "deep list": (postal(more="x = " + "[" * BOMB), "not TOML: ", "recursion"),
     "deep table": (postal(more="x = " + "{ a = " * BOMB), "not TOML: ", "recursion"),
     "deep name": (postal(more=f"[format{'.a' * 2000}]\n").replace("format =", "was ="), "field format: ", "dict"),
@@ -299,6 +348,24 @@ def test_segments_of_any_path_hold_where_a_path_has_none_of_its_own():
     known = Machine("m", (Segment("all"), Segment("eager", "same-node")))
     assert known.segment(8, "between-nodes").protocol == "all"
     assert known.segment(8, "same-node").protocol == "eager"
+
+
+@pytest.mark.parametrize("written", ["3e-6", '"3us"', "{ value = 3e-6, low = 2e-6 }"])
+def test_the_latency_of_a_table_may_be_written_in_three_ways(file, written):
+    file.write_text(plogp(L=written), "utf-8")
+    (table,) = read(file).plogp
+    assert (table.L.value, table.L.unit, table.sizes, table.g) == (3e-6, "s", (1, 8), (1.0, 2.0))
+
+
+def test_ranger_is_as_published():
+    blocking, other = load("ranger"), load("ranger-nonblocking")
+    for machine, expected in ((blocking, (1.95e-6, 0.65e-6, 0.65e-6)), (other, (1.75e-6, 0.85e-6, 0.85e-6))):
+        small = machine.segment(8).loggp
+        assert (small.L.value, small.o.value, small.g.value) == pytest.approx(expected)
+        assert small.G.value == 0
+        assert machine.segment(9).loggp.G is None
+        assert machine.memory_copy.value == 0.125e-9
+        assert "March" in machine.origin.source
 
 
 def test_a_limit_may_be_a_text_with_a_unit(file):

@@ -224,6 +224,72 @@ def test_every_formula_runs_over_a_grid(name):
     assert np.array_equal(bits(at_once), bits([function(first, *columns[1:]) for first in columns[0]]))
 
 
+SIDE = 1000  # a square of it is large enough for the loop that is written for the grid
+SIZES, MANY = np.geomspace(1, 1e8, SIDE)[:, None], np.arange(1.0, SIDE + 1)
+
+
+def square():
+    return np.full((SIDE, SIDE), np.nan)
+
+
+@pytest.mark.parametrize("within", [slice(None), slice(20)])
+@pytest.mark.parametrize(
+    "out",
+    [
+        square,
+        lambda: square().T,
+        lambda: np.full((SIDE, 2 * SIDE), np.nan)[:, ::2],
+        lambda: square().astype(">f8"),
+        lambda: np.frombuffer(bytearray(8 * SIDE**2 + 1), np.float64, SIDE**2, offset=1).reshape(SIDE, SIDE),
+        lambda: square().view(np.matrix),
+    ],
+    ids=["plain", "transposed", "strided", "other byte order", "not aligned", "subclass"],
+)
+def test_an_array_given_for_the_result_takes_it_bit_for_bit_and_is_returned(out, within):
+    out, rates = out()[within], (1e-6, 5e9, 3e9)
+    assert maxrate.time(SIZES[within], MANY, *rates, out=out) is out
+    assert np.array_equal(bits(np.asarray(out, np.float64)), bits(maxrate.time(SIZES[within], MANY, *rates)))
+
+
+@pytest.mark.parametrize("shape", [(1000, 1000), (999, 3, 1001)])
+def test_fresh_memory_of_a_large_result_begins_with_a_huge_page(shape):
+    made = postal.time(np.ones(shape), 1e-6, 1e-9)
+    assert made.shape == shape
+    assert made.flags.carray
+    assert made.ctypes.data % 2**21 == 0
+    assert made.base.ctypes.data <= made.ctypes.data
+    assert made.ctypes.data + made.nbytes <= made.base.ctypes.data + made.base.nbytes
+
+
+def test_a_result_may_overwrite_its_own_arguments():
+    expected = maxrate.time(SIZES, MANY, 1e-6, 5e9, 3e9)
+    grid = square()
+    grid[0] = MANY
+    assert np.array_equal(maxrate.time(SIZES, grid[0], 1e-6, 5e9, 3e9, out=grid), expected)
+
+
+def test_numbers_alone_fill_the_array_given():
+    out = np.full(3, np.nan)
+    assert postal.time(1000, 2e-6, 1e-9, out=out) is out
+    assert np.array_equal(out, [postal.time(1000, 2e-6, 1e-9)] * 3)
+
+
+@pytest.mark.parametrize("side", [20, SIDE])
+def test_an_array_that_cannot_take_the_result_is_refused(side):
+    sizes, many = SIZES[:side], MANY[:side]
+    locked = np.zeros((side, side))
+    locked.flags.writeable = False
+    for out, error, message in (
+        (np.zeros((side, side + 1)), ValueError, "broadcast"),
+        (np.zeros(side), ValueError, "output"),
+        (np.zeros((side, side), np.int64), TypeError, "cast"),
+        (locked, ValueError, "read-only"),
+        ([0.0] * side, TypeError, "ArrayType"),
+    ):
+        with pytest.raises(error, match=message):
+            maxrate.time(sizes, many, 1e-6, 5e9, 3e9, out=out)
+
+
 def test_shapes_that_do_not_broadcast_are_refused():
     with pytest.raises(ValueError, match="broadcast"):
         postal.time(np.zeros(3), np.zeros(4), 1e-9)

@@ -11,7 +11,7 @@ from commmodel import machine, optimize, predict
 from commmodel.cli import main
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import Extended, LatencyAware, Limit, Machine, MaxRate, Parameter, Postal, Segment
-from commmodel.models import maxrate
+from commmodel.models import maxrate, nodeaware
 
 ALPHA, R_C, R_N = Parameter(2e-6, "s"), Parameter(3e9, "B/s"), Parameter(6e9, "B/s")
 RICH = Segment(
@@ -53,6 +53,78 @@ def test_a_halo_exchange_is_a_message_for_each_neighbour_and_moves_as_much_toget
     assert (six.ratio, six.aggregate_rate) == (pytest.approx(one.ratio), pytest.approx(one.aggregate_rate))
 
 
+GAMMA, DELTA = 8.4e-9, 9.9e-11
+NODE_AWARE = [
+    # Worked by hand from the published figures: n, k, E on each path, ℓ, µs.
+    # 6 (2.27 + 8/1350) + 0.0084 6²
+    (8, 16, {"between-nodes": 6}, None, 13.957955556),
+    # 2 (6.95 + 4096/752) + 2 (0.532 + 4096/3220) + 0.0084 4²
+    (4096, 4, {"between-nodes": 2, "same-socket": 2}, None, 28.536116398),
+    # 4 (6.2 + 16 16384/6670) + 2 (2.46 + 16384/6190) + 0.0084 6² + 9.9e-5 1048576
+    (16384, 16, {"between-nodes": 4, "same-node": 2}, 1 << 20, 296.332919617),
+    # 26 (2.46 + 16384/6190) + 0.0084 26²
+    (16384, 1, {"same-node": 26}, 0, 138.456493700),
+    # 100 (0.828 + 500/475) + 0.0084 100²
+    (500, 2, {"same-node": 100}, None, 272.063157895),
+]
+
+
+@pytest.mark.parametrize(("size", "processes", "neighbours", "link", "microseconds"), NODE_AWARE)
+def test_a_halo_over_several_paths_takes_what_the_node_aware_model_says(
+    size, processes, neighbours, link, microseconds
+):
+    known = machine.load("blue-waters-node-aware")
+    predicted = predict.halo(known, size, neighbours, processes, link_volume=link)
+    assert predicted.time.seconds == pytest.approx(microseconds * 1e-6, rel=1e-9)
+    messages, paths_time = sum(neighbours.values()), 0.0
+    for path, count in neighbours.items():
+        rates = known.max_rate(size, path)
+        parameters = (rates.alpha.value, rates.R_N.value, rates.R_C.value)
+        paths_time += nodeaware.path_time(count, count * size, processes, *parameters)
+    assert predicted.time.seconds == pytest.approx(nodeaware.time(paths_time, messages, link or 0, GAMMA, DELTA))
+    assert predicted.queue_search.seconds == pytest.approx(GAMMA * messages**2)
+    assert (predicted.link_contention is None) == (link is None)
+    assert predicted.models[predicted.model] == predicted.time
+    assert predicted.path == " + ".join(neighbours)
+
+
+def test_neighbours_as_a_number_are_all_on_one_path():
+    known = machine.load("blue-waters-node-aware")
+    assert predict.halo(known, 100, 6, 4) == predict.halo(known, 100, {"between-nodes": 6}, 4)
+    assert predict.halo(known, 100, 6, 4, "same-node") == predict.halo(known, 100, {"same-node": 6}, 4)
+
+
+def test_neither_a_single_message_nor_the_ping_pong_has_the_terms_of_the_machine():
+    known = machine.load("blue-waters-node-aware")
+    one, many = predict.send(known, 100), predict.halo(known, 100, 10, link_volume=1000)
+    assert (one.queue_search, one.link_contention) == (None, None)
+    assert many.postal.seconds == pytest.approx(10 * one.time.seconds)
+    assert many.time.seconds == pytest.approx(10 * one.time.seconds + 100 * GAMMA + 1000 * DELTA)
+
+
+def test_intervals_of_queue_search_and_link_contention_are_in_the_time():
+    search = Parameter(8e-9, "s", 6e-9, 9e-9)
+    known = Machine("m", (RICH,), queue_search=search, link_contention=Parameter(1e-10, "s/B", 0.0, 3e-10))
+    plain, time = predict.halo(machine_of(RICH), 1000, 10).time.seconds, predict.halo(known, 1000, 10).time
+    assert (time.low, time.high) == (pytest.approx(plain + 6e-7), pytest.approx(plain + 9e-7))
+    both = predict.halo(known, 1000, 10, link_volume=1000)
+    assert (both.link_contention.low, both.link_contention.high) == (0, pytest.approx(3e-7))
+    assert (both.time.low, both.time.high) == (pytest.approx(plain + 6e-7), pytest.approx(plain + 12e-7))
+    exact = Machine("m", (RICH,), queue_search=Parameter(8e-9))
+    assert predict.halo(exact, 1000, 10).time.low is None
+
+
+def test_each_path_has_its_own_model():
+    known = Machine("m", (Segment("all", "between-nodes", extended=RICH.extended, postal=RICH.postal),
+                          Segment("eager", "same-node", postal=RICH.postal)))  # fmt: skip
+    predicted = predict.halo(known, 1000, {"between-nodes": 2, "same-node": 3})
+    assert predicted.model == "extended + postal"
+    assert predicted.models.keys() == {"extended + postal", "postal"}
+    assert (predicted.protocol, predicted.path) == ("all + eager", "between-nodes + same-node")
+    assert predicted.models["postal"].seconds == pytest.approx(5 * 2.4e-6)
+    assert predicted.time.seconds == pytest.approx(2 * (2e-6 + 1000 / 3e9) + 3 * 2.4e-6)
+
+
 def test_the_ping_pong_is_off_by_equation_6_for_large_messages():
     predicted = predict.send(machine.load("blue-waters-node-aware"), 1e15, 16, "between-nodes")
     assert 1 / predicted.ratio == pytest.approx(maxrate.postal_over_max_rate(16, 6.67e9, 3.09e9))
@@ -64,7 +136,7 @@ def test_the_recommended_model_is_used_else_the_richest_else_the_one_asked_for()
     assert predict.send(replaced(RICH, recommended="postal"), 1000, 4).model == "postal"
     assert predict.send(replaced(RICH, extended=None), 1000, 4).model == "max-rate"
     assert predict.send(machine_of(RICH), 1000, 4, model="max-rate").model == "max-rate"
-    assert predict.send(machine_of(RICH), 1000, 4).models.keys() == set(predict.MODELS) - {"one-way"}
+    assert predict.send(machine_of(RICH), 1000, 4).models.keys() == {"extended", "max-rate", "latency-aware", "postal"}
 
 
 def test_a_ping_pong_says_nothing_about_several_processes():
@@ -94,13 +166,25 @@ def test_a_segment_without_models_names_the_kernel():
     [
         (lambda: predict.send(machine_of(RICH), 8, 0), "at least one"),
         (lambda: predict.halo(machine_of(RICH), 8, 0), "at least one"),
+        (lambda: predict.halo(machine_of(RICH), 8, {}), "at least one"),
+        (lambda: predict.halo(machine_of(RICH), 8, {"same-node": 2, "between-nodes": 0}), "on path 'between-nodes'"),
+        (lambda: predict.halo(machine_of(RICH), 8, {"moon": 2}), "knows no path 'moon': choose one of any"),
+        (lambda: predict.halo(machine_of(RICH), 8, {"any": 2}, path="any"), "name every path in neighbours"),
+        (lambda: predict.send(machine_of(RICH), 8, path="moon"), "knows no path 'moon'"),
+        (lambda: predict.halo(machine_of(RICH), 8, 2, link_volume=-1), "busiest link: .* not negative"),
+        (lambda: predict.halo(machine_of(RICH), 8, 2, link_volume=math.nan), "must be finite"),
         (lambda: predict.send(machine_of(RICH), -1), "negative"),
-        (lambda: predict.send(machine_of(RICH), 8, model="loggp"), "is no model: choose one of extended"),
+        (lambda: predict.send(machine_of(RICH), 8, model="hockney"), "is no model: choose one of extended"),
     ],
 )
 def test_what_cannot_be_is_refused(call, words):
     with pytest.raises(InputError, match=words):
         call()
+
+
+def test_contention_on_a_link_needs_its_parameter():
+    with pytest.raises(MissingParameterError, match="'Blue Waters' has no link_contention"):
+        predict.halo(machine.load("blue-waters"), 8, 2, link_volume=1)
 
 
 def test_without_intervals_there_is_none():
@@ -155,7 +239,8 @@ def test_every_published_machine_loads_names_its_source_and_predicts(name):
     assert known.origin.source
     for segment in known.segments:
         size = segment.limit.value if segment.limit else 1 << 20
-        assert predict.send(known, size, path=segment.path).time.seconds > 0
+        model = "logp" if segment.loggp is not None and segment.loggp.G is None else None
+        assert predict.send(known, size, path=segment.path, model=model).time.seconds > 0
 
 
 def test_a_machine_is_a_file_or_a_published_name(tmp_path, monkeypatch):
@@ -187,6 +272,37 @@ def test_predict_as_json_has_the_promised_names(capsys):
     assert printed["postal"]["seconds"] == pytest.approx(6 * (2e-5 + 16384 / 3.6e9))
 
 
+def test_predict_prints_what_queue_search_and_link_contention_add(capsys):
+    halo = ["predict", "blue-waters-node-aware", "halo", "-n", "16KiB", "-k", "16"]
+    assert main([*halo, "--neighbours", "between-nodes=4, same-node=2", "--link-volume", "1MiB"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "max-rate (used) 296 us 5.3 of which queue search 302 ns 0.0 of which link contention 104 us 1.8" in printed
+    assert "between-nodes + same-node" in printed
+    assert "3 fill the way out of the node." in printed
+    assert "left out" not in printed
+    assert main([*halo, "--neighbours", "6"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "of which queue search" in printed
+    assert "Link contention is left out: say how much the busiest link carries with --link-volume." in printed
+    assert "of which link contention" not in printed
+    assert main(["predict", "blue-waters", "halo", "-n", "8", "--neighbours", "6"]) == 0
+    printed = capsys.readouterr().out
+    assert "of which" not in printed
+    assert "left out" not in printed
+
+
+def test_predict_as_json_has_the_terms_of_the_machine(tmp_path, capsys):
+    known = Machine("m", (RICH,), queue_search=Parameter(8e-9, "s", 6e-9, 9e-9))
+    machine.write(known, tmp_path / "machine.toml")
+    assert main(["predict", str(tmp_path / "machine.toml"), "halo", "-n", "8", "--neighbours", "any=10", "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    search = [printed[f"queue_search_{end}"] for end in ("seconds", "low", "high")]
+    assert search == pytest.approx([8e-7, 6e-7, 9e-7])
+    assert [printed[f"link_contention_{end}"] for end in ("seconds", "low", "high")] == [None, None, None]
+    assert main(["predict", str(tmp_path / "machine.toml"), "send", "-n", "8", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["queue_search_seconds"] is None
+
+
 def test_predict_for_one_process_and_for_one_path(capsys):
     assert main(["predict", "blue-waters-node-aware", "send", "-n", "8", "--path", "same-socket", "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
@@ -203,17 +319,27 @@ def test_machines_lists_names_and_sources(capsys):
     assert main(["machines", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)["machines"]
     assert [one["name"] for one in listed] == list(machine.published())
-    assert all("EuroMPI" in one["source"] for one in listed)
+    assert all("EuroMPI" in one["source"] or one["name"].startswith("ranger") for one in listed)
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["red-waters", "send", "-n", "8"], "'red-waters' is neither a machine file nor a published machine"),
-        (["blue-waters", "bcast", "-n", "8"], "invalid choice: 'bcast'"),
-        (["blue-waters", "send"], "required: -n/--size"),
+        (["blue-waters", "bcast", "-n", "8"], "bcast needs a number of processes: like -p 256"),
+        (["blue-waters", "send"], "send needs a size: like -n 64KiB"),
         (["blue-waters", "halo", "-n", "8"], "--neighbours goes with halo"),
         (["blue-waters", "send", "-n", "8", "--neighbours", "2"], "--neighbours goes with halo"),
+        (["blue-waters", "halo", "-n", "8", "--neighbours", "0"], "--neighbours: '0' is no whole number from 1 up"),
+        (["blue-waters", "halo", "-n", "8", "--neighbours", "9" * 5000], "is no whole number from 1 up"),
+        (["blue-waters", "halo", "-n", "8", "--neighbours", "same-node=0"], "--neighbours, same-node: '0' is no whole"),
+        (["blue-waters", "halo", "-n", "8", "--neighbours", "4,any=2"], "'4' is no path=number: write it like"),
+        (["blue-waters", "halo", "-n", "8", "--neighbours", "any=4,any=2"], "names 'any' twice"),
+        (["blue-waters", "halo", "-n", "8", "--neighbours", "moon=2"], "knows no path 'moon'"),
+        (["blue-waters", "halo", "-n", "8", "--neighbours", "same-node=2"], "knows no path 'same-node'"),
+        (["blue-waters", "halo", "-n", "8", "--neighbours", "2", "--link-volume", "8"], "has no link_contention"),
+        (["blue-waters", "halo", "-n", "8", "--neighbours", "2", "--link-volume=-8"], "finite and not negative"),
+        (["blue-waters", "send", "-n", "8", "--link-volume", "8"], "--link-volume goes with halo"),
         (["blue-waters", "send", "-n", "8", "-k", "0"], "--processes: '0' is no whole number from 1 up"),
         (["blue-waters", "send", "-n", "8", "--path", "moon"], "knows no path 'moon'"),
         (["cray-xe6-pingpong", "send", "-n", "8", "-k", "2"], "measure it with python -m commmodel.bench pairs"),

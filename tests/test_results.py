@@ -12,7 +12,7 @@ from msgspec import inspect
 
 from commmodel import results
 from commmodel.errors import DamagedFileError, InputError
-from commmodel.results import Header, Host, Library, PingPong, Rank, Record, Writer, read, read_all
+from commmodel.results import Header, Host, Library, Options, PingPong, Rank, Record, Stream, Writer, read, read_all
 from commmodel.statistics import summarise
 
 HEADER = Header(
@@ -273,6 +273,16 @@ def test_notes_of_several_files_are_all_kept(file, tmp_path):
 
 def test_a_record_summarises_its_samples():
     assert RECORD.summary == summarise([1e-6, 2e-6])
+
+
+def test_a_file_from_before_pairs_of_nodes_has_one_everywhere(file):
+    options = Options(("stream",), (8,), None, None, 1.0, 0.02, 0.95, 100, "never", 1)
+    older = line(msgspec.structs.replace(HEADER, options=options), options__node_pairs=None, further_nodes=None)
+    file.write_bytes(older + line(Record(Stream(8, 2, "between-nodes"), "s", (1e-6,)), configuration__node_pairs=None))
+    (launch,) = read(file).launches
+    assert launch.header.options.node_pairs == (1,)
+    assert launch.header.further_nodes == ()
+    assert launch.records[0].configuration.node_pairs == 1
 
 
 def test_the_schema_names_every_kernel():

@@ -10,13 +10,14 @@ import math
 import os
 import tomllib
 from collections.abc import Iterator
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
+from commmodel.collectives import selection as selectors
 from commmodel.errors import DamagedFileError, InputError, MissingParameterError
 from commmodel.units import parse_quantity
 
@@ -25,9 +26,11 @@ __all__ = [
     "Extended",
     "LatencyAware",
     "Limit",
+    "LogGP",
     "Machine",
     "MaxRate",
     "Origin",
+    "PLogP",
     "Parameter",
     "Postal",
     "Quality",
@@ -112,6 +115,51 @@ class LatencyAware(Struct, frozen=True, forbid_unknown_fields=True, omit_default
     quality: Quality | None = None
 
 
+class LogGP(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """T = L + 2 o + (m − 1) G (March 2009); messages of one process begin at least max(o, g + (m − 1) G) apart."""
+
+    L: Parameter
+    o: Parameter
+    g: Parameter
+    G: Parameter | None = None
+    """Absent where a publication gives it in a figure only."""
+    quality: Quality | None = None
+
+
+class PLogP(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Parameterised LogP on one path: times at some sizes, linear between them, the last slope beyond.
+
+    T = L + g(m) (Kielmann, Bal and Verstoep 2000). All columns have shape (sizes,), times in seconds.
+    """
+
+    L: Parameter
+    sizes: Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(min_length=2)]
+    o_s: tuple[Annotated[float, Meta(ge=0)], ...]
+    """Time of a send."""
+    o_r: tuple[Annotated[float, Meta(ge=0)], ...]
+    """Time of a receive of a message that is there."""
+    g: tuple[Annotated[float, Meta(ge=0)], ...]
+    """Least time between the begins of two messages."""
+    path: str = "any"
+    mode: Literal["blocking", "non-blocking"] = "blocking"
+    low: dict[str, tuple[float, ...]] = {}
+    """Column -> low ends of its intervals."""
+    high: dict[str, tuple[float, ...]] = {}
+
+    def at(self, column: str, message_size: Any) -> Any:
+        """Return a column's times at any sizes, array of the same shape: its last slope goes on beyond the last size.
+
+        >>> table = PLogP(Parameter(1e-6), (0, 100), o_s=(1e-6, 2e-6), o_r=(1e-6, 2e-6), g=(1e-6, 3e-6))
+        >>> table.at("g", [50, 200])
+        array([2.e-06, 5.e-06])
+        """
+        import numpy as np
+
+        asked, sizes, values = np.asarray(message_size, dtype=float), self.sizes, getattr(self, column)
+        slope = max(0.0, (values[-1] - values[-2]) / (sizes[-1] - sizes[-2]))
+        return np.interp(asked, sizes, values) + np.maximum(asked - sizes[-1], 0.0) * slope
+
+
 class Limit(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Where a segment ends: it holds for messages of at most `value` bytes."""
 
@@ -136,6 +184,7 @@ class Segment(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     latency_aware: LatencyAware | None = None
     one_way: MaxRate | None = None
     """The max-rate model of streams in one direction; `max_rate` is that of ping-pongs, which go both ways at once."""
+    loggp: LogGP | None = None
     recommended: str = ""
     """Name of the model to use: the simplest that is good enough."""
     reason: str = ""
@@ -170,6 +219,14 @@ class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     """γ: time of finding a message among m received ones, γ m² in all."""
     link_contention: Parameter | None = None
     """δ: seconds per byte on the busiest link."""
+    memory_copy: Parameter | None = None
+    """δ of March 2009: seconds per byte of a copy within a process's memory."""
+    plogp: tuple[PLogP, ...] = ()
+    """One a path."""
+    selector: str = ""
+    """Which algorithms of collectives its library picks: a name of `commmodel.collectives.selection.published`."""
+    selection: tuple[selectors.Rule, ...] = ()
+    """Rules that come before the selector's."""
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -204,6 +261,33 @@ class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
             "messages with python -m commmodel.bench pingpong --sizes 1:16MiB"
         )
 
+    def collectives(self, name: str = "") -> selectors.Selector:
+        """Return which algorithms collectives use: the machine's own rules, then those of a selector.
+
+        Parameters
+        ----------
+        name : str
+            A published selector or a file of rules; empty: the machine's `selector`.
+
+        Raises
+        ------
+        InputError
+            Where neither the machine nor the caller says anything, or there is no such selector.
+
+        Examples
+        --------
+        >>> from commmodel.collectives.selection import select
+        >>> cluster = Machine("m", (Segment("all"),), selector="mpich", selection=(selectors.Rule("bcast", "chain"),))
+        >>> [select(cluster.collectives(), operation, 8, 64).algorithm for operation in ("bcast", "scan")]
+        ['chain', 'recursive-doubling']
+        """
+        name = name or self.selector
+        if not name and not self.selection:
+            known = ", ".join(selectors.published())
+            raise InputError(f"machine {self.name!r} has neither selector nor selection: give it one of {known}")
+        chosen = selectors.load(name) if name else selectors.Selector(self.name)
+        return selectors.preceded(chosen, self.selection)
+
     def max_rate(self, message_size: float, path: str | None = None) -> MaxRate:
         """Return the max-rate parameters that hold for a message of so many bytes; R_N is there."""
         segment = self.segment(message_size, path)
@@ -218,12 +302,14 @@ class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
 
 UNITS = {
     "alpha": "s", "beta": "s/B", "R_C": "B/s", "R_N": "B/s", "R_Cb": "B/s", "R_Ci": "B/s",
-    "queue_search": "s", "link_contention": "s/B",
+    "queue_search": "s", "link_contention": "s/B", "memory_copy": "s/B", "L": "s", "o": "s", "g": "s", "G": "s/B",
 }  # fmt: skip
 """Base unit of each parameter, wherever it stands."""
-_OF_THE_MACHINE = {"queue_search", "link_contention"}
-MODELS = ("postal", "max_rate", "extended", "latency_aware", "one_way")
+_OF_THE_MACHINE = {"queue_search", "link_contention", "memory_copy"}
+MODELS = ("postal", "max_rate", "extended", "latency_aware", "one_way", "loggp")
 """Models of a segment, in the file and in Python."""
+PLOGP_COLUMNS = ("o_s", "o_r", "g")
+"""Columns of a pLogP table that hold times."""
 
 
 def _shown(value: Any) -> str:
@@ -268,6 +354,15 @@ def _normalise(path: Path, content: Any) -> None:
     """Bring every parameter into table form, in place; wrong shapes are left for the typed decoder to name."""
     for name in _OF_THE_MACHINE & content.keys():
         content[name] = _parameter(path, f"field {name}", name, content[name])
+    selectors.normalise(path, content.get("selection"), "selection")
+    tables = content.get("plogp")
+    for index, row in enumerate(tables if isinstance(tables, list) else ()):
+        if isinstance(row, dict) and "L" in row:
+            where = f"field plogp[{index}].L"
+            try:
+                row["L"] = _parameter(path, where, "L", row["L"])
+            except OverflowError:
+                raise DamagedFileError(path, where, "number out of range") from None
     segments = content.get("segments")
     for index, segment in enumerate(segments if isinstance(segments, list) else ()):
         for model in MODELS:
@@ -293,10 +388,35 @@ def _parameters(machine: Machine) -> Iterator[tuple[str, str, Parameter]]:
         for model, name in product(MODELS, UNITS):
             if (parameter := getattr(getattr(segment, model), name, None)) is not None:
                 yield f"segments[{index}].{model}.{name}", name, parameter
+    for index, table in enumerate(machine.plogp):
+        yield f"plogp[{index}].L", "L", table.L
+
+
+def _check_table(path: Path, where: str, table: PLogP) -> None:
+    """Raise where the columns of a pLogP table do not fit each other."""
+    if any(above <= below for below, above in pairwise(table.sizes)):
+        raise DamagedFileError(path, f"{where}.sizes", "sizes must ascend, each once")
+    columns: dict[str, tuple[float, ...]] = {name: getattr(table, name) for name in PLOGP_COLUMNS}
+    for end in ("low", "high"):
+        for name, column in getattr(table, end).items():
+            if name not in PLOGP_COLUMNS:
+                problem = f"{name!r} is no column: choose of {', '.join(PLOGP_COLUMNS)}"
+                raise DamagedFileError(path, f"{where}.{end}", problem)
+            columns[f"{end}.{name}"] = column
+    for name, column in columns.items():
+        if len(column) != len(table.sizes):
+            problem = f"{len(column)} numbers for {len(table.sizes)} sizes"
+            raise DamagedFileError(path, f"{where}.{name}", problem)
+        if wrong := [number for number in column if not 0 <= number < math.inf]:
+            raise DamagedFileError(path, f"{where}.{name}", f"{wrong[0]} is not a finite number from 0 up")
+    for name in table.low.keys() & table.high.keys():
+        if any(low > high for low, high in zip(table.low[name], table.high[name], strict=True)):
+            raise DamagedFileError(path, f"{where}.high.{name}", "an interval does not ascend")
 
 
 def _check(path: Path, machine: Machine) -> None:
     """Raise where numbers contradict each other or physics."""
+    selectors.check(path, machine.selection, "selection")
     for place, name, parameter in _parameters(machine):
         where = f"field {place}"
         is_rate = parameter.unit == "B/s"
@@ -308,6 +428,10 @@ def _check(path: Path, machine: Machine) -> None:
             raise DamagedFileError(path, where, f"its interval [{low}, {high}] does not ascend")
         if is_rate and parameter.value == 0 and name != "R_Ci":  # further processes may add nothing
             raise DamagedFileError(path, where, "a rate must not be 0")
+    for index, table in enumerate(machine.plogp):
+        _check_table(path, f"field plogp[{index}]", table)
+        if table.path in {one.path for one in machine.plogp[:index]}:
+            raise DamagedFileError(path, f"field plogp[{index}].path", f"a second table of path {table.path!r}")
     for name in machine.paths:
         limits = [segment.limit for segment in machine.segments if segment.path == name]
         values = [math.inf if limit is None else limit.value for limit in limits]
@@ -404,7 +528,8 @@ def dumps(machine: Machine) -> str:
 
     plain = msgspec.to_builtins(machine)
     head = {"format": machine.format, "version": machine.version, "name": machine.name}
-    body = {key: plain[key] for key in ("confidence", "origin", *sorted(_OF_THE_MACHINE), "segments") if key in plain}
+    fields = ("confidence", "selector", "origin", *sorted(_OF_THE_MACHINE), "segments", "plogp", "selection")
+    body = {key: plain[key] for key in fields if key in plain}
     document = tomlkit.document()
     document.add(tomlkit.comment("A machine for commmodel. Times in s, sizes in B, rates in B/s; low and high bound"))
     document.add(tomlkit.comment("each value's interval. An infinite rate is one that the data show no sign of."))

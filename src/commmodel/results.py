@@ -19,9 +19,9 @@ from commmodel.errors import DamagedFileError, InputError
 from commmodel.statistics import Summary, summarise
 
 __all__ = [
-    "Buffers", "Clock", "Configuration", "Header", "Host", "Launch", "Library", "Measurements", "MessagePath",
-    "Options", "Pairs", "Ping", "PingPong", "Rank", "Record", "Stream", "Threshold", "Writer", "read", "read_all",
-    "schema",
+    "Buffers", "Clock", "Collective", "CollectiveName", "Configuration", "Header", "Host", "Launch", "Library",
+    "Measurements", "MessagePath", "Mode", "Options", "PLogP", "Pairs", "Ping", "PingPong", "PointToPoint", "Rank",
+    "Record", "Stream", "Threshold", "Train", "Writer", "read", "read_all", "schema",
 ]  # fmt: skip
 
 FORMAT: Literal["commmodel-results"] = "commmodel-results"
@@ -36,6 +36,12 @@ MessagePath = Literal["any", "same-socket", "same-node", "between-nodes"]
 """Which way messages take: within one socket, within one host (between its sockets, or where these are not known), or
 between two hosts; ``any`` where a file of another suite does not tell."""
 Batch = Count | Literal["auto"]
+Mode = Literal["blocking", "non-blocking"]
+"""MPI_Send and MPI_Recv, or MPI_Isend and MPI_Irecv: a single one with its MPI_Wait, several with one MPI_Waitall."""
+CollectiveName = Literal[
+    "barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall", "reduce_scatter", "scan"
+]
+"""As MPI names them, without the prefix."""
 
 
 class PingPong(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="pingpong"):
@@ -53,6 +59,8 @@ class Pairs(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel",
     pairs: Count
     path: MessagePath
     batch: Batch = "auto"
+    node_pairs: Count = 1
+    """Pairs of hosts that are active at once, each with `pairs` pairs of ranks."""
 
 
 class Stream(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="stream"):
@@ -65,6 +73,8 @@ class Stream(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel"
     pairs: Count
     path: MessagePath
     window: Count = 64
+    node_pairs: Count = 1
+    """Pairs of hosts that are active at once, each with `pairs` pairs of ranks."""
 
 
 class Ping(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="ping"):
@@ -81,7 +91,51 @@ class Threshold(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kern
     path: MessagePath
 
 
-Configuration = PingPong | Pairs | Stream | Ping | Threshold
+class Train(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="loggp"):
+    """PRTT(n, d, s): a train of n messages of s bytes, d apart, and one answer of 1 byte after the last.
+
+    Samples are from the first send's begin to the answer's end. Each send begins d after the end of the send before
+    it, and the sender spends d busy outside MPI, so that o_s = (PRTT(n, d, s) − PRTT(1, 0, s)) / (n − 1) − d. A
+    non-blocking send ends when MPI_Isend returns; one MPI_Waitall follows the last. `Record.delay` holds d.
+    """
+
+    message_size: Bytes
+    messages: Count
+    path: MessagePath
+    delayed: bool = False
+    """False: d = 0. True: d = PRTT(1, 0, s) as measured just before, so that every message finds the network empty."""
+    mode: Mode = "blocking"
+
+
+class PLogP(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="plogp"):
+    """One parameter of pLogP at one size, in seconds, as Kielmann, Bal and Verstoep (2000) measure it.
+
+    ``send``: o_s(m), time of a send. ``receive``: o_r(m), time of a receive that begins 1.2 RTT(m) after the
+    message was asked for. ``gap``: g(m), a saturating train's time over its messages. ``round-trip``: RTT(m),
+    the message there, an answer of 0 bytes back.
+    """
+
+    message_size: Bytes
+    quantity: Literal["send", "receive", "gap", "round-trip"]
+    path: MessagePath
+    mode: Mode = "blocking"
+
+
+class Collective(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="collective"):
+    """A collective operation of the first `processes` ranks; samples are its time on its slowest rank.
+
+    Each repetition begins after a barrier. `message_size` is what the count argument of the MPI call says, in bytes:
+    the whole vector of a broadcast, reduction or scan, each process's block of all others; 0 for a barrier.
+    """
+
+    operation: CollectiveName
+    message_size: Bytes
+    processes: Count
+
+
+PointToPoint = PingPong | Pairs | Stream | Ping | Threshold | Train | PLogP
+"""What pairs of ranks do, on a path."""
+Configuration = PointToPoint | Collective
 
 
 class Clock(Struct, frozen=True, forbid_unknown_fields=True):
@@ -168,6 +222,16 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     """Upper limit of samples a record."""
     huge_pages: Literal["never", "always", "system"]
     seed: int
+    node_pairs: tuple[Count, ...] = (1,)
+    """Numbers of pairs of hosts active at once."""
+    mode: Mode | Literal["both"] = "blocking"
+    """How the kernels ``loggp`` and ``plogp`` send and receive."""
+    collectives: tuple[CollectiveName, ...] = ()
+    """Operations of the kernel ``collective``."""
+    procs: tuple[Count, ...] = ()
+    """Numbers of its processes."""
+    imb_repetitions: bool = False
+    """Whether it repeats as often as the Intel MPI Benchmarks, not until the interval is narrow enough."""
 
 
 class Header(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="header"):
@@ -185,6 +249,8 @@ class Header(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", 
     buffers: Buffers | None = None
     placement: dict[MessagePath, tuple[tuple[int, int], ...]] = {}
     """Ranks of each pair on each path, in the order in which pairs are added."""
+    further_nodes: tuple[tuple[tuple[int, int], ...], ...] = ()
+    """Ranks of each pair between the hosts of the second pair of hosts, the third, ...; `placement` has the first."""
     warnings: tuple[str, ...] = ()
     resumes: bool = False
     """True where this launch goes on with what the one before it left undone."""
@@ -204,6 +270,8 @@ class Record(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", 
     """Exchanges made before the first sample."""
     bracket: tuple[float, float | None] | None = None
     """For a threshold: the largest value below and the smallest above it that were tried; None: none above."""
+    delay: Seconds | None = None
+    """For a delayed train: the time between the end of a send and the begin of the next, as it really was."""
     started: Seconds = 0.0
     """Time since the launch's first measurement."""
     duration: Seconds = 0.0

@@ -34,6 +34,7 @@ _TIMES: dict[str, int | Decimal] = {
     "s": 1, "ms": Decimal("1e-3"), "us": Decimal("1e-6"), "µs": Decimal("1e-6"), "μs": Decimal("1e-6"),
     "ns": Decimal("1e-9"), "min": 60, "h": 3600,
 }  # fmt: skip
+_BYTE_TIMES = {name + "/B": factor for name, factor in _TIMES.items()}
 _RATES = {name + "/s": factor for name, factor in _SIZES.items()}
 _NUMBER = re.compile(r"\s*([-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\d\s.]*)\s*")
 _TOO_MANY = 100_000
@@ -99,14 +100,16 @@ def parse_fraction(text: str) -> float:
 
 
 def parse_quantity(text: str, unit: str) -> float:
-    """Return a number in the base unit given: ``s``, ``B``, ``B/s`` or ``s/B`` (a bare number).
+    """Return a number in the base unit given: ``s``, ``B``, ``B/s`` or ``s/B``.
 
-    >>> parse_quantity("5.5GB/s", "B/s")
-    5500000000.0
+    >>> parse_quantity("5.5GB/s", "B/s"), parse_quantity("0.125ns/B", "s/B")
+    (5500000000.0, 1.25e-10)
     """
     parsers: dict[str, Callable[[str], float]] = {"s": parse_time, "B": parse_size, "B/s": parse_rate}
     if unit in parsers:
         return parsers[unit](text)
+    if unit == "s/B":
+        return _parse(text, "number of s/B", _BYTE_TIMES, "0.125ns/B or 1.25e-10")
     return _parse(text, f"number of {unit}", {unit: 1}, f"1.5e-10 or 1.5e-10 {unit}")
 
 

@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import socket
+import statistics
 import subprocess
 import sys
 import time
@@ -20,6 +21,7 @@ from shutil import which
 __all__ = ["AS_HOST", "BRIDGE", "HOSTS", "cluster", "missing", "set_rate", "socket_rate"]
 
 AS_HOST = Path(__file__).with_name("as_host.sh")
+_OURS = "commmodel-"  # begins the name of every host and device, and of nothing else
 HOSTS = ("commmodel-1", "commmodel-2")
 BRIDGE = "commmodel-br"
 _LINKS = ("commmodel-v1", "commmodel-v2")
@@ -31,6 +33,7 @@ _QUEUE = "100ms"
 _LOCK = Path("/run/commmodel-cluster.lock")
 _CHUNK = 1 << 16
 _PORT = 5001
+_SLICE = 0.1  # s; a stall of the stream on a busy machine spoils a few of them
 
 
 def missing() -> str:
@@ -41,10 +44,8 @@ def missing() -> str:
     if absent:
         return f"needs the commands {', '.join(absent)}"
     try:
-        with _alone():
-            _build()
+        with cluster():
             set_rate(100e6)
-            _remove()
     except subprocess.CalledProcessError as error:
         return f"{' '.join(error.cmd)}: {error.stderr.strip()}"
     except (OSError, ValueError) as error:  # ValueError: an ip that does not print JSON
@@ -54,21 +55,29 @@ def missing() -> str:
 
 @contextmanager
 def cluster() -> Iterator[None]:
-    """Have both hosts, with links of no limit; whatever an earlier run left behind is removed first."""
-    with _alone():
-        _build()
-        try:
-            yield
-        finally:
-            _remove()
+    """Have both hosts, with links of no limit, once no other run on this machine has them.
 
-
-@contextmanager
-def _alone() -> Iterator[None]:
-    """Wait for another run on this machine; the lock goes with its process, however that ends."""
+    A process of its own removes them when this one lets go of its input, that is also when this one is killed. It has
+    the lock until then, too.
+    """
     with _LOCK.open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        command = [sys.executable, __file__, "remove"]
+        remover = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            pass_fds=[lock.fileno()],
+            text=True,
+        )
+        try:
+            _build()
+            yield
+        finally:
+            _, errors = remover.communicate()
+        if remover.returncode:
+            raise subprocess.CalledProcessError(remover.returncode, command, stderr=errors)
 
 
 def _run(*command: str) -> str:
@@ -99,17 +108,22 @@ def set_rate(bits_per_second: float) -> None:
 
 def _remove() -> None:
     """Remove everything that bears our names, processes within the hosts included."""
-    present = {entry["name"] for entry in json.loads(_run("ip", "-json", "netns", "list") or "[]")}
-    for host in present & set(HOSTS):
+    spaces = json.loads(_run("ip", "-json", "netns", "list") or "[]")
+    hosts = [space["name"] for space in spaces if space["name"].startswith(_OURS)]
+    for host in hosts:
         for process in _run("ip", "netns", "pids", host).split():
             with suppress(ProcessLookupError):
                 os.kill(int(process), signal.SIGKILL)
-    devices = {entry["ifname"] for entry in json.loads(_run("ip", "-json", "link", "show"))}
-    for device in (*_LINKS, BRIDGE):  # links first: a namespace gives its own up late
-        if device in devices:
-            subprocess.run(["ip", "link", "delete", device], capture_output=True)  # it may go by itself meanwhile
-    for host in present & set(HOSTS):
+    for device in json.loads(_run("ip", "-json", "link", "show")):  # before hosts: those give theirs up late
+        if device["ifname"].startswith(_OURS):
+            subprocess.run(["ip", "link", "delete", device["ifname"]], capture_output=True)  # may be gone with its peer
+    for host in hosts:
         _run("ip", "netns", "delete", host)
+
+
+def _remove_at_end_of_input() -> None:
+    sys.stdin.read()
+    _remove()
 
 
 def socket_rate(seconds: float) -> float:
@@ -126,20 +140,20 @@ def socket_rate(seconds: float) -> float:
 
 
 def _receive(seconds: float) -> None:
-    """Print the rate at which bytes come, from the first after a quarter of the time on."""
+    """Print the median rate at which bytes come, slice by slice, from a quarter of the time on."""
     with socket.create_server((_ADDRESSES[1], _PORT)) as server:
         print("ready", flush=True)
         connection, _ = server.accept()
     buffer = bytearray(_CHUNK)
-    until = time.perf_counter() + seconds / 4
-    while time.perf_counter() < until:
-        connection.recv_into(buffer)
-    received, started = 0, time.perf_counter()
-    while (now := time.perf_counter()) < started + seconds / 2:
-        received += connection.recv_into(buffer)
-    print(received / (now - started))
-    while connection.recv_into(buffer):
-        pass
+    started = begun = time.perf_counter()
+    received, rates = 0, []
+    while arrived := connection.recv_into(buffer):
+        received += arrived
+        if (now := time.perf_counter()) >= begun + _SLICE:
+            if started + seconds / 4 <= begun and now <= started + seconds:
+                rates.append(received / (now - begun))
+            received, begun = 0, now
+    print(statistics.median(rates))
 
 
 def _send(seconds: float) -> None:
@@ -150,4 +164,5 @@ def _send(seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    {"receive": _receive, "send": _send}[sys.argv[1]](float(sys.argv[2]))
+    role, *seconds = sys.argv[1:]
+    {"receive": _receive, "send": _send, "remove": _remove_at_end_of_input}[role](*map(float, seconds))

@@ -16,11 +16,11 @@ from commmodel.results import Measurements, Pairs, Stream
 
 MPIEXEC = find("mpiexec")
 IS_OPEN_MPI = MPIEXEC is not None and b"Open MPI" in subprocess.check_output([MPIEXEC, "--version"])
-RANKS_ON_HOST = 2 if IS_OPEN_MPI else 4  # Open MPI suffers more where ranks share a processor
-RATE, OTHER_RATE = 200e6, 100e6  # bit/s: what emulation keeps to within a percent on a busy machine
+RANKS_ON_HOST = 4
+RATE, OTHER_RATE = 100e6, 50e6  # bit/s: what emulation keeps to within a percent on a busy machine
 SOCKET_SECONDS = 3.0
-LARGE = 64 << 10
-LARGEST = 128 << 10
+SMALL, LARGE, LARGEST = 32 << 10, 64 << 10, 128 << 10  # B; a window of large ones takes 0.35 s or more
+TWO_WAY = 256 << 10
 
 pytestmark = [
     pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec beside this Python or on PATH"),
@@ -29,7 +29,7 @@ pytestmark = [
 
 
 def command_of_the_launcher():
-    if IS_OPEN_MPI:
+    if IS_OPEN_MPI:  # without the yield, ranks that wait keep the processor from those that could send
         return [
             *("--prtemca", "plm_ssh_agent", str(AS_HOST)),
             *("--host", ",".join(f"{host}:{RANKS_ON_HOST}" for host in HOSTS)),
@@ -72,6 +72,16 @@ class Measured:
         return {(k, n): k * n / time / self.rate for (k, n), time in self.medians(kind).items()}
 
 
+def measure(output, *arguments):
+    """Return what the benchmark finds, with the faster of a socket before it and one after it.
+
+    What disturbs a stream makes it slower.
+    """
+    before = socket_rate(SOCKET_SECONDS)
+    measurements = bench(output, *arguments)
+    return Measured(max(before, socket_rate(SOCKET_SECONDS)), measurements)
+
+
 @pytest.fixture(scope="module")
 def network():
     with cluster():
@@ -81,10 +91,9 @@ def network():
 @pytest.fixture(scope="module")
 def measured(network, tmp_path_factory):
     set_rate(RATE)
-    pairs = ",".join(str(count) for count in (1, 2, 4) if count <= RANKS_ON_HOST)
-    arguments = ("stream", "--pairs", pairs, "--sizes", f"16KiB:{LARGEST}", "--time", "10s")
+    arguments = ("stream", "--pairs", "1,2,4", "--sizes", f"{SMALL}:{LARGEST}", "--time", "10s")
     output = tmp_path_factory.mktemp("cluster") / "results.jsonl"
-    return Measured(socket_rate(SOCKET_SECONDS), bench(output, *arguments))
+    return measure(output, *arguments)
 
 
 def test_ranks_are_paired_across_the_two_hosts(measured):
@@ -95,7 +104,9 @@ def test_ranks_are_paired_across_the_two_hosts(measured):
 
 
 def test_streams_find_the_rate_of_the_link_however_many_there_are(measured):
-    for (_, size), share in measured.rates(Stream).items():
+    shares = measured.rates(Stream)
+    assert {pairs for pairs, _ in shares} == {1, 2, RANKS_ON_HOST}
+    for (_, size), share in shares.items():
         if size >= LARGE:
             assert share == pytest.approx(1, abs=0.05)
 
@@ -106,11 +117,11 @@ def test_the_one_way_rate_of_the_fit_is_that_of_the_link(measured):
 
 
 def test_ping_pongs_of_several_pairs_use_both_directions_and_find_up_to_twice_the_rate(measured, tmp_path):
-    """Their messages are so large that latency, a time slice on a busy machine, hardly counts."""
-    arguments = ("pairs", "--pairs", str(RANKS_ON_HOST), "--sizes", "1MiB", "--time", "5s", "--batch", "1")
+    """Several round trips in a row, so that the pairs fall out of step: some send while others answer."""
+    arguments = ("pairs", "--pairs", str(RANKS_ON_HOST), "--sizes", str(TWO_WAY), "--time", "5s", "--batch", "4")
     both_ways = Measured(measured.rate, bench(tmp_path / "results.jsonl", *arguments))
     (share,) = both_ways.rates(Pairs).values()
-    assert 0.9 < share < 2.05
+    assert 1 < share < 2
 
 
 def test_the_postal_model_of_one_pair_is_too_fast_for_all_of_them_by_the_factor_of_the_max_rate_model(measured):
@@ -128,6 +139,6 @@ def test_the_postal_model_of_one_pair_is_too_fast_for_all_of_them_by_the_factor_
 def test_another_rate_of_the_link_is_found_as_well(network, measured, tmp_path):
     set_rate(OTHER_RATE)
     arguments = ("stream", "--pairs", str(RANKS_ON_HOST), "--sizes", str(LARGE), "--time", "1s")
-    other = Measured(socket_rate(SOCKET_SECONDS), bench(tmp_path / "results.jsonl", *arguments))
+    other = measure(tmp_path / "results.jsonl", *arguments)
     assert other.rate / measured.rate == pytest.approx(OTHER_RATE / RATE, rel=0.05)
     assert list(other.rates(Stream).values()) == [pytest.approx(1, abs=0.05)]

@@ -89,7 +89,9 @@ def test_both_halves_of_a_ping_take_time_and_move_the_message(size):
     buffer = send if first else receive
     for ticks in (
         pingpong.ping_send(COMM, peer, first, buffer, size, 3, clock.CLOCK_GETTIME),
+        pingpong.ping_isend(COMM, peer, first, buffer, size, 3, clock.CLOCK_GETTIME),
         pingpong.ping_receive(COMM, peer, first, buffer, size, 3, 1000, clock.CLOCK_GETTIME),
+        pingpong.ping_ireceive(COMM, peer, first, buffer, size, 3, 1000, clock.CLOCK_GETTIME),
     ):
         assert ticks.shape == (3,)
         assert (ticks > 0).all()

@@ -5,92 +5,24 @@ first; it returns the ticks of each repetition (uint64), uninterpreted. Between 
 nothing else. A repetition times `batch` exchanges with one pair of ticks; `batch` 1 times every message.
 """
 
-from libc.limits cimport INT_MAX
 from libc.stdint cimport uint64_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
 from mpi4py cimport libmpi as mpi
 
+from commmodel._core.messages cimport (
+    Message, begin_receive, begin_send, check_places, describe, new_requests, post_window, receive, receive_ready,
+    release, send, send_ready, spin, ticks_start, ticks_stop, wait, wait_all,
+)
 from commmodel._core.mpicalls cimport (
     CHKERR, COMMMODEL_MPI_ABI, PyMPIComm_Get, check_same_library, import_mpi4py,
 )
 
 import numpy as np
 
-cdef extern from "ticks.h" nogil:
-    uint64_t ticks_start(int)
-    uint64_t ticks_stop(int)
-
 import_mpi4py()
 check_same_library()
 
 MPI_ABI = COMMMODEL_MPI_ABI.decode()
-
-cdef enum:
-    TAG_MESSAGE = 1
-    TAG_READY = 2
-    LARGE_BLOCK = 1 << 30
-
-
-cdef struct Message:
-    # `count` elements of `type` are the message: MPI-3 counts are int, so above 2 GiB one element of a
-    # derived type stands for all of it. MPI_Send_c would do as well, but Open MPI 5 does not have it.
-    void *address
-    int count
-    mpi.MPI_Datatype type
-
-
-cdef int describe(Message *message, unsigned char[::1] buffer, Py_ssize_t size) except -1:
-    cdef mpi.MPI_Datatype block, blocks
-    cdef mpi.MPI_Datatype types[2]
-    cdef int lengths[2]
-    cdef mpi.MPI_Aint places[2]
-    if not 0 <= size <= buffer.shape[0]:
-        raise ValueError(f"a message of {size} bytes does not fit a buffer of {buffer.shape[0]} bytes")
-    message.address = &buffer[0]
-    if size <= INT_MAX:
-        message.count = <int>size
-        message.type = mpi.MPI_BYTE
-        return 0
-    CHKERR(mpi.MPI_Type_contiguous(LARGE_BLOCK, mpi.MPI_BYTE, &block))
-    CHKERR(mpi.MPI_Type_contiguous(<int>(size // LARGE_BLOCK), block, &blocks))
-    types[0], types[1] = blocks, mpi.MPI_BYTE
-    lengths[0], lengths[1] = 1, <int>(size % LARGE_BLOCK)
-    places[0], places[1] = 0, size - size % LARGE_BLOCK
-    CHKERR(mpi.MPI_Type_create_struct(2, lengths, places, types, &message.type))
-    CHKERR(mpi.MPI_Type_commit(&message.type))
-    CHKERR(mpi.MPI_Type_free(&blocks))
-    CHKERR(mpi.MPI_Type_free(&block))
-    message.count = 1
-    return 0
-
-
-cdef int release(Message *message) except -1:
-    if message.type != mpi.MPI_BYTE:
-        CHKERR(mpi.MPI_Type_free(&message.type))
-    return 0
-
-
-cdef inline int send(Message *message, int peer, mpi.MPI_Comm comm) except -1 nogil:
-    return CHKERR(mpi.MPI_Send(message.address, message.count, message.type, peer, TAG_MESSAGE, comm))
-
-
-cdef inline int receive(Message *message, int peer, mpi.MPI_Comm comm) except -1 nogil:
-    return CHKERR(mpi.MPI_Recv(message.address, message.count, message.type, peer, TAG_MESSAGE, comm,
-                               mpi.MPI_STATUS_IGNORE))
-
-
-cdef inline int send_ready(int peer, mpi.MPI_Comm comm) except -1 nogil:
-    return CHKERR(mpi.MPI_Send(NULL, 0, mpi.MPI_BYTE, peer, TAG_READY, comm))
-
-
-cdef inline int receive_ready(int peer, mpi.MPI_Comm comm) except -1 nogil:
-    return CHKERR(mpi.MPI_Recv(NULL, 0, mpi.MPI_BYTE, peer, TAG_READY, comm, mpi.MPI_STATUS_IGNORE))
-
-
-cdef inline void spin(uint64_t ticks, int clock) noexcept nogil:
-    cdef uint64_t begin = ticks_start(clock)
-    while ticks_stop(clock) - begin < ticks:
-        pass
 
 
 cdef int exchanges(Message *outgoing, Message *incoming, int peer, bint first, mpi.MPI_Comm comm,
@@ -147,18 +79,9 @@ cdef int send_window(Message *message, mpi.MPI_Request *requests, int window, in
                      mpi.MPI_Comm comm) except -1 nogil:
     cdef int i
     for i in range(window):
-        CHKERR(mpi.MPI_Isend(message.address, message.count, message.type, peer, TAG_MESSAGE, comm, &requests[i]))
-    CHKERR(mpi.MPI_Waitall(window, requests, mpi.MPI_STATUSES_IGNORE))
+        begin_send(message, peer, comm, &requests[i])
+    wait_all(window, requests)
     return receive_ready(peer, comm)
-
-
-cdef int post_window(Message *message, mpi.MPI_Request *requests, int window, Py_ssize_t stride, int peer,
-                     mpi.MPI_Comm comm) except -1 nogil:
-    cdef char *address = <char *>message.address
-    cdef int i
-    for i in range(window):
-        CHKERR(mpi.MPI_Irecv(address + i * stride, message.count, message.type, peer, TAG_MESSAGE, comm, &requests[i]))
-    return 0
 
 
 def stream(comm, int peer, bint first, unsigned char[::1] buffer not None, Py_ssize_t size, Py_ssize_t stride,
@@ -169,11 +92,7 @@ def stream(comm, int peer, bint first, unsigned char[::1] buffer not None, Py_ss
     The receiver has posted a window's receives before the barrier of `comm` that begins it, and answers when all of
     it is there; the sender's ticks are from its first MPI_Isend to this answer.
     """
-    if window < 1 or not size <= stride:
-        raise ValueError(f"a window of {window} messages of {size} bytes, {stride} bytes apart, cannot be sent")
-    if not first and (window - 1) * stride + size > buffer.shape[0]:
-        raise ValueError(f"a window of {window} messages, {stride} bytes apart, does not fit a buffer of "
-                         f"{buffer.shape[0]} bytes")
+    check_places(buffer, first, size, stride, window)
     ticks = np.empty(repetitions, dtype=np.uint64)
     cdef uint64_t[::1] out = ticks
     cdef mpi.MPI_Comm handle = PyMPIComm_Get(comm)[0]
@@ -182,9 +101,7 @@ def stream(comm, int peer, bint first, unsigned char[::1] buffer not None, Py_ss
     cdef Py_ssize_t i
     cdef uint64_t begin
     describe(&message, buffer, size)
-    requests = <mpi.MPI_Request *>malloc(window * sizeof(mpi.MPI_Request))
-    if requests == NULL:
-        raise MemoryError(f"no memory for {window} requests")
+    requests = new_requests(window)
     try:
         with nogil:
             for i in range(repetitions):
@@ -196,11 +113,41 @@ def stream(comm, int peer, bint first, unsigned char[::1] buffer not None, Py_ss
                     post_window(&message, requests, window, stride, peer, handle)
                     CHKERR(mpi.MPI_Barrier(handle))
                     begin = ticks_start(clock)
-                    CHKERR(mpi.MPI_Waitall(window, requests, mpi.MPI_STATUSES_IGNORE))
+                    wait_all(window, requests)
                     send_ready(peer, handle)
                 out[i] = ticks_stop(clock) - begin
     finally:
         free(requests)
+    release(&message)
+    return ticks
+
+
+cdef timed_sends(comm, int peer, bint first, unsigned char[::1] buffer, Py_ssize_t size, Py_ssize_t repetitions,
+                 int clock, bint immediate):
+    ticks = np.empty(repetitions, dtype=np.uint64)
+    cdef uint64_t[::1] out = ticks
+    cdef mpi.MPI_Comm handle = PyMPIComm_Get(comm)[0]
+    cdef mpi.MPI_Request request
+    cdef Message message
+    cdef Py_ssize_t i
+    cdef uint64_t begin
+    describe(&message, buffer, size)
+    with nogil:
+        for i in range(repetitions):
+            if first:
+                receive_ready(peer, handle)
+                begin = ticks_start(clock)
+                if immediate:
+                    begin_send(&message, peer, handle, &request)
+                    wait(&request)
+                else:
+                    send(&message, peer, handle)
+            else:
+                begin = ticks_start(clock)
+                begin_receive(&message, peer, handle, &request)
+                send_ready(peer, handle)
+                wait(&request)
+            out[i] = ticks_stop(clock) - begin
     release(&message)
     return ticks
 
@@ -211,6 +158,17 @@ def ping_send(comm, int peer, bint first, unsigned char[::1] buffer not None, Py
 
     The other rank returns the ticks from that receive's posting to its completion.
     """
+    return timed_sends(comm, peer, first, buffer, size, repetitions, clock, False)
+
+
+def ping_isend(comm, int peer, bint first, unsigned char[::1] buffer not None, Py_ssize_t size,
+               Py_ssize_t repetitions, int clock):
+    """Return the ticks that `first` spends in MPI_Isend and its MPI_Wait, all else as in `ping_send`."""
+    return timed_sends(comm, peer, first, buffer, size, repetitions, clock, True)
+
+
+cdef timed_receives(comm, int peer, bint first, unsigned char[::1] buffer, Py_ssize_t size, Py_ssize_t repetitions,
+                    uint64_t pause, int clock, bint immediate):
     ticks = np.empty(repetitions, dtype=np.uint64)
     cdef uint64_t[::1] out = ticks
     cdef mpi.MPI_Comm handle = PyMPIComm_Get(comm)[0]
@@ -226,11 +184,14 @@ def ping_send(comm, int peer, bint first, unsigned char[::1] buffer not None, Py
                 begin = ticks_start(clock)
                 send(&message, peer, handle)
             else:
-                begin = ticks_start(clock)
-                CHKERR(mpi.MPI_Irecv(message.address, message.count, message.type, peer, TAG_MESSAGE, handle,
-                                     &request))
                 send_ready(peer, handle)
-                CHKERR(mpi.MPI_Wait(&request, mpi.MPI_STATUS_IGNORE))
+                spin(pause, clock)
+                begin = ticks_start(clock)
+                if immediate:
+                    begin_receive(&message, peer, handle, &request)
+                    wait(&request)
+                else:
+                    receive(&message, peer, handle)
             out[i] = ticks_stop(clock) - begin
     release(&message)
     return ticks
@@ -244,27 +205,13 @@ def ping_receive(comm, int peer, bint first, unsigned char[::1] buffer not None,
     limit cannot arrive before that; its sender is then waiting inside MPI_Send. The sender returns its own
     time in MPI_Send.
     """
-    ticks = np.empty(repetitions, dtype=np.uint64)
-    cdef uint64_t[::1] out = ticks
-    cdef mpi.MPI_Comm handle = PyMPIComm_Get(comm)[0]
-    cdef Message message
-    cdef Py_ssize_t i
-    cdef uint64_t begin
-    describe(&message, buffer, size)
-    with nogil:
-        for i in range(repetitions):
-            if first:
-                receive_ready(peer, handle)
-                begin = ticks_start(clock)
-                send(&message, peer, handle)
-            else:
-                send_ready(peer, handle)
-                spin(pause, clock)
-                begin = ticks_start(clock)
-                receive(&message, peer, handle)
-            out[i] = ticks_stop(clock) - begin
-    release(&message)
-    return ticks
+    return timed_receives(comm, peer, first, buffer, size, repetitions, pause, clock, False)
+
+
+def ping_ireceive(comm, int peer, bint first, unsigned char[::1] buffer not None, Py_ssize_t size,
+                  Py_ssize_t repetitions, uint64_t pause, int clock):
+    """Return the ticks that the receiver spends in MPI_Irecv and its MPI_Wait, all else as in `ping_receive`."""
+    return timed_receives(comm, peer, first, buffer, size, repetitions, pause, clock, True)
 
 
 def delayed_send(comm, int peer, bint first, unsigned char[::1] buffer not None, Py_ssize_t size,

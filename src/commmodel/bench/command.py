@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
 
-from commmodel.bench.options import CommandLine, HelpAsked, parse
+from commmodel.bench.options import CommandLine, HelpAsked, parse, parse_processes
 from commmodel.errors import CommModelError, InputError, MPIEnvironmentError
-from commmodel.results import Configuration, Header, Options, Record, Writer, read
+from commmodel.results import Configuration, Header, Options, PointToPoint, Record, Writer, read
 from commmodel.statistics import summarise
 from commmodel.units import format_ratio, format_size, format_time
 
@@ -95,32 +95,50 @@ def _measure(comm: "MPI.Intracomm", asked: CommandLine) -> None:
     except ImportError as error:
         raise MPIEnvironmentError(str(error)) from None
     from commmodel.bench import environment
-    from commmodel.bench.driver import Launch, check_memory, make_plan
-    from commmodel.bench.kernels import sensible_kernels
-    from commmodel.bench.placement import place
+    from commmodel.bench.driver import Launch, check_memory, make_plan, shuffled
+    from commmodel.bench.kernels import buffer_bytes, left_out, refinements, sensible_kernels
+    from commmodel.bench.placement import place, place_further
     from commmodel.bench.progress import Progress
 
     header, clock = environment.describe_launch(comm, environment.command_line())
-    placement = place(*comm.bcast(([rank.host for rank in header.ranks], [rank.socket for rank in header.ranks])))
-    if not asked.options.kernels:
-        kernels = sensible_kernels(placement)
-        asked = replace(asked, options=msgspec.structs.replace(asked.options, kernels=kernels))
-    options, done = _on_rank_0(comm, lambda: _what_is_left(asked, header))
-    todo = _on_rank_0(comm, lambda: [one for one in make_plan(options, placement) if one not in done])
+    where = comm.bcast(([rank.host for rank in header.ranks], [rank.socket for rank in header.ranks]))
+    placement, further_nodes = place(*where), place_further(*where)
+    kernels = asked.options.kernels or sensible_kernels(placement, asked.options.node_pairs)
+    procs = _processes(asked, comm.size)
+    asked = replace(asked, options=msgspec.structs.replace(asked.options, kernels=kernels, procs=procs))
+    records: list[Record] = []  # on rank 0: what an earlier run measured, then what this one does
+
+    def go_on() -> Options:
+        options, earlier = _what_is_left(asked, header)
+        records.extend(earlier)
+        return options
+
+    def choose() -> list[Configuration]:
+        done = {record.configuration for record in records}
+        return [one for one in plan if one not in done] or refine()
+
+    def refine() -> list[Configuration]:
+        return shuffled(refinements(options, records), options.seed)
+
+    options = _on_rank_0(comm, go_on)
+    plan = _on_rank_0(comm, lambda: make_plan(options, placement, further_nodes))
+    todo = _on_rank_0(comm, choose)
     if not todo:
         if comm.rank == 0:
             _report(asked, options, header, [])
         return
-    check_memory(comm, options)
-    launch = Launch(comm, clock, options, placement)
+    room = buffer_bytes(plan)
+    check_memory(comm, room)
+    launch = Launch(comm, clock, options, placement, further_nodes, room)
     header = msgspec.structs.replace(
-        header, options=options, placement=placement, buffers=launch.describe_buffers(), resumes=asked.resume,
-        warnings=environment.advice(header),
+        header, options=options, placement=placement, further_nodes=further_nodes,
+        buffers=launch.describe_buffers(), resumes=asked.resume,
+        warnings=(*environment.advice(header), *left_out(options)),
     )  # fmt: skip
 
     writers: list[Writer] = []
     _on_rank_0(comm, lambda: writers.append(_open(asked, header)))
-    records: list[Record] = []
+    earlier = len(records)
     progress = Progress(len(todo)) if comm.rank == 0 else None
 
     def keep(record: Record) -> None:
@@ -133,13 +151,19 @@ def _measure(comm: "MPI.Intracomm", asked: CommandLine) -> None:
         if progress:
             progress.advance(record)
 
+    def further() -> list[Configuration]:
+        found = refine()
+        if progress:
+            progress.extend(len(found))
+        return found
+
     for warning in header.warnings:
         _say(comm, sys.stderr, f"warning: {warning}")
-    launch.measure(todo, keep)
+    launch.measure(todo, keep, further)
     if progress:
         progress.close()
         writers[0].close()
-        _report(asked, options, header, records)
+        _report(asked, options, header, records[earlier:])
 
 
 def _open(asked: CommandLine, header: Header) -> Writer:
@@ -148,12 +172,22 @@ def _open(asked: CommandLine, header: Header) -> Writer:
     return writer
 
 
-def _what_is_left(asked: CommandLine, header: Header) -> tuple[Options, frozenset[Configuration]]:
+def _processes(asked: CommandLine, ranks: int) -> tuple[int, ...]:
+    """Return the numbers of processes that take part in collectives."""
+    counts = parse_processes(asked.procs, ranks)
+    if max(counts) > ranks:
+        raise MPIEnvironmentError(
+            f"--procs asks for {max(counts)} processes, but there are {ranks}: start more ranks, or ask for 2:all"
+        )
+    return counts
+
+
+def _what_is_left(asked: CommandLine, header: Header) -> tuple[Options, list[Record]]:
     """Return the options and what is measured already: nothing, unless a run is resumed."""
     if not asked.resume:
         if asked.output.exists():
             raise InputError(f"{asked.output} exists: complete it with --resume, or name another file with --output")
-        return asked.options, frozenset()
+        return asked.options, []
     launches = read(asked.output).launches
     begun = max(number for number, launch in enumerate(launches) if not (launch.header.resumes and number))
     before = launches[begun].header
@@ -169,9 +203,10 @@ def _what_is_left(asked: CommandLine, header: Header) -> tuple[Options, frozense
             )
     for name in sorted(asked.given & set(Options.__struct_fields__)):
         if getattr(asked.options, name) != getattr(before.options, name):
-            raise InputError(f"--{name} differs from what {asked.output} was begun with: leave it out")
-    done = (record.configuration for launch in launches[begun:] for record in launch.records)
-    return before.options, frozenset(done)
+            raise InputError(
+                f"--{name.replace('_', '-')} differs from what {asked.output} was begun with: leave it out"
+            )
+    return before.options, [record for launch in launches[begun:] for record in launch.records]
 
 
 def _report(asked: CommandLine, options: Options, header: Header, records: list[Record]) -> None:
@@ -204,7 +239,8 @@ def _report(asked: CommandLine, options: Options, header: Header, records: list[
     if not records:
         print(f"{asked.output} is complete: nothing left to measure")
         return
-    print(f"{asked.output}: {len(records)} records in {format_time(seconds)}; next: commmodel fit {asked.output}")
+    verb = "fit" if any(isinstance(record.configuration, PointToPoint) for record in records) else "report"
+    print(f"{asked.output}: {len(records)} records in {format_time(seconds)}; next: commmodel {verb} {asked.output}")
 
 
 def describe(configuration: Configuration) -> str:
@@ -214,8 +250,12 @@ def describe(configuration: Configuration) -> str:
         value = getattr(configuration, name)
         if name == "message_size":
             words.append(format_size(value))
-        elif name == "pairs":
-            words.append(f"{value} pairs")
+        elif name in {"pairs", "messages", "processes"}:
+            words.append(f"{value} {name}")
+        elif name == "delayed":
+            words += ["delayed"] * value
+        elif name == "node_pairs":
+            words += [f"on {value} pairs of nodes"] * (value > 1)
         elif name not in {"batch", "window"}:
             words.append(str(value))
     return " ".join(words)

@@ -8,7 +8,7 @@ processor away from those that are measured.
 import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.bench.buffers import allocate, available_memory, huge_bytes
-from commmodel.bench.kernels import REGISTRY, pair_count, receive_bytes, send_bytes
-from commmodel.bench.placement import Placement, members
+from commmodel.bench.kernels import REGISTRY, kernel_of, on_several_nodes, participants
+from commmodel.bench.placement import FurtherNodes, Placement
 from commmodel.bench.session import Session
 from commmodel.errors import InputError
 from commmodel.results import Buffers, Clock, Configuration, Options, Record
@@ -26,30 +26,37 @@ from commmodel.units import format_size
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-__all__ = ["Launch", "check_memory", "make_plan"]
+__all__ = ["Launch", "check_memory", "make_plan", "shuffled"]
 
 _SLEEP_SECONDS = 2e-3
 _TAG_TURN = 7
+_REFINING_SHARE = 0.25  # of the time, kept for what turns out to be worth measuring
 
 
-def make_plan(options: Options, placement: Placement) -> list[Configuration]:
+def make_plan(options: Options, placement: Placement, further_nodes: FurtherNodes = ()) -> list[Configuration]:
     """Return every configuration of the kernels asked for, in the order that the seed gives."""
-    plan = [one for name in options.kernels for one in REGISTRY[name].plan(options, placement)]
-    random.Random(options.seed).shuffle(plan)  # noqa: S311  (an order, no secret)
-    return plan
+    kernels = [one for name in options.kernels for one in REGISTRY[name].plan(options, placement)]
+    return shuffled(on_several_nodes(kernels, options, placement, further_nodes), options.seed)
 
 
-def check_memory(comm: "MPI.Intracomm", options: Options) -> None:
+def shuffled(configurations: Sequence[Configuration], seed: int) -> list[Configuration]:
+    """Return the configurations in the order that the seed gives."""
+    order = list(configurations)
+    random.Random(seed).shuffle(order)  # noqa: S311  (an order, no secret)
+    return order
+
+
+def check_memory(comm: "MPI.Intracomm", room: tuple[int, int]) -> None:
     """Raise `InputError` on every rank where the message buffers do not fit into some rank's host."""
     from mpi4py import MPI
 
     on_host = comm.Split_type(MPI.COMM_TYPE_SHARED)
-    needed = (send_bytes(options) + receive_bytes(options)) * on_host.size
+    needed = sum(room) * on_host.size
     on_host.Free()
     available = available_memory()
     if comm.allreduce(available is not None and needed > available, op=MPI.LOR):
         raise InputError(
-            f"buffers of {format_size(send_bytes(options))} and {format_size(receive_bytes(options))} for each rank "
+            f"buffers of {format_size(room[0])} and {format_size(room[1])} for each rank "
             "do not fit into a host's free memory: "
             "ask for smaller --sizes, or start fewer ranks on a host"
         )
@@ -65,42 +72,78 @@ class Launch:
         All ranks; its own duplicate, so that no other traffic meets ours.
     placement : Placement
         Which ranks form the pairs of each path.
+    further_nodes : FurtherNodes
+        Which ranks form those between the nodes beyond the first two.
+    room : (int, int)
+        Bytes of the send buffer and of the receive buffer.
     """
 
     comm: "MPI.Intracomm"
     clock: Clock
     options: Options
     placement: Placement
+    further_nodes: FurtherNodes
+    room: InitVar[tuple[int, int]]
     _groups: dict[tuple[int, ...], "MPI.Intracomm"] = field(default_factory=dict)
     _send_buffer: NDArray[np.uint8] = field(init=False)
     _receive_buffer: NDArray[np.uint8] = field(init=False)
 
-    def __post_init__(self) -> None:
-        self._send_buffer = allocate(send_bytes(self.options), self.options.huge_pages)
-        self._receive_buffer = allocate(receive_bytes(self.options), self.options.huge_pages)
+    def __post_init__(self, room: tuple[int, int]) -> None:
+        self._send_buffer = allocate(room[0], self.options.huge_pages)
+        self._receive_buffer = allocate(room[1], self.options.huge_pages)
 
     def describe_buffers(self) -> Buffers:
         """Return how this rank's buffers were made."""
         alignment = self._send_buffer.ctypes.data & -self._send_buffer.ctypes.data
         return Buffers(alignment, self.options.huge_pages, huge_bytes(self._send_buffer))
 
-    def measure(self, todo: Sequence[Configuration], keep: Callable[[Record], None]) -> None:
-        """Measure each configuration in turn; `keep` gets each record, on rank 0."""
+    def measure(
+        self,
+        todo: Sequence[Configuration],
+        keep: Callable[[Record], None],
+        further: Callable[[], Sequence[Configuration]],
+    ) -> None:
+        """Measure each configuration in turn, then what turns out to be worth it, while there is time.
+
+        Parameters
+        ----------
+        todo : sequence of configurations
+            The plan, or what is left of it.
+        keep : callable
+            Gets each record, on rank 0.
+        further : callable
+            () -> what else to measure, given all that `keep` got; asked on rank 0 after each round until there is
+            nothing, or no time left.
+        """
         started = time.perf_counter()
+        refines = any(REGISTRY[name].refine for name in self.options.kernels)
+        until = self.options.time * (1 - _REFINING_SHARE * refines)
+        while todo:
+            self._walk(todo, keep, started, until)
+            self._quiet_barrier()
+            elapsed = time.perf_counter() - started
+            # Each round may show that another one is worth it, so it gets half of what is left.
+            until = (elapsed + self.options.time) / 2
+            in_time = self.comm.rank == 0 and elapsed < self.options.time
+            todo = self.comm.bcast(further() if in_time else [])
+        for group in self._groups.values():
+            group.Free()
+
+    def _walk(
+        self, todo: Sequence[Configuration], keep: Callable[[Record], None], started: float, until: float
+    ) -> None:
+        """Measure each configuration in turn, all of them within `until` seconds from `started` if it can be."""
         for position, configuration in enumerate(todo):
-            ranks = members(self.placement[configuration.path][: pair_count(configuration)])
+            ranks = participants(configuration, self.placement, self.further_nodes)
             if self.comm.rank not in ranks:
                 continue
             self._wait_for_turn(ranks)
             begun = time.perf_counter() - started
-            share = max(0.0, self.options.time - begun) / (len(todo) - position)
-            record = REGISTRY[_kernel_name(configuration)].measure(self._session(ranks, share), configuration)
+            share = max(0.0, until - begun) / (len(todo) - position)
+            record = kernel_of(configuration).measure(self._session(ranks, share), configuration)
             if record is not None:
                 duration = time.perf_counter() - started - begun
                 keep(msgspec.structs.replace(record, started=round(begun, 6), duration=round(duration, 6)))
-        self._quiet_barrier()
-        for group in self._groups.values():
-            group.Free()
 
     def _session(self, ranks: list[int], share: float) -> Session:
         key = tuple(ranks)
@@ -124,7 +167,3 @@ class Launch:
         request = self.comm.Ibarrier()
         while not request.Test():
             time.sleep(_SLEEP_SECONDS)
-
-
-def _kernel_name(configuration: Configuration) -> str:
-    return str(type(configuration).__struct_config__.tag)

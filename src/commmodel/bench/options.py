@@ -5,24 +5,28 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast, get_args
 
 from commmodel.bench.kernels import REGISTRY
 from commmodel.errors import InputError
-from commmodel.results import Batch, Options
+from commmodel.results import Batch, CollectiveName, Mode, Options
 from commmodel.units import parse_counts, parse_fraction, parse_sizes, parse_time
 
-__all__ = ["KERNELS", "CommandLine", "HelpAsked", "parse"]
+__all__ = ["KERNELS", "CommandLine", "HelpAsked", "parse", "parse_processes"]
 
 KERNELS = tuple(REGISTRY)
-_QUICK = {"sizes": "1:16MiB", "time": "10s", "ci": "5%", "pairs": None}
-_FULL = {"sizes": "1:16MiB", "time": "60s", "ci": "2%", "pairs": None}
+_COLLECTIVES: tuple[CollectiveName, ...] = get_args(CollectiveName)
+_MOST_RANKS = 2**31 - 1  # that MPI can have
+_QUICK = {"sizes": "1:16MiB", "time": "10s", "ci": "5%", "pairs": None, "node_pairs": "1"}
+_FULL = {"sizes": "1:16MiB", "time": "60s", "ci": "2%", "pairs": None, "node_pairs": "1"}
 
 _EXAMPLES = """\
 examples:
   mpiexec -n 2 python -m commmodel.bench                      latency, bandwidth and eager limit in a minute
   mpiexec -n 2 python -m commmodel.bench --quick              the same, coarser, in ten seconds
   srun -N 2 --ntasks-per-node=16 python -m commmodel.bench pairs --sizes 1KiB:16MiB --time 5min
+  mpiexec -n 2 python -m commmodel.bench loggp plogp          what LogGP and parameterised LogP are made of
+  mpiexec -n 8 python -m commmodel.bench collective --collectives bcast,allreduce --procs 2:all
   mpiexec -n 2 python -m commmodel.bench --resume             go on where a killed run stopped
 """
 
@@ -31,10 +35,12 @@ examples:
 class CommandLine:
     """What was asked: how to measure, where to, and which options were given in so many words.
 
-    `options.kernels` is empty where none was named: what is sensible depends on the ranks.
+    `options.kernels` is empty where none was named: what is sensible depends on the ranks. So do numbers of processes:
+    `options.procs` is empty, and `procs` holds what `parse_processes` makes them of.
     """
 
     options: Options
+    procs: str
     output: Path
     resume: bool
     json: bool
@@ -90,15 +96,47 @@ def _number(text: str) -> int:
     return int(text)
 
 
+def _collectives(text: str) -> tuple[CollectiveName, ...]:
+    names = _COLLECTIVES if text == "all" else tuple(dict.fromkeys(text.split(",")))
+    for name in names:
+        if name not in _COLLECTIVES:
+            raise InputError(f"unknown collective {name!r}: choose from {', '.join(_COLLECTIVES)}, or write all")
+    return cast(tuple[CollectiveName, ...], names)
+
+
+def parse_processes(text: str, ranks: int) -> tuple[int, ...]:
+    """Return the numbers of processes of a list in which ``all`` is the number of ranks, ascending.
+
+    A range up to ``all`` doubles; all else is as in `commmodel.units.parse_counts`.
+
+    >>> parse_processes("2:all", 12), parse_processes("1,4:6,all", 8)
+    ((2, 4, 8, 12), (1, 4, 5, 6, 8))
+    """
+    counts: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.rpartition(":")
+        if last == "all":
+            count = _positive(first) if first else ranks
+            counts |= {count, ranks}
+            while count < ranks:
+                counts.add(count)
+                count *= 2
+        else:
+            counts |= set(parse_counts(part))
+    return tuple(sorted(counts))
+
+
 _PARSERS: dict[str, Callable[[str], Any]] = {
     "sizes": parse_sizes,
     "pairs": parse_counts,
+    "node_pairs": parse_counts,
     "time": _more_than_zero(parse_time),
     "ci": _more_than_zero(parse_fraction),
     "confidence": _confidence,
     "batch": _batch,
     "repetitions": _positive,
     "seed": _number,
+    "collectives": _collectives,
 }
 
 
@@ -115,6 +153,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="10 s and intervals of 5%%")
     parser.add_argument("--sizes", help="message sizes: 1:4MiB doubles; or 0,8,1KiB:8KiB:+1KiB (1:16MiB)")
     parser.add_argument("--pairs", help="numbers of pairs: 1:8, or 1:16:*2 (one to all)")
+    parser.add_argument("--node-pairs", help="numbers of pairs of nodes at once: 1:4 needs 8 nodes (1)")
     parser.add_argument("--time", help="seconds for everything (60s)")
     parser.add_argument("--ci", help="half width of the median's interval to reach (2%%)")
     parser.add_argument("--confidence", default="95%", help="of that interval (95%%)")
@@ -129,6 +168,15 @@ def _parser() -> argparse.ArgumentParser:
         default="never",
         help="for message buffers (never)",
     )
+    parser.add_argument(
+        "--mode",
+        choices=(*get_args(Mode), "both"),
+        default="blocking",
+        help="how loggp and plogp send and receive (blocking)",
+    )
+    parser.add_argument("--collectives", default="all", help=f"some of {','.join(_COLLECTIVES)} (all)")
+    parser.add_argument("--procs", default="2:all", help="processes of collectives: 1:4,all; 2:all doubles (2:all)")
+    parser.add_argument("--imb-repetitions", action="store_true", help="repeat collectives as often as IMB does")
     parser.add_argument("--seed", help="of the order of measurements (random; recorded)")
     parser.add_argument("--resume", action="store_true", help="complete what the output file lacks")
     parser.add_argument("--json", action="store_true", help="print one JSON object about the run")
@@ -146,18 +194,26 @@ def parse(arguments: Sequence[str]) -> CommandLine:
     given = {name for name, value in written.items() if value != defaults[name]}
     preset = _QUICK if written["quick"] else _FULL
     if written["quick"]:
-        given |= set(preset) - {"pairs"}
+        given |= set(preset) - {"pairs", "node_pairs"}
     texts = {name: written[name] if written[name] is not None else preset.get(name) for name in _PARSERS}
     values: dict[str, Any] = {}
     for name, text in texts.items():
         try:
             values[name] = None if text is None else _PARSERS[name](text)
         except InputError as error:
-            raise InputError(f"--{name}: {error}") from None
+            raise InputError(f"--{name.replace('_', '-')}: {error}") from None
+    try:
+        parse_processes(written["procs"], _MOST_RANKS)
+    except InputError as error:
+        raise InputError(f"--procs: {error}") from None
     seed = secrets.randbelow(2**32) if values["seed"] is None else values["seed"]
     options = Options(
         kernels=kernels,
         huge_pages=written["huge_pages"],
+        mode=written["mode"],
+        imb_repetitions=written["imb_repetitions"],
         **(values | {"seed": seed}),
     )
-    return CommandLine(options, Path(written["output"]), written["resume"], written["json"], frozenset(given))
+    return CommandLine(
+        options, written["procs"], Path(written["output"]), written["resume"], written["json"], frozenset(given)
+    )

@@ -1,8 +1,11 @@
-"""Who talks to whom: the pairs of ranks on each path that messages can take. Main entry: `place`.
+"""Who talks to whom: the pairs of ranks on each path that messages can take.
+
+Main entries: `place`, and `place_further` for the pairs of hosts beyond the first.
 
 Rank 0 is the first rank of the first pair everywhere, so it takes part in every measurement and can decide. The
 pairs of a path use the same hardware, one pair more at a time: the one socket, the two sockets, or the two nodes.
-Ranks of two nodes are added socket by socket, as in Gropp, Olson and Samfass (2016).
+Ranks of two nodes are added socket by socket, as in Gropp, Olson and Samfass (2016). Further pairs of nodes have
+pairs of their own, added in the same way, and load what all nodes share: a switch, or the links beyond it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,9 +13,10 @@ from itertools import chain
 
 from commmodel.results import MessagePath
 
-__all__ = ["Placement", "members", "place"]
+__all__ = ["FurtherNodes", "Placement", "members", "place", "place_further"]
 
 Placement = dict[MessagePath, tuple[tuple[int, int], ...]]
+FurtherNodes = tuple[tuple[tuple[int, int], ...], ...]
 
 
 def place(hosts: Sequence[int], sockets: Sequence[int | None]) -> Placement:
@@ -45,8 +49,30 @@ def place(hosts: Sequence[int], sockets: Sequence[int | None]) -> Placement:
         if len(home) > 1:
             placement["same-node"] = tuple(zip(home[0], home[1], strict=False))
     if len(on_host) > 1:
-        placement["between-nodes"] = tuple(zip(chain(*home), chain(*_grouped(on_host[1], sockets)), strict=False))
+        placement["between-nodes"] = _across(on_host[0], on_host[1], sockets)
     return {path: pairs for path, pairs in placement.items() if pairs}
+
+
+def place_further(hosts: Sequence[int], sockets: Sequence[int | None]) -> FurtherNodes:
+    """Return the pairs between the third host and the fourth, between the fifth and the sixth, and so on.
+
+    Hosts come in the order of their lowest ranks, and the pairs as in `place`. A last host without a partner has none.
+
+    Parameters
+    ----------
+    hosts, sockets
+        As in `place`.
+
+    >>> place_further([0, 0, 1, 1, 2, 2, 3, 3, 4, 4], [0] * 10)
+    (((4, 6), (5, 7)),)
+    """
+    on_host = _grouped(range(len(hosts)), hosts)
+    return tuple(_across(*both, sockets) for both in zip(on_host[2::2], on_host[3::2], strict=False))
+
+
+def _across(here: Sequence[int], there: Sequence[int], sockets: Sequence[int | None]) -> tuple[tuple[int, int], ...]:
+    """Return the pairs between the ranks of two hosts, socket by socket."""
+    return tuple(zip(chain(*_grouped(here, sockets)), chain(*_grouped(there, sockets)), strict=False))
 
 
 def _grouped(ranks: Iterable[int], key: Sequence[int | None]) -> list[list[int]]:

@@ -32,10 +32,16 @@ class Progress:
         console = Console(stderr=True, force_terminal=True, width=_WIDTH) if piped else Console(stderr=True)
         # No automatic refresh: its thread would wake up ten times a second within what is measured.
         self._bar = RichProgress(*columns, console=console, auto_refresh=False, transient=True)
+        self._total = total
         self._task = self._bar.add_task("measuring", total=total)
         if self._shown:
             self._bar.start()
             self._bar.refresh()
+
+    def extend(self, count: int) -> None:
+        """Count so many records more in all."""
+        self._total += count
+        self._bar.update(self._task, total=self._total)
 
     def advance(self, record: Record) -> None:
         """Count one record and show its median."""

@@ -20,7 +20,7 @@ from commmodel.statistics import summarise
 if TYPE_CHECKING:
     pass
 
-__all__ = ["Measure", "Sampled", "sample"]
+__all__ = ["Measure", "Sampled", "repeat", "sample"]
 
 Measure = Callable[[int, int], NDArray[np.float64]]
 """(batch, repetitions) -> seconds of one message in each repetition, 0 where this rank does not time."""
@@ -104,6 +104,18 @@ def _least(wall: float) -> int:
     return _LEAST_SAMPLES if _LEAST_SAMPLES * wall <= _LEAST_SECONDS else _FEWEST_SAMPLES
 
 
+def _kept(session: Session, samples: NDArray[np.float64]) -> tuple[float, ...]:
+    return tuple(samples.round(_ROUNDING).tolist()) if session.is_root else ()
+
+
+def repeat(session: Session, measure: Measure, repetitions: int) -> Sampled:
+    """Warm up, then repeat as often as told, whatever the interval and the time."""
+    _, warmup, _ = _warm_up(session, measure, 1)
+    samples = _slowest(session, measure(1, repetitions))
+    narrow = summarise(samples, session.options.confidence).relative_half_width <= session.options.ci
+    return Sampled(_kept(session, samples), 1, warmup, "interval" if narrow else "repetitions")
+
+
 def sample(session: Session, measure: Measure, batch: Batch = 1) -> Sampled:
     """Warm up, then repeat until the interval of the median is within ``options.ci`` or the share is spent.
 
@@ -118,6 +130,5 @@ def sample(session: Session, measure: Measure, batch: Batch = 1) -> Sampled:
         chunk = 0 if stop else _next_chunk(session, samples.size, wall, elapsed)
         chunk, stop = session.comm.bcast((chunk, stop))
         if stop:
-            kept = tuple(samples.round(_ROUNDING).tolist()) if session.is_root else ()
-            return Sampled(kept, exchanges, warmup, stop)
+            return Sampled(_kept(session, samples), exchanges, warmup, stop)
         samples = np.concatenate([samples, _slowest(session, measure(exchanges, chunk))])

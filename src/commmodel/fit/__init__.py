@@ -1,7 +1,8 @@
 """From measurements to a machine. Main entry: `fit_machine`.
 
-``points`` takes the medians, ``limits`` finds where protocols end, ``segment`` fits each model to what lies between
-two limits, with ``least_squares`` and ``bootstrap`` under it.
+``points`` takes the medians, ``limits`` finds where protocols end, ``segment`` fits each model of ping-pongs and
+streams to what lies between two limits, with ``least_squares`` and ``bootstrap`` under it; ``loggp`` fits trains,
+``plogp`` makes the tables of parameterised LogP, ``consistency`` compares the two.
 """
 
 from collections.abc import Sequence
@@ -13,6 +14,8 @@ import numpy as np
 from commmodel.errors import InputError
 from commmodel.fit.judge import recommend
 from commmodel.fit.limits import Part, find_parts
+from commmodel.fit.loggp import NO_TRAINS, Trains, collect_trains, fit_loggp_model
+from commmodel.fit.plogp import as_loggp, fit_plogp, plogp_paths
 from commmodel.fit.points import NO_POINTS, Points, between, collect, collect_streams
 from commmodel.fit.segment import (
     Settings,
@@ -22,8 +25,8 @@ from commmodel.fit.segment import (
     fit_postal_model,
     ping_pong_error,
 )
-from commmodel.machine import Machine, Origin, Segment
-from commmodel.results import Measurements
+from commmodel.machine import Machine, Origin, PLogP, Segment
+from commmodel.results import Measurements, Mode
 
 __all__ = ["Settings", "fit_machine"]
 
@@ -35,13 +38,15 @@ def fit_machine(
     limits: Sequence[int] | None = None,
     settings: Settings | None = None,
     results: Sequence[str] = (),
+    mode: Mode = "blocking",
 ) -> Machine:
     """Fit every model to each protocol segment of each path, and recommend one of them.
 
     Parameters
     ----------
     measurements : Measurements
-        With records of the kernels pingpong, pairs or stream; a record of threshold gives the protocol limit.
+        With records of the kernels pingpong, pairs, stream, loggp or plogp; a record of threshold gives the protocol
+        limit.
     name : str, optional
         Of the machine; the first host's name where left out.
     limits : sequence of int, optional
@@ -50,6 +55,8 @@ def fit_machine(
         Confidence, number of bootstrap samples and seed.
     results : sequence of str, optional
         Names of the files, for the machine's origin.
+    mode : {"blocking", "non-blocking"}
+        Which records of loggp and plogp to fit.
 
     Raises
     ------
@@ -66,16 +73,22 @@ def fit_machine(
     if len(libraries) > 1:
         raise InputError(f"different MPI libraries were measured ({'; '.join(libraries)}): fit each on its own")
     both_ways, one_way = collect(measurements), collect_streams(measurements)
-    segments = []
-    for path in dict.fromkeys([*both_ways, *one_way]):
+    trains = collect_trains(measurements, mode)
+    segments: list[Segment] = []
+    tables: list[PLogP] = []
+    for path in dict.fromkeys([*both_ways, *one_way, *trains, *plogp_paths(measurements)]):
         points, streams = both_ways.get(path, NO_POINTS), one_way.get(path, NO_POINTS)
-        if (points.seconds <= 0).any() or (streams.seconds <= 0).any():
+        on_path = trains.get(path, NO_TRAINS)
+        table = fit_plogp(measurements, path, mode)
+        if any((one.seconds <= 0).any() for one in (points, streams, on_path.points)):
             raise InputError(f"path {path}: a median time is 0: the clock was too coarse, measure with --batch auto")
-        parts = find_parts(measurements, path, points if len(points) else streams, limits)
-        segments += _fit_path(path, points, streams, parts, settings)
-    if not any(segment.max_rate or segment.one_way for segment in segments):
+        telling = next((one for one in (points, streams, on_path.lone) if len(one)), NO_POINTS)
+        parts = find_parts(measurements, path, telling, limits)
+        segments += _fit_path(path, points, streams, on_path, table, parts, settings)
+        tables += [table] if table is not None else []
+    if not any(segment.max_rate or segment.one_way or segment.loggp for segment in segments):
         raise InputError(
-            "no records of the kernels pingpong, pairs or stream with at least two sizes: "
+            "no records of the kernels pingpong, pairs, stream, loggp or plogp with at least two sizes: "
             "measure them with mpiexec -n 2 python -m commmodel.bench"
         )
     header = measurements.launches[0].header
@@ -89,16 +102,26 @@ def fit_machine(
         seed=settings.seed,
     )
     fitted = name or (hosts[0] if hosts else "machine")
-    return Machine(fitted, tuple(segments), confidence=settings.confidence, origin=origin)
+    return Machine(fitted, tuple(segments), confidence=settings.confidence, origin=origin, plogp=tuple(tables))
 
 
-def _fit_path(path: str, points: Points, streams: Points, parts: Sequence[Part], settings: Settings) -> list[Segment]:
+def _fit_path(
+    path: str,
+    points: Points,
+    streams: Points,
+    trains: Trains,
+    table: PLogP | None,
+    parts: Sequence[Part],
+    settings: Settings,
+) -> list[Segment]:
     """Fit the segments of one path; one with less than two sizes in it has no models."""
     below = -1.0
     segments = []
     for protocol, end in parts:
         upto = np.inf if end is None else float(end.value)
         part, stream_part = between(points, below, upto), between(streams, below, upto)
+        by_trains = fit_loggp_model(trains.between(below, upto), settings)
+        by_table = None if table is None else as_loggp(table, below, upto)
         below = upto
         segment = Segment(
             protocol,
@@ -109,6 +132,7 @@ def _fit_path(path: str, points: Points, streams: Points, parts: Sequence[Part],
             extended=fit_extended_model(part, settings),
             latency_aware=fit_latency_aware_model(part, settings),
             one_way=fit_max_rate_model(stream_part, settings),
+            loggp=by_trains or by_table,
         )
         recommended, reason = recommend(segment, ping_pong_error(part))
         segments.append(msgspec.structs.replace(segment, recommended=recommended, reason=reason))

@@ -51,13 +51,14 @@ def between(points: Points, below: float, upto: float) -> Points:
 def collect(measurements: Measurements) -> dict[str, Points]:
     """Return the points of each path, from ping-pong records (one pair) and pairs records.
 
-    A configuration measured several times, by several launches, gives one point for each of them.
+    A configuration measured several times, by several launches, gives one point for each of them. Records of several
+    pairs of nodes at once are left out: what they share beyond the node is no part of a node's model.
     """
     return _collect(measurements, PingPong | Pairs)
 
 
 def collect_streams(measurements: Measurements) -> dict[str, Points]:
-    """Return the points of each path from stream records, which measure one direction."""
+    """Return the points of each path from stream records, which measure one direction; otherwise as `collect`."""
     return _collect(measurements, Stream)
 
 
@@ -65,6 +66,8 @@ def _collect(measurements: Measurements, kinds: type | UnionType) -> dict[str, P
     rows: dict[str, list[tuple[int, int, float, float, float]]] = {}
     for record in measurements.records:
         configuration = record.configuration
+        if isinstance(configuration, Pairs | Stream) and configuration.node_pairs > 1:
+            continue
         if isinstance(configuration, kinds) and isinstance(configuration, PingPong | Pairs | Stream):
             pairs = 1 if isinstance(configuration, PingPong) else configuration.pairs
             summary = record.summary

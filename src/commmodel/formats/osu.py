@@ -2,7 +2,8 @@
 
 A test's title, ``# OSU MPI Latency Test v7.4``, opens its table; one file may hold several. Latencies are half round
 trips. Bandwidths are aggregates of all pairs in 10⁶ bytes a second, so k pairs that share a rate r take k n / r for a
-message. Where percentiles were asked for (option ``-z``), the median is taken. Main entry: `parse`.
+message. Where percentiles were asked for (option ``-z``), the median is taken, but of osu_mbw_mr, whose percentiles are
+of the first pair alone. Main entry: `parse`.
 """
 
 import re
@@ -22,7 +23,9 @@ _TESTS = {
 }
 _KIND = re.compile(r"MPI(?:-[A-Z]+)? (?P<test>.*)")
 _SETTING = re.compile(r"#\s*\[ pairs: (?P<pairs>\S+) \] \[ window size: (?P<window>\S+) \]")
-_COLUMN = re.compile(r"P[0-9.]+ Tail \S+|(?:Avg |Min |Max )?(?:Latency|Bandwidth) ?\(\S+\)|\S+")
+_TRANSMITTED = "Transmit Size"
+"""Column of derived datatypes, of which only a part of the size is sent."""
+_COLUMN = re.compile(rf"P[0-9.]+ Tail \S+|(?:Avg |Min |Max )?(?:Latency|Bandwidth) ?\(\S+\)|{_TRANSMITTED}|\S+")
 _MEDIAN = re.compile(r"P50(?:\.0+)? Tail .*")
 DEFAULT_WINDOW = 64
 """Of osu_bw, which does not print it; the time of a message is had without it."""
@@ -64,8 +67,17 @@ def _open(text: Text, number: int, title: re.Match[str], notes: list[str]) -> _T
 
 def _set_columns(text: Text, number: int, line: str, test: _Test, notes: list[str]) -> None:
     columns = tuple(_COLUMN.findall(line.lstrip("# ")))
+    if _TRANSMITTED in columns:
+        notes.append(text.note(number, f"a table of derived datatypes is left out: run {test.program} without -D"))
+        test.program = ""
+        return
     wanted = "Latency" if test.program == "osu_latency" else "Bandwidth"
     medians = [name for name in columns if _MEDIAN.fullmatch(name)]
+    if medians and test.program == "osu_mbw_mr":
+        notes.append(
+            text.note(number, f"{test.program}: the mean is taken, as percentiles are of the first pair alone")
+        )
+        medians = []
     # Messages a second have six digits where MB/s of small messages have two.
     means = [name for name in columns if name == "Messages/s"]
     means += [name for name in columns if wanted in name and not name.startswith(("Min", "Max"))]

@@ -1,13 +1,14 @@
 """The formulas: pure functions of numbers and arrays, each written once.
 
 Every formula is a `Formula`: called with numbers it runs as plain Python, called with arrays it runs compiled by
-numba over their broadcast shape. `REGISTRY` names them all.
+numba over their broadcast shape. `REGISTRY` names those of messages; those of collective
+operations stand in `collectives.CLOSED_FORMS`.
 """
 
-from commmodel.models import halo, maxrate, nodeaware, postal
+from commmodel.models import collectives, halo, loggp, maxrate, nodeaware, postal, rooted
 from commmodel.models.formula import Formula
 
-__all__ = ["REGISTRY", "Formula", "halo", "maxrate", "nodeaware", "postal"]
+__all__ = ["REGISTRY", "Formula", "collectives", "halo", "loggp", "maxrate", "nodeaware", "postal", "rooted"]
 
 REGISTRY: dict[str, Formula] = {
     "postal": postal.time,

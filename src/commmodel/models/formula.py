@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from commmodel.models.surface import is_worthwhile, over_grid
+from commmodel.models.surface import Array, is_worthwhile, over_grid, takes_grid
 
 __all__ = ["Formula", "formula"]
 
@@ -24,6 +24,12 @@ class Formula:
     3e-06
     >>> postal.time(np.array([0, 1000]), 2e-6, 1e-9)
     array([2.e-06, 3.e-06])
+
+    An array as `out` takes the result, by the rules of numpy's universal functions:
+
+    >>> seconds = np.empty(2)
+    >>> postal.time(np.array([0, 1000]), 2e-6, 1e-9, out=seconds) is seconds
+    True
     """
 
     def __init__(self, function: Callable[..., float]) -> None:
@@ -31,13 +37,19 @@ class Formula:
         """The formula as plain Python."""
         update_wrapper(self, function)
 
-    def __call__(self, *arguments: Any) -> Any:
-        """Return a float, or where an argument is an array, an array of float64 of the broadcast shape."""
-        if any(isinstance(argument, np.ndarray | list | tuple) for argument in arguments):
-            arrays = [np.asarray(argument, dtype=np.float64) for argument in arguments]
-            shape = np.broadcast_shapes(*(array.shape for array in arrays))
-            return over_grid(self.python, arrays, shape) if is_worthwhile(shape) else self.compiled(*arrays)
-        return self.python(*arguments)
+    def __call__(self, *arguments: Any, out: Array | None = None) -> Any:
+        """Return a float, or where an argument is an array, an array of float64 of the broadcast shape.
+
+        Give `out` where large results are made again and again: fresh memory, which the system fills with zeros
+        first, can take longer than the formula.
+        """
+        if out is None and not any(isinstance(argument, np.ndarray | list | tuple) for argument in arguments):
+            return self.python(*arguments)
+        arrays = [np.asarray(argument, dtype=np.float64) for argument in arguments]
+        shape = np.broadcast_shapes(*(array.shape for array in arrays))
+        if is_worthwhile(shape) and (out is None or takes_grid(out, shape, arrays)):
+            return over_grid(self.python, arrays, shape, out)
+        return self.compiled(*arrays, out=out)
 
     @cached_property
     def compiled(self) -> Any:

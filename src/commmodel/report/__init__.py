@@ -2,7 +2,7 @@
 
 `tables` needs nothing beyond commmodel's own dependencies; the page and the plots need matplotlib and jinja2, the
 optional extra ``commmodel[report]``. Every name is loaded at its first use, so importing this package is cheap.
-Main entries: `machine_table`, `measurements_table`, `environment_table`, `render` and `write_html`.
+Main entries: `machine_table`, `measurements_table`, `environment_table`, `render`, `write_html` and `write_comparison`.
 """
 
 from importlib import import_module
@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING
 from commmodel.errors import CommModelError
 
 if TYPE_CHECKING:
+    from commmodel.report.compared_page import write_comparison
     from commmodel.report.page import render, write_html
     from commmodel.report.tables import environment_table, machine_table, measurements_table
 
-__all__ = ["environment_table", "machine_table", "measurements_table", "render", "write_html"]
+__all__ = ["environment_table", "machine_table", "measurements_table", "render", "write_comparison", "write_html"]
 
 _HOMES = {
     "environment_table": "tables",
     "machine_table": "tables",
     "measurements_table": "tables",
     "render": "page",
+    "write_comparison": "compared_page",
     "write_html": "page",
 }
 _MODULES = set(_HOMES.values())

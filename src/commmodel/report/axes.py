@@ -21,8 +21,8 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 from commmodel.units import format_quantity, format_ratio, format_size
 
 __all__ = [
-    "FIXED_COLOURS", "INK", "MARKERS", "PAPER", "error_colours", "legend", "limit_label", "linear_axis", "log_axis",
-    "new_axes", "pair_colours", "path_colour", "ratio_axis", "size_axis", "style",
+    "FIXED_COLOURS", "INK", "MARKERS", "PAPER", "count_axis", "error_colours", "legend", "limit_label", "linear_axis",
+    "log_axis", "new_axes", "pair_colours", "path_colour", "ratio_axis", "size_axis", "style",
 ]  # fmt: skip
 
 INK = "#22262b"
@@ -119,6 +119,22 @@ def size_axis(axes: Axes, smallest: float, largest: float) -> None:
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: format_size(size)))
     axes.set_xlabel("message size")
+
+
+def count_axis(axes: Axes, counts: Sequence[int], label: str) -> None:
+    """Make x a logarithmic axis of counts, with those that are drawn as ticks, or powers of two where they are many."""
+    smallest, largest = min(counts), max(counts)
+    ticks = sorted({float(count) for count in counts})
+    if len(ticks) > _MOST_TICKS:
+        step = max(1, math.ceil(math.log2(largest / smallest) / _MOST_TICKS))
+        powers = range(math.ceil(math.log2(smallest)), math.floor(math.log2(largest)) + 1, step)
+        ticks = [2.0**power for power in powers]
+    axes.set_xscale("log", base=2)
+    axes.set_xlim(smallest / _ROOM, largest * _ROOM)
+    axes.xaxis.set_major_locator(FixedLocator(ticks))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda count, _: f"{count:g}"))
+    axes.set_xlabel(label)
 
 
 def _decade_ticks(begin: float, end: float) -> list[float]:

@@ -14,7 +14,7 @@ from commmodel.machine import UNITS, Extended, Machine, Parameter, Postal, Segme
 from commmodel.report.cells import Cell, bandwidth, factor_cell, measured_cell, parameter_cell
 from commmodel.report.choice import Model, duplex_factor, named, node_rate, recommended
 from commmodel.report.parameters import DUPLEX, STREAMS, limit_words, segments_on
-from commmodel.results import Measurements, Threshold
+from commmodel.results import Measurements, PointToPoint, Threshold
 from commmodel.units import format_rate, format_size
 
 __all__ = ["Fact", "Headline", "headlines"]
@@ -168,7 +168,8 @@ def _from_measurements(
 def headlines(measurements: Measurements, machine: Machine | None) -> list[Headline]:
     """Return one headline for each path that was measured or that the machine knows."""
     points, streams = collect(measurements), collect_streams(measurements)
-    measured = dict.fromkeys(record.configuration.path for record in measurements.records)
+    configurations = (record.configuration for record in measurements.records)
+    measured = dict.fromkeys(one.path for one in configurations if isinstance(one, PointToPoint))
     found = []
     known = [path for path in machine.paths if path != "any" or not measured] if machine else []
     for path in dict.fromkeys((*measured, *known)):

@@ -9,12 +9,23 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from commmodel.report.cells import Cell, measured_cell
-from commmodel.results import Measurements, MessagePath, Pairs, Ping, PingPong, Record, Stream, Threshold
+from commmodel.report.parts import PartTable, path_parts, starred
+from commmodel.results import (
+    Collective,
+    Measurements,
+    MessagePath,
+    Pairs,
+    Ping,
+    PingPong,
+    PointToPoint,
+    Record,
+    Stream,
+    Threshold,
+)
 from commmodel.units import format_quantity, format_rate, format_size, format_time
 
-__all__ = ["PathRows", "TimeRow", "TogetherRows", "path_rows"]
+__all__ = ["PathRows", "TimeRow", "TogetherRows", "collective_endings", "path_rows"]
 
-_EARLY = {"time", "repetitions"}
 _ENDINGS = {
     "interval": "interval narrow enough",
     "time": "time spent",
@@ -56,6 +67,8 @@ class PathRows:
     pairs: TogetherRows
     streams: TogetherRows
     """In one direction."""
+    parts: tuple[PartTable, ...]
+    """Trains for LogGP and quantities of pLogP."""
     endings: tuple[str, ...]
     """How often records of each kind ended in each way, and what a star means where there is one."""
 
@@ -67,10 +80,6 @@ class PathRows:
 
 def _rate(size: int, pairs: int, seconds: float) -> str:
     return format_rate(pairs * size / seconds) if size and seconds else ""
-
-
-def _star(text: str, record: Record) -> str:
-    return f"{text}*" if record.stop in _EARLY else text
 
 
 def _threshold(record: Record) -> str:
@@ -89,7 +98,7 @@ def _threshold(record: Record) -> str:
 
 
 def _ping(record: Record | None) -> str:
-    return _star(format_time(record.summary.median), record) if record else ""
+    return starred(format_time(record.summary.median), record) if record else ""
 
 
 def _time_row(size: int, pingpong: Record | None, send: Record | None, receive: Record | None) -> TimeRow:
@@ -104,7 +113,7 @@ def _time_row(size: int, pingpong: Record | None, send: Record | None, receive: 
         send=_ping(send),
         receive=_ping(receive),
         samples=str(summary.count),
-        ended=_star(pingpong.stop, pingpong),
+        ended=starred(pingpong.stop, pingpong),
     )
 
 
@@ -123,14 +132,14 @@ def _time_rows(records: Sequence[Record]) -> Iterable[TimeRow]:
 
 def _together_cell(size: int, pairs: int, record: Record) -> Cell:
     seconds = record.summary.median
-    return Cell(_star(_rate(size, pairs, seconds) or "–", record), format_time(seconds))
+    return Cell(starred(_rate(size, pairs, seconds) or "–", record), format_time(seconds))
 
 
 def _together(records: Sequence[Record], kernel: type[Pairs | Stream]) -> TogetherRows:
     cells: dict[int, dict[int, list[Cell]]] = defaultdict(lambda: defaultdict(list))
     for record in records:
         configuration = record.configuration
-        if isinstance(configuration, kernel):
+        if isinstance(configuration, kernel) and configuration.node_pairs == 1:  # `beyond` has the others
             size, pairs = configuration.message_size, configuration.pairs
             cells[size][pairs].append(_together_cell(size, pairs, record))
     counts = tuple(sorted({pairs for row in cells.values() for pairs in row}))
@@ -151,7 +160,7 @@ def _endings(records: Sequence[Record]) -> tuple[str, ...]:
         f"{kernel}: " + ", ".join(f"{count} × {ending}" for ending, count in sorted(endings.items()))
         for kernel, endings in sorted(counted.items())
     ]
-    if any(record.stop in _EARLY for record in records):
+    if any(starred("", record) for record in records):
         lines.append("* ended before the interval was as narrow as asked")
     return tuple(lines)
 
@@ -160,10 +169,17 @@ def path_rows(measurements: Measurements) -> list[PathRows]:
     """Return what was measured on each path, in the order of the file; sizes ascend."""
     by_path: dict[MessagePath, list[Record]] = defaultdict(list)
     for record in measurements.records:
-        by_path[record.configuration.path].append(record)
+        if isinstance(record.configuration, PointToPoint):
+            by_path[record.configuration.path].append(record)
     rows = []
     for path, records in by_path.items():
         thresholds = tuple(_threshold(record) for record in records if isinstance(record.configuration, Threshold))
         pairs, streams = _together(records, Pairs), _together(records, Stream)
-        rows.append(PathRows(path, thresholds, tuple(_time_rows(records)), pairs, streams, _endings(records)))
+        times, parts = tuple(_time_rows(records)), path_parts(records)
+        rows.append(PathRows(path, thresholds, times, pairs, streams, parts, _endings(records)))
     return rows
+
+
+def collective_endings(measurements: Measurements) -> tuple[str, ...]:
+    """Return how often records of collectives ended in each way; empty where there are none."""
+    return _endings([record for record in measurements.records if isinstance(record.configuration, Collective)])

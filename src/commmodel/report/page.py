@@ -6,6 +6,7 @@ same bytes. Main entries: `render` and `write_html`.
 """
 
 import os
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -13,10 +14,14 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from commmodel.errors import InputError
+from commmodel.fit.consistency import consistency
 from commmodel.machine import Machine
+from commmodel.report.beyond import beyond, share_rows
 from commmodel.report.headlines import headlines
-from commmodel.report.measured import path_rows
+from commmodel.report.loggp import has_other_models, loggp_remarks, logp_parts
+from commmodel.report.measured import collective_endings, path_rows
 from commmodel.report.parameters import are_compared, explanations, have_criteria, remarks, segment_rows
+from commmodel.report.parts import collective_tables
 from commmodel.report.plots import Plot, draw
 from commmodel.report.surroundings import command_line, environment_rows, library_name
 from commmodel.report.svg import variable
@@ -24,10 +29,11 @@ from commmodel.results import Measurements
 from commmodel.statistics import CONFIDENCE
 from commmodel.units import format_ratio
 
-__all__ = ["render", "write_html"]
+__all__ = ["declarations", "render", "write_html"]
 
 
-def _declarations(plots: list[Plot], *, dark: bool) -> str:
+def declarations(plots: Sequence[Plot], *, dark: bool) -> str:
+    """Return the CSS variables of the plots' colours, as they are on a light or on a dark page."""
     colours = {light: on_dark for plot in plots for light, on_dark in plot.colours.items()}
     return "; ".join(f"{variable(light)}: {on_dark if dark else light}" for light, on_dark in colours.items())
 
@@ -79,13 +85,15 @@ def render(measurements: Measurements, machine: Machine | None, name: str) -> st
     folder = files("commmodel.report")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     plots = draw(measurements, machine)
-    segments = segment_rows(machine) if machine else []
+    segments = segment_rows(machine) if machine and has_other_models(machine) else []
+    found = beyond(measurements)
+    node_pair_counts, shares = share_rows(found.shares if found else ())
     return environment.from_string(folder.joinpath("page.html").read_text(encoding="utf-8")).render(
         name=name,
         subtitle=_subtitle(measurements),
         css=Markup(folder.joinpath("page.css").read_text(encoding="utf-8")),  # noqa: S704  (our own file)
-        light=Markup(_declarations(plots, dark=False)),  # noqa: S704  (hex colours)
-        dark=Markup(_declarations(plots, dark=True)),  # noqa: S704  (hex colours)
+        light=Markup(declarations(plots, dark=False)),  # noqa: S704  (hex colours)
+        dark=Markup(declarations(plots, dark=True)),  # noqa: S704  (hex colours)
         warnings=list(dict.fromkeys(text for launch in measurements.launches for text in launch.header.warnings)),
         notes=measurements.notes,
         headlines=headlines(measurements, machine),
@@ -95,10 +103,16 @@ def render(measurements: Measurements, machine: Machine | None, name: str) -> st
         compared=are_compared(segments),
         has_criteria=have_criteria(segments),
         explanations=explanations(segments),
-        remarks=remarks(machine) if machine else [],
+        logp_parts=logp_parts(machine, consistency(measurements, machine)) if machine else [],
+        remarks=[*remarks(machine), *loggp_remarks(machine)] if machine else [],
         origin=_origin(machine) if machine else [],
         plots=[(plot, Markup(plot.svg)) for plot in plots],  # noqa: S704  (drawn by us from numbers)
         paths=path_rows(measurements),
+        collectives=collective_tables(measurements),
+        collective_endings=collective_endings(measurements),
+        beyond=found,
+        node_pair_counts=node_pair_counts,
+        shares=shares,
         median_confidence=format_ratio(CONFIDENCE),
         launches=[
             (environment_rows(launch.header), command_line(launch.header), len(launch.records))

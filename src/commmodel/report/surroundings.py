@@ -93,9 +93,10 @@ def _binding(header: Header) -> tuple[str, ...]:
 
 
 def _pairs(header: Header) -> tuple[str, ...]:
+    further = ((f"pair {number} of nodes", pairs) for number, pairs in enumerate(header.further_nodes, start=2))
     return tuple(
-        f"{path}: " + ", ".join(f"{first}–{second}" for first, second in pairs)
-        for path, pairs in header.placement.items()
+        f"{name}: " + ", ".join(f"{first}–{second}" for first, second in pairs)
+        for name, pairs in (*header.placement.items(), *further)
     )
 
 

@@ -7,15 +7,15 @@ All text is given to rich as `Text`, never as markup: host names and remarks may
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 
-from rich import box
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from commmodel.machine import Machine
+from commmodel.report.beyond import Share, beyond, share_rows
 from commmodel.report.cells import Cell
-from commmodel.report.measured import PathRows, TogetherRows, path_rows
+from commmodel.report.measured import PathRows, TogetherRows, collective_endings, path_rows
 from commmodel.report.parameters import (
     ModelRow,
     SegmentRow,
@@ -25,53 +25,39 @@ from commmodel.report.parameters import (
     remarks,
     segment_rows,
 )
+from commmodel.report.parts import PartTable, collective_tables
 from commmodel.report.surroundings import command_line, environment_rows
+from commmodel.report.terminal import new_table, stacked, text
 from commmodel.results import Header, Measurements
 from commmodel.units import format_ratio
 
-__all__ = ["environment_table", "machine_table", "measurements_table"]
+__all__ = ["environment_table", "machine_table", "measurements_table", "remark_list"]
 
 _MOST_PAIR_COLUMNS = 8
 _TRUST = {"yes": ("trusted", "green"), "no": ("not trusted", "bold red")}
 
 
-def _text(text: str, style: str = "") -> Text:
-    """Return text that cannot act on the terminal: control characters are shown as a replacement."""
-    return Text("".join(letter if letter.isprintable() or letter == "\n" else "�" for letter in text), style)
-
-
-def _stacked(cell: Cell) -> Text:
-    """Return a cell on two lines, its detail below it."""
-    text = _text(cell.value, "bold")
-    return text.append_text(_text(f"\n{cell.detail}", "dim")) if cell.detail else text
-
-
-def _table(title: str, columns: Iterable[tuple[str, str]]) -> Table:
-    """Return an empty table; columns are (heading, "left" or "right")."""
-    table = Table(
-        title=_text(title, "bold"), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0)
-    )
-    for heading, side in columns:
-        table.add_column(_text(heading), justify="right" if side == "right" else "left", overflow="fold")
-    return table
-
-
 def _list(title: str, lines: Sequence[str]) -> Iterable[RenderableType]:
     if lines:
-        yield _text(title, "bold")
-        yield from (Padding(_text(line), (0, 0, 0, 2)) for line in lines)
+        yield text(title, "bold")
+        yield from (Padding(text(line), (0, 0, 0, 2)) for line in lines)
+
+
+def remark_list(remarks: Sequence[str]) -> list[RenderableType]:
+    """Return remarks as a list below a heading; nothing where there are none."""
+    return list(_list("Remarks", remarks))
 
 
 def _lines(cells: Iterable[Cell]) -> Text:
     """Return cells below each other, each with its detail below it."""
-    return Text("\n").join(_stacked(cell) if cell.value else _text(cell.detail, "dim") for cell in cells)
+    return Text("\n").join(stacked(cell) if cell.value else text(cell.detail, "dim") for cell in cells)
 
 
 def _model_name(row: ModelRow) -> Text:
     words, style = _TRUST.get(row.trusted, ("not known", "dim"))
-    text = _text(row.model.replace(", ", "\n"), "bold" if row.is_recommended else "")
-    text.append_text(_text("\nrecommended", "green") if row.is_recommended else Text())
-    return text.append_text(_text(f"\n{words}", style))
+    name = text(row.model.replace(", ", "\n"), "bold" if row.is_recommended else "")
+    name.append_text(text("\nrecommended", "green") if row.is_recommended else Text())
+    return name.append_text(text(f"\n{words}", style))
 
 
 def _numbers(row: ModelRow) -> tuple[Text, ...]:
@@ -84,10 +70,10 @@ _PARAMETERS = (
 
 
 def _one_model_each(title: str, segments: Iterable[SegmentRow]) -> Table:
-    table = _table(title, [("segment", "left"), ("messages", "left"), ("model", "left"), *_PARAMETERS])
+    table = new_table(title, [("segment", "left"), ("messages", "left"), ("model", "left"), *_PARAMETERS])
     for segment in segments:
         for row in segment.models:
-            first = (_stacked(Cell(segment.protocol, segment.path)), _stacked(segment.messages))
+            first = (stacked(Cell(segment.protocol, segment.path)), stacked(segment.messages))
             table.add_row(*first, _model_name(row), *_numbers(row))
         table.add_section()
     return table
@@ -97,16 +83,16 @@ def _several_models(title: str, segments: Sequence[SegmentRow]) -> Table:
     """Return a table in which each segment has several lines: room beside them for its name and its messages."""
     criteria = [("\nΔAICc", "right")] if have_criteria(segments) else []
     headings = [("segment", "left"), ("model", "left"), *_PARAMETERS, ("error\nsum", "right"), *criteria]
-    table = _table(title, headings)
+    table = new_table(title, headings)
     table.padding = 0  # room for eight columns
     for segment in segments:
-        about = [_stacked(Cell(segment.protocol, segment.path)), _stacked(segment.messages)]
+        about = [stacked(Cell(segment.protocol, segment.path)), stacked(segment.messages)]
         if len(segment.models) == 1:
             about = [Text("\n").join(about)]
         for place, row in zip_longest(about, segment.models, fillvalue=None):
             if row is not None:
                 compared = (row.error_sum, row.criterion)[: 1 + len(criteria)]
-                table.add_row(place or Text(), _model_name(row), *_numbers(row), *map(_text, compared))
+                table.add_row(place or Text(), _model_name(row), *_numbers(row), *map(text, compared))
         table.add_section()
     return table
 
@@ -122,7 +108,7 @@ def machine_table(machine: Machine) -> Group:
     if not are_compared(rows):
         return Group(
             _one_model_each(f"Machine {machine.name}", rows),
-            _text("".join(hints), "dim"),
+            text("".join(hints), "dim"),
             *_list("Remarks", remarks(machine)),
         )
     hints.append("error sum: Σ |T_model − T| / T")
@@ -130,8 +116,8 @@ def machine_table(machine: Machine) -> Group:
         hints.append("ΔAICc: above the best model of the same points")
     return Group(
         _several_models(f"Machine {machine.name}", rows),
-        _text("; ".join(hints), "dim"),
-        *(_text(words, "dim") for words in explanations(rows)),
+        text("; ".join(hints), "dim"),
+        *(text(words, "dim") for words in explanations(rows)),
         *_list("Remarks", remarks(machine)),
     )
 
@@ -141,12 +127,12 @@ def _times(rows: PathRows) -> Table:
     columns = [
         ("size", "right"), ("median", "right"), ("interval", "left"), ("p10 … p90", "left"), ("bandwidth", "right")
     ]  # fmt: skip
-    table = _table(f"{rows.path}, one pair", [*columns, *ping, ("samples", "right"), ("ended by", "left")])
+    table = new_table(f"{rows.path}, one pair", [*columns, *ping, ("samples", "right"), ("ended by", "left")])
     for row in rows.times:
         within = (row.send, row.receive) if rows.has_ping else ()
         table.add_row(
-            *map(_text, (row.size, *row.median, row.spread, row.bandwidth, *within, row.samples)),
-            _text(row.ended, "yellow" if row.ended.endswith("*") else ""),
+            *map(text, (row.size, *row.median, row.spread, row.bandwidth, *within, row.samples)),
+            text(row.ended, "yellow" if row.ended.endswith("*") else ""),
         )
     return table
 
@@ -162,9 +148,18 @@ def _together(title: str, rows: TogetherRows) -> Table:
     shown = _shown_columns(len(rows.pair_counts))
     left_out = f" ({len(shown)} of {len(rows.pair_counts)} numbers of pairs)" * (len(shown) < len(rows.pair_counts))
     headings = [(f"k = {rows.pair_counts[column]}", "right") for column in shown]
-    table = _table(f"{title}: rate k n / T{left_out}", [("size", "right"), *headings])
+    table = new_table(f"{title}: rate k n / T{left_out}", [("size", "right"), *headings])
     for size, cells in rows.sizes:
-        table.add_row(_text(size), *(_text(cells[column].value) for column in shown))
+        table.add_row(text(size), *(text(cells[column].value) for column in shown))
+    return table
+
+
+def _part(title: str, part: PartTable) -> Table:
+    shown = [0, *(column + 1 for column in _shown_columns(len(part.columns) - 1))]
+    left_out = f" ({len(shown) - 1} of {len(part.columns) - 1} columns)" * (len(shown) < len(part.columns))
+    table = new_table(f"{title}{left_out}", [(part.columns[column], "right") for column in shown])
+    for row in part.rows:
+        table.add_row(*(text(row[column].value) for column in shown))
     return table
 
 
@@ -175,14 +170,43 @@ def _path_tables(rows: PathRows) -> Iterable[RenderableType]:
         yield _together(f"{rows.path}, k pairs together", rows.pairs)
     if rows.streams.sizes:
         yield _together(f"{rows.path}, k streams together, one way", rows.streams)
-    yield from (_text(f"{rows.path}: {threshold}") for threshold in rows.thresholds)
-    yield _text(f"How the records ended. {'; '.join(rows.endings)}\n", "dim")
+    yield from (_part(f"{rows.path}, {part.title}", part) for part in rows.parts)
+    yield from (text(f"{rows.path}: {threshold}") for threshold in rows.thresholds)
+    yield text(f"How the records ended. {'; '.join(rows.endings)}\n", "dim")
+
+
+def _shares(shares: Sequence[Share]) -> Table:
+    counts, rows = share_rows(shares)
+    headings = [("kernel", "left"), ("size", "right"), ("k", "right"), ("alone", "right")]
+    shown = _shown_columns(len(counts))
+    table = new_table(
+        "Rate of a node while h pairs of nodes communicate, over its rate alone",
+        [*headings, *((f"h = {counts[column]}", "right") for column in shown)],
+    )
+    for row in rows:
+        table.add_row(*map(text, row[:4]), *(stacked(row.cells[column]) for column in shown))
+    return table
 
 
 def measurements_table(measurements: Measurements) -> Group:
-    """Return, path by path, times of one pair, rates of pairs and of streams, eager limits and how records ended."""
+    """Return, path by path, times of one pair, rates of pairs and of streams, eager limits and how records ended.
+
+    Collective operations, which have no path, follow. Where several pairs of nodes were measured, what each node got
+    beside the others comes last.
+    """
     tables = [renderable for rows in path_rows(measurements) for renderable in _path_tables(rows)]
-    return Group(*(tables or [_text("No measurements.", "dim")]))
+    collectives = collective_tables(measurements)
+    tables += [_part(f"{part.title}, P processes", part) for part in collectives]
+    if collectives:
+        tables += [
+            text(f"Collectives. {collectives[0].hint}", "dim"),
+            text(f"How the records ended. {'; '.join(collective_endings(measurements))}\n", "dim"),
+        ]
+    found = beyond(measurements)
+    if found is not None:
+        tables += [_shares(found.shares)] if found.shares else []
+        tables.append(text(f"{found.verdict}\n"))
+    return Group(*(tables or [text("No measurements.", "dim")]))
 
 
 def environment_table(header: Header) -> Table:
@@ -192,5 +216,5 @@ def environment_table(header: Header) -> Table:
     table.add_column(overflow="fold")
     for name, lines in [*environment_rows(header), ("command", (command_line(header),))]:
         style = "yellow" if name == "warnings" else ""
-        table.add_row(_text(name), _text("\n".join(lines), style))
+        table.add_row(text(name), text("\n".join(lines), style))
     return table

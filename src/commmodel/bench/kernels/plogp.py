@@ -1,0 +1,162 @@
+"""The parameters of parameterised LogP, and at which sizes they are worth measuring.
+
+Source: Kielmann, Bal and Verstoep, "Fast Measurement of LogP Parameters for Message Passing Platforms" (2000). As
+there, sizes are added where straight lines between those at hand do not describe the times; other than there, medians
+decide, with their intervals, so that neither an outlier nor noise adds any. Main entries: `KERNEL` and `refine`.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commmodel.bench.kernels.common import Kernel, Room, modes, sampled, window, window_room
+from commmodel.bench.kernels.trains import time_trains
+from commmodel.bench.placement import Placement
+from commmodel.bench.sampling import Measure
+from commmodel.bench.session import Session
+from commmodel.results import Configuration, MessagePath, Mode, Options, PLogP, Record
+from commmodel.statistics import Summary, summarise
+
+__all__ = ["KERNEL", "refine"]
+
+Quantity = Literal["send", "receive", "gap", "round-trip"]
+_QUANTITIES: tuple[Quantity, ...] = get_args(Quantity)
+
+_PAUSE_SAMPLES = 5
+_PAUSE_ROUND_TRIPS = 1.2  # after which the message is there, as Kielmann et al. wait
+_TOLERANCE = 0.1  # relative, of a time against the straight line between its neighbours
+_LEAST_GAP = 32  # bytes between two sizes that may be divided
+_LEAST_RATIO = 1.1  # of them
+_MOST_EXTRA = 16  # sizes of one quantity on one path
+
+
+def _sizes(options: Options) -> list[int]:
+    return sorted({0, 1, *options.sizes})
+
+
+def _plan(options: Options, placement: Placement) -> list[Configuration]:
+    return [
+        PLogP(size, quantity, path, mode)
+        for size, quantity, path, mode in product(_sizes(options), _QUANTITIES, placement, modes(options))
+    ]
+
+
+def _room(configuration: PLogP) -> Room:
+    size = configuration.message_size
+    return size, window_room(size) if configuration.quantity == "gap" else size
+
+
+def _round_trips(session: Session, configuration: PLogP, repetitions: int) -> NDArray[np.float64]:
+    size, mode = configuration.message_size, configuration.mode
+    return time_trains(session, size, mode, count=1, answer=0, repetitions=repetitions)
+
+
+def _gaps(session: Session, configuration: PLogP, repetitions: int) -> NDArray[np.float64]:
+    size, mode = configuration.message_size, configuration.mode
+    trains = time_trains(session, size, mode, count=window(size), answer=0, repetitions=repetitions)
+    return trains / window(size)
+
+
+def _sends(session: Session, configuration: PLogP, repetitions: int) -> NDArray[np.float64]:
+    from commmodel._core import pingpong
+
+    loop = pingpong.ping_send if configuration.mode == "blocking" else pingpong.ping_isend
+    ticks = loop(
+        session.comm, session.peer, session.first, session.send_buffer, configuration.message_size, repetitions,
+        session.clock_number,
+    )  # fmt: skip
+    return session.seconds(ticks) * session.first
+
+
+def _receives(session: Session, configuration: PLogP, repetitions: int, pause: int) -> NDArray[np.float64]:
+    from commmodel._core import pingpong
+
+    loop = pingpong.ping_receive if configuration.mode == "blocking" else pingpong.ping_ireceive
+    ticks = loop(
+        session.comm, session.peer, session.first, session.send_buffer, configuration.message_size, repetitions,
+        pause, session.clock_number,
+    )  # fmt: skip
+    return session.seconds(ticks) * (not session.first)
+
+
+def _measure(session: Session, configuration: PLogP) -> Record | None:
+    def measuring() -> Measure:
+        match configuration.quantity:
+            case "send":
+                return lambda _, repetitions: _sends(session, configuration, repetitions)
+            case "gap":
+                return lambda _, repetitions: _gaps(session, configuration, repetitions)
+            case "round-trip":
+                return lambda _, repetitions: _round_trips(session, configuration, repetitions)
+            case "receive":
+                round_trip = float(np.median(_round_trips(session, configuration, _PAUSE_SAMPLES)))
+                pause = session.ticks(_PAUSE_ROUND_TRIPS * session.comm.bcast(round_trip))
+                return lambda _, repetitions: _receives(session, configuration, repetitions, pause)
+
+    return sampled(session, configuration, measuring())
+
+
+def _bend(sizes: tuple[int, int, int], times: tuple[Summary, Summary, Summary]) -> float:
+    """Return how far the middle median is from the line between its neighbours, relatively; 0 where it may be on it.
+
+    It may be where its interval and the tolerance around the line, drawn between the neighbours' intervals, overlap.
+    A median without an interval decides nothing.
+    """
+    (a, b, c), (first, middle, last) = sizes, times
+    weight = (b - a) / (c - a)
+
+    def between(left: float, right: float) -> float:
+        return (1 - weight) * left + weight * right
+
+    least = (1 - _TOLERANCE) * between(first.low, last.low)
+    most = (1 + _TOLERANCE) * between(first.high, last.high)
+    if middle.low > most or middle.high < least:
+        line = between(first.median, last.median)
+        return abs(middle.median / line - 1) if line else 1.0
+    return 0.0
+
+
+def _divisions(times: Mapping[int, Summary]) -> list[int]:
+    """Return the sizes in the middle of two where a line fails, the worst failure first."""
+    sizes = sorted(times)
+    found: dict[int, float] = {}
+    for a, b, c in zip(sizes, sizes[1:], sizes[2:], strict=False):
+        bend = _bend((a, b, c), (times[a], times[b], times[c]))
+        for low, high in ((a, b), (b, c)):
+            if bend and high - low >= _LEAST_GAP and high > _LEAST_RATIO * low:
+                middle = (low + high) // 2
+                found[middle] = max(bend, found.get(middle, 0.0))
+    return sorted(found, key=lambda size: (-found[size], size))
+
+
+def refine(options: Options, records: Sequence[Record]) -> list[Configuration]:
+    """Return the sizes in between that are still missing, given everything that was measured.
+
+    Each measured size between two others is compared with the straight line between them. Where its median lies more
+    than 10 % off, and the intervals leave no doubt, the middles towards both neighbours are added; not between sizes
+    that are less than 32 bytes or 10 % apart, and at most 16 for each path, quantity and mode.
+    """
+    times: dict[tuple[MessagePath, Quantity, Mode], dict[int, Summary]] = defaultdict(dict)
+    for record in records:
+        if isinstance(one := record.configuration, PLogP):
+            times[one.path, one.quantity, one.mode][one.message_size] = summarise(record.samples, options.confidence)
+    planned = set(_sizes(options))
+    return [
+        PLogP(size, quantity, path, mode)
+        for (path, quantity, mode), measured in times.items()
+        for size in _divisions(measured)[: max(0, _MOST_EXTRA - len(measured.keys() - planned))]
+    ]
+
+
+KERNEL = Kernel(
+    "send and receive overhead, gap and round trip of many sizes, for pLogP",
+    _plan,
+    _measure,
+    _room,
+    refine=refine,
+    on_request=True,
+)

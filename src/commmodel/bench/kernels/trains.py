@@ -1,0 +1,100 @@
+"""PRTT(n, d, s), from which LogGP is assessed: n messages of s bytes, d apart, and one answer of 1 byte.
+
+Source: Hoefler, Lichei and Rehm, "Low-Overhead LogGP Parameter Assessment for Modern Interconnection Networks"
+(2007). There the answer is as large as the messages; it is 1 byte here, and what is computed from PRTT
+knows only differences in which it is gone. Main entry: `KERNEL`.
+"""
+
+from itertools import product
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from commmodel.bench.kernels.common import Kernel, Room, modes, sampled, stride
+from commmodel.bench.placement import Placement
+from commmodel.bench.session import Session
+from commmodel.results import Configuration, Mode, Options, Record, Train
+
+__all__ = ["KERNEL", "messages", "time_trains"]
+
+_MESSAGES = 16
+_TRAIN_BYTES = 4 << 20  # in flight
+_FEWEST_MESSAGES = 2  # with one there is no distance between two
+_SINGLES_SECONDS = 10e-3  # of PRTT(1, 0, s), whose median is d: longer than another process's time slice,
+_FEWEST_SINGLES, _MOST_SINGLES = 3, 99  # and so many
+_WAITS = 50  # busy waits in a row of
+_WAIT_SECONDS = 1e-6  # this, which show how much longer they last than they should,
+_ROWS = 21  # and so many such rows, most of which nothing interrupts
+
+
+def messages(size: int) -> int:
+    """Return how many messages a train has: a function of the size alone, so that --resume finds the same."""
+    return max(_FEWEST_MESSAGES, min(_MESSAGES, _TRAIN_BYTES // max(stride(size), 1)))
+
+
+def _plan(options: Options, placement: Placement) -> list[Configuration]:
+    return [
+        train
+        for path, size, mode in product(placement, options.sizes, modes(options))
+        for train in (
+            Train(size, 1, path, mode=mode),
+            Train(size, messages(size), path, mode=mode),
+            Train(size, messages(size), path, delayed=True, mode=mode),
+        )
+    ]
+
+
+def _room(train: Train) -> Room:
+    return train.message_size, train.messages * stride(train.message_size)
+
+
+def time_trains(
+    session: Session, size: int, mode: Mode, *, count: int, delay: int = 0, answer: int, repetitions: int
+) -> NDArray[np.float64]:
+    """Return the seconds of trains of `count` messages, `delay` ticks apart, on the sender and 0 elsewhere."""
+    from commmodel._core import trains
+
+    loop = trains.blocking_train if mode == "blocking" else trains.immediate_train
+    buffer = session.send_buffer if session.first else session.receive_buffer
+    ticks = loop(
+        session.comm, session.peer, session.first, buffer, size, stride(size), count, delay, answer,
+        repetitions, session.clock_number,
+    )  # fmt: skip
+    return session.seconds(ticks) * session.first
+
+
+def _single_seconds(session: Session, size: int, mode: Mode) -> float:
+    """Return the median of some PRTT(1, 0, s), on both ranks, after one that warms up."""
+
+    def singles(repetitions: int) -> float:
+        trains = time_trains(session, size, mode, count=1, answer=1, repetitions=repetitions)
+        return float(session.comm.bcast(np.median(trains)))
+
+    affordable = int(_SINGLES_SECONDS / max(singles(1), 1e-9))
+    return singles(min(_MOST_SINGLES, max(_FEWEST_SINGLES, affordable)))
+
+
+def _wait_seconds(session: Session, delay: int) -> float:
+    """Return how long a busy wait of so many ticks lasts: it ends a little late, by its last look at the clock."""
+    from commmodel._core import trains
+
+    asked = session.ticks(_WAIT_SECONDS)
+    rows = [trains.waits(asked, _WAITS, session.clock_number) / _WAITS for _ in range(_ROWS)]
+    return float(delay + np.median(rows) - asked) / session.clock.frequency
+
+
+def _measure(session: Session, train: Train) -> Record | None:
+    size, mode = train.message_size, train.mode
+    delay = session.ticks(_single_seconds(session, size, mode)) if train.delayed else 0
+
+    def measure(batch: int, repetitions: int) -> NDArray[np.float64]:  # noqa: ARG001
+        return time_trains(session, size, mode, count=train.messages, delay=delay, answer=1, repetitions=repetitions)
+
+    record = sampled(session, train, measure)
+    if record is None or not train.delayed:
+        return record
+    return msgspec.structs.replace(record, delay=_wait_seconds(session, delay))
+
+
+KERNEL = Kernel("trains of messages with one answer, for LogGP", _plan, _measure, _room, on_request=True)

@@ -1,0 +1,61 @@
+"""The command ``commmodel VERB``: each verb is a thin function over the module that does the work, in its own module.
+
+Exit codes: 0 done, 1 a check did not hold, 2 wrong usage or bad input, 3 the MPI environment cannot do it. Main
+entry: `main`.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+from commmodel.cli.fit import add as add_fit
+from commmodel.cli.machines import add as add_machines
+from commmodel.cli.predict import add as add_predict
+from commmodel.cli.report import add as add_report
+from commmodel.cli.tune import add as add_tune
+from commmodel.cli.words import Parser
+from commmodel.errors import CommModelError
+
+__all__ = ["main", "run"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one verb; return the exit code."""
+    try:
+        asked = _parser().parse_args(arguments)
+        verb: Callable[[argparse.Namespace], int] = asked.verb
+        code = verb(asked)
+        sys.stdout.flush()  # here, where a closed pipe is expected
+        return code
+    except CommModelError as error:
+        print(f"commmodel: {error}", file=sys.stderr)
+        return error.exit_code
+    except BrokenPipeError:  # the reader of our output, head for one, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def run() -> NoReturn:
+    """Run the command and exit."""
+    raise SystemExit(main())
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser(
+        prog="commmodel",
+        description="Models of a machine's MPI communication. To measure: mpiexec -n 2 python -m commmodel.bench",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=_version())
+    verbs = parser.add_subparsers(required=True, metavar="VERB")
+    for add in (add_fit, add_report, add_predict, add_tune, add_machines):
+        add(verbs)
+    return parser
+
+
+def _version() -> str:
+    from commmodel import __version__
+
+    return f"commmodel {__version__}"

@@ -1,0 +1,68 @@
+"""The option ``--compare`` of the verb ``predict``: measured times beside the models'."""
+
+import argparse
+from typing import Any
+
+from commmodel.cli.words import known_machine, note, print_json, show
+from commmodel.errors import InputError
+
+__all__ = ["run"]
+
+
+def run(asked: argparse.Namespace) -> int:
+    """Compare, print the tables or the JSON, and write the page where one is asked for."""
+    from commmodel import formats, predict
+    from commmodel.cli.predict import byte_time
+    from commmodel.units import parse_size
+
+    if asked.operation == "halo":
+        raise InputError("halo exchanges are not measured: compare send, or a collective operation")
+    if asked.algorithm == "all":
+        raise InputError("--algorithm all: a measured time is compared with one algorithm, or with the best")
+    if asked.algorithm is not None and asked.selector is not None:
+        raise InputError("--algorithm and --selector both say how: leave one out")
+    machine = known_machine(asked.machine)
+    measurements = formats.read_all([asked.compare])
+    if asked.compare != asked.machine:
+        note(measurements)
+    found = predict.compare(
+        machine,
+        measurements,
+        operation=asked.operation,
+        models=asked.model.split(",") if asked.model else None,
+        algorithm=asked.algorithm,
+        selector=asked.selector,
+        segment_size=None if asked.segment_size is None else parse_size(asked.segment_size),
+        path=asked.path,
+        memory_copy=byte_time("--copy", asked.copy),
+        reduction=byte_time("--reduction", asked.reduction),
+    )
+    summaries = predict.summarise(found.rows)
+    if asked.output is not None:
+        from commmodel import report
+
+        report.write_comparison(asked.output, machine.name, found, summaries)
+    if asked.json:
+        print_json(_as_json(found, summaries, asked.output))
+        return 0
+    from commmodel.report.compared import compared_tables, note_lines
+
+    show(*compared_tables(found.rows, summaries), *note_lines(found.notes))
+    if asked.output is not None:
+        print(f"written to {asked.output}")
+    return 0
+
+
+def _as_json(found: Any, summaries: Any, output: str | None) -> dict[str, Any]:
+    import msgspec
+
+    rows = [
+        msgspec.to_builtins(row)
+        | {
+            "relative_error": {model: row.relative_error(model) for model in row.predicted},
+            "absolute_error": {model: row.absolute_error(model) for model in row.predicted},
+        }
+        for row in found.rows
+    ]
+    plain = msgspec.to_builtins(summaries, str_keys=True)
+    return {"rows": rows, "summary": plain, "notes": found.notes, "output": output}

@@ -1,0 +1,75 @@
+"""The verb ``report``: tables on the terminal and one HTML file."""
+
+import argparse
+from typing import Any
+
+from commmodel.cli.words import add_format, new_verb, note, print_json, show
+from commmodel.errors import InputError
+
+__all__ = ["add"]
+
+
+def add(verbs: Any) -> None:
+    """Add the verb."""
+    report = new_verb(
+        verbs, "report", _run, "tables on the terminal and one HTML file",
+        "commmodel report results.jsonl machine.toml -o report.html",
+    )  # fmt: skip
+    report.add_argument("files", nargs="+", metavar="FILE", help="results.jsonl ..., at most one machine.toml or name")
+    add_format(report)
+    report.add_argument("-o", "--output", default="report.html", help="HTML file to write (report.html)")
+
+
+def _run(asked: argparse.Namespace) -> int:
+    """Print the tables and write the HTML report."""
+    from commmodel import formats, machine
+    from commmodel.report import page, tables
+
+    names = machine.published()
+    machines = [path for path in asked.files if path.endswith(".toml") or path in names]
+    if len(machines) > 1:
+        raise InputError(f"one machine file at most, not {', '.join(machines)}")
+    read_machine = machine.load(machines[0]) if machines else None
+    measurements = formats.read_all([path for path in asked.files if path not in machines], asked.format)
+    if not measurements.launches:
+        raise InputError("no results file: commmodel report results.jsonl machine.toml")
+    page.write_html(asked.output, measurements, read_machine)
+    note(measurements)
+    if asked.json:
+        print_json(_as_json(asked.output, measurements, read_machine))
+        return 0
+    machine_tables: list[Any] = []
+    if read_machine is not None:
+        from commmodel.fit.consistency import consistency
+        from commmodel.report.loggp import has_other_models, loggp_remarks, logp_tables
+
+        machine_tables += [tables.machine_table(read_machine)] if has_other_models(read_machine) else []
+        machine_tables += logp_tables(read_machine, consistency(measurements, read_machine))
+        machine_tables += tables.remark_list(loggp_remarks(read_machine))
+    header = measurements.launches[-1].header
+    show(tables.environment_table(header), tables.measurements_table(measurements), *machine_tables)
+    print(f"written to {asked.output}")
+    return 0
+
+
+def _as_json(output: str, measurements: Any, read_machine: Any) -> dict[str, Any]:
+    import msgspec
+
+    from commmodel.report.beyond import beyond
+
+    records = [
+        {
+            "configuration": msgspec.to_builtins(record.configuration),
+            "unit": record.unit,
+            "stop": record.stop,
+            "summary": msgspec.to_builtins(record.summary),
+        }
+        for record in measurements.records
+    ]
+    found = beyond(measurements)
+    return {
+        "output": output,
+        "records": records,
+        "beyond": found and {"verdict": found.verdict, "shares": [share._asdict() for share in found.shares]},
+        "machine": msgspec.to_builtins(read_machine),
+    }

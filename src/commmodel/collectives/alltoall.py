@@ -1,0 +1,79 @@
+"""Alltoall: everybody has a block of n bytes for everybody.
+
+A process keeps its own block. Sources: Thakur, Rabenseifner and Gropp 2005; Bruck et al., "Efficient algorithms for
+all-to-all communications in multiport message-passing systems", 1997. Main entries: `linear`, `pairwise`,
+`pairwise_xor`, `bruck`.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from commmodel.collectives.schedule import Integers, Problem, Round
+from commmodel.errors import InputError
+
+__all__ = ["bruck", "linear", "pairwise", "pairwise_xor"]
+
+
+def linear(problem: Problem) -> Iterator[Round]:
+    """All sends and receives at once; process r begins with r + 1, r + 2 and so on (Thakur et al. 2005)."""
+    processes = problem.processes
+    if processes > 1:
+        sender = np.repeat(np.arange(processes), processes - 1)
+        yield _direct(problem, sender, (sender + np.tile(np.arange(1, processes), processes)) % processes)
+
+
+def pairwise(problem: Problem) -> Iterator[Round]:
+    """In step i process r sends to r + i and receives from r - i, in P - 1 rounds (Thakur et al. 2005)."""
+    rank = np.arange(problem.processes)
+    for step in range(1, problem.processes):
+        yield _direct(problem, rank, (rank + step) % problem.processes)
+
+
+def pairwise_xor(problem: Problem) -> Iterator[Round]:
+    """In step i processes r and r XOR i exchange, in P - 1 rounds; P a power of two (Thakur et al. 2005)."""
+    processes = problem.processes
+    if processes & (processes - 1):
+        raise InputError(
+            f"alltoall by pairwise-xor needs a power of two of processes, not {processes}: take 'pairwise'"
+        )
+    rank = np.arange(processes)
+    for step in range(1, processes):
+        yield _direct(problem, rank, rank ^ step)
+
+
+def _direct(problem: Problem, sender: Integers, receiver: Integers) -> Round:
+    size = np.full(sender.size, problem.message_size)
+    return Round(sender, receiver, size, partial(_for_receiver, problem.processes, sender, receiver))
+
+
+def _for_receiver(processes: int, sender: Integers, receiver: Integers, message: int) -> list[int]:
+    return [int(sender[message]) * processes + int(receiver[message])]
+
+
+def bruck(problem: Problem) -> Iterator[Round]:
+    """In round i process r sends r + 2^i every block whose way has that bit, in ⌈log₂P⌉ rounds (Bruck 1997).
+
+    Each round copies as many bytes as it sends, from or to their places, about n P/2, and the end rotates n P bytes.
+    The rotation at the beginning comes with the first copies.
+    """
+    processes = problem.processes
+    rank = np.arange(processes)
+    way = np.arange(processes)
+    distance = 1
+    while distance < processes:
+        moved = way[way & distance != 0]
+        size = np.full(processes, moved.size * problem.message_size)
+        carried = partial(_on_the_way, processes, distance, moved)
+        yield Round(rank, (rank + distance) % processes, size, carried, copier=rank, copied=size)
+        distance *= 2
+    if processes > 1:
+        yield Round(copier=rank, copied=np.full(processes, processes * problem.message_size))
+
+
+def _on_the_way(processes: int, distance: int, ways: Integers, rank: int) -> list[int]:
+    """Return the blocks that are at a rank, and go on by so much: they have come the lower bits of their way."""
+    source = (rank - ways % distance) % processes
+    ids: list[int] = (source * processes + (source + ways) % processes).tolist()
+    return ids

@@ -1,0 +1,150 @@
+"""Names for what messages carry, and rounds made of them.
+
+A vector (broadcast, reduce, allreduce, scan) is cut at the borders of its blocks, P or as many as there are processes
+in a hypercube, and of its segments; the ids are its pieces between two neighbouring cuts. Gather, scatter, allgather,
+reduce_scatter and barrier name a block by the rank that it comes from or goes to. In an alltoall s P + d is what s
+sends to d. An id says what the data are, not where they lie. The ids are worked out when `verify` asks, never while a
+schedule is built. Main entries: `vector_round` and `block_round`.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache, partial
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from commmodel.collectives.schedule import NONE, Integers, Problem, Round
+from commmodel.errors import InputError
+
+__all__ = ["block_round", "border", "circular", "cuts", "piece_sizes", "power_below", "vector_round"]
+
+
+def power_below(processes: int) -> int:
+    """Return the largest power of two that is not above P.
+
+    >>> power_below(13)
+    8
+    """
+    return 1 << (processes.bit_length() - 1)
+
+
+def border(size: int, parts: int, index: ArrayLike) -> Integers:
+    """Return the byte at which a block begins, or at which the block before ends.
+
+    A vector of n bytes makes blocks of ⌈n / parts⌉ bytes; the last ones are smaller or empty.
+
+    >>> border(10, 4, [0, 1, 2, 3, 4]).tolist()
+    [0, 3, 6, 9, 10]
+    """
+    return np.minimum(np.asarray(index, dtype=np.int64) * -(-size // parts), size)
+
+
+def cuts(problem: Problem) -> Integers:
+    """Return the bytes at which the vector is cut, from 0 to n.
+
+    >>> cuts(Problem(3, 10)).tolist()  # into three blocks, and into two
+    [0, 4, 5, 8, 10]
+    """
+    return _cuts(problem.processes, problem.message_size, problem.segment_size)
+
+
+@lru_cache(maxsize=16)
+def _cuts(processes: int, size: int, segment_size: int | None) -> Integers:
+    hypercube = power_below(processes)
+    return np.unique(
+        np.concatenate(
+            [
+                border(size, processes, np.arange(processes + 1)),
+                border(size, hypercube, np.arange(hypercube + 1)),
+                NONE if segment_size is None else np.arange(0, size, segment_size),
+            ]
+        )
+    )
+
+
+def piece_sizes(problem: Problem) -> list[int]:
+    """Return the bytes of each piece of the vector.
+
+    >>> piece_sizes(Problem(3, 10))
+    [4, 1, 3, 2]
+    """
+    sizes: list[int] = np.diff(cuts(problem)).tolist()
+    return sizes
+
+
+def vector_round(
+    problem: Problem,
+    sender: Integers,
+    receiver: Integers,
+    low: Integers | int,
+    high: Integers | int,
+    combine: bool = False,
+) -> Round:
+    """Return a round in which each message carries the bytes from `low` up to `high` of the vector.
+
+    A receiver that combines gets one message at most.
+
+    >>> one = vector_round(Problem(2, 10), np.array([0]), np.array([1]), 5, 10)
+    >>> one.size.tolist(), list(one.blocks(0))
+    ([5], [1])
+    """
+    first, last = np.zeros_like(sender) + low, np.zeros_like(sender) + high
+    return _round(sender, receiver, last - first, partial(_pieces, problem, first, last), combine)
+
+
+def _pieces(problem: Problem, low: Integers, high: Integers, message: int) -> Sequence[int]:
+    place = _places(problem.processes, problem.message_size, problem.segment_size)
+    ends = int(low[message]), int(high[message])
+    try:
+        return range(place[ends[0]], place[ends[1]])
+    except KeyError:
+        raise InputError(f"message {message}: the vector is not cut at bytes {ends[0]} and {ends[1]}") from None
+
+
+@lru_cache(maxsize=16)
+def _places(processes: int, size: int, segment_size: int | None) -> dict[int, int]:
+    """Return which cut a byte is."""
+    return {byte: number for number, byte in enumerate(_cuts(processes, size, segment_size).tolist())}
+
+
+def block_round(
+    problem: Problem,
+    sender: Integers,
+    receiver: Integers,
+    first: Integers,
+    count: Integers | int = 1,
+    combine: bool = False,
+) -> Round:
+    """Return a round in which each message carries `count` blocks of n bytes: those of rank `first` and of the next.
+
+    Behind rank P - 1 comes rank 0. A receiver that combines gets one message at most.
+
+    >>> one = block_round(Problem(4, 10), np.array([0]), np.array([1]), np.array([3]), 2)
+    >>> one.size.tolist(), list(one.blocks(0))
+    ([20], [3, 0])
+    """
+    each = np.zeros_like(sender) + count
+    carried = partial(circular, problem.processes, first, each)
+    return _round(sender, receiver, each * problem.message_size, carried, combine)
+
+
+def circular(processes: int, first: Integers, count: Integers, message: int) -> Sequence[int]:
+    """Return the ranks of a circular range, one range for each message.
+
+    >>> circular(5, np.array([3]), np.array([4]), 0)
+    [3, 4, 0, 1]
+    """
+    start = int(first[message])
+    return [rank % processes for rank in range(start, start + int(count[message]))]
+
+
+def _round(
+    sender: Integers,
+    receiver: Integers,
+    size: Integers,
+    blocks: partial[Sequence[int]],
+    combine: bool,
+) -> Round:
+    if combine:
+        return Round(sender, receiver, size, blocks, combine=True, reducer=receiver, reduced=size)
+    return Round(sender, receiver, size, blocks)

@@ -1,0 +1,155 @@
+"""A collective algorithm as a schedule of messages: who sends how many bytes to whom, after what.
+
+A schedule is a sequence of rounds. In a round a process begins its sends in the order listed, receives what others
+send it, waits for all of it, and then copies or combines what it got. It enters its next round when it has done so:
+no process waits for others than those it exchanges messages with, so processes may be in different rounds. Everything
+is an array over the messages of the round, so that a schedule of a million messages is built in a moment.
+
+What moves is named by blocks (`commmodel.collectives.blocks`), so that `verify` can run a schedule on symbols and see
+whether the right data arrive. An algorithm is a function from a `Problem` to rounds. Main entry: `build`, in
+`commmodel.collectives`.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commmodel.errors import InputError
+
+__all__ = ["Algorithm", "Integers", "Problem", "Round", "Schedule", "flatten"]
+
+Integers = NDArray[np.int64]
+NONE: Integers = np.empty(0, dtype=np.int64)
+NONE.flags.writeable = False
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a collective has to do.
+
+    Attributes
+    ----------
+    processes : int
+        P, ≥ 1.
+    message_size : int
+        n in bytes, ≥ 0: what the count argument of the MPI call says. The whole vector of a broadcast, reduction or
+        scan; each process's block of a gather, scatter, allgather, alltoall or reduce_scatter; 0 for a barrier.
+    root : int
+        Of a broadcast, reduction, gather or scatter.
+    segment_size : int or None
+        Bytes of a piece where an algorithm sends pieces one after the other; None: all at once.
+    """
+
+    processes: int
+    message_size: int = 0
+    root: int = 0
+    segment_size: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.processes < 1:
+            raise InputError(f"{self.processes} processes: there must be at least one")
+        if self.message_size < 0:
+            raise InputError(f"a message of {self.message_size} bytes: a size must not be negative")
+        if not 0 <= self.root < self.processes:
+            raise InputError(f"root {self.root}: the {self.processes} processes are numbered from 0")
+        if self.segment_size is not None and self.segment_size < 1:
+            raise InputError(f"segments of {self.segment_size} bytes: there must be at least one byte in each")
+
+
+@dataclass(frozen=True)
+class Round:
+    """Messages that the processes exchange between two waits, and the work on memory after them.
+
+    Attributes
+    ----------
+    sender, receiver, size : int64 arrays, shape (messages,)
+        Ranks, and bytes. A process begins its sends in this order.
+    blocks : callable
+        Index of a message -> ids of the blocks that it carries, for `verify` alone.
+    into : callable or None
+        Index of a message -> ids under which the receiver puts them; None: the same. Where it is twice as long, the
+        receiver puts everything in two places.
+    combine : bool
+        Whether received blocks are combined with what is there (a reduction), or replace it.
+    copier, copied : int64 arrays, shape (copies,)
+        Ranks that copy within their memory, each at most once, and bytes, after the messages.
+    reducer, reduced : int64 arrays, shape (reductions,)
+        Ranks that combine what they received, each at most once, and bytes, after the messages.
+    """
+
+    sender: Integers = field(default_factory=lambda: NONE)
+    receiver: Integers = field(default_factory=lambda: NONE)
+    size: Integers = field(default_factory=lambda: NONE)
+    blocks: Callable[[int], Sequence[int]] = lambda _: ()
+    into: Callable[[int], Sequence[int]] | None = None
+    combine: bool = False
+    copier: Integers = field(default_factory=lambda: NONE)
+    copied: Integers = field(default_factory=lambda: NONE)
+    reducer: Integers = field(default_factory=lambda: NONE)
+    reduced: Integers = field(default_factory=lambda: NONE)
+
+
+Algorithm = Callable[[Problem], Iterable[Round]]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """All rounds of an algorithm as flat arrays, ordered by round.
+
+    Attributes
+    ----------
+    processes : int
+        P.
+    round, sender, receiver, size : int64 arrays, shape (messages,)
+        Messages; within a round a process sends in this order.
+    work_round, worker, copied, reduced : int64 arrays, shape (works,)
+        Bytes that a process copies and combines at the end of a round.
+    """
+
+    processes: int
+    round: Integers
+    sender: Integers
+    receiver: Integers
+    size: Integers
+    work_round: Integers
+    worker: Integers
+    copied: Integers
+    reduced: Integers
+
+    @property
+    def messages(self) -> int:
+        """How many messages there are."""
+        return self.size.size
+
+
+def flatten(processes: int, rounds: Iterable[Round]) -> Schedule:
+    """Return the rounds as one schedule.
+
+    >>> there = Round(np.array([0]), np.array([1]), np.array([8]), lambda _: [0])
+    >>> back = Round(np.array([1]), np.array([0]), np.array([0]))
+    >>> schedule = flatten(2, [there, back])
+    >>> schedule.round.tolist(), schedule.sender.tolist(), schedule.size.tolist()
+    ([0, 1], [0, 1], [8, 0])
+    """
+    listed = list(rounds)
+
+    def joined(columns: Iterable[Integers]) -> Integers:
+        return np.concatenate([NONE, *columns])
+
+    def numbered(columns: Iterable[Integers]) -> Integers:
+        return joined(np.full(column.size, number) for number, column in enumerate(columns))
+
+    work = [(np.concatenate([one.copier, one.reducer]), one.copied, one.reduced) for one in listed]
+    return Schedule(
+        processes=processes,
+        round=numbered(one.sender for one in listed),
+        sender=joined(one.sender for one in listed),
+        receiver=joined(one.receiver for one in listed),
+        size=joined(one.size for one in listed),
+        work_round=numbered(workers for workers, _, _ in work),
+        worker=joined(workers for workers, _, _ in work),
+        copied=joined(np.concatenate([copied, np.zeros_like(reduced)]) for _, copied, reduced in work),
+        reduced=joined(np.concatenate([np.zeros_like(copied), reduced]) for _, copied, reduced in work),
+    )

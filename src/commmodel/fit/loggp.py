@@ -1,0 +1,172 @@
+"""LogGP from trains of messages: one joint non-negative least squares a protocol segment.
+
+A train PRTT(n, d, s) takes 2 L + 4 o + (s − 1) G for its first message and the answer, and for each further message
+g + (s − 1) G where they follow at once, or o + d where the sender waits in between. Existing tools solve these
+equations one after the other, each from the one before, and get negative overheads wherever the times scatter. Here
+all trains of a segment are fitted together, none of the parameters below zero. A send may take longer for larger
+messages, which LogGP does not know: that slope is fitted beside the others and left out of the model. Source: March
+2009, Section 3.2; Hoefler, Lichei and Rehm 2007 for the trains. Main entry: `fit_loggp_model`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commmodel.fit import bootstrap
+from commmodel.fit.judge import FLAT, judge, rounded
+from commmodel.fit.points import Points
+from commmodel.fit.segment import Settings
+from commmodel.machine import LogGP, Parameter
+from commmodel.results import Measurements, Mode, Train
+from commmodel.units import format_ratio
+
+__all__ = ["NO_TRAINS", "Trains", "collect_trains", "fit_loggp_model", "nonnegative"]
+
+Array = NDArray[np.float64]
+
+_SIZES_DIFFER = 1.5  # from here on a byte costs clearly more in a lone message than in a train
+_LEAST_SHARE = 1e-3
+_L, _O, _G_BYTE, _GAP, _O_BYTE = range(5)
+
+
+@dataclass(frozen=True)
+class Trains:
+    """Median times of the trains of one path; all arrays have shape (m,).
+
+    Attributes
+    ----------
+    points : Points
+        Size and median time; `pairs` holds the number of messages.
+    delay : float64
+        Seconds between two messages, 0 where they follow at once.
+    delayed : bool
+        Whether the sender waits between two messages.
+    """
+
+    points: Points
+    delay: Array
+    delayed: NDArray[np.bool_]
+
+    @property
+    def lone(self) -> Points:
+        """The trains of one message: like the round trips of a ping-pong."""
+        return self.points.where(self.points.pairs == 1)
+
+    def where(self, mask: NDArray[np.bool_]) -> "Trains":
+        """Return the trains for which the mask, of shape (m,), is true."""
+        return Trains(self.points.where(mask), self.delay[mask], self.delayed[mask])
+
+    def between(self, below: float, upto: float) -> "Trains":
+        """Return the trains of messages larger than `below` and no larger than `upto`."""
+        size = self.points.message_size
+        return self.where((size > below) & (size <= upto))
+
+
+def _trains(rows: list[tuple[int, int, float, float, float, float, bool]]) -> Trains:
+    table = np.array(sorted(rows)).reshape(-1, 7)
+    columns = (table[:, 0].astype(np.int64), table[:, 1].astype(np.int64), *table[:, 2:5].T)
+    return Trains(Points(*columns), table[:, 5], table[:, 6].astype(bool))
+
+
+NO_TRAINS = _trains([])
+"""Where nothing was measured."""
+
+
+def collect_trains(measurements: Measurements, mode: Mode) -> dict[str, Trains]:
+    """Return the trains of each path that were sent in one mode."""
+    rows: dict[str, list[tuple[int, int, float, float, float, float, bool]]] = {}
+    for record in measurements.records:
+        train = record.configuration
+        if isinstance(train, Train) and train.mode == mode:
+            summary = record.summary
+            rows.setdefault(train.path, []).append(
+                (
+                    *(train.message_size, train.messages, summary.median, summary.low, summary.high),
+                    *(record.delay or 0.0, train.delayed),
+                )
+            )
+    return {path: _trains(measured) for path, measured in rows.items()}
+
+
+def nonnegative(design: Array, weights: Array, seconds: Array) -> Array:
+    """Return the parameters ≥ 0 that minimise Σ w (design · parameters − seconds)², shape (parameters,).
+
+    >>> nonnegative(np.array([[1.0, 0.0], [1.0, 1.0]]), np.ones(2), np.array([2.0, 1.0])).tolist()
+    [1.5, 0.0]
+    """
+    from scipy.optimize import nnls
+
+    root = np.sqrt(weights)[:, None]
+    scale = np.linalg.norm(design * root, axis=0)
+    scale[scale == 0] = 1.0
+    solution: Array = nnls(design * root / scale, seconds * root[:, 0])[0] / scale
+    return solution
+
+
+def _design(trains: Trains) -> Array:
+    """Return what each parameter adds to each train's time, shape (m, 5): L, o, G, g, and o's slope."""
+    further = (trains.points.pairs - 1).astype(np.float64)
+    at_once, waiting = further * ~trains.delayed, further * trains.delayed
+    bytes_after_first = np.maximum(trains.points.message_size - 1, 0).astype(np.float64)
+    columns: dict[int, Array] = {
+        _L: np.full(further.shape, 2.0),
+        _O: 4.0 + waiting,
+        _G_BYTE: bytes_after_first * (1 + at_once),
+        _GAP: at_once,
+        _O_BYTE: waiting * bytes_after_first,
+    }
+    return np.stack([columns[index] for index in sorted(columns)], axis=1)
+
+
+def fit_loggp_model(trains: Trains, settings: Settings) -> LogGP | None:
+    """Fit L, o, g and G; None where trains of one kind are missing or there are fewer than two sizes."""
+    points = trains.points
+    several = points.pairs > 1
+    kinds = (~several, several & ~trains.delayed, several & trains.delayed)
+    if np.unique(points.message_size).size < 2 or not all(kind.any() for kind in kinds):
+        return None
+    design, weights = _design(trains), 1 / points.seconds**2
+    waited = (points.pairs - 1) * trains.delay * trains.delayed
+    estimate = nonnegative(design, weights, points.seconds - waited)
+    fitted = np.maximum(design @ estimate + waited, _LEAST_SHARE * points.seconds)  # no time is 0
+    free = design[:, estimate > FLAT]
+    estimates = None
+    if len(points) - free.shape[1] >= 2:
+        rest = (settings.samples, settings.confidence, settings.seed)
+        made = bootstrap.resample(free, weights, fitted, points.seconds, *rest)
+        estimates = np.array([nonnegative(design, weights, one - waited) for one in made])
+
+    def parameter(column: int, unit: str) -> Parameter:
+        value = rounded(float(estimate[column]))
+        if estimates is None:
+            return Parameter(value, unit)
+        low, high = bootstrap.interval(estimates[:, column], settings.confidence)
+        return Parameter(value, unit, rounded(low), rounded(high))
+
+    parameters = {
+        "L": parameter(_L, "s"),
+        "o": parameter(_O, "s"),
+        "g": parameter(_GAP, "s"),
+        "G": parameter(_G_BYTE, "s/B"),
+    }
+    remarks = _remarks(trains, design)
+    return LogGP(**parameters, quality=judge(points, weights, fitted, parameters, remarks))
+
+
+def _remarks(trains: Trains, design: Array) -> list[str]:
+    """Return whether a byte costs the same in a lone message as in a train, as LogGP has it."""
+    slopes = []
+    for part in (trains.points.pairs == 1, (trains.points.pairs > 1) & ~trains.delayed):
+        one = trains.where(part)
+        if np.unique(one.points.message_size).size < 2:
+            return []
+        columns = np.stack([np.ones(len(one.points)), design[part, _G_BYTE]], axis=1)
+        slopes.append(nonnegative(columns, 1 / one.points.seconds**2, one.points.seconds)[1])
+    lone, train = slopes
+    if train <= FLAT or lone / train < _SIZES_DIFFER:
+        return []
+    return [
+        f"a byte of a lone message costs {format_ratio(lone / train)} of one in a train: it is copied more than "
+        "once on its way, G lies between the two; pLogP tells them apart"
+    ]

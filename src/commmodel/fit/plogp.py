@@ -1,0 +1,109 @@
+"""Parameterised LogP from measurements of its parts, and LogGP from it. Main entries: `fit_plogp`, `as_loggp`.
+
+g(m) = RTT(m) − RTT(0) + g(0) and L = RTT(0)/2 − g(0), with g(0) the time of a message in a saturating train
+(Kielmann, Bal and Verstoep 2000). Where a train of empty messages is slower than half a round trip, L is 0 and g(0)
+is that half: L + g(m) stays the time that was measured, and nothing becomes negative.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commmodel.fit.judge import rounded
+from commmodel.fit.loggp import nonnegative
+from commmodel.machine import LogGP, Parameter, PLogP
+from commmodel.results import Measurements, Mode
+from commmodel.results import PLogP as Configuration
+from commmodel.statistics import summarise
+
+__all__ = ["as_loggp", "fit_plogp", "plogp_paths"]
+
+Array = NDArray[np.float64]
+Ends = tuple[Array, Array, Array]
+"""Median and the ends of its interval, each of shape (sizes,)."""
+
+
+def _columns(measurements: Measurements, path: str, mode: Mode) -> dict[str, tuple[Array, Ends]]:
+    """Return sizes and times of each quantity; several records of one size are taken together."""
+    samples: dict[str, dict[int, list[float]]] = {}
+    for record in measurements.records:
+        one = record.configuration
+        if isinstance(one, Configuration) and (one.path, one.mode) == (path, mode):
+            samples.setdefault(one.quantity, {}).setdefault(one.message_size, []).extend(record.samples)
+    columns = {}
+    for quantity, by_size in samples.items():
+        sizes = sorted(by_size)
+        summaries = [summarise(by_size[size]) for size in sizes]
+        ends = [np.array([getattr(one, end) for one in summaries]) for end in ("median", "low", "high")]
+        columns[quantity] = np.array(sizes, dtype=float), (ends[0], ends[1], ends[2])
+    return columns
+
+
+def plogp_paths(measurements: Measurements) -> list[str]:
+    """Return the paths on which the kernel plogp ran."""
+    found = (record.configuration for record in measurements.records)
+    return list(dict.fromkeys(one.path for one in found if isinstance(one, Configuration)))
+
+
+def fit_plogp(measurements: Measurements, path: str, mode: Mode) -> PLogP | None:
+    """Return the table of a path; None where one of its four quantities was not measured, or at one size only."""
+    columns = _columns(measurements, path, mode)
+    if set(columns) != {"send", "receive", "gap", "round-trip"} or 0 not in columns["round-trip"][0]:
+        return None
+    sizes = np.unique(np.concatenate([size for size, _ in columns.values()]))
+    sizes = sizes[sizes <= min(size[-1] for size, _ in columns.values())]
+    if sizes.size < 2:
+        return None
+
+    def at_sizes(quantity: str) -> Sequence[Array]:
+        measured, ends = columns[quantity]
+        return [np.interp(sizes, measured, np.where(np.isfinite(end), end, ends[0])) for end in ends]
+
+    round_trip, gap = at_sizes("round-trip"), at_sizes("gap")
+    half = round_trip[0][0] / 2
+    smallest_gap = min(gap[0][0], half)
+    L = half - smallest_gap
+    one_way = [end - half for end in round_trip]  # the answer is empty
+    table = {
+        "o_s": at_sizes("send"),
+        "o_r": at_sizes("receive"),
+        "g": [np.maximum(end - L, 0.0) for end in one_way],
+    }
+    spread = (round_trip[2][0] - round_trip[1][0]) / 4 + (gap[2][0] - gap[1][0]) / 2
+
+    def column(name: str, end: int) -> tuple[float, ...]:
+        return tuple(rounded(float(value)) for value in table[name][end])
+
+    return PLogP(
+        L=Parameter(rounded(L), "s", rounded(max(L - spread, 0.0)), rounded(L + spread)),
+        sizes=tuple(int(size) for size in sizes),
+        path=path,
+        mode=mode,
+        **{name: column(name, 0) for name in table},
+        low={name: column(name, 1) for name in table},
+        high={name: column(name, 2) for name in table},
+    )
+
+
+def as_loggp(table: PLogP, below: float, upto: float) -> LogGP | None:
+    """Return LogGP for the messages larger than `below` and no larger than `upto`; None with fewer than two sizes.
+
+    L, o and g are those of Eq 1 to 3 of March 2009, Eq 1 corrected, at 1 byte. G, which Eq 4 has as a value for every
+    size, is the slope of g'(m) over the sizes of the segment.
+    """
+    sizes = np.array(table.sizes, dtype=float)
+    inside = (sizes > below) & (sizes <= upto)
+    if np.count_nonzero(inside) < 2:
+        return None
+    o_s, o_r, gap = (float(np.interp(1.0, sizes, column)) for column in (table.o_s, table.o_r, table.g))
+    gaps = np.array(table.g)[inside]
+    design = np.stack([np.ones(gaps.size), np.maximum(sizes[inside] - 1, 0)], axis=1)
+    slope = float(nonnegative(design, 1 / np.maximum(gaps, 1e-12) ** 2, gaps)[1])
+    L = max(table.L.value + gap - o_s - o_r, 0.0)
+    return LogGP(
+        L=Parameter(rounded(L), "s"),
+        o=Parameter(rounded((o_s + o_r) / 2), "s"),
+        g=Parameter(rounded(gap), "s"),
+        G=Parameter(rounded(slope), "s/B"),
+    )

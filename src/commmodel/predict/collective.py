@@ -1,0 +1,466 @@
+"""How long a collective operation takes on a machine, by its schedule of messages.
+
+The algorithm is the one that is given, the one that the MPI library would pick, or the fastest. Its schedule
+(`commmodel.collectives`) is carried out message by message under the rules of LogGP (`commmodel._core.criticalpath`):
+the time is that of the process that finishes last. Beside it stands the closed form of the same algorithm, where there
+is one. Schedules too large to carry out are answered by the closed form alone. Sources: March 2009, Sections 3.2 and
+4.2, and those of each algorithm. Main entries: `collective` and `algorithms`.
+"""
+
+import os
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+import numpy as np
+from msgspec import Struct
+
+from commmodel._core.criticalpath import finish_times
+from commmodel.collectives import ALGORITHMS, Problem, Schedule, selection
+from commmodel.collectives import algorithm as algorithm_of
+from commmodel.collectives.schedule import Integers, Round, flatten
+from commmodel.collectives.selection import Selector
+from commmodel.errors import InputError, MissingParameterError
+from commmodel.machine import Machine, Parameter
+from commmodel.models.collectives import CLOSED_FORMS
+from commmodel.predict.costs import MODELS, End, check_path, default_model, loggp_at, message_costs
+from commmodel.predict.seconds import Seconds, end_of
+
+__all__ = [
+    "OPERATIONS", "ROOTED", "CollectivePrediction", "algorithm_seconds", "algorithms", "chosen_rule", "collective",
+]  # fmt: skip
+
+OPERATIONS = selection.OPERATIONS
+"""The collective operations."""
+ROOTED = {"bcast", "reduce", "gather", "scatter"}
+"""Those with a root."""
+BEST = "best"
+"""Instead of an algorithm: the fastest."""
+_MOST_MESSAGES = 20_000_000  # some ten seconds, and three GB
+_MOST_ROUNDS = 1_000_000
+_MOST_FOR_ALL_MODELS = 2_000_000
+_SQUARE = {("alltoall", "linear")}  # one round of them has P (P − 1) messages
+
+
+class CollectivePrediction(Struct, frozen=True):
+    """How long a collective operation takes, by one model and by the others."""
+
+    time: Seconds
+    model: str
+    algorithm: str
+    operation: str
+    processes: int
+    message_size: int
+    """n in bytes, as in `commmodel.collectives.Problem`."""
+    segment_size: int | None
+    """Bytes of the pieces that the algorithm sends one after the other, None where it sends all at once."""
+    chosen_by: str
+    """``given``, ``fastest``, or the name of the selector that picked the algorithm."""
+    evaluation: Literal["schedule", "closed-form"]
+    messages: int | None
+    """Messages of the schedule; None where it was too large to be made."""
+    models: dict[str, Seconds]
+    """The same by every model that knows all the messages' sizes; for a large schedule by `model` alone."""
+    closed_form: float | None = None
+    """Seconds by the formula of the algorithm, with the LogGP parameters of its largest message."""
+    exactness: str = ""
+    """Where the formula is what the schedule gives, and where a bound."""
+    remarks: tuple[str, ...] = ()
+
+
+class _Work(NamedTuple):
+    """Seconds per byte copied and combined, at an end of their intervals."""
+
+    memory_copy: float
+    reduction: float
+
+
+class _Task(NamedTuple):
+    """An algorithm to be timed."""
+
+    machine: Machine
+    operation: str
+    algorithm: str
+    problem: Problem
+    path: str | None
+    memory_copy: Parameter
+    reduction: Parameter
+
+    def work(self, end: End) -> _Work:
+        def at(parameter: Parameter) -> float:
+            return parameter.value if end == "value" else end_of(parameter, slow=end == "high")
+
+        return _Work(at(self.memory_copy), at(self.reduction))
+
+
+def _schedule(task: _Task) -> Schedule | None:
+    """Return the schedule; None where it has too many messages."""
+    processes = task.problem.processes
+    rounds_of = algorithm_of(task.operation, task.algorithm)
+    square = (task.operation, task.algorithm) in _SQUARE
+    if (processes * (processes - 1) if square else processes) > _MOST_MESSAGES:
+        return None
+    rounds: list[Round] = []
+    messages = 0
+    for one in rounds_of(task.problem):
+        messages += one.size.size
+        rounds.append(one)
+        if messages > _MOST_MESSAGES or len(rounds) > _MOST_ROUNDS:
+            return None
+    return flatten(processes, rounds)
+
+
+def _by_schedule(task: _Task, schedule: Schedule, model: str, end: End) -> float:
+    """Return when the last process has finished."""
+    costs = message_costs(task.machine, model, task.path, end)(schedule.size)
+    copying, combining = task.work(end)
+    work = schedule.copied * copying + schedule.reduced * combining
+    finished = finish_times(
+        schedule.processes,
+        schedule.round,
+        schedule.sender,
+        schedule.receiver,
+        costs.send_overhead,
+        costs.receive_overhead,
+        costs.gap,
+        costs.transit,
+        schedule.work_round,
+        schedule.worker,
+        work,
+    )
+    return float(finished.max())
+
+
+def _by_formula(task: _Task, model: str, largest: int, end: End) -> float | None:
+    """Return the closed form, with the parameters that hold for the largest message; None where there is none."""
+    form = CLOSED_FORMS.get(task.operation, {}).get(task.algorithm)
+    if form is None or model == "plogp":
+        return None
+    known = loggp_at(task.machine, largest, task.path, needs_G=model == "loggp")
+
+    def at(parameter: Parameter) -> float:
+        return parameter.value if end == "value" else end_of(parameter, slow=end == "high")
+
+    G = at(known.G) if known.G is not None and model == "loggp" else 0.0
+    problem = task.problem
+    pieces = (float(problem.segment_size or max(problem.message_size, 1)),) if form.takes_segment_size else ()
+    numbers = (float(problem.processes), float(problem.message_size), at(known.L), at(known.o), at(known.g), G)
+    return float(form.formula(*numbers, *task.work(end), *pieces))
+
+
+def _with_ends(value: float, low: float, high: float) -> Seconds:
+    """Return a time with ends that hold it: a schedule may be a hair slower where a message is faster."""
+    return Seconds(value) if low == value == high else Seconds(value, min(low, value), max(high, value))
+
+
+def _timed(task: _Task, schedule: Schedule, model: str) -> Seconds:
+    value, low, high = (_by_schedule(task, schedule, model, end) for end in ("value", "low", "high"))
+    return _with_ends(value, low, high)
+
+
+def _has_intervals(task: _Task, model: str, sizes: Integers) -> bool:
+    value, low, high = (message_costs(task.machine, model, task.path, end)(sizes) for end in ("value", "low", "high"))
+    alike = all(np.array_equal(one, other) for ends in (low, high) for one, other in zip(value, ends, strict=True))
+    return not alike or len({task.work(end) for end in ("value", "low", "high")}) > 1
+
+
+def _models(task: _Task, schedule: Schedule, model: str) -> dict[str, Seconds]:
+    """Return the time by the model and, where that takes no long time, by the others that know all sizes."""
+    sizes = np.unique(schedule.size)
+    times = {}
+    for name in MODELS:
+        if name != model and schedule.messages > _MOST_FOR_ALL_MODELS:
+            continue
+        try:
+            message_costs(task.machine, name, task.path)(sizes)
+        except MissingParameterError:
+            if name == model:
+                raise
+            continue
+        if _has_intervals(task, name, sizes):
+            times[name] = _timed(task, schedule, name)
+        else:
+            times[name] = Seconds(_by_schedule(task, schedule, name, "value"))
+    return times
+
+
+def _task(
+    machine: Machine,
+    operation: str,
+    algorithm: str,
+    problem: Problem,
+    path: str | None,
+    memory_copy: float | None,
+    reduction: float | None,
+) -> _Task:
+    known = machine.memory_copy or Parameter(0.0)
+    copying = known if memory_copy is None else Parameter(memory_copy)
+    return _Task(
+        machine, operation, algorithm, problem, path, copying, copying if reduction is None else Parameter(reduction)
+    )
+
+
+def _remarks(
+    task: _Task, copied: bool, reduced: bool, memory_copy: float | None, reduction: float | None
+) -> tuple[str, ...]:
+    remarks = []
+    unknown = task.machine.memory_copy is None and memory_copy is None
+    if (copied or (reduced and reduction is None)) and unknown:
+        also = " and reductions" if reduced and reduction is None else ""
+        remarks.append(f"the machine has no memory_copy: copies{also} within memory are taken to cost nothing (--copy)")
+    elif reduced and reduction is None:
+        remarks.append("a byte is combined in the time of its copy (--reduction)")
+    return tuple(remarks)
+
+
+def _predicted(
+    task: _Task,
+    model: str | None,
+    chosen_by: str,
+    memory_copy: float | None,
+    reduction: float | None,
+) -> CollectivePrediction:
+    """Return the prediction of one algorithm: by its schedule, or where that is too large, by its closed form."""
+    schedule = _schedule(task)
+    problem = task.problem
+    name = model or default_model(task.machine, task.path)
+    form = CLOSED_FORMS.get(task.operation, {}).get(task.algorithm)
+    largest = problem.message_size if schedule is None else int(schedule.size.max(initial=0))
+    if schedule is not None:
+        models = _models(task, schedule, name)
+    else:
+        if form is None or (model == "plogp"):
+            has = "no closed form" if form is None else "a closed form of LogGP only"
+            raise InputError(
+                f"{task.operation} by {task.algorithm} on {problem.processes} processes has more than "
+                f"{_MOST_MESSAGES} messages, and {has}: choose another algorithm or model, or fewer processes"
+            )
+        name = model or "loggp"
+        ends = [_by_formula(task, name, largest, end) or 0.0 for end in ("value", "low", "high")]
+        models = {name: _with_ends(*ends)}
+    by_formula = _by_formula(task, name, largest, "value")
+    remarks = _remarks(
+        task,
+        schedule is None or bool(schedule.copied.any()),
+        task.operation in _REDUCING if schedule is None else bool(schedule.reduced.any()),
+        memory_copy,
+        reduction,
+    )
+    return CollectivePrediction(
+        time=models[name],
+        model=name,
+        algorithm=task.algorithm,
+        operation=task.operation,
+        processes=problem.processes,
+        message_size=problem.message_size,
+        segment_size=problem.segment_size,
+        chosen_by=chosen_by,
+        evaluation="closed-form" if schedule is None else "schedule",
+        messages=None if schedule is None else schedule.messages,
+        models=models,
+        closed_form=by_formula,
+        exactness=form.exactness if form is not None and by_formula is not None else "",
+        remarks=remarks,
+    )
+
+
+_REDUCING = {"reduce", "allreduce", "reduce_scatter", "scan"}
+
+
+def default_selector(machine: Machine) -> str:
+    """Return the name of the selector of the library that the machine was measured with, MPICH's where none is known.
+
+    >>> from commmodel.machine import Origin, Segment
+    >>> default_selector(Machine("m", (Segment("all"),), origin=Origin(mpi="Open MPI v5.0.7")))
+    'openmpi'
+    """
+    return "openmpi" if machine.origin is not None and "open mpi" in machine.origin.mpi.lower() else "mpich"
+
+
+def _selector(machine: Machine, selector: str | os.PathLike[str] | Selector | None) -> Selector:
+    """Return the selector that is asked for, or the machine's: its own rules before those of its library."""
+    if isinstance(selector, Selector):
+        return selector
+    if selector is not None:
+        return selection.load(selector)
+    return machine.collectives(machine.selector or default_selector(machine))
+
+
+def chosen_rule(
+    machine: Machine,
+    operation: str,
+    message_size: int,
+    processes: int,
+    selector: str | os.PathLike[str] | Selector | None = None,
+) -> tuple[str, int | None, str]:
+    """Return the algorithm that a library picks, its segment size, and the library's name.
+
+    >>> from commmodel.machine import Segment
+    >>> chosen_rule(Machine("m", (Segment("all"),)), "bcast", 1 << 20, 16, "mvapich2-1.0")
+    ('scatter-ring', None, 'MVAPICH2 1.0')
+    """
+    found = _selector(machine, selector)
+    rule = selection.select(found, operation, message_size, processes)
+    return rule.algorithm, rule.segment_size, found.name
+
+
+def _check(machine: Machine, operation: str, message_size: int, root: int, path: str | None, model: str | None) -> None:
+    if operation not in ALGORITHMS:
+        raise InputError(f"{operation!r} is no collective operation: choose one of {', '.join(OPERATIONS)}")
+    if operation == "barrier" and message_size:
+        raise InputError(f"a barrier of {message_size} bytes: it carries nothing, leave the size out")
+    if root and operation not in ROOTED:
+        raise InputError(f"{operation} has no root: leave it out")
+    if model is not None and model not in MODELS:
+        raise InputError(f"{model!r} is no model of collectives: choose one of {', '.join(MODELS)}")
+    check_path(machine, path)
+
+
+def collective(
+    machine: Machine,
+    operation: str,
+    message_size: int,
+    processes: int,
+    *,
+    algorithm: str | None = None,
+    selector: str | os.PathLike[str] | Selector | None = None,
+    model: str | None = None,
+    root: int = 0,
+    segment_size: int | None = None,
+    path: str | None = None,
+    memory_copy: float | None = None,
+    reduction: float | None = None,
+) -> CollectivePrediction:
+    """Return the time of a collective operation: until its last process has finished, all having begun at once.
+
+    Parameters
+    ----------
+    machine : Machine
+        With LogGP parameters or a pLogP table.
+    operation : str
+        One of `OPERATIONS`.
+    message_size : int
+        n in bytes, ≥ 0: the whole vector of a bcast, reduce, allreduce or scan, one process's block of the others; 0
+        for a barrier.
+    processes : int
+        P, ≥ 1; each on a node or a socket of its own, as `path` says.
+    algorithm : str, optional
+        Its name, or ``best`` for the fastest. Left out, it is the one that the selector picks.
+    selector : str, path or Selector, optional
+        Name of a published selector or a file of rules (`commmodel.collectives.selection.load`), instead of the
+        machine's. Left out, the machine's `selection` holds, then its `selector`; without one, that of Open MPI for a
+        machine measured with it, else MPICH's.
+    model : str, optional
+        ``plogp``, ``loggp`` or ``logp``. Left out, it is pLogP where the machine has a table, else LogGP.
+    root : int
+        Of a bcast, reduce, gather or scatter.
+    segment_size : int, optional
+        Bytes of the pieces that an algorithm sends one after the other; left out, what the selector says.
+    path : str, optional
+        That all messages take; ``between-nodes`` where the machine has it and nothing else is said.
+    memory_copy : float, optional
+        δ, seconds per byte copied within memory; left out, the machine's, or 0 with a remark.
+    reduction : float, optional
+        γ, seconds per byte combined; left out, δ.
+
+    Returns
+    -------
+    CollectivePrediction
+        Times in seconds. `low` and `high` are with all parameters at the fast and at the slow ends of their intervals.
+
+    Raises
+    ------
+    MissingParameterError
+        Where the model's parameters of a message's size are missing; it names the kernel that provides them.
+    InputError
+        Where there is no such operation or algorithm, or the algorithm cannot do it on so many processes.
+
+    Notes
+    -----
+    Above 20 million messages the closed form answers, with the parameters of a message of n bytes.
+
+    Examples
+    --------
+    >>> from commmodel.machine import LogGP, Segment
+    >>> ranger = LogGP(Parameter(1.95e-6), Parameter(0.65e-6), Parameter(0.65e-6), Parameter(0.0))
+    >>> predicted = collective(Machine("Ranger", (Segment("all", loggp=ranger),)), "barrier", 0, 256)
+    >>> predicted.algorithm, predicted.model, round(1e6 * predicted.time.seconds, 3), predicted.messages
+    ('dissemination', 'loggp', 26.0, 2048)
+    """
+    _check(machine, operation, message_size, root, path, model)
+    if algorithm == BEST:
+        ranked = algorithms(
+            machine, operation, message_size, processes, model=model, root=root, segment_size=segment_size, path=path,
+            memory_copy=memory_copy, reduction=reduction,
+        )  # fmt: skip
+        return ranked[0]
+    chosen_by = "given"
+    Problem(processes, message_size, root)  # says what is wrong before the selector is asked
+    if algorithm is None:
+        algorithm, pieces, chosen_by = chosen_rule(machine, operation, message_size, processes, selector)
+        segment_size = pieces if segment_size is None else segment_size
+    problem = Problem(processes, message_size, root, segment_size)
+    task = _task(machine, operation, algorithm, problem, path, memory_copy, reduction)
+    return _predicted(task, model, chosen_by, memory_copy, reduction)
+
+
+def algorithms(
+    machine: Machine,
+    operation: str,
+    message_size: int,
+    processes: int,
+    *,
+    model: str | None = None,
+    root: int = 0,
+    segment_size: int | None = None,
+    path: str | None = None,
+    memory_copy: float | None = None,
+    reduction: float | None = None,
+) -> list[CollectivePrediction]:
+    """Return the predictions of all algorithms that can do it, the fastest first; arguments as in `collective`.
+
+    Examples
+    --------
+    >>> from commmodel.machine import LogGP, Segment
+    >>> ranger = LogGP(Parameter(1.95e-6), Parameter(0.65e-6), Parameter(0.65e-6), Parameter(1e-9))
+    >>> ranked = algorithms(Machine("Ranger", (Segment("all", loggp=ranger),)), "alltoall", 1, 64)
+    >>> ranked[0].algorithm
+    'bruck'
+    """
+    _check(machine, operation, message_size, root, path, model)
+    problem = Problem(processes, message_size, root, segment_size)
+    found = []
+    problems: list[InputError] = []
+    for name in ALGORITHMS[operation]:
+        task = _task(machine, operation, name, problem, path, memory_copy, reduction)
+        try:
+            found.append(_predicted(task, model, "fastest", memory_copy, reduction))
+        except InputError as error:  # not on so many processes
+            problems.append(error)
+    if not found:
+        raise problems[0]
+    return sorted(found, key=lambda one: one.time.seconds)
+
+
+def algorithm_seconds(
+    machine: Machine,
+    operation: str,
+    algorithm: str,
+    message_size: int,
+    processes: int,
+    *,
+    model: str | None = None,
+    segment_size: int | None = None,
+    path: str | None = None,
+    work: Mapping[str, float | None] | None = None,
+) -> float:
+    """Return the seconds of an algorithm by one model alone, without interval: quick, for many of them.
+
+    `work` may hold `memory_copy` and `reduction`; all else as in `collective`.
+    """
+    problem = Problem(processes, message_size, segment_size=segment_size)
+    given = work or {}
+    task = _task(machine, operation, algorithm, problem, path, given.get("memory_copy"), given.get("reduction"))
+    schedule = _schedule(task)
+    if schedule is None:
+        return _predicted(task, model, "given", None, None).time.seconds
+    return _by_schedule(task, schedule, model or default_model(machine, path), "value")

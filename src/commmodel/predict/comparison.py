@@ -1,0 +1,275 @@
+"""What was measured beside what the models predict, as in Section 4 of March 2009.
+
+Collective operations are predicted with the algorithm that the MPI library would pick, ping-pongs as messages between
+two processes. The relative error is T_model / T − 1. Main entries: `compare` and `summarise`.
+"""
+
+import math
+import os
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from statistics import fmean
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from commmodel.collectives.selection import Selector
+from commmodel.errors import InputError, MissingParameterError
+from commmodel.machine import Machine
+from commmodel.predict.collective import OPERATIONS, collective
+from commmodel.predict.costs import MODELS as COST_MODELS
+from commmodel.predict.point_to_point import MODELS, send
+from commmodel.predict.seconds import Seconds
+from commmodel.results import Collective, Header, Measurements, PingPong, Record
+
+__all__ = ["SEND", "Compared", "Comparison", "ErrorSummary", "compare", "summarise"]
+
+SEND = "send"
+"""The operation of a ping-pong."""
+
+
+class Compared(Struct, frozen=True):
+    """A measured time beside the models' times."""
+
+    operation: str
+    message_size: int
+    processes: int
+    algorithm: str
+    """Empty for a message between two processes."""
+    path: str
+    """That the prediction is for; empty where the machine's only one was taken."""
+    measured: Seconds
+    """The median, and the interval of the median where there are samples enough for one."""
+    predicted: dict[str, Seconds]
+    """By name of the model."""
+
+    def relative_error(self, model: str) -> float:
+        """Return T_model / T − 1."""
+        return self.predicted[model].seconds / self.measured.seconds - 1
+
+    def absolute_error(self, model: str) -> float:
+        """Return T_model − T, seconds."""
+        return self.predicted[model].seconds - self.measured.seconds
+
+
+class Comparison(NamedTuple):
+    """The rows, ordered by operation, number of processes and size, and what could not be compared."""
+
+    rows: tuple[Compared, ...]
+    notes: tuple[str, ...]
+
+
+class ErrorSummary(Struct, frozen=True):
+    """How far a model is from what was measured of an operation."""
+
+    operation: str
+    model: str
+    points: int
+    mean_relative_error: float
+    """Mean size of T_model / T − 1."""
+    mean_absolute_error: float
+    """Mean size of T_model − T, seconds."""
+    largest_processes: int
+    factor: float
+    """T_model / T on the most processes, at the size at which it is farthest from 1."""
+    factor_size: int
+    by_size: dict[int, float]
+    """Message size -> mean relative error of its points."""
+    by_processes: dict[int, float]
+    """P -> mean relative error of its points."""
+
+
+def _path_of(header: Header, processes: int, machine: Machine) -> str | None:
+    """Return the path on which the first ranks are apart, as far as the machine knows it; None where it does not."""
+    ranks = sorted(header.ranks, key=lambda rank: rank.rank)[:processes]
+    if not ranks:  # a file of another suite
+        return None
+    sockets = {rank.socket for rank in ranks}
+    wanted: tuple[str, ...] = ("same-node", "same-socket")
+    if len({rank.host for rank in ranks}) > 1:
+        wanted = ("between-nodes",)
+    elif len(sockets) == 1 and None not in sockets:
+        wanted = ("same-socket", "same-node")
+    return next((path for path in wanted if path in machine.paths), None)
+
+
+def _measured(record: Record) -> Seconds:
+    summary = record.summary
+    if math.isfinite(summary.low) and math.isfinite(summary.high):
+        return Seconds(summary.median, summary.low, summary.high)
+    return Seconds(summary.median)
+
+
+def _first_that_speaks(predict: Callable[[str | None], Compared], models: Sequence[str] | None) -> Compared:
+    """Return a prediction by the first of the models that has its parameters; it holds the others as well."""
+    missing: MissingParameterError | None = None
+    for model in models or (None, "logp"):
+        try:
+            return predict(model)
+        except MissingParameterError as error:
+            missing = missing or error
+    raise missing or InputError("no model to compare with: name one")
+
+
+def _only(times: dict[str, Seconds], models: Sequence[str] | None, default: Sequence[str]) -> dict[str, Seconds]:
+    return {name: times[name] for name in models or default if name in times}
+
+
+def compare(
+    machine: Machine,
+    measurements: Measurements,
+    *,
+    operation: str | None = None,
+    models: Sequence[str] | None = None,
+    algorithm: str | None = None,
+    selector: str | os.PathLike[str] | Selector | None = None,
+    segment_size: int | None = None,
+    path: str | None = None,
+    memory_copy: float | None = None,
+    reduction: float | None = None,
+) -> Comparison:
+    """Return each measured collective operation and ping-pong beside the models' times.
+
+    Parameters
+    ----------
+    machine : Machine
+        With the parameters of at least one of the models.
+    measurements : Measurements
+        With records of the kernels collective or pingpong; all others are passed over.
+    operation : str, optional
+        This one alone: a collective operation, or ``send`` for the ping-pongs.
+    models : sequence of str, optional
+        Names of models. Left out, pLogP, LogGP and LogP, of ping-pongs the postal model as well, those that there are.
+    algorithm, selector, segment_size, memory_copy, reduction
+        As in `commmodel.predict.collective`.
+    path : str, optional
+        For collectives. Left out, the one on which the processes were apart, if the machine knows it.
+
+    Returns
+    -------
+    Comparison
+        A row for each record, in seconds; records for which no model has parameters are in the notes.
+
+    Raises
+    ------
+    InputError
+        Where there is nothing to compare.
+
+    Notes
+    -----
+    March 2009, Section 4.
+
+    Examples
+    --------
+    >>> from commmodel.machine import LogGP, Parameter, Segment
+    >>> from commmodel.results import Launch, Library
+    >>> ranger = LogGP(Parameter(1.95e-6), Parameter(0.65e-6), Parameter(0.65e-6), Parameter(1e-9))
+    >>> record = Record(Collective("barrier", 0, 256), "s", (6.5e-6,))
+    >>> header = Header("commmodel-results", 1, "2009-03-01", (), Library("MVAPICH2"), (), ())
+    >>> found = compare(Machine("m", (Segment("all", loggp=ranger),)), Measurements((Launch(header, (record,)),)))
+    >>> round(found.rows[0].relative_error("loggp"), 2)
+    3.0
+    """
+    if operation is not None and operation not in (SEND, *OPERATIONS):
+        raise InputError(f"{operation!r} cannot be compared: choose one of {', '.join((SEND, *OPERATIONS))}")
+    for name in models or ():
+        if name not in MODELS:
+            raise InputError(f"{name!r} is no model: choose one of {', '.join(MODELS)}")
+    of_collectives = None if models is None else [name for name in models if name in COST_MODELS]
+    rows: list[Compared] = []
+    left_out: dict[str, int] = {}
+
+    def collective_row(header: Header, one: Collective, measured: Seconds) -> Compared:
+        where = path or _path_of(header, one.processes, machine)
+
+        def by(model: str | None) -> Compared:
+            predicted = collective(
+                machine, one.operation, one.message_size, one.processes, algorithm=algorithm, selector=selector,
+                model=model, segment_size=segment_size, path=where, memory_copy=memory_copy, reduction=reduction,
+            )  # fmt: skip
+            times = _only(predicted.models, of_collectives, COST_MODELS)
+            return Compared(
+                one.operation, one.message_size, one.processes, predicted.algorithm, where or "", measured, times
+            )
+
+        return _first_that_speaks(by, of_collectives)
+
+    def message_row(one: PingPong, measured: Seconds) -> Compared:
+        def by(model: str | None) -> Compared:
+            times = send(machine, one.message_size, path=one.path, model=model).models
+            shown = _only(times, models, (*COST_MODELS, "postal"))
+            return Compared(SEND, one.message_size, 2, "", one.path, measured, shown)
+
+        return _first_that_speaks(by, models)
+
+    for launch in measurements.launches:
+        for record in launch.records:
+            one = record.configuration
+            name = one.operation if isinstance(one, Collective) else SEND
+            if not isinstance(one, Collective | PingPong) or operation not in {None, name}:
+                continue
+            if isinstance(one, Collective) and of_collectives == []:
+                continue
+            measured = _measured(record)
+            if measured.seconds <= 0:
+                left_out["a median time is 0: the clock was too coarse"] = 1
+                continue
+            try:
+                row = (
+                    collective_row(launch.header, one, measured)
+                    if isinstance(one, Collective)
+                    else message_row(one, measured)
+                )
+            except MissingParameterError as error:
+                left_out[str(error)] = left_out.get(str(error), 0) + 1
+                continue
+            rows.append(row)
+    notes = tuple(f"{count} record{'s' * (count > 1)} left out: {why}" for why, count in left_out.items())
+    if not rows:
+        what = notes[0] if notes else "no records of the kernels collective or pingpong"
+        raise InputError(f"nothing to compare{f' of {operation}' if operation else ''}: {what}")
+    return Comparison(tuple(sorted(rows, key=_place)), notes)
+
+
+def _place(row: Compared) -> tuple[int, str, int, int]:
+    names = (SEND, *OPERATIONS)
+    return names.index(row.operation), row.path if row.operation == SEND else "", row.processes, row.message_size
+
+
+def _means(errors: Iterable[tuple[int, float]]) -> dict[int, float]:
+    by_key = groupby(sorted(errors), key=lambda one: one[0])
+    return {key: fmean(error for _, error in group) for key, group in by_key}
+
+
+def summarise(rows: Iterable[Compared]) -> list[ErrorSummary]:
+    """Return how far each model is from each operation, in the order of the rows.
+
+    Notes
+    -----
+    March 2009, Table 5(c), and the factors of Section 4.2.
+    """
+    listed = list(rows)
+    summaries = []
+    for operation in dict.fromkeys(row.operation for row in listed):
+        of_it = [row for row in listed if row.operation == operation]
+        for model in dict.fromkeys(name for row in of_it for name in row.predicted):
+            known = [row for row in of_it if model in row.predicted]
+            most = max(row.processes for row in known)
+            factors = [(1 + row.relative_error(model), row.message_size) for row in known if row.processes == most]
+            factor, size = max(factors, key=lambda one: abs(math.log(one[0])) if one[0] > 0 else math.inf)
+            errors = [(row, abs(row.relative_error(model))) for row in known]
+            summaries.append(
+                ErrorSummary(
+                    operation,
+                    model,
+                    len(known),
+                    fmean(error for _, error in errors),
+                    fmean(abs(row.absolute_error(model)) for row in known),
+                    most,
+                    factor,
+                    size,
+                    _means((row.message_size, error) for row, error in errors),
+                    _means((row.processes, error) for row, error in errors),
+                )
+            )
+    return summaries

@@ -1,0 +1,178 @@
+"""What each message of a collective costs: the processor's time at both ends, the ports' gap, the way between.
+
+LogP, LogGP and pLogP differ only in these four numbers (`commmodel._core.criticalpath`). For m = 0 LogGP has m = 1:
+
+=====  ============  ============  =============  ==================================
+model  sending       receiving     gap            way
+=====  ============  ============  =============  ==================================
+loggp  o             o             g + (m − 1) G  L + (m − 1) G
+logp   o             o             g              L
+plogp  o_s(m)        o_r(m)        g(m)           max(0, L + g(m) − o_s(m) − o_r(m))
+=====  ============  ============  =============  ==================================
+
+Sources: March 2009, Section 3; of pLogP, Kielmann, Bal and Verstoep 2000. Main entry: `message_costs`.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Literal, NamedTuple, get_args
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from commmodel.errors import InputError, MissingParameterError
+from commmodel.machine import LogGP, Machine, Parameter, PLogP
+from commmodel.predict.seconds import end_of
+from commmodel.results import MessagePath
+
+__all__ = [
+    "MODELS", "Costs", "End", "check_path", "default_model", "known_models", "loggp_at", "message_costs", "plogp_table",
+]  # fmt: skip
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+End = Literal["low", "value", "high"]
+"""Which ends of all parameters' intervals: those that make times short, the values, those that make them long."""
+
+MODELS = ("plogp", "loggp", "logp")
+"""Names of the models that know what a message costs its sender, its receiver and the network."""
+_COLUMNS = ("o_s", "o_r", "g")
+
+
+class Costs(NamedTuple):
+    """Seconds of each message; all arrays have shape (messages,)."""
+
+    send_overhead: Floats
+    receive_overhead: Floats
+    gap: Floats
+    transit: Floats
+
+
+def check_path(machine: Machine, path: str | None) -> None:
+    """Raise where a path is neither of the known ones nor of the machine: one of path ``any`` would answer for it."""
+    names = dict.fromkeys((*get_args(MessagePath), *machine.paths))
+    if path and path not in names:
+        raise InputError(f"machine {machine.name!r} knows no path {path!r}: choose one of {', '.join(names)}")
+
+
+def _missing(machine: Machine, where: str, what: str, kernel: str) -> MissingParameterError:
+    return MissingParameterError(
+        f"machine {machine.name!r}, {where}: {what}: measure it with python -m commmodel.bench {kernel}, then fit"
+    )
+
+
+def plogp_table(machine: Machine, path: str | None = None, end: End = "value") -> PLogP | None:
+    """Return the machine's pLogP table of a path, that of the path ``any`` where it has none; None without either.
+
+    With an end, its columns and L are those ends of their intervals, where they have some.
+    """
+    paths = dict.fromkeys((*machine.paths, *(table.path for table in machine.plogp)))
+    path = path or ("between-nodes" if "between-nodes" in paths else next(iter(paths)))
+    found = {table.path: table for table in machine.plogp}
+    table = found.get(path) or found.get("any")
+    if table is None or end == "value":
+        return table
+    columns = table.low if end == "low" else table.high
+    L = Parameter(end_of(table.L, slow=end == "high"))
+    return msgspec.structs.replace(table, L=L, **{name: columns.get(name, getattr(table, name)) for name in _COLUMNS})
+
+
+def loggp_at(machine: Machine, message_size: float, path: str | None = None, *, needs_G: bool = True) -> LogGP:
+    """Return the LogGP parameters that hold for messages of one size.
+
+    Raises
+    ------
+    MissingParameterError
+        Where there are none, or G is missing and a byte's time is needed; it names the kernel to run.
+    """
+    segment = machine.segment(message_size, path)
+    where = f"segment {segment.protocol} ({segment.path})"
+    if segment.loggp is None:
+        raise _missing(machine, where, "it has no LogGP parameters", "loggp")
+    if segment.loggp.G is None and needs_G and message_size > 1:
+        what = "LogGP's G is missing (--model logp leaves a byte's time out)"
+        raise _missing(machine, where, what, "loggp")
+    return segment.loggp
+
+
+def default_model(machine: Machine, path: str | None = None) -> str:
+    """Return pLogP where the machine has a table of the path, else LogGP."""
+    return "loggp" if plogp_table(machine, path) is None else "plogp"
+
+
+def _of_segments(machine: Machine, model: str, path: str | None, end: End, size: Integers) -> Costs:
+    sizes, place = np.unique(size, return_inverse=True)
+    columns = np.empty((4, sizes.size))
+    for column, one in enumerate(sizes.tolist()):
+        known = loggp_at(machine, one, path, needs_G=model == "loggp")
+
+        def at(parameter: Parameter) -> float:
+            return parameter.value if end == "value" else end_of(parameter, slow=end == "high")
+
+        L, o, g = at(known.L), at(known.o), at(known.g)
+        of_bytes = max(one - 1, 0) * at(known.G) if known.G is not None and model == "loggp" else 0.0
+        columns[:, column] = o, o, g + of_bytes, L + of_bytes
+    return Costs(*columns[:, place.reshape(size.shape)])
+
+
+def _of_table(table: PLogP, size: Integers) -> Costs:
+    sizes, place = np.unique(size, return_inverse=True)
+    o_s, o_r, gap = (table.at(name, sizes) for name in _COLUMNS)
+    transit = np.maximum(table.L.value + gap - o_s - o_r, 0.0)
+    place = place.reshape(size.shape)
+    return Costs(o_s[place], o_r[place], gap[place], transit[place])
+
+
+def message_costs(
+    machine: Machine, model: str, path: str | None = None, end: End = "value"
+) -> Callable[[Integers], Costs]:
+    """Return the function that tells what messages cost.
+
+    Parameters
+    ----------
+    machine : Machine
+        With LogGP parameters of each size that will be asked for, or with a pLogP table.
+    model : str
+        One of `MODELS`.
+    path : str, optional
+        ``between-nodes`` where the machine has it and nothing else is said.
+    end : {"low", "value", "high"}
+        Ends of all parameters' intervals.
+
+    Returns
+    -------
+    callable
+        Sizes in bytes, int64 of shape (messages,) -> `Costs`. Each size takes the parameters of its own segment; a
+        size without them raises `MissingParameterError`.
+
+    Examples
+    --------
+    >>> from commmodel.machine import Segment
+    >>> LogGP_1 = LogGP(Parameter(2e-6), Parameter(1e-6), Parameter(3e-6), Parameter(1e-9))
+    >>> costs = message_costs(Machine("m", (Segment("all", loggp=LogGP_1),)), "loggp")
+    >>> costs(np.array([0, 1001])).gap
+    array([3.e-06, 4.e-06])
+    """
+    if model not in MODELS:
+        raise InputError(f"{model!r} is no model of collectives: choose one of {', '.join(MODELS)}")
+    check_path(machine, path)
+    if model != "plogp":
+        return partial(_of_segments, machine, model, path, end)
+    table = plogp_table(machine, path, end)
+    if table is None:
+        raise _missing(machine, f"path {path or machine.paths[0]}", "it has no pLogP table", "plogp")
+    return partial(_of_table, table)
+
+
+def known_models(machine: Machine, sizes: Sequence[int], path: str | None = None) -> list[str]:
+    """Return the models that can tell what messages of all these sizes cost."""
+    asked = np.array(sizes, dtype=np.int64)
+    known = []
+    for model in MODELS:
+        try:
+            message_costs(machine, model, path)(asked)
+        except MissingParameterError:
+            continue
+        known.append(model)
+    return known

@@ -1,0 +1,406 @@
+"""How long an operation takes on a machine: a message while others send, a halo exchange.
+
+Every prediction says beside it what a ping-pong of one pair would have promised. Sources: Gropp, Olson and Samfass
+2016, Sections 2 and 3; of several paths, queue search and link contention, Bienz, Gropp and Olson 2018; of LogGP, LogP
+and pLogP, March 2009, Section 3.2. Main entries: `send` and `halo`.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from commmodel.errors import InputError, MissingParameterError
+from commmodel.machine import UNITS, Extended, LatencyAware, LogGP, Machine, MaxRate, Parameter, Postal, Segment
+from commmodel.models import loggp, maxrate, nodeaware
+from commmodel.models import postal as postal_model
+from commmodel.predict.costs import MODELS as COST_MODELS
+from commmodel.predict.costs import End, check_path, plogp_table
+from commmodel.predict.seconds import Seconds, end_of
+
+__all__ = ["MODELS", "Prediction", "halo", "send"]
+
+Model = Postal | MaxRate | Extended | LatencyAware | LogGP
+
+
+class Prediction(Struct, frozen=True):
+    """How long an operation takes, by one model and by the others."""
+
+    time: Seconds
+    model: str
+    """Name of the model behind `time`; where paths have different ones, their names with `` + `` between them."""
+    models: dict[str, Seconds]
+    """The same by every model whose parameters the segment has, on each path."""
+    postal: Seconds
+    """What a ping-pong of one pair promises for it."""
+    aggregate_rate: float
+    """Bytes per second that the processes of the node move together."""
+    ratio: float
+    """`time` over `postal`: how wrong the ping-pong is. NaN for 0 over 0."""
+    protocol: str
+    path: str
+    """Paths of a halo exchange over several, and their protocols, have `` + `` between them."""
+    queue_search: Seconds | None = None
+    """γ m², what of `time` is the search among received messages; None where the machine has no γ, and for `send`."""
+    link_contention: Seconds | None = None
+    """δ ℓ, what of `time` is contention on the busiest link; None where ℓ was not given."""
+
+
+class _OnPath(NamedTuple):
+    """One message on one path."""
+
+    segment: Segment
+    times: dict[str, Seconds]
+    """By every model that can answer."""
+    chosen: str
+    """Name of the model to use."""
+    lone: Seconds
+    """What a ping-pong of one pair promises."""
+
+
+class _Kind(NamedTuple):
+    """A model: where its parameters stand in a segment, and its time from one end of their intervals."""
+
+    parameters: Callable[[Segment], Model | None]
+    seconds: Callable[..., float]
+    parameter_names: tuple[str, ...]
+    """In the order of the formula's last arguments."""
+
+
+def _postal_seconds(message_size: float, _processes: int, alpha: float, beta: float) -> float:
+    seconds: float = postal_model.time(message_size, alpha, beta)
+    return seconds
+
+
+def _loggp_seconds(message_size: float, _processes: int, L: float, o: float, G: float) -> float:
+    seconds: float = loggp.time(message_size, L, o, G)
+    return seconds
+
+
+def _logp_seconds(_message_size: float, _processes: int, L: float, o: float) -> float:
+    seconds: float = loggp.logp_time(L, o)
+    return seconds
+
+
+_KINDS = {
+    "extended": _Kind(lambda segment: segment.extended, maxrate.extended_time, ("alpha", "R_N", "R_Cb", "R_Ci")),
+    "max-rate": _Kind(lambda segment: segment.max_rate, maxrate.time, ("alpha", "R_N", "R_C")),
+    "latency-aware": _Kind(lambda segment: segment.latency_aware, maxrate.latency_aware_time, ("alpha", "R_N", "R_C")),
+    "one-way": _Kind(lambda segment: segment.one_way, maxrate.time, ("alpha", "R_N", "R_C")),
+    "postal": _Kind(lambda segment: segment.postal, _postal_seconds, ("alpha", "beta")),
+    "loggp": _Kind(lambda segment: segment.loggp, _loggp_seconds, ("L", "o", "G")),
+    "logp": _Kind(lambda segment: segment.loggp, _logp_seconds, ("L", "o")),
+}
+_ENDS: tuple[End, ...] = ("value", "low", "high")
+_SEVERAL = {"extended", "max-rate", "latency-aware", "one-way"}
+"""The models that know what becomes of several messages at once."""
+MODELS = (*(name for name in _KINDS if name not in COST_MODELS), *COST_MODELS)
+"""Names of the models, the richest first; the one-way model is that of streams, the last three are those of trains."""
+_KERNELS = {"postal": "pingpong", "plogp": "plogp", "loggp": "loggp", "logp": "loggp"}
+"""Model -> kernel that provides its parameters, where it is not that of several pairs."""
+
+
+def _of_parameters(kind: _Kind, parameters: dict[str, Parameter], message_size: float, processes: int) -> Seconds:
+    """Return the time, and its ends: times fall with every rate and grow with α and β, so the ends are at theirs."""
+
+    def at(choose: Callable[[Parameter], float]) -> float:
+        numbers = [choose(parameters[name]) for name in kind.parameter_names]
+        try:
+            return kind.seconds(message_size, processes, *numbers)
+        except ZeroDivisionError:  # the interval of a rate begins at 0
+            return math.inf if message_size else numbers[0]
+
+    value = at(lambda parameter: parameter.value)
+    if all(parameter.low is None and parameter.high is None for parameter in parameters.values()):
+        return Seconds(value)
+    return Seconds(value, at(partial(end_of, slow=False)), at(partial(end_of, slow=True)))
+
+
+def _parameters(kind: _Kind, model: Model | None) -> dict[str, Parameter] | None:
+    """Return a model's parameters by name; None where one is missing."""
+    found = {name: getattr(model, name, None) for name in kind.parameter_names}
+    known = {name: value for name, value in found.items() if isinstance(value, Parameter)}
+    return known if len(known) == len(found) else None
+
+
+def _with_unit(parameters: dict[str, Parameter]) -> dict[str, Parameter]:
+    """Return parameters that know their unit, also where they were made without one."""
+    return {
+        name: Parameter(parameter.value, UNITS[name], parameter.low, parameter.high)
+        for name, parameter in parameters.items()
+    }
+
+
+def _by_table(machine: Machine, path: str, message_size: float) -> Seconds:
+    """Return L + g(m) of the path's table, and its ends where it has some."""
+    tables = (plogp_table(machine, path, end) for end in _ENDS)
+    value, low, high = (
+        float(loggp.plogp_time(one.L.value, float(one.at("g", message_size)))) for one in tables if one is not None
+    )
+    return Seconds(value) if low == value == high else Seconds(value, low, high)
+
+
+def _times(machine: Machine, segment: Segment, message_size: float, processes: int) -> dict[str, Seconds]:
+    """Return the time by every model that has all its parameters."""
+    times = {}
+    for name, kind in _KINDS.items():
+        parameters = _parameters(kind, kind.parameters(segment))
+        if parameters is not None:
+            times[name] = _of_parameters(kind, _with_unit(parameters), message_size, processes)
+    if plogp_table(machine, segment.path) is not None:
+        times["plogp"] = _by_table(machine, segment.path, message_size)
+    return {name: times[name] for name in MODELS if name in times}
+
+
+def _lone(machine: Machine, segment: Segment, message_size: float) -> Seconds | None:
+    """Return what one pair's ping-pong says: the postal model, or the richest of one process, those of trains last."""
+    times = _times(machine, segment, message_size, 1)
+    of_ping_pongs = {name: time for name, time in times.items() if name not in COST_MODELS}
+    if of_ping_pongs:
+        return of_ping_pongs.get("postal") or next(iter(of_ping_pongs.values()))
+    model = segment.max_rate  # without R_N: one number of pairs was measured
+    if model is None:
+        return next(iter(times.values()), None)
+    unlimited = _with_unit({"alpha": model.alpha, "R_C": model.R_C, "R_N": Parameter(math.inf)})
+    return _of_parameters(_KINDS["max-rate"], unlimited, message_size, 1)
+
+
+def _missing(machine: Machine, segment: Segment, what: str, kernel: str) -> MissingParameterError:
+    return MissingParameterError(
+        f"machine {machine.name!r}, segment {segment.protocol} ({segment.path}): {what}: "
+        f"measure it with python -m commmodel.bench {kernel}, then fit"
+    )
+
+
+def _chosen(machine: Machine, segment: Segment, times: dict[str, Seconds], processes: int, model: str | None) -> str:
+    """Return the model asked for, the recommended one, or the richest that can answer; LogP only where asked for."""
+    if model is not None:
+        if model not in MODELS:
+            raise InputError(f"{model!r} is no model: choose one of {', '.join(MODELS)}")
+        if model not in times:
+            what = f"the {model} model or a parameter of it is missing"
+            raise _missing(machine, segment, what, _KERNELS.get(model, "pairs on at least 4 ranks"))
+        return model
+    able = [name for name in times if name != "logp"]
+    if processes > 1 and not any(name in _SEVERAL for name in times):
+        ignoring = able[0] if able else "postal"
+        what = (
+            f"R_N is missing, so it says nothing about {processes} processes at once (--model {ignoring} ignores that)"
+        )
+        raise _missing(machine, segment, what, "pairs on at least 4 ranks")
+    if not able:
+        raise _missing(machine, segment, "LogGP's G is missing (--model logp leaves a byte's time out)", "loggp")
+    both_ways = any(name in times for name in ("extended", "max-rate", "latency-aware"))
+    if processes > 1 and not both_ways:  # ping-pongs of one pair say nothing about several
+        return "one-way"
+    return segment.recommended if segment.recommended in able else able[0]
+
+
+def send(
+    machine: Machine, message_size: float, processes: int = 1, path: str | None = None, model: str | None = None
+) -> Prediction:
+    """Return the time of one message while `processes` processes of the node send one each.
+
+    Parameters
+    ----------
+    machine : Machine
+        With the parameters of at least one model for the message size.
+    message_size : float
+        n, in bytes, ≥ 0.
+    processes : int
+        k, processes of the node that send at once, ≥ 1.
+    path : str, optional
+        ``between-nodes`` where the machine has it and nothing else is said.
+    model : str, optional
+        One of `MODELS`. Left out, it is the one that the fit recommends, else the richest with all its parameters.
+
+    Returns
+    -------
+    Prediction
+        Times in seconds. `low` and `high` are the times at the fastest and at the slowest ends of all parameters'
+        intervals together: no combination within the intervals gives less or more.
+
+    Raises
+    ------
+    MissingParameterError
+        Where no model can answer; it names the kernel of the benchmark that provides what is missing.
+
+    Notes
+    -----
+    Gropp, Olson and Samfass 2016, Eq 2 to 5. March 2009, Section 3.2: LogGP's T = L + 2 o + (m − 1) G; LogP's, with
+    G = 0, only where it is asked for; pLogP's T = L + g(m).
+
+    Examples
+    --------
+    >>> from commmodel.machine import load
+    >>> predicted = send(load("blue-waters"), 1 << 20, 16)
+    >>> predicted.model, round(predicted.time.seconds, 7)
+    ('extended', 0.0030704)
+    """
+    return _predicted(machine, message_size, {path or "": 1}, processes, model)
+
+
+def halo(
+    machine: Machine,
+    message_size: float,
+    neighbours: int | Mapping[str, int],
+    processes: int = 1,
+    path: str | None = None,
+    model: str | None = None,
+    link_volume: float | None = None,
+) -> Prediction:
+    """Return the time in which each of `processes` processes of a node sends a message to each of its neighbours.
+
+    Parameters
+    ----------
+    machine, message_size, processes, path, model
+        As in `send`; n bytes go to each neighbour, and k processes send on each path.
+    neighbours : int or mapping
+        E, processes with which each process exchanges, ≥ 1: all on `path`, or path -> number.
+    link_volume : float, optional
+        ℓ, bytes on the busiest link of the network, ≥ 0, for machines with a `link_contention`. Without it, contention
+        on links is left out.
+
+    Returns
+    -------
+    Prediction
+        Times in seconds: Σ E T + γ m² + δ ℓ, with T of `send` on each path, and the m = Σ E messages that a process
+        receives; γ m² where the machine has a `queue_search`. `aggregate_rate` counts what the processes of the node
+        send.
+
+    Raises
+    ------
+    MissingParameterError
+        As in `send`; also where `link_volume` is given and the machine has no `link_contention`.
+
+    Notes
+    -----
+    Gropp, Olson and Samfass 2016, Sections 2 and 3.1; Bienz, Gropp and Olson 2018 (`commmodel.models.nodeaware`). The
+    ping-pong's promise has neither queue search nor link contention in it.
+
+    Examples
+    --------
+    >>> from commmodel.machine import load
+    >>> exchange = halo(load("blue-waters"), 16384, neighbours=6, processes=16)
+    >>> round(exchange.ratio, 1)
+    2.8
+    >>> known = load("blue-waters-node-aware")
+    >>> mixed = halo(known, 16384, {"between-nodes": 4, "same-node": 2}, processes=16, link_volume=1 << 20)
+    >>> [round(1e6 * part.seconds, 1) for part in (mixed.time, mixed.queue_search, mixed.link_contention)]
+    [296.3, 0.3, 103.8]
+    """
+    counts = neighbours if isinstance(neighbours, Mapping) else {path or "": neighbours}
+    if isinstance(neighbours, Mapping) and path is not None:
+        raise InputError(f"path {path!r} beside neighbours on paths of their own: name every path in neighbours")
+    if not counts:
+        raise InputError("a halo exchange with no neighbours: there must be at least one")
+    for name, count in counts.items():
+        if count < 1:
+            where = f" on path {name!r}" if name else ""
+            raise InputError(f"a halo exchange with {count} neighbours{where}: there must be at least one")
+    beside = _beside(machine, sum(counts.values()), link_volume)
+    return _predicted(machine, message_size, counts, processes, model, *beside)
+
+
+def _beside(machine: Machine, messages: int, link_volume: float | None) -> tuple[Seconds | None, Seconds | None]:
+    """Return what queue search and link contention add; None for what the machine lacks or nobody asked for."""
+    gamma, delta = machine.queue_search, machine.link_contention
+    if link_volume is None:
+        delta = None
+    elif not 0 <= link_volume < math.inf:
+        raise InputError(f"{link_volume} bytes on the busiest link: a volume must be finite and not negative")
+    elif delta is None:
+        raise MissingParameterError(
+            f"machine {machine.name!r} has no link_contention: add it to the machine file, or leave the link volume out"
+        )
+
+    def term(formula: Callable[[float, float], float], amount: float, parameter: Parameter) -> Seconds:
+        if parameter.low is None and parameter.high is None:
+            return Seconds(formula(amount, parameter.value))
+        ends = (formula(amount, end_of(parameter, slow)) for slow in (False, True))
+        return Seconds(formula(amount, parameter.value), *ends)
+
+    return (
+        term(nodeaware.queue_search_time, messages, gamma) if gamma is not None else None,
+        term(nodeaware.link_contention_time, link_volume or 0, delta) if delta is not None else None,
+    )
+
+
+def _on_path(machine: Machine, message_size: float, processes: int, path: str, model: str | None) -> _OnPath:
+    check_path(machine, path)
+    segment = machine.segment(message_size, path)
+    times = _times(machine, segment, message_size, processes)
+    lone = _lone(machine, segment, message_size)
+    if lone is None:
+        raise _missing(machine, segment, "it has no model", "pingpong pairs")
+    if times.keys() <= set(COST_MODELS) and segment.max_rate is not None and processes == 1 and model is None:
+        times = {"postal": lone} | times  # max-rate of one number of pairs is the postal model
+    return _OnPath(segment, times, _chosen(machine, segment, times, processes, model), lone)
+
+
+def _predicted(
+    machine: Machine,
+    message_size: float,
+    messages: Mapping[str, int],
+    processes: int,
+    model: str | None,
+    queue_search: Seconds | None = None,
+    link_contention: Seconds | None = None,
+) -> Prediction:
+    """Return the prediction of so many messages of each process on each path, with what is to be added to all models.
+
+    The path of name "" is the one that `Machine.segment` takes where none is said.
+    """
+    if processes < 1:
+        raise InputError(f"{processes} processes: there must be at least one")
+    parts = [_on_path(machine, message_size, processes, path, model) for path in messages]
+    beside = [term for term in (queue_search, link_contention) if term is not None]
+
+    def total(times: Iterable[Seconds]) -> Seconds:
+        return _sum(*map(_times_over, times, messages.values()))
+
+    time = _sum(total(one.times[one.chosen] for one in parts), *beside)
+    postal = total(one.lone for one in parts)
+    common = [name for name in MODELS if all(name in one.times for one in parts)]
+    models = {name: _sum(total(one.times[name] for one in parts), *beside) for name in common}
+    chosen = _joined(one.chosen for one in parts)
+    return Prediction(
+        time=time,
+        model=chosen,
+        models=models | {chosen: time},
+        postal=postal,
+        aggregate_rate=_quotient(processes * sum(messages.values()) * message_size, time.seconds),
+        ratio=_quotient(time.seconds, postal.seconds),
+        protocol=_joined(one.segment.protocol for one in parts),
+        path=_joined(one.segment.path for one in parts),
+        queue_search=queue_search,
+        link_contention=link_contention,
+    )
+
+
+def _joined(names: Iterable[str]) -> str:
+    return " + ".join(dict.fromkeys(names))
+
+
+def _times_over(time: Seconds, messages: int) -> Seconds:
+    if time.low is None or time.high is None:
+        return Seconds(messages * time.seconds)
+    return Seconds(messages * time.seconds, messages * time.low, messages * time.high)
+
+
+def _sum(*times: Seconds) -> Seconds:
+    """Return a sum, with ends where one of the times has them."""
+    value = sum(one.seconds for one in times)
+    if all(one.low is None and one.high is None for one in times):
+        return Seconds(value)
+    low = sum(one.seconds if one.low is None else one.low for one in times)
+    high = sum(one.seconds if one.high is None else one.high for one in times)
+    return Seconds(value, low, high)
+
+
+def _quotient(above: float, below: float) -> float:
+    if below:
+        return above / below
+    return math.inf if above else math.nan

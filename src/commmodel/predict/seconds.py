@@ -1,0 +1,26 @@
+"""A time with the interval in which it lies, and the ends of parameters' intervals. Main entry: `Seconds`."""
+
+from msgspec import Struct
+
+from commmodel.machine import Parameter
+
+__all__ = ["Seconds", "end_of"]
+
+
+class Seconds(Struct, frozen=True):
+    """A time with the interval in which it lies; the ends are None where no parameter has an interval."""
+
+    seconds: float
+    low: float | None = None
+    high: float | None = None
+
+
+def end_of(parameter: Parameter, slow: bool) -> float:
+    """Return the end of a parameter's interval at which times are longest or shortest; its value without one.
+
+    >>> end_of(Parameter(2e-6, "s", 1e-6, 3e-6), slow=True), end_of(Parameter(2e9, "B/s", 1e9, 3e9), slow=True)
+    (3e-06, 1000000000.0)
+    """
+    is_rate = parameter.unit == "B/s"
+    end = parameter.low if slow == is_rate else parameter.high
+    return parameter.value if end is None else max(end, 0.0)

@@ -1,0 +1,114 @@
+"""Two pairs of hosts whose switches are joined by one link: what each node gets there; what stays as it was."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from cluster import emulated
+from launching import ENVIRONMENT, find, said
+
+from commmodel import results
+from commmodel.fit.points import collect_streams
+from commmodel.report.beyond import beyond
+from commmodel.results import PingPong, Stream
+
+MPIEXEC = find("mpiexec")
+IS_OPEN_MPI = MPIEXEC is not None and b"Open MPI" in subprocess.check_output([MPIEXEC, "--version"])
+HOSTS = (*emulated.HOSTS, "commmodel-3", "commmodel-4")
+LINKS = ("commmodel-v1", "commmodel-v2", "commmodel-v3", "commmodel-v4")
+ADDRESSES = tuple(f"10.139.211.{number}" for number in range(1, 5))
+SWITCH, ENDS = "commmodel-b2", ("commmodel-t1", "commmodel-t2")  # the other switch, and the link between both
+RATE = 200e6  # bit/s
+SIZE = 16 << 10  # a window of them takes 42 ms on the link
+
+pytestmark = [
+    pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec beside this Python or on PATH"),
+    pytest.mark.skipif(bool(problem := emulated.missing()), reason=f"no emulated cluster here: {problem}"),
+]
+
+
+def ip(*words):
+    subprocess.run(["ip", "link", *words], check=True, capture_output=True)
+
+
+def remove_the_other_switch():
+    for device in (ENDS[0], SWITCH):
+        subprocess.run(["ip", "link", "delete", device], capture_output=True)
+
+
+@pytest.fixture(scope="module")
+def tapered():
+    """Four hosts with links of no limit, the second of each pair on a switch of its own behind one slow link."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (("HOSTS", HOSTS), ("_LINKS", LINKS), ("_ADDRESSES", ADDRESSES)):
+            patch.setattr(emulated, name, value)
+        with emulated.cluster():
+            remove_the_other_switch()
+            try:
+                ip("add", SWITCH, "up", "type", "bridge")
+                ip("add", ENDS[0], "type", "veth", "peer", "name", ENDS[1])
+                limit = ("tbf", "rate", f"{RATE:.0f}bit", "burst", "8kb", "latency", "100ms")
+                for device, switch in zip(ENDS, (emulated.BRIDGE, SWITCH), strict=True):
+                    ip("set", device, "master", switch, "up")
+                    subprocess.run(["tc", "qdisc", "add", "dev", device, "root", *limit], check=True)
+                for link in LINKS[1::2]:
+                    ip("set", link, "master", SWITCH)
+                yield
+            finally:
+                remove_the_other_switch()
+
+
+def bench(*arguments):
+    """Run one rank on each of the four hosts."""
+    launcher = ["-launcher", "ssh", "-launcher-exec", str(emulated.AS_HOST), "-iface", emulated.BRIDGE]
+    launcher += ["-hosts", ",".join(f"{host}:1" for host in HOSTS)]
+    if IS_OPEN_MPI:
+        launcher = ["--prtemca", "plm_ssh_agent", str(emulated.AS_HOST), "--map-by", "ppr:1:node:oversubscribe"]
+        launcher += ["--host", ",".join(f"{host}:1" for host in HOSTS)]
+        launcher += ["--mca", "btl", "tcp,self,sm", "--mca", "pml", "ob1", "--mca", "mpi_yield_when_idle", "1"]
+    command = [MPIEXEC, *launcher, "-n", str(len(HOSTS)), sys.executable, "-m", "commmodel.bench", "--seed", "1"]
+    environment = ENVIRONMENT | {"FI_PROVIDER": "tcp"}
+    return subprocess.run([*command, *arguments], env=environment, capture_output=True, text=True, timeout=120)
+
+
+@pytest.fixture(scope="module")
+def measured(tapered, tmp_path_factory):
+    output = tmp_path_factory.mktemp("node-pairs") / "results.jsonl"
+    arguments = ("stream", "pingpong", "--node-pairs", "1:2", "--sizes", str(SIZE), "--time", "4s", "--batch", "1")
+    completed = bench(*arguments, "-o", str(output))
+    assert completed.returncode == 0, completed.stderr
+    return output
+
+
+def test_both_pairs_of_hosts_are_measured_alone_and_together(measured):
+    (launch,) = results.read(measured).launches
+    assert [host.name for host in launch.header.hosts] == list(HOSTS)
+    assert launch.header.placement == {"between-nodes": ((0, 1),)}
+    assert launch.header.further_nodes == (((2, 3),),)
+    assert {record.configuration for record in launch.records} == {
+        PingPong(SIZE, "between-nodes", 1),
+        Stream(SIZE, 1, "between-nodes"),
+        Stream(SIZE, 1, "between-nodes", node_pairs=2),
+    }
+
+
+def test_two_pairs_of_nodes_share_the_link_between_their_switches(measured):
+    found = beyond(results.read(measured))
+    (share,) = found.shares
+    assert share.alone == pytest.approx(RATE / 8, rel=0.15)  # headers of TCP and Ethernet are in the rate of the link
+    assert 0.3 < share.ratio < 0.6  # half, but for what one of two TCP connections takes from the other
+    assert found.verdict.startswith("The network beyond the node limits: while 2 pairs of nodes communicate")
+
+
+def test_the_model_of_a_node_is_fitted_to_one_pair_of_nodes(measured):
+    assert len(collect_streams(results.read(measured))["between-nodes"]) == 1
+
+
+def test_a_finished_run_is_resumed_with_its_pairs_of_nodes(measured):
+    completed = bench("--resume", "-o", str(measured), "--json")
+    assert json.loads(completed.stdout)["records"] == 0
+    refused = bench("--resume", "-o", str(measured), "--node-pairs", "2")
+    assert refused.returncode == 2
+    (line,) = said(refused, "commmodel.bench")
+    assert "--node-pairs differs" in line
