@@ -1,4 +1,4 @@
-"""Two hosts on one machine, joined by a network of a known rate: for tests that need one. Main entry: `cluster`.
+"""Several hosts on one machine, joined by a network of a known rate: for tests that need one. Main entry: `cluster`.
 
 A host is a network namespace with a name and a shared memory of its own (see `as_host.sh`). Each has one link to a
 bridge; a token bucket limits it in both directions. Needs root on Linux, and the commands ip and tc.
@@ -13,27 +13,56 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import which
 
-__all__ = ["AS_HOST", "BRIDGE", "HOSTS", "cluster", "missing", "set_rate", "socket_rate"]
+__all__ = ["BRIDGE", "cluster", "hosts", "launcher", "link", "missing", "mpi_environment", "set_rate", "socket_rate"]
 
-AS_HOST = Path(__file__).with_name("as_host.sh")
+_AS_HOST = Path(__file__).with_name("as_host.sh")
 _OURS = "commmodel-"  # begins the name of every host and device, and of nothing else
-HOSTS = ("commmodel-1", "commmodel-2")
 BRIDGE = "commmodel-br"
-_LINKS = ("commmodel-v1", "commmodel-v2")
 _INSIDE = "eth0"
-_ADDRESSES = ("10.139.211.1", "10.139.211.2")
-_BRIDGE_ADDRESS = "10.139.211.254"
+_NETWORK = "10.139.211"
 _BUCKET = "8kb"  # what passes at full speed after a pause: small beside any message that is timed
 _QUEUE = "100ms"
 _LOCK = Path("/run/commmodel-cluster.lock")
 _CHUNK = 1 << 16
 _PORT = 5001
 _SLICE = 0.1  # s; a stall of the stream on a busy machine spoils a few of them
+
+
+def hosts(count: int = 2) -> tuple[str, ...]:
+    """Return the names of the hosts."""
+    return tuple(f"{_OURS}{number}" for number in range(1, count + 1))
+
+
+def link(host: str) -> str:
+    """Return the end of a host's link that is at the bridge."""
+    return f"{_OURS}v{_number(host)}"
+
+
+def _number(host: str) -> str:
+    return host.removeprefix(_OURS)
+
+
+def launcher(mpiexec: str, names: Sequence[str], ranks: int) -> list[str]:
+    """Return the command that starts so many ranks on each host, with either MPI library."""
+    listed = ",".join(f"{host}:{ranks}" for host in names)
+    count = ["-n", str(ranks * len(names))]
+    if b"Open MPI" in subprocess.check_output([mpiexec, "--version"]):
+        placed = ["--prtemca", "plm_ssh_agent", str(_AS_HOST), "--host", listed]
+        placed += ["--map-by", f"ppr:{ranks}:node:oversubscribe"]
+        network = ["--mca", "btl", "tcp,self,sm", "--mca", "pml", "ob1", "--mca", "mpi_yield_when_idle", "1"]
+        return [mpiexec, *placed, *network, *count]
+    placed = ["-launcher", "ssh", "-launcher-exec", str(_AS_HOST), "-iface", BRIDGE, "-hosts", listed]
+    return [mpiexec, *placed, *count]
+
+
+def mpi_environment() -> dict[str, str]:
+    """Return the variables with which either library uses the hosts' network."""
+    return {"FI_PROVIDER": "tcp"}
 
 
 def missing() -> str:
@@ -54,8 +83,8 @@ def missing() -> str:
 
 
 @contextmanager
-def cluster() -> Iterator[None]:
-    """Have both hosts, with links of no limit, once no other run on this machine has them.
+def cluster(count: int = 2) -> Iterator[tuple[str, ...]]:
+    """Have so many hosts, with links of no limit, once no other run on this machine has them.
 
     A process of its own removes them when this one lets go of its input, that is also when this one is killed. It has
     the lock until then, too.
@@ -72,8 +101,8 @@ def cluster() -> Iterator[None]:
             text=True,
         )
         try:
-            _build()
-            yield
+            _build(hosts(count))
+            yield hosts(count)
         finally:
             _, errors = remover.communicate()
         if remover.returncode:
@@ -84,25 +113,25 @@ def _run(*command: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def _build() -> None:
+def _build(names: Sequence[str]) -> None:
     _remove()
     _run("ip", "link", "add", BRIDGE, "type", "bridge")
-    _run("ip", "address", "add", f"{_BRIDGE_ADDRESS}/24", "dev", BRIDGE)
+    _run("ip", "address", "add", f"{_NETWORK}.254/24", "dev", BRIDGE)
     _run("ip", "link", "set", BRIDGE, "up")
-    for host, link, address in zip(HOSTS, _LINKS, _ADDRESSES, strict=True):
+    for host in names:
         _run("ip", "netns", "add", host)
-        _run("ip", "link", "add", link, "type", "veth", "peer", "name", _INSIDE, "netns", host)
-        _run("ip", "link", "set", link, "master", BRIDGE, "up")
-        _run("ip", "-n", host, "address", "add", f"{address}/24", "dev", _INSIDE)
+        _run("ip", "link", "add", link(host), "type", "veth", "peer", "name", _INSIDE, "netns", host)
+        _run("ip", "link", "set", link(host), "master", BRIDGE, "up")
+        _run("ip", "-n", host, "address", "add", f"{_NETWORK}.{_number(host)}/24", "dev", _INSIDE)
         for device in (_INSIDE, "lo"):
             _run("ip", "-n", host, "link", "set", device, "up")
 
 
-def set_rate(bits_per_second: float) -> None:
-    """Limit each host's link to this rate, each way."""
+def set_rate(bits_per_second: float, names: Sequence[str] = ()) -> None:
+    """Limit each host's link (that of the first two, where none is named) to this rate, each way."""
     limit = ("root", "tbf", "rate", f"{bits_per_second:.0f}bit", "burst", _BUCKET, "latency", _QUEUE)
-    for host, link in zip(HOSTS, _LINKS, strict=True):
-        _run("tc", "qdisc", "replace", "dev", link, *limit)
+    for host in names or hosts():
+        _run("tc", "qdisc", "replace", "dev", link(host), *limit)
         _run("tc", "-n", host, "qdisc", "replace", "dev", _INSIDE, *limit)
 
 
@@ -130,7 +159,7 @@ def socket_rate(seconds: float) -> float:
     """Return the bytes per second that one plain TCP socket carries from the first host to the second."""
     receiver, sender = (
         ["ip", "netns", "exec", host, sys.executable, __file__, role, str(seconds)]
-        for host, role in zip(reversed(HOSTS), ("receive", "send"), strict=True)
+        for host, role in zip(reversed(hosts()), ("receive", "send"), strict=True)
     )
     with subprocess.Popen(receiver, stdout=subprocess.PIPE, text=True) as receiving:
         assert receiving.stdout
@@ -141,7 +170,7 @@ def socket_rate(seconds: float) -> float:
 
 def _receive(seconds: float) -> None:
     """Print the median rate at which bytes come, slice by slice, from a quarter of the time on."""
-    with socket.create_server((_ADDRESSES[1], _PORT)) as server:
+    with socket.create_server((f"{_NETWORK}.2", _PORT)) as server:
         print("ready", flush=True)
         connection, _ = server.accept()
     buffer = bytearray(_CHUNK)
@@ -158,7 +187,7 @@ def _receive(seconds: float) -> None:
 
 def _send(seconds: float) -> None:
     until = time.perf_counter() + seconds
-    with socket.create_connection((_ADDRESSES[1], _PORT)) as connection:
+    with socket.create_connection((f"{_NETWORK}.2", _PORT)) as connection:
         while time.perf_counter() < until:
             connection.sendall(bytes(_CHUNK))
 

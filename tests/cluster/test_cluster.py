@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from cluster.emulated import AS_HOST, BRIDGE, HOSTS, cluster, missing, set_rate, socket_rate
+from cluster.emulated import cluster, hosts, launcher, missing, mpi_environment, set_rate, socket_rate
 from launching import ENVIRONMENT, find
 
 from commmodel import results
@@ -15,7 +15,6 @@ from commmodel.models import maxrate, postal
 from commmodel.results import Measurements, Pairs, Stream
 
 MPIEXEC = find("mpiexec")
-IS_OPEN_MPI = MPIEXEC is not None and b"Open MPI" in subprocess.check_output([MPIEXEC, "--version"])
 RANKS_ON_HOST = 4
 RATE, OTHER_RATE = 100e6, 50e6  # bit/s: what emulation keeps to within a percent on a busy machine
 SOCKET_SECONDS = 3.0
@@ -28,24 +27,10 @@ pytestmark = [
 ]
 
 
-def command_of_the_launcher():
-    if IS_OPEN_MPI:  # without the yield, ranks that wait keep the processor from those that could send
-        return [
-            *("--prtemca", "plm_ssh_agent", str(AS_HOST)),
-            *("--host", ",".join(f"{host}:{RANKS_ON_HOST}" for host in HOSTS)),
-            *("--map-by", f"ppr:{RANKS_ON_HOST}:node:oversubscribe"),
-            *("--mca", "btl", "tcp,self,sm", "--mca", "pml", "ob1", "--mca", "mpi_yield_when_idle", "1"),
-        ]
-    return [
-        *("-launcher", "ssh", "-launcher-exec", str(AS_HOST), "-iface", BRIDGE),
-        *("-hosts", ",".join(f"{host}:{RANKS_ON_HOST}" for host in HOSTS)),
-    ]
-
-
 def bench(output, *arguments):
-    command = [MPIEXEC, *command_of_the_launcher(), "-n", str(2 * RANKS_ON_HOST)]
-    command += [sys.executable, "-m", "commmodel.bench", "--seed", "1", "-o", str(output), *arguments]
-    environment = ENVIRONMENT | {"FI_PROVIDER": "tcp"}
+    command = [*launcher(MPIEXEC, hosts(), RANKS_ON_HOST), sys.executable, "-m", "commmodel.bench"]
+    command += ["--seed", "1", "-o", str(output), *arguments]
+    environment = ENVIRONMENT | mpi_environment()
     completed = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert completed.returncode == 0, completed.stderr
     return results.read(output)
@@ -98,7 +83,7 @@ def measured(network, tmp_path_factory):
 
 def test_ranks_are_paired_across_the_two_hosts(measured):
     (launched,) = measured.measurements.launches
-    assert [host.name for host in launched.header.hosts] == list(HOSTS)
+    assert [host.name for host in launched.header.hosts] == list(hosts())
     across = tuple((rank, rank + RANKS_ON_HOST) for rank in range(RANKS_ON_HOST))
     assert launched.header.placement["between-nodes"] == across
 

@@ -14,10 +14,7 @@ from commmodel.report.beyond import beyond
 from commmodel.results import PingPong, Stream
 
 MPIEXEC = find("mpiexec")
-IS_OPEN_MPI = MPIEXEC is not None and b"Open MPI" in subprocess.check_output([MPIEXEC, "--version"])
-HOSTS = (*emulated.HOSTS, "commmodel-3", "commmodel-4")
-LINKS = ("commmodel-v1", "commmodel-v2", "commmodel-v3", "commmodel-v4")
-ADDRESSES = tuple(f"10.139.211.{number}" for number in range(1, 5))
+HOSTS = emulated.hosts(4)
 SWITCH, ENDS = "commmodel-b2", ("commmodel-t1", "commmodel-t2")  # the other switch, and the link between both
 RATE = 200e6  # bit/s
 SIZE = 16 << 10  # a window of them takes 42 ms on the link
@@ -40,35 +37,26 @@ def remove_the_other_switch():
 @pytest.fixture(scope="module")
 def tapered():
     """Four hosts with links of no limit, the second of each pair on a switch of its own behind one slow link."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in (("HOSTS", HOSTS), ("_LINKS", LINKS), ("_ADDRESSES", ADDRESSES)):
-            patch.setattr(emulated, name, value)
-        with emulated.cluster():
+    with emulated.cluster(len(HOSTS)):
+        remove_the_other_switch()
+        try:
+            ip("add", SWITCH, "up", "type", "bridge")
+            ip("add", ENDS[0], "type", "veth", "peer", "name", ENDS[1])
+            limit = ("tbf", "rate", f"{RATE:.0f}bit", "burst", "8kb", "latency", "100ms")
+            for device, switch in zip(ENDS, (emulated.BRIDGE, SWITCH), strict=True):
+                ip("set", device, "master", switch, "up")
+                subprocess.run(["tc", "qdisc", "add", "dev", device, "root", *limit], check=True)
+            for host in HOSTS[1::2]:
+                ip("set", emulated.link(host), "master", SWITCH)
+            yield
+        finally:
             remove_the_other_switch()
-            try:
-                ip("add", SWITCH, "up", "type", "bridge")
-                ip("add", ENDS[0], "type", "veth", "peer", "name", ENDS[1])
-                limit = ("tbf", "rate", f"{RATE:.0f}bit", "burst", "8kb", "latency", "100ms")
-                for device, switch in zip(ENDS, (emulated.BRIDGE, SWITCH), strict=True):
-                    ip("set", device, "master", switch, "up")
-                    subprocess.run(["tc", "qdisc", "add", "dev", device, "root", *limit], check=True)
-                for link in LINKS[1::2]:
-                    ip("set", link, "master", SWITCH)
-                yield
-            finally:
-                remove_the_other_switch()
 
 
 def bench(*arguments):
     """Run one rank on each of the four hosts."""
-    launcher = ["-launcher", "ssh", "-launcher-exec", str(emulated.AS_HOST), "-iface", emulated.BRIDGE]
-    launcher += ["-hosts", ",".join(f"{host}:1" for host in HOSTS)]
-    if IS_OPEN_MPI:
-        launcher = ["--prtemca", "plm_ssh_agent", str(emulated.AS_HOST), "--map-by", "ppr:1:node:oversubscribe"]
-        launcher += ["--host", ",".join(f"{host}:1" for host in HOSTS)]
-        launcher += ["--mca", "btl", "tcp,self,sm", "--mca", "pml", "ob1", "--mca", "mpi_yield_when_idle", "1"]
-    command = [MPIEXEC, *launcher, "-n", str(len(HOSTS)), sys.executable, "-m", "commmodel.bench", "--seed", "1"]
-    environment = ENVIRONMENT | {"FI_PROVIDER": "tcp"}
+    command = [*emulated.launcher(MPIEXEC, HOSTS, 1), sys.executable, "-m", "commmodel.bench", "--seed", "1"]
+    environment = ENVIRONMENT | emulated.mpi_environment()
     return subprocess.run([*command, *arguments], env=environment, capture_output=True, text=True, timeout=120)
 
 
