@@ -4,6 +4,7 @@
 #   make test               lint and all tests, with MPICH and with Open MPI
 #   make lint docs bench    parts of it; make bench compares our loops with plain C, formulas with numpy
 #   make cluster-test       the tests that need a network: on two emulated hosts, as root on Linux, else skipped
+#   make cluster-bench      collectives on eight emulated hosts, predicted from two: as root on Linux
 #   make clean              remove what was built
 
 MPI ?= mpich
@@ -32,7 +33,7 @@ export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 endif
 
-.PHONY: demo test test-one cluster-test lint docs bench clean
+.PHONY: demo test test-one cluster-test lint docs bench cluster-bench clean
 
 demo: $(VENV)/.demo-ready
 	@mkdir -p demo/$(MPI)
@@ -68,9 +69,15 @@ docs: .venv/.test-ready
 
 bench: $(VENV)/.test-ready
 	$(MAKE) -C bench_c MPICC=$(BIN)/mpicc
-	$(MPIEXEC) -n 2 $(BIND) $(BIN)/python bench_c/compare.py
+	for loop in pingpong blocking-train immediate-train; do \
+		$(MPIEXEC) -n 2 $(BIND) $(BIN)/python bench_c/compare.py $$loop || exit 1; done
 	$(BIN)/python benchmarks/model_surfaces.py
 	$(BIN)/python benchmarks/critical_path.py
+	$(BIN)/python benchmarks/loggp_under_load.py --mpiexec "$(MPIEXEC) $(BIND)"
+
+# Predictions of collectives against an emulated network: as root on Linux, on an otherwise idle machine.
+cluster-bench: $(VENV)/.test-ready
+	PYTHONPATH=tests $(BIN)/python benchmarks/emulated_collectives.py
 
 $(VENV)/.mpi-ready:
 	$(PYTHON) -m venv $(VENV)

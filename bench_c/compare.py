@@ -1,7 +1,7 @@
-"""What our harness costs over plain C: ``mpiexec -n 2 python bench_c/compare.py``.
+"""What our harness costs over plain C: ``mpiexec -n 2 python bench_c/compare.py [blocking-train|immediate-train]``.
 
 In each round and at each message size, every contestant (`contestants.py`) makes the same number of
-exchanges, in several short slices and in shuffled order, so that whatever else the machine does strikes all
+exchanges or trains, in several short slices and in shuffled order, so that whatever else the machine does strikes all
 of them alike. A round gives each the median of its messages' times; a ratio is taken within a round, to C
 copy A. The verdict at a size: is the median ratio of the compiled core within 2 %? Beside it stands the
 control, C copy B over C copy A; where that is off by more itself, the verdict is "unclear".
@@ -25,6 +25,7 @@ from mpi4py import MPI
 from commmodel._core import mpi_abi
 from commmodel.bench.buffers import allocate
 from commmodel.bench.clock import choose
+from commmodel.bench.kernels.common import stride
 from commmodel.errors import CommModelError, InputError, MPIEnvironmentError
 from commmodel.results import Clock
 from commmodel.statistics import summarise
@@ -64,6 +65,7 @@ class Comparison(msgspec.Struct, frozen=True):
 class Report(msgspec.Struct, frozen=True):
     """All that `--json` prints."""
 
+    loop: str
     mpi: str
     clock: Clock
     huge_pages: str
@@ -79,6 +81,7 @@ class Report(msgspec.Struct, frozen=True):
 class Arguments(msgspec.Struct, frozen=True):
     """The command line."""
 
+    loop: str
     sizes: tuple[int, ...]
     rounds: int
     seconds: float
@@ -95,34 +98,41 @@ class _Parser(argparse.ArgumentParser):
 
 def parse(argv: Sequence[str] | None) -> Arguments:
     parser = _Parser(
-        description="Compare commmodel's ping-pong with the same loop in plain C and in Python.",
+        description="Compare a loop of commmodel with the same loop in plain C, the ping-pong also with one in Python.",
         epilog="example: mpiexec -n 2 python bench_c/compare.py --sizes 1:64KiB:*8 --repetitions 25",
     )
-    parser.add_argument("--sizes", default="1,1KiB,8KiB,64KiB,1MiB", help="message sizes (%(default)s)")
+    parser.add_argument(
+        "loop", nargs="?", choices=contestants.CONTESTS, default="pingpong", help="what is compared (%(default)s)"
+    )
+    sizes = ", ".join(f"{name} {contest.sizes}" for name, contest in contestants.CONTESTS.items())
+    batches = ", ".join(f"{name} {contest.batch}" for name, contest in contestants.CONTESTS.items())
+    parser.add_argument("--sizes", help=f"message sizes ({sizes})")
     parser.add_argument("--repetitions", type=int, default=15, help="interleaved rounds (%(default)s)")
     parser.add_argument("--time", default="40ms", help="of each contestant in each round (%(default)s)")
-    parser.add_argument("--batch", type=int, default=1, help="exchanges timed together (%(default)s)")
+    parser.add_argument("--batch", type=int, help=f"exchanges timed together, or messages of a train ({batches})")
     parser.add_argument("--seed", type=int, default=1, help="of the order within a round (%(default)s)")
     parser.add_argument("--build", type=Path, help="folder of the shared objects (bench_c/build/<abi>)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     with contextlib.redirect_stdout(sys.stdout if MPI.COMM_WORLD.rank == 0 else io.StringIO()):
         given = parser.parse_args(argv)
-    sizes = parse_sizes(given.sizes)
+    contest = contestants.CONTESTS[given.loop]
+    sizes, batch = parse_sizes(given.sizes or contest.sizes), contest.batch if given.batch is None else given.batch
     if sizes[-1] > LARGEST_SIZE:
         raise InputError(f"--sizes {given.sizes}: at most {LARGEST_SIZE} bytes, as the C loop counts in int")
     if given.repetitions < FEWEST_ROUNDS:
         raise InputError(f"--repetitions {given.repetitions}: a verdict takes at least {FEWEST_ROUNDS} rounds")
-    if given.batch < 1:
-        raise InputError(f"--batch {given.batch}: at least one exchange must be timed")
+    if batch < 1:
+        raise InputError(f"--batch {batch}: at least one exchange or message must be timed")
     build = given.build or Path(__file__).parent / "build" / mpi_abi()
-    return Arguments(sizes, given.repetitions, parse_time(given.time), given.batch, given.seed, build, given.json)
+    seconds = parse_time(given.time)
+    return Arguments(given.loop, sizes, given.repetitions, seconds, batch, given.seed, build, given.json)
 
 
 def repetitions_per_slice(pair: contestants.Pair, loop: contestants.Loop, size: int, seconds: float) -> int:
     """Return how many repetitions fill a slice, the same number on both ranks."""
     loop(size, CALIBRATION_REPETITIONS)
     message = float(loop(size, CALIBRATION_REPETITIONS).min())  # a disturbance must not shorten every slice
-    return int(pair.comm.bcast(max(LEAST_REPETITIONS, round(seconds / SLICES / (2 * pair.batch * message)))))
+    return int(pair.comm.bcast(max(LEAST_REPETITIONS, round(seconds / SLICES / (pair.messages * message)))))
 
 
 def measure_round(
@@ -170,9 +180,13 @@ def library_name() -> str:
 
 def measure(arguments: Arguments, comm: MPI.Intracomm) -> Report:
     """Make all rounds; both ranks return a report of their own times, that of rank 0 counts."""
-    send_buffer, receive_buffer = (allocate(arguments.sizes[-1], HUGE_PAGES) for _ in range(2))
-    pair = contestants.Pair(comm, send_buffer, receive_buffer, arguments.batch, choose())
-    loops = contestants.every(pair, arguments.build)
+    contest = contestants.CONTESTS[arguments.loop]
+    send_buffer = allocate(arguments.sizes[-1], HUGE_PAGES)
+    places = arguments.batch if contest.messages == 1 else 1
+    receive_buffer = allocate(places * stride(arguments.sizes[-1]), HUGE_PAGES)
+    messages = contest.messages * arguments.batch
+    pair = contestants.Pair(comm, send_buffer, receive_buffer, arguments.batch, messages, choose())
+    loops = contest.loops(pair, arguments.build)
     repetitions = {size: repetitions_per_slice(pair, loops["c_a"], size, arguments.seconds) for size in arguments.sizes}
     order = random.Random(arguments.seed)  # noqa: S311  (an order, no secret)
     rounds: dict[int, dict[str, list[float]]] = {size: {name: [] for name in loops} for size in arguments.sizes}
@@ -181,6 +195,7 @@ def measure(arguments: Arguments, comm: MPI.Intracomm) -> Report:
             for name, seconds in measure_round(loops, size, repetitions[size], order).items():
                 rounds[size][name].append(seconds)
     return Report(
+        loop=arguments.loop,
         mpi=library_name(),
         clock=pair.clock,
         huge_pages=HUGE_PAGES,
@@ -189,7 +204,7 @@ def measure(arguments: Arguments, comm: MPI.Intracomm) -> Report:
         slices=SLICES,
         seed=arguments.seed,
         tolerance=TOLERANCE,
-        contestants=contestants.DESCRIPTIONS,
+        contestants=contest.descriptions,
         results=[compare(rounds[size], size, repetitions[size]) for size in arguments.sizes],
     )
 
@@ -206,18 +221,21 @@ def show(report: Report) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(box=SIMPLE_HEAD, title=f"{report.mpi}: time of one message", title_justify="left")
-    for column in ("size", "C A", "C B / C A", "Cython / C A", "mpi4py / C A"):
+    table = Table(box=SIMPLE_HEAD, title=f"{report.mpi}: {report.loop}, time of one message", title_justify="left")
+    names = {"c_b": "C B", "cython": "Cython", "mpi4py": "mpi4py"}
+    shown = {name: f"{title} / C A" for name, title in names.items() if name in report.contestants}
+    for column in ("size", "C A", *shown.values()):
         table.add_column(column, justify="right", no_wrap=True)
     for result in report.results:
-        ratios = [_shown(result.ratios[name]) for name in ("c_b", "cython", "mpi4py")]
+        ratios = [_shown(result.ratios[name]) for name in shown]
         table.add_row(format_size(result.message_size), format_time(result.seconds["c_a"]), *ratios)
     console = Console(force_terminal=False, highlight=False)  # Open MPI gives ranks a terminal of its own making
     console.width = max(console.width, 100)  # ranks rarely know the width of the terminal
     console.print(table)
     kind = "[95 % interval]" if report.results[0].ratios["c_b"].low is not None else "(smallest–largest)"
     print(f"Medians {kind} of {report.rounds} rounds, batch {report.batch}, seed {report.seed}.")
-    print(f"mpi4py: {report.contestants['mpi4py']}.")
+    if "mpi4py" in report.contestants:
+        print(f"mpi4py: {report.contestants['mpi4py']}.")
     for result in report.results:
         control, cython = result.ratios["c_b"].median, result.ratios["cython"].median
         reason = ", as two copies of the C loop differ by more: run it on a quieter machine"

@@ -1,9 +1,9 @@
-"""The loops that `compare.py` compares: the same ping-pong in C (twice), in the compiled core, and in Python.
+"""The loops that `compare.py` compares: the same one in C (twice), in the compiled core, and a ping-pong in Python.
 
 All run in one process over one communicator and one pair of buffers, so that nothing differs but the loop.
 The C loop comes in two copies of one machine code: what their times differ by is what this machine cannot
 tell apart. "mpi4py" is what a plain benchmark in Python does: ``comm.Send`` and ``comm.Recv`` of a numpy
-buffer between two calls of ``MPI.Wtime``; reading that clock is part of what it costs. Main entry: `every`.
+buffer between two calls of ``MPI.Wtime``; reading that clock is part of what it costs. Main entry: `CONTESTS`.
 """
 
 import ctypes
@@ -15,33 +15,33 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from commmodel._core import pingpong
+from commmodel._core import pingpong, trains
 from commmodel.bench.clock import kind_number
+from commmodel.bench.kernels.common import stride
 from commmodel.errors import InputError, MPIEnvironmentError
 from commmodel.results import Clock
 
-__all__ = ["DESCRIPTIONS", "Loop", "Pair", "every"]
+__all__ = ["CONTESTS", "Contest", "Loop", "Pair"]
 
 Loop = Callable[[int, int], NDArray[np.float64]]
 """(size, repetitions) -> seconds of one message in each repetition."""
 
-DESCRIPTIONS = {
-    "c_a": "bench_c/pingpong.c, copy A",
-    "c_b": "bench_c/pingpong.c, copy B: the control",
-    "cython": "commmodel._core.pingpong",
-    "mpi4py": "comm.Send and comm.Recv of a numpy buffer in Python, between two calls of MPI.Wtime",
-}
 _TAG = 1
+_ANSWER = 1  # bytes, as the kernel loggp has it
 
 
 @dataclass(frozen=True)
 class Pair:
-    """What every loop is given: the two ranks, their buffers and clock, and the exchanges in a repetition."""
+    """What every loop is given: the two ranks, their buffers and clock, and what a repetition has.
+
+    `batch` is its exchanges, or the messages of its train; `messages` what its time is divided by.
+    """
 
     comm: MPI.Intracomm
     send_buffer: NDArray[np.uint8]
     receive_buffer: NDArray[np.uint8]
     batch: int
+    messages: int
     clock: Clock
 
     @property
@@ -54,9 +54,14 @@ class Pair:
         """The other rank."""
         return 1 - self.comm.rank
 
+    @property
+    def own_buffer(self) -> NDArray[np.uint8]:
+        """The one buffer that a rank needs for a train."""
+        return self.send_buffer if self.first else self.receive_buffer
+
     def seconds(self, ticks: NDArray[np.uint64]) -> NDArray[np.float64]:
         """Convert a repetition's ticks to the time of one message."""
-        return ticks / (2 * self.batch * self.clock.frequency)
+        return ticks / (self.messages * self.clock.frequency)
 
 
 def _open(path: Path) -> ctypes.CDLL:
@@ -74,6 +79,11 @@ def _open(path: Path) -> ctypes.CDLL:
         ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int,
         ctypes.c_ssize_t, ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p,
     ]  # fmt: skip
+    for train in (library.blocking_train, library.immediate_train):
+        train.argtypes = [
+            ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_ssize_t,
+            ctypes.c_int, ctypes.c_uint64, ctypes.c_int, ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p,
+        ]  # fmt: skip
     return library
 
 
@@ -133,11 +143,89 @@ def _mpi4py_loop(pair: Pair) -> Loop:
     return loop
 
 
-def every(pair: Pair, build: Path) -> dict[str, Loop]:
-    """Return the loops by name, the base of all ratios first; `build` holds the shared objects."""
+def _c_train(pair: Pair, path: Path, name: str) -> Loop:
+    train = getattr(_open(path), name)
+    clock = kind_number(pair.clock)
+
+    def loop(size: int, repetitions: int) -> NDArray[np.float64]:
+        ticks = np.empty(repetitions, dtype=np.uint64)
+        code = train(
+            MPI._addressof(pair.comm), pair.peer, pair.first, pair.own_buffer.ctypes.data, size, stride(size),
+            pair.batch, 0, _ANSWER, repetitions, clock, ticks.ctypes.data,
+        )  # fmt: skip
+        if code != MPI.SUCCESS:
+            raise MPI.Exception(code)
+        return pair.seconds(ticks)
+
+    return loop
+
+
+def _cython_train(pair: Pair, name: str) -> Loop:
+    train = getattr(trains, name)
+    clock = kind_number(pair.clock)
+
+    def loop(size: int, repetitions: int) -> NDArray[np.float64]:
+        ticks = train(
+            pair.comm, pair.peer, pair.first, pair.own_buffer, size, stride(size), pair.batch, 0, _ANSWER,
+            repetitions, clock,
+        )  # fmt: skip
+        return pair.seconds(ticks)
+
+    return loop
+
+
+def _ping_pongs(pair: Pair, build: Path) -> dict[str, Loop]:
     return {
-        "c_a": _c_loop(pair, build / "libpingpong_a.so"),
-        "c_b": _c_loop(pair, build / "libpingpong_b.so"),
+        "c_a": _c_loop(pair, build / "libloops_a.so"),
+        "c_b": _c_loop(pair, build / "libloops_b.so"),
         "cython": _cython_loop(pair),
         "mpi4py": _mpi4py_loop(pair),
     }
+
+
+@dataclass(frozen=True)
+class Contest:
+    """A loop: at which sizes it is compared unless told otherwise, what a repetition has, and who takes part."""
+
+    sizes: str
+    batch: int
+    messages: int
+    """That follow each other in an exchange: to and fro are two, the messages of a train are one each."""
+    loops: Callable[[Pair, Path], dict[str, Loop]]
+    """(what they are given, the folder of the shared objects) -> by name, the base of all ratios first."""
+    descriptions: dict[str, str]
+
+
+def _contest_of_trains(name: str) -> Contest:
+    def loops(pair: Pair, build: Path) -> dict[str, Loop]:
+        return {
+            "c_a": _c_train(pair, build / "libloops_a.so", name),
+            "c_b": _c_train(pair, build / "libloops_b.so", name),
+            "cython": _cython_train(pair, name),
+        }
+
+    descriptions = {
+        "c_a": f"{name} of bench_c/trains.c, copy A",
+        "c_b": f"{name} of bench_c/trains.c, copy B: the control",
+        "cython": f"commmodel._core.trains.{name}",
+    }
+    return Contest("1,1KiB,64KiB", 16, 1, loops, descriptions)
+
+
+CONTESTS = {
+    "pingpong": Contest(
+        "1,1KiB,8KiB,64KiB,1MiB",
+        1,
+        2,
+        _ping_pongs,
+        {
+            "c_a": "bench_c/pingpong.c, copy A",
+            "c_b": "bench_c/pingpong.c, copy B: the control",
+            "cython": "commmodel._core.pingpong",
+            "mpi4py": "comm.Send and comm.Recv of a numpy buffer in Python, between two calls of MPI.Wtime",
+        },
+    ),
+    "blocking-train": _contest_of_trains("blocking_train"),
+    "immediate-train": _contest_of_trains("immediate_train"),
+}
+"""Name of a loop -> what is compared."""

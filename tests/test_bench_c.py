@@ -135,16 +135,26 @@ def compare(build, ranks, *options):
     return launch(ranks, sys.executable, BENCH_C / "compare.py", "--build", build, *options)
 
 
-def test_comparison_reports_every_contestant_of_every_round(build):
-    completed = compare(build, 2, "--json", "--sizes", "1,2KiB", "--repetitions", "8", "--time", "1ms", "--batch", "2")
+@pytest.mark.parametrize(
+    ("loop", "contestants"),
+    [
+        ("pingpong", {"c_a", "c_b", "cython", "mpi4py"}),
+        ("blocking-train", {"c_a", "c_b", "cython"}),
+        ("immediate-train", {"c_a", "c_b", "cython"}),
+    ],
+)
+def test_comparison_reports_every_contestant_of_every_round(build, loop, contestants):
+    options = ["--json", "--sizes", "0,1,2KiB", "--repetitions", "8", "--time", "1ms", "--batch", "2"]
+    completed = compare(build, 2, loop, *options)
     assert completed.returncode == 0, completed.stderr
     report = json.loads(completed.stdout)
-    assert (report["rounds"], report["batch"], report["tolerance"]) == (8, 2, 0.02)
-    assert [result["message_size"] for result in report["results"]] == [1, 2048]
+    assert (report["loop"], report["rounds"], report["batch"], report["tolerance"]) == (loop, 8, 2, 0.02)
+    assert [result["message_size"] for result in report["results"]] == [0, 1, 2048]
+    assert set(report["contestants"]) == contestants
     for result in report["results"]:
-        assert set(result["rounds"]) == set(result["seconds"]) == {"c_a", "c_b", "cython", "mpi4py"}
+        assert set(result["rounds"]) == set(result["seconds"]) == contestants
         assert all(len(times) == 8 and min(times) > 0 for times in result["rounds"].values())
-        assert set(result["ratios"]) == {"c_b", "cython", "mpi4py"}
+        assert set(result["ratios"]) == contestants - {"c_a"}
         for ratio in result["ratios"].values():
             assert ratio["minimum"] <= ratio["low"] <= ratio["median"] <= ratio["high"] <= ratio["maximum"]
         control, cython = (abs(result["ratios"][name]["median"] - 1) <= 0.02 for name in ("c_b", "cython"))
@@ -152,9 +162,11 @@ def test_comparison_reports_every_contestant_of_every_round(build):
         assert result["verdict"] == expected
 
 
-def test_comparison_prints_a_table_and_a_verdict_for_each_size(build):
-    completed = compare(build, 2, "--sizes", "1,2KiB", "--repetitions", "7", "--time", "1ms")
+@pytest.mark.parametrize("loop", ["pingpong", "blocking-train"])
+def test_comparison_prints_a_table_and_a_verdict_for_each_size(build, loop):
+    completed = compare(build, 2, loop, "--sizes", "1,2KiB", "--repetitions", "7", "--time", "1ms")
     assert completed.returncode == 0, completed.stderr
+    assert f"{loop}, time of one message" in completed.stdout
     assert "Cython / C A" in completed.stdout
     assert "\n1 B: Cython within 2.0 % of C: " in completed.stdout
     assert "\n2 KiB: Cython within 2.0 % of C: " in completed.stdout
@@ -170,6 +182,7 @@ def test_comparison_prints_a_table_and_a_verdict_for_each_size(build):
         ["--sizes", "2GiB"],
         ["--time", "soon"],
         ["--fast"],
+        ["train"],
     ],
 )
 def test_wrong_arguments_of_the_comparison_are_one_line_and_exit_code_2(build, options):

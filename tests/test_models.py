@@ -14,7 +14,12 @@ from hypothesis import strategies as st
 
 from commmodel.models import REGISTRY, Formula, halo, maxrate, nodeaware, postal, surface
 
-CHECKS = tomllib.loads(Path(__file__).with_name("oracles").joinpath("max_rate.toml").read_text("utf-8"))["check"]
+ORACLES = Path(__file__).with_name("oracles")
+CHECKS = [
+    check
+    for name in ("max_rate.toml", "loggp.toml")
+    for check in tomllib.loads(ORACLES.joinpath(name).read_text("utf-8"))["check"]
+]
 
 ALPHA, RATE, SIZE, PAIRS = (
     st.floats(1e-9, 1.0),
@@ -22,6 +27,7 @@ ALPHA, RATE, SIZE, PAIRS = (
     st.floats(0, 1e12),
     st.integers(1, 1024),
 )
+SECONDS = st.floats(0, 10)
 DRAWN = {
     "message_size": SIZE | st.integers(0, 2**40).map(float),
     "pairs": PAIRS.map(float),
@@ -38,8 +44,16 @@ DRAWN = {
     "paths_time": st.floats(0, 1e3),
     "queue_search": st.floats(0, 1e-3),
     "link_contention": st.floats(0, 1e-3),
+    "processes": st.integers(1, 2**20).map(float),
+    "segment_size": st.floats(1, 1e12),
+    **dict.fromkeys(("L", "o", "g", "G", "memory_copy", "reduction"), SECONDS),
+    **dict.fromkeys(("plogp_L", "gap", "send_overhead", "receive_overhead"), SECONDS),
 }
 """Name of an argument -> numbers that a machine could have."""
+
+
+DRAWN_FOR = {"loggp byte time from plogp": {"message_size": st.floats(1, 1e12)}}
+"""Name of a formula -> what its arguments cannot be drawn from above: it divides by the size."""
 
 
 def argument_names(formula):
@@ -67,7 +81,8 @@ def test_every_formula_has_a_published_value_and_its_arguments_are_known():
 @given(st.data())
 def test_arrays_give_what_numbers_give_bit_for_bit(name, data):
     formula = REGISTRY[name]
-    columns = [data.draw(st.lists(DRAWN[argument], min_size=8, max_size=8)) for argument in argument_names(formula)]
+    drawn = DRAWN | DRAWN_FOR.get(name, {})
+    columns = [data.draw(st.lists(drawn[argument], min_size=8, max_size=8)) for argument in argument_names(formula)]
     one_by_one = [formula(*numbers) for numbers in zip(*columns, strict=True)]
     at_once = formula(*map(np.array, columns))
     assert at_once.dtype == np.float64

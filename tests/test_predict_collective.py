@@ -370,3 +370,13 @@ def test_tune_says_what_is_wrong_in_a_line(arguments, words, tmp_path, capsys):
     said = capsys.readouterr()
     assert len(said.err.splitlines()) == 1
     assert words in said.err
+
+
+def test_by_plogp_a_message_takes_no_longer_than_it_does_however_long_its_ends_were():
+    """A receive was once timed for a message that had not come yet."""
+    ends = {"o_s": (0.0, 3e-6), "o_r": (0.0, 9e-6), "g": (1e-6, 5e-6)}
+    machine = Machine("m", (Segment("all"),), plogp=(PLogP(Parameter(1e-6), (0, 100), **ends),))
+    costs = message_costs(machine, "plogp")(np.array([50, 100]))
+    whole = costs.send_overhead + costs.transit + costs.receive_overhead
+    np.testing.assert_allclose(whole, [4e-6, 6e-6])
+    assert costs.receive_overhead[1] == pytest.approx(3e-6)

@@ -117,7 +117,7 @@ class Formulas(SphinxDirective):
         from commmodel.models import REGISTRY
 
         module = f"commmodel.models.{self.arguments[0]}"
-        names = [formula.__name__ for formula in REGISTRY.values() if formula.__module__ == module]
+        names = dict.fromkeys(formula.__name__ for formula in REGISTRY.values() if formula.__module__ == module)
         text = "\n".join(f".. autofunction:: {module}.{name}\n" for name in names)
         return self.parse_text_to_nodes(StringList(text.splitlines(), source=module))
 

@@ -97,7 +97,10 @@ def _how_to_use(library: str, output: str) -> list[str]:
     """Return the options or variables that make the library read the rules."""
     path = Path(output).resolve()
     if library == "mpich":
-        return [f"export MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE={path}"]
+        return [
+            f"export MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE={path}",
+            "export MPIR_CVAR_DEVICE_COLLECTIVES=none  # or its device layer decides first",
+        ]
     settings = {"coll_tuned_use_dynamic_rules": "1", "coll_tuned_dynamic_rules_filename": str(path)}
     return [
         "mpiexec " + " ".join(f"--mca {name} {value}" for name, value in settings.items()) + " ...",

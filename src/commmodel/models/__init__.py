@@ -1,8 +1,8 @@
 """The formulas: pure functions of numbers and arrays, each written once.
 
 Every formula is a `Formula`: called with numbers it runs as plain Python, called with arrays it runs compiled by
-numba over their broadcast shape. `REGISTRY` names those of messages; those of collective
-operations stand in `collectives.CLOSED_FORMS`.
+numba over their broadcast shape. `REGISTRY` names them all; `collectives.CLOSED_FORMS` says of those of collective
+operations where they are exact.
 """
 
 from commmodel.models import collectives, halo, loggp, maxrate, nodeaware, postal, rooted
@@ -25,5 +25,18 @@ REGISTRY: dict[str, Formula] = {
     "node-aware queue search": nodeaware.queue_search_time,
     "node-aware link contention": nodeaware.link_contention_time,
     "node-aware": nodeaware.time,
+    "logp": loggp.logp_time,
+    "loggp": loggp.time,
+    "loggp train": loggp.train_time,
+    "plogp": loggp.plogp_time,
+    "loggp latency from plogp": loggp.latency_from_plogp,
+    "loggp overhead from plogp": loggp.overhead_from_plogp,
+    "loggp byte time from plogp": loggp.byte_time_from_plogp,
+    "barrier dissemination printed": collectives.barrier_dissemination_printed,
+    **{
+        f"{operation} {algorithm}": form.formula
+        for operation, forms in collectives.CLOSED_FORMS.items()
+        for algorithm, form in forms.items()
+    },
 }
-"""Name of a formula -> formula."""
+"""Name of a formula -> formula; that of a closed form is operation and algorithm, like "bcast binomial"."""

@@ -461,6 +461,10 @@ _TREE = (
     "exact for P a power of two, an upper bound for other P; "
     "both for g ≤ L + 2 o, else for P a power of two a lower bound"
 )
+_TREE_UP = (
+    "exact for P a power of two and g ≤ L + 2 o, where a longer gap makes it a lower bound; an estimate for other P, "
+    "where two messages may come at once"
+)
 
 
 CLOSED_FORMS: dict[str, dict[str, ClosedForm]] = {
@@ -499,7 +503,7 @@ CLOSED_FORMS: dict[str, dict[str, ClosedForm]] = {
     },
     "reduce": {
         "linear": ClosedForm(rooted.reduce_linear, "exact"),
-        "binomial": ClosedForm(rooted.reduce_binomial, _TREE),
+        "binomial": ClosedForm(rooted.reduce_binomial, _TREE_UP),
         "reduce-scatter-gather": ClosedForm(
             rooted.reduce_scatter_gather,
             "exact for P a power of two that divides m and g ≤ L + 2 o; an estimate for other P",
@@ -524,7 +528,7 @@ CLOSED_FORMS: dict[str, dict[str, ClosedForm]] = {
     },
     "gather": {
         "linear": ClosedForm(rooted.linear, "exact"),
-        "binomial": ClosedForm(rooted.blocks_binomial, _TREE),
+        "binomial": ClosedForm(rooted.blocks_binomial, _TREE_UP),
     },
     "scatter": {
         "linear": ClosedForm(rooted.linear, "exact"),

@@ -2,13 +2,16 @@
 
 LogP, LogGP and pLogP differ only in these four numbers (`commmodel._core.criticalpath`). For m = 0 LogGP has m = 1:
 
-=====  ============  ============  =============  ==================================
+=====  ============  ============  =============  ==========================
 model  sending       receiving     gap            way
-=====  ============  ============  =============  ==================================
+=====  ============  ============  =============  ==========================
 loggp  o             o             g + (m − 1) G  L + (m − 1) G
 logp   o             o             g              L
-plogp  o_s(m)        o_r(m)        g(m)           max(0, L + g(m) − o_s(m) − o_r(m))
-=====  ============  ============  =============  ==================================
+plogp  o_s(m)        o_r(m)        g(m)           L + g(m) − o_s(m) − o_r(m)
+=====  ============  ============  =============  ==========================
+
+By pLogP a message takes L + g(m), whatever was measured of its ends: where sending and receiving are longer together,
+as where a receive was timed for a message that had not come yet, they are cut, the receive first.
 
 Sources: March 2009, Section 3; of pLogP, Kielmann, Bal and Verstoep 2000. Main entry: `message_costs`.
 """
@@ -119,7 +122,10 @@ def _of_segments(machine: Machine, model: str, path: str | None, end: End, size:
 def _of_table(table: PLogP, size: Integers) -> Costs:
     sizes, place = np.unique(size, return_inverse=True)
     o_s, o_r, gap = (table.at(name, sizes) for name in _COLUMNS)
-    transit = np.maximum(table.L.value + gap - o_s - o_r, 0.0)
+    whole = table.L.value + gap
+    o_s = np.minimum(o_s, whole)
+    o_r = np.minimum(o_r, whole - o_s)
+    transit = whole - o_s - o_r
     place = place.reshape(size.shape)
     return Costs(o_s[place], o_r[place], gap[place], transit[place])
 

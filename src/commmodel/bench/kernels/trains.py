@@ -21,8 +21,9 @@ __all__ = ["KERNEL", "messages", "time_trains"]
 _MESSAGES = 16
 _TRAIN_BYTES = 4 << 20  # in flight
 _FEWEST_MESSAGES = 2  # with one there is no distance between two
-_SINGLES_SECONDS = 10e-3  # of PRTT(1, 0, s), whose median is d: longer than another process's time slice,
-_FEWEST_SINGLES, _MOST_SINGLES = 3, 99  # and so many
+_SINGLES_SECONDS = 10e-3  # of PRTT(1, 0, s), from which d is taken: longer than another process's time slice,
+_FEWEST_SINGLES, _MOST_SINGLES = 5, 99  # and so many,
+_LOW = 0.25  # of which this quantile is d: a d with an interruption in it would make trains that are all interrupted
 _WAITS = 50  # busy waits in a row of
 _WAIT_SECONDS = 1e-6  # this, which show how much longer they last than they should,
 _ROWS = 21  # and so many such rows, most of which nothing interrupts
@@ -65,11 +66,11 @@ def time_trains(
 
 
 def _single_seconds(session: Session, size: int, mode: Mode) -> float:
-    """Return the median of some PRTT(1, 0, s), on both ranks, after one that warms up."""
+    """Return the lower quartile of some PRTT(1, 0, s), on both ranks, after one that warms up."""
 
     def singles(repetitions: int) -> float:
         trains = time_trains(session, size, mode, count=1, answer=1, repetitions=repetitions)
-        return float(session.comm.bcast(np.median(trains)))
+        return float(session.comm.bcast(np.quantile(trains, _LOW)))
 
     affordable = int(_SINGLES_SECONDS / max(singles(1), 1e-9))
     return singles(min(_MOST_SINGLES, max(_FEWEST_SINGLES, affordable)))
