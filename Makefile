@@ -33,6 +33,10 @@ export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 endif
 
+# Messages of one protocol, between two ranks that share memory.
+ONE_PROTOCOL_mpich := 1:4KiB
+ONE_PROTOCOL_openmpi := 1:256
+
 .PHONY: demo test test-one cluster-test lint docs bench cluster-bench clean
 
 demo: $(VENV)/.demo-ready
@@ -73,7 +77,7 @@ bench: $(VENV)/.test-ready
 		$(MPIEXEC) -n 2 $(BIND) $(BIN)/python bench_c/compare.py $$loop || exit 1; done
 	$(BIN)/python benchmarks/model_surfaces.py
 	$(BIN)/python benchmarks/critical_path.py
-	$(BIN)/python benchmarks/loggp_under_load.py --mpiexec "$(MPIEXEC) $(BIND)"
+	$(BIN)/python benchmarks/loggp_under_load.py --mpiexec "$(MPIEXEC) $(BIND)" --sizes $(ONE_PROTOCOL_$(MPI))
 
 # Predictions of collectives against an emulated network: as root on Linux, on an otherwise idle machine.
 cluster-bench: $(VENV)/.test-ready

@@ -5,6 +5,7 @@ import sys
 from collections import Counter
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from commmodel.bench.command import describe
 from commmodel.bench.driver import make_plan
 from commmodel.bench.kernels import REGISTRY, buffer_bytes, left_out, participants, refinements
 from commmodel.bench.kernels.collective import imb_repetitions
-from commmodel.bench.kernels.common import stride, window, window_room
+from commmodel.bench.kernels.common import pause_ticks, stride, undisturbed_seconds, window, window_room
 from commmodel.bench.kernels.plogp import refine
 from commmodel.bench.kernels.trains import messages
 from commmodel.bench.options import parse, parse_processes
@@ -372,3 +373,31 @@ def test_collectives_of_some_processes_repeat_as_imb_does(tmp_path):
 
 def test_every_kernel_says_in_one_line_what_it_measures():
     assert all(kernel.summary and "\n" not in kernel.summary for kernel in REGISTRY.values())
+
+
+class OneRank:
+    """A session of the root alone, whose communicator has nobody to tell."""
+
+    class comm:  # noqa: N801
+        bcast = staticmethod(lambda value: value)
+
+    @staticmethod
+    def ticks(seconds):
+        return round(seconds * 1e9)
+
+
+def test_a_pause_is_not_made_of_a_time_with_an_interruption_in_it():
+    """Of five round trips three were once interrupted: every receive then came late, with cold caches."""
+    interrupted = iter([[5e-3], [3e-3, 1e-6, 4e-3, 1e-6, 2e-3]])
+    assert pause_ticks(OneRank, lambda _: np.array(next(interrupted))) == 1200
+
+
+def test_a_first_look_at_short_times_takes_many():
+    asked = []
+
+    def measure(repetitions):
+        asked.append(repetitions)
+        return np.full(repetitions, 1e-6)
+
+    assert undisturbed_seconds(OneRank, measure) == 1e-6
+    assert asked == [1, 99]

@@ -4,18 +4,29 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from commmodel.bench.placement import Placement
 from commmodel.bench.sampling import Measure, sample
 from commmodel.bench.session import Session
 from commmodel.results import Batch, Configuration, Mode, Options, Record
 
-__all__ = ["Kernel", "Room", "message_room", "modes", "sampled", "stride", "window", "window_room"]
+__all__ = [
+    "Kernel", "Room", "message_room", "modes", "pause_ticks", "sampled", "stride", "undisturbed_seconds", "window",
+    "window_room",
+]  # fmt: skip
 
+Floats = NDArray[np.float64]
 Room = tuple[int, int]
 """Bytes that the send buffer and the receive buffer need."""
 
 _WINDOW = 64  # as OSU's and most other bandwidth tests have it
 _WINDOW_BYTES = 16 << 20  # takes about a thousand times as long as the answer after it, at 10 GB/s and 1.5 us
+_LOOK_SECONDS = 10e-3  # of repetitions for a first look at a time: longer than another process's time slice
+_FEWEST_LOOKS, _MOST_LOOKS = 5, 99
+_LOW = 0.25
+_PAUSE_ROUND_TRIPS = 1.2  # as Kielmann et al. wait for a message to arrive before they time its receive
 _LINE = 64  # messages of a window arrive in different cache lines
 
 
@@ -62,6 +73,25 @@ def sampled(session: Session, configuration: Configuration, measure: Measure, ba
     if not session.is_root:
         return None
     return Record(configuration, "s", found.samples, stop=found.stop, batch=found.batch, warmup=found.warmup)
+
+
+def undisturbed_seconds(session: Session, measure: Callable[[int], Floats]) -> float:
+    """Return the lower quartile of the root's seconds in some repetitions, on every rank, after one that warms up.
+
+    For what is made of a time before it is measured well, a delay or a pause: an interruption in that would be in every
+    repetition.
+    """
+
+    def looked(repetitions: int) -> float:
+        return float(session.comm.bcast(np.quantile(measure(repetitions), _LOW)))
+
+    affordable = int(_LOOK_SECONDS / max(looked(1), 1e-9))
+    return looked(min(_MOST_LOOKS, max(_FEWEST_LOOKS, affordable)))
+
+
+def pause_ticks(session: Session, round_trips: Callable[[int], Floats]) -> int:
+    """Return after how many ticks a message is there that was asked for; `round_trips` measures on the root."""
+    return session.ticks(_PAUSE_ROUND_TRIPS * undisturbed_seconds(session, round_trips))
 
 
 def modes(options: Options) -> tuple[Mode, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.bench import threshold
-from commmodel.bench.kernels.common import Kernel, Room, sampled
+from commmodel.bench.kernels.common import Kernel, Room, pause_ticks, sampled
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
 from commmodel.results import Configuration, Options, Ping, PingPong, Record, Threshold
@@ -42,10 +42,6 @@ def _round_trips(session: Session, size: int, batch: int, repetitions: int) -> N
     return session.seconds(ticks) / (2 * batch)
 
 
-_PAUSE_SAMPLES = 5
-_PAUSE_ROUND_TRIPS = 1.2  # as Kielmann et al. wait for a message to arrive before they time its receive
-
-
 _OPERATIONS: tuple[Literal["send", "receive"], ...] = ("send", "receive")
 
 
@@ -65,8 +61,7 @@ def _measure_ping(session: Session, configuration: Ping) -> Record | None:
             return session.seconds(ticks) * session.first
 
     else:
-        one_way = session.comm.bcast(float(np.median(_round_trips(session, size, 1, _PAUSE_SAMPLES))))
-        pause = session.ticks(_PAUSE_ROUND_TRIPS * 2 * one_way)
+        pause = pause_ticks(session, lambda repetitions: 2 * _round_trips(session, size, 1, repetitions))
 
         def measure(batch: int, repetitions: int) -> NDArray[np.float64]:  # noqa: ARG001
             ticks = pingpong.ping_receive(*common, repetitions, pause, session.clock_number)

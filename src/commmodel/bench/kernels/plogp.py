@@ -7,13 +7,14 @@ decide, with their intervals, so that neither an outlier nor noise adds any. Mai
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import product
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.bench.kernels.common import Kernel, Room, modes, sampled, window, window_room
+from commmodel.bench.kernels.common import Kernel, Room, modes, pause_ticks, sampled, window, window_room
 from commmodel.bench.kernels.trains import time_trains
 from commmodel.bench.placement import Placement
 from commmodel.bench.sampling import Measure
@@ -26,8 +27,6 @@ __all__ = ["KERNEL", "refine"]
 Quantity = Literal["send", "receive", "gap", "round-trip"]
 _QUANTITIES: tuple[Quantity, ...] = get_args(Quantity)
 
-_PAUSE_SAMPLES = 5
-_PAUSE_ROUND_TRIPS = 1.2  # after which the message is there, as Kielmann et al. wait
 _TOLERANCE = 0.1  # relative, of a time against the straight line between its neighbours
 _LEAST_GAP = 32  # bytes between two sizes that may be divided
 _LEAST_RATIO = 1.1  # of them
@@ -93,8 +92,7 @@ def _measure(session: Session, configuration: PLogP) -> Record | None:
             case "round-trip":
                 return lambda _, repetitions: _round_trips(session, configuration, repetitions)
             case "receive":
-                round_trip = float(np.median(_round_trips(session, configuration, _PAUSE_SAMPLES)))
-                pause = session.ticks(_PAUSE_ROUND_TRIPS * session.comm.bcast(round_trip))
+                pause = pause_ticks(session, partial(_round_trips, session, configuration))
                 return lambda _, repetitions: _receives(session, configuration, repetitions, pause)
 
     return sampled(session, configuration, measuring())

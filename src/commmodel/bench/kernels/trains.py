@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.bench.kernels.common import Kernel, Room, modes, sampled, stride
+from commmodel.bench.kernels.common import Kernel, Room, modes, sampled, stride, undisturbed_seconds
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
 from commmodel.results import Configuration, Mode, Options, Record, Train
@@ -21,9 +21,6 @@ __all__ = ["KERNEL", "messages", "time_trains"]
 _MESSAGES = 16
 _TRAIN_BYTES = 4 << 20  # in flight
 _FEWEST_MESSAGES = 2  # with one there is no distance between two
-_SINGLES_SECONDS = 10e-3  # of PRTT(1, 0, s), from which d is taken: longer than another process's time slice,
-_FEWEST_SINGLES, _MOST_SINGLES = 5, 99  # and so many,
-_LOW = 0.25  # of which this quantile is d: a d with an interruption in it would make trains that are all interrupted
 _WAITS = 50  # busy waits in a row of
 _WAIT_SECONDS = 1e-6  # this, which show how much longer they last than they should,
 _ROWS = 21  # and so many such rows, most of which nothing interrupts
@@ -66,14 +63,12 @@ def time_trains(
 
 
 def _single_seconds(session: Session, size: int, mode: Mode) -> float:
-    """Return the lower quartile of some PRTT(1, 0, s), on both ranks, after one that warms up."""
+    """Return PRTT(1, 0, s), on both ranks."""
 
-    def singles(repetitions: int) -> float:
-        trains = time_trains(session, size, mode, count=1, answer=1, repetitions=repetitions)
-        return float(session.comm.bcast(np.quantile(trains, _LOW)))
+    def singles(repetitions: int) -> NDArray[np.float64]:
+        return time_trains(session, size, mode, count=1, answer=1, repetitions=repetitions)
 
-    affordable = int(_SINGLES_SECONDS / max(singles(1), 1e-9))
-    return singles(min(_MOST_SINGLES, max(_FEWEST_SINGLES, affordable)))
+    return undisturbed_seconds(session, singles)
 
 
 def _wait_seconds(session: Session, delay: int) -> float:
