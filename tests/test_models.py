@@ -17,7 +17,7 @@ from commmodel.models import REGISTRY, Formula, halo, maxrate, nodeaware, postal
 ORACLES = Path(__file__).with_name("oracles")
 CHECKS = [
     check
-    for name in ("max_rate.toml", "loggp.toml")
+    for name in ("max_rate.toml", "loggp.toml", "overlap.toml")
     for check in tomllib.loads(ORACLES.joinpath(name).read_text("utf-8"))["check"]
 ]
 
@@ -48,11 +48,21 @@ DRAWN = {
     "segment_size": st.floats(1, 1e12),
     **dict.fromkeys(("L", "o", "g", "G", "memory_copy", "reduction"), SECONDS),
     **dict.fromkeys(("plogp_L", "gap", "send_overhead", "receive_overhead"), SECONDS),
+    **dict.fromkeys(("burst", "peers", "queue_depth"), PAIRS.map(float)),
+    **dict.fromkeys(("computation", "seconds", "chosen", "best", "G_V"), SECONDS),
+    "blocking": st.floats(11, 20),
+    "outstanding_volume": SIZE,
 }
 """Name of an argument -> numbers that a machine could have."""
 
 
-DRAWN_FOR = {"loggp byte time from plogp": {"message_size": st.floats(1, 1e12)}}
+SOME_BYTES = st.floats(1, 1e12)
+DRAWN_FOR = {"loggp byte time from plogp": {"message_size": SOME_BYTES}} | {
+    name: {"volume": SOME_BYTES, "message_size": SOME_BYTES, "G_V": st.floats(1e-12, 1)}
+    for name in REGISTRY
+    if name.startswith("overlap ")
+}
+DRAWN_FOR["overlap all-to-all best burst"] |= {"peers": st.floats(2, 1024), "G": st.floats(1e-12, 1)}
 """Name of a formula -> what its arguments cannot be drawn from above: it divides by the size."""
 
 

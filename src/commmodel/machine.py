@@ -221,6 +221,8 @@ class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     """δ: seconds per byte on the busiest link."""
     memory_copy: Parameter | None = None
     """δ of March 2009: seconds per byte of a copy within a process's memory."""
+    reduction: Parameter | None = None
+    """γ: seconds per byte that is combined with another by a reduction."""
     plogp: tuple[PLogP, ...] = ()
     """One a path."""
     selector: str = ""
@@ -302,10 +304,11 @@ class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
 
 UNITS = {
     "alpha": "s", "beta": "s/B", "R_C": "B/s", "R_N": "B/s", "R_Cb": "B/s", "R_Ci": "B/s",
-    "queue_search": "s", "link_contention": "s/B", "memory_copy": "s/B", "L": "s", "o": "s", "g": "s", "G": "s/B",
+    "queue_search": "s", "link_contention": "s/B", "memory_copy": "s/B", "reduction": "s/B",
+    "L": "s", "o": "s", "g": "s", "G": "s/B",
 }  # fmt: skip
 """Base unit of each parameter, wherever it stands."""
-_OF_THE_MACHINE = {"queue_search", "link_contention", "memory_copy"}
+_OF_THE_MACHINE = {"queue_search", "link_contention", "memory_copy", "reduction"}
 MODELS = ("postal", "max_rate", "extended", "latency_aware", "one_way", "loggp")
 """Models of a segment, in the file and in Python."""
 PLOGP_COLUMNS = ("o_s", "o_r", "g")

@@ -20,8 +20,8 @@ from commmodel.statistics import Summary, summarise
 
 __all__ = [
     "Buffers", "Clock", "Collective", "CollectiveName", "Configuration", "Header", "Host", "Launch", "Library",
-    "Measurements", "MessagePath", "Mode", "Options", "PLogP", "Pairs", "Ping", "PingPong", "PointToPoint", "Rank",
-    "Record", "Stream", "Threshold", "Train", "Writer", "read", "read_all", "schema",
+    "Local", "Measurements", "MessagePath", "Mode", "Options", "PLogP", "Pairs", "Ping", "PingPong", "PointToPoint",
+    "Rank", "Record", "Stream", "Threshold", "Train", "Writer", "read", "read_all", "schema",
 ]  # fmt: skip
 
 FORMAT: Literal["commmodel-results"] = "commmodel-results"
@@ -133,9 +133,16 @@ class Collective(Struct, frozen=True, forbid_unknown_fields=True, tag_field="ker
     processes: Count
 
 
+class Local(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="local"):
+    """Work within one process's memory: a copy, or MPI_Reduce_local, of so many bytes."""
+
+    operation: Literal["copy", "reduction"]
+    message_size: Bytes
+
+
 PointToPoint = PingPong | Pairs | Stream | Ping | Threshold | Train | PLogP
 """What pairs of ranks do, on a path."""
-Configuration = PointToPoint | Collective
+Configuration = PointToPoint | Collective | Local
 
 
 class Clock(Struct, frozen=True, forbid_unknown_fields=True):

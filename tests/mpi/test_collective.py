@@ -125,3 +125,27 @@ def test_an_error_of_mpi_becomes_an_exception():
     group.Free()
     with pytest.raises(MPI.Exception):
         collective.collective(group, "barrier", allocate(8, "never"), allocate(8, "never"), 0, 1, clock.COUNTER)
+
+
+@pytest.mark.parallel(1)
+@pytest.mark.parametrize("size", [0, 1, 6, 4096])
+def test_work_within_memory_copies_and_adds(size):
+    source = np.frombuffer(bytes(range(1, 9)) * 1024, dtype=np.uint8).copy()
+    target = np.zeros_like(source)
+    assert collective.copies(source, target, size, 3, clock.COUNTER).size == 3
+    assert (target[:size] == source[:size]).all()
+    assert not target[size:].any()
+    floats, sums = np.full(2048, 1.5, dtype=np.float32), np.zeros(2048, dtype=np.float32)
+    if size % 4 == 0:
+        collective.reductions(floats.view(np.uint8), sums.view(np.uint8), size, 2, clock.COUNTER)
+        assert (sums[: size // 4] == 3).all()
+        assert not sums[size // 4 :].any()
+
+
+@pytest.mark.parallel(1)
+@pytest.mark.parametrize("loop", [collective.copies, collective.reductions])
+def test_work_within_memory_stays_within_its_buffers(loop):
+    buffer = np.zeros(64, dtype=np.uint8)
+    for size in (-1, 65):
+        with pytest.raises(ValueError, match="do not fit"):
+            loop(buffer, buffer.copy(), size, 1, clock.COUNTER)

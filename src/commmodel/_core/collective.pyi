@@ -15,3 +15,9 @@ def collective(
     repetitions: int,
     clock: int,
 ) -> NDArray[np.uint64]: ...
+def copies(
+    source: NDArray[np.uint8], target: NDArray[np.uint8], size: int, repetitions: int, clock: int
+) -> NDArray[np.uint64]: ...
+def reductions(
+    source: NDArray[np.uint8], target: NDArray[np.uint8], size: int, repetitions: int, clock: int
+) -> NDArray[np.uint64]: ...

@@ -1,4 +1,4 @@
-"""Collective operations, each begun after a barrier. Main entry: `collective`.
+"""Collective operations, each begun after a barrier, and what they do within memory. Main entry: `collective`.
 
 Every rank of the communicator calls it alike and gets the ticks of its own part of each repetition (uint64). Between
 two ticks stands one MPI call. Rank 0 is the root where there is one. Which algorithm the library takes is its own
@@ -7,6 +7,7 @@ affair, and not known here.
 
 from libc.limits cimport INT_MAX
 from libc.stdint cimport uint64_t
+from libc.string cimport memcpy
 from mpi4py cimport libmpi as mpi
 
 from commmodel._core.messages cimport Message, describe, release, ticks_start, ticks_stop
@@ -139,4 +140,39 @@ def collective(comm, str operation not None, unsigned char[::1] send_buffer not 
             out[i] = ticks_stop(clock) - begin
     if call.op == mpi.MPI_OP_NULL:
         release(&message)
+    return ticks
+
+
+def copies(unsigned char[::1] source not None, unsigned char[::1] target not None, Py_ssize_t size,
+           Py_ssize_t repetitions, int clock):
+    """Return the ticks of each of `repetitions` copies of `size` bytes."""
+    check_room(GATHER, size, 1, ROOT, source, target)
+    ticks = np.empty(repetitions, dtype=np.uint64)
+    cdef uint64_t[::1] out = ticks
+    cdef Py_ssize_t i
+    cdef uint64_t begin
+    with nogil:
+        for i in range(repetitions):
+            begin = ticks_start(clock)
+            memcpy(&target[0], &source[0], size)
+            out[i] = ticks_stop(clock) - begin
+    return ticks
+
+
+def reductions(unsigned char[::1] source not None, unsigned char[::1] target not None, Py_ssize_t size,
+               Py_ssize_t repetitions, int clock):
+    """Return the ticks of each of `repetitions` MPI_Reduce_local of `size` bytes, combined as in `collective`."""
+    check_room(GATHER, size, 1, ROOT, source, target)
+    ticks = np.empty(repetitions, dtype=np.uint64)
+    cdef uint64_t[::1] out = ticks
+    cdef Message message
+    cdef mpi.MPI_Op op
+    cdef Py_ssize_t i
+    cdef uint64_t begin
+    describe_elements(&message, size, &op)
+    with nogil:
+        for i in range(repetitions):
+            begin = ticks_start(clock)
+            CHKERR(mpi.MPI_Reduce_local(&source[0], &target[0], message.count, message.type, op))
+            out[i] = ticks_stop(clock) - begin
     return ticks

@@ -2,7 +2,7 @@
 
 ``points`` takes the medians, ``limits`` finds where protocols end, ``segment`` fits each model of ping-pongs and
 streams to what lies between two limits, with ``least_squares`` and ``bootstrap`` under it; ``loggp`` fits trains,
-``plogp`` makes the tables of parameterised LogP, ``consistency`` compares the two.
+``plogp`` makes the tables of parameterised LogP, ``local`` fits work within memory, ``consistency`` compares the two.
 """
 
 from collections.abc import Sequence
@@ -14,6 +14,7 @@ import numpy as np
 from commmodel.errors import InputError
 from commmodel.fit.judge import recommend
 from commmodel.fit.limits import Part, find_parts
+from commmodel.fit.local import fit_local
 from commmodel.fit.loggp import NO_TRAINS, Trains, collect_trains, fit_loggp_model
 from commmodel.fit.plogp import as_loggp, fit_plogp, plogp_paths
 from commmodel.fit.points import NO_POINTS, Points, between, collect, collect_streams
@@ -102,7 +103,15 @@ def fit_machine(
         seed=settings.seed,
     )
     fitted = name or (hosts[0] if hosts else "machine")
-    return Machine(fitted, tuple(segments), confidence=settings.confidence, origin=origin, plogp=tuple(tables))
+    return Machine(
+        fitted,
+        tuple(segments),
+        confidence=settings.confidence,
+        origin=origin,
+        memory_copy=fit_local(measurements, "copy", settings),
+        reduction=fit_local(measurements, "reduction", settings),
+        plogp=tuple(tables),
+    )
 
 
 def _fit_path(

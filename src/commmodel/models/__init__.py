@@ -5,10 +5,12 @@ numba over their broadcast shape. `REGISTRY` names them all; `collectives.CLOSED
 operations where they are exact.
 """
 
-from commmodel.models import collectives, halo, loggp, maxrate, nodeaware, postal, rooted
+from commmodel.models import collectives, halo, loggp, maxrate, nodeaware, overlap, postal, rooted
 from commmodel.models.formula import Formula
 
-__all__ = ["REGISTRY", "Formula", "collectives", "halo", "loggp", "maxrate", "nodeaware", "postal", "rooted"]
+__all__ = [
+    "REGISTRY", "Formula", "collectives", "halo", "loggp", "maxrate", "nodeaware", "overlap", "postal", "rooted",
+]  # fmt: skip
 
 REGISTRY: dict[str, Formula] = {
     "postal": postal.time,
@@ -32,6 +34,23 @@ REGISTRY: dict[str, Formula] = {
     "loggp latency from plogp": loggp.latency_from_plogp,
     "loggp overhead from plogp": loggp.overhead_from_plogp,
     "loggp byte time from plogp": loggp.byte_time_from_plogp,
+    "overlap blocking": overlap.blocking_time,
+    "overlap tight": overlap.tight_time,
+    "overlap tight computation": overlap.tight_computation_time,
+    "overlap pipelined": overlap.pipelined_time,
+    "overlap pipelined least": overlap.pipelined_least_time,
+    "overlap pipelined computation": overlap.pipelined_computation_time,
+    "overlap multiple end points": overlap.multiple_end_points_time,
+    "overlap congested": overlap.congested_time,
+    "overlap all-to-all contiguous": overlap.all_to_all_contiguous_time,
+    "overlap all-to-all interleaved": overlap.all_to_all_interleaved_time,
+    "overlap all-to-all best burst": overlap.all_to_all_best_burst,
+    "overlap initiation slack": overlap.initiation_slack,
+    "overlap burst slack": overlap.burst_slack,
+    "overlap queue slack": overlap.queue_slack,
+    "overlap outstanding slack": overlap.outstanding_slack,
+    "overlap performance loss": overlap.performance_loss,
+    "overlap hidden share": overlap.hidden_share,
     "barrier dissemination printed": collectives.barrier_dissemination_printed,
     **{
         f"{operation} {algorithm}": form.formula

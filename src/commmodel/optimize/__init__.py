@@ -1,6 +1,7 @@
 """Choices that a model makes for an application. Importing this loads neither MPI, numba nor scipy.
 
-Main entry so far: `communicating_processes`, how many processes of a node should talk at once.
+Main entries: `communicating_processes`, how many processes of a node should talk at once, and `choose`, in which
+messages and bursts to cut a transfer so that computation hides it.
 """
 
 import math
@@ -8,8 +9,12 @@ import math
 from commmodel.errors import MissingParameterError
 from commmodel.machine import Machine, Parameter
 from commmodel.models import maxrate
+from commmodel.optimize.overlap import LIMITS, Choice, Sensitivity, choose, misdiagnosis, sensitivity
+from commmodel.optimize.table import Table
 
-__all__ = ["communicating_processes"]
+__all__ = [
+    "LIMITS", "Choice", "Sensitivity", "Table", "choose", "communicating_processes", "misdiagnosis", "sensitivity",
+]  # fmt: skip
 
 
 def communicating_processes(machine: Machine, message_size: float, path: str | None = None) -> int:

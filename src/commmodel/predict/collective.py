@@ -194,8 +194,9 @@ def _task(
 ) -> _Task:
     known = machine.memory_copy or Parameter(0.0)
     copying = known if memory_copy is None else Parameter(memory_copy)
+    combining = machine.reduction or copying
     return _Task(
-        machine, operation, algorithm, problem, path, copying, copying if reduction is None else Parameter(reduction)
+        machine, operation, algorithm, problem, path, copying, combining if reduction is None else Parameter(reduction)
     )
 
 
@@ -203,11 +204,12 @@ def _remarks(
     task: _Task, copied: bool, reduced: bool, memory_copy: float | None, reduction: float | None
 ) -> tuple[str, ...]:
     remarks = []
+    guessed = reduced and reduction is None and task.machine.reduction is None
     unknown = task.machine.memory_copy is None and memory_copy is None
-    if (copied or (reduced and reduction is None)) and unknown:
-        also = " and reductions" if reduced and reduction is None else ""
+    if (copied or guessed) and unknown:
+        also = " and reductions" if guessed else ""
         remarks.append(f"the machine has no memory_copy: copies{also} within memory are taken to cost nothing (--copy)")
-    elif reduced and reduction is None:
+    elif guessed:
         remarks.append("a byte is combined in the time of its copy (--reduction)")
     return tuple(remarks)
 

@@ -12,6 +12,7 @@ from commmodel.report.cells import Cell, measured_cell
 from commmodel.report.parts import PartTable, path_parts, starred
 from commmodel.results import (
     Collective,
+    Local,
     Measurements,
     MessagePath,
     Pairs,
@@ -182,4 +183,4 @@ def path_rows(measurements: Measurements) -> list[PathRows]:
 
 def collective_endings(measurements: Measurements) -> tuple[str, ...]:
     """Return how often records of collectives ended in each way; empty where there are none."""
-    return _endings([record for record in measurements.records if isinstance(record.configuration, Collective)])
+    return _endings([record for record in measurements.records if isinstance(record.configuration, Collective | Local)])

@@ -9,7 +9,7 @@ from itertools import zip_longest
 from typing import NamedTuple, TypeVar
 
 from commmodel.report.cells import Cell, measured_cell
-from commmodel.results import Collective, Measurements, Mode, PLogP, Record, Train
+from commmodel.results import Collective, Local, Measurements, Mode, PLogP, Record, Train
 from commmodel.units import format_quantity, format_size
 
 __all__ = ["PartTable", "collective_tables", "path_parts", "starred"]
@@ -104,16 +104,26 @@ def path_parts(records: Iterable[Record]) -> tuple[PartTable, ...]:
     )
 
 
+def _local_tables(measurements: Measurements) -> list[PartTable]:
+    cells: _Cells[str] = defaultdict(lambda: defaultdict(list))
+    for record in measurements.records:
+        if isinstance(one := record.configuration, Local):
+            cells[one.message_size][one.operation].append(record)
+    columns = ("copy", "reduction")
+    hint = "Time of a copy, and of MPI_Reduce_local, within the memory of one process."
+    return [PartTable("within memory", ("size", *columns), tuple(_rows(cells, columns)), hint)] if cells else []
+
+
 def collective_tables(measurements: Measurements) -> tuple[PartTable, ...]:
-    """Return a table for each collective operation: a row for each size, a column for each number of processes."""
+    """Return the work within memory, and a table for each operation: a row for each size, a column for each P."""
     operations: dict[str, _Cells[int]] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
     for record in measurements.records:
         if isinstance(one := record.configuration, Collective):
             operations[one.operation][one.message_size][one.processes].append(record)
-    tables = []
+    tables = _local_tables(measurements)
     for operation, cells in sorted(operations.items()):
         counts = sorted({processes for row in cells.values() for processes in row})
         columns = ("size", *(f"P = {processes}" for processes in counts))
         hint = "Time on the slowest rank after a barrier, with whatever algorithm the library took."
-        tables.append(PartTable(operation, columns, tuple(_rows(cells, counts)), hint))
+        tables.append(PartTable(f"{operation}, P processes", columns, tuple(_rows(cells, counts)), hint))
     return tuple(tables)

@@ -196,10 +196,10 @@ def measurements_table(measurements: Measurements) -> Group:
     """
     tables = [renderable for rows in path_rows(measurements) for renderable in _path_tables(rows)]
     collectives = collective_tables(measurements)
-    tables += [_part(f"{part.title}, P processes", part) for part in collectives]
+    tables += [_part(part.title, part) for part in collectives]
     if collectives:
         tables += [
-            text(f"Collectives. {collectives[0].hint}", "dim"),
+            text(" ".join(dict.fromkeys(part.hint for part in collectives)), "dim"),
             text(f"How the records ended. {'; '.join(collective_endings(measurements))}\n", "dim"),
         ]
     found = beyond(measurements)

@@ -6,11 +6,11 @@ A kernel plans its configurations and measures one of them. A new kernel is a lo
 
 from collections.abc import Iterable, Sequence
 
-from commmodel.bench.kernels import collective, pingpong, plogp, together, trains
+from commmodel.bench.kernels import collective, local, pingpong, plogp, together, trains
 from commmodel.bench.kernels.common import Kernel
 from commmodel.bench.kernels.together import on_several_nodes
 from commmodel.bench.placement import FurtherNodes, Placement, members
-from commmodel.results import Collective, Configuration, Options, Pairs, PointToPoint, Record, Stream
+from commmodel.results import Collective, Configuration, Local, Options, Pairs, PointToPoint, Record, Stream
 
 __all__ = [
     "REGISTRY", "Kernel", "buffer_bytes", "kernel_of", "left_out", "on_several_nodes", "pairs_of", "participants",
@@ -25,6 +25,7 @@ REGISTRY: dict[str, Kernel] = {
     "stream": together.STREAM,
     "loggp": trains.KERNEL,
     "plogp": plogp.KERNEL,
+    "local": local.KERNEL,
     "collective": collective.KERNEL,
 }
 
@@ -59,6 +60,8 @@ def participants(configuration: Configuration, placement: Placement, further: Fu
     >>> participants(Collective("barrier", 0, 3), {})
     [0, 1, 2]
     """
+    if isinstance(configuration, Local):
+        return [0]
     if isinstance(configuration, Collective):
         return list(range(configuration.processes))
     return members(pairs_of(configuration, placement, further))

@@ -1,0 +1,40 @@
+"""What a process does within its memory: copy bytes, combine bytes. δ and γ of the models of collectives.
+
+Rank 0 measures alone. Main entry: `KERNEL`.
+"""
+
+from itertools import product
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commmodel.bench.kernels.common import Kernel, sampled
+from commmodel.bench.placement import Placement
+from commmodel.bench.session import Session
+from commmodel.results import Configuration, Local, Options, Record
+
+__all__ = ["KERNEL"]
+
+_OPERATIONS: tuple[Literal["copy", "reduction"], ...] = get_args(Literal["copy", "reduction"])
+
+
+def _plan(options: Options, placement: Placement) -> list[Configuration]:  # noqa: ARG001
+    return [Local(operation, size) for operation, size in product(_OPERATIONS, options.sizes)]
+
+
+def _measure(session: Session, configuration: Local) -> Record | None:
+    from commmodel._core import collective
+
+    loop = collective.copies if configuration.operation == "copy" else collective.reductions
+
+    def measure(batch: int, repetitions: int) -> NDArray[np.float64]:  # noqa: ARG001
+        ticks = loop(
+            session.send_buffer, session.receive_buffer, configuration.message_size, repetitions, session.clock_number
+        )
+        return session.seconds(ticks)
+
+    return sampled(session, configuration, measure)
+
+
+KERNEL = Kernel("copies and reductions within a process's memory, for collectives", _plan, _measure, on_request=True)

@@ -1,0 +1,60 @@
+"""Tables of measured parameters, as functions of message size and a count. Main entry: `Table`."""
+
+import math
+from bisect import bisect_left
+from itertools import pairwise
+
+import msgspec
+
+from commmodel.errors import InputError
+
+__all__ = ["Table"]
+
+
+class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Measured values at some sizes and counts, bilinear in their binary logarithms; at an edge, that edge's value.
+
+    The overhead o(S, b) has burst lengths as counts, the byte time G(P, S) numbers of peers.
+
+    >>> Table(sizes=(1024, 4096), bursts=(1, 4), values=((4e-6, 2e-6), (8e-6, 4e-6))).at(2048, 2)
+    4.5e-06
+    """
+
+    sizes: tuple[float, ...]
+    """Bytes of a message, ascending, > 0."""
+    bursts: tuple[float, ...]
+    """Burst lengths, or numbers of peers, ascending, > 0."""
+    values: tuple[tuple[float, ...], ...]
+    """A row for each size, a column for each burst."""
+
+    def __post_init__(self) -> None:
+        """Raise `InputError` where the numbers do not make a table."""
+        for name, axis in (("sizes", self.sizes), ("bursts", self.bursts)):
+            if not axis or axis[0] <= 0 or any(above <= below for below, above in pairwise(axis)):
+                raise InputError(f"a table's {name} must ascend from above 0, each once: got {axis}")
+        if len(self.values) != len(self.sizes) or any(len(row) != len(self.bursts) for row in self.values):
+            raise InputError(
+                f"a table of {len(self.sizes)} sizes and {len(self.bursts)} bursts needs as many rows and columns"
+            )
+        if not all(0 <= value < math.inf for row in self.values for value in row):
+            raise InputError("a table's values must be finite numbers from 0 up")
+
+    def at(self, message_size: float, burst: float) -> float:
+        """Return the value for messages of one size in bursts, or among peers, of one number."""
+        row, down = _place(self.sizes, message_size)
+        column, right = _place(self.bursts, burst)
+        upper, lower = self.values[row], self.values[min(row + 1, len(self.sizes) - 1)]
+        beside = min(column + 1, len(self.bursts) - 1)
+        above = upper[column] + right * (upper[beside] - upper[column])
+        below = lower[column] + right * (lower[beside] - lower[column])
+        return above + down * (below - above)
+
+
+def _place(axis: tuple[float, ...], asked: float) -> tuple[int, float]:
+    """Return the index below what is asked, and how far it is to the next one, from 0 to 1."""
+    if asked <= axis[0]:
+        return 0, 0.0
+    if asked >= axis[-1]:
+        return len(axis) - 1, 0.0
+    index = bisect_left(axis, asked) - 1
+    return index, math.log2(asked / axis[index]) / math.log2(axis[index + 1] / axis[index])
