@@ -258,9 +258,9 @@ def run(argv: Sequence[str] | None = None) -> int:
             print(f"compare.py: {error}", file=sys.stderr)
         comm.Barrier()  # a rank that ended first with an exit code would have the others killed unheard
         return error.exit_code
-    except Exception:
+    except Exception:  # whatever it was: the other rank waits for a message that will not come
         traceback.print_exc()
-        comm.Abort(1)  # the other rank waits for a message that will not come
+        comm.Abort(1)
     if comm.rank == 0:
         if arguments.json:
             print(msgspec.json.encode(report).decode())
