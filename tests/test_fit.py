@@ -17,7 +17,8 @@ from commmodel.fit.limits import change_points
 from commmodel.fit.points import Points, collect, collect_streams
 from commmodel.fit.segment import fit_max_rate_model, fit_postal_model
 from commmodel.models import maxrate
-from commmodel.results import FORMAT, Header, Launch, Library, Measurements, Pairs, PingPong, Record, Stream, Threshold
+from commmodel.results import Header, Launch, Library, Measurements, Pairs, PingPong, Record, Stream, Threshold
+from commmodel.results.file import FORMAT
 
 SHARED = Path(__file__).parents[2] / "shared" / "data" / "blue-waters"
 SIZES = 2 ** np.arange(13, 23)

@@ -15,7 +15,8 @@ import numpy as np
 
 from commmodel._core import clock as core_clock
 from commmodel.bench import clock
-from commmodel.results import FORMAT, VERSION, Clock, Header, Host, Library, Rank
+from commmodel.results import Clock, Header, Host, Library, Rank
+from commmodel.results.file import FORMAT, VERSION
 
 if TYPE_CHECKING:
     from mpi4py import MPI

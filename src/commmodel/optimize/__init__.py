@@ -7,10 +7,9 @@ messages and bursts to cut a transfer so that computation hides it.
 import math
 
 from commmodel.errors import MissingParameterError
-from commmodel.machine import Machine, Parameter
+from commmodel.machine import Machine, Parameter, Table
 from commmodel.models import maxrate
 from commmodel.optimize.overlap import LIMITS, Choice, Sensitivity, choose, misdiagnosis, sensitivity
-from commmodel.optimize.table import Table
 
 __all__ = [
     "LIMITS", "Choice", "Sensitivity", "Table", "choose", "communicating_processes", "misdiagnosis", "sensitivity",

@@ -25,9 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.errors import InputError, MissingParameterError
-from commmodel.machine import LogGP, Machine, Parameter, PLogP
+from commmodel.machine import LogGP, Machine, Parameter, PLogP, Table
 from commmodel.models import overlap
-from commmodel.optimize.table import Table
 
 __all__ = ["LIMITS", "Choice", "Sensitivity", "choose", "misdiagnosis", "sensitivity"]
 

@@ -10,7 +10,18 @@ from commmodel.bench.kernels import collective, local, pingpong, plogp, together
 from commmodel.bench.kernels.common import Kernel
 from commmodel.bench.kernels.together import on_several_nodes
 from commmodel.bench.placement import FurtherNodes, Placement, members
-from commmodel.results import Collective, Configuration, Local, Options, Pairs, PointToPoint, Record, Stream
+from commmodel.results import (
+    Bandwidth,
+    Collective,
+    Configuration,
+    Local,
+    Options,
+    Overlap,
+    Pairs,
+    PointToPoint,
+    Record,
+    Stream,
+)
 
 __all__ = [
     "REGISTRY", "Kernel", "buffer_bytes", "kernel_of", "left_out", "on_several_nodes", "pairs_of", "participants",
@@ -46,7 +57,9 @@ def sensible_kernels(placement: Placement, node_pairs: Sequence[int] = (1,)) -> 
     return tuple(name for name, kernel in REGISTRY.items() if name not in pointless and not kernel.on_request)
 
 
-def pairs_of(configuration: PointToPoint, placement: Placement, further: FurtherNodes) -> list[tuple[int, int]]:
+def pairs_of(
+    configuration: PointToPoint | Bandwidth | Overlap, placement: Placement, further: FurtherNodes
+) -> list[tuple[int, int]]:
     """Return the pairs of ranks that take part: as many in each pair of nodes."""
     count, nodes = (
         (configuration.pairs, configuration.node_pairs) if isinstance(configuration, Pairs | Stream) else (1, 1)
@@ -62,7 +75,9 @@ def participants(configuration: Configuration, placement: Placement, further: Fu
     """
     if isinstance(configuration, Local):
         return [0]
-    if isinstance(configuration, Collective):
+    if isinstance(configuration, Collective) or (
+        isinstance(configuration, Bandwidth | Overlap) and configuration.path == "any"
+    ):
         return list(range(configuration.processes))
     return members(pairs_of(configuration, placement, further))
 

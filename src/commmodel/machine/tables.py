@@ -1,17 +1,22 @@
-"""Tables of measured parameters, as functions of message size and a count. Main entry: `Table`."""
+"""Tables of measured parameters, as functions of message size and a count, and what a machine keeps in such tables.
+
+Main entries: `Table`, `OverlapProfile`, `BandwidthProfile`.
+"""
 
 import math
 from bisect import bisect_left
 from itertools import pairwise
+from typing import Annotated, Literal
 
-import msgspec
+from msgspec import Meta, Struct
 
 from commmodel.errors import InputError
+from commmodel.machine.parameters import Parameter
 
-__all__ = ["Table"]
+__all__ = ["BandwidthProfile", "OverlapProfile", "Table"]
 
 
-class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Table(Struct, frozen=True, forbid_unknown_fields=True):
     """Measured values at some sizes and counts, bilinear in their binary logarithms; at an edge, that edge's value.
 
     The overhead o(S, b) has burst lengths as counts, the byte time G(P, S) numbers of peers.
@@ -48,6 +53,35 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         above = upper[column] + right * (upper[beside] - upper[column])
         below = lower[column] + right * (lower[beside] - lower[column])
         return above + down * (below - above)
+
+
+class OverlapProfile(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What decides how well computation hides communication on one path (Iancu 2007, Section 2.1)."""
+
+    path: str = "any"
+    operation: Literal["two-sided", "put", "get"] = "two-sided"
+    L: Parameter | None = None
+    """Latency in seconds, with which a message takes o(S, 1) + L + S G."""
+    overhead: Table | None = None
+    """Seconds of one initiation among b in a row, at both ends together, o(S, b) = o_s + o_r."""
+    progress: Table | None = None
+    """Which share of the transfer of b messages of S goes on while both sides compute and do not call MPI, 0 to 1."""
+    queue_depth: Annotated[int, Meta(ge=2)] | None = None
+    """Messages under way with which the queue is full, HD."""
+    outstanding_volume: Annotated[int, Meta(ge=1)] | None = None
+    """Bytes that may be under way at once."""
+
+
+class BandwidthProfile(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """G(P, S) of P processes that all communicate, in pairs (Iancu 2007, Section 2.1, Figures 3 to 5)."""
+
+    pattern: Literal["nearest-neighbour", "cross"]
+    """Pairs i and i + 1, or i and i + P / 2."""
+    direction: Literal["one-way", "both-ways"]
+    byte_time: Table
+    """Seconds per byte, of the slowest pair, over message sizes and P (the table's bursts)."""
+    fastest: Table | None = None
+    """The same of the fastest pair."""
 
 
 def _place(axis: tuple[float, ...], asked: float) -> tuple[int, float]:

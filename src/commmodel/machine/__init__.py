@@ -1,0 +1,29 @@
+"""Machine: what measurements mean. The file ``machine.toml``, written by ``commmodel fit`` or by hand.
+
+A machine is a list of protocol segments. A segment holds for one path that messages take and for messages up to
+its limit, and carries the parameters of each model with unit, interval and how well the model fits. By hand a
+parameter may be a bare number in SI base units or a text with a unit: ``alpha = "4us"``. Main entries: `read`,
+`load`, which also knows published machines by name, `write` and `Machine.segment`.
+"""
+
+from commmodel.machine.description import Limit, Machine, Origin, Segment
+from commmodel.machine.file import dumps, load, published, read, write
+from commmodel.machine.parameters import (
+    MODELS,
+    UNITS,
+    Extended,
+    LatencyAware,
+    LogGP,
+    MaxRate,
+    Parameter,
+    PLogP,
+    Postal,
+    Quality,
+)
+from commmodel.machine.tables import BandwidthProfile, OverlapProfile, Table
+
+__all__ = [
+    "MODELS", "UNITS", "BandwidthProfile", "Extended", "LatencyAware", "Limit", "LogGP", "Machine", "MaxRate",
+    "Origin", "OverlapProfile", "PLogP", "Parameter", "Postal", "Quality", "Segment", "Table", "dumps", "load",
+    "published", "read", "write",
+]  # fmt: skip

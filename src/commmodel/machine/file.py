@@ -1,0 +1,253 @@
+"""The file ``machine.toml``: read strictly, checked, and written. Main entries: `read`, `load`, `write`."""
+
+import math
+import os
+import tomllib
+from collections.abc import Iterator
+from itertools import pairwise, product
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from commmodel.collectives import selection as selectors
+from commmodel.errors import DamagedFileError, InputError
+from commmodel.machine.description import FORMAT, VERSION, Machine
+from commmodel.machine.parameters import MODELS, PLOGP_COLUMNS, UNITS, Parameter, PLogP
+from commmodel.units import parse_quantity
+
+__all__ = ["dumps", "load", "published", "read", "write"]
+
+_OF_THE_MACHINE = {"queue_search", "link_contention", "memory_copy", "reduction"}
+
+
+def _shown(value: Any) -> str:
+    """Return a text as it stands, and of all else, which may be large and deep, the type."""
+    return repr(value) if isinstance(value, str) else type(value).__name__
+
+
+def _number(path: Path, where: str, written: Any, unit: str) -> Any:
+    """Return the number that a text with a unit means; anything else is left for the typed decoder."""
+    if not isinstance(written, str):
+        return written
+    try:
+        return parse_quantity(written, unit)
+    except InputError as error:
+        raise DamagedFileError(path, where, str(error)) from None
+
+
+def _parameter(path: Path, where: str, name: str, written: Any) -> dict[str, Any]:
+    """Return the table of a parameter that may stand as number, text or table."""
+    unit = UNITS[name]
+    match written:
+        case bool():
+            pass
+        case int() | float():
+            return {"value": float(written), "unit": unit}
+        case str():
+            return {"value": _number(path, where, written, unit), "unit": unit}
+        case dict():
+            if written.get("unit", unit) != unit:
+                problem = f"field unit: expected {unit!r}, got {_shown(written['unit'])}"
+                raise DamagedFileError(path, where, problem)
+            return {"unit": unit} | {
+                key: float(value) if type(value) is int else _number(path, f"{where}.{key}", value, unit)
+                for key, value in written.items()
+                if key != "unit"
+            }
+    problem = f"expected a number of {unit}, a text with a unit or a table, got {type(written).__name__}"
+    raise DamagedFileError(path, where, problem)
+
+
+def _normalise(path: Path, content: Any) -> None:
+    """Bring every parameter into table form, in place; wrong shapes are left for the typed decoder to name."""
+    for name in _OF_THE_MACHINE & content.keys():
+        content[name] = _parameter(path, f"field {name}", name, content[name])
+    selectors.normalise(path, content.get("selection"), "selection")
+    tables = content.get("plogp")
+    for index, row in enumerate(tables if isinstance(tables, list) else ()):
+        if isinstance(row, dict) and "L" in row:
+            where = f"field plogp[{index}].L"
+            try:
+                row["L"] = _parameter(path, where, "L", row["L"])
+            except OverflowError:
+                raise DamagedFileError(path, where, "number out of range") from None
+    segments = content.get("segments")
+    for index, segment in enumerate(segments if isinstance(segments, list) else ()):
+        for model in MODELS:
+            table: Any = segment.get(model) if isinstance(segment, dict) else None
+            for name in sorted(table.keys() & UNITS.keys()) if isinstance(table, dict) else ():
+                where = f"field segments[{index}].{model}.{name}"
+                try:
+                    table[name] = _parameter(path, where, name, table[name])
+                except OverflowError:
+                    raise DamagedFileError(path, where, "number out of range") from None
+        if isinstance(segment, dict) and isinstance(segment.get("limit"), int | str):
+            value = segment["limit"]
+            place = f"field segments[{index}].limit"
+            segment["limit"] = {"value": _number(path, place, value, "B") if isinstance(value, str) else value}
+
+
+def _parameters(machine: Machine) -> Iterator[tuple[str, str, Parameter]]:
+    """Yield (place in the file, name, parameter) of all parameters."""
+    for name in sorted(_OF_THE_MACHINE):
+        if (parameter := getattr(machine, name)) is not None:
+            yield name, name, parameter
+    for index, segment in enumerate(machine.segments):
+        for model, name in product(MODELS, UNITS):
+            if (parameter := getattr(getattr(segment, model), name, None)) is not None:
+                yield f"segments[{index}].{model}.{name}", name, parameter
+    for index, table in enumerate(machine.plogp):
+        yield f"plogp[{index}].L", "L", table.L
+
+
+def _check_table(path: Path, where: str, table: PLogP) -> None:
+    """Raise where the columns of a pLogP table do not fit each other."""
+    if any(above <= below for below, above in pairwise(table.sizes)):
+        raise DamagedFileError(path, f"{where}.sizes", "sizes must ascend, each once")
+    columns: dict[str, tuple[float, ...]] = {name: getattr(table, name) for name in PLOGP_COLUMNS}
+    for end in ("low", "high"):
+        for name, column in getattr(table, end).items():
+            if name not in PLOGP_COLUMNS:
+                problem = f"{name!r} is no column: choose of {', '.join(PLOGP_COLUMNS)}"
+                raise DamagedFileError(path, f"{where}.{end}", problem)
+            columns[f"{end}.{name}"] = column
+    for name, column in columns.items():
+        if len(column) != len(table.sizes):
+            problem = f"{len(column)} numbers for {len(table.sizes)} sizes"
+            raise DamagedFileError(path, f"{where}.{name}", problem)
+        if wrong := [number for number in column if not 0 <= number < math.inf]:
+            raise DamagedFileError(path, f"{where}.{name}", f"{wrong[0]} is not a finite number from 0 up")
+    for name in table.low.keys() & table.high.keys():
+        if any(low > high for low, high in zip(table.low[name], table.high[name], strict=True)):
+            raise DamagedFileError(path, f"{where}.high.{name}", "an interval does not ascend")
+
+
+def _check(path: Path, machine: Machine) -> None:
+    """Raise where numbers contradict each other or physics."""
+    selectors.check(path, machine.selection, "selection")
+    for place, name, parameter in _parameters(machine):
+        where = f"field {place}"
+        is_rate = parameter.unit == "B/s"
+        if not (0 <= parameter.value < math.inf or (is_rate and parameter.value == math.inf)):
+            raise DamagedFileError(path, where, f"{parameter.value} is not a finite number from 0 up")
+        low = -math.inf if parameter.low is None else parameter.low
+        high = math.inf if parameter.high is None else parameter.high
+        if not low <= high:  # nor where one of them is NaN
+            raise DamagedFileError(path, where, f"its interval [{low}, {high}] does not ascend")
+        if is_rate and parameter.value == 0 and name != "R_Ci":  # further processes may add nothing
+            raise DamagedFileError(path, where, "a rate must not be 0")
+    for index, table in enumerate(machine.plogp):
+        _check_table(path, f"field plogp[{index}]", table)
+        if table.path in {one.path for one in machine.plogp[:index]}:
+            raise DamagedFileError(path, f"field plogp[{index}].path", f"a second table of path {table.path!r}")
+    for name in machine.paths:
+        limits = [segment.limit for segment in machine.segments if segment.path == name]
+        values = [math.inf if limit is None else limit.value for limit in limits]
+        if values != sorted(set(values)):
+            problem = f"limits on path {name!r} must ascend, and only the last segment may have none: {values}"
+            raise DamagedFileError(path, "field segments", problem)
+
+
+def read(path: str | os.PathLike[str]) -> Machine:
+    """Read a machine file; `DamagedFileError` names file and field of what is wrong."""
+    path = Path(path)
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # of the syntax, the encoding, an integer of too many digits
+        raise DamagedFileError(path, "not TOML", str(error)) from None
+    if content.get("format") != FORMAT:
+        raise DamagedFileError(path, "field format", f"expected {FORMAT!r}, got {_shown(content.get('format'))}")
+    if isinstance(content.get("version"), int) and content["version"] > VERSION:
+        problem = f"{content['version']} is newer than this commmodel reads ({VERSION}): upgrade it"
+        raise DamagedFileError(path, "field version", problem)
+    _normalise(path, content)
+    try:
+        machine = msgspec.convert(content, Machine, strict=True)
+    except msgspec.ValidationError as error:
+        problem, _, field = str(error).partition(" - at `$")
+        where = f"field {field.rstrip('`').lstrip('.')}" if field else ""
+        problem = problem.replace("`", "")
+        raise DamagedFileError(path, where, problem[:1].lower() + problem[1:]) from None
+    _check(path, machine)
+    return machine
+
+
+def published() -> dict[str, Path]:
+    """Return the machines that come with commmodel, each with the publication it is from: name -> file.
+
+    >>> "blue-waters" in published()
+    True
+    """
+    files = (Path(__file__).parents[1] / "machines").glob("*.toml")
+    return {path.stem: path for path in sorted(files, key=lambda path: path.stem)}
+
+
+def load(name_or_path: str | os.PathLike[str]) -> Machine:
+    """Read a machine file, or the published machine of that name.
+
+    Parameters
+    ----------
+    name_or_path : str or path
+        A name of `published`; all else, and what ends in ``.toml``, is a file.
+
+    Raises
+    ------
+    InputError
+        Where there is neither such a name nor such a file.
+
+    Examples
+    --------
+    >>> load("blue-waters").name
+    'Blue Waters'
+    """
+    name = os.fspath(name_or_path)
+    known = published()
+    if name in known:
+        return read(known[name])
+    if not name.endswith(".toml") and not Path(name).exists():
+        raise InputError(f"{name!r} is neither a machine file nor a published machine ({', '.join(known)})")
+    return read(name)
+
+
+def dumps(machine: Machine) -> str:
+    """Return the text of a machine file."""
+    import tomlkit
+
+    def fill(container: Any, values: dict[str, Any]) -> Any:
+        for key, value in values.items():
+            match value:
+                case dict() if key in UNITS or key == "limit":
+                    container[key] = fill(tomlkit.inline_table(), value)
+                case dict():
+                    container[key] = fill(tomlkit.table(), value)
+                case [dict(), *_]:
+                    container.add(tomlkit.nl())
+                    container[key] = tomlkit.aot()
+                    for item in value:
+                        container[key].append(fill(tomlkit.table(), item))
+                case _:
+                    container[key] = value
+        return container
+
+    plain = msgspec.to_builtins(machine)
+    head = {"format": machine.format, "version": machine.version, "name": machine.name}
+    fields = ("confidence", "selector", "origin", *sorted(_OF_THE_MACHINE), "segments", "plogp", "selection")
+    body = {key: plain[key] for key in fields if key in plain}
+    document = tomlkit.document()
+    document.add(tomlkit.comment("A machine for commmodel. Times in s, sizes in B, rates in B/s; low and high bound"))
+    document.add(tomlkit.comment("each value's interval. An infinite rate is one that the data show no sign of."))
+    return tomlkit.dumps(fill(document, head | body))
+
+
+def write(machine: Machine, path: str | os.PathLike[str]) -> None:
+    """Write a machine file, replacing one that is there."""
+    try:
+        Path(path).write_text(dumps(machine), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from None

@@ -1,0 +1,135 @@
+"""The parameters of each model, each with unit and interval, and how well a model fits. Main entry: `Parameter`."""
+
+import math
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+
+__all__ = [
+    "MODELS", "PLOGP_COLUMNS", "UNITS", "Extended", "LatencyAware", "LogGP", "MaxRate", "PLogP", "Parameter", "Postal",
+    "Quality",
+]  # fmt: skip
+
+UNITS = {
+    "alpha": "s", "beta": "s/B", "R_C": "B/s", "R_N": "B/s", "R_Cb": "B/s", "R_Ci": "B/s",
+    "queue_search": "s", "link_contention": "s/B", "memory_copy": "s/B", "reduction": "s/B",
+    "L": "s", "o": "s", "g": "s", "G": "s/B",
+}  # fmt: skip
+"""Base unit of each parameter, wherever it stands."""
+MODELS = ("postal", "max_rate", "extended", "latency_aware", "one_way", "loggp")
+"""Models of a segment, in the file and in Python."""
+PLOGP_COLUMNS = ("o_s", "o_r", "g")
+"""Columns of a pLogP table that hold times."""
+
+
+class Parameter(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A number of a model in an SI base unit, with the interval in which it lies.
+
+    An infinite rate means "not limiting": the data show no limit up to `low`.
+    """
+
+    value: float
+    unit: str = ""
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def is_limiting(self) -> bool:
+        """False for an infinite rate."""
+        return math.isfinite(self.value)
+
+
+class Quality(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """How well a model fits the points of its segment, and whether to trust it."""
+
+    points: int
+    relative_error_sum: float
+    """Σ |T_model − T| / T, as in Gropp 2016, Table 2."""
+    relative_error_mean: float
+    relative_error_max: float
+    trusted: bool
+    remarks: tuple[str, ...] = ()
+    """Why not, or what to know: at a bound, too few sizes, R_N not limiting, ..."""
+    information_criterion: float | None = None
+    """Akaike's, corrected for few points (AICc); lower is better, on the same points only."""
+
+
+class Postal(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """T = α + n β (Gropp 2016, Eq 2)."""
+
+    alpha: Parameter
+    beta: Parameter
+    quality: Quality | None = None
+
+
+class MaxRate(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """T = α + k n / min(R_N, k R_C) (Gropp 2016, Eq 3). R_N is absent where one number of pairs was measured."""
+
+    alpha: Parameter
+    R_C: Parameter
+    R_N: Parameter | None = None
+    quality: Quality | None = None
+
+
+class Extended(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """T = α + k n / min(R_N, R_Cb + (k − 1) R_Ci) (Gropp 2016, Eq 4)."""
+
+    alpha: Parameter
+    R_Cb: Parameter
+    R_Ci: Parameter
+    R_N: Parameter
+    quality: Quality | None = None
+
+
+class LatencyAware(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """T = max(k n / R_N, α + n / R_C) (Gropp 2016, Eq 5)."""
+
+    alpha: Parameter
+    R_C: Parameter
+    R_N: Parameter
+    quality: Quality | None = None
+
+
+class LogGP(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """T = L + 2 o + (m − 1) G (March 2009); messages of one process begin at least max(o, g + (m − 1) G) apart."""
+
+    L: Parameter
+    o: Parameter
+    g: Parameter
+    G: Parameter | None = None
+    """Absent where a publication gives it in a figure only."""
+    quality: Quality | None = None
+
+
+class PLogP(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Parameterised LogP on one path: times at some sizes, linear between them, the last slope beyond.
+
+    T = L + g(m) (Kielmann, Bal and Verstoep 2000). All columns have shape (sizes,), times in seconds.
+    """
+
+    L: Parameter
+    sizes: Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(min_length=2)]
+    o_s: tuple[Annotated[float, Meta(ge=0)], ...]
+    """Time of a send."""
+    o_r: tuple[Annotated[float, Meta(ge=0)], ...]
+    """Time of a receive of a message that is there."""
+    g: tuple[Annotated[float, Meta(ge=0)], ...]
+    """Least time between the begins of two messages."""
+    path: str = "any"
+    mode: Literal["blocking", "non-blocking"] = "blocking"
+    low: dict[str, tuple[float, ...]] = {}
+    """Column -> low ends of its intervals."""
+    high: dict[str, tuple[float, ...]] = {}
+
+    def at(self, column: str, message_size: Any) -> Any:
+        """Return a column's times at any sizes, array of the same shape: its last slope goes on beyond the last size.
+
+        >>> table = PLogP(Parameter(1e-6), (0, 100), o_s=(1e-6, 2e-6), o_r=(1e-6, 2e-6), g=(1e-6, 3e-6))
+        >>> table.at("g", [50, 200])
+        array([2.e-06, 5.e-06])
+        """
+        import numpy as np
+
+        asked, sizes, values = np.asarray(message_size, dtype=float), self.sizes, getattr(self, column)
+        slope = max(0.0, (values[-1] - values[-2]) / (sizes[-1] - sizes[-2]))
+        return np.interp(asked, sizes, values) + np.maximum(asked - sizes[-1], 0.0) * slope

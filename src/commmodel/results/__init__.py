@@ -1,0 +1,41 @@
+"""Measurements: the file ``results.jsonl``, read, written and merged.
+
+One JSON object a line. A ``header`` describes a launch of the benchmark (machine, MPI library, options); each
+``record`` after it holds the raw samples of one configuration. A file may hold several launches, so the files
+of several launches are merged with ``cat``. A record is on disk as soon as it is complete; a last line that was
+cut off when its writer was killed is left out, and reported, by `read`. Main entries: `read` and `Writer`.
+"""
+
+from commmodel.results.configurations import (
+    Bandwidth,
+    Batch,
+    Burst,
+    Collective,
+    CollectiveName,
+    Configuration,
+    Local,
+    MessagePath,
+    Mode,
+    Overlap,
+    Pairs,
+    Pattern,
+    Ping,
+    PingPong,
+    PLogP,
+    PointToPoint,
+    Progress,
+    Queue,
+    Stream,
+    Template,
+    Threshold,
+    Train,
+)
+from commmodel.results.file import Writer, read, read_all, schema
+from commmodel.results.records import Buffers, Clock, Header, Host, Launch, Library, Measurements, Options, Rank, Record
+
+__all__ = [
+    "Bandwidth", "Batch", "Buffers", "Burst", "Clock", "Collective", "CollectiveName", "Configuration", "Header",
+    "Host", "Launch", "Library", "Local", "Measurements", "MessagePath", "Mode", "Options", "Overlap", "PLogP",
+    "Pairs", "Pattern", "Ping", "PingPong", "PointToPoint", "Progress", "Queue", "Rank", "Record", "Stream",
+    "Template", "Threshold", "Train", "Writer", "read", "read_all", "schema",
+]  # fmt: skip

@@ -1,0 +1,218 @@
+"""What was measured: one struct for each kernel of the benchmark. Main entry: `Configuration`, any of them."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+__all__ = [
+    "Bandwidth", "Batch", "Burst", "Bytes", "Collective", "CollectiveName", "Configuration", "Count", "Local",
+    "MessagePath", "Mode", "Overlap", "PLogP", "Pairs", "Pattern", "Ping", "PingPong", "PointToPoint", "Progress",
+    "Queue", "Seconds", "Share", "Stream", "Template", "Threshold", "Train",
+]  # fmt: skip
+
+Count = Annotated[int, Meta(ge=1, le=2**63 - 1)]
+Bytes = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Seconds = Annotated[float, Meta(ge=0)]
+Share = Annotated[float, Meta(gt=0, lt=1)]
+MessagePath = Literal["any", "same-socket", "same-node", "between-nodes"]
+"""Which way messages take: within one socket, within one host (between its sockets, or where these are not known), or
+between two hosts; ``any`` where a file of another suite does not tell."""
+Batch = Count | Literal["auto"]
+Mode = Literal["blocking", "non-blocking"]
+"""MPI_Send and MPI_Recv, or MPI_Isend and MPI_Irecv: a single one with its MPI_Wait, several with one MPI_Waitall."""
+CollectiveName = Literal[
+    "barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall", "reduce_scatter", "scan"
+]
+"""As MPI names them, without the prefix."""
+
+
+Template = Literal["blocking", "communication", "tight", "loose", "pipelined"]
+"""Figure 6 of Iancu 2007: A one message after the other; B a burst, then its computation; C a burst, whose messages are
+computed on as they come; D a burst, during which the data of the one before are computed on; E as C, but the next
+burst is begun before the computation on this one."""
+Pattern = Literal[
+    "point-to-point", "multiple-end-points-contiguous", "multiple-end-points-interleaved", "end-point-congestion",
+    "all-to-all-same-order", "all-to-all-contiguous", "all-to-all-interleaved",
+]  # fmt: skip
+"""Who communicates with whom, in which order (Iancu 2007, Section 2.2). With several peers, each is finished before
+the next (contiguous), or they take turns (interleaved)."""
+
+
+class PingPong(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="pingpong"):
+    """Blocking ping-pong of one pair; samples are half round trips."""
+
+    message_size: Bytes
+    path: MessagePath
+    batch: Batch = 1
+
+
+class Pairs(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="pairs"):
+    """`pairs` blocking ping-pongs at once; samples are half round trips of the slowest rank."""
+
+    message_size: Bytes
+    pairs: Count
+    path: MessagePath
+    batch: Batch = "auto"
+    node_pairs: Count = 1
+    """Pairs of hosts that are active at once, each with `pairs` pairs of ranks."""
+
+
+class Stream(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="stream"):
+    """`pairs` senders each stream windows of messages to a receiver of their own, which answers once a window.
+
+    Samples are the time of a window on its slowest rank over its messages: one direction only, unlike ping-pongs.
+    """
+
+    message_size: Bytes
+    pairs: Count
+    path: MessagePath
+    window: Count = 64
+    node_pairs: Count = 1
+    """Pairs of hosts that are active at once, each with `pairs` pairs of ranks."""
+
+
+class Ping(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="ping"):
+    """Time inside one MPI_Send, or inside one MPI_Recv, while the other side is ready."""
+
+    message_size: Bytes
+    operation: Literal["send", "receive"]
+    path: MessagePath
+
+
+class Threshold(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="threshold"):
+    """Eager limit: the largest message whose MPI_Send returns although the receiver stays out of MPI."""
+
+    path: MessagePath
+
+
+class Train(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="loggp"):
+    """PRTT(n, d, s): a train of n messages of s bytes, d apart, and one answer of 1 byte after the last.
+
+    Samples are from the first send's begin to the answer's end. Each send begins d after the end of the send before
+    it, and the sender spends d busy outside MPI, so that o_s = (PRTT(n, d, s) − PRTT(1, 0, s)) / (n − 1) − d. A
+    non-blocking send ends when MPI_Isend returns; one MPI_Waitall follows the last. `Record.delay` holds d.
+    """
+
+    message_size: Bytes
+    messages: Count
+    path: MessagePath
+    delayed: bool = False
+    """False: d = 0. True: d = PRTT(1, 0, s) as measured just before, so that every message finds the network empty."""
+    mode: Mode = "blocking"
+
+
+class PLogP(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="plogp"):
+    """One parameter of pLogP at one size, in seconds, as Kielmann, Bal and Verstoep (2000) measure it.
+
+    ``send``: o_s(m), time of a send. ``receive``: o_r(m), time of a receive that begins 1.2 RTT(m) after the
+    message was asked for. ``gap``: g(m), a saturating train's time over its messages. ``round-trip``: RTT(m),
+    the message there, an answer of 0 bytes back.
+    """
+
+    message_size: Bytes
+    quantity: Literal["send", "receive", "gap", "round-trip"]
+    path: MessagePath
+    mode: Mode = "blocking"
+
+
+class Collective(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="collective"):
+    """A collective operation of the first `processes` ranks; samples are its time on its slowest rank.
+
+    Each repetition begins after a barrier. `message_size` is what the count argument of the MPI call says, in bytes:
+    the whole vector of a broadcast, reduction or scan, each process's block of all others; 0 for a barrier.
+    """
+
+    operation: CollectiveName
+    message_size: Bytes
+    processes: Count
+
+
+class Burst(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="burst"):
+    """`burst` initiations in a row of one operation; samples are the mean time of one, o(S, b) of one end.
+
+    What was begun is completed, outside the timed part, before the next repetition. `get` and `put` are one-sided
+    with a passive target. Iancu 2007, Section 2.1.
+    """
+
+    message_size: Bytes
+    burst: Count
+    operation: Literal["isend", "irecv", "put", "get"]
+    path: MessagePath
+
+
+class Queue(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="queue"):
+    """Times of the first initiation in a row, the second, the third, ...: the samples, in this order.
+
+    Each is the median over repetitions. Where they jump, the queue is full (Iancu 2007, HD).
+    """
+
+    message_size: Bytes
+    operation: Literal["isend", "put", "get"]
+    path: MessagePath
+
+
+class Progress(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="progress"):
+    """An exchange of `burst` messages each way, during which both ranks compute outside MPI for `Record.delay`.
+
+    The delay is the time of the same exchange without computation, measured just before. So a sample is as long as
+    the delay where everything goes on by itself, and twice as long where nothing does.
+    """
+
+    message_size: Bytes
+    burst: Count
+    path: MessagePath
+    operation: Literal["two-sided", "put", "get"] = "two-sided"
+
+
+class Bandwidth(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="bandwidth"):
+    """All of P processes stream windows of messages in pairs, i and i + 1 or i and i + P / 2 (Iancu 2007, G(P, S)).
+
+    Samples are the time of a window on the slowest pair over its messages (one direction's); `Record.fastest` has that
+    of the fastest pair.
+    """
+
+    message_size: Bytes
+    processes: Count
+    pattern: Literal["nearest-neighbour", "cross"]
+    direction: Literal["one-way", "both-ways"]
+    path: MessagePath
+    """Of two processes; ``any`` for more."""
+    window: Count = 64
+
+
+class Overlap(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="overlap"):
+    """Communication and computation of one problem, in messages of S bytes and bursts of b (Iancu 2007, Figure 6).
+
+    Every process receives V bytes from each of its peers (in all-to-all patterns from all of them together), sends as
+    many, and computes on what it received, a message at a time. Samples are the time of all that on the slowest
+    process; `Record.computation` is the time of the computation alone.
+    """
+
+    volume: Count
+    """V, bytes."""
+    message_size: Count
+    """S, bytes; the last message may be shorter."""
+    burst: Count
+    """b; the last burst may be shorter."""
+    template: Template
+    passes: Annotated[int, Meta(ge=0)]
+    """Vector-scalar adds, b[i] = a[i] + s on float64, over the data."""
+    processes: Count
+    path: MessagePath
+    """Of two processes; ``any`` for more."""
+    pattern: Pattern = "point-to-point"
+    operation: Literal["two-sided", "put", "get"] = "two-sided"
+    iterations: Count = 1
+    """1: all begin together (balanced); more: so many in a row without synchronisation (unbalanced)."""
+
+
+class Local(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="local"):
+    """Work within one process's memory: a copy, or MPI_Reduce_local, of so many bytes."""
+
+    operation: Literal["copy", "reduction"]
+    message_size: Bytes
+
+
+PointToPoint = PingPong | Pairs | Stream | Ping | Threshold | Train | PLogP | Burst | Queue | Progress
+"""What pairs of ranks do, on a path."""
+Configuration = PointToPoint | Bandwidth | Overlap | Collective | Local

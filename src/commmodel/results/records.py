@@ -1,0 +1,210 @@
+"""A launch of the benchmark: where it ran, what was asked, a record for each configuration. Main entry: `Record`."""
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from commmodel.results.configurations import (
+    Batch,
+    Bytes,
+    CollectiveName,
+    Configuration,
+    Count,
+    MessagePath,
+    Mode,
+    Pattern,
+    Seconds,
+    Share,
+    Template,
+)
+from commmodel.statistics import Summary, summarise
+
+__all__ = [
+    "Buffers", "Clock", "Header", "Host", "Launch", "Library", "Measurements", "Options", "Rank", "Record",
+]  # fmt: skip
+
+
+class Clock(Struct, frozen=True, forbid_unknown_fields=True):
+    """The clock that timed a host's ranks."""
+
+    kind: str
+    """``tsc``, ``cntvct``, ``timebase`` or ``clock_gettime``."""
+    frequency: Annotated[float, Meta(gt=0)]
+    """Ticks per second."""
+    frequency_source: str
+    resolution: Seconds
+    """Smallest step seen between two readings."""
+    cost: Seconds
+    """Median time between a start and a stop that enclose nothing; part of every sample."""
+    against_wtime: float | None = None
+    """Relative difference of its rate from MPI_Wtime's."""
+
+
+class Host(Struct, frozen=True, forbid_unknown_fields=True):
+    """One machine of the launch, as its lowest rank saw it."""
+
+    name: str
+    cpus: Annotated[int, Meta(ge=0)] = 0
+    """Processors that the ranks on this host may use, all together."""
+    cpu_model: str = ""
+    kernel: str = ""
+    governor: str = ""
+    """CPU frequency governor; empty where the system does not tell."""
+    clocksource: str = ""
+    transparent_huge_pages: str = ""
+    load: tuple[float, float, float] | None = None
+    """Load averages just before the first measurement."""
+    clock: Clock | None = None
+
+
+class Rank(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where one rank ran."""
+
+    rank: Annotated[int, Meta(ge=0)]
+    host: Annotated[int, Meta(ge=0)]
+    """Index into `Header.hosts`."""
+    cpus: str = ""
+    """Processors that it may use, like ``0-3,8``."""
+    cpu: int = -1
+    """Processor on which it was when it said so."""
+    bound: bool = False
+    """Whether these processors are one core's, so that the rank cannot wander."""
+    socket: Annotated[int, Meta(ge=0)] | None = None
+    """Socket of its processors; None where they are on several, or the system does not tell."""
+
+
+class Library(Struct, frozen=True, forbid_unknown_fields=True):
+    """The MPI library."""
+
+    version: str
+    abi: str = ""
+    """Build of commmodel's core that ran: ``mpich``, ``openmpi`` or ``mpiabi``."""
+    standard: str = ""
+
+
+class Buffers(Struct, frozen=True, forbid_unknown_fields=True):
+    """How message buffers were made: each rank's own, on fresh pages, written before use."""
+
+    alignment: int
+    huge_pages: Literal["never", "always", "system"]
+    """What was asked of the kernel; ``system`` leaves it to the system's setting."""
+    huge_bytes: int | None = None
+    """Bytes of rank 0's largest buffer that really lay on huge pages; None where the system does not tell."""
+
+
+class Options(Struct, frozen=True, forbid_unknown_fields=True):
+    """What was asked of the benchmark: all that is needed to plan the same measurements again."""
+
+    kernels: tuple[str, ...]
+    sizes: tuple[Bytes, ...]
+    pairs: tuple[Count, ...] | None
+    """None: every number of pairs from one to all."""
+    batch: Batch | None
+    """None: each kernel's own default."""
+    time: Annotated[float, Meta(gt=0)]
+    ci: Annotated[float, Meta(gt=0)]
+    confidence: Share
+    repetitions: Count
+    """Upper limit of samples a record."""
+    huge_pages: Literal["never", "always", "system"]
+    seed: int
+    node_pairs: tuple[Count, ...] = (1,)
+    """Numbers of pairs of hosts active at once."""
+    mode: Mode | Literal["both"] = "blocking"
+    """How the kernels ``loggp`` and ``plogp`` send and receive."""
+    collectives: tuple[CollectiveName, ...] = ()
+    """Operations of the kernel ``collective``."""
+    procs: tuple[Count, ...] = ()
+    """Numbers of its processes."""
+    templates: tuple[Template, ...] = ("blocking", "pipelined")
+    """Of the kernel ``overlap``."""
+    patterns: tuple[Pattern, ...] = ("point-to-point",)
+    """Of the kernel ``overlap``."""
+    operations: tuple[Literal["two-sided", "put", "get"], ...] = ("two-sided",)
+    """Of the kernels ``overlap``, ``burst``, ``queue`` and ``progress``."""
+    volumes: tuple[Count, ...] = ()
+    """V of the kernel ``overlap``, bytes."""
+    bursts: tuple[Count, ...] = (1, 2, 4, 8, 16, 32, 64)
+    work: tuple[Annotated[int, Meta(ge=0)], ...] = (1, 2, 3, 4, 5)
+    """Multiples of the base amount of computation, `passes`."""
+    passes: Count | None = None
+    """Vector-scalar adds of the base amount; None until it is measured: about half the time of the transfer."""
+    iterations: Count = 1
+    exhaustive: bool = False
+    """Whether the kernel overlap measures every message size and burst, not a choice of them."""
+    imb_repetitions: bool = False
+    """Whether it repeats as often as the Intel MPI Benchmarks, not until the interval is narrow enough."""
+
+
+class Header(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="header"):
+    """A launch of the benchmark."""
+
+    format: Literal["commmodel-results"]
+    version: Annotated[int, Meta(ge=1)]
+    created: str
+    command: tuple[str, ...]
+    mpi: Library
+    hosts: tuple[Host, ...]
+    ranks: tuple[Rank, ...]
+    versions: dict[str, str] = {}
+    options: Options | None = None
+    buffers: Buffers | None = None
+    placement: dict[MessagePath, tuple[tuple[int, int], ...]] = {}
+    """Ranks of each pair on each path, in the order in which pairs are added."""
+    further_nodes: tuple[tuple[tuple[int, int], ...], ...] = ()
+    """Ranks of each pair between the hosts of the second pair of hosts, the third, ...; `placement` has the first."""
+    warnings: tuple[str, ...] = ()
+    resumes: bool = False
+    """True where this launch goes on with what the one before it left undone."""
+
+
+class Record(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="record"):
+    """The samples of one configuration."""
+
+    configuration: Configuration
+    unit: Literal["s", "B"]
+    samples: Annotated[tuple[Annotated[float, Meta(ge=0)], ...], Meta(min_length=1)]
+    stop: Literal["interval", "time", "repetitions", "found"] = "found"
+    """Why it ended: interval narrow enough, time spent, most repetitions reached, or the thing looked for found."""
+    batch: Count = 1
+    """Exchanges timed together; each sample is their mean."""
+    warmup: Annotated[int, Meta(ge=0)] = 0
+    """Exchanges made before the first sample."""
+    bracket: tuple[float, float | None] | None = None
+    """For a threshold: the largest value below and the smallest above it that were tried; None: none above."""
+    delay: Seconds | None = None
+    """For a delayed train: the time between the end of a send and the begin of the next, as it really was. For the
+    kernel progress: the time of the exchange alone, which is how long the ranks compute."""
+    fastest: tuple[Seconds, ...] | None = None
+    """For the kernel bandwidth: the samples of the fastest pair."""
+    computation: Seconds | None = None
+    """For the kernel overlap: the time of the computation alone."""
+    started: Seconds = 0.0
+    """Time since the launch's first measurement."""
+    duration: Seconds = 0.0
+
+    @property
+    def summary(self) -> Summary:
+        """Quantiles of the samples and the interval of their median."""
+        return summarise(self.samples)
+
+
+class Launch(Struct, frozen=True):
+    """A header and the records that follow it."""
+
+    header: Header
+    records: tuple[Record, ...]
+
+
+class Measurements(Struct, frozen=True):
+    """All launches of one or several files, in order."""
+
+    launches: tuple[Launch, ...]
+    notes: tuple[str, ...] = ()
+    """What the reader had to leave out, a line each."""
+
+    @property
+    def records(self) -> Iterator[Record]:
+        """Every record of every launch."""
+        return (record for launch in self.launches for record in launch.records)
