@@ -76,6 +76,7 @@ bench: $(VENV)/.test-ready
 	for loop in pingpong blocking-train immediate-train; do \
 		$(MPIEXEC) -n 2 $(BIND) $(BIN)/python bench_c/compare.py $$loop || exit 1; done
 	$(BIN)/python benchmarks/model_surfaces.py
+	$(BIN)/python benchmarks/overlap_surfaces.py
 	$(BIN)/python benchmarks/critical_path.py
 	$(BIN)/python benchmarks/loggp_under_load.py --mpiexec "$(MPIEXEC) $(BIND)" --sizes $(ONE_PROTOCOL_$(MPI))
 

@@ -145,7 +145,7 @@ def core_extension(name: str, uses_mpi: bool) -> Extension:
     return extension
 
 
-MPI_MODULES = ("collective", "pingpong", "trains")
+MPI_MODULES = ("burst", "collective", "overlap", "pingpong", "trains")
 
 extensions = [
     core_extension("clock", uses_mpi=False),

@@ -26,6 +26,7 @@ MAY_IMPORT = {
     "fit": {"models", "results", "machine"},
     "predict": {"models", "collectives", "machine", "results", "_core.criticalpath", "_core.engine"},
     "optimize": {"models", "collectives", "machine", "results", "_core.engine"},
+    "overlap": {"optimize", "machine", "results"},
     "simulate": {"models", "collectives", "machine", "results", "_core.engine"},
     "scaling": {"models", "collectives", "machine", "results", "_core.engine"},
     "report": {

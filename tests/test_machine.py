@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from commmodel.errors import DamagedFileError, InputError, MissingParameterError
 from commmodel.machine import (
+    BandwidthProfile,
     Extended,
     LatencyAware,
     Limit,
@@ -15,11 +16,13 @@ from commmodel.machine import (
     Machine,
     MaxRate,
     Origin,
+    OverlapProfile,
     Parameter,
     PLogP,
     Postal,
     Quality,
     Segment,
+    Table,
     dumps,
     load,
     read,
@@ -84,6 +87,47 @@ def tables(draw, path):
 
 
 @st.composite
+def grids(draw, values=FINITE):
+    """Return a table of sizes and bursts."""
+    axes = st.sets(st.floats(0, exclude_min=True, allow_infinity=False), min_size=1, max_size=3).map(sorted).map(tuple)
+    sizes, bursts = draw(axes), draw(axes)
+    row = st.lists(values, min_size=len(bursts), max_size=len(bursts)).map(tuple)
+    return Table(sizes, bursts, tuple(draw(row) for _ in sizes))
+
+
+OPERATIONS, PATTERNS, DIRECTIONS = ("two-sided", "put", "get"), ("nearest-neighbour", "cross"), ("one-way", "both-ways")
+COUNTS = st.integers(1, 2**53)
+
+
+@st.composite
+def overlap_profiles(draw):
+    """Return profiles, one for each path and operation."""
+    of = st.tuples(TEXT, st.sampled_from(OPERATIONS))
+    none = st.none()
+    return tuple(
+        OverlapProfile(
+            *key,
+            L=draw(none | parameters("s")),
+            overhead=draw(none | grids()),
+            progress=draw(none | grids(st.floats(0, 1))),
+            queue_depth=draw(none | COUNTS.map(lambda depth: depth + 1)),
+            outstanding_volume=draw(none | COUNTS),
+        )
+        for key in draw(st.lists(of, max_size=3, unique=True))
+    )
+
+
+@st.composite
+def bandwidth_profiles(draw):
+    """Return profiles, one for each pattern and direction."""
+    of = st.tuples(st.sampled_from(PATTERNS), st.sampled_from(DIRECTIONS))
+    return tuple(
+        BandwidthProfile(*key, draw(grids()), draw(st.none() | grids()))
+        for key in draw(st.lists(of, max_size=3, unique=True))
+    )
+
+
+@st.composite
 def machines(draw):
     segments = []
     for path in draw(st.lists(TEXT, min_size=1, max_size=3, unique=True)):
@@ -104,6 +148,8 @@ def machines(draw):
         link_contention=draw(st.none() | parameters("s/B")),
         memory_copy=draw(st.none() | parameters("s/B")),
         plogp=tuple(draw(tables(path)) for path in draw(st.lists(TEXT, max_size=2, unique=True))),
+        overlap=draw(overlap_profiles()),
+        bandwidth=draw(bandwidth_profiles()),
     )
 
 
@@ -189,6 +235,20 @@ def plogp(**changes):
     return HEAD + SEGMENT + "[[plogp]]\n" + "".join(f"{key} = {value}\n" for key, value in columns.items() if value)
 
 
+def table(**changes):
+    parts = {"sizes": "[8, 64]", "bursts": "[1, 4]", "values": "[[1, 2], [3, 4]]"} | changes
+    return "{ " + ", ".join(f"{key} = {value}" for key, value in parts.items() if value) + " }"
+
+
+def overlap(more="", **changes):
+    return f"{HEAD}{SEGMENT}[[overlap]]\noverhead = {table(**changes)}\n{more}\n"
+
+
+def bandwidth(pattern="cross", **changes):
+    rest = f'pattern = "{pattern}"\ndirection = "one-way"\n'
+    return f"{HEAD}{SEGMENT}[[bandwidth]]\n{rest}byte_time = {table(**changes)}\n"
+
+
 ALPHA, R_C, BOMB = "field segments[0].postal.alpha: ", "field segments[0].max_rate.R_C: ", 100_000
 DAMAGES = {
     "syntax": (postal() + "x = [", "not TOML: Invalid value"),
@@ -266,6 +326,34 @@ DAMAGES = {
     "table's interval falls": (plogp(low="{ g = [1, 2] }", high="{ g = [2, 1] }"), "field plogp[0].high.g: "),
     "two tables of a path": (plogp() + plogp().removeprefix(HEAD + SEGMENT), "plogp[1].path: a second table", "'any'"),
     "unknown mode": (plogp(mode='"slow"'), "field plogp[0].mode: ", "'slow'"),
+    "profiles no list": ("overlap = 3\n" + postal(), "field overlap: expected array"),
+    "a profile no table": ("overlap = [3]\n" + postal(), "field overlap[0]: expected object"),
+    "unknown field of a profile": (overlap("depth = 3"), "field overlap[0]: ", "unknown field depth"),
+    "unknown operation": (overlap('operation = "push"'), "field overlap[0].operation: ", "'push'"),
+    "a profile with a wrong L": (overlap('L = "1B"'), "field overlap[0].L: ", "unknown unit 'B'"),
+    "a profile with a negative L": (overlap("L = -1"), "field overlap[0].L: -1.0 is not"),
+    "a profile with a huge L": (overlap("L = 1" + "0" * 400), "field overlap[0].L: number out of range"),
+    "interval of L falls": (overlap("L = { value = 1, low = 2, high = 1 }"), "field overlap[0].L: ", "[2.0, 1.0]"),
+    "a queue of one": (overlap("queue_depth = 1"), "field overlap[0].queue_depth: ", ">= 2"),
+    "no bytes under way": (overlap("outstanding_volume = 0"), "field overlap[0].outstanding_volume: ", ">= 1"),
+    "sizes of a table fall": (overlap(sizes="[64, 8]"), "field overlap[0].overhead: a table's sizes must ascend"),
+    "a burst of 0": (overlap(bursts="[0, 4]"), "field overlap[0].overhead: a table's bursts must ascend"),
+    "a row too few": (overlap(values="[[1, 2]]"), "field overlap[0].overhead: a table of 2 sizes and 2 bursts"),
+    "negative overhead": (overlap(values="[[1, 2], [3, -4]]"), "field overlap[0].overhead: ", "finite numbers from 0"),
+    "overhead as text": (overlap(values='[[1, 2], [3, "4us"]]'), "field overlap[0].overhead.values", "got str"),
+    "a table without values": (overlap(values=""), "field overlap[0].overhead: ", "field values"),
+    "a table no table": (overlap("progress = 1"), "field overlap[0].progress: expected object"),
+    "more than all": (overlap(f"progress = {table()}"), "field overlap[0].progress: 2.0 is no share"),
+    "two profiles": (
+        overlap() + overlap().removeprefix(HEAD + SEGMENT),
+        "field overlap[1]: a second profile of path 'any' and operation 'two-sided'",
+    ),
+    "unknown pattern": (bandwidth("ring"), "field bandwidth[0].pattern: ", "'ring'"),
+    "infinite time of a byte": (bandwidth(values="[[1, 2], [3, inf]]"), "field bandwidth[0].byte_time: ", "finite"),
+    "two rates": (
+        bandwidth() + bandwidth().removeprefix(HEAD + SEGMENT),
+        "field bandwidth[1]: a second profile of pattern 'cross' and direction 'one-way'",
+    ),
     "deep list": (postal(more="x = " + "[" * BOMB), "not TOML: ", "recursion"),
     "deep table": (postal(more="x = " + "{ a = " * BOMB), "not TOML: ", "recursion"),
     "deep name": (postal(more=f"[format{'.a' * 2000}]\n").replace("format =", "was ="), "field format: ", "dict"),
@@ -355,6 +443,19 @@ def test_the_latency_of_a_table_may_be_written_in_three_ways(file, written):
     file.write_text(plogp(L=written), "utf-8")
     (table,) = read(file).plogp
     assert (table.L.value, table.L.unit, table.sizes, table.g) == (3e-6, "s", (1, 8), (1.0, 2.0))
+
+
+def test_profiles_may_be_written_by_hand_in_plain_numbers(file):
+    file.write_text(
+        overlap('L = "3us"\nqueue_depth = 32\noutstanding_volume = 4_194_304') + bandwidth()[len(HEAD + SEGMENT) :]
+    )
+    machine = read(file)
+    (profile,), (rates,) = machine.overlap, machine.bandwidth
+    assert (profile.path, profile.operation, profile.progress) == ("any", "two-sided", None)
+    assert (profile.L.value, profile.L.unit) == (3e-6, "s")
+    assert (profile.queue_depth, profile.outstanding_volume) == (32, 4 << 20)
+    assert [profile.overhead.at(size, burst) for size, burst in ((8, 1), (64, 4))] == [1.0, 4.0]
+    assert rates.byte_time == profile.overhead
 
 
 def test_ranger_is_as_published():

@@ -52,6 +52,7 @@ DRAWN = {
     **dict.fromkeys(("computation", "seconds", "chosen", "best", "G_V"), SECONDS),
     "blocking": st.floats(11, 20),
     "outstanding_volume": SIZE,
+    "progress": st.floats(0, 1),
 }
 """Name of an argument -> numbers that a machine could have."""
 

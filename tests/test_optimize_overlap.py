@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from commmodel.errors import InputError, MissingParameterError
@@ -14,7 +14,10 @@ from commmodel.optimize import LIMITS, Table, choose, misdiagnosis, sensitivity
 MIB = 1 << 20
 INFINIBAND = {"overhead": 2e-6, "latency": 10e-6, "byte_time": 1 / 900e6}
 TRANSFER = MIB / 900e6
-PATTERNS = ["multiple-end-points", "end-point-congestion", "all-to-all-contiguous", "all-to-all-interleaved"]
+PATTERNS = [
+    "multiple-end-points-contiguous", "multiple-end-points-interleaved", "end-point-congestion",
+    "all-to-all-same-order", "all-to-all-contiguous", "all-to-all-interleaved",
+]  # fmt: skip
 
 
 def parameter(value, width=0.0):
@@ -66,11 +69,12 @@ def test_the_choice_is_the_fastest_of_all_by_hand(implementation, volume, ratio,
     assert chosen.messages * chosen.message_size == volume
 
 
+@example(3, 0.0, "all-to-all-contiguous", 3, "tight", 2, "powers-of-two")  # V / (P - 1) is no whole number
 @given(
     st.integers(1, 10**8), st.floats(0, 1e-1), st.sampled_from(["point-to-point", *PATTERNS]), st.integers(1, 64),
     st.sampled_from(["pipelined", "tight", "any"]), st.integers(2, 100), st.sampled_from(["powers-of-two", "fine"]),
 )  # fmt: skip
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_whatever_is_chosen_keeps_its_constraints_and_takes_no_less_than_the_computation(
     volume, computation, pattern, peers, implementation, queue_depth, grid
 ):
@@ -123,7 +127,7 @@ def test_longer_bursts_with_cheaper_messages_are_chosen_and_peers_change_the_byt
     cheaper = choose(MIB, 5e-4, **INFINIBAND | {"overhead": lambda _S, b: 2e-6 / b})
     assert cheaper.burst > choose(MIB, 5e-4, **INFINIBAND).burst
     shared = INFINIBAND | {"byte_time": lambda P, _S: P / 900e6}
-    many = choose(MIB, 5e-4, pattern="multiple-end-points", peers=4, **shared)
+    many = choose(MIB, 5e-4, pattern="multiple-end-points-contiguous", peers=4, **shared)
     assert many.blocking_seconds == pytest.approx(4 * (12e-6 + 4 * TRANSFER + 5e-4))
 
 
@@ -147,13 +151,16 @@ def test_without_overhead_nothing_but_the_grid_limits():
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_patterns_add_what_their_equations_say(pattern):
-    chosen = choose(MIB, 5e-4, pattern=pattern, peers=8, **INFINIBAND)
+    chosen = choose(MIB, 1e-4, pattern=pattern, peers=8, **INFINIBAND)
     S, b, G = chosen.message_size, chosen.burst, 1 / 900e6
-    assert MIB - chosen.messages * 2e-6 / G > 5e-4 / G  # communication bound, by Eq 2
-    alone = overlap.pipelined_time(MIB, S, b, 5e-4, 2e-6, 10e-6, G, G)
+    assert MIB * G - chosen.messages * 2e-6 > 1e-4  # communication bound, by Eq 2
+    alone = overlap.pipelined_time(MIB, S, b, 1e-4, 2e-6, 10e-6, G, G)
+    eighth = overlap.pipelined_time(MIB / 8, S, b, 1e-4 / 8, 2e-6, 10e-6, G, G)
     expected = {
-        "multiple-end-points": 8 * alone,
+        "multiple-end-points-contiguous": 8 * alone,
+        "multiple-end-points-interleaved": 8 * alone,
         "end-point-congestion": alone + 7 * b * G * S,
+        "all-to-all-same-order": 8 * (eighth + 7 * b * G * S),
         "all-to-all-contiguous": alone + 7 * 2 * b * G * S,
         "all-to-all-interleaved": alone + MIB * G,
     }
@@ -251,6 +258,22 @@ def test_numbers_that_make_no_table_are_refused(arguments, message):
         ({"overhead": -1e-6}, "overhead must be finite"),
         ({"byte_time": 0.0}, "above 0"),
         ({"byte_time": lambda _P, _S: math.inf}, "byte_time must be finite"),
+        ({"overhead": "2us"}, "overhead is '2us': give a number"),
+        ({"progress": 1.5}, "share, 0 to 1"),
+        ({"operation": "send"}, "choose one of two-sided, put, get"),
+        ({"direction": "down"}, "choose one of both-ways, one-way"),
+        ({"rule": "of thumb"}, "choose one of equations, measured"),
+        ({"rule": "measured"}, "leave it out for point-to-point"),
+        ({"peers": 2.5, "pattern": "end-point-congestion"}, "whole number"),
+        ({"sizes": ()}, "sizes: .* at least one"),
+        ({"sizes": (0, 8)}, "all from 1 up"),
+        ({"sizes": 4096}, "no sequence"),
+        ({"bursts": (1.5,)}, "no sequence"),
+        ({"sizes": (2 * MIB,)}, "give a smaller one"),
+        ({"sizes": (MIB,), "bursts": (2,)}, "no burst is possible"),
+        ({"bursts": (8, 16), "queue_depth": 4}, "give shorter bursts"),
+        ({"sizes": (4096,), "bursts": (8,), "outstanding_volume": 8192}, "the shortest burst, 8 messages"),
+        ({"computation": lambda _S: -1.0}, r"computation\(1048576\) is -1.0: the function must give seconds"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_one_line_with_the_mend(more, message):
@@ -261,7 +284,7 @@ def test_what_makes_no_sense_is_refused_in_one_line_with_the_mend(more, message)
 
 def test_a_machine_that_lacks_parameters_names_what_to_measure():
     for segments in ((Segment("all"),), (machine().segments[0], Segment("rendezvous"))):
-        with pytest.raises(MissingParameterError, match=r"commmodel\.bench loggp"):
+        with pytest.raises(MissingParameterError, match=r"commmodel\.bench burst bandwidth progress pingpong"):
             choose(MIB, 1e-3, Machine("bare", segments))
     with pytest.raises(MissingParameterError, match="ends at 8192"):
         choose(MIB, 1e-3, Machine("short", machine().segments[:1]))

@@ -233,10 +233,13 @@ def test_the_extended_model_says_how_many_processes_fill_the_node_where_it_is_al
     assert optimize.communicating_processes(machine_of(RICH), 1000) == 2
 
 
-@pytest.mark.parametrize("name", machine.published())
-def test_every_published_machine_loads_names_its_source_and_predicts(name):
+def test_every_published_machine_names_its_source():
+    assert all(machine.load(name).origin.source for name in machine.published())
+
+
+@pytest.mark.parametrize("name", [name for name in machine.published() if not machine.load(name).overlap])
+def test_every_published_machine_predicts_but_those_that_are_of_overlap_alone(name):
     known = machine.load(name)
-    assert known.origin.source
     for segment in known.segments:
         size = segment.limit.value if segment.limit else 1 << 20
         model = "logp" if segment.loggp is not None and segment.loggp.G is None else None
@@ -319,7 +322,7 @@ def test_machines_lists_names_and_sources(capsys):
     assert main(["machines", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)["machines"]
     assert [one["name"] for one in listed] == list(machine.published())
-    assert all("EuroMPI" in one["source"] or one["name"].startswith("ranger") for one in listed)
+    assert all(any(name in one["source"] for name in ("EuroMPI", "March", "Iancu")) for one in listed)
 
 
 @pytest.mark.parametrize(

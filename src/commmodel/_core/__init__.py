@@ -10,7 +10,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
-_MPI_MODULES = ("collective", "pingpong", "trains")
+_MPI_MODULES = ("burst", "collective", "overlap", "pingpong", "trains")
 
 
 def mpi_abi() -> str:

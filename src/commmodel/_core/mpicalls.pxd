@@ -20,6 +20,7 @@ cdef extern from *:
     """
     int import_mpi4py() except -1
     mpi.MPI_Comm *PyMPIComm_Get(object) except NULL
+    mpi.MPI_Win *PyMPIWin_Get(object) except NULL
     const char *COMMMODEL_MPI_ABI
 
 

@@ -15,7 +15,7 @@ import msgspec
 
 from commmodel.bench.options import CommandLine, HelpAsked, parse, parse_processes
 from commmodel.errors import CommModelError, InputError, MPIEnvironmentError
-from commmodel.results import Configuration, Header, Options, PointToPoint, Record, Writer, read
+from commmodel.results import Bandwidth, Configuration, Header, Options, PointToPoint, Record, Writer, read
 from commmodel.statistics import summarise
 from commmodel.units import format_ratio, format_size, format_time
 
@@ -98,6 +98,7 @@ def _measure(comm: "MPI.Intracomm", asked: CommandLine) -> None:
     from commmodel.bench.driver import Launch, check_memory, make_plan, shuffled
     from commmodel.bench.kernels import buffer_bytes, left_out, refinements, sensible_kernels
     from commmodel.bench.placement import place, place_further
+    from commmodel.bench.preparation import prepare
     from commmodel.bench.progress import Progress
 
     header, clock = environment.describe_launch(comm, environment.command_line())
@@ -120,7 +121,7 @@ def _measure(comm: "MPI.Intracomm", asked: CommandLine) -> None:
     def refine() -> list[Configuration]:
         return shuffled(refinements(options, records), options.seed)
 
-    options = _on_rank_0(comm, go_on)
+    options = prepare(comm, clock, _on_rank_0(comm, go_on), placement)
     plan = _on_rank_0(comm, lambda: make_plan(options, placement, further_nodes))
     todo = _on_rank_0(comm, choose)
     if not todo:
@@ -239,7 +240,7 @@ def _report(asked: CommandLine, options: Options, header: Header, records: list[
     if not records:
         print(f"{asked.output} is complete: nothing left to measure")
         return
-    verb = "fit" if any(isinstance(record.configuration, PointToPoint) for record in records) else "report"
+    verb = "fit" if any(isinstance(record.configuration, PointToPoint | Bandwidth) for record in records) else "report"
     print(f"{asked.output}: {len(records)} records in {format_time(seconds)}; next: commmodel {verb} {asked.output}")
 
 
@@ -250,8 +251,14 @@ def describe(configuration: Configuration) -> str:
         value = getattr(configuration, name)
         if name == "message_size":
             words.append(format_size(value))
-        elif name in {"pairs", "messages", "processes"}:
+        elif name == "volume":
+            words.append(f"{format_size(value)} in")
+        elif name == "burst":
+            words.append(f"in bursts of {value}")
+        elif name in {"pairs", "messages", "processes", "passes"}:
             words.append(f"{value} {name}")
+        elif name == "iterations":
+            words += [f"{value} in a row"] * (value > 1)
         elif name == "delayed":
             words += ["delayed"] * value
         elif name == "node_pairs":

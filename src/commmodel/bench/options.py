@@ -5,17 +5,21 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn, cast, get_args
+from typing import Any, NoReturn, get_args
 
 from commmodel.bench.kernels import REGISTRY
 from commmodel.errors import InputError
-from commmodel.results import Batch, CollectiveName, Mode, Options
+from commmodel.results import Batch, CollectiveName, Mode, Options, Pattern, Template
 from commmodel.units import parse_counts, parse_fraction, parse_sizes, parse_time
 
 __all__ = ["KERNELS", "CommandLine", "HelpAsked", "parse", "parse_processes"]
 
 KERNELS = tuple(REGISTRY)
 _COLLECTIVES: tuple[CollectiveName, ...] = get_args(CollectiveName)
+_TEMPLATES: tuple[Template, ...] = get_args(Template)
+_PATTERNS: tuple[Pattern, ...] = get_args(Pattern)
+_OPERATIONS = ("two-sided", "put", "get")
+_LARGEST_VOLUME = 2**31 - 1  # bytes that one message of the kernel overlap can have
 _MOST_RANKS = 2**31 - 1  # that MPI can have
 _QUICK = {"sizes": "1:16MiB", "time": "10s", "ci": "5%", "pairs": None, "node_pairs": "1"}
 _FULL = {"sizes": "1:16MiB", "time": "60s", "ci": "2%", "pairs": None, "node_pairs": "1"}
@@ -27,6 +31,7 @@ examples:
   srun -N 2 --ntasks-per-node=16 python -m commmodel.bench pairs --sizes 1KiB:16MiB --time 5min
   mpiexec -n 2 python -m commmodel.bench loggp plogp          what LogGP and parameterised LogP are made of
   mpiexec -n 8 python -m commmodel.bench collective --collectives bcast,allreduce --procs 2:all
+  mpiexec -n 2 python -m commmodel.bench overlap --volumes 1MiB --exhaustive --time 10min
   mpiexec -n 2 python -m commmodel.bench --resume             go on where a killed run stopped
 """
 
@@ -96,12 +101,39 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def _collectives(text: str) -> tuple[CollectiveName, ...]:
-    names = _COLLECTIVES if text == "all" else tuple(dict.fromkeys(text.split(",")))
-    for name in names:
-        if name not in _COLLECTIVES:
-            raise InputError(f"unknown collective {name!r}: choose from {', '.join(_COLLECTIVES)}, or write all")
-    return cast(tuple[CollectiveName, ...], names)
+def _some_of(names: Sequence[str], what: str) -> Callable[[str], tuple[str, ...]]:
+    """Return what reads a list of names, or all of them."""
+
+    def parsed(text: str) -> tuple[str, ...]:
+        found = tuple(names) if text == "all" else tuple(dict.fromkeys(text.split(",")))
+        for name in found:
+            if name not in names:
+                raise InputError(f"unknown {what} {name!r}: choose from {', '.join(names)}, or write all")
+        return found
+
+    return parsed
+
+
+def _volumes(text: str) -> tuple[int, ...]:
+    volumes = parse_sizes(text)
+    if not 1 <= volumes[0] <= volumes[-1] <= _LARGEST_VOLUME:
+        raise InputError(f"{text!r}: a volume is at least 1 B and less than 2 GiB")
+    return volumes
+
+
+def _with_step(text: str, step: str) -> str:
+    """Return a list of numbers and ranges in which each range has a step."""
+    return ",".join(f"{part}:{step}" if part.count(":") == 1 else part for part in text.split(","))
+
+
+def _bursts(text: str) -> tuple[int, ...]:
+    return parse_counts(_with_step(text, "*2"))
+
+
+def _work(text: str) -> tuple[int, ...]:
+    if not set(text) <= set("0123456789,:+*"):
+        raise InputError(f"{text!r} is no list of whole numbers: write it like 0:5, or 1,3,5")
+    return parse_sizes(_with_step(text, "+1"))  # of which 0 may be one, unlike of counts
 
 
 def parse_processes(text: str, ranks: int) -> tuple[int, ...]:
@@ -136,7 +168,15 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "batch": _batch,
     "repetitions": _positive,
     "seed": _number,
-    "collectives": _collectives,
+    "collectives": _some_of(_COLLECTIVES, "collective"),
+    "templates": _some_of(_TEMPLATES, "template"),
+    "patterns": _some_of(_PATTERNS, "pattern"),
+    "operations": _some_of(_OPERATIONS, "operation"),
+    "volumes": _volumes,
+    "bursts": _bursts,
+    "work": _work,
+    "passes": _positive,
+    "iterations": _positive,
 }
 
 
@@ -175,12 +215,44 @@ def _parser() -> argparse.ArgumentParser:
         help="how loggp and plogp send and receive (blocking)",
     )
     parser.add_argument("--collectives", default="all", help=f"some of {','.join(_COLLECTIVES)} (all)")
-    parser.add_argument("--procs", default="2:all", help="processes of collectives: 1:4,all; 2:all doubles (2:all)")
+    parser.add_argument(
+        "--procs", default="2:all", help="processes of collectives and patterns: 1:4,all; 2:all doubles (2:all)"
+    )
     parser.add_argument("--imb-repetitions", action="store_true", help="repeat collectives as often as IMB does")
+    _add_overlap(parser)
     parser.add_argument("--seed", help="of the order of measurements (random; recorded)")
     parser.add_argument("--resume", action="store_true", help="complete what the output file lacks")
     parser.add_argument("--json", action="store_true", help="print one JSON object about the run")
     return parser
+
+
+def _add_overlap(parser: argparse.ArgumentParser) -> None:
+    overlap = parser.add_argument_group("communication overlapped with computation")
+    overlap.add_argument(
+        "--templates", default="blocking,pipelined", help=f"some of {','.join(_TEMPLATES)}; all (blocking,pipelined)"
+    )
+    overlap.add_argument(
+        "--patterns", default="point-to-point", help=f"some of {','.join(_PATTERNS)}; all (point-to-point)"
+    )
+    overlap.add_argument(
+        "--operations",
+        default="two-sided",
+        help=f"some of {','.join(_OPERATIONS)}; all; also of burst, queue, progress (two-sided)",
+    )
+    overlap.add_argument(
+        "--volumes", default="64KiB:4MiB:*4", help="bytes that a process receives from a peer (64KiB:4MiB:*4)"
+    )
+    overlap.add_argument("--bursts", default="1:64", help="messages begun in a row: 1:64 doubles (1:64)")
+    overlap.add_argument("--work", default="1:5", help="computation, multiples of --passes: 0:5, or 1,3 (1:5)")
+    overlap.add_argument(
+        "--passes", help="adds of a scalar to all data (measured: half as long as the transfer of 1 MiB)"
+    )
+    overlap.add_argument(
+        "--iterations", default="1", help="problems in a row without synchronisation: 1 is balanced (1)"
+    )
+    overlap.add_argument(
+        "--exhaustive", action="store_true", help="all of --sizes and --bursts, not steps of a factor of 4"
+    )
 
 
 def parse(arguments: Sequence[str]) -> CommandLine:
@@ -212,6 +284,7 @@ def parse(arguments: Sequence[str]) -> CommandLine:
         huge_pages=written["huge_pages"],
         mode=written["mode"],
         imb_repetitions=written["imb_repetitions"],
+        exhaustive=written["exhaustive"],
         **(values | {"seed": seed}),
     )
     return CommandLine(

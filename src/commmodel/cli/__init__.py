@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from commmodel.cli.fit import add as add_fit
 from commmodel.cli.machines import add as add_machines
+from commmodel.cli.optimize import add as add_optimize
 from commmodel.cli.predict import add as add_predict
 from commmodel.cli.report import add as add_report
 from commmodel.cli.tune import add as add_tune
@@ -50,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=_version())
     verbs = parser.add_subparsers(required=True, metavar="VERB")
-    for add in (add_fit, add_report, add_predict, add_tune, add_machines):
+    for add in (add_fit, add_report, add_predict, add_optimize, add_tune, add_machines):
         add(verbs)
     return parser
 

@@ -47,7 +47,7 @@ def _run(asked: argparse.Namespace) -> int:
         machine_tables += logp_tables(read_machine, consistency(measurements, read_machine))
         machine_tables += tables.remark_list(loggp_remarks(read_machine))
     header = measurements.launches[-1].header
-    show(tables.environment_table(header), tables.measurements_table(measurements), *machine_tables)
+    show(tables.environment_table(header), tables.measurements_table(measurements, read_machine), *machine_tables)
     print(f"written to {asked.output}")
     return 0
 
@@ -56,6 +56,7 @@ def _as_json(output: str, measurements: Any, read_machine: Any) -> dict[str, Any
     import msgspec
 
     from commmodel.report.beyond import beyond
+    from commmodel.report.overlap import overlap_verdicts
 
     records = [
         {
@@ -71,5 +72,6 @@ def _as_json(output: str, measurements: Any, read_machine: Any) -> dict[str, Any
         "output": output,
         "records": records,
         "beyond": found and {"verdict": found.verdict, "shares": [share._asdict() for share in found.shares]},
+        "overlap": overlap_verdicts(measurements, read_machine),
         "machine": msgspec.to_builtins(read_machine),
     }

@@ -2,10 +2,11 @@
 
 ``points`` takes the medians, ``limits`` finds where protocols end, ``segment`` fits each model of ping-pongs and
 streams to what lies between two limits, with ``least_squares`` and ``bootstrap`` under it; ``loggp`` fits trains,
-``plogp`` makes the tables of parameterised LogP, ``local`` fits work within memory, ``consistency`` compares the two.
+``plogp`` makes the tables of parameterised LogP, ``consistency`` compares the two, ``local`` fits work within memory,
+``overlap`` makes the tables of o(S, b) and G(P, S).
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from importlib.metadata import version
 
 import msgspec
@@ -16,6 +17,7 @@ from commmodel.fit.judge import recommend
 from commmodel.fit.limits import Part, find_parts
 from commmodel.fit.local import fit_local
 from commmodel.fit.loggp import NO_TRAINS, Trains, collect_trains, fit_loggp_model
+from commmodel.fit.overlap import fit_bandwidth, fit_overlap
 from commmodel.fit.plogp import as_loggp, fit_plogp, plogp_paths
 from commmodel.fit.points import NO_POINTS, Points, between, collect, collect_streams
 from commmodel.fit.segment import (
@@ -47,7 +49,7 @@ def fit_machine(
     ----------
     measurements : Measurements
         With records of the kernels pingpong, pairs, stream, loggp or plogp; a record of threshold gives the protocol
-        limit.
+        limit. Or of burst, queue, progress or bandwidth: where there are no others, a segment has no models.
     name : str, optional
         Of the machine; the first host's name where left out.
     limits : sequence of int, optional
@@ -87,11 +89,13 @@ def fit_machine(
         parts = find_parts(measurements, path, telling, limits)
         segments += _fit_path(path, points, streams, on_path, table, parts, settings)
         tables += [table] if table is not None else []
-    if not any(segment.max_rate or segment.one_way or segment.loggp for segment in segments):
+    overlap, bandwidth = fit_overlap(measurements), fit_bandwidth(measurements)
+    if not overlap and not bandwidth and not any(one.max_rate or one.one_way or one.loggp for one in segments):
         raise InputError(
-            "no records of the kernels pingpong, pairs, stream, loggp or plogp with at least two sizes: "
-            "measure them with mpiexec -n 2 python -m commmodel.bench"
+            "no records of the kernels pingpong, pairs, stream, loggp or plogp with at least two sizes, nor of burst, "
+            "queue, progress or bandwidth: measure them with mpiexec -n 2 python -m commmodel.bench"
         )
+    segments += _bare_segments({segment.path for segment in segments}, [profile.path for profile in overlap])
     header = measurements.launches[0].header
     hosts = tuple(dict.fromkeys(host.name for launch in measurements.launches for host in launch.header.hosts))
     origin = Origin(
@@ -111,7 +115,17 @@ def fit_machine(
         memory_copy=fit_local(measurements, "copy", settings),
         reduction=fit_local(measurements, "reduction", settings),
         plogp=tuple(tables),
+        overlap=overlap,
+        bandwidth=bandwidth,
     )
+
+
+def _bare_segments(known: Set[str], paths: Sequence[str]) -> list[Segment]:
+    """Return a segment without models for each path that has none: a machine knows a path by its segments."""
+    missing = [path for path in dict.fromkeys(paths) if path not in known]
+    if not known and not missing:
+        missing = ["any"]
+    return [Segment("all", path) for path in missing]
 
 
 def _fit_path(

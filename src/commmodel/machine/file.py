@@ -4,7 +4,7 @@ import math
 import os
 import tomllib
 from collections.abc import Iterator
-from itertools import pairwise, product
+from itertools import chain, pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,14 @@ from commmodel.collectives import selection as selectors
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.machine.description import FORMAT, VERSION, Machine
 from commmodel.machine.parameters import MODELS, PLOGP_COLUMNS, UNITS, Parameter, PLogP
+from commmodel.machine.tables import Table
 from commmodel.units import parse_quantity
 
 __all__ = ["dumps", "load", "published", "read", "write"]
 
 _OF_THE_MACHINE = {"queue_search", "link_contention", "memory_copy", "reduction"}
+_TABLES = {"overlap": {"overhead", "progress"}, "bandwidth": {"byte_time", "fastest"}}
+"""List of a machine -> the tables of each of its members."""
 
 
 def _shown(value: Any) -> str:
@@ -59,19 +62,41 @@ def _parameter(path: Path, where: str, name: str, written: Any) -> dict[str, Any
     raise DamagedFileError(path, where, problem)
 
 
+def _rows(content: dict[str, Any], name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the tables of a list of tables, with their places."""
+    rows = content.get(name)
+    for index, row in enumerate(rows if isinstance(rows, list) else ()):
+        if isinstance(row, dict):
+            yield index, row
+
+
+def _check_shape(path: Path, where: str, written: Any) -> None:
+    """Raise where the numbers of a table do not make one; wrong types are left for the typed decoder to name."""
+    try:
+        msgspec.convert(written, Table, strict=True)
+    except msgspec.ValidationError:
+        pass
+    except InputError as error:
+        raise DamagedFileError(path, where, str(error)) from None
+
+
 def _normalise(path: Path, content: Any) -> None:
     """Bring every parameter into table form, in place; wrong shapes are left for the typed decoder to name."""
     for name in _OF_THE_MACHINE & content.keys():
         content[name] = _parameter(path, f"field {name}", name, content[name])
     selectors.normalise(path, content.get("selection"), "selection")
-    tables = content.get("plogp")
-    for index, row in enumerate(tables if isinstance(tables, list) else ()):
-        if isinstance(row, dict) and "L" in row:
-            where = f"field plogp[{index}].L"
-            try:
-                row["L"] = _parameter(path, where, "L", row["L"])
-            except OverflowError:
-                raise DamagedFileError(path, where, "number out of range") from None
+    for list_name in ("plogp", "overlap"):
+        for index, row in _rows(content, list_name):
+            if "L" in row:
+                where = f"field {list_name}[{index}].L"
+                try:
+                    row["L"] = _parameter(path, where, "L", row["L"])
+                except OverflowError:
+                    raise DamagedFileError(path, where, "number out of range") from None
+    for list_name, names in _TABLES.items():
+        for index, row in _rows(content, list_name):
+            for name in names & row.keys():
+                _check_shape(path, f"field {list_name}[{index}].{name}", row[name])
     segments = content.get("segments")
     for index, segment in enumerate(segments if isinstance(segments, list) else ()):
         for model in MODELS:
@@ -99,6 +124,9 @@ def _parameters(machine: Machine) -> Iterator[tuple[str, str, Parameter]]:
                 yield f"segments[{index}].{model}.{name}", name, parameter
     for index, table in enumerate(machine.plogp):
         yield f"plogp[{index}].L", "L", table.L
+    for index, profile in enumerate(machine.overlap):
+        if profile.L is not None:
+            yield f"overlap[{index}].L", "L", profile.L
 
 
 def _check_table(path: Path, where: str, table: PLogP) -> None:
@@ -123,6 +151,22 @@ def _check_table(path: Path, where: str, table: PLogP) -> None:
             raise DamagedFileError(path, f"{where}.high.{name}", "an interval does not ascend")
 
 
+def _check_profiles(path: Path, machine: Machine) -> None:
+    """Raise where two profiles are of the same thing, or a share is more than all."""
+    for index, profile in enumerate(machine.overlap):
+        where = f"field overlap[{index}]"
+        if (profile.path, profile.operation) in {(one.path, one.operation) for one in machine.overlap[:index]}:
+            problem = f"a second profile of path {profile.path!r} and operation {profile.operation!r}"
+            raise DamagedFileError(path, where, problem)
+        shares = () if profile.progress is None else chain.from_iterable(profile.progress.values)
+        if wrong := [share for share in shares if share > 1]:
+            raise DamagedFileError(path, f"{where}.progress", f"{wrong[0]} is no share: it lies between 0 and 1")
+    for index, rates in enumerate(machine.bandwidth):
+        if (rates.pattern, rates.direction) in {(one.pattern, one.direction) for one in machine.bandwidth[:index]}:
+            problem = f"a second profile of pattern {rates.pattern!r} and direction {rates.direction!r}"
+            raise DamagedFileError(path, f"field bandwidth[{index}]", problem)
+
+
 def _check(path: Path, machine: Machine) -> None:
     """Raise where numbers contradict each other or physics."""
     selectors.check(path, machine.selection, "selection")
@@ -141,6 +185,7 @@ def _check(path: Path, machine: Machine) -> None:
         _check_table(path, f"field plogp[{index}]", table)
         if table.path in {one.path for one in machine.plogp[:index]}:
             raise DamagedFileError(path, f"field plogp[{index}].path", f"a second table of path {table.path!r}")
+    _check_profiles(path, machine)
     for name in machine.paths:
         limits = [segment.limit for segment in machine.segments if segment.path == name]
         values = [math.inf if limit is None else limit.value for limit in limits]
@@ -231,13 +276,25 @@ def dumps(machine: Machine) -> str:
                     container[key] = tomlkit.aot()
                     for item in value:
                         container[key].append(fill(tomlkit.table(), item))
+                case [[*_], *_]:
+                    rows = container[key] = tomlkit.array().multiline(multiline=True)
+                    rows.extend(value)
                 case _:
                     container[key] = value
         return container
 
     plain = msgspec.to_builtins(machine)
+    if machine.overlap:
+        # msgspec leaves out the object that is the default, but writes another that is equal to it.
+        plain["overlap"] = [
+            {"path": profile.path, "operation": profile.operation} | row
+            for profile, row in zip(machine.overlap, plain["overlap"], strict=True)
+        ]
     head = {"format": machine.format, "version": machine.version, "name": machine.name}
-    fields = ("confidence", "selector", "origin", *sorted(_OF_THE_MACHINE), "segments", "plogp", "selection")
+    fields = (
+        "confidence", "selector", "origin", *sorted(_OF_THE_MACHINE), "segments", "plogp", "overlap", "bandwidth",
+        "selection",
+    )  # fmt: skip
     body = {key: plain[key] for key in fields if key in plain}
     document = tomlkit.document()
     document.add(tomlkit.comment("A machine for commmodel. Times in s, sizes in B, rates in B/s; low and high bound"))

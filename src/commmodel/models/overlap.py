@@ -21,6 +21,7 @@ __all__ = [
     "initiation_slack",
     "multiple_end_points_time",
     "outstanding_slack",
+    "partly_hidden_time",
     "performance_loss",
     "pipelined_computation_time",
     "pipelined_least_time",
@@ -184,6 +185,47 @@ def pipelined_computation_time(
     """
     bursts = volume / message_size / burst
     return (o + L + message_size * G) + computation + o * burst * max(0.0, bursts - 2.0)
+
+
+@formula
+def partly_hidden_time(
+    seconds: float,
+    volume: float,
+    message_size: float,
+    burst: float,
+    computation: float,
+    o: float,
+    L: float,
+    G: float,
+    progress: float,
+) -> float:
+    """Return the time where only a share φ of a transfer goes on by itself, while nobody calls MPI.
+
+    T = φ T(V, S, b) + (1 − φ) ((o + L) n_b + N S G + t_V)
+
+    Parameters
+    ----------
+    seconds : float
+        T(V, S, b), the time where all of it goes on: of `tight_time`, `pipelined_time` and so on.
+    volume, message_size, burst, computation, o, L, G : float
+        As in `tight_time`.
+    progress : float
+        φ(S, b), 0 to 1.
+
+    Notes
+    -----
+    Not in the paper, whose networks move data by themselves. What multiplies 1 − φ is the time where messages overlap
+    with each other but not with computation (Iancu 2007, Figure 6-B): there the transfer begins when somebody waits.
+
+    Examples
+    --------
+    >>> partly_hidden_time(41.0, 64, 4, 4, 16.0, 1.0, 3.0, 0.5, 0.75)
+    46.75
+    >>> partly_hidden_time(41.0, 64, 4, 4, 16.0, 1.0, 3.0, 0.5, 1.0)
+    41.0
+    """
+    communication = (o + L) * (volume / message_size / burst) + volume * G
+    return progress * seconds + (1.0 - progress) * (communication + computation)
 
 
 @formula

@@ -1,7 +1,7 @@
 """Choices that a model makes for an application. Importing this loads neither MPI, numba nor scipy.
 
 Main entries: `communicating_processes`, how many processes of a node should talk at once, and `choose`, in which
-messages and bursts to cut a transfer so that computation hides it.
+messages and bursts to cut a transfer so that computation hides it; `surface` gives the times of many such at once.
 """
 
 import math
@@ -9,10 +9,14 @@ import math
 from commmodel.errors import MissingParameterError
 from commmodel.machine import Machine, Parameter, Table
 from commmodel.models import maxrate
-from commmodel.optimize.overlap import LIMITS, Choice, Sensitivity, choose, misdiagnosis, sensitivity
+from commmodel.optimize.choice import LIMITS, Choice, choose
+from commmodel.optimize.problem import Options
+from commmodel.optimize.robustness import Sensitivity, misdiagnosis, sensitivity
+from commmodel.optimize.surfaces import surface
 
 __all__ = [
-    "LIMITS", "Choice", "Sensitivity", "Table", "choose", "communicating_processes", "misdiagnosis", "sensitivity",
+    "LIMITS", "Choice", "Options", "Sensitivity", "Table", "choose", "communicating_processes", "misdiagnosis",
+    "sensitivity", "surface",
 ]  # fmt: skip
 
 

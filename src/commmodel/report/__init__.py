@@ -2,7 +2,8 @@
 
 `tables` needs nothing beyond commmodel's own dependencies; the page and the plots need matplotlib and jinja2, the
 optional extra ``commmodel[report]``. Every name is loaded at its first use, so importing this package is cheap.
-Main entries: `machine_table`, `measurements_table`, `environment_table`, `render`, `write_html` and `write_comparison`.
+Main entries: `machine_table`, `measurements_table`, `environment_table`, `render`, `write_html`, `write_comparison` and
+`write_validation`.
 """
 
 from importlib import import_module
@@ -14,8 +15,12 @@ if TYPE_CHECKING:
     from commmodel.report.compared_page import write_comparison
     from commmodel.report.page import render, write_html
     from commmodel.report.tables import environment_table, machine_table, measurements_table
+    from commmodel.report.validated_page import write_validation
 
-__all__ = ["environment_table", "machine_table", "measurements_table", "render", "write_comparison", "write_html"]
+__all__ = [
+    "environment_table", "machine_table", "measurements_table", "render", "write_comparison", "write_html",
+    "write_validation",
+]  # fmt: skip
 
 _HOMES = {
     "environment_table": "tables",
@@ -24,6 +29,7 @@ _HOMES = {
     "render": "page",
     "write_comparison": "compared_page",
     "write_html": "page",
+    "write_validation": "validated_page",
 }
 _MODULES = set(_HOMES.values())
 _EXTRA = {"jinja2", "markupsafe", "matplotlib"}

@@ -14,6 +14,7 @@ import matplotlib.style
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
@@ -21,17 +22,18 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 from commmodel.units import format_quantity, format_ratio, format_size
 
 __all__ = [
-    "FIXED_COLOURS", "INK", "MARKERS", "PAPER", "count_axis", "error_colours", "legend", "limit_label", "linear_axis",
-    "log_axis", "new_axes", "pair_colours", "path_colour", "ratio_axis", "size_axis", "style",
+    "FIXED_COLOURS", "GRID", "INK", "MARKERS", "PAPER", "count_axis", "error_colours", "legend", "limit_label",
+    "linear_axis", "log_axis", "new_axes", "pair_colours", "path_colour", "ratio_axis", "size_axis", "style",
+    "vertical_size_axis",
 ]  # fmt: skip
 
 INK = "#22262b"
-_GRID = "#dde1e6"
+GRID = "#dde1e6"
 PAPER = "#ffffff"
 _PATHS = {"same-socket": "#009e73", "same-node": "#0072b2", "between-nodes": "#d55e00"}
 _OTHER_PATH = "#b3578f"
 FIXED_COLOURS = {
-    INK: "#e4e7eb", _GRID: "#353b43", PAPER: "#15181c", "#009e73": "#35c79c", "#0072b2": "#56b4e9",
+    INK: "#e4e7eb", GRID: "#353b43", PAPER: "#15181c", "#009e73": "#35c79c", "#0072b2": "#56b4e9",
     "#d55e00": "#f0904e", _OTHER_PATH: "#e09ac4",
 }  # fmt: skip
 """Colour on a light page -> colour of the same thing on a dark one."""
@@ -48,7 +50,7 @@ _STYLE = {
     "figure.facecolor": "none",
     "font.family": "DejaVu Sans",  # comes with matplotlib: text is measured alike everywhere
     "font.size": 10.5,
-    "grid.color": _GRID,
+    "grid.color": GRID,
     "grid.linewidth": 0.8,
     "legend.frameon": False,
     "lines.linewidth": 1.6,
@@ -107,18 +109,30 @@ def _plain(text: str) -> str:
     return f"{float(number):g} {unit}".replace("-", "−")
 
 
-def size_axis(axes: Axes, smallest: float, largest: float) -> None:
-    """Make x a logarithmic axis of message sizes, with powers of two as ticks."""
+def _sizes_on(axis: Axis, smallest: float, largest: float) -> None:
+    """Put powers of two as ticks on an axis of sizes."""
     first, last = math.floor(math.log2(smallest)), math.ceil(math.log2(largest))
     step = max(1, math.ceil((last - first) / _MOST_TICKS))
-    begin, end = smallest / _ROOM, largest * _ROOM
-    ticks = [2.0**power for power in range(first, last + 1, step) if begin <= 2.0**power <= end]
+    powers = [2.0**power for power in range(first, last + 1, step)]
+    axis.set_major_locator(FixedLocator([size for size in powers if smallest / _ROOM <= size <= largest * _ROOM]))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda size, _: format_size(size)))
+
+
+def size_axis(axes: Axes, smallest: float, largest: float) -> None:
+    """Make x a logarithmic axis of message sizes, with powers of two as ticks."""
     axes.set_xscale("log", base=2)
-    axes.set_xlim(begin, end)
-    axes.xaxis.set_major_locator(FixedLocator(ticks))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: format_size(size)))
+    axes.set_xlim(smallest / _ROOM, largest * _ROOM)
+    _sizes_on(axes.xaxis, smallest, largest)
     axes.set_xlabel("message size")
+
+
+def vertical_size_axis(axes: Axes, smallest: float, largest: float) -> None:
+    """Make y a logarithmic axis of message sizes, with powers of two as ticks."""
+    axes.set_yscale("log", base=2)
+    axes.set_ylim(smallest / _ROOM, largest * _ROOM)
+    _sizes_on(axes.yaxis, smallest, largest)
+    axes.set_ylabel("message size S")
 
 
 def count_axis(axes: Axes, counts: Sequence[int], label: str) -> None:

@@ -115,7 +115,7 @@ def by_part(summaries: Sequence[ErrorSummary], which: str) -> PartTable:
 
 
 _MOST_COLUMNS = 9
-_LEFT = {"operation", "model", "path", "algorithm"}
+_LEFT = {"operation", "model", "path", "pattern", "algorithm"}
 
 
 def _shown(count: int) -> list[int]:

@@ -19,9 +19,9 @@ from commmodel.report.choice import ONE_WAY, recommended, two_way
 from commmodel.report.curves import RECOMMENDED, prediction
 from commmodel.units import format_ratio, format_size, format_time
 
-__all__ = ["error_maps"]
+__all__ = ["STEPS", "borders", "error_maps", "step_names"]
 
-_STEPS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+STEPS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 """Upper ends of the classes of errors; above the last one is one more."""
 _MOST_ROW_LABELS = 12
 _MOST_IN_A_ROW = 4  # classes in the legend
@@ -58,7 +58,7 @@ def _cells(series: Series, model: str) -> list[_Cell]:
     return list(worst.values())
 
 
-def _edges(sizes: Sequence[int]) -> list[float]:
+def borders(sizes: Sequence[int]) -> list[float]:
     """Return the borders between neighbouring sizes, half-way on a logarithmic axis, and the two outer ones."""
     if len(sizes) == 1:
         return [sizes[0] / _OCTAVE**0.5, sizes[0] * _OCTAVE**0.5]
@@ -66,8 +66,9 @@ def _edges(sizes: Sequence[int]) -> list[float]:
     return [sizes[0] ** 2 / float(inner[0]), *inner.tolist(), sizes[-1] ** 2 / float(inner[-1])]
 
 
-def _class_names(used: Sequence[int]) -> list[str]:
-    ends = [format_ratio(step).replace(".0", "") for step in _STEPS]
+def step_names(used: Sequence[int]) -> list[str]:
+    """Return what some of the classes of errors are called: below the ends of `STEPS`, then above the last."""
+    ends = [format_ratio(step).replace(".0", "") for step in STEPS]
     names = [f"≤ {end}" for end in ends] + [f"> {ends[-1]}"]
     return [names[index] for index in used]
 
@@ -93,12 +94,12 @@ def _pair_axis(canvas: Canvas, counts: Sequence[int]) -> None:
 
 def _draw(series: Series, cells: Sequence[_Cell], key: str, title: str, what: str) -> Plot:
     canvas = new_canvas()
-    colours = look.error_colours(len(_STEPS) + 1)
+    colours = look.error_colours(len(STEPS) + 1)
     sizes = sorted({int(size) for size in series.points.message_size})
-    counts, edges = series.counts, _edges(sizes)
+    counts, edges = series.counts, borders(sizes)
     classes: dict[int, list[_Cell]] = defaultdict(list)
     for cell in cells:
-        classes[bisect_left(_STEPS, cell.error)].append(cell)
+        classes[bisect_left(STEPS, cell.error)].append(cell)
     for number, members in sorted(classes.items()):
         corners = []
         for cell in members:
@@ -113,7 +114,7 @@ def _draw(series: Series, cells: Sequence[_Cell], key: str, title: str, what: st
     used = list(range(max(classes) + 1))
     handles = [
         Patch(facecolor=colours[index][0], edgecolor="none", label=name)
-        for index, name in zip(used, _class_names(used), strict=True)
+        for index, name in zip(used, step_names(used), strict=True)
     ]
     look.legend(canvas.figure, handles, columns=len(used) if len(used) <= _MOST_IN_A_ROW else -(-len(used) // 2))
     look.size_axis(canvas.axes, *series.span)

@@ -9,12 +9,15 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from commmodel.report.cells import Cell, measured_cell
+from commmodel.report.overlap import burst_parts
 from commmodel.report.parts import PartTable, path_parts, starred
 from commmodel.results import (
+    Bandwidth,
     Collective,
     Local,
     Measurements,
     MessagePath,
+    Overlap,
     Pairs,
     Ping,
     PingPong,
@@ -25,7 +28,7 @@ from commmodel.results import (
 )
 from commmodel.units import format_quantity, format_rate, format_size, format_time
 
-__all__ = ["PathRows", "TimeRow", "TogetherRows", "collective_endings", "path_rows"]
+__all__ = ["PathRows", "TimeRow", "TogetherRows", "collective_endings", "overlap_endings", "path_rows"]
 
 _ENDINGS = {
     "interval": "interval narrow enough",
@@ -69,7 +72,7 @@ class PathRows:
     streams: TogetherRows
     """In one direction."""
     parts: tuple[PartTable, ...]
-    """Trains for LogGP and quantities of pLogP."""
+    """Trains for LogGP, quantities of pLogP, overhead in bursts and long rows of calls."""
     endings: tuple[str, ...]
     """How often records of each kind ended in each way, and what a star means where there is one."""
 
@@ -176,7 +179,7 @@ def path_rows(measurements: Measurements) -> list[PathRows]:
     for path, records in by_path.items():
         thresholds = tuple(_threshold(record) for record in records if isinstance(record.configuration, Threshold))
         pairs, streams = _together(records, Pairs), _together(records, Stream)
-        times, parts = tuple(_time_rows(records)), path_parts(records)
+        times, parts = tuple(_time_rows(records)), (*path_parts(records), *burst_parts(records))
         rows.append(PathRows(path, thresholds, times, pairs, streams, parts, _endings(records)))
     return rows
 
@@ -184,3 +187,10 @@ def path_rows(measurements: Measurements) -> list[PathRows]:
 def collective_endings(measurements: Measurements) -> tuple[str, ...]:
     """Return how often records of collectives ended in each way; empty where there are none."""
     return _endings([record for record in measurements.records if isinstance(record.configuration, Collective | Local)])
+
+
+def overlap_endings(measurements: Measurements) -> tuple[str, ...]:
+    """Return how often records of bandwidth and overlap ended in each way; empty where there are none."""
+    return _endings(
+        [record for record in measurements.records if isinstance(record.configuration, Bandwidth | Overlap)]
+    )

@@ -19,7 +19,8 @@ from commmodel.machine import Machine
 from commmodel.report.beyond import beyond, share_rows
 from commmodel.report.headlines import headlines
 from commmodel.report.loggp import has_other_models, loggp_remarks, logp_parts
-from commmodel.report.measured import collective_endings, path_rows
+from commmodel.report.measured import collective_endings, overlap_endings, path_rows
+from commmodel.report.overlap import overlap_parts, overlap_verdicts
 from commmodel.report.parameters import are_compared, explanations, have_criteria, remarks, segment_rows
 from commmodel.report.parts import collective_tables
 from commmodel.report.plots import Plot, draw
@@ -110,6 +111,9 @@ def render(measurements: Measurements, machine: Machine | None, name: str) -> st
         paths=path_rows(measurements),
         collectives=collective_tables(measurements),
         collective_endings=collective_endings(measurements),
+        overlap_parts=overlap_parts(measurements, machine),
+        overlap_verdicts=overlap_verdicts(measurements, machine),
+        overlap_endings=overlap_endings(measurements),
         beyond=found,
         node_pair_counts=node_pair_counts,
         shares=shares,

@@ -4,7 +4,7 @@ Each becomes one table of medians with their intervals. Main entries: `path_part
 """
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import NamedTuple, TypeVar
 
@@ -12,7 +12,7 @@ from commmodel.report.cells import Cell, measured_cell
 from commmodel.results import Collective, Local, Measurements, Mode, PLogP, Record, Train
 from commmodel.units import format_quantity, format_size
 
-__all__ = ["PartTable", "collective_tables", "path_parts", "starred"]
+__all__ = ["PartTable", "collective_tables", "path_parts", "record_cell", "size_rows", "starred"]
 
 _EARLY = {"time", "repetitions"}
 _QUANTITIES = {"send": "o_s, send", "receive": "o_r, receive", "gap": "g, gap", "round-trip": "RTT"}
@@ -36,7 +36,8 @@ def starred(text: str, record: Record) -> str:
     return f"{text}*" if record.stop in _EARLY else text
 
 
-def _cell(record: Record | None) -> Cell:
+def record_cell(record: Record | None) -> Cell:
+    """Return a record's median and its interval; nothing where there is no record."""
     if record is None:
         return Cell("")
     summary = record.summary
@@ -44,11 +45,13 @@ def _cell(record: Record | None) -> Cell:
     return Cell(starred(value, record), detail)
 
 
-def _rows(cells: "_Cells[_Column]", columns: Sequence[_Column]) -> Iterable[tuple[Cell, ...]]:
+def size_rows(
+    cells: Mapping[int, Mapping[_Column, Sequence[Record]]], columns: Sequence[_Column]
+) -> Iterable[tuple[Cell, ...]]:
     """Yield a row for each size, and further ones where something was measured more than once."""
     for size, row in sorted(cells.items()):
         for repeated in zip_longest(*(row.get(column, []) for column in columns)):
-            yield Cell(format_size(size)), *map(_cell, repeated)
+            yield Cell(format_size(size)), *map(record_cell, repeated)
 
 
 def _train_table(mode: Mode, records: Sequence[Record]) -> PartTable:
@@ -65,7 +68,7 @@ def _train_table(mode: Mode, records: Sequence[Record]) -> PartTable:
             counts = dict.fromkeys(str(train.messages) for train in trains if isinstance(train, Train))
             delays = [format_quantity(record.delay, "s") for record in lasts if record.delay is not None]
             about = Cell(format_size(size)), Cell(", ".join(counts))
-            rows.append((*about, *map(_cell, measured), Cell(", ".join(delays))))
+            rows.append((*about, *map(record_cell, measured), Cell(", ".join(delays))))
     return PartTable(
         f"trains of messages, {mode}",
         ("size", "n", "PRTT(1, 0, s)", "PRTT(n, 0, s)", "PRTT(n, d, s)", "d"),
@@ -82,7 +85,7 @@ def _plogp_table(mode: Mode, records: Sequence[Record]) -> PartTable:
     return PartTable(
         f"quantities of pLogP, {mode}",
         ("size", *_QUANTITIES.values()),
-        tuple(_rows(cells, tuple(_QUANTITIES))),
+        tuple(size_rows(cells, tuple(_QUANTITIES))),
         "Time of a send, of a receive of a message that is there, of a message in a saturating train, of a round trip "
         "with an empty answer.",
     )
@@ -111,7 +114,7 @@ def _local_tables(measurements: Measurements) -> list[PartTable]:
             cells[one.message_size][one.operation].append(record)
     columns = ("copy", "reduction")
     hint = "Time of a copy, and of MPI_Reduce_local, within the memory of one process."
-    return [PartTable("within memory", ("size", *columns), tuple(_rows(cells, columns)), hint)] if cells else []
+    return [PartTable("within memory", ("size", *columns), tuple(size_rows(cells, columns)), hint)] if cells else []
 
 
 def collective_tables(measurements: Measurements) -> tuple[PartTable, ...]:
@@ -125,5 +128,5 @@ def collective_tables(measurements: Measurements) -> tuple[PartTable, ...]:
         counts = sorted({processes for row in cells.values() for processes in row})
         columns = ("size", *(f"P = {processes}" for processes in counts))
         hint = "Time on the slowest rank after a barrier, with whatever algorithm the library took."
-        tables.append(PartTable(f"{operation}, P processes", columns, tuple(_rows(cells, counts)), hint))
+        tables.append(PartTable(f"{operation}, P processes", columns, tuple(size_rows(cells, counts)), hint))
     return tuple(tables)

@@ -1,8 +1,8 @@
 """The plots of a report as inline SVG: time, bandwidth, rates of several pairs and of streams, residuals, error maps.
 
-Measured points are never joined: between two of them a protocol may change. Lines are the model's, one for each
-segment. Messages of 0 bytes have no place on a logarithmic axis; the captions say how many are left out.
-Main entry: `draw`.
+Measured points are not joined, but for those of `overlap_plots`: between two of them a protocol may change. Lines are
+the model's, one for each segment. Messages of 0 bytes have no place on a logarithmic axis; the captions say how many
+are left out. Main entry: `draw`.
 """
 
 import math
@@ -17,6 +17,7 @@ from commmodel.report.canvas import Plot, Series, bars, caption, limit_lines, ma
 from commmodel.report.choice import ONE_WAY
 from commmodel.report.curves import RECOMMENDED, limits
 from commmodel.report.errormap import error_maps
+from commmodel.report.overlap_plots import profile_plots
 from commmodel.report.parameters import segments_on
 from commmodel.report.sharing import aggregate, residuals
 from commmodel.results import Measurements, Threshold
@@ -118,4 +119,4 @@ def draw(measurements: Measurements, machine: Machine | None) -> list[Plot]:
         for path, series in streams.items():
             if all(path != one.path for one in paths):
                 plots += [aggregate(series), *error_maps(None, series)]
-    return [plot for plot in plots if plot is not None]
+    return [*(plot for plot in plots if plot is not None), *profile_plots(measurements)]

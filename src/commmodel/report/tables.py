@@ -15,7 +15,8 @@ from rich.text import Text
 from commmodel.machine import Machine
 from commmodel.report.beyond import Share, beyond, share_rows
 from commmodel.report.cells import Cell
-from commmodel.report.measured import PathRows, TogetherRows, collective_endings, path_rows
+from commmodel.report.measured import PathRows, TogetherRows, collective_endings, overlap_endings, path_rows
+from commmodel.report.overlap import overlap_parts, overlap_verdicts
 from commmodel.report.parameters import (
     ModelRow,
     SegmentRow,
@@ -163,6 +164,14 @@ def _part(title: str, part: PartTable) -> Table:
     return table
 
 
+def _stacked_part(part: PartTable) -> Table:
+    """Return a table without its title, each cell's detail below it."""
+    table = new_table("", [(heading, "right") for heading in part.columns])
+    for row in part.rows:
+        table.add_row(*map(stacked, row))
+    return table
+
+
 def _path_tables(rows: PathRows) -> Iterable[RenderableType]:
     if rows.times:
         yield _times(rows)
@@ -188,11 +197,27 @@ def _shares(shares: Sequence[Share]) -> Table:
     return table
 
 
-def measurements_table(measurements: Measurements) -> Group:
+def _overlap_tables(measurements: Measurements, machine: Machine | None) -> Iterable[RenderableType]:
+    parts = overlap_parts(measurements, machine)
+    for part in parts:
+        yield text(part.title, "bold")  # a table's own title is folded to its width
+        yield _part("", part) if part.columns[0] == "size" else _stacked_part(part)
+    verdicts = overlap_verdicts(measurements, machine)
+    yield from map(text, verdicts)
+    endings = overlap_endings(measurements)
+    if parts and endings:
+        yield text(" ".join(dict.fromkeys(part.hint for part in parts)), "dim")
+        yield text(f"How the records ended. {'; '.join(endings)}", "dim")
+    if parts or verdicts:
+        yield text("")
+
+
+def measurements_table(measurements: Measurements, machine: Machine | None = None) -> Group:
     """Return, path by path, times of one pair, rates of pairs and of streams, eager limits and how records ended.
 
-    Collective operations, which have no path, follow. Where several pairs of nodes were measured, what each node got
-    beside the others comes last.
+    Collective operations, which have no path, follow, and what is known of overlap, with the machine's profiles where
+    it is given and has them. Where several pairs of nodes were measured, what each node got beside the others comes
+    last.
     """
     tables = [renderable for rows in path_rows(measurements) for renderable in _path_tables(rows)]
     collectives = collective_tables(measurements)
@@ -202,6 +227,7 @@ def measurements_table(measurements: Measurements) -> Group:
             text(" ".join(dict.fromkeys(part.hint for part in collectives)), "dim"),
             text(f"How the records ended. {'; '.join(collective_endings(measurements))}\n", "dim"),
         ]
+    tables += _overlap_tables(measurements, machine)
     found = beyond(measurements)
     if found is not None:
         tables += [_shares(found.shares)] if found.shares else []

@@ -6,7 +6,18 @@ A kernel plans its configurations and measures one of them. A new kernel is a lo
 
 from collections.abc import Iterable, Sequence
 
-from commmodel.bench.kernels import collective, local, pingpong, plogp, together, trains
+from commmodel.bench.kernels import (
+    bandwidth,
+    burst,
+    collective,
+    local,
+    overlap,
+    pingpong,
+    plogp,
+    progress,
+    together,
+    trains,
+)
 from commmodel.bench.kernels.common import Kernel
 from commmodel.bench.kernels.together import on_several_nodes
 from commmodel.bench.placement import FurtherNodes, Placement, members
@@ -38,6 +49,11 @@ REGISTRY: dict[str, Kernel] = {
     "plogp": plogp.KERNEL,
     "local": local.KERNEL,
     "collective": collective.KERNEL,
+    "burst": burst.BURST,
+    "queue": burst.QUEUE,
+    "progress": progress.PROGRESS,
+    "bandwidth": bandwidth.BANDWIDTH,
+    "overlap": overlap.KERNEL,
 }
 
 

@@ -1,0 +1,192 @@
+"""What beginning messages costs, one after the other: o(S, b) in bursts, and when a queue is full.
+
+Source: Iancu and Strohmaier (2007), Section 2.1. What is begun is completed between the repetitions. Messages lie in
+places of their own at both ends, as those of a program do; one-sided ones go to and come from a window on the buffers
+that all kernels use, not on memory of the library's own. Main entries: `BURST`, `QUEUE`.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import product
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commmodel.bench.kernels.common import Kernel, Room, sampled, stride
+from commmodel.bench.placement import Placement
+from commmodel.bench.session import Session
+from commmodel.results import Burst, Configuration, Options, Progress, Queue, Record
+from commmodel.units import format_size
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+__all__ = [
+    "BURST", "QUEUE", "few", "fits", "initiations", "locked_window", "origin_buffer", "row_room", "rows_left_out",
+]  # fmt: skip
+
+OneSided = Literal["put", "get"]
+Ticks = NDArray[np.uint64]
+_Value = TypeVar("_Value")
+
+_ROW_BYTES = 64 << 20  # of a burst's messages
+_MOST_INITIATIONS = 1024
+_QUEUE_BYTES = 16 << 20  # of all of them
+_QUEUE_MESSAGE = 4 << 10  # at most: whether a queue is full must not be hidden by the time of a copy
+_QUEUE_REPETITIONS = 301
+_QUEUE_CHUNK = 11  # repetitions between two looks at the time
+_DECIMALS = 11  # of samples, as of all kernels
+
+
+def fits(size: int, burst: int) -> bool:
+    """Return whether a burst's messages are few bytes enough to have places of their own."""
+    return burst * stride(size) <= _ROW_BYTES
+
+
+def row_room(configuration: Burst | Progress) -> Room:
+    """Return room for a burst's messages at both ends."""
+    room = configuration.burst * stride(configuration.message_size)
+    return room, room
+
+
+def rows_left_out(sizes: Sequence[int], bursts: Sequence[int]) -> str:
+    """Return which bursts do not fit, in one line; empty where all do.
+
+    >>> rows_left_out((1 << 10, 4 << 20), (1, 16, 32))
+    'left out, as a burst exceeds 64 MiB: 32 messages above 2 MiB'
+    """
+    left = [burst for burst in bursts if not all(fits(size, burst) for size in sizes)]
+    if not left:
+        return ""
+    limits = ", ".join(f"{burst} messages above {format_size(_ROW_BYTES // burst)}" for burst in sorted(left))
+    return f"left out, as a burst exceeds {format_size(_ROW_BYTES)}: {limits}"
+
+
+def few(values: Sequence[_Value]) -> list[_Value]:
+    """Return at most three: the first, the one in the middle and the last.
+
+    >>> few([1, 2, 4, 8, 16, 32, 64]), few([1, 2])
+    ([1, 8, 64], [1, 2])
+    """
+    return [values[place] for place in sorted({0, len(values) // 2, len(values) - 1})]
+
+
+@contextmanager
+def locked_window(session: Session, operation: OneSided) -> Iterator["MPI.Win"]:
+    """Make a window of what is put into, or got from, that all ranks have locked; unlock and free it afterwards.
+
+    Called by all ranks of the session. After an exception nothing is freed: that would wait for the other ranks.
+    """
+    from mpi4py import MPI
+
+    window = MPI.Win.Create(session.receive_buffer if operation == "put" else session.send_buffer, comm=session.comm)
+    window.Lock_all()
+    yield window
+    window.Unlock_all()
+    window.Free()
+
+
+def origin_buffer(session: Session, operation: OneSided) -> NDArray[np.uint8]:
+    """Return what one-sided messages come from, or go to, on the rank that begins them."""
+    return session.send_buffer if operation == "put" else session.receive_buffer
+
+
+@contextmanager
+def _row(
+    session: Session, configuration: Burst | Queue, count: int, loop: Callable[..., Ticks]
+) -> Iterator[Callable[[int], Ticks]]:
+    """Give the function repetitions -> ticks of `count` messages, while the window of one-sided ones is locked."""
+    operation, size = configuration.operation, configuration.message_size
+    messages = (size, stride(size), count)
+    if operation == "put" or operation == "get":
+        buffer = origin_buffer(session, operation)
+        with locked_window(session, operation) as window:
+            yield lambda repetitions: loop(
+                session.comm, window, session.peer, session.first, buffer, *messages, repetitions, session.clock_number
+            )
+    else:
+        buffer = session.send_buffer if session.first else session.receive_buffer
+        yield lambda repetitions: loop(
+            session.comm, session.peer, session.first, buffer, *messages, repetitions, session.clock_number
+        )
+
+
+def _plan_bursts(options: Options, placement: Placement) -> list[Configuration]:
+    ends: dict[str, tuple[Literal["isend", "irecv", "put", "get"], ...]] = {
+        "two-sided": ("isend", "irecv"), "put": ("put",), "get": ("get",)
+    }  # fmt: skip
+    return [
+        Burst(size, burst, operation, path)
+        for path, size, burst, asked in product(placement, options.sizes, options.bursts, options.operations)
+        for operation in ends[asked]
+        if fits(size, burst)
+    ]
+
+
+def _measure_burst(session: Session, configuration: Burst) -> Record | None:
+    from commmodel._core import burst as core
+
+    loops = {"put": core.put_burst, "get": core.get_burst}
+    is_timed = session.first != (configuration.operation == "irecv")
+    loop = loops.get(configuration.operation, core.two_sided_burst)
+    with _row(session, configuration, configuration.burst, loop) as row:
+
+        def measure(batch: int, repetitions: int) -> NDArray[np.float64]:  # noqa: ARG001
+            return session.seconds(row(repetitions)) / configuration.burst * is_timed
+
+        return sampled(session, configuration, measure)
+
+
+def initiations(size: int) -> int:
+    """Return how many messages of a size are begun in a row: a function of the size alone, as of all windows.
+
+    >>> initiations(8), initiations(1 << 20)
+    (1024, 16)
+    """
+    return max(2, min(_MOST_INITIATIONS, _QUEUE_BYTES // max(stride(size), 1)))
+
+
+def _plan_queues(options: Options, placement: Placement) -> list[Configuration]:
+    small = [size for size in options.sizes if size <= _QUEUE_MESSAGE] or [min(options.sizes)]
+    names: dict[str, Literal["isend", "put", "get"]] = {"two-sided": "isend", "put": "put", "get": "get"}
+    return [
+        Queue(size, names[operation], path)
+        for path, size, operation in product(placement, few(sorted(small)), options.operations)
+    ]
+
+
+def _queue_room(configuration: Queue) -> Room:
+    room = initiations(configuration.message_size) * stride(configuration.message_size)
+    return room, room
+
+
+def _measure_queue(session: Session, configuration: Queue) -> Record | None:
+    from commmodel._core import burst as core
+
+    loops = {"put": core.put_queue, "get": core.get_queue}
+    loop = loops.get(configuration.operation, core.isend_queue)
+    with _row(session, configuration, initiations(configuration.message_size), loop) as row:
+        row(1)
+        started, rows, goes_on = time.perf_counter(), [], True
+        while goes_on:
+            rows += list(row(_QUEUE_CHUNK))
+            spent = time.perf_counter() - started >= session.share
+            goes_on = session.comm.bcast(not spent and len(rows) < _QUEUE_REPETITIONS)
+    if not session.is_root:
+        return None
+    medians = session.seconds(np.median(rows, axis=0)).round(_DECIMALS)
+    return Record(configuration, "s", tuple(medians.tolist()), warmup=initiations(configuration.message_size))
+
+
+def _left_out(options: Options) -> str:
+    return rows_left_out(options.sizes, options.bursts)
+
+
+BURST = Kernel(
+    "overhead of messages begun in bursts", _plan_bursts, _measure_burst, row_room, left_out=_left_out, on_request=True
+)
+QUEUE = Kernel(
+    "time of each of many messages begun in a row", _plan_queues, _measure_queue, _queue_room, on_request=True
+)

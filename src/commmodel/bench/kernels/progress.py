@@ -1,0 +1,92 @@
+"""How much of an exchange goes on by itself while both ranks compute outside MPI. Main entry: `PROGRESS`.
+
+The networks of Iancu and Strohmaier (2007) move data by themselves (RDMA). Where the library moves them, as within a
+node, mostly nothing goes on until a rank calls MPI again; so it has to be measured.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import product
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from commmodel.bench.kernels.burst import few, fits, locked_window, origin_buffer, row_room, rows_left_out
+from commmodel.bench.kernels.common import Kernel, sampled, stride, undisturbed_seconds
+from commmodel.bench.placement import Placement
+from commmodel.bench.session import Session
+from commmodel.results import Configuration, Options, Progress, Record
+
+__all__ = ["PROGRESS"]
+
+Exchange = Callable[[int, int], NDArray[np.uint64]]
+"""(delay in ticks, repetitions) -> ticks."""
+
+
+def _bursts(options: Options) -> list[int]:
+    return few(sorted(options.bursts))
+
+
+def _plan(options: Options, placement: Placement) -> list[Configuration]:
+    return [
+        Progress(size, burst, path, operation)
+        for path, size, burst, operation in product(placement, options.sizes, _bursts(options), options.operations)
+        if fits(size, burst)
+    ]
+
+
+def _left_out(options: Options) -> str:
+    return rows_left_out(options.sizes, _bursts(options))
+
+
+@contextmanager
+def _exchange(session: Session, configuration: Progress) -> Iterator[Exchange]:
+    """Give the loop of an exchange, while the window of a one-sided one is locked."""
+    from commmodel._core import burst as core
+
+    size, operation = configuration.message_size, configuration.operation
+    messages = (size, stride(size), configuration.burst)
+    if operation == "two-sided":
+        yield lambda delay, repetitions: core.two_sided_exchange(
+            session.comm, session.peer, session.send_buffer, session.receive_buffer, *messages, delay, repetitions,
+            session.clock_number,
+        )  # fmt: skip
+        return
+    loop = core.put_exchange if operation == "put" else core.get_exchange
+    buffer = origin_buffer(session, operation)
+    with locked_window(session, operation) as window:
+        yield lambda delay, repetitions: loop(
+            session.comm, window, session.peer, buffer, *messages, delay, repetitions, session.clock_number
+        )
+
+
+def _measure(session: Session, configuration: Progress) -> Record | None:
+    from mpi4py import MPI
+
+    with _exchange(session, configuration) as exchange:
+
+        def alone(repetitions: int) -> NDArray[np.float64]:
+            """Return the time on the slower rank, as samples have it."""
+            seconds = session.seconds(exchange(0, repetitions))
+            session.comm.Allreduce(MPI.IN_PLACE, seconds, op=MPI.MAX)
+            return seconds
+
+        seconds = undisturbed_seconds(session, alone)
+        delay = session.ticks(seconds)
+
+        def measure(batch: int, repetitions: int) -> NDArray[np.float64]:  # noqa: ARG001
+            return session.seconds(exchange(delay, repetitions))
+
+        record = sampled(session, configuration, measure)
+    return None if record is None else msgspec.structs.replace(record, delay=seconds)
+
+
+PROGRESS = Kernel(
+    "exchanges during which both ranks compute outside MPI",
+    _plan,
+    _measure,
+    row_room,
+    left_out=_left_out,
+    on_request=True,
+)

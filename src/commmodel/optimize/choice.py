@@ -1,0 +1,199 @@
+"""How to cut a transfer into messages and bursts so that computation hides it. Source: Iancu and Strohmaier 2007.
+
+Every decomposition of a grid is evaluated by the formulas of `commmodel.models.overlap`, with the overhead of both
+ends, o = o_s + o_r, and the gap between messages left out, as in the paper. What the equations leave open:
+
+- A decomposition is communication bound where the transfer, with its own G_S, is longer than computation and the
+  overhead of all messages (Eq 2, with G_S for G_V), and computation bound where it is shorter than the computation.
+  Between, overhead is what is longest, and both formulas bound the time from below: the larger holds.
+- Where S does not divide V, the last message is shorter, and so is the last burst. Messages and bursts are counted
+  whole, N = ⌈V / S⌉ and n_b = ⌈N / b⌉, and the formulas see the mean message V / N and the mean burst N / n_b: bytes,
+  messages, bursts and computation are all there. o, G and the constraints are those of a full message and burst.
+- Of equally fast decompositions: the one of fewest messages, then of the longest burst.
+
+Main entry: `choose`.
+"""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from commmodel.machine import Machine, Table
+from commmodel.models import overlap
+from commmodel.optimize import search
+from commmodel.optimize.problem import Found, Implementation, Options, Problem
+from commmodel.results import Pattern
+
+__all__ = ["LIMITS", "Choice", "choose"]
+
+LIMITS = {
+    "initiation": "the overhead of all messages must fit into what the transfer takes longer than computation (Eq 2)",
+    "burst-overhead": "the first message of a burst must hide the overhead of the others (Eq 3)",
+    "queue-depth": "a burst must be shorter than the network's queue (Eq 8)",
+    "outstanding-volume": "a burst's bytes must be at most those that may be under way (Section 3.1)",
+    "independent-progress": "only a share of a transfer goes on while nobody calls MPI",
+}
+"""Name of a constraint -> what it asks for."""
+_BITS = {
+    "initiation": search.INITIATION,
+    "burst-overhead": search.BURST_OVERHEAD,
+    "queue-depth": search.QUEUE_DEPTH,
+    "outstanding-volume": search.OUTSTANDING_VOLUME,
+    "independent-progress": search.INDEPENDENT_PROGRESS,
+}
+_NAMES: tuple[Implementation, Implementation] = ("pipelined", "tight")
+"""By their codes."""
+
+
+class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A decomposition, and what the model promises of it; ``message_size`` is S in bytes. Times in seconds."""
+
+    message_size: int
+    """S, bytes of a message; the last one may be shorter."""
+    burst: int
+    """b, messages to ask for one after the other; the last burst may be shorter."""
+    messages: int
+    """N, with each peer; in all-to-all patterns with all of them together."""
+    seconds: float
+    """Of computation and communication together, with all peers."""
+    blocking_seconds: float
+    """The same in one blocking message with each peer."""
+    hidden_fraction: float
+    """Share of the blocking communication that is hidden."""
+    limits: tuple[str, ...]
+    """Names of `LIMITS` without which another decomposition would be faster."""
+    implementation: Implementation
+    pattern: Pattern
+    alternatives: tuple[tuple[int, int], ...]
+    """(S, b) beside the choice on the grid that may be as fast within the intervals of the machine's parameters."""
+
+
+def choose(
+    volume: int,
+    computation: float | Callable[[int], float],
+    machine: Machine | None = None,
+    *,
+    pattern: str = "point-to-point",
+    implementation: str = "pipelined",
+    peers: int = 1,
+    operation: str = "two-sided",
+    direction: str = "both-ways",
+    overhead: float | Callable[[int, int], float] | Table | None = None,
+    latency: float | None = None,
+    byte_time: float | Callable[[int, int], float] | Table | None = None,
+    progress: float | Callable[[int, int], float] | Table | None = None,
+    queue_depth: int | None = None,
+    outstanding_volume: float | None = None,
+    grid: str = "powers-of-two",
+    sizes: Sequence[int] | None = None,
+    bursts: Sequence[int] | None = None,
+    rule: str = "equations",
+    path: str | None = None,
+) -> Choice:
+    """Return the message size and the burst with which computation hides most of a transfer.
+
+    Parameters
+    ----------
+    volume : int
+        V, bytes to move, with each peer; in all-to-all patterns with all of them together.
+    computation : float or callable
+        t_V, seconds of computation on them. Or a function from the bytes of one message to the seconds of computation
+        on it, which may know of caches: t_V is then the sum over the messages, and may differ from size to size.
+    machine : Machine, optional
+        With profiles of overlap and bandwidth. What they lack is taken from LogGP, or from a pLogP table.
+    pattern : str
+        ``point-to-point``; ``multiple-end-points-contiguous`` and ``-interleaved`` (one with `peers` others);
+        ``end-point-congestion`` (`peers` with the same one); ``all-to-all-same-order``, ``-contiguous`` and
+        ``-interleaved`` (among `peers`, in messages of at most V / (P − 1)). Contiguous: each peer is finished before
+        the next; interleaved: they take turns; same order: all visit the same peer at a time.
+    implementation : str
+        ``pipelined`` (ask for the next burst, then compute), ``tight`` (compute, then ask for it) or ``any``.
+    peers : int
+        P, 1 for point-to-point.
+    operation : str
+        ``two-sided``, ``put`` or ``get``: whose profile of overlap is used.
+    direction : str
+        Of the bandwidth: ``both-ways`` where both sides send at once, or ``one-way``.
+    overhead : float, callable or Table, optional
+        o of both ends in seconds, or o(S, b); in place of the machine's, as all that follow.
+    latency : float, optional
+        L in seconds.
+    byte_time : float, callable or Table, optional
+        G in seconds per byte; or a function G(P, S); or a `Table`, its bursts being numbers of peers.
+    progress : float, callable or Table, optional
+        φ, the share of a transfer that goes on while nobody calls MPI, 0 to 1, or φ(S, b). 1 where nobody knows.
+    queue_depth : int, optional
+        HD: a burst must be shorter.
+    outstanding_volume : float, optional
+        Bytes of a burst at most.
+    grid : str
+        ``powers-of-two``: sizes, the largest possible among them, with at most 8192 messages, and bursts up to 64 or
+        the queue depth; ``fine``: four sizes for each of these, and all bursts up to 64.
+    sizes, bursts : sequence of int, optional
+        Only these, in place of the grid's: sizes that are whole rows of a matrix, for example. Sizes larger than what
+        there is to move are left out.
+    rule : str
+        ``equations``, or for all-to-all patterns ``measured``, what the paper measured to be best: bursts of 2 where
+        computation takes at least 3/4 of the transfer, else what is best with several end points.
+    path : str, optional
+        Of the machine; ``between-nodes`` where it has that and nothing else is said.
+
+    Returns
+    -------
+    Choice
+        The fastest decomposition.
+
+    Raises
+    ------
+    InputError
+        Where an argument is wrong, or nothing of what is offered keeps the constraints.
+    MissingParameterError
+        Where neither the machine nor the caller knows what a message costs.
+
+    Notes
+    -----
+    Iancu and Strohmaier 2007. The module's text says how the equations are put together. G of the machine's profiles is
+    that of the slowest pair among P processes, of neighbours where the pattern is contiguous, across the network where
+    it is interleaved (Section 3.2), and in other patterns that of two processes.
+
+    Examples
+    --------
+    >>> chosen = choose(1 << 20, 500e-6, overhead=2e-6, latency=10e-6, byte_time=1 / 900e6)
+    >>> chosen.message_size, chosen.burst, chosen.messages, round(chosen.hidden_fraction, 2)
+    (32768, 16, 32, 0.41)
+    """
+    options: Options = {
+        "pattern": pattern, "implementation": implementation, "peers": peers, "operation": operation,
+        "direction": direction, "overhead": overhead, "latency": latency, "byte_time": byte_time, "progress": progress,
+        "queue_depth": queue_depth, "outstanding_volume": outstanding_volume, "grid": grid, "sizes": sizes,
+        "bursts": bursts, "rule": rule, "path": path,
+    }  # fmt: skip
+    problem = Problem(volume, computation, machine, options)
+    found = problem.solve()
+    offered = problem.grid
+    size = int(offered.sizes[found.row])
+    # What messages of another size add to the computation is no communication, hidden or not.
+    repeats = problem.shape.repeats / problem.shape.parts
+    whole, own = float(problem.computed[0]) * repeats, float(problem.computed[found.row]) * repeats
+    hidden = overlap.hidden_share.python(found.seconds - own + whole, found.blocking_seconds, whole)
+    return Choice(
+        message_size=size,
+        burst=int(offered.bursts[found.column]),
+        messages=-(-problem.volume // size),
+        seconds=found.seconds,
+        blocking_seconds=found.blocking_seconds,
+        hidden_fraction=hidden,
+        limits=tuple(name for name, bit in _BITS.items() if found.limits & bit) if found.limits else (),
+        implementation=_NAMES[found.implementation],
+        pattern=problem.pattern,
+        alternatives=_neighbours(problem, found) if found.neighbours else (),
+    )
+
+
+def _neighbours(problem: Problem, found: Found) -> tuple[tuple[int, int], ...]:
+    sizes, bursts = problem.grid.sizes, problem.grid.bursts
+    return tuple(
+        (int(sizes[found.row + near // 3 - 1]), int(bursts[found.column + near % 3 - 1]))
+        for near in range(9)
+        if found.neighbours >> near & 1
+    )

@@ -1,0 +1,105 @@
+"""How much a choice of messages and bursts depends on the estimate of the computation. Source: Iancu 2007, Section 4.
+
+Main entries: `sensitivity` and `misdiagnosis`.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Unpack
+
+import msgspec
+
+from commmodel.machine import Machine
+from commmodel.models import overlap
+from commmodel.optimize.problem import Options, Problem
+
+__all__ = ["Sensitivity", "misdiagnosis", "sensitivity"]
+
+_FURTHEST = 128.0
+"""Factor up to which `sensitivity` looks."""
+_STEP = 1.05
+
+
+class Sensitivity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """By which factors the computation may be estimated wrongly before the choice changes; inf: never.
+
+    A factor of 1.2 is an error of 20 % (Iancu 2007, Table 2 A). Looked for up to 128, in steps of 5 %.
+    """
+
+    overestimate: float
+    """The choice changes where the estimate is so many times the truth."""
+    underestimate: float
+    """The choice changes where the truth is so many times the estimate."""
+
+
+def sensitivity(
+    volume: int,
+    computation: float | Callable[[int], float],
+    machine: Machine | None = None,
+    **options: Unpack[Options],
+) -> Sensitivity:
+    """Return by which factors the computation may be estimated wrongly before the choice changes.
+
+    Arguments as in `choose`. With the rule ``measured`` the problem stays of the kind that it is.
+
+    Notes
+    -----
+    Iancu and Strohmaier 2007, Table 2 A, which gives the percentage, in steps of 10.
+
+    Examples
+    --------
+    >>> found = sensitivity(1 << 20, 500e-6, overhead=2e-6, latency=10e-6, byte_time=1 / 900e6)
+    >>> round(found.overestimate, 2), round(found.underestimate, 2)
+    (2.78, inf)
+    """
+    problem = Problem(volume, computation, machine, options)
+
+    def chosen(factor: float) -> tuple[int, int, int]:
+        found = problem.solve(factor)
+        return found.implementation, found.row, found.column
+
+    right = chosen(1.0)
+
+    def changes(direction: int) -> float:
+        same, other = 1.0, _STEP
+        while chosen(other**direction) == right:
+            same, other = other, other * _STEP
+            if same > _FURTHEST:
+                return math.inf
+        for _ in range(20):
+            middle = math.sqrt(same * other)
+            same, other = (middle, other) if chosen(middle**direction) == right else (same, middle)
+        return same
+
+    return Sensitivity(overestimate=changes(-1), underestimate=changes(1))
+
+
+def misdiagnosis(
+    volume: int,
+    computation: float | Callable[[int], float],
+    machine: Machine | None = None,
+    **options: Unpack[Options],
+) -> float:
+    """Return the loss of performance where a problem is taken for one of the other kind.
+
+    A communication-bound problem is decomposed by the formulas of a computation-bound one, or the other way round.
+    Arguments as in `choose`.
+
+    Returns
+    -------
+    float
+        (T_wrong − T_best) / T_blocking, by the model.
+
+    Notes
+    -----
+    Iancu and Strohmaier 2007, Table 2 B, which gives measured times.
+
+    Examples
+    --------
+    >>> 0 <= misdiagnosis(1 << 20, 500e-6, overhead=2e-6, latency=10e-6, byte_time=1 / 900e6) < 0.1
+    True
+    """
+    problem = Problem(volume, computation, machine, options)
+    best = problem.solve()
+    wrong = problem.solve(bound="computation" if problem.communicates else "communication")
+    return float(overlap.performance_loss(problem.seconds(wrong), best.seconds, best.blocking_seconds))

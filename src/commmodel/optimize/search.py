@@ -1,0 +1,284 @@
+"""The loops of the optimiser, as plain functions that `commmodel.optimize.compiled` compiles.
+
+Main entries: `search`, which finds the fastest decomposition of a grid, and `fill`, which writes the times of many.
+Codes stand for names, as compiled loops take numbers only. Arrays: sizes from the largest, bursts from the longest;
+o of shape (1 or 3, sizes, bursts or 1), L and G (1 or 3, sizes), progress (sizes, bursts or 1). The first of three is
+the value, the others are the ends of its interval. Source: Iancu and Strohmaier 2007.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commmodel.models import overlap
+
+__all__ = [
+    "ALONE", "BURST_OVERHEAD", "COMMUNICATION", "COMPUTATION", "CONGESTED", "CONTIGUOUS", "EITHER",
+    "INDEPENDENT_PROGRESS", "INITIATION", "INTERLEAVED", "OUTSTANDING_VOLUME", "PIPELINED", "QUEUE_DEPTH", "TIGHT",
+    "fill", "interpolate", "look_up", "search",
+]  # fmt: skip
+
+Array = NDArray[np.float64]
+
+PIPELINED, TIGHT = 0, 1
+EITHER, COMMUNICATION, COMPUTATION = 0, 1, 2
+"""Which formulas: those of the case at hand, or of one case whatever it is."""
+ALONE, CONGESTED, CONTIGUOUS, INTERLEAVED = 0, 1, 2, 3
+"""What a pattern adds to the time between two processes: nothing, Eq 9, Eq 10 or Eq 11."""
+INITIATION, BURST_OVERHEAD, QUEUE_DEPTH, OUTSTANDING_VOLUME, INDEPENDENT_PROGRESS = 1, 2, 4, 8, 16
+"""Limits, a bit each."""
+UNFIT = 128
+"""Mark of a decomposition that is not offered, or of fewer messages than a burst."""
+EQUAL = 1e-12
+"""Relative difference of times that is rounding."""
+
+all_to_all_contiguous_time = overlap.all_to_all_contiguous_time.python
+all_to_all_interleaved_time = overlap.all_to_all_interleaved_time.python
+blocking_time = overlap.blocking_time.python
+burst_slack = overlap.burst_slack.python
+congested_time = overlap.congested_time.python
+initiation_slack = overlap.initiation_slack.python
+multiple_end_points_time = overlap.multiple_end_points_time.python
+outstanding_slack = overlap.outstanding_slack.python
+partly_hidden_time = overlap.partly_hidden_time.python
+pipelined_computation_time = overlap.pipelined_computation_time.python
+pipelined_time = overlap.pipelined_time.python
+queue_slack = overlap.queue_slack.python
+tight_computation_time = overlap.tight_computation_time.python
+tight_time = overlap.tight_time.python
+
+
+def between_two(
+    implementation: int, bound: int, volume: float, size: float, burst: float, computation: float, o: float, L: float,
+    G: float, G_V: float,
+) -> float:  # fmt: skip
+    """Return the time between two processes where the transfer goes on by itself."""
+    if implementation == TIGHT:
+        communication = tight_time(volume, size, burst, computation, o, L, G)
+        calculation = tight_computation_time(volume, size, burst, computation, o, L, G)
+    else:
+        communication = pipelined_time(volume, size, burst, computation, o, L, G, G_V)
+        calculation = pipelined_computation_time(volume, size, burst, computation, o, L, G)
+    if bound == COMMUNICATION:
+        return communication
+    if bound == COMPUTATION:
+        return calculation
+    if initiation_slack(volume, size, computation, o, G) > 0.0:
+        return communication
+    return max(communication, calculation) if volume * G > computation else calculation
+
+
+def with_peers(
+    seconds: float, pattern: int, volume: float, size: float, burst: float, peers: float, repeats: float, G: float
+) -> float:
+    """Return the time of a pattern from that between two processes."""
+    if pattern == CONGESTED:
+        seconds = congested_time(seconds, size, burst, peers, G)
+    elif pattern == CONTIGUOUS:
+        seconds = all_to_all_contiguous_time(seconds, size, burst, peers, G)
+    elif pattern == INTERLEAVED:
+        seconds = all_to_all_interleaved_time(seconds, volume, G)
+    return multiple_end_points_time(seconds, repeats)
+
+
+def whole_time(
+    implementation: int, bound: int, pattern: int, volume: float, size: float, burst: float, peers: float,
+    repeats: float, computation: float, o: float, L: float, G: float, G_V: float, progress: float,
+) -> float:  # fmt: skip
+    """Return the time of a decomposition, with its pattern and with the progress that transfers make."""
+    seconds = between_two(implementation, bound, volume, size, burst, computation, o, L, G, G_V)
+    if progress < 1.0:
+        seconds = partly_hidden_time(seconds, volume, size, burst, computation, o, L, G, progress)
+    return with_peers(seconds, pattern, volume, size, burst, peers, repeats, G)
+
+
+def search(
+    sizes: Array, bursts: Array, first_row: int, last_column: int, first_implementation: int, last_implementation: int,
+    bound: int, pattern: int, volume: float, peers: float, repeats: float, computation: Array, o: Array, L: Array,
+    G: Array, progress: Array, queue_depth: float, outstanding_volume: float,
+) -> tuple[int, int, int, float, float, int, int]:  # fmt: skip
+    """Return (implementation, row, column, seconds, blocking seconds, limits, neighbours).
+
+    Rows before `first_row` and columns after `last_column` are there for the blocking time alone. `limits` are the
+    constraints without which another decomposition would be faster; `neighbours` has bit 3 i + j for the decomposition
+    at (row + i − 1, column + j − 1) that is as fast as the choice at some corner of the intervals. The implementation
+    is −1 where nothing keeps all constraints.
+    """
+    rows, columns = sizes.size, bursts.size
+    per_burst, progress_per_burst = o.shape[2] > 1, progress.shape[1] > 1
+    times, mean_bursts = np.empty((2, rows, columns)), np.empty((rows, columns))
+    broken = np.empty((rows, columns), dtype=np.uint8)
+    G_V = G[0, 0]
+    for row in range(rows):
+        size, own_L, own_G = sizes[row], L[0, row], G[0, row]
+        messages = math.ceil(volume / size)
+        for column in range(columns):
+            burst = bursts[column]
+            if row < first_row or column > last_column or burst > messages:
+                broken[row, column] = UNFIT
+                continue
+            marks = 0
+            if burst > 1.0 and burst_slack(size, burst, o[0, row, column if per_burst else 0], own_L, own_G) <= 0.0:
+                marks |= BURST_OVERHEAD
+            if queue_slack(burst, queue_depth) <= 0.0:
+                marks |= QUEUE_DEPTH
+            if outstanding_slack(size, burst, outstanding_volume) < 0.0:
+                marks |= OUTSTANDING_VOLUME
+            broken[row, column] = marks
+            mean_bursts[row, column] = messages / math.ceil(messages / burst)
+    best, least = -1, math.inf
+    for implementation in range(first_implementation, last_implementation + 1):
+        own_least = math.inf
+        for row in range(rows):
+            t_V, own_L, own_G = computation[row], L[0, row], G[0, row]
+            mean_size = volume / math.ceil(volume / sizes[row])
+            for column in range(columns):
+                if broken[row, column] == UNFIT:
+                    continue
+                seconds = whole_time(
+                    implementation, bound, pattern, volume, mean_size, mean_bursts[row, column], peers, repeats, t_V,
+                    o[0, row, column if per_burst else 0], own_L, own_G, G_V,
+                    progress[row, column if progress_per_burst else 0],
+                )  # fmt: skip
+                times[implementation, row, column] = seconds
+                if broken[row, column] == 0 and seconds < own_least:
+                    own_least = seconds
+        if own_least < least:
+            best, least = implementation, own_least
+    whole = volume / math.ceil(volume / sizes[0])
+    alone = blocking_time(volume, whole, computation[0], o[0, 0, o.shape[2] - 1], L[0, 0], G_V)
+    blocking = with_peers(alone, pattern, volume, whole, 1.0, peers, repeats, G_V)
+    if best < 0:
+        return best, 0, 0, least, blocking, 0, 0
+
+    row, column = first_within(times[best], broken, least * (1.0 + EQUAL))
+    seconds = times[best, row, column]
+    limits, faster = 0, seconds * (1.0 - EQUAL)
+    communicates = computation[0] < volume * G_V
+    for down in range(rows):
+        mean_size, t_V = volume / math.ceil(volume / sizes[down]), computation[down]
+        own_L, own_G = L[0, down], G[0, down]
+        for across in range(columns):
+            marks = int(broken[down, across])
+            if marks in (BURST_OVERHEAD, QUEUE_DEPTH, OUTSTANDING_VOLUME):
+                if times[best, down, across] < faster:
+                    limits |= marks
+                continue
+            if marks != 0:
+                continue
+            own_o, share = o[0, down, across if per_burst else 0], progress[down, across if progress_per_burst else 0]
+            burst = mean_bursts[down, across]
+            if share < 1.0 and limits & INDEPENDENT_PROGRESS == 0 and (down != row or across != column):
+                free = whole_time(
+                    best, bound, pattern, volume, mean_size, burst, peers, repeats, t_V, own_o, own_L, own_G, G_V, 1.0
+                )
+                if free < faster:
+                    limits |= INDEPENDENT_PROGRESS
+            is_broken = communicates and limits & INITIATION == 0
+            if is_broken and initiation_slack(volume, mean_size, t_V, own_o, own_G) <= 0.0:
+                free = whole_time(
+                    best, COMMUNICATION, pattern, volume, mean_size, burst, peers, repeats, t_V, own_o, own_L, own_G,
+                    G_V, share,
+                )  # fmt: skip
+                if free < faster:
+                    limits |= INITIATION
+
+    neighbours = 0
+    for corner in range(9 if max(o.shape[0], L.shape[0], G.shape[0]) > 1 else 1):
+        chosen = 0.0
+        of_o = 0 if corner == 0 else min(o.shape[0] - 1, 1 + (corner - 1) % 2)
+        of_L = 0 if corner == 0 else min(L.shape[0] - 1, 1 + (corner - 1) // 2 % 2)
+        of_G = 0 if corner == 0 else min(G.shape[0] - 1, 1 + (corner - 1) // 4)
+        for near in (4, 0, 1, 2, 3, 5, 6, 7, 8):  # the choice itself first
+            down, across = row + near // 3 - 1, column + near % 3 - 1
+            if down < 0 or down >= rows or across < 0 or across >= columns or broken[down, across] != 0:
+                continue
+            at_corner = whole_time(
+                best, bound, pattern, volume, volume / math.ceil(volume / sizes[down]), mean_bursts[down, across],
+                peers, repeats, computation[down], o[of_o, down, across if per_burst else 0], L[of_L, down],
+                G[of_G, down], G[of_G, 0], progress[down, across if progress_per_burst else 0],
+            )  # fmt: skip
+            if near == 4:
+                chosen = at_corner
+            elif at_corner <= chosen * (1.0 + EQUAL):
+                neighbours |= 1 << near
+    return best, row, column, seconds, blocking, limits, neighbours
+
+
+def first_within(times: Array, broken: NDArray[np.uint8], most: float) -> tuple[int, int]:
+    """Return the first row and column that break nothing and take no longer than `most`."""
+    for row in range(times.shape[0]):
+        for column in range(times.shape[1]):
+            if broken[row, column] == 0 and times[row, column] <= most:
+                return row, column
+    return -1, -1
+
+
+def look_up(asked_sizes: Array, asked_counts: Array, sizes: Array, counts: Array, values: Array) -> Array:
+    """Return what `commmodel.machine.Table.at` gives, at sizes down and counts across."""
+    found = np.empty((asked_sizes.size, asked_counts.size))
+    columns = np.empty(asked_counts.size, dtype=np.int64)
+    rights = np.empty(asked_counts.size)
+    for across in range(asked_counts.size):
+        columns[across], rights[across] = place(counts, asked_counts[across])
+    for down in range(asked_sizes.size):
+        row, below = place(sizes, asked_sizes[down])
+        upper, lower = values[row], values[min(row + 1, sizes.size - 1)]
+        for across in range(asked_counts.size):
+            column, right = columns[across], rights[across]
+            beside = min(column + 1, counts.size - 1)
+            above = upper[column] + right * (upper[beside] - upper[column])
+            under = lower[column] + right * (lower[beside] - lower[column])
+            found[down, across] = above + below * (under - above)
+    return found
+
+
+def place(axis: Array, asked: float) -> tuple[int, float]:
+    """Return the index below what is asked, and how far it is to the next one, from 0 to 1."""
+    if asked <= axis[0]:
+        return 0, 0.0
+    if asked >= axis[axis.size - 1]:
+        return axis.size - 1, 0.0
+    index = 0
+    while axis[index + 1] < asked:
+        index += 1
+    return index, math.log2(asked / axis[index]) / math.log2(axis[index + 1] / axis[index])
+
+
+def interpolate(asked: Array, sizes: Array, columns: Array) -> Array:
+    """Return what `commmodel.machine.PLogP.at` gives of several columns, a row each, at sizes across."""
+    found = np.empty((columns.shape[0], asked.size))
+    for across in range(asked.size):
+        index, size = 0, asked[across]
+        while index < sizes.size - 2 and sizes[index + 1] < size:
+            index += 1
+        step, beyond = sizes[index + 1] - sizes[index], size > sizes[sizes.size - 1]
+        for down in range(columns.shape[0]):
+            low, high = columns[down, index], columns[down, index + 1]
+            if beyond:
+                found[down, across] = high + (size - sizes[index + 1]) * max(0.0, (high - low) / step)
+            else:
+                found[down, across] = low + max(0.0, size - sizes[index]) * ((high - low) / step)
+    return found
+
+
+def fill(
+    surface: NDArray[Any], implementation: int, pattern: int, volumes: Array, sizes: Array, bursts: Array,
+    computations: Array, peers: float, repeats: float, o: Array, L: Array, G: Array, G_V: Array, progress: Array,
+) -> None:  # fmt: skip
+    """Write the times of all decompositions, shape (volumes, sizes, bursts, computations)."""
+    for i in range(volumes.size):
+        volume, whole = volumes[i], G_V[i]
+        for j in range(sizes.size):
+            messages = math.ceil(volume / sizes[j])
+            mean_size, own_L, own_G = volume / messages, L[j], G[j]
+            for k in range(bursts.size):
+                burst = messages / math.ceil(messages / bursts[k])
+                own_o, share = o[j, k], progress[j, k]
+                for m in range(computations.size):
+                    surface[i, j, k, m] = whole_time(
+                        implementation, EITHER, pattern, volume, mean_size, burst, peers, repeats, computations[m],
+                        own_o, own_L, own_G, whole, share,
+                    )  # fmt: skip

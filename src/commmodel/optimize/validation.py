@@ -1,0 +1,540 @@
+"""What the model's choices of message size and burst cost, where every decomposition was measured.
+
+For each problem of the records of the kernel overlap, `commmodel.optimize.choose` picks among the decompositions that
+were measured, and its pick is judged by measured times alone. Source: Iancu and Strohmaier 2007, Section 4 and Table 2.
+Main entry: `validate`.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from statistics import median
+from typing import NamedTuple
+
+import msgspec
+
+from commmodel.errors import InputError, MissingParameterError
+from commmodel.machine import Machine, OverlapProfile
+from commmodel.models import overlap
+from commmodel.optimize import choose
+from commmodel.results import Header, Measurements, Overlap, Record
+from commmodel.statistics import summarise
+from commmodel.units import format_ratio, format_size
+
+__all__ = [
+    "MISESTIMATES", "Case", "Misestimate", "Summary", "Sweep", "Timed", "Validation", "progress_sentence",
+    "required_sweeps", "sweeps", "validate",
+]  # fmt: skip
+
+MISESTIMATES = (0.5, 0.8, 1.2, 1.5)
+"""Estimates of the computation over the truth, with which choices are made again (Iancu 2007, Table 2)."""
+_LITTLE = 0.1
+"""Share of the communication below which nothing is hidden, or of a transfer below which nothing moves."""
+_ALL = 0.9
+"""Share of a transfer from which on it moves by itself."""
+_FEWEST = 3  # decompositions: between fewer there is no choice to judge
+_EQUAL = 1e-12  # relative difference of modelled times that is rounding
+_MOST_CLAUSES = 3
+_MEASURE = "mpiexec -n 2 python -m commmodel.bench pingpong burst bandwidth progress overlap --exhaustive"
+_PLACES = {
+    "same-socket": "between ranks of one socket",
+    "same-node": "between ranks of one node",
+    "between-nodes": "between ranks of different nodes",
+}
+_MESSAGES = {"two-sided": "messages", "put": "puts", "get": "gets"}
+
+
+class Timed(msgspec.Struct, frozen=True):
+    """A decomposition and its measured time, in seconds.
+
+    `low` and `high` are the interval of the median; of fewer than eight samples, which have none, the least and the
+    largest.
+    """
+
+    message_size: int
+    burst: int
+    seconds: float
+    low: float
+    high: float
+
+
+class Sweep(msgspec.Struct, frozen=True):
+    """One problem, and the measured time of each of its decompositions. Times in seconds, sizes in bytes."""
+
+    pattern: str
+    operation: str
+    path: str
+    processes: int
+    template: str
+    iterations: int
+    library: str
+    volume: int
+    passes: int
+    decompositions: tuple[Timed, ...]
+    blocking: Timed | None = None
+    """The same problem without overlap, in one message from each peer; None where that was not measured."""
+    computation: float | None = None
+    """t_V, of all that a process computes on; None where that was not measured."""
+
+    @property
+    def best(self) -> Timed:
+        """The fastest decomposition."""
+        return min(self.decompositions, key=lambda one: one.seconds)
+
+    @property
+    def ratio(self) -> float | None:
+        """Computation over communication, r = t_V / (T_blocking − t_V); None where that is not known or not above 0."""
+        communication = self.communication
+        if communication is None or self.computation is None or communication <= 0:
+            return None
+        return self.computation / communication
+
+    @property
+    def communication(self) -> float | None:
+        """T_blocking − t_V, which noise may make negative; None where one of them was not measured."""
+        if self.blocking is None or self.computation is None:
+            return None
+        return self.blocking.seconds - self.computation
+
+    def hidden_share(self, seconds: float) -> float | None:
+        """Return which share of the communication is hidden at this time; None where there is none to hide."""
+        communication = self.communication
+        if self.blocking is None or self.computation is None or communication is None or communication <= 0:
+            return None
+        return float(overlap.hidden_share(seconds, self.blocking.seconds, self.computation))
+
+    @property
+    def nothing_to_hide(self) -> str:
+        """Why overlap cannot bring anything here, in words; empty where it can, or where that is not known."""
+        if self.blocking is None or self.computation is None:
+            return ""
+        if self.computation == 0:
+            return "there is no computation to hide it with"
+        if self.blocking.low <= self.computation:
+            return "without overlap it takes no longer than the computation"
+        share = self.hidden_share(self.best.seconds)
+        if share is not None and share < _LITTLE:
+            return f"the best hides {format_ratio(max(share, 0.0))} of the communication"
+        return ""
+
+
+class Misestimate(msgspec.Struct, frozen=True):
+    """What is chosen where the computation is estimated wrongly, and what that costs, measured."""
+
+    factor: float
+    """Estimate over truth."""
+    message_size: int
+    burst: int
+    loss: float
+
+
+class Case(msgspec.Struct, frozen=True):
+    """A problem, what the model chose, and what that costs."""
+
+    sweep: Sweep
+    chosen: Timed
+    """The model's choice, as measured."""
+    model_seconds: float
+    """What the model promises of it."""
+    loss: float
+    """(T_chosen − T_best) / T_blocking, of measured times."""
+    misestimates: tuple[Misestimate, ...]
+
+    @property
+    def within_noise(self) -> bool:
+        """Whether the intervals of the choice and of the best overlap, so that neither is known to be faster."""
+        return self.chosen.low <= self.sweep.best.high
+
+    @property
+    def hidden_share(self) -> float | None:
+        """Share of the communication that the choice hides."""
+        return self.sweep.hidden_share(self.chosen.seconds)
+
+    @property
+    def best_hidden_share(self) -> float | None:
+        """Share of the communication that the best hides."""
+        return self.sweep.hidden_share(self.sweep.best.seconds)
+
+    @property
+    def share_of_best(self) -> float | None:
+        """What the choice hides over what the best hides; None where there is nothing to hide."""
+        chosen, best = self.hidden_share, self.best_hidden_share
+        if self.sweep.nothing_to_hide or chosen is None or best is None:
+            return None
+        return chosen / best
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """Several cases together; what is not known of them is None. Empty names: of all cases."""
+
+    pattern: str
+    operation: str
+    path: str
+    template: str
+    library: str
+    cases: int
+    """Those in which there is something to hide; losses and shares are of these."""
+    within_noise: int
+    """Of them, those in which the choice is not known to be slower than the best."""
+    median_loss: float | None
+    worst_loss: float | None
+    least_share_of_best: float | None
+    nothing_to_hide: int
+    """Further cases, in which overlap cannot bring anything."""
+    worst_loss_of_nothing: float | None
+    misestimates: tuple[tuple[float, float, float], ...]
+    """(estimate of the computation over the truth, median loss, worst loss)."""
+
+
+class Validation(msgspec.Struct, frozen=True):
+    """All cases, sums of them, what was left out and what the machine's transfers do while nobody calls MPI."""
+
+    cases: tuple[Case, ...]
+    summaries: tuple[Summary, ...]
+    """Of all cases, then of each pattern, operation, path, template and library where there are several."""
+    left_out: tuple[str, ...]
+    """What could not be judged, a line each."""
+    progress: tuple[str, ...]
+    """A sentence for each path and operation of which the machine knows it."""
+
+
+_Names = tuple[str, str, str, str, str]
+"""Pattern, operation, path, template and library."""
+
+
+class _Problem(NamedTuple):
+    """What a sweep's records share; the template apart."""
+
+    pattern: str
+    operation: str
+    path: str
+    processes: int
+    iterations: int
+    library: str
+    volume: int
+    passes: int
+
+
+def _library(header: Header) -> str:
+    """Return the first line of what the library says of itself, in single spaces."""
+    return " ".join(header.mpi.version.strip().partition("\n")[0].split())
+
+
+def _timed(message_size: int, burst: int, records: Sequence[Record]) -> Timed:
+    found = summarise([sample for record in records for sample in record.samples])
+    low = found.low if math.isfinite(found.low) else found.minimum
+    high = found.high if math.isfinite(found.high) else found.maximum
+    return Timed(message_size, burst, found.median, low, high)
+
+
+def _computation(problem: _Problem, records: Iterable[Record]) -> float | None:
+    measured = [record.computation for record in records if record.computation is not None]
+    if measured:
+        return median(measured)
+    return 0.0 if problem.passes == 0 else None
+
+
+def sweeps(measurements: Measurements) -> tuple[Sweep, ...]:
+    """Return what was measured of each problem and template, blocking aside, which each of them carries.
+
+    Records of the same configuration and library, from several launches, are taken together.
+
+    >>> from commmodel.results import Launch, Library
+    >>> header = Header("commmodel-results", 1, "", (), Library("MPICH"), (), ())
+    >>> whole = Overlap(4096, 4096, 1, "blocking", 1, 2, "same-node")
+    >>> pieces = Overlap(4096, 1024, 2, "pipelined", 1, 2, "same-node")
+    >>> records = Record(whole, "s", (9e-6,), computation=4e-6), Record(pieces, "s", (7e-6,), computation=4e-6)
+    >>> (found,) = sweeps(Measurements((Launch(header, records),)))
+    >>> found.best.message_size, round(found.ratio, 2), round(found.hidden_share(found.best.seconds), 2)
+    (1024, 0.8, 0.4)
+    """
+    found: dict[_Problem, dict[str, dict[tuple[int, int], list[Record]]]] = defaultdict(
+        lambda: defaultdict(lambda: defaultdict(list))
+    )
+    for launch in measurements.launches:
+        library = _library(launch.header)
+        for record in launch.records:
+            if isinstance(one := record.configuration, Overlap):
+                problem = _Problem(
+                    one.pattern, one.operation, one.path, one.processes, one.iterations, library, one.volume, one.passes
+                )
+                found[problem][one.template][one.message_size, one.burst].append(record)
+    made = []
+    for problem, templates in found.items():
+        whole = templates.pop("blocking", {})
+        largest = max(whole, default=(problem.volume, 1))  # less than V where that comes from several peers
+        base = whole.get(largest, [])
+        blocking = _timed(*largest, base) if base else None
+        for template, decompositions in templates.items():
+            others = (record for records in decompositions.values() for record in records)
+            made.append(
+                Sweep(
+                    **problem._asdict(),
+                    template=template,
+                    decompositions=tuple(_timed(*where, records) for where, records in sorted(decompositions.items())),
+                    blocking=blocking,
+                    computation=_computation(problem, base or others),
+                )
+            )
+    return tuple(sorted(made, key=_order))
+
+
+def required_sweeps(measurements: Measurements) -> tuple[Sweep, ...]:
+    """Return `sweeps`, of which there must be one at least.
+
+    >>> required_sweeps(Measurements(()))
+    Traceback (most recent call last):
+    commmodel.errors.InputError: no records of the kernel overlap: measure them with mpiexec -n 2 python -m \
+commmodel.bench pingpong burst bandwidth progress overlap --exhaustive
+    """
+    if not any(isinstance(record.configuration, Overlap) for record in measurements.records):
+        raise InputError(f"no records of the kernel overlap: measure them with {_MEASURE}")
+    found = sweeps(measurements)
+    if not found:
+        raise InputError(
+            "the records of the kernel overlap are all of the template blocking: measure others too, with --templates "
+            "blocking,pipelined"
+        )
+    return found
+
+
+def _group(sweep: Sweep) -> _Names:
+    return sweep.pattern, sweep.operation, sweep.path, sweep.template, sweep.library
+
+
+def _order(sweep: Sweep) -> tuple[object, ...]:
+    return *_group(sweep), sweep.processes, sweep.iterations, sweep.passes, sweep.volume
+
+
+def _choice(sweep: Sweep, machine: Machine, computation: float) -> tuple[Timed, float]:
+    """Return the model's choice among the measured decompositions, as measured, and its modelled time.
+
+    Size by size, as not every burst was measured with every size; of equally fast ones the largest size, as `choose`.
+    """
+    several = sweep.pattern in {"multiple-end-points-contiguous", "multiple-end-points-interleaved"}
+    peers = {"point-to-point": 1}.get(
+        sweep.pattern, sweep.processes if sweep.pattern.startswith("all-to-all") else sweep.processes - 1
+    )
+    measured = {(one.message_size, one.burst): one for one in sweep.decompositions}
+    least, chosen, refused = math.inf, None, None
+    for size in sorted({one.message_size for one in sweep.decompositions}, reverse=True):
+        try:
+            found = choose(
+                sweep.volume,
+                computation / peers if several else computation,
+                machine,
+                pattern=sweep.pattern,
+                operation=sweep.operation,
+                implementation=sweep.template,
+                peers=peers,
+                path=None if sweep.path == "any" else sweep.path,
+                sizes=(size,),
+                bursts=tuple(one.burst for one in sweep.decompositions if one.message_size == size),
+            )
+        except InputError as error:  # messages of this size keep no constraint: others may
+            refused = error
+            continue
+        if found.seconds < least * (1 - _EQUAL):
+            least, chosen = found.seconds, measured[found.message_size, found.burst]
+    if chosen is None:
+        raise refused or InputError(f"no decomposition of {sweep.volume} bytes can be chosen")
+    return chosen, least
+
+
+def _judged(sweep: Sweep, blocking: Timed, computation: float, machine: Machine) -> Case:
+    def loss(seconds: float) -> float:
+        return float(overlap.performance_loss(seconds, sweep.best.seconds, blocking.seconds))
+
+    chosen, modelled = _choice(sweep, machine, computation)
+    misestimates = []
+    for factor in MISESTIMATES:
+        other, _ = _choice(sweep, machine, factor * computation)
+        misestimates.append(Misestimate(factor, other.message_size, other.burst, loss(other.seconds)))
+    return Case(sweep, chosen, modelled, loss(chosen.seconds), tuple(misestimates))
+
+
+def _summary(names: _Names, cases: Sequence[Case]) -> Summary:
+    telling = [case for case in cases if not case.sweep.nothing_to_hide]
+    losses = [case.loss for case in telling]
+    shares = [case.share_of_best for case in telling if case.share_of_best is not None]
+    nothing = [case.loss for case in cases if case.sweep.nothing_to_hide]
+    by_factor = {
+        factor: [one.loss for case in telling for one in case.misestimates if one.factor == factor]
+        for factor in MISESTIMATES
+    }
+    pattern, operation, path, template, library = names
+    return Summary(
+        pattern=pattern,
+        operation=operation,
+        path=path,
+        template=template,
+        library=library,
+        cases=len(telling),
+        within_noise=sum(case.within_noise for case in telling),
+        median_loss=median(losses) if losses else None,
+        worst_loss=max(losses, default=None),
+        least_share_of_best=min(shares, default=None),
+        nothing_to_hide=len(nothing),
+        worst_loss_of_nothing=max(nothing, default=None),
+        misestimates=tuple((factor, median(found), max(found)) for factor, found in by_factor.items() if found),
+    )
+
+
+def _summaries(cases: Sequence[Case]) -> tuple[Summary, ...]:
+    if not cases:
+        return ()
+    groups = [(names, list(group)) for names, group in groupby(cases, key=lambda case: _group(case.sweep))]
+    over_all = _summary(("", "", "", "", ""), cases)
+    return (over_all, *(_summary(*group) for group in groups)) if len(groups) > 1 else (_summary(*groups[0]),)
+
+
+def _why_not(sweep: Sweep) -> str:
+    """Return why a problem cannot be judged; empty where it can."""
+    if sweep.template not in {"pipelined", "tight"}:
+        return f"of template {sweep.template}, for which the paper has no formula"
+    if sweep.blocking is None:
+        return "without a record of the template blocking: measure it too, with --templates blocking,pipelined"
+    if sweep.computation is None:
+        return "without the time of the computation alone"
+    if len(sweep.decompositions) < _FEWEST:
+        return f"with fewer than {_FEWEST} message sizes and bursts: measure more, with --exhaustive"
+    return ""
+
+
+def validate(measurements: Measurements, machine: Machine) -> Validation:
+    """Judge the model's choices by measured times.
+
+    Parameters
+    ----------
+    measurements : Measurements
+        With records of the kernel overlap: template blocking, and pipelined or tight in several sizes and bursts.
+    machine : Machine
+        With whose parameters `commmodel.optimize.choose` chooses among the sizes and bursts that were measured.
+
+    Returns
+    -------
+    Validation
+        A case for each pattern, operation, path, number of processes, template, volume and amount of computation.
+
+    Raises
+    ------
+    InputError
+        Where there are no records of the kernel overlap, or none of them makes a case.
+    MissingParameterError
+        Where the machine knows too little for any of the cases.
+
+    Notes
+    -----
+    Iancu and Strohmaier 2007, Section 4: the loss of performance is (T_chosen − T_best) / T_blocking, and the hidden
+    share of the communication (T_blocking − T_chosen) / (T_blocking − t_V). All these are measured medians; the model's
+    own time of its choice stands beside them. As in Table 2, choices with a wrong estimate of t_V are judged too.
+
+    Where the best decomposition hides less than 10 % of the communication, or the blocking version is not known to be
+    slower than the computation alone, there is nothing to hide, and any choice would do: such cases are summed apart.
+
+    Examples
+    --------
+    >>> from commmodel.machine import LogGP, Parameter, Segment
+    >>> from commmodel.results import Launch, Library
+    >>> o, L, G, t_V = 1e-6, 5e-6, 1e-9, 300e-6
+    >>> model = LogGP(L=Parameter(L), o=Parameter(o), g=Parameter(o), G=Parameter(G))
+    >>> machine = Machine("m", (Segment("all", loggp=model),))
+    >>> header = Header("commmodel-results", 1, "", (), Library("MPICH"), (), ())
+    >>> measured = {("blocking", 1 << 20, 1): 1.36e-3, ("pipelined", 1 << 20, 1): 1.35e-3}
+    >>> measured |= {("pipelined", 1 << 16, 4): 1.07e-3, ("pipelined", 1 << 14, 16): 1.09e-3}
+    >>> records = [
+    ...     Record(Overlap(1 << 20, S, b, template, 1, 2, "same-node"), "s", (seconds,) * 9, computation=t_V)
+    ...     for (template, S, b), seconds in measured.items()
+    ... ]
+    >>> (case,) = validate(Measurements((Launch(header, tuple(records)),)), machine).cases
+    >>> case.chosen.message_size, case.chosen.burst, case.loss, round(case.hidden_share, 2)
+    (65536, 4, 0.0, 0.27)
+    """
+    left_out: dict[str, int] = defaultdict(int)
+    missing: MissingParameterError | None = None
+    cases = []
+    for sweep in required_sweeps(measurements):
+        reason = _why_not(sweep)
+        if not reason and sweep.blocking is not None and sweep.computation is not None:
+            try:
+                cases.append(_judged(sweep, sweep.blocking, sweep.computation, machine))
+                continue
+            except (MissingParameterError, InputError) as error:
+                missing = error if isinstance(error, MissingParameterError) else missing
+                reason = f"of {sweep.pattern}, {sweep.operation}, {sweep.path}: {error}"
+        left_out[reason] += 1
+    if not cases and missing is not None:
+        raise missing
+    lines = tuple(f"{count} case{'s' * (count > 1)} left out, {reason}" for reason, count in left_out.items())
+    if not cases:
+        raise InputError(f"no case to judge: {'; '.join(lines)}")
+    sentences = tuple(filter(None, map(progress_sentence, machine.overlap)))
+    return Validation(tuple(cases), _summaries(cases), lines, sentences)
+
+
+class _Run(NamedTuple):
+    """Neighbouring sizes that behave alike; `least` and `most` are shares of a transfer."""
+
+    sizes: tuple[float, ...]
+    least: float
+    most: float
+
+
+def _behaviour(shares: Sequence[float]) -> str:
+    if max(shares) < _LITTLE:
+        return "none"
+    return "all" if min(shares) >= _ALL else "part"
+
+
+def _clause(what: str, behaviour: str, run: _Run) -> str:
+    least, most = format_ratio(run.least), format_ratio(run.most)
+    match behaviour:
+        case "none":
+            said = f"{what} do not move while both sides compute, at most {most} of a transfer"
+            return f"{said}: computation cannot hide them"
+        case "all":
+            return f"{what} move while both sides compute, at least {least} of a transfer: computation can hide them"
+    return f"{what} move in part while both sides compute, {least} to {most} of a transfer"
+
+
+def progress_sentence(profile: OverlapProfile) -> str:
+    """Return whether transfers go on while both sides compute and do not call MPI, as a plain sentence.
+
+    Empty where the profile does not tell. Below 10 % of a transfer counts as nothing, 90 % as all of it.
+
+    >>> from commmodel.machine import Table
+    >>> shares = Table(sizes=(1024, 65536, 1048576), bursts=(1, 8), values=((0.95, 1.0), (0.04, 0.02), (0.0, 0.0)))
+    >>> print(progress_sentence(OverlapProfile("same-node", progress=shares)))
+    Between ranks of one node messages of 1 KiB move while both sides compute, at least 95 % of a transfer: \
+computation can hide them; messages of 64 KiB and more do not move while both sides compute, at most 4.0 % of a \
+transfer: computation cannot hide them.
+    """
+    table = profile.progress
+    if table is None:
+        return ""
+    rows = list(zip(table.sizes, table.values, strict=True))
+    runs = []
+    for behaviour, group in groupby(rows, key=lambda row: _behaviour(row[1])):
+        own = list(group)
+        shares = [share for _, values in own for share in values]
+        runs.append((behaviour, _Run(tuple(size for size, _ in own), min(shares), max(shares))))
+    place = _PLACES.get(profile.path, "between ranks")
+    kind = _MESSAGES[profile.operation]
+    if len(runs) > _MOST_CLAUSES:
+        least, most = (format_ratio(end(one for row in table.values for one in row)) for end in (min, max))
+        said = f"{place} it differs from size to size which part of {kind} moves while both sides compute: "
+        said += f"{least} to {most}"
+    else:
+        clauses = []
+        for place_in_row, (behaviour, run) in enumerate(runs):
+            first, last = format_size(run.sizes[0]), format_size(run.sizes[-1])
+            if len(runs) == 1:
+                what = f"{kind} of {first} to {last}" if first != last else f"{kind} of {first}"
+            elif place_in_row == len(runs) - 1:
+                what = f"{kind} of {first} and more"
+            else:
+                what = f"{kind} of {first} to {last}" if first != last else f"{kind} of {first}"
+            clauses.append(_clause(what, behaviour, run))
+        said = f"{place} {'; '.join(clauses)}"
+    return f"{said[:1].upper()}{said[1:]}."

@@ -1,0 +1,553 @@
+"""Exchange buffers in bursts of messages and compute on each message as it comes, inside an application.
+
+Carries out what `commmodel.optimize.choose` chooses: the pipelined schedule of Iancu and Strohmaier 2007, Figure 6-E
+(ask for the next burst, then wait for each message of this one and compute on it), or the tight one, 6-C. Importing
+this does not start MPI.
+
+Main entries: `Exchange`, made once and run in every time step, and `exchange`, for a single time.
+"""
+
+import operator
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commmodel.errors import InputError
+from commmodel.optimize import Choice
+
+if TYPE_CHECKING:
+    import mpi4py.typing
+    from mpi4py import MPI
+
+__all__ = ["Exchange", "Transfer", "exchange"]
+
+Array = NDArray[Any]
+Order = Literal["contiguous", "interleaved"]
+Implementation = Literal["pipelined", "tight"]
+
+_TAG = 2007
+_LARGEST = 2**31 - 1
+"""Bytes of a message: MPI counts them as a C int."""
+_MOST_MESSAGES = 2**20
+"""Each way and transfer: a request for each is kept."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Transfer:
+    """A buffer to send to one process and a buffer to receive from one, the same or another, at the same time.
+
+    Transfer number i of a process belongs to transfer number i of its partners. So list them as shifts: "all send up
+    and receive from below", then "all send down and receive from above".
+    """
+
+    send: "mpi4py.typing.Buffer | None" = None
+    """Contiguous: a numpy array of any type and shape, or another buffer. Not to be changed while a run lasts."""
+    dest: int | None = None
+    """Rank to send to; ``MPI.PROC_NULL`` for nobody."""
+    receive: "mpi4py.typing.Buffer | None" = None
+    """Contiguous and writable; as long as the source's `send`, and of its type."""
+    source: int | None = None
+    """Rank to receive from; ``MPI.PROC_NULL`` for nobody."""
+    compute: Callable[[Array, int], object] | None = None
+    """Called as ``compute(piece, start)`` for each message in order. `piece` is a view of those elements of `receive`
+    that have come, of shape (n,); `start` is the index of the first of them, in the order of memory."""
+
+
+class _End(NamedTuple):
+    """What both ends of a transfer must agree on."""
+
+    number: int
+    volume: int
+    """Bytes."""
+    message_size: int
+    dtype: str
+
+
+_MENDS = {
+    "number": "list transfers in the same order on all ranks, as shifts (all send up and receive from below)",
+    "volume": "make both buffers equally long",
+    "message_size": "give the same on all ranks",
+    "dtype": "give both buffers the same",
+}
+
+
+class _Side(NamedTuple):
+    """One direction of a transfer, ready to be cut."""
+
+    partner: int
+    flat: Array
+    """Empty where the partner is nobody, MPI.PROC_NULL."""
+    elements: int
+    """Of a message."""
+
+    def pieces(self) -> Iterator[tuple[int, Array]]:
+        for start in range(0, self.flat.size, self.elements):
+            yield start, self.flat[start : start + self.elements]
+
+    def end(self, number: int) -> _End:
+        size = self.elements * self.flat.itemsize
+        return _End(number, self.flat.nbytes, size, str(self.flat.dtype))
+
+
+class _Arrival(NamedTuple):
+    request: "MPI.Prequest"
+    compute: Callable[[Array, int], object] | None
+    piece: Array
+    start: int
+
+
+class _Step(NamedTuple):
+    """What is begun, then waited for: of another burst where the schedule is pipelined."""
+
+    begun: "list[MPI.Prequest]"
+    arrivals: list[_Arrival]
+    sends: "list[MPI.Prequest]"
+
+
+class Exchange:
+    """Transfers cut into messages and bursts, made once and run as often as wanted.
+
+    Making one is collective among the partners, and tells them: what does not fit is refused on both. So is each run.
+    `run` does not allocate: it starts persistent requests (MPI 4.1, Section 3.9), about 1 µs a message. Free it at
+    the end, or use it in a ``with`` block; one that is not reachable any more frees itself.
+
+    Parameters
+    ----------
+    comm : MPI.Comm
+        Any communicator. Nothing else may use `tag` between the same processes while an exchange is made or runs.
+    transfers : sequence of Transfer
+        As many as wanted, none included.
+    message_size : int
+        S, bytes, the same on all partners. Rounded down to whole elements, and to 2 GiB; the last message is shorter.
+    burst : int
+        b, messages each way to ask for one after the other, those of all transfers together.
+    order : str
+        ``contiguous``: a transfer is finished before the next; ``interleaved``: they take turns, a message each.
+    implementation : str
+        ``pipelined``: two bursts are under way, or ``tight``: one.
+    tag : int
+        Of all messages.
+
+    Raises
+    ------
+    InputError
+        On the rank with the bad argument, and on its partners. A partner that does not make an exchange at all is
+        waited for, as anywhere in MPI.
+
+    Notes
+    -----
+    Iancu and Strohmaier 2007, Figure 6-C and E; the orders are those of Section 3.4.
+
+    No deadlock: a rank waits only for messages that it has begun itself, and all begin the same ones in the same order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mpi4py import MPI
+    >>> sent, received, sums = np.arange(10.0), np.zeros(10), []
+    >>> to_itself = Transfer(send=sent, dest=0, receive=received, source=0,
+    ...                      compute=lambda piece, start: sums.append((start, float(piece.sum()))))
+    >>> with Exchange(MPI.COMM_SELF, [to_itself], message_size=32, burst=2) as exchange:
+    ...     exchange.run()
+    >>> sums
+    [(0, 6.0), (4, 22.0), (8, 17.0)]
+    """
+
+    def __init__(
+        self,
+        comm: "MPI.Comm",
+        transfers: Sequence[Transfer],
+        *,
+        message_size: int,
+        burst: int,
+        order: str = "contiguous",
+        implementation: str = "pipelined",
+        tag: int = _TAG,
+    ) -> None:
+        from mpi4py import MPI
+
+        _check_partners_can_be_told(comm, transfers, tag)
+        ranks, problem = _partners(comm, transfers)
+        sent: list[_Side] = []
+        received: list[_Side] = []
+        if problem is None:
+            try:
+                burst = _whole("burst", burst)
+                _check_word("order", order, get_args(Order))
+                _check_word("implementation", implementation, get_args(Implementation))
+                sent, received = _sides(transfers, ranks, _whole("message_size", message_size))
+            except InputError as error:
+                problem = str(error)
+        problem = _agree(comm, tag, order, sent, received, ranks, problem)
+        if problem is not None:
+            raise InputError(problem)
+        requests: list[MPI.Prequest] = []
+        # Where the last reference goes, too, and before MPI ends: MPICH complains of requests that are left.
+        self._finalizer = weakref.finalize(self, _free, requests)
+        messages = []
+        for index, (out, into, transfer) in enumerate(zip(sent, received, transfers, strict=True)):
+            leaving, coming = [], []
+            for _, piece in out.pieces():
+                leaving.append(comm.Send_init([piece.view(np.uint8), MPI.BYTE], out.partner, tag))
+                requests.append(leaving[-1])
+            for start, piece in into.pieces():
+                request = comm.Recv_init([piece.view(np.uint8), MPI.BYTE], into.partner, tag)
+                requests.append(request)
+                coming.append(_Arrival(request, transfer.compute, piece, start))
+            for number in range(max(len(leaving), len(coming))):
+                place = (number, index) if order == "interleaved" else (index, number)
+                messages.append((place, coming[number : number + 1], leaving[number : number + 1]))
+        messages.sort(key=operator.itemgetter(0))
+        bursts = [messages[first : first + burst] for first in range(0, len(messages), burst)]
+        self._steps = _steps(bursts, 1 if implementation == "pipelined" else 0)
+
+    @classmethod
+    def from_choice(cls, comm: "MPI.Comm", transfers: Sequence[Transfer], choice: Choice, *, tag: int = _TAG) -> Self:
+        """Return an exchange with the message size, burst, order and implementation that were chosen.
+
+        All ranks need the same choice: make it on one of them and broadcast it where it rests on measurements.
+
+        Examples
+        --------
+        >>> from mpi4py import MPI
+        >>> from commmodel.optimize import choose
+        >>> choice = choose(1 << 20, 500e-6, overhead=2e-6, latency=10e-6, byte_time=1 / 900e6)
+        >>> with Exchange.from_choice(MPI.COMM_SELF, [], choice) as exchange:
+        ...     exchange.run()
+        """
+        return cls(
+            comm,
+            transfers,
+            message_size=choice.message_size,
+            burst=choice.burst,
+            order="interleaved" if choice.pattern.endswith("interleaved") else "contiguous",
+            implementation=choice.implementation,
+            tag=tag,
+        )
+
+    def run(self, interior: Callable[[], object] | None = None) -> None:
+        """Exchange, and compute on each message as it comes; return when all was received and sent.
+
+        Parameters
+        ----------
+        interior : callable, optional
+            Work that does not need what comes, done while the first bursts are under way. Where it is a generator
+            function, MPI is called at each of its yields, for a library that moves messages within calls only.
+
+        Raises
+        ------
+        InputError
+            Where the exchange was freed, or `interior` is not a function.
+        Exception
+            What `interior` or a transfer's `compute` raises, after all messages have been exchanged, without further
+            computation: the partners go on, and the exchange can be run again.
+        """
+        from mpi4py import MPI
+
+        if not self._finalizer.alive:
+            raise InputError("this exchange was freed: make another one")
+        wait_all = MPI.Request.Waitall
+        if interior is not None and not self._steps:
+            _do(interior, [])
+        for number, (begun, arrivals, sends) in enumerate(self._steps):
+            _begin(begun)
+            if number == 0 and interior is not None:
+                try:
+                    _do(interior, begun)
+                except BaseException:  # whatever it is: partners wait for the messages that this rank promised
+                    self._complete(number)
+                    raise
+            for request, compute, piece, start in arrivals:
+                request.Wait()
+                if compute is not None:
+                    try:
+                        compute(piece, start)
+                    except BaseException:  # whatever it is, as above
+                        self._complete(number)
+                        raise
+            wait_all(sends)
+
+    def _complete(self, number: int) -> None:
+        """Finish a run in whose step `number` a callback raised. What has completed is inactive: no wait for it."""
+        from mpi4py import MPI
+
+        for later, (begun, arrivals, sends) in enumerate(self._steps[number:], number):
+            if later > number:
+                _begin(begun)
+            MPI.Request.Waitall([*(one.request for one in arrivals), *sends])
+
+    def free(self) -> None:
+        """Give the requests back to MPI; the exchange cannot be run any more."""
+        self._finalizer()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.free()
+
+
+def exchange(
+    comm: "MPI.Comm",
+    send: "mpi4py.typing.Buffer | None",
+    receive: "mpi4py.typing.Buffer | None",
+    *,
+    source: int | None,
+    dest: int | None,
+    message_size: int,
+    burst: int,
+    compute: Callable[[Array, int], object] | None = None,
+    tag: int = _TAG,
+) -> None:
+    """Send a buffer and receive another in pipelined bursts of messages, computing on each message as it comes.
+
+    Arguments as in `Transfer` and `Exchange`. An exchange is made and freed within: where the same buffers are
+    exchanged again and again, make an `Exchange` once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mpi4py import MPI
+    >>> received = bytearray(5)
+    >>> exchange(MPI.COMM_SELF, b"hello", received, source=0, dest=0, message_size=2, burst=1,
+    ...          compute=lambda piece, start: print(start, piece.tobytes()))
+    0 b'he'
+    2 b'll'
+    4 b'o'
+    """
+    transfer = Transfer(send=send, dest=dest, receive=receive, source=source, compute=compute)
+    with Exchange(comm, [transfer], message_size=message_size, burst=burst, tag=tag) as once:
+        once.run()
+
+
+def _do(interior: Callable[[], object], under_way: "list[MPI.Prequest]") -> None:
+    from mpi4py import MPI
+
+    if not callable(interior):
+        raise InputError(
+            f"interior is a {type(interior).__name__}: give a function, or a generator function without calling it"
+        )
+    parts = interior()
+    if isinstance(parts, Iterator):
+        for _ in parts:
+            MPI.Request.Testall(under_way)
+
+
+def _begin(requests: "list[MPI.Prequest]") -> None:
+    for request in requests:  # MPI_Startall may start them in any order, and messages are told apart by theirs alone
+        request.Start()
+
+
+def _free(requests: "list[MPI.Prequest]") -> None:
+    from mpi4py import MPI
+
+    if not MPI.Is_finalized():
+        for request in requests:
+            request.Free()
+
+
+def _steps(bursts: list[list[tuple[Any, list[_Arrival], "list[MPI.Prequest]"]]], ahead: int) -> list[_Step]:
+    """Return what to begin and what to wait for; `ahead` bursts are begun before the one that is waited for."""
+    begun = [
+        # A message that finds its receive waiting need not be copied: receives before sends.
+        [*(one.request for _, coming, _ in burst for one in coming), *(one for *_, leaving in burst for one in leaving)]
+        for burst in bursts
+    ]
+    first = [request for requests in begun[: ahead + 1] for request in requests]
+    later = [*begun[ahead + 1 :], *[[] for _ in range(ahead)]]
+    return [
+        _Step(
+            starting,
+            [one for _, coming, _ in burst for one in coming],
+            [one for *_, leaving in burst for one in leaving],
+        )
+        for starting, burst in zip([first, *later], bursts, strict=False)
+    ]
+
+
+def _check_partners_can_be_told(comm: "MPI.Comm", transfers: Sequence[Transfer], tag: int) -> None:
+    """Raise where there is no way to tell the partners of an error."""
+    from mpi4py import MPI
+
+    if not isinstance(transfers, Sequence) or not all(isinstance(one, Transfer) for one in transfers):
+        raise InputError(f"transfers is a {type(transfers).__name__}: give a list of Transfer")
+    if not isinstance(comm, MPI.Comm) or comm == MPI.COMM_NULL:
+        raise InputError(f"comm is {comm!r}: give a communicator, such as MPI.COMM_WORLD")
+    most = MPI.COMM_WORLD.Get_attr(MPI.TAG_UB)
+    if not isinstance(tag, int) or not 0 <= tag <= int(most or 0):
+        raise InputError(f"tag is {tag!r}: give an integer from 0 to {most}")
+
+
+def _check_word(name: str, word: str, words: tuple[str, ...]) -> None:
+    if word not in words:
+        raise InputError(f"{name} is {word!r}: give {' or '.join(words)}")
+
+
+def _whole(name: str, number: int) -> int:
+    try:
+        found = operator.index(number)
+    except TypeError:
+        raise InputError(f"{name} is {number!r}: give an integer") from None
+    if found < 1:
+        raise InputError(f"{name} is {found}: give at least 1")
+    return found
+
+
+def _partners(comm: "MPI.Comm", transfers: Sequence[Transfer]) -> tuple[list[tuple[int, int]], str | None]:
+    """Return the ranks (dest, source) of each transfer and what is wrong with them."""
+    from mpi4py import MPI
+
+    size = comm.Get_remote_size() if isinstance(comm, MPI.Intercomm) else comm.Get_size()
+    problem = None
+
+    def checked(index: int, name: str, rank: int | None) -> int:
+        nonlocal problem
+        if rank is None or rank == MPI.PROC_NULL:
+            return MPI.PROC_NULL
+        if isinstance(rank, int | np.integer) and 0 <= rank < size:
+            return int(rank)
+        problem = problem or f"transfer {index}: {name} is {rank!r}: give a rank from 0 to {size - 1}, or MPI.PROC_NULL"
+        return MPI.PROC_NULL
+
+    ranks = [
+        (checked(index, "dest", one.dest), checked(index, "source", one.source)) for index, one in enumerate(transfers)
+    ]
+    return ranks, problem
+
+
+def _sides(
+    transfers: Sequence[Transfer], ranks: list[tuple[int, int]], message_size: int
+) -> tuple[list[_Side], list[_Side]]:
+    """Return what is sent and what is received in each transfer; raise where a buffer cannot be."""
+    sent, received = [], []
+    for index, (transfer, (dest, source)) in enumerate(zip(transfers, ranks, strict=True)):
+        place = f"transfer {index}: "
+        if (transfer.send is None) != (transfer.dest is None):
+            raise InputError(f"{place}send and dest belong together: give both (dest may be MPI.PROC_NULL), or none")
+        if (transfer.receive is None) != (transfer.source is None):
+            raise InputError(
+                f"{place}receive and source belong together: give both (source may be MPI.PROC_NULL), or none"
+            )
+        if transfer.compute is not None and not callable(transfer.compute):
+            raise InputError(
+                f"{place}compute is a {type(transfer.compute).__name__}: give a function of (piece, start)"
+            )
+        sent.append(_side(f"{place}send", transfer.send, dest, message_size))
+        received.append(_side(f"{place}receive", transfer.receive, source, message_size))
+        if not received[-1].flat.flags.writeable:
+            raise InputError(f"{place}receive is read-only: give a buffer that can be written")
+    _check_apart(sent, received)
+    return sent, received
+
+
+def _side(name: str, buffer: Any, partner: int, message_size: int) -> _Side:
+    from mpi4py import MPI
+
+    if buffer is None:
+        return _Side(MPI.PROC_NULL, np.empty(0, np.uint8), 1)
+    try:
+        array: Array = np.asarray(buffer if isinstance(buffer, np.ndarray) else memoryview(buffer))
+    except (TypeError, ValueError):
+        raise InputError(f"{name} is a {type(buffer).__name__}: give a numpy array or another buffer") from None
+    if array.dtype.hasobject or array.itemsize == 0:
+        raise InputError(f"{name} holds elements of type {array.dtype}: give a buffer of numbers or bytes")
+    if not array.flags.forc:
+        raise InputError(f"{name} is not contiguous: give a contiguous part, or a copy by numpy.ascontiguousarray")
+    elements = min(message_size, _LARGEST) // array.itemsize
+    if elements == 0:
+        raise InputError(
+            f"message_size is {message_size}, but an element of {name} has {array.itemsize} bytes: give at least those"
+        )
+    if array.size > elements * _MOST_MESSAGES:
+        raise InputError(
+            f"message_size is {message_size}: {name} of {array.nbytes} bytes would go in more than {_MOST_MESSAGES} "
+            "messages: give a larger message_size"
+        )
+    flat = array.reshape(-1, order="A")
+    return _Side(partner, flat[:0] if partner == MPI.PROC_NULL else flat, elements)
+
+
+def _check_apart(sent: list[_Side], received: list[_Side]) -> None:
+    """Raise where a receive buffer shares memory with another buffer of the exchange."""
+    found = []
+    for name, sides in (("send", sent), ("receive", received)):
+        for index, side in enumerate(sides):
+            if side.flat.size:
+                begin = side.flat.__array_interface__["data"][0]
+                found.append((begin, begin + side.flat.nbytes, name, index))
+    furthest = {"send": (0, "send", 0), "receive": (0, "receive", 0)}
+    for begin, end, name, index in sorted(found):
+        for before, other, its_index in furthest.values():
+            if begin < before and "receive" in (name, other):
+                raise InputError(
+                    f"{name} of transfer {index} and {other} of transfer {its_index} share memory: "
+                    "receive into memory of its own"
+                )
+        furthest[name] = max(furthest[name], (end, name, index))
+
+
+class _Said(NamedTuple):
+    """What a rank tells a partner when an exchange is made."""
+
+    problem: str | None
+    order: str
+    sent: list[_End]
+    """What goes to the partner."""
+    received: list[_End]
+    """What is to come from it."""
+
+
+def _agree(
+    comm: "MPI.Comm",
+    tag: int,
+    order: str,
+    sent: list[_Side],
+    received: list[_Side],
+    ranks: list[tuple[int, int]],
+    problem: str | None,
+) -> str | None:
+    """Tell every partner what this rank is going to do, and return what is wrong on this rank or with one of them."""
+    from mpi4py import MPI
+
+    partners = sorted({rank for pair in ranks for rank in pair} - {MPI.PROC_NULL})
+    mine: dict[int, _Said] = {rank: _Said(problem, order, [], []) for rank in partners}
+    for index, (out, into) in enumerate(zip(sent, received, strict=True)):
+        if out.partner != MPI.PROC_NULL:
+            mine[out.partner].sent.append(out.end(index))
+        if into.partner != MPI.PROC_NULL:
+            mine[into.partner].received.append(into.end(index))
+    telling = [comm.isend(mine[rank], dest=rank, tag=tag) for rank in partners]
+    for rank in partners:
+        theirs = comm.recv(source=rank, tag=tag)
+        problem = problem or _difference(rank, mine[rank], theirs)
+    MPI.Request.Waitall(telling)
+    return problem
+
+
+def _difference(rank: int, mine: _Said, theirs: _Said) -> str | None:
+    """Return what does not fit between this rank and a partner."""
+    if theirs.problem is not None:
+        return f"rank {rank} has refused its end: {theirs.problem}"
+    if theirs.order != mine.order:
+        return f"order is {mine.order} here and {theirs.order} on rank {rank}: give the same on all ranks"
+    for here, there, way in (
+        (mine.sent, theirs.received, f"from this rank to rank {rank}"),
+        (mine.received, theirs.sent, f"from rank {rank} to this rank"),
+    ):
+        if len(here) != len(there):
+            return (
+                f"{len(here)} transfers go {way} by this rank, {len(there)} by the other: "
+                "give each transfer to both, the one with dest, the other with source"
+            )
+        for one, other in zip(here, there, strict=True):
+            for field, own, its in zip(_End._fields, one, other, strict=True):
+                if own != its:
+                    return (
+                        f"transfer {one.number}, {way}: its {field} is {own} on this rank and {its} on rank {rank}: "
+                        f"{_MENDS[field]}"
+                    )
+    return None
