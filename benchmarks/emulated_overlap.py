@@ -23,16 +23,17 @@ from commmodel.report.validated import validation_tables
 from commmodel.results import read
 
 MEDIAN, LARGEST, HIDDEN = 0.05, 0.15, 0.9
-PARAMETERS = ("pingpong", "burst", "queue", "progress", "bandwidth", "--sizes", "1KiB:256KiB", "--bursts", "1,4,16")
+PARAMETERS = ("pingpong", "burst", "queue", "progress", "bandwidth", "--sizes", "1KiB:64KiB", "--bursts", "1,4,16")
 """More and larger messages only fill the link for longer."""
-PROBLEMS = ("overlap", "--exhaustive", "--sizes", "1KiB:1MiB")
+PROBLEMS = ("overlap", "--exhaustive", "--sizes", "1KiB:256KiB")
 
 
 def measure(output: Path, mpiexec: str, hosts: Sequence[str], arguments: Sequence[str]) -> None:
     """Run the benchmark with one rank on each host."""
     command = [*emulated.launcher(mpiexec, hosts, 1), sys.executable, "-m", "commmodel.bench", "--seed", "1"]
     command += [*arguments, "-o", str(output)]
-    completed = subprocess.run(command, env=os.environ | emulated.mpi_environment(), check=False)
+    environment = os.environ | emulated.mpi_environment() | {"ONE_PROCESSOR_EACH": "1"}
+    completed = subprocess.run(command, env=environment, check=False)
     if completed.returncode:
         raise SystemExit(completed.returncode)
 
@@ -40,8 +41,8 @@ def measure(output: Path, mpiexec: str, hosts: Sequence[str], arguments: Sequenc
 def main() -> None:
     """Measure, choose and print."""
     parser = argparse.ArgumentParser(description="Chosen message sizes and bursts on emulated hosts.")
-    parser.add_argument("--rate", type=float, default=100e6, help="of each link, bits a second (100e6)")
-    parser.add_argument("--volumes", default="16KiB:1MiB", help="bytes to exchange (16KiB:1MiB)")
+    parser.add_argument("--rate", type=float, default=20e6, help="of each link, bits a second (20e6)")
+    parser.add_argument("--volumes", default="16KiB:256KiB", help="bytes to exchange (16KiB:256KiB)")
     parser.add_argument("--work", default="1,2,4", help="computation, in half times of the transfer (1,2,4)")
     parser.add_argument("--operations", default="two-sided", help="two-sided, put, get (two-sided)")
     parser.add_argument("--time", default="5min", help="of the decompositions (5min)")

@@ -111,9 +111,9 @@ class _Step(NamedTuple):
 class Exchange:
     """Transfers cut into messages and bursts, made once and run as often as wanted.
 
-    Making one is collective among the partners, and tells them: what does not fit is refused on both. So is each run.
-    `run` does not allocate: it starts persistent requests (MPI 4.1, Section 3.9), about 1 µs a message. Free it at
-    the end, or use it in a ``with`` block; one that is not reachable any more frees itself.
+    To make one, all partners must; each tells the others what it is going to do, and what does not fit is refused on
+    both sides. A run costs about 1 µs a message, as all requests are persistent (MPI 4.1, Section 3.9). Free it at the
+    end, or use it in a ``with`` block; one that is not reachable any more frees itself.
 
     Parameters
     ----------
@@ -135,8 +135,8 @@ class Exchange:
     Raises
     ------
     InputError
-        On the rank with the bad argument, and on its partners. A partner that does not make an exchange at all is
-        waited for, as anywhere in MPI.
+        On the rank with the bad argument, and on its partners. One that makes no exchange with this rank is waited
+        for, as anywhere in MPI.
 
     Notes
     -----

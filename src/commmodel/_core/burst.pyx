@@ -13,8 +13,8 @@ from libc.stdlib cimport free
 from mpi4py cimport libmpi as mpi
 
 from commmodel._core.messages cimport (
-    TAG_MESSAGE, Message, begin_send, check_places, describe, new_requests, post_window, receive_ready, release,
-    send_ready, spin, ticks_start, ticks_stop, wait_all,
+    TAG_MESSAGE, TAG_READY, Message, begin_send, check_places, describe, new_requests, post_window, receive_ready,
+    release, send_ready, spin, ticks_start, ticks_stop, wait_all,
 )
 from commmodel._core.mpicalls cimport (
     CHKERR, COMMMODEL_MPI_ABI, PyMPIComm_Get, PyMPIWin_Get, check_same_library, import_mpi4py,
@@ -221,13 +221,20 @@ def get_queue(comm, window, int peer, bint first, unsigned char[::1] buffer not 
     return one_sided_queue(comm, window, peer, first, buffer, size, stride, count, repetitions, clock, True)
 
 
+cdef inline int look(mpi.MPI_Comm comm) except -1 nogil:
+    """Call MPI once more, so that what a library has only noted down is under way: programs wait for something, too,
+    between what they begin and what they compute."""
+    cdef int there
+    return CHKERR(mpi.MPI_Iprobe(mpi.MPI_ANY_SOURCE, TAG_READY, comm, &there, mpi.MPI_STATUS_IGNORE))
+
+
 def two_sided_exchange(comm, int peer, unsigned char[::1] send_buffer not None,
                        unsigned char[::1] receive_buffer not None, Py_ssize_t size, Py_ssize_t stride, int burst,
                        uint64_t delay, Py_ssize_t repetitions, int clock):
     """Return the ticks of an exchange of `burst` messages each way, in which both ranks leave MPI for `delay` ticks.
 
-    After a barrier of `comm` each rank begins its MPI_Irecv, then its MPI_Isend, spends the delay outside MPI, and
-    completes all of them in one MPI_Waitall.
+    After a barrier of `comm` each rank begins its MPI_Irecv, then its MPI_Isend, calls MPI once more, spends the delay
+    outside MPI, and completes all of them in one MPI_Waitall.
     """
     check_places(send_buffer, False, size, stride, burst)
     check_places(receive_buffer, False, size, stride, burst)
@@ -248,6 +255,7 @@ def two_sided_exchange(comm, int peer, unsigned char[::1] send_buffer not None,
                 begin = ticks_start(clock)
                 post_window(&incoming, requests, burst, stride, peer, handle)
                 send_row(&outgoing, &requests[burst], burst, stride, peer, handle)
+                look(handle)
                 if delay:
                     spin(delay, clock)
                 wait_all(2 * burst, requests)
@@ -276,6 +284,7 @@ cdef one_sided_exchange(comm, window, int peer, unsigned char[::1] buffer, Py_ss
             CHKERR(mpi.MPI_Barrier(handle))
             begin = ticks_start(clock)
             move_row(&message, burst, stride, peer, target, get)
+            look(handle)
             if delay:
                 spin(delay, clock)
             CHKERR(mpi.MPI_Win_flush(peer, target))

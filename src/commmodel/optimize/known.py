@@ -197,10 +197,16 @@ def _profiles(same: _Same, asked: Asked) -> tuple[tuple[Quantity | None, ...], Q
     if own is not None:
         o = None if own.overhead is None else _of_table(_Same(own.overhead))
         L = None if own.L is None else _of_parameter(own.L)
-        share = None if own.progress is None else _of_table(_Same(own.progress))
+        share = None if own.progress is None else _of_single(_Same(own.progress))
     if bandwidth is not None:
         G = _of_bandwidth(bandwidth.byte_time, None if asked.profile else np.array([2.0]))
     return (o, L, G), share
+
+
+def _of_single(table: _Same) -> Quantity:
+    """Return the values of bursts of one: a process calls MPI after each message on which it has computed."""
+    of_table = _of_table(table)
+    return lambda sizes, _bursts: of_table(sizes, np.ones(1))
 
 
 def _of_bandwidth(byte_time: Table, processes: Array | None) -> Quantity:
