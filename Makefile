@@ -4,7 +4,7 @@
 #   make test               lint and all tests, with MPICH and with Open MPI
 #   make lint docs bench    parts of it; make bench compares our loops with plain C, formulas with numpy
 #   make cluster-test       the tests that need a network: on two emulated hosts, as root on Linux, else skipped
-#   make cluster-bench      collectives on eight emulated hosts, predicted from two: as root on Linux
+#   make cluster-bench      on emulated hosts: collectives predicted, overlap chosen and measured: as root on Linux
 #   make clean              remove what was built
 
 MPI ?= mpich
@@ -80,9 +80,10 @@ bench: $(VENV)/.test-ready
 	$(BIN)/python benchmarks/critical_path.py
 	$(BIN)/python benchmarks/loggp_under_load.py --mpiexec "$(MPIEXEC) $(BIND)" --sizes $(ONE_PROTOCOL_$(MPI))
 
-# Predictions of collectives against an emulated network: as root on Linux, on an otherwise idle machine.
+# Predictions and choices against an emulated network: as root on Linux, on an otherwise idle machine. A quarter of an hour.
 cluster-bench: $(VENV)/.test-ready
 	PYTHONPATH=tests $(BIN)/python benchmarks/emulated_collectives.py
+	PYTHONPATH=tests $(BIN)/python benchmarks/emulated_overlap.py
 
 $(VENV)/.mpi-ready:
 	$(PYTHON) -m venv $(VENV)

@@ -58,7 +58,7 @@ def check_memory(comm: "MPI.Intracomm", room: tuple[int, int]) -> None:
         raise InputError(
             f"buffers of {format_size(room[0])} and {format_size(room[1])} for each rank "
             "do not fit into a host's free memory: "
-            "ask for smaller --sizes, or start fewer ranks on a host"
+            "ask for smaller --sizes or --volumes, or start fewer ranks on a host"
         )
 
 

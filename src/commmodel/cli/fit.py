@@ -70,11 +70,14 @@ def _run(asked: argparse.Namespace) -> int:
     else:
         from commmodel.report.comparison import error_sums_table
         from commmodel.report.loggp import has_other_models, loggp_remarks, logp_tables
+        from commmodel.report.overlap import overlap_verdicts
         from commmodel.report.tables import machine_table, remark_list
 
         tables: list[Any] = [machine_table(fitted)] if has_other_models(fitted) else []
         tables += [error_sums_table(sums)] if sums else []
         show(*tables, *logp_tables(fitted, agreement), *remark_list(loggp_remarks(fitted)))
+        for sentence in overlap_verdicts(measurements, fitted):
+            print(sentence)
         print(f"written to {output}; next: commmodel report {' '.join(asked.results)} {output}")
     return 0
 
@@ -97,5 +100,7 @@ def _as_json(machine: Any, sums: Any, agreement: Any) -> dict[str, Any]:
         "models": models,
         "error_sums": [row._asdict() for row in sums],
         "plogp": plain.get("plogp", []),
+        "overlap": plain.get("overlap", []),
+        "bandwidth": plain.get("bandwidth", []),
         "consistency": [msgspec.to_builtins(row._asdict()) for row in agreement],
     }

@@ -1,8 +1,9 @@
 """What decides how well computation hides communication, and G(P, S), from measurements.
 
-Medians as they are, in tables: nothing is fitted but where a queue is full, or too many bytes are under way. What the
-quantities are is in `commmodel.machine.OverlapProfile` and `commmodel.machine.BandwidthProfile` (Iancu and Strohmaier
-2007, Section 2.1). Main entries: `fit_overlap`, `fit_bandwidth`.
+Medians, and of bandwidths lower quartiles, as they are, in tables: nothing is fitted but where a queue is full, or too
+many bytes are under way. What the quantities are is in `commmodel.machine.OverlapProfile` and
+`commmodel.machine.BandwidthProfile` (Iancu and Strohmaier 2007, Section 2.1). Main entries: `fit_overlap`,
+`fit_bandwidth`.
 """
 
 import math
@@ -44,6 +45,8 @@ _LEAST_DEPTH = 2  # of a queue: below, there is nothing to compare with
 _LEAST_SHARE = 0.1  # of a transfer: below, nothing goes on by itself, and what is seen is noise
 _LOST = 0.5  # of the best share
 _NEAR = 16  # times fewer bytes under way
+_UNDISTURBED = 0.25
+"""Quantile of the times of windows: much is under way in them, and what disturbs such streams only slows them down."""
 _TWO = 2  # processes, which are the same in all patterns
 _ENDS: dict[Operation, tuple[str, ...]] = {"two-sided": ("isend", "irecv"), "put": ("put",), "get": ("get",)}
 
@@ -257,7 +260,7 @@ def fit_bandwidth(measurements: Measurements) -> tuple[BandwidthProfile, ...]:
     Returns
     -------
     tuple of BandwidthProfile
-        Seconds per byte over bytes and numbers of processes P: medians of the slowest pair and of the fastest one.
+        Seconds per byte over bytes and numbers of processes P: lower quartiles of the slowest pair and of the fastest.
 
     Notes
     -----
@@ -281,9 +284,9 @@ def fit_bandwidth(measurements: Measurements) -> tuple[BandwidthProfile, ...]:
         records = [one for launch in measurements.launches for one in _in_pattern(launch, pattern, direction)]
         for one, record in records:
             cell = one.message_size, one.processes
-            slowest.setdefault(cell, []).append(record.summary.median / one.message_size)
+            slowest.setdefault(cell, []).append(float(np.quantile(record.samples, _UNDISTURBED)) / one.message_size)
             if record.fastest:
-                fastest.setdefault(cell, []).append(median(record.fastest) / one.message_size)
+                fastest.setdefault(cell, []).append(float(np.quantile(record.fastest, _UNDISTURBED)) / one.message_size)
         byte_time = _table(_medians(slowest))
         if byte_time is not None and any(one.pattern == pattern for one, _ in records):
             beside = _table(_medians(fastest)) if fastest.keys() == slowest.keys() else None
