@@ -1,0 +1,30 @@
+"""Does it grow as promised: expectations in big-O notation against measurements. Loads neither MPI nor scipy.
+
+Source: Shudler and others, "Exascaling Your Library" (2015). Main entries: `parse` an expectation, `judge` samples by
+it, `fit` models of many kernels at once, check rules between functions, and `predict`.
+"""
+
+from commmodel.scaling.ensemble import Ensemble, ensemble
+from commmodel.scaling.fit import Fits, Model, fit, fit_term
+from commmodel.scaling.growth import ONE, Growth, parse, parse_product
+from commmodel.scaling.limits import Prediction, largest_scale, predict
+from commmodel.scaling.rules import (
+    Rule,
+    Violation,
+    class_violation,
+    measured_violation,
+    modelled_violation,
+    parse_rule,
+)
+from commmodel.scaling.samples import STATISTICS, reduce
+from commmodel.scaling.space import case_study_space, default_deviation, deviation_limits, search_space, ticks
+from commmodel.scaling.surface import SurfaceModel, fit_surface
+from commmodel.scaling.verdict import Judgement, Verdict, divergence, judge, published_verdict, rank
+
+__all__ = [
+    "ONE", "STATISTICS", "Ensemble", "Fits", "Growth", "Judgement", "Model", "Prediction", "Rule", "SurfaceModel",
+    "Verdict", "Violation", "case_study_space", "class_violation", "default_deviation", "deviation_limits",
+    "divergence", "ensemble", "fit", "fit_surface", "fit_term", "judge", "largest_scale", "measured_violation",
+    "modelled_violation", "parse", "parse_product", "parse_rule", "predict", "published_verdict", "rank", "reduce",
+    "search_space", "ticks",
+]  # fmt: skip

@@ -1,0 +1,139 @@
+"""The models that the data cannot tell apart. Main entry: `ensemble`.
+
+Data that might as well have been measured are made in two ways: by drawing from the repetitions of each scale, and by
+drawing from the residuals of the best model, which also know of what repeating does not show: that scales lie beside
+the curve. Each is fitted as the measured data are; a model chosen often enough in either way belongs to the set.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from commmodel.errors import InputError
+from commmodel.scaling.fit import Fits, Model, check_scales, fit, growing_share
+from commmodel.scaling.growth import ONE, Growth
+from commmodel.scaling.samples import check_samples, reduce, resample
+
+__all__ = ["Ensemble", "ensemble"]
+
+Array = NDArray[np.float64]
+
+OFTEN_ENOUGH = 0.05
+"""Share of the draws of one way from which on a model is in the set."""
+TELLING_SHARE = 0.5
+"""Where the best model is a constant: which share of the value at the largest scale a term may make up unnoticed."""
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """The best model, and what else might have come out.
+
+    Attributes
+    ----------
+    scales, values : shape (scales,)
+        What was fitted.
+    best : Model
+        The model of the measured data.
+    drawn : Fits
+        Those of the data made anew; first those drawn from repetitions, then as many from residuals.
+    shares : dict
+        Class of growth -> share of the draws that chose it, of every class in the set; the best one's is there always.
+        Where that is a constant: share of the draws in which the class may make up half of the value at the largest.
+    noise : float
+        How much a value scatters, relative to itself.
+    """
+
+    scales: Array
+    values: Array
+    best: Model
+    drawn: Fits
+    shares: dict[Growth, float]
+    noise: float
+
+    def interval(self, x: float, confidence: float = 0.95) -> tuple[float, float]:
+        """Return what the models drawn say at `x`, in `confidence` of all cases; `x` may be beyond the scales."""
+        low, high = np.quantile(self.drawn.values(x), (0.5 - confidence / 2, 0.5 + confidence / 2))
+        return float(low), float(high)
+
+
+def _from_residuals(scales: Array, values: Array, best: Model, count: int, random: np.random.Generator) -> Array:
+    fitted = best(scales)
+    # A value of 0 has no relative residual, and a counted one none that matters.
+    size = np.where(fitted == 0, 1.0, np.abs(fitted))
+    parameters = 2 if best.coefficient else 1
+    relative = (values - fitted) / size * math.sqrt(len(values) / (len(values) - parameters))
+    drawn = random.choice(relative, (count, len(values))) * random.choice([-1.0, 1.0], (count, len(values)))
+    return np.asarray(fitted + size * drawn)
+
+
+def ensemble(
+    scales: ArrayLike,
+    samples: Sequence[ArrayLike],
+    terms: Sequence[Growth],
+    *,
+    statistic: str = "first quartile",
+    draws: int = 200,
+    seed: int = 0,
+) -> Ensemble:
+    """Return the best model among the terms, and those that the data cannot tell from it.
+
+    Parameters
+    ----------
+    scales : shape (scales,)
+        Values of the parameter, at least three, each ≥ 1.
+    samples : sequence of arrays
+        At each scale the repetitions, shape (repetitions,), or (launches, repetitions), where whole launches are drawn.
+    terms : sequence of Growth
+        The search space.
+    statistic : str
+        What repetitions are reduced to, one of `commmodel.scaling.samples.STATISTICS`.
+    draws : int
+        Data sets made in each of the two ways.
+    seed : int
+        Of the random numbers.
+
+    Raises
+    ------
+    InputError
+        Where scales and samples do not belong together or show no growth, or without draws.
+
+    Examples
+    --------
+    >>> p = [4, 8, 16, 32, 64]
+    >>> found = ensemble(p, [[3.0 * n, 3.1 * n, 3.05 * n] for n in p], [Growth(log=1), Growth(power=1)])
+    >>> {growth.text("p"): share for growth, share in found.shares.items()}
+    {'p': 1.0}
+    """
+    if draws < 1:
+        raise InputError(f"{draws} draws: no model can be told from another: use at least 100")
+    x = check_scales(scales)
+    arrays = check_samples(x, samples)
+    values = reduce(samples, statistic)
+    best = fit(x, values[None], terms).model(0)
+    random = np.random.default_rng(seed)
+    made = resample(arrays, draws, statistic, random), _from_residuals(x, values, best, draws, random)
+    together = np.concatenate(made)
+    drawn = fit(x, together, terms)
+    spread = [np.median(one.std(axis=0) / np.where(values == 0, 1.0, np.abs(values))) for one in made]
+    return Ensemble(x, values, best, drawn, _shares(best, drawn, together, x), float(max(spread)))
+
+
+def _often(chosen: NDArray[np.bool_]) -> Array:
+    """Return in which share of the draws each term is chosen, the larger share of the two ways; draws in axis 0."""
+    return np.asarray(chosen.reshape(2, -1, chosen.shape[1]).mean(axis=1).max(axis=0))
+
+
+def _shares(best: Model, drawn: Fits, made: Array, scales: Array) -> dict[Growth, float]:
+    """Return the set, the best model first, then the most frequent."""
+    often = _often(drawn.chosen[:, None] == np.arange(len(drawn.terms)))
+    if best.growth == ONE:
+        # Under noise a fit prefers the constant, so that it tells nothing of the growth which noise may hide.
+        constant = often[drawn.terms.index(ONE)]
+        often = _often(growing_share(scales, made, drawn.terms) >= TELLING_SHARE)
+        often[drawn.terms.index(ONE)] = constant
+    share = dict(zip(drawn.terms, often.tolist(), strict=True))
+    others = sorted((growth for growth in share if growth != best.growth), key=lambda growth: -share[growth])
+    return {best.growth: share[best.growth]} | {one: share[one] for one in others if share[one] >= OFTEN_ENOUGH}

@@ -1,0 +1,114 @@
+"""What a model says about scales that nobody has measured. Main entries: `predict` and `largest_scale`.
+
+Source: Shudler and others (2015), Sections 2.4 and 4.2 (the memory wall).
+"""
+
+import math
+from dataclasses import dataclass
+
+from commmodel.errors import InputError
+from commmodel.scaling.ensemble import Ensemble
+from commmodel.scaling.fit import Model
+
+__all__ = ["Prediction", "largest_scale", "predict"]
+
+_LARGEST = 2.0**64
+_BISECTIONS = 80
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A value at a scale with its interval, in the unit of what was measured."""
+
+    scale: float
+    value: float
+    low: float
+    high: float
+
+
+def predict(found: Ensemble, scale: float, confidence: float = 0.95) -> Prediction:
+    """Return what the best model says at a scale, and what all models say that the data cannot tell from it.
+
+    Parameters
+    ----------
+    found : Ensemble
+        Of the measurements.
+    scale : float
+        The target, ≥ 1.
+    confidence : float
+        Of the interval, below 1.
+
+    Raises
+    ------
+    InputError
+        For a scale below 1 or a confidence that is none.
+
+    Examples
+    --------
+    >>> from commmodel.scaling.ensemble import ensemble
+    >>> from commmodel.scaling.growth import Growth
+    >>> p = [4, 8, 16, 32, 64]
+    >>> found = ensemble(p, [[2.0 * n] for n in p], [Growth(power=1)])
+    >>> round(predict(found, 1024).value)
+    2048
+    """
+    if not 1 <= scale < math.inf:
+        raise InputError(f"scale {scale:g}: it must be a number of at least 1")
+    if not 0 < confidence < 1:
+        raise InputError(f"confidence {confidence:g}: it must be between 0 and 1, such as 0.95")
+    low, high = found.interval(scale, confidence)
+    value = float(found.best(scale))
+    return Prediction(scale, value, min(low, value), max(high, value))
+
+
+def largest_scale(model: Model, limit: float, each: float = 1) -> float:
+    """Return up to which scale `each` times the model stays within a limit: the memory wall.
+
+    Parameters
+    ----------
+    model : Model
+        Such as bytes of a process over the number of processes.
+    limit : float
+        In the model's unit, such as the bytes of a node.
+    each : float
+        How many of them share the limit, such as the processes of a node; > 0.
+
+    Returns
+    -------
+    float
+        Infinite where the limit is never reached (below 2^64), 0 where it is passed from the first on. Scales are not
+        rounded: a number of processes is the whole part.
+
+    Raises
+    ------
+    InputError
+        Where `each` is not positive.
+
+    Notes
+    -----
+    Shudler 2015, Section 4.2, Juropa: 24 GB on each node, 8 processes on it, 16 + 0.56 p MB each.
+
+    Examples
+    --------
+    >>> from commmodel.scaling.growth import Growth
+    >>> int(largest_scale(Model(16e6, 0.56e6, Growth(power=1)), 24e9, each=8))
+    5328
+    """
+    if not each > 0:
+        raise InputError(f"each = {each:g}: it must be positive, such as the processes of a node")
+
+    def fits(scale: float) -> bool:
+        return each * float(model(scale)) <= limit
+
+    if not fits(1.0):
+        return 0.0
+    high = 2.0
+    while fits(high):
+        high *= 2
+        if high > _LARGEST:
+            return math.inf
+    low = high / 2
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low

@@ -1,0 +1,136 @@
+"""What an expectation means: deviation limits, and the terms among which a model is searched.
+
+Source: Shudler and others (2015), Section 2.3, with the gaps closed that ``docs/theory/scaling.md`` names. Main
+entries: `default_deviation`, `deviation_limits` and `search_space`.
+"""
+
+from fractions import Fraction
+from itertools import product
+
+from commmodel.errors import InputError
+from commmodel.scaling.growth import ONE, Growth
+
+__all__ = ["case_study_space", "default_deviation", "deviation_limits", "search_space", "ticks"]
+
+_CLASSES = ("exponential", "power", "log")
+"""F₃, F₂, F₁: the fields of `Growth`."""
+_TICKS = 8  # between 1 and E², by halving three times
+_ZERO, _UNIT = Fraction(0), Fraction(1)
+
+
+def _class_of(growth: Growth) -> str:
+    """Return the class of the leading factor; a constant is given the lowest."""
+    return next((name for name in _CLASSES if getattr(growth, name)), "log")
+
+
+def default_deviation(expectation: Growth) -> Growth:
+    """Return D, by which a model may grow faster or slower than expected.
+
+    It is of the class of the expectation's leading factor, with half the exponent and nothing else; 1 for a constant.
+
+    Notes
+    -----
+    Shudler 2015, Section 2.3. An expectation that falls, such as 1 / p, has the D of what it falls with.
+
+    Examples
+    --------
+    >>> from commmodel.scaling.growth import parse
+    >>> [default_deviation(parse(text)).text("x") for text in ("x log x", "log x", "x^3 2^x", "1 / x", "1")]
+    ['x^0.5', 'log^0.5 x', '2^(x/2)', 'x^0.5', '1']
+    """
+    leading = _class_of(expectation)
+    return Growth(**{leading: abs(getattr(expectation, leading)) / 2})
+
+
+def deviation_limits(expectation: Growth, deviation: Growth | None = None) -> tuple[Growth, Growth]:
+    """Return (E / D, E · D); models at these limits are within them.
+
+    Raises
+    ------
+    InputError
+        For a deviation below 1.
+
+    Notes
+    -----
+    Shudler 2015, Section 2.3.
+
+    Examples
+    --------
+    >>> from commmodel.scaling.growth import parse
+    >>> [limit.text("p") for limit in deviation_limits(parse("p"))]
+    ['p^0.5', 'p^1.5']
+    """
+    D = default_deviation(expectation) if deviation is None else deviation
+    if D < ONE:
+        raise InputError(f"deviation {D.text('x')}: it falls, but must be 1 or grow: write its inverse")
+    return expectation / D, expectation * D
+
+
+def ticks(expectation: Growth) -> tuple[Growth, ...]:
+    """Return the large ticks: powers of the leading class between 1 and E², nine of them, in rising order.
+
+    A constant has those of log x.
+
+    >>> [tick.text("p") for tick in ticks(Growth(power=1))][:4]
+    ['1', 'p^0.25', 'p^0.5', 'p^0.75']
+    """
+    leading = _class_of(expectation)
+    exponent = getattr(expectation, leading) or _UNIT
+    return tuple(sorted(Growth(**{leading: 2 * exponent * step / _TICKS}) for step in range(_TICKS + 1)))
+
+
+def _finer(expectation: Growth) -> set[Growth]:
+    """Return what the ticks are multiplied with: the next lower class with exponent 1, and those about the expected."""
+    leading = _class_of(expectation)
+    if leading == "log":
+        return {ONE}
+    lower = _CLASSES[_CLASSES.index(leading) + 1]
+    expected = getattr(expectation, lower)
+    exponents = {_ZERO, _UNIT}
+    if expected not in exponents:
+        exponents |= {expected - 1, expected, expected + 1}
+    return {Growth(**{lower: exponent}) for exponent in exponents}
+
+
+def search_space(expectation: Growth) -> tuple[Growth, ...]:
+    """Return the terms among which a model is searched, in rising order; a constant and the expectation are among them.
+
+    The ticks, each also times the next lower class, as far as they do not leave 1 … E². Where the expectation has
+    another exponent in that class than 0 or 1, that and its neighbours are there too. Constants and powers of log x
+    have no lower class, and nothing up to E² to show a linear growth with: they get the terms of `case_study_space`
+    beside their ticks.
+
+    Notes
+    -----
+    Shudler 2015, Section 2.3.
+
+    Examples
+    --------
+    >>> len(search_space(Growth(power=1)))
+    17
+    >>> from commmodel.scaling.growth import parse
+    >>> [parse(text) in search_space(parse("k^3 2^k")) for text in ("k^2 2^k", "k^4 2^k", "k^7 2^k")]
+    [True, True, False]
+    """
+    if _class_of(expectation) == "log":
+        return tuple(sorted({*ticks(expectation), *case_study_space(), expectation}))
+    boundary = expectation**2
+    low, high = min(ONE, boundary), max(ONE, boundary)
+    terms = {tick * finer for tick, finer in product(ticks(expectation), _finer(expectation))}
+    return tuple(sorted({*(term for term in terms if low <= term <= high), ONE, expectation}))
+
+
+def case_study_space() -> tuple[Growth, ...]:
+    """Return the terms of the paper's study of MPI: powers by quarters and by thirds up to 2, with log x and without.
+
+    Notes
+    -----
+    Shudler 2015, Section 3.3.
+
+    Examples
+    --------
+    >>> len(case_study_space())
+    26
+    """
+    powers = {Fraction(step, parts) for parts in (3, 4) for step in range(2 * parts + 1)}
+    return tuple(sorted(Growth(log=log, power=power) for power in powers for log in (_ZERO, _UNIT)))

@@ -1,0 +1,210 @@
+"""Does it grow as promised: divergence and verdict. Main entry: `judge`.
+
+Source: Shudler and others (2015), Section 2.4. Beyond it, a verdict is that of all models which the data cannot tell
+apart (`commmodel.scaling.ensemble`); where these disagree, it is `uncertain` and says what to measure next.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from commmodel.scaling.ensemble import Ensemble, ensemble
+from commmodel.scaling.fit import fit_term
+from commmodel.scaling.growth import Growth
+from commmodel.scaling.space import default_deviation, deviation_limits, search_space
+
+__all__ = ["Judgement", "Verdict", "divergence", "judge", "published_verdict", "rank"]
+
+Verdict = Literal["match", "approximate", "mismatch", "uncertain"]
+
+LEAST_ADJUSTED_R2 = 0.5
+"""A model that grows must explain this share of the variation."""
+ENOUGH_SCALES = 5
+"""Shudler 2015, Section 2.3: as many as the search needs by the authors' experience."""
+_CLEAR = 3.0  # standard deviations between two models from which on a measurement tells them apart
+_STEPS = 3  # scales beyond the largest that are worth proposing
+_MOST_REPETITIONS = 100  # times as many as there were
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What was expected, what came out, and whether it is as promised.
+
+    Attributes
+    ----------
+    expectation, deviation : Growth
+        E and D.
+    verdict : "match", "approximate", "mismatch" or "uncertain"
+        A match where the expected class is among the models that the data cannot tell apart and all of them are within
+        the limits; approximate where they are within the limits without it; a mismatch where all are outside.
+    divergence : Growth
+        δ = G / E of the best model.
+    ensemble : Ensemble
+        The best model G and those that the data cannot tell from it.
+    advice : str
+        What to measure next where the verdict is uncertain, otherwise nothing.
+    """
+
+    expectation: Growth
+    deviation: Growth
+    verdict: Verdict
+    divergence: Growth
+    ensemble: Ensemble
+    advice: str
+
+
+def divergence(model: Growth, expectation: Growth) -> Growth:
+    """Return δ = G / E (Shudler 2015, Section 2.4).
+
+    >>> divergence(Growth(power=1), Growth(power=1, log=1)).text("p")
+    '1 / log p'
+    """
+    return model / expectation
+
+
+def rank(model: Growth, expectation: Growth, deviation: Growth | None = None) -> Verdict:
+    """Return how a class of growth compares with the expected one; D by default as `default_deviation`.
+
+    Raises
+    ------
+    InputError
+        For a deviation below 1.
+
+    Notes
+    -----
+    Shudler 2015, Section 2.4; models at the limits are within them.
+
+    Examples
+    --------
+    >>> half = Growth(power=1) ** 0.5
+    >>> rank(Growth(log=1) * half, Growth(log=1), half), rank(Growth(power=1), Growth(log=1), half)
+    ('approximate', 'mismatch')
+    """
+    low, high = deviation_limits(expectation, deviation)
+    if model == expectation:
+        return "match"
+    return "approximate" if low <= model <= high else "mismatch"
+
+
+def published_verdict(
+    model: Growth, adjusted_r2: float, expectation: Growth, deviation: Growth | None = None
+) -> Verdict:
+    """Return the verdict on a model without its data: `rank`, but uncertain for a poor fit.
+
+    Parameters
+    ----------
+    model, expectation, deviation : Growth
+        G, E and D.
+    adjusted_r2 : float
+        nan where there is none, as for a constant.
+
+    Raises
+    ------
+    InputError
+        For a deviation below 1.
+
+    Examples
+    --------
+    >>> logarithm = Growth(log=1)
+    >>> published_verdict(logarithm, 0.23, logarithm), published_verdict(logarithm, 0.99, logarithm)
+    ('uncertain', 'match')
+    """
+    return "uncertain" if adjusted_r2 < LEAST_ADJUSTED_R2 else rank(model, expectation, deviation)
+
+
+def judge(
+    scales: ArrayLike,
+    samples: Sequence[ArrayLike],
+    expectation: Growth,
+    deviation: Growth | None = None,
+    *,
+    over: str = "p",
+    terms: Sequence[Growth] | None = None,
+    statistic: str = "first quartile",
+    draws: int = 200,
+    seed: int = 0,
+) -> Judgement:
+    """Return whether what was measured grows as expected.
+
+    Parameters
+    ----------
+    scales : shape (scales,)
+        Values of the parameter, at least three, each ≥ 1.
+    samples : sequence of arrays
+        At each scale the repetitions, shape (repetitions,), or (launches, repetitions).
+    expectation : Growth
+        E.
+    deviation : Growth, optional
+        D, by default `default_deviation`.
+    over : str
+        What the advice calls the parameter.
+    terms : sequence of Growth, optional
+        Search space, by default `search_space` of the expectation.
+    statistic, draws, seed
+        As of `commmodel.scaling.ensemble.ensemble`.
+
+    Raises
+    ------
+    InputError
+        For scales that show no growth, samples that do not belong to them, or a deviation below 1.
+
+    Notes
+    -----
+    Shudler 2015, Sections 2.3 and 2.4.
+
+    Examples
+    --------
+    >>> p = [2, 4, 8, 16, 32, 64]
+    >>> found = judge(p, [[n, 1.01 * n, 1.02 * n] for n in p], Growth(log=1), Growth(power=1) ** 0.5)
+    >>> found.verdict, found.divergence.text("p")
+    ('mismatch', 'p / log p')
+    """
+    D = default_deviation(expectation) if deviation is None else deviation
+    space = search_space(expectation) if terms is None else (*terms, expectation)
+    found = ensemble(scales, samples, space, statistic=statistic, draws=draws, seed=seed)
+    ranks = {growth: rank(growth, expectation, D) for growth in found.shares}
+    inside = [growth for growth in ranks if ranks[growth] != "mismatch"]
+    outside = [growth for growth in ranks if ranks[growth] == "mismatch"]
+    verdict: Verdict = "mismatch" if not inside else "match" if expectation in inside else "approximate"
+    advice = ""
+    if inside and outside:
+        verdict, advice = "uncertain", _advice(found, inside[0], outside[0], over)
+    elif found.best.adjusted_r2 < LEAST_ADJUSTED_R2:
+        verdict = "uncertain"
+        advice = f"the model explains {max(found.best.adjusted_r2, 0):.0%} of the variation: repeat more often"
+    return Judgement(expectation, D, verdict, divergence(found.best.growth, expectation), found, advice)
+
+
+def _next_scales(scales: np.ndarray) -> list[float]:
+    """Return scales beyond the largest, spaced as the last two are: by their step if all steps are alike."""
+    ordered = np.sort(scales)
+    steps = np.diff(ordered)
+    last = float(ordered[-1])
+    if np.allclose(steps, steps[0]):
+        return [last + step * float(steps[0]) for step in range(1, _STEPS + 1)]
+    ratio = max(2.0, float(ordered[-1] / ordered[-2]))
+    return [float(round(last * ratio**step)) for step in range(1, _STEPS + 1)]
+
+
+def _advice(found: Ensemble, inside: Growth, outside: Growth, over: str) -> str:
+    """Return where the two classes would be told apart, or how many more repetitions would do it."""
+    names = f"{inside.text(over)} and {outside.text(over)}"
+    if len(found.scales) < ENOUGH_SCALES:
+        return f"{names} both fit {len(found.scales)} scales: measure at {ENOUGH_SCALES} or more"
+    models = [fit_term(found.scales, found.values, growth) for growth in (inside, outside)]
+    gap = 0.0
+    beyond = _next_scales(found.scales)
+    for scale in beyond:
+        low, high = sorted(float(model(scale)) for model in models)
+        gap = (high - low) / max(abs(low), 1e-300)
+        if gap > _CLEAR * found.noise:
+            return f"{names} both fit: measure also at {over} = {scale:g}, where they differ by {gap:.0%}"
+    factor = (_CLEAR * found.noise / gap) ** 2 if gap else math.inf
+    if factor > _MOST_REPETITIONS:
+        return f"{names} both fit: values scatter by {found.noise:.0%}: find what disturbs them, or measure far beyond"
+    times = math.ceil(factor)
+    return f"{names} both fit: measure also at {over} = {beyond[-1]:g}, with {times} times the repetitions everywhere"

@@ -1,0 +1,191 @@
+"""Verdicts on samples: what grows as promised passes, what does not fails, what cannot be told says what to measure."""
+
+import numpy as np
+import pytest
+
+from commmodel.errors import InputError
+from commmodel.scaling import (
+    ONE,
+    Growth,
+    Model,
+    case_study_space,
+    ensemble,
+    judge,
+    measured_violation,
+    modelled_violation,
+    parse,
+    parse_rule,
+    predict,
+)
+
+SCALES = [4, 8, 16, 32, 64, 128]
+ROOT = parse("p^0.5")
+RULE = parse_rule("allreduce <= reduce + bcast")
+
+
+def measured(text, constant=5.0, noise=0.02, repetitions=20, scales=SCALES, seed=0):
+    """Return repetitions at each scale of constant + growth."""
+    random = np.random.default_rng(seed)
+    return [
+        (constant + float(parse(text)(scale))) * (1 + noise * np.abs(random.normal(size=repetitions)))
+        for scale in scales
+    ]
+
+
+@pytest.mark.parametrize(
+    ("grows", "expected", "deviation", "verdict"),
+    [
+        ("1", "1", None, "match"),
+        ("log p", "log p", ROOT, "match"),
+        ("p", "p", None, "match"),
+        ("p log p", "p log p", None, "match"),
+        ("p", "log p", ROOT, "mismatch"),
+        ("p^2", "p", None, "mismatch"),
+        ("p", "1", None, "mismatch"),
+        ("p^1.25", "p", None, "approximate"),
+    ],
+)
+def test_verdicts_on_clear_data(grows, expected, deviation, verdict):
+    found = judge(SCALES, measured(grows, constant=1.0, noise=0.002), parse(expected), deviation)
+    assert found.verdict == verdict
+    assert not found.advice
+    assert found.divergence == found.ensemble.best.growth / parse(expected)
+
+
+def test_noise_alone_is_hardly_ever_a_mismatch_and_mostly_a_match():
+    verdicts = [
+        judge(SCALES, measured("1", noise=0.1, repetitions=5, seed=seed), ONE, draws=100).verdict for seed in range(40)
+    ]
+    assert verdicts.count("mismatch") <= 4
+    assert verdicts.count("match") >= 32
+
+
+def test_a_linear_broadcast_is_caught_under_noise():
+    verdicts = [
+        judge(SCALES, measured("p", constant=1.0, noise=0.05, seed=seed), parse("log p"), ROOT, draws=100).verdict
+        for seed in range(10)
+    ]
+    assert verdicts.count("mismatch") >= 9
+
+
+def test_what_cannot_be_told_apart_is_uncertain_and_says_to_measure_at_more_scales():
+    samples = measured("p^(2/3)", constant=1.0, noise=0.25, repetitions=4, scales=SCALES[:3], seed=3)
+    found = judge(SCALES[:3], samples, parse("log p"), ROOT)
+    assert found.verdict == "uncertain"
+    assert "5 or more" in found.advice
+    assert len(found.ensemble.shares) > 1
+
+
+def test_an_uncertain_verdict_says_at_which_scale_to_measure_next_or_how_often():
+    advices = []
+    for seed in range(20):
+        samples = measured("p^(2/3)", constant=1.0, noise=0.15, repetitions=4, seed=seed)
+        found = judge(SCALES, samples, parse("log p"), ROOT, over="n", draws=100)
+        assert (found.verdict == "uncertain") == bool(found.advice)
+        advices.append(found.advice)
+    assert any("measure also at n = " in advice for advice in advices)
+
+
+def test_wild_scatter_is_no_proof_of_a_constant():
+    samples = [[1.0, 9.0], [7.0, 0.5], [0.7, 8.0], [6.0, 0.3], [0.9, 9.0], [5.0, 0.4]]
+    assert judge(SCALES, samples, ONE, statistic="median").verdict == "uncertain"
+
+
+def test_whole_launches_are_drawn_where_there_are_several():
+    random = np.random.default_rng(0)
+    launches = [np.repeat((3 + np.log2(p)) * (1 + 0.3 * random.normal(size=(4, 1))), 50, axis=1) for p in SCALES]
+    apart = ensemble(SCALES, launches, case_study_space(), statistic="mean")
+    alike = ensemble(SCALES, [one.ravel() for one in launches], case_study_space(), statistic="mean")
+    draws = len(apart.drawn) // 2
+    assert apart.drawn.values(64.0)[:draws].std() > 2 * alike.drawn.values(64.0)[:draws].std()
+
+
+def test_the_same_seed_gives_the_same_answer():
+    samples = measured("log p", noise=0.1)
+    assert (
+        judge(SCALES, samples, parse("log p")).ensemble.shares == judge(SCALES, samples, parse("log p")).ensemble.shares
+    )
+
+
+def test_counts_without_scatter_are_one_model():
+    found = ensemble(SCALES, [[3770.0 + 18 * p] for p in SCALES], case_study_space())
+    assert found.shares == {Growth(power=1): 1.0}
+    assert found.noise < 1e-9
+
+
+def test_predictions_hold_the_truth_and_widen_with_distance():
+    inside = 0
+    for seed in range(20):
+        found = ensemble(SCALES, measured("log p", noise=0.05, seed=seed), case_study_space(), draws=100)
+        near, far = predict(found, 256), predict(found, 65536)
+        assert near.low <= near.value <= near.high
+        assert far.high - far.low >= near.high - near.low
+        inside += far.low <= 5 + 16 * 1.02 and far.high >= 5 + 16
+    assert inside >= 16
+
+
+@pytest.mark.parametrize(("scale", "confidence", "message"), [(0.5, 0.95, "at least 1"), (64, 95, "between 0 and 1")])
+def test_a_prediction_of_nonsense_is_refused(scale, confidence, message):
+    found = ensemble(SCALES, [[1.0 * p] for p in SCALES], [Growth(power=1)])
+    with pytest.raises(InputError, match=message):
+        predict(found, scale, confidence)
+
+
+@pytest.mark.parametrize(
+    ("samples", "message"),
+    [
+        ([[1.0]] * 5, "samples of 5 scales, but 6 scales"),
+        ([[1.0]] * 5 + [[]], "samples at 128: shape"),
+        ([[1.0]] * 5 + [[np.nan]], "samples at 128: one is no finite number"),
+    ],
+)
+def test_samples_that_do_not_belong_to_the_scales_are_refused(samples, message):
+    with pytest.raises(InputError, match=message):
+        judge(SCALES, samples, ONE)
+
+
+def test_a_measured_violation_must_be_more_than_scatter():
+    samples = {name: measured("log p", seed=seed) for seed, name in enumerate(("allreduce", "reduce", "bcast"))}
+    assert measured_violation(RULE, SCALES, samples) is None
+    samples["allreduce"] = [2 * one + 20 * (p >= 32) for p, one in zip(SCALES, samples["allreduce"], strict=True)]
+    broken = measured_violation(RULE, SCALES, samples)
+    assert broken.scale == 32
+    assert broken.ratio > 1.5
+
+
+def test_equal_sides_are_rarely_called_a_violation():
+    wrong = 0
+    for seed in range(40):
+        samples = {name: measured("1", noise=0.1, seed=2 * seed + i) for i, name in enumerate(("bcast", "ibcast"))}
+        wrong += measured_violation(parse_rule("bcast <= ibcast"), SCALES, samples) is not None
+    assert wrong <= 6
+
+
+def test_a_violation_to_come_is_found_from_its_first_scale_on():
+    models = {
+        "allreduce": Model(0.0, 1.0, Growth(power=1)),
+        "reduce": Model(50.0, 1.0, Growth(log=1)),
+        "bcast": Model(0.0, 1.0, Growth(log=1)),
+    }
+    broken = modelled_violation(RULE, models, 32, 1e6)
+    assert broken.scale == pytest.approx(50 + 2 * np.log2(broken.scale))
+    assert broken.ratio == pytest.approx(1e6 / (50 + 2 * np.log2(1e6)))
+    assert modelled_violation(RULE, models, 32, 40) is None
+    assert modelled_violation(RULE, models, 128, 128).scale == 128
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a", "a < b", "a <= ", "a <= b <= c", "2 a <= b", "a <= b - c", "a <= 0 b", "a + b <= c"]
+)
+def test_what_is_no_rule_is_refused_in_one_line(text):
+    with pytest.raises(InputError, match="rule"):
+        parse_rule(text)
+
+
+def test_a_function_without_model_or_samples_is_named():
+    with pytest.raises(InputError, match="no model of allreduce"):
+        modelled_violation(RULE, {}, 2, 4)
+    with pytest.raises(InputError, match="no samples of bcast"):
+        measured_violation(RULE, [2], {"allreduce": [[1.0]], "reduce": [[1.0]]})
+    with pytest.raises(InputError, match="below the largest scale"):
+        modelled_violation(parse_rule("a <= a"), {"a": Model(1.0, 0.0, ONE)}, 8, 4)
