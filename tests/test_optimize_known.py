@@ -172,6 +172,15 @@ def test_progress_is_weighed_between_overlap_and_none():
     assert chosen.seconds == pytest.approx(0.25 * alone + 0.75 * without)
 
 
+def test_of_a_machine_the_progress_of_single_messages_counts_in_bursts_too():
+    """A process calls MPI after each message on which it has computed, so that a burst is not left to itself."""
+    only_singles = Table((1, MIB), (1, 64), ((0.75, 0.0), (0.75, 0.0)))
+    own, same = (profiled(OverlapProfile("same-node", progress=one)) for one in (only_singles, flat(0.75)))
+    problem = {"sizes": (4096,), "bursts": (4,)}
+    assert choose(MIB, 5e-4, own, **problem) == choose(MIB, 5e-4, same, **problem)
+    assert choose(MIB, 5e-4, own, **problem) != choose(MIB, 5e-4, own, **problem, progress=only_singles)
+
+
 def test_little_progress_is_named_as_a_limit_and_moves_the_choice_to_where_there_is_some():
     shares = Table((8192, 16384), (1,), ((1.0,), (0.0,)))
     free, bound = choose(MIB, 5e-4, **INFINIBAND), choose(MIB, 5e-4, **INFINIBAND, progress=shares)
