@@ -18,6 +18,7 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 CORE = "src/commmodel/_core"
+SHARED = ("ticks.h", "processor.h", "mpicalls.pxd", "messages.pxd", "operations.pxd")
 FLAG_KEYWORDS = {"-I": "include_dirs", "-L": "library_dirs", "-l": "libraries"}
 
 
@@ -135,7 +136,7 @@ def core_extension(name: str, uses_mpi: bool) -> Extension:
     extension = Extension(
         f"commmodel._core.{name}",
         [f"{CORE}/{name}.pyx"],
-        depends=[f"{CORE}/ticks.h", f"{CORE}/processor.h", f"{CORE}/mpicalls.pxd", f"{CORE}/messages.pxd"],
+        depends=[f"{CORE}/{shared}" for shared in SHARED],
         include_dirs=[CORE, mpi4py.get_include()],
         extra_compile_args=["-O3", "-g0"],
         define_macros=[("Py_LIMITED_API", "0x030B0000")],

@@ -178,7 +178,7 @@ def test_the_collectives_asked_for_are_planned_with_each_number_of_processes():
         for operation, size in (("bcast", 8), ("bcast", 64), ("barrier", 0))
     )
     everything = make_plan(asked("collective", "--sizes", "8"), PAIR)
-    assert {one.operation for one in everything} == set(results.CollectiveName.__args__)
+    assert {one.operation for one in everything} == set(results.CollectiveName.__args__[:10])
 
 
 def test_blocks_of_all_processes_that_exceed_the_buffers_are_left_out_and_named():
@@ -298,7 +298,7 @@ def test_a_run_measures_what_is_planned_once_and_what_refines_it(run):
     (launched,) = results.read(run).launches
     options = launched.header.options
     assert options.procs == (2,)
-    assert set(options.collectives) == set(results.CollectiveName.__args__)
+    assert set(options.collectives) == set(results.CollectiveName.__args__[:10])
     assert options.mode == "both"
     counts = Counter(record.configuration for record in launched.records)
     assert set(counts.values()) == {1}

@@ -15,7 +15,7 @@ import msgspec
 
 from commmodel.bench.options import CommandLine, HelpAsked, parse, parse_processes
 from commmodel.errors import CommModelError, InputError, MPIEnvironmentError
-from commmodel.results import Bandwidth, Configuration, Header, Options, PointToPoint, Record, Writer, read
+from commmodel.results import Bandwidth, Collective, Configuration, Header, Options, PointToPoint, Record, Writer, read
 from commmodel.statistics import summarise
 from commmodel.units import format_ratio, format_size, format_time
 
@@ -259,6 +259,8 @@ def describe(configuration: Configuration) -> str:
             words.append(f"{value} {name}")
         elif name == "iterations":
             words += [f"{value} in a row"] * (value > 1)
+        elif isinstance(configuration, Collective) and name in {"start", "mode"}:
+            words += [str(value)] * (value not in {"barrier", "blocking"})
         elif name == "delayed":
             words += ["delayed"] * value
         elif name == "node_pairs":

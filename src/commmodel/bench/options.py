@@ -15,7 +15,7 @@ from commmodel.units import parse_counts, parse_fraction, parse_sizes, parse_tim
 __all__ = ["KERNELS", "CommandLine", "HelpAsked", "parse", "parse_processes"]
 
 KERNELS = tuple(REGISTRY)
-_COLLECTIVES: tuple[CollectiveName, ...] = get_args(CollectiveName)
+_COLLECTIVES: tuple[CollectiveName, ...] = get_args(CollectiveName)[:10]
 _TEMPLATES: tuple[Template, ...] = get_args(Template)
 _PATTERNS: tuple[Pattern, ...] = get_args(Pattern)
 _OPERATIONS = ("two-sided", "put", "get")

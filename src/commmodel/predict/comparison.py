@@ -208,8 +208,14 @@ def compare(
             name = one.operation if isinstance(one, Collective) else SEND
             if not isinstance(one, Collective | PingPong) or operation not in {None, name}:
                 continue
-            if isinstance(one, Collective) and of_collectives == []:
-                continue
+            if isinstance(one, Collective):
+                if of_collectives == []:
+                    continue
+                if one.operation not in OPERATIONS or one.mode != "blocking":
+                    left_out["an operation that no model is of"] = (
+                        left_out.get("an operation that no model is of", 0) + 1
+                    )
+                    continue
             measured = _measured(record)
             if measured.seconds <= 0:
                 left_out["a median time is 0: the clock was too coarse"] = 1

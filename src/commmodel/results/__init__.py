@@ -10,10 +10,14 @@ from commmodel.results.configurations import (
     Bandwidth,
     Batch,
     Burst,
+    Clocks,
     Collective,
     CollectiveName,
     Configuration,
+    Function,
     Local,
+    Memory,
+    MemoryOperation,
     MessagePath,
     Mode,
     Overlap,
@@ -25,6 +29,7 @@ from commmodel.results.configurations import (
     PointToPoint,
     Progress,
     Queue,
+    Start,
     Stream,
     Template,
     Threshold,
@@ -34,8 +39,9 @@ from commmodel.results.file import Writer, read, read_all, schema
 from commmodel.results.records import Buffers, Clock, Header, Host, Launch, Library, Measurements, Options, Rank, Record
 
 __all__ = [
-    "Bandwidth", "Batch", "Buffers", "Burst", "Clock", "Collective", "CollectiveName", "Configuration", "Header",
-    "Host", "Launch", "Library", "Local", "Measurements", "MessagePath", "Mode", "Options", "Overlap", "PLogP",
-    "Pairs", "Pattern", "Ping", "PingPong", "PointToPoint", "Progress", "Queue", "Rank", "Record", "Stream",
-    "Template", "Threshold", "Train", "Writer", "read", "read_all", "schema",
+    "Bandwidth", "Batch", "Buffers", "Burst", "Clock", "Clocks", "Collective", "CollectiveName", "Configuration",
+    "Function", "Header", "Host", "Launch", "Library", "Local", "Measurements", "Memory", "MemoryOperation",
+    "MessagePath", "Mode", "Options", "Overlap", "PLogP", "Pairs", "Pattern", "Ping", "PingPong", "PointToPoint",
+    "Progress", "Queue", "Rank", "Record", "Start", "Stream", "Template", "Threshold", "Train", "Writer", "read",
+    "read_all", "schema",
 ]  # fmt: skip

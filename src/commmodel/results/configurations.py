@@ -5,9 +5,10 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 __all__ = [
-    "Bandwidth", "Batch", "Burst", "Bytes", "Collective", "CollectiveName", "Configuration", "Count", "Local",
-    "MessagePath", "Mode", "Overlap", "PLogP", "Pairs", "Pattern", "Ping", "PingPong", "PointToPoint", "Progress",
-    "Queue", "Seconds", "Share", "Stream", "Template", "Threshold", "Train",
+    "Bandwidth", "Batch", "Burst", "Bytes", "Clocks", "Collective", "CollectiveName", "Configuration", "Count",
+    "Function", "Local", "Memory", "MemoryOperation", "MessagePath", "Mode", "Overlap", "PLogP", "Pairs", "Pattern",
+    "Ping", "PingPong", "PointToPoint", "Progress", "Queue", "Seconds", "Share", "Start", "Stream", "Template",
+    "Threshold", "Train",
 ]  # fmt: skip
 
 Count = Annotated[int, Meta(ge=1, le=2**63 - 1)]
@@ -21,11 +22,21 @@ Batch = Count | Literal["auto"]
 Mode = Literal["blocking", "non-blocking"]
 """MPI_Send and MPI_Recv, or MPI_Isend and MPI_Irecv: a single one with its MPI_Wait, several with one MPI_Waitall."""
 CollectiveName = Literal[
-    "barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall", "reduce_scatter", "scan"
+    "barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall", "reduce_scatter", "scan",
+    "exscan", "gatherv", "scatterv", "allgatherv", "alltoallv", "alltoallw", "reduce_scatterv",
+    "neighbor_allgather", "neighbor_allgatherv", "neighbor_alltoall", "neighbor_alltoallv", "neighbor_alltoallw",
+    "bcast_binary_tree", "bcast_linear",
+]  # fmt: skip
+"""As MPI names them, without the prefix; but ``reduce_scatter`` is MPI_Reduce_scatter_block, and ``reduce_scatterv``
+MPI_Reduce_scatter. Forms with counts (v, w) get equal ones. Neighbours are those of a periodic grid of two dimensions.
+The last two are broadcasts that we wrote by hand of MPI_Send and MPI_Recv: known algorithms, to test a test with."""
+Start = Literal["barrier", "fixed-window", "round-time"]
+"""How the repetitions of a collective operation begin: as each process leaves a barrier, or all at one time on
+synchronised clocks, in windows of a fixed length or announced anew for each repetition (Hunold and Carpen-Amarie)."""
+MemoryOperation = Literal[
+    "init", "use", "comm_create", "comm_dup", "comm_split", "win_create", "win_allocate", "cart_create"
 ]
-"""As MPI names them, without the prefix."""
-
-
+"""What may keep memory: MPI_Init, the use of MPI by some collective operations, or one call as MPI names it."""
 Template = Literal["blocking", "communication", "tight", "loose", "pipelined"]
 """Figure 6 of Iancu 2007: A one message after the other; B a burst, then its computation; C a burst, whose messages are
 computed on as they come; D a burst, during which the data of the one before are computed on; E as C, but the next
@@ -116,15 +127,55 @@ class PLogP(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel",
 
 
 class Collective(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="collective"):
-    """A collective operation of the first `processes` ranks; samples are its time on its slowest rank.
+    """A collective operation of the first `processes` ranks; samples are its time.
 
-    Each repetition begins after a barrier. `message_size` is what the count argument of the MPI call says, in bytes:
-    the whole vector of a broadcast, reduction or scan, each process's block of all others; 0 for a barrier.
+    From the common start to the end on the slowest rank; where repetitions begin after a barrier, the longest time of a
+    rank. `message_size` is what the count argument of the MPI call says, in bytes: the whole vector of a broadcast,
+    reduction or scan, each process's or neighbour's block of all others; 0 for a barrier.
     """
 
     operation: CollectiveName
     message_size: Bytes
     processes: Count
+    start: Start = "barrier"
+    mode: Literal["blocking", "non-blocking", "overlapped"] = "blocking"
+    """Non-blocking: begun and waited for at once. Overlapped: in between, each process computes outside MPI for
+    `Record.delay`, the median time of the non-blocking operation measured just before. So a sample is as long as the
+    delay where everything goes on by itself, and twice as long where nothing does."""
+
+
+class Clocks(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="clocks"):
+    """How far clocks are apart some seconds after they were synchronised; samples are those of all ranks but the first.
+
+    Absolute differences from rank 0's clock. ``hca3`` knows offset and drift (Hunold and Carpen-Amarie 2018),
+    ``offset`` the offset alone.
+    """
+
+    method: Literal["hca3", "offset"]
+    processes: Count
+    wait: Seconds
+    """Between the end of the synchronisation and the look at what is left."""
+
+
+class Memory(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="memory"):
+    """Bytes that an operation of the first `processes` ranks keeps on a rank; samples are the most that any rank keeps.
+
+    ``allocated``: by the allocator, within MPI's call, freed bytes taken off. ``private`` and ``pss``: the process's
+    memory less what it was before MPI began and less our buffers, as Linux counts it (smaps_rollup).
+    """
+
+    operation: MemoryOperation
+    processes: Count
+    measure: Literal["allocated", "private", "pss"] = "allocated"
+
+
+class Function(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="function"):
+    """Something that another program measured, and what it depends on."""
+
+    name: str
+    metric: str
+    parameters: tuple[tuple[str, float], ...]
+    """Name and value of each, such as ``p`` and 64."""
 
 
 class Burst(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="burst"):
@@ -215,4 +266,4 @@ class Local(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel",
 
 PointToPoint = PingPong | Pairs | Stream | Ping | Threshold | Train | PLogP | Burst | Queue | Progress
 """What pairs of ranks do, on a path."""
-Configuration = PointToPoint | Bandwidth | Overlap | Collective | Local
+Configuration = PointToPoint | Bandwidth | Overlap | Collective | Local | Clocks | Memory | Function

@@ -16,6 +16,7 @@ from commmodel.results.configurations import (
     Pattern,
     Seconds,
     Share,
+    Start,
     Template,
 )
 from commmodel.statistics import Summary, summarise
@@ -112,7 +113,7 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     node_pairs: tuple[Count, ...] = (1,)
     """Numbers of pairs of hosts active at once."""
     mode: Mode | Literal["both"] = "blocking"
-    """How the kernels ``loggp`` and ``plogp`` send and receive."""
+    """How the kernels ``loggp``, ``plogp`` and ``collective`` communicate."""
     collectives: tuple[CollectiveName, ...] = ()
     """Operations of the kernel ``collective``."""
     procs: tuple[Count, ...] = ()
@@ -134,7 +135,13 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     exhaustive: bool = False
     """Whether the kernel overlap measures every message size and burst, not a choice of them."""
     imb_repetitions: bool = False
-    """Whether it repeats as often as the Intel MPI Benchmarks, not until the interval is narrow enough."""
+    """Whether the kernel collective repeats as often as the Intel MPI Benchmarks, not until the interval is narrow."""
+    start: Start = "barrier"
+    """Of the kernel ``collective``."""
+    per_rank: bool = False
+    """Whether the times of each rank are kept, too."""
+    waits: tuple[Seconds, ...] = (0.0, 1.0, 5.0)
+    """Of the kernel ``clocks``."""
 
 
 class Header(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="header"):
@@ -163,7 +170,8 @@ class Record(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", 
     """The samples of one configuration."""
 
     configuration: Configuration
-    unit: Literal["s", "B"]
+    unit: Literal["s", "B", "1"]
+    """Seconds, bytes, or a plain number."""
     samples: Annotated[tuple[Annotated[float, Meta(ge=0)], ...], Meta(min_length=1)]
     stop: Literal["interval", "time", "repetitions", "found"] = "found"
     """Why it ended: interval narrow enough, time spent, most repetitions reached, or the thing looked for found."""
@@ -175,11 +183,19 @@ class Record(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", 
     """For a threshold: the largest value below and the smallest above it that were tried; None: none above."""
     delay: Seconds | None = None
     """For a delayed train: the time between the end of a send and the begin of the next, as it really was. For the
-    kernel progress: the time of the exchange alone, which is how long the ranks compute."""
+    kernel progress and overlapped collectives: the time without computation, which is how long the ranks compute."""
     fastest: tuple[Seconds, ...] | None = None
     """For the kernel bandwidth: the samples of the fastest pair."""
     computation: Seconds | None = None
     """For the kernel overlap: the time of the computation alone."""
+    late: Annotated[int, Meta(ge=0)] = 0
+    """Repetitions left out of the samples, since a rank missed their common start."""
+    window: Seconds | None = None
+    """Last length of the windows in which collectives start, or time from announcement to start."""
+    clock_error: Seconds | None = None
+    """Largest difference between clocks of ranks seen after the last sample."""
+    ranks: tuple[tuple[float, ...], ...] | None = None
+    """For each rank its own value in each sample, of whose maximum over ranks the samples are."""
     started: Seconds = 0.0
     """Time since the launch's first measurement."""
     duration: Seconds = 0.0

@@ -17,14 +17,15 @@ from commmodel.scaling.rules import (
     parse_rule,
 )
 from commmodel.scaling.samples import STATISTICS, reduce
+from commmodel.scaling.series import Series, series_over
 from commmodel.scaling.space import case_study_space, default_deviation, deviation_limits, search_space, ticks
 from commmodel.scaling.surface import SurfaceModel, fit_surface
 from commmodel.scaling.verdict import Judgement, Verdict, divergence, judge, published_verdict, rank
 
 __all__ = [
-    "ONE", "STATISTICS", "Ensemble", "Fits", "Growth", "Judgement", "Model", "Prediction", "Rule", "SurfaceModel",
-    "Verdict", "Violation", "case_study_space", "class_violation", "default_deviation", "deviation_limits",
-    "divergence", "ensemble", "fit", "fit_surface", "fit_term", "judge", "largest_scale", "measured_violation",
-    "modelled_violation", "parse", "parse_product", "parse_rule", "predict", "published_verdict", "rank", "reduce",
-    "search_space", "ticks",
+    "ONE", "STATISTICS", "Ensemble", "Fits", "Growth", "Judgement", "Model", "Prediction", "Rule", "Series",
+    "SurfaceModel", "Verdict", "Violation", "case_study_space", "class_violation", "default_deviation",
+    "deviation_limits", "divergence", "ensemble", "fit", "fit_surface", "fit_term", "judge", "largest_scale",
+    "measured_violation", "modelled_violation", "parse", "parse_product", "parse_rule", "predict",
+    "published_verdict", "rank", "reduce", "search_space", "series_over", "ticks",
 ]  # fmt: skip

@@ -23,9 +23,12 @@ from commmodel.bench.kernels.together import on_several_nodes
 from commmodel.bench.placement import FurtherNodes, Placement, members
 from commmodel.results import (
     Bandwidth,
+    Clocks,
     Collective,
     Configuration,
+    Function,
     Local,
+    Memory,
     Options,
     Overlap,
     Pairs,
@@ -89,9 +92,9 @@ def participants(configuration: Configuration, placement: Placement, further: Fu
     >>> participants(Collective("barrier", 0, 3), {})
     [0, 1, 2]
     """
-    if isinstance(configuration, Local):
+    if isinstance(configuration, Local | Function):  # and a function is never planned, only read
         return [0]
-    if isinstance(configuration, Collective) or (
+    if isinstance(configuration, Collective | Clocks | Memory) or (
         isinstance(configuration, Bandwidth | Overlap) and configuration.path == "any"
     ):
         return list(range(configuration.processes))

@@ -1,0 +1,74 @@
+"""Measurements become series over one parameter, launches kept apart."""
+
+import numpy as np
+import pytest
+
+from commmodel.results import (
+    Collective,
+    Function,
+    Header,
+    Launch,
+    Library,
+    Local,
+    Measurements,
+    Memory,
+    PingPong,
+    Record,
+)
+from commmodel.scaling import series_over
+
+HEADER = Header("commmodel-results", 1, "", (), Library("MPI"), (), ())
+
+
+def measured(*launches):
+    return Measurements(tuple(Launch(HEADER, tuple(records)) for records in launches))
+
+
+def test_what_differs_in_another_parameter_is_another_series():
+    records = [Record(Collective("bcast", n, p, start), "s", (1.0,)) for n in (8, 64) for p in (4, 2, 8)
+               for start in ("barrier", "round-time")]  # fmt: skip
+    found = list(series_over(measured(records)))
+    assert [(one.name, one.metric, one.unit, one.over) for one in found] == [("bcast", "time", "s", "p")] * 4
+    assert {one.fixed for one in found} == {
+        (("n", n), ("start", start)) for n in (8.0, 64.0) for start in ("barrier", "round-time")
+    }
+    assert {one.scales for one in found} == {(2.0, 4.0, 8.0)}
+    assert [one.scales for one in series_over(measured(records), "n")] == [(8.0, 64.0)] * 6
+
+
+@pytest.mark.parametrize(
+    ("configuration", "unit", "name", "metric"),
+    [
+        (Collective("bcast", 8, 2, mode="non-blocking"), "s", "ibcast", "time"),
+        (Collective("bcast", 8, 2, mode="overlapped"), "s", "ibcast", "overlapped time"),
+        (Memory("comm_dup", 2), "B", "comm_dup", "memory"),
+        (Memory("init", 2, "pss"), "B", "init", "pss memory"),
+        (Function("main->solve", "visits", (("p", 2.0), ("size", 8.0))), "1", "main->solve", "visits"),
+    ],
+)
+def test_names_and_metrics(configuration, unit, name, metric):
+    (found,) = series_over(measured([Record(configuration, unit, (1.0,))]))
+    assert (found.name, found.metric, found.scales) == (name, metric, (2.0,))
+
+
+def test_what_has_no_such_parameter_is_left_out():
+    records = [Record(PingPong(8, "any"), "s", (1.0,)), Record(Local("copy", 8), "s", (1.0,))]
+    assert list(series_over(measured(records))) == []
+    assert [one.name for one in series_over(measured(records), "n")] == ["pingpong", "local"]
+    assert list(series_over(measured(records), "path")) == []  # no number
+
+
+def test_launches_stay_apart_and_longer_ones_are_thinned_to_the_same_quartiles():
+    draw = np.random.default_rng(1).gamma(2.0, size=4001)
+    one = Collective("barrier", 0, 2)
+    found = next(series_over(measured([Record(one, "s", tuple(draw))], [Record(one, "s", tuple(2 * draw[:401]))])))
+    (samples,) = found.samples
+    assert samples.shape == (2, 401)
+    assert np.quantile(samples[0], [0.25, 0.5]) == pytest.approx(np.quantile(draw, [0.25, 0.5]), rel=0.01)
+    assert samples[1] == pytest.approx(2 * draw[:401])
+
+
+def test_what_one_launch_measured_twice_is_put_together():
+    one = Record(Collective("barrier", 0, 2), "s", (1.0, 2.0))
+    (found,) = series_over(measured([one, one]))
+    assert found.samples[0].tolist() == [[1.0, 2.0, 1.0, 2.0]]
