@@ -2,9 +2,10 @@
 #
 #   make demo               measure this machine, fit a model, show it (MPI=openmpi for the other library)
 #   make test               lint and all tests, with MPICH and with Open MPI
-#   make lint docs bench    parts of it; make bench compares our loops with plain C, formulas with numpy
+#   make lint docs bench    parts of it; make bench compares our loops with plain C, formulas with numpy,
+#                           and scaling models with those of the package extrap: EXTRAP=an interpreter that has it
 #   make cluster-test       the tests that need a network: on two emulated hosts, as root on Linux, else skipped
-#   make cluster-bench      on emulated hosts: collectives predicted, overlap chosen and measured: as root on Linux
+#   make cluster-bench      on emulated hosts: collectives predicted and checked, overlap chosen: as root on Linux
 #   make clean              remove what was built
 
 MPI ?= mpich
@@ -75,15 +76,18 @@ bench: $(VENV)/.test-ready
 	$(MAKE) -C bench_c MPICC=$(BIN)/mpicc
 	for loop in pingpong blocking-train immediate-train; do \
 		$(MPIEXEC) -n 2 $(BIND) $(BIN)/python bench_c/compare.py $$loop || exit 1; done
+	$(MPIEXEC) -n 2 $(BIND) $(BIN)/python benchmarks/collective_starts.py
 	$(BIN)/python benchmarks/model_surfaces.py
 	$(BIN)/python benchmarks/overlap_surfaces.py
 	$(BIN)/python benchmarks/critical_path.py
+	$(BIN)/python benchmarks/scaling_models.py $(if $(EXTRAP),--extrap $(EXTRAP))
 	$(BIN)/python benchmarks/loggp_under_load.py --mpiexec "$(MPIEXEC) $(BIND)" --sizes $(ONE_PROTOCOL_$(MPI))
 
 # Predictions and choices against an emulated network: as root on Linux, on an otherwise idle machine. A quarter of an hour.
 cluster-bench: $(VENV)/.test-ready
 	PYTHONPATH=tests $(BIN)/python benchmarks/emulated_collectives.py
 	PYTHONPATH=tests $(BIN)/python benchmarks/emulated_overlap.py
+	PYTHONPATH=tests $(BIN)/python benchmarks/emulated_guard.py
 
 $(VENV)/.mpi-ready:
 	$(PYTHON) -m venv $(VENV)

@@ -9,6 +9,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -18,7 +19,8 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 CORE = "src/commmodel/_core"
-SHARED = ("ticks.h", "processor.h", "mpicalls.pxd", "messages.pxd", "operations.pxd")
+SHARED = ("allocations.h", "ticks.h", "processor.h", "mpicalls.pxd", "messages.pxd", "operations.pxd")
+ALLOCATIONS = "allocations"
 FLAG_KEYWORDS = {"-I": "include_dirs", "-L": "library_dirs", "-l": "libraries"}
 
 
@@ -127,6 +129,8 @@ class BuildExtensions(build_ext):
     def get_ext_filename(self, fullname):
         filename = super().get_ext_filename(fullname)
         name = fullname.rpartition(".")[2]
+        if name == ALLOCATIONS:  # no module: named so that no search for one finds it
+            return os.path.join(os.path.dirname(filename), f"libcommmodel-{name}.so")
         head, _, suffix = filename.rpartition(name)
         return f"{head}{name}.{self.abi}{suffix}" if self.abi else filename
 
@@ -146,7 +150,20 @@ def core_extension(name: str, uses_mpi: bool) -> Extension:
     return extension
 
 
-MPI_MODULES = ("burst", "collective", "overlap", "pingpong", "trains")
+def allocations_library() -> Extension:
+    """Describe the library that counts allocations, to be preloaded: plain C, without Python and MPI."""
+    extension = Extension(
+        f"commmodel._core.{ALLOCATIONS}",
+        [f"{CORE}/{ALLOCATIONS}.c"],
+        depends=[f"{CORE}/{ALLOCATIONS}.h"],
+        extra_compile_args=["-O2", "-g0", "-fno-builtin"],  # or the compiler takes malloc for what it knows of it
+        libraries=["dl", "pthread"],
+    )
+    extension.uses_mpi = False
+    return extension
+
+
+MPI_MODULES = ("burst", "clocksync", "collective", "memory", "overlap", "pingpong", "trains")
 
 extensions = [
     core_extension("clock", uses_mpi=False),
@@ -162,6 +179,8 @@ ext_modules = cythonize(
 )
 for extension in ext_modules:
     extension.uses_mpi = uses_mpi[extension.name]  # cythonize makes new objects
+if sys.platform == "linux":  # elsewhere, other functions allocate and preloading has another name
+    ext_modules.append(allocations_library())
 setup(
     ext_modules=ext_modules,
     cmdclass={"build_ext": BuildExtensions},

@@ -28,9 +28,11 @@ exclude_patterns = ["_build"]
 nitpicky = True
 nitpick_ignore_regex = [
     # What others define: there is no network at build time, so their inventories are not read.
-    ("py:.*", r"(numpy|np|msgspec|pathlib|os|collections|argparse|mpi4py|MPI|mmap|datetime)\..*"),
+    ("py:.*", r"(numpy|np|msgspec|pathlib|os|collections|argparse|mpi4py|MPI|mmap|datetime|fractions)\..*"),
     # Types in the docstrings of attributes are words for people: "callable", "uint8 arrays".
     ("py:class", r"[a-z][a-z0-9_]*"),
+    # One of some words, such as "match", the union of all kernels' configurations, and what is compiled.
+    ("py:class", r'"[^"]*"|Configuration|CommonClock'),
 ]
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]

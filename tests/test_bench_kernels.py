@@ -14,6 +14,7 @@ from launching import find, launch, said
 from commmodel import results
 from commmodel.bench.command import describe
 from commmodel.bench.driver import make_plan
+from commmodel.bench.environment import oversubscribed
 from commmodel.bench.kernels import REGISTRY, buffer_bytes, left_out, participants, refinements
 from commmodel.bench.kernels.collective import imb_repetitions
 from commmodel.bench.kernels.common import pause_ticks, stride, undisturbed_seconds, window, window_room
@@ -27,6 +28,7 @@ from commmodel.results import Collective, PLogP, Record, Train
 needs_mpi = pytest.mark.skipif(find("mpiexec") is None, reason="no mpiexec beside this Python or on PATH")
 PAIR = place([0, 0], [0, 0])
 (PATH,) = PAIR
+AFTER_BARRIER = ("--start", "barrier")
 QUICK = ("--sizes", "1,1KiB,64KiB", "--ci", "50%")
 
 
@@ -171,18 +173,79 @@ def test_the_window_of_a_size_in_between_fits_the_buffer_that_the_largest_needs(
 
 
 def test_the_collectives_asked_for_are_planned_with_each_number_of_processes():
-    plan = make_plan(asked("collective", "--collectives", "bcast,barrier", "--sizes", "8,64", procs=(2, 3)), PAIR)
+    options = asked("collective", "--collectives", "bcast,barrier", "--sizes", "8,64", *AFTER_BARRIER, procs=(2, 3))
+    plan = make_plan(options, PAIR)
     assert Counter(plan) == Counter(
         Collective(operation, size, processes)
         for processes in (2, 3)
         for operation, size in (("bcast", 8), ("bcast", 64), ("barrier", 0))
     )
-    everything = make_plan(asked("collective", "--sizes", "8"), PAIR)
-    assert {one.operation for one in everything} == set(results.CollectiveName.__args__[:10])
+    usual = make_plan(asked("collective", "--sizes", "8"), PAIR)
+    assert {one.operation for one in usual} == set(results.CollectiveName.__args__[:11])
+
+
+@pytest.mark.parametrize(
+    ("words", "operations"),
+    [
+        ("all", results.CollectiveName.__args__),
+        ("usual,v-forms,neighbours,by-hand", results.CollectiveName.__args__),
+        ("by-hand", ("bcast_binary_tree", "bcast_linear")),
+        ("gatherv,v-forms,bcast", ("gatherv", "scatterv", "allgatherv", "alltoallv", "alltoallw", "reduce_scatterv",
+                                   "bcast")),
+        ("neighbours", ("neighbor_allgather", "neighbor_allgatherv", "neighbor_alltoall", "neighbor_alltoallv",
+                        "neighbor_alltoallw")),
+    ],
+)  # fmt: skip
+def test_words_stand_for_several_collectives(words, operations):
+    assert asked("collective", "--collectives", words).collectives == operations
+
+
+@pytest.mark.parametrize(
+    ("mode", "modes"),
+    [
+        ("blocking", {"blocking"}),
+        ("non-blocking", {"non-blocking", "overlapped"}),
+        ("both", {"blocking", "non-blocking", "overlapped"}),
+    ],
+)
+def test_collectives_that_do_not_block_are_overlapped_too_and_those_by_hand_always_block(mode, modes):
+    options = asked("collective", "--collectives", "all", "--mode", mode, "--sizes", "8")
+    found = Counter((one.operation, one.mode) for one in make_plan(options, PAIR))
+    by_hand = {"bcast_binary_tree", "bcast_linear"}
+    expected = {(name, one) for name in set(results.CollectiveName.__args__) - by_hand for one in modes}
+    assert found == Counter(expected | {(name, "blocking") for name in by_hand if "blocking" in modes})
+    lines = left_out(options)
+    if mode == "blocking":
+        assert lines == []
+    else:
+        assert lines == [
+            "collective: left out, as broadcasts by hand have no non-blocking form: bcast_binary_tree, bcast_linear"
+        ]
+
+
+def test_reductions_of_more_elements_than_an_int_counts_are_left_out():
+    options = asked("collective", "--collectives", "bcast,allreduce", "--sizes", f"{2**31 - 1},{2**31 + 1},8GiB")
+    assert Counter((one.operation, one.message_size) for one in make_plan(options, PAIR)) == Counter(
+        [("bcast", 2**31 - 1), ("bcast", 2**31 + 1), ("bcast", 8 << 30), ("allreduce", 2**31 - 1)]
+    )
+    assert left_out(options) == ["collective: left out, as an int does not count their elements: allreduce"]
+
+
+@given(
+    st.sampled_from(results.CollectiveName.__args__),
+    st.sampled_from([2, 3, 64, 1000, 100_000]),
+    st.integers(0, 1 << 33),
+)
+def test_what_is_planned_fits_its_buffers(operation, processes, size):
+    options = asked("collective", "--collectives", operation, "--sizes", str(size), procs=(processes,))
+    for one in make_plan(options, PAIR):
+        largest = max(buffer_bytes([one]))
+        assert largest == max(one.message_size, 1) or one.message_size < largest <= 64 << 20
+    assert bool(left_out(options)) == (not make_plan(options, PAIR))
 
 
 def test_blocks_of_all_processes_that_exceed_the_buffers_are_left_out_and_named():
-    options = asked("collective", "--sizes", "4MiB,16MiB", procs=(2, 8))
+    options = asked("collective", "--sizes", "4MiB,16MiB", *AFTER_BARRIER, procs=(2, 8))
     plan = make_plan(options, PAIR)
     assert Collective("bcast", 16 << 20, 8) in plan
     assert Collective("alltoall", 16 << 20, 2) in plan
@@ -193,16 +256,27 @@ def test_blocks_of_all_processes_that_exceed_the_buffers_are_left_out_and_named(
         "collective: left out, as all blocks together exceed 64 MiB: "
         "gather, scatter, allgather, alltoall, reduce_scatter above 8 MiB on 8 processes"
     )
+    neighbours = asked("collective", "--collectives", "neighbours,gatherv", "--sizes", "16MiB,32MiB", procs=(2, 4))
+    assert left_out(neighbours) == [
+        "collective: left out, as all blocks together exceed 64 MiB: neighbor_allgather, neighbor_allgatherv, "
+        "neighbor_alltoall, neighbor_alltoallv, neighbor_alltoallw, gatherv above 16 MiB with 4 neighbours, "
+        "16 MiB on 4 processes"
+    ]
     assert left_out(asked("collective", "--sizes", "8")) == []
     assert left_out(asked("pingpong", "--sizes", "1GiB")) == []
 
 
 @pytest.mark.parametrize(
     ("operation", "room"),
-    [("bcast", (8, 8)), ("scan", (8, 8)), ("alltoall", (32, 32)), ("gather", (8, 32)), ("reduce_scatter", (32, 8))],
-)
+    [
+        ("bcast", (8, 8)), ("scan", (8, 8)), ("alltoall", (40, 40)), ("gather", (8, 40)), ("reduce_scatter", (40, 8)),
+        ("exscan", (8, 8)), ("alltoallw", (40, 40)), ("gatherv", (8, 40)), ("scatterv", (40, 8)),
+        ("allgatherv", (8, 40)), ("reduce_scatterv", (40, 8)), ("neighbor_allgatherv", (8, 32)),
+        ("neighbor_alltoallw", (32, 32)), ("bcast_linear", (8, 8)),
+    ],
+)  # fmt: skip
 def test_buffers_have_room_for_a_block_of_each_process_where_there_is_one(operation, room):
-    assert buffer_bytes([Collective(operation, 8, 4)]) == room
+    assert buffer_bytes([Collective(operation, 8, 5)]) == room
 
 
 @pytest.mark.parametrize(
@@ -257,6 +331,10 @@ def test_new_options_have_defaults_so_that_files_from_before_them_are_read():
         (Train(8, 1, PATH), "loggp 8 B 1 messages same-socket blocking"),
         (PLogP(8, "gap", PATH), "plogp 8 B gap same-socket blocking"),
         (Collective("bcast", 8, 4), "collective bcast 8 B 4 processes"),
+        (
+            Collective("bcast", 8, 4, "round-time", "overlapped"),
+            "collective bcast 8 B 4 processes round-time overlapped",
+        ),
     ],
 )
 def test_a_configuration_is_described_in_a_few_words(configuration, words):
@@ -267,7 +345,7 @@ def test_a_configuration_is_described_in_a_few_words(configuration, words):
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["collective", "--collectives", "bcast,gatherv"], 2, "--collectives: unknown collective 'gatherv'"),
+        (["collective", "--collectives", "bcast,gatherw"], 2, "--collectives: unknown collective 'gatherw'"),
         (["collective", "--procs", "two"], 2, "--procs"),
         (["loggp", "--mode", "buffered"], 2, "invalid choice: 'buffered'"),
         (["collective", "--procs", "5"], 3, "--procs asks for 5 processes, but there are 2: start more ranks"),
@@ -284,11 +362,10 @@ def test_what_cannot_be_is_one_line_and_an_exit_code(arguments, code, words, tmp
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """One run of the three kernels on two ranks, in both modes."""
+    """One run of the three kernels on two ranks, in both modes; after barriers, for which no rank is too late."""
     output = tmp_path_factory.mktemp("kernels") / "results.jsonl"
-    completed = bench(
-        2, "loggp", "plogp", "collective", *QUICK, "--mode", "both", "--time", "2s", "--seed", "3", "-o", output
-    )
+    options = (*QUICK, *AFTER_BARRIER, "--mode", "both", "--time", "2s", "--seed", "3")
+    completed = bench(2, "loggp", "plogp", "collective", *options, "-o", output)
     assert completed.returncode == 0, completed.stderr
     return output
 
@@ -298,7 +375,7 @@ def test_a_run_measures_what_is_planned_once_and_what_refines_it(run):
     (launched,) = results.read(run).launches
     options = launched.header.options
     assert options.procs == (2,)
-    assert set(options.collectives) == set(results.CollectiveName.__args__[:10])
+    assert set(options.collectives) == set(results.CollectiveName.__args__[:11])
     assert options.mode == "both"
     counts = Counter(record.configuration for record in launched.records)
     assert set(counts.values()) == {1}
@@ -311,12 +388,15 @@ def test_a_run_measures_what_is_planned_once_and_what_refines_it(run):
 
 
 @needs_mpi
-def test_only_delayed_trains_have_a_delay(run):
+def test_only_delayed_trains_and_overlapped_collectives_have_a_delay(run):
     for record in results.read(run).records:
-        delayed = isinstance(record.configuration, Train) and record.configuration.delayed
-        assert (record.delay is not None) == delayed
-        if delayed:
-            assert min(record.samples) >= (record.configuration.messages - 1) * record.delay * 0.9
+        match record.configuration:
+            case Train(delayed=True, messages=messages):
+                assert min(record.samples) >= (messages - 1) * record.delay * 0.9
+            case Collective(mode="overlapped"):
+                assert 0 < record.delay * 0.9 <= min(record.samples)
+            case _:
+                assert record.delay is None
 
 
 @needs_mpi
@@ -361,7 +441,7 @@ def test_refinements_are_planned_again_from_the_file(run, tmp_path):
 def test_collectives_of_some_processes_repeat_as_imb_does(tmp_path):
     output = tmp_path / "results.jsonl"
     arguments = ("collective", "--collectives", "bcast,barrier", "--procs", "1:all", "--sizes", "8,1MiB")
-    completed = bench(3, *arguments, "--imb-repetitions", "--time", "1s", "-o", output)
+    completed = bench(3, *arguments, "--imb-repetitions", *AFTER_BARRIER, "--time", "1s", "-o", output)
     assert completed.returncode == 0, completed.stderr
     found = {record.configuration: len(record.samples) for record in results.read(output).records}
     assert found == {
@@ -401,3 +481,17 @@ def test_a_first_look_at_short_times_takes_many():
 
     assert undisturbed_seconds(OneRank, measure) == 1e-6
     assert asked == [1, 99]
+
+
+@pytest.mark.parametrize(("ranks", "cpus", "shared"), [(2, 2, False), (3, 2, True), (3, 0, False)])
+def test_ranks_that_outnumber_processors_share_them(ranks, cpus, shared):
+    hosts = (results.Host("other", cpus=8), results.Host("vm", cpus=cpus))
+    placed = tuple(results.Rank(rank, 1) for rank in range(ranks))
+    header = results.Header("commmodel-results", 1, "", (), results.Library("MPI"), hosts, placed)
+    assert oversubscribed(header) is shared
+
+
+def test_a_start_that_is_asked_for_is_known_from_the_default():
+    assert parse([]).options.start == "round-time"
+    assert "start" not in parse([]).given
+    assert "start" in parse(["--start", "round-time"]).given

@@ -124,6 +124,32 @@ def test_what_no_model_knows_is_left_out_and_said():
         predict.compare(KNOWN, nothing)
 
 
+def test_collectives_that_no_model_is_of_are_left_out_and_counted():
+    known = tuple(made(operations=("bcast",)).records)
+    others = (
+        Collective("gatherv", 8, 2),
+        Collective("gatherv", 8, 4),
+        Collective("bcast", 8, 2, mode="non-blocking"),
+        Collective("bcast", 8, 2, mode="overlapped"),
+        Collective("bcast_linear", 8, 2, start="round-time"),
+    )
+    found = predict.compare(KNOWN, Measurements((Launch(header(), (*known, *(record(one, 1e-6) for one in others))),)))
+    assert len(found.rows) == len(known)
+    assert set(found.notes) == {
+        "2 records left out: no model is of gatherv",
+        "1 record left out: no model is of non-blocking collectives",
+        "1 record left out: no model is of overlapped collectives",
+        "1 record left out: no model is of bcast_linear",
+    }
+
+
+def test_blocking_collectives_are_compared_however_they_began():
+    started = [record(Collective("bcast", 1024, 4, start), 1e-5) for start in ("barrier", "round-time", "fixed-window")]
+    found = predict.compare(KNOWN, Measurements((Launch(header(), tuple(started)),)))
+    assert found.notes == ()
+    assert len(found.rows) == 3
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -7,7 +7,7 @@ from report_samples import header, shown
 
 from commmodel.report import write_html
 from commmodel.report.measured import collective_endings, path_rows
-from commmodel.report.parts import collective_tables, path_parts
+from commmodel.report.parts import collective_tables, overlap_share, path_parts
 from commmodel.report.tables import measurements_table
 from commmodel.results import Collective, Launch, Measurements, PLogP, Record, Train
 
@@ -51,6 +51,53 @@ def test_each_operation_has_a_table_with_a_column_for_each_number_of_processes()
     assert (barrier.columns, cells(barrier)) == (("size", "P = 4"), [("0 B", "1.00 us")])
     assert (bcast.columns, cells(bcast)) == (("size", "P = 2", "P = 4"), [("1 KiB", "2.00 us", "3.00 us*")])
     assert bcast.rows[0][1].detail
+
+
+def test_modes_and_starts_have_tables_of_their_own():
+    kept = [
+        record(Collective("bcast", 8, 2, start, mode), seconds, delay=delay)
+        for start, mode, seconds, delay in (
+            ("round-time", "overlapped", 3e-6, 2e-6),
+            ("round-time", "non-blocking", 2e-6, None),
+            ("round-time", "blocking", 1e-6, None),
+            ("fixed-window", "blocking", 1.1e-6, None),
+            ("barrier", "blocking", 1.2e-6, None),
+        )
+    ]
+    tables = collective_tables(Measurements((Launch(header(), tuple(kept)),)))
+    assert [(table.title, cells(table)) for table in tables] == [
+        ("bcast, P processes", [("8 B", "1.20 us")]),
+        ("bcast, P processes, fixed-window", [("8 B", "1.10 us")]),
+        ("bcast, P processes, round-time", [("8 B", "1.00 us")]),
+        ("bcast, P processes, non-blocking, round-time", [("8 B", "2.00 us")]),
+        ("bcast, P processes, overlapped, round-time", [("8 B", "3.00 us", "50 %")]),
+    ]
+    assert tables[-1].columns == ("size", "P = 2", "overlap, P = 2")
+    for table, words in zip(tables, ("barrier", "fixed length", "announced", "announced", "2 - T / d"), strict=True):
+        assert words in table.hint
+
+
+@pytest.mark.parametrize(
+    ("seconds", "delay", "share"),
+    [(1e-6, 1e-6, 1.0), (2e-6, 1e-6, 0.0), (1.5e-6, 1e-6, 0.5), (5e-6, 1e-6, 0.0), (0.9e-6, 1e-6, 1.0)],
+)
+def test_the_share_of_overlap_lies_between_nothing_and_all(seconds, delay, share):
+    overlapped = record(Collective("bcast", 8, 2, mode="overlapped"), seconds, delay=delay)
+    assert overlap_share(overlapped) == pytest.approx((share,) * 3)
+
+
+def test_without_a_delay_there_is_no_share_of_overlap():
+    """A clock may be too coarse for the delay."""
+    for delay in (None, 0.0):
+        assert overlap_share(record(Collective("bcast", 8, 2, mode="overlapped"), 1e-6, delay=delay)) is None
+
+
+def test_the_interval_of_the_share_is_that_of_the_time():
+    times = tuple(1e-6 * (1 + place / 100) for place in range(21))
+    found = Record(Collective("bcast", 8, 2, mode="overlapped"), "s", times, delay=1e-6)
+    share, low, high = overlap_share(found)
+    assert low < share < high
+    assert (low, high) == pytest.approx((2 - found.summary.high / 1e-6, 2 - found.summary.low / 1e-6))
 
 
 def test_what_was_measured_twice_has_two_rows():

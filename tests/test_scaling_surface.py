@@ -53,3 +53,11 @@ def test_noise_about_a_constant_is_mostly_constant_and_clear_products_survive_no
 def test_what_cannot_be_fitted_is_refused(x, y, values, message):
     with pytest.raises(InputError, match=message):
         fit_surface(x, y, values, TERMS, TERMS)
+
+
+def test_simple_terms_are_found_among_others_like_them():
+    terms = [parse(text) for text in ("1", "log p", "p^0.25", "p^(1/3)", "p^0.5", "p^0.75", "p", "p^1.25")]
+    random = np.random.default_rng(3)
+    truth = 3 + 2 * np.log2(P) * N
+    models = [fit_surface(P, N, truth * (1 + 0.1 * random.normal(size=P.size)), terms, terms) for _ in range(20)]
+    assert sum(model.parts[0][1:] == (parse("log p"), parse("p")) for model in models) >= 15

@@ -68,6 +68,23 @@ def test_a_linear_broadcast_is_caught_under_noise():
     assert verdicts.count("mismatch") >= 9
 
 
+@pytest.mark.parametrize(
+    ("grows", "expected", "wrong"),
+    [
+        ("p^0.25", "log p", ("match", "approximate")),
+        ("p^0.25 log p", "p", ("match", "approximate")),
+        ("log p", "log p", ("mismatch", "approximate")),
+        ("p^0.5", "p", ("mismatch",)),
+    ],
+)
+def test_a_preference_for_simple_terms_makes_no_verdict_too_sure(grows, expected, wrong):
+    verdicts = [
+        judge(SCALES[:5], measured(grows, noise=0.1, scales=SCALES[:5], seed=seed), parse(expected), draws=100).verdict
+        for seed in range(25)
+    ]
+    assert sum(verdict in wrong for verdict in verdicts) <= 2
+
+
 def test_what_cannot_be_told_apart_is_uncertain_and_says_to_measure_at_more_scales():
     samples = measured("p^(2/3)", constant=1.0, noise=0.25, repetitions=4, scales=SCALES[:3], seed=3)
     found = judge(SCALES[:3], samples, parse("log p"), ROOT)

@@ -6,7 +6,7 @@ from mpi4py import MPI
 
 from commmodel._core import clock, collective
 from commmodel.bench.buffers import allocate
-from commmodel.results import CollectiveName
+from commmodel.results import CollectiveMode, CollectiveName
 
 COMM = MPI.COMM_WORLD
 BYTES_EACH = ("gather", "scatter", "allgather", "alltoall")
@@ -33,7 +33,8 @@ def buffers(size, blocks):
 
 @pytest.mark.parallel([1, 2, 4])
 def test_the_loop_knows_the_collectives_of_the_file_format():
-    assert tuple(collective.OPERATIONS) == CollectiveName.__args__[: len(collective.OPERATIONS)]
+    assert tuple(collective.OPERATIONS) == CollectiveName.__args__
+    assert tuple(collective.MODES) == CollectiveMode.__args__
 
 
 @pytest.mark.parallel([1, 2, 4])
@@ -115,8 +116,8 @@ def test_what_does_not_fit_or_is_unknown_is_refused_before_anything_is_sent():
     for send, receive in ((small, enough), (enough, small)):
         with pytest.raises(ValueError, match="do not fit buffers"):
             collective.collective(COMM, "alltoall", send, receive, 8, 1, clock.COUNTER)
-    with pytest.raises(ValueError, match="unknown collective 'gatherv'"):
-        collective.collective(COMM, "gatherv", enough, enough, 8, 1, clock.COUNTER)
+    with pytest.raises(ValueError, match="unknown collective 'gatherw'"):
+        collective.collective(COMM, "gatherw", enough, enough, 8, 1, clock.COUNTER)
 
 
 @pytest.mark.parallel([1, 2, 4])

@@ -10,7 +10,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
-_MPI_MODULES = ("burst", "collective", "overlap", "pingpong", "trains")
+_MPI_MODULES = ("burst", "clocksync", "collective", "memory", "overlap", "pingpong", "trains")
 
 
 def mpi_abi() -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
 
+from commmodel.bench import process_memory
 from commmodel.bench.options import CommandLine, HelpAsked, parse, parse_processes
 from commmodel.errors import CommModelError, InputError, MPIEnvironmentError
 from commmodel.results import Bandwidth, Collective, Configuration, Header, Options, PointToPoint, Record, Writer, read
@@ -34,8 +35,13 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except (CommModelError, HelpAsked) as other:
         asked = other
 
+    watched = _may_measure_memory(asked)
+    if watched:
+        process_memory.before_mpi()
     from mpi4py import MPI
 
+    if watched:
+        process_memory.after_init()
     comm = MPI.COMM_WORLD
     try:
         if isinstance(asked, HelpAsked):
@@ -43,7 +49,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
             return 0
         if isinstance(asked, CommModelError):
             raise asked
-        _measure(comm.Dup(), asked)
+        ours = comm.Dup()
+        if watched:
+            process_memory.after_use(ours)
+        _measure(ours, asked)
         return 0
     except CommModelError as error:  # every rank has it: see `_on_rank_0`
         _say(comm, sys.stderr, f"commmodel.bench: {error}")
@@ -61,6 +70,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
         print(f"commmodel.bench: rank {comm.rank} failed: go on with --resume", file=sys.stderr, flush=True)
         comm.Abort(1)
     raise AssertionError("MPI_Abort returned")
+
+
+def _may_measure_memory(asked: CommandLine | HelpAsked | CommModelError) -> bool:
+    """Return whether the memory before MPI began may be wanted; what is resumed is known only once MPI runs."""
+    return isinstance(asked, CommandLine) and (asked.resume or "memory" in asked.options.kernels)
 
 
 def _say(comm: "MPI.Intracomm", stream: Any, text: str) -> None:
@@ -96,7 +110,7 @@ def _measure(comm: "MPI.Intracomm", asked: CommandLine) -> None:
         raise MPIEnvironmentError(str(error)) from None
     from commmodel.bench import environment
     from commmodel.bench.driver import Launch, check_memory, make_plan, shuffled
-    from commmodel.bench.kernels import buffer_bytes, left_out, refinements, sensible_kernels
+    from commmodel.bench.kernels import buffer_bytes, check, left_out, refinements, sensible_kernels
     from commmodel.bench.placement import place, place_further
     from commmodel.bench.preparation import prepare
     from commmodel.bench.progress import Progress
@@ -106,7 +120,10 @@ def _measure(comm: "MPI.Intracomm", asked: CommandLine) -> None:
     placement, further_nodes = place(*where), place_further(*where)
     kernels = asked.options.kernels or sensible_kernels(placement, asked.options.node_pairs)
     procs = _processes(asked, comm.size)
-    asked = replace(asked, options=msgspec.structs.replace(asked.options, kernels=kernels, procs=procs))
+    # Ranks that take turns on a processor hardly ever meet a common start.
+    start = "barrier" if "start" not in asked.given and comm.bcast(environment.oversubscribed(header)) else None
+    options = msgspec.structs.replace(asked.options, kernels=kernels, procs=procs, start=start or asked.options.start)
+    asked = replace(asked, options=options)
     records: list[Record] = []  # on rank 0: what an earlier run measured, then what this one does
 
     def go_on() -> Options:
@@ -128,6 +145,7 @@ def _measure(comm: "MPI.Intracomm", asked: CommandLine) -> None:
         if comm.rank == 0:
             _report(asked, options, header, [])
         return
+    check(comm, plan)
     room = buffer_bytes(plan)
     check_memory(comm, room)
     launch = Launch(comm, clock, options, placement, further_nodes, room)

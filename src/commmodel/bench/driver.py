@@ -19,6 +19,7 @@ from commmodel.bench.buffers import allocate, available_memory, huge_bytes
 from commmodel.bench.kernels import REGISTRY, kernel_of, on_several_nodes, participants
 from commmodel.bench.placement import FurtherNodes, Placement
 from commmodel.bench.session import Session
+from commmodel.bench.synchronisation import GroupClock
 from commmodel.errors import InputError
 from commmodel.results import Buffers, Clock, Configuration, Options, Record
 from commmodel.units import format_size
@@ -84,7 +85,7 @@ class Launch:
     placement: Placement
     further_nodes: FurtherNodes
     room: InitVar[tuple[int, int]]
-    _groups: dict[tuple[int, ...], "MPI.Intracomm"] = field(default_factory=dict)
+    _groups: dict[tuple[int, ...], tuple["MPI.Intracomm", GroupClock]] = field(default_factory=dict)
     _send_buffer: NDArray[np.uint8] = field(init=False)
     _receive_buffer: NDArray[np.uint8] = field(init=False)
 
@@ -126,8 +127,8 @@ class Launch:
             until = (elapsed + self.options.time) / 2
             in_time = self.comm.rank == 0 and elapsed < self.options.time
             todo = self.comm.bcast(further() if in_time else [])
-        for group in self._groups.values():
-            group.Free()
+        for comm, _ in self._groups.values():
+            comm.Free()
 
     def _walk(
         self, todo: Sequence[Configuration], keep: Callable[[Record], None], started: float, until: float
@@ -149,9 +150,11 @@ class Launch:
         key = tuple(ranks)
         if key not in self._groups:
             group = self.comm.group.Incl(ranks)
-            self._groups[key] = self.comm.Create_group(group)
+            comm = self.comm.Create_group(group)
+            self._groups[key] = comm, GroupClock(comm, self.clock)
             group.Free()
-        return Session(self._groups[key], self.clock, self.options, self._send_buffer, self._receive_buffer, share)
+        comm, shared_clock = self._groups[key]
+        return Session(comm, self.clock, self.options, self._send_buffer, self._receive_buffer, share, shared_clock)
 
     def _wait_for_turn(self, ranks: list[int]) -> None:
         """Let rank 0 call the others in; they sleep until then."""

@@ -21,7 +21,7 @@ from commmodel.results.file import FORMAT, VERSION
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-__all__ = ["advice", "describe_launch", "host_indices", "socket_of"]
+__all__ = ["advice", "describe_launch", "host_indices", "oversubscribed", "socket_of"]
 
 _WTIME_SECONDS = 0.05
 _WTIME_TOLERANCE = 1e-3
@@ -158,6 +158,12 @@ def describe_launch(comm: "MPI.Comm", command: Sequence[str]) -> tuple[Header, C
         },
     )
     return header, chosen
+
+
+def oversubscribed(header: Header) -> bool:
+    """Return whether ranks have to share processors on some host."""
+    ranks_on = Counter(rank.host for rank in header.ranks)
+    return any(ranks_on[index] > host.cpus > 0 for index, host in enumerate(header.hosts))
 
 
 def advice(header: Header) -> tuple[str, ...]:

@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any, NoReturn, get_args
 
 from commmodel.bench.kernels import REGISTRY
+from commmodel.bench.kernels.collective import GROUPS
 from commmodel.errors import InputError
-from commmodel.results import Batch, CollectiveName, Mode, Options, Pattern, Template
+from commmodel.results import Batch, CollectiveName, MemoryOperation, Mode, Options, Pattern, Start, Template
 from commmodel.units import parse_counts, parse_fraction, parse_sizes, parse_time
 
 __all__ = ["KERNELS", "CommandLine", "HelpAsked", "parse", "parse_processes"]
 
 KERNELS = tuple(REGISTRY)
-_COLLECTIVES: tuple[CollectiveName, ...] = get_args(CollectiveName)[:10]
+_MEMORY_OPERATIONS: tuple[MemoryOperation, ...] = get_args(MemoryOperation)
 _TEMPLATES: tuple[Template, ...] = get_args(Template)
 _PATTERNS: tuple[Pattern, ...] = get_args(Pattern)
 _OPERATIONS = ("two-sided", "put", "get")
@@ -32,6 +33,7 @@ examples:
   mpiexec -n 2 python -m commmodel.bench loggp plogp          what LogGP and parameterised LogP are made of
   mpiexec -n 8 python -m commmodel.bench collective --collectives bcast,allreduce --procs 2:all
   mpiexec -n 2 python -m commmodel.bench overlap --volumes 1MiB --exhaustive --time 10min
+  mpiexec -n 4 env LD_PRELOAD=$(commmodel memory-library) python -m commmodel.bench memory
   mpiexec -n 2 python -m commmodel.bench --resume             go on where a killed run stopped
 """
 
@@ -114,6 +116,19 @@ def _some_of(names: Sequence[str], what: str) -> Callable[[str], tuple[str, ...]
     return parsed
 
 
+def _collectives(text: str) -> tuple[CollectiveName, ...]:
+    found: dict[CollectiveName, None] = {}
+    known = {name: (name,) for name in GROUPS["all"]} | GROUPS
+    for name in text.split(","):
+        if name not in known:
+            raise InputError(
+                f"unknown collective {name!r}: choose from {', '.join(GROUPS['all'])}, or of these words for several: "
+                f"{', '.join(GROUPS)}"
+            )
+        found |= dict.fromkeys(known[name])
+    return tuple(found)
+
+
 def _volumes(text: str) -> tuple[int, ...]:
     volumes = parse_sizes(text)
     if not 1 <= volumes[0] <= volumes[-1] <= _LARGEST_VOLUME:
@@ -134,6 +149,10 @@ def _work(text: str) -> tuple[int, ...]:
     if not set(text) <= set("0123456789,:+*"):
         raise InputError(f"{text!r} is no list of whole numbers: write it like 0:5, or 1,3,5")
     return parse_sizes(_with_step(text, "+1"))  # of which 0 may be one, unlike of counts
+
+
+def _waits(text: str) -> tuple[float, ...]:
+    return tuple(sorted({parse_time(part) for part in text.split(",")}))
 
 
 def parse_processes(text: str, ranks: int) -> tuple[int, ...]:
@@ -168,7 +187,7 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "batch": _batch,
     "repetitions": _positive,
     "seed": _number,
-    "collectives": _some_of(_COLLECTIVES, "collective"),
+    "collectives": _collectives,
     "templates": _some_of(_TEMPLATES, "template"),
     "patterns": _some_of(_PATTERNS, "pattern"),
     "operations": _some_of(_OPERATIONS, "operation"),
@@ -177,6 +196,8 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "work": _work,
     "passes": _positive,
     "iterations": _positive,
+    "waits": _waits,
+    "memory_operations": _some_of(_MEMORY_OPERATIONS, "operation that keeps memory"),
 }
 
 
@@ -212,13 +233,28 @@ def _parser() -> argparse.ArgumentParser:
         "--mode",
         choices=(*get_args(Mode), "both"),
         default="blocking",
-        help="how loggp and plogp send and receive (blocking)",
+        help="how loggp and plogp send and receive, and collective waits; not blocking is overlapped, too (blocking)",
     )
-    parser.add_argument("--collectives", default="all", help=f"some of {','.join(_COLLECTIVES)} (all)")
+    parser.add_argument(
+        "--collectives",
+        default="usual",
+        help=f"some of {', '.join(GROUPS['all'])}; or words for several: {', '.join(GROUPS)} (usual: up to exscan)",
+    )
     parser.add_argument(
         "--procs", default="2:all", help="processes of collectives and patterns: 1:4,all; 2:all doubles (2:all)"
     )
     parser.add_argument("--imb-repetitions", action="store_true", help="repeat collectives as often as IMB does")
+    parser.add_argument(
+        "--start",
+        choices=get_args(Start),
+        help="how repetitions of collectives begin: on synchronised clocks, or after a barrier "
+        "(round-time; barrier where ranks outnumber processors)",
+    )
+    parser.add_argument("--per-rank", action="store_true", help="keep each rank's times of collectives, too")
+    parser.add_argument("--waits", default="0,1s,5s", help="after which the kernel clocks looks at clocks (0,1s,5s)")
+    parser.add_argument(
+        "--memory-operations", default="all", help=f"of the kernel memory: {','.join(_MEMORY_OPERATIONS)} (all)"
+    )
     _add_overlap(parser)
     parser.add_argument("--seed", help="of the order of measurements (random; recorded)")
     parser.add_argument("--resume", action="store_true", help="complete what the output file lacks")
@@ -285,6 +321,8 @@ def parse(arguments: Sequence[str]) -> CommandLine:
         mode=written["mode"],
         imb_repetitions=written["imb_repetitions"],
         exhaustive=written["exhaustive"],
+        start=written["start"] or "round-time",
+        per_rank=written["per_rank"],
         **(values | {"seed": seed}),
     )
     return CommandLine(

@@ -10,6 +10,7 @@ from commmodel.bench.buffers import allocate
 from commmodel.bench.kernels.overlap import BASE_BYTES, base_passes
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
+from commmodel.bench.synchronisation import GroupClock
 from commmodel.errors import MPIEnvironmentError
 from commmodel.results import Clock, Options
 
@@ -75,7 +76,10 @@ def _base_passes(comm: "MPI.Intracomm", clock: Clock, options: Options, placemen
         group.Free()
         send_buffer = allocate(BASE_BYTES, options.huge_pages)
         receive_buffer = allocate(2 * BASE_BYTES, options.huge_pages)
-        passes = base_passes(Session(both, clock, options, send_buffer, receive_buffer, _BASE_SECONDS), path)
+        session = Session(
+            both, clock, options, send_buffer, receive_buffer, _BASE_SECONDS, GroupClock(both, clock)
+        )  # fmt: skip
+        passes = base_passes(session, path)
         both.Free()
     request = comm.Ibarrier()
     while not request.Test():

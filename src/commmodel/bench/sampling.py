@@ -8,7 +8,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +17,11 @@ from commmodel.bench.session import Session
 from commmodel.results import Batch
 from commmodel.statistics import summarise
 
-if TYPE_CHECKING:
-    pass
-
-__all__ = ["Measure", "Sampled", "repeat", "sample"]
+__all__ = ["ROUNDING", "Measure", "Sampled", "repeat", "sample"]
 
 Measure = Callable[[int, int], NDArray[np.float64]]
-"""(batch, repetitions) -> seconds of one message in each repetition, 0 where this rank does not time."""
+"""(batch, repetitions) -> seconds of one message in each repetition: 0 where this rank does not time, infinite where
+the repetition does not count."""
 
 _LEAST_SAMPLES = 10  # taken even when the time is spent, as long as they cost little
 _LEAST_SECONDS = 0.1
@@ -34,19 +32,24 @@ _WARMUP_EXCHANGES = 10  # of messages so large that they take more than
 _WARMUP_SECONDS = 2e-3  # this, and fewer where they would take more than
 _WARMUP_SHARE = 0.1  # this of the time
 _WARMUP_MOST = 1000
+_PATIENCE_SHARES = 10  # of the time, or
+_PATIENCE_SECONDS = 1.0  # this, if longer, for repetitions of which
+_PATIENCE_LEFT_OUT = 10  # so many do not count
 _BATCH_SECONDS = 50e-6  # the skew with which ranks leave a barrier is then about one percent
 _BATCH_MOST = 100
-_ROUNDING = 11  # decimals kept, 10 ps: finer than any clock that is read
+ROUNDING = 11  # decimals kept, 10 ps: finer than any clock that is read
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """What `sample` found; the samples are there on the root only."""
+    """What `sample` found; the samples are there on the root only, and fewer than three where hardly any counted."""
 
     samples: tuple[float, ...]
     batch: int
     warmup: int
     stop: Literal["interval", "time", "repetitions"]
+    left_out: int = 0
+    """Repetitions that do not count, after the warm-up."""
 
 
 def _slowest(session: Session, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -61,7 +64,8 @@ def _slowest(session: Session, seconds: NDArray[np.float64]) -> NDArray[np.float
 def _timed(session: Session, measure: Measure, exchanges: int) -> tuple[float, float]:
     """Return the median time of one message and the wall time of one exchange, the same on every rank."""
     started = time.perf_counter()
-    one_way = float(np.median(_slowest(session, measure(1, exchanges))))
+    seconds = _slowest(session, measure(1, exchanges))
+    one_way = float(np.median(seconds[np.isfinite(seconds)])) if np.isfinite(seconds).any() else 0.0
     return one_way, session.comm.bcast((time.perf_counter() - started) / exchanges)
 
 
@@ -78,12 +82,13 @@ def _warm_up(session: Session, measure: Measure, wanted: Batch) -> tuple[int, in
 
 
 def _verdict(
-    session: Session, samples: NDArray[np.float64], wall: float, elapsed: float
+    session: Session, samples: NDArray[np.float64], left_out: int, wall: float, elapsed: float
 ) -> Literal["interval", "time", "repetitions"] | None:
     """Return why to stop, or None to go on."""
     options = session.options
     if samples.size < min(_least(wall), options.repetitions):
-        return None
+        patient = elapsed < max(_PATIENCE_SHARES * session.share, _PATIENCE_SECONDS)
+        return None if patient or left_out < _PATIENCE_LEFT_OUT else "time"
     exhausted = samples.size >= options.repetitions
     spent = elapsed >= session.share
     settled = samples.size >= _NARROW_SAMPLES and elapsed >= min(_NARROW_SECONDS, session.share / 2)
@@ -105,15 +110,17 @@ def _least(wall: float) -> int:
 
 
 def _kept(session: Session, samples: NDArray[np.float64]) -> tuple[float, ...]:
-    return tuple(samples.round(_ROUNDING).tolist()) if session.is_root else ()
+    return tuple(samples.round(ROUNDING).tolist()) if session.is_root else ()
 
 
 def repeat(session: Session, measure: Measure, repetitions: int) -> Sampled:
     """Warm up, then repeat as often as told, whatever the interval and the time."""
     _, warmup, _ = _warm_up(session, measure, 1)
-    samples = _slowest(session, measure(1, repetitions))
-    narrow = summarise(samples, session.options.confidence).relative_half_width <= session.options.ci
-    return Sampled(_kept(session, samples), 1, warmup, "interval" if narrow else "repetitions")
+    every = _slowest(session, measure(1, repetitions))
+    samples = every[np.isfinite(every)]
+    narrow = samples.size and summarise(samples, session.options.confidence).relative_half_width <= session.options.ci
+    stop: Literal["interval", "repetitions"] = "interval" if narrow else "repetitions"
+    return Sampled(_kept(session, samples), 1, warmup, stop, every.size - samples.size)
 
 
 def sample(session: Session, measure: Measure, batch: Batch = 1) -> Sampled:
@@ -124,11 +131,15 @@ def sample(session: Session, measure: Measure, batch: Batch = 1) -> Sampled:
     started = time.perf_counter()
     exchanges, warmup, wall = _warm_up(session, measure, batch)
     samples = np.empty(0)
+    left_out = 0
     while True:
         elapsed = time.perf_counter() - started
-        stop = _verdict(session, samples, wall, elapsed)
+        stop = _verdict(session, samples, left_out, wall, elapsed)
         chunk = 0 if stop else _next_chunk(session, samples.size, wall, elapsed)
         chunk, stop = session.comm.bcast((chunk, stop))
         if stop:
-            return Sampled(_kept(session, samples), exchanges, warmup, stop)
-        samples = np.concatenate([samples, _slowest(session, measure(exchanges, chunk))])
+            return Sampled(_kept(session, samples), exchanges, warmup, stop, left_out)
+        slowest = _slowest(session, measure(exchanges, chunk))
+        counted = slowest[np.isfinite(slowest)]
+        left_out += slowest.size - counted.size
+        samples = np.concatenate([samples, counted])

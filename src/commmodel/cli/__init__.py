@@ -10,11 +10,16 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
+from commmodel.cli.check import add as add_check
+from commmodel.cli.convert import add as add_convert
+from commmodel.cli.difference import add as add_difference
 from commmodel.cli.fit import add as add_fit
 from commmodel.cli.machines import add as add_machines
+from commmodel.cli.memory_library import add as add_memory_library
 from commmodel.cli.optimize import add as add_optimize
 from commmodel.cli.predict import add as add_predict
 from commmodel.cli.report import add as add_report
+from commmodel.cli.sweep import add as add_sweep
 from commmodel.cli.tune import add as add_tune
 from commmodel.cli.words import Parser
 from commmodel.errors import CommModelError
@@ -51,7 +56,19 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=_version())
     verbs = parser.add_subparsers(required=True, metavar="VERB")
-    for add in (add_fit, add_report, add_predict, add_optimize, add_tune, add_machines):
+    for add in (
+        add_fit,
+        add_report,
+        add_predict,
+        add_optimize,
+        add_tune,
+        add_check,
+        add_difference,
+        add_convert,
+        add_sweep,
+        add_machines,
+        add_memory_library,
+    ):
         add(verbs)
     return parser
 

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from commmodel.cli.words import add_format, new_verb, note, print_json, show, whole_number
+from commmodel.cli.words import add_format, new_verb, note, print_json, refuse_functions, show, whole_number
 from commmodel.errors import InputError
 
 __all__ = ["add"]
@@ -54,6 +54,7 @@ def _run(asked: argparse.Namespace) -> int:
     if asked.output is None and output.exists():
         raise InputError(f"{output} exists: replace it with -o {output}, or name another file with -o")
     measurements = formats.read_all(asked.results, asked.format)
+    refuse_functions(measurements)
     fitted = fit_machine(
         measurements,
         name=asked.name,

@@ -1,10 +1,9 @@
 """The verb ``optimize``: in which messages and bursts to cut a transfer so that computation hides it."""
 
 import argparse
-from collections.abc import Callable
 from typing import Any
 
-from commmodel.cli.words import known_machine, new_verb, print_json, show, whole_number
+from commmodel.cli.words import known_machine, new_verb, parsed, print_json, show, whole_number
 from commmodel.errors import InputError
 
 __all__ = ["add"]
@@ -87,7 +86,7 @@ def _choose(asked: argparse.Namespace) -> int:
     from commmodel.units import parse_size, parse_time
 
     patterns, options = _patterns(asked), _options(asked)
-    volume, compute = _parsed("--volume", asked.volume, parse_size), _parsed("--compute", asked.compute, parse_time)
+    volume, compute = parsed("--volume", asked.volume, parse_size), parsed("--compute", asked.compute, parse_time)
     if volume is None or compute is None:
         raise InputError(
             "what is to be done is not known: give --volume and --compute, like --volume 8MiB --compute 3ms"
@@ -144,27 +143,18 @@ def _options(asked: argparse.Namespace) -> dict[str, Any]:
     """Return the options that all patterns take."""
     from commmodel.units import parse_counts, parse_fraction, parse_quantity, parse_size, parse_sizes, parse_time
 
-    parsed = {
-        "overhead": _parsed("--overhead", asked.overhead, parse_time),
-        "latency": _parsed("--latency", asked.latency, parse_time),
-        "byte_time": _parsed("--byte-time", asked.byte_time, lambda text: parse_quantity(text, "s/B")),
-        "progress": _parsed("--progress", asked.progress, parse_fraction),
+    values = {
+        "overhead": parsed("--overhead", asked.overhead, parse_time),
+        "latency": parsed("--latency", asked.latency, parse_time),
+        "byte_time": parsed("--byte-time", asked.byte_time, lambda text: parse_quantity(text, "s/B")),
+        "progress": parsed("--progress", asked.progress, parse_fraction),
         "queue_depth": None if asked.queue_depth is None else whole_number("--queue-depth", asked.queue_depth, 2),
-        "outstanding_volume": _parsed("--outstanding-volume", asked.outstanding_volume, parse_size),
-        "sizes": _parsed("--sizes", asked.sizes, parse_sizes),
-        "bursts": _parsed("--bursts", asked.bursts, parse_counts),
+        "outstanding_volume": parsed("--outstanding-volume", asked.outstanding_volume, parse_size),
+        "sizes": parsed("--sizes", asked.sizes, parse_sizes),
+        "bursts": parsed("--bursts", asked.bursts, parse_counts),
         **{name: getattr(asked, name) for name in ("operation", "direction", "grid", "path")},
     }
-    return {name: value for name, value in parsed.items() if value is not None}
-
-
-def _parsed(option: str, text: str | None, parse: Callable[[str], Any]) -> Any:
-    if text is None:
-        return None
-    try:
-        return parse(text)
-    except InputError as error:
-        raise InputError(f"{option}: {error}") from None
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _as_json(choices: Any, sensitivity: Any, loss: float | None) -> dict[str, Any]:

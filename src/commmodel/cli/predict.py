@@ -60,7 +60,7 @@ def add(verbs: Any) -> None:
 
 def _run(asked: argparse.Namespace) -> int:
     if asked.compare is not None:
-        from commmodel.cli.compare import run
+        from commmodel.cli.measured import run
 
         _refuse(asked, _NOT_OF_COMPARISONS, "goes with one prediction: leave it out, or leave out --compare")
         return run(asked)

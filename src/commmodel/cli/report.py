@@ -17,6 +17,11 @@ def add(verbs: Any) -> None:
     )  # fmt: skip
     report.add_argument("files", nargs="+", metavar="FILE", help="results.jsonl ..., at most one machine.toml or name")
     add_format(report)
+    report.add_argument(
+        "--expectations",
+        metavar="NAME",
+        help="how functions should grow: a .toml file or mpi, which comes with commmodel",
+    )
     report.add_argument("-o", "--output", default="report.html", help="HTML file to write (report.html)")
 
 
@@ -24,6 +29,8 @@ def _run(asked: argparse.Namespace) -> int:
     """Print the tables and write the HTML report."""
     from commmodel import formats, machine
     from commmodel.report import page, tables
+    from commmodel.report.scaling import scaled, scaling_lines
+    from commmodel.scaling import read_expectations
 
     names = machine.published()
     machines = [path for path in asked.files if path.endswith(".toml") or path in names]
@@ -33,10 +40,12 @@ def _run(asked: argparse.Namespace) -> int:
     measurements = formats.read_all([path for path in asked.files if path not in machines], asked.format)
     if not measurements.launches:
         raise InputError("no results file: commmodel report results.jsonl machine.toml")
-    page.write_html(asked.output, measurements, read_machine)
+    expectations = None if asked.expectations is None else read_expectations(asked.expectations)
+    scaling = scaled(measurements, expectations)
+    page.write_html(asked.output, measurements, read_machine, scaling)
     note(measurements)
     if asked.json:
-        print_json(_as_json(asked.output, measurements, read_machine))
+        print_json(_as_json(asked.output, measurements, read_machine, scaling))
         return 0
     machine_tables: list[Any] = []
     if read_machine is not None:
@@ -47,12 +56,13 @@ def _run(asked: argparse.Namespace) -> int:
         machine_tables += logp_tables(read_machine, consistency(measurements, read_machine))
         machine_tables += tables.remark_list(loggp_remarks(read_machine))
     header = measurements.launches[-1].header
-    show(tables.environment_table(header), tables.measurements_table(measurements, read_machine), *machine_tables)
+    measured = tables.measurements_table(measurements, read_machine)
+    show(tables.environment_table(header), measured, *scaling_lines(scaling), *machine_tables)
     print(f"written to {asked.output}")
     return 0
 
 
-def _as_json(output: str, measurements: Any, read_machine: Any) -> dict[str, Any]:
+def _as_json(output: str, measurements: Any, read_machine: Any, scaling: Any) -> dict[str, Any]:
     import msgspec
 
     from commmodel.report.beyond import beyond
@@ -73,5 +83,26 @@ def _as_json(output: str, measurements: Any, read_machine: Any) -> dict[str, Any
         "records": records,
         "beyond": found and {"verdict": found.verdict, "shares": [share._asdict() for share in found.shares]},
         "overlap": overlap_verdicts(measurements, read_machine),
+        "scaling": [_grown_as_json(row) for row in scaling.rows],
         "machine": msgspec.to_builtins(read_machine),
+    }
+
+
+def _grown_as_json(row: Any) -> dict[str, Any]:
+    series, best, judged = row.series, row.found.best, row.judgement
+    return {
+        "name": series.name,
+        "machine": row.machine,
+        "metric": series.metric,
+        "unit": series.unit,
+        "over": series.over,
+        "parameters": dict(series.fixed),
+        "model": best.growth.text(series.over),
+        "constant": best.constant,
+        "coefficient": best.coefficient,
+        "adjusted_r2": best.adjusted_r2 if best.coefficient else None,
+        "classes": {growth.text(series.over): share for growth, share in row.found.shares.items()},
+        "expected": judged and judged.expectation.text(series.over),
+        "divergence": judged and judged.divergence.text(series.over),
+        "verdict": judged and judged.verdict,
     }

@@ -7,7 +7,10 @@ from typing import Any, NoReturn
 
 from commmodel.errors import InputError
 
-__all__ = ["Parser", "add_format", "known_machine", "new_verb", "note", "print_json", "show", "whole_number"]
+__all__ = [
+    "Parser", "add_format", "known_machine", "new_verb", "note", "parsed", "print_json", "refuse_functions", "show",
+    "whole_number",
+]  # fmt: skip
 
 
 class Parser(argparse.ArgumentParser):
@@ -29,8 +32,9 @@ def new_verb(verbs: Any, name: str, function: Callable[[argparse.Namespace], int
 def add_format(parser: Any) -> None:
     """Add the option that says of which suite the measurements are."""
     parser.add_argument(
-        "--format", default="auto", help="of the measurements: auto, commmodel, osu, imb, nodecomm or csv (auto)"
-    )
+        "--format", default="auto",
+        help="of the measurements: auto, commmodel, osu, imb, nodecomm, csv, extrap-json or extrap-text (auto)",
+    )  # fmt: skip
 
 
 def known_machine(name_or_path: str) -> Any:
@@ -39,12 +43,33 @@ def known_machine(name_or_path: str) -> Any:
 
     if not name_or_path.endswith(".jsonl"):
         return machine.load(name_or_path)
-    from commmodel import results
+    from commmodel import formats
     from commmodel.fit import fit_machine
 
-    measurements = results.read(name_or_path)
+    measurements = formats.read(name_or_path)
     note(measurements)
+    refuse_functions(measurements)
     return fit_machine(measurements)
+
+
+def refuse_functions(measurements: Any) -> None:
+    """Refuse, as the base of a machine, what holds another program's functions only."""
+    from commmodel.results import Function
+
+    records = [*measurements.records]
+    if records and all(isinstance(record.configuration, Function) for record in records):
+        problem = "only functions of another program, and no messages of which a machine is made: see commmodel check"
+        raise InputError(problem)
+
+
+def parsed(option: str, text: str | None, parse: Callable[[str], Any]) -> Any:
+    """Return what a word means, or nothing where there is none; errors name the option."""
+    if text is None:
+        return None
+    try:
+        return parse(text)
+    except InputError as error:
+        raise InputError(f"{option}: {error}") from None
 
 
 def whole_number(option: str, text: str, least: int) -> int:

@@ -1,22 +1,25 @@
-"""Readers of other suites' output, so that old results become a model without running anything.
+"""Other programs' files of measurements, read and written, so that old results become a model without running anything.
 
 One module for each format, with two functions: ``recognise`` says where a text shows that it is of this format, and
 ``parse`` turns the text into `commmodel.results.Measurements`. A file is known by what stands in it, never by its
-name. A new format is one module and one row in `REGISTRY`. Main entries: `read` and `read_all`.
+name. A new format is one module and one row in `REGISTRY`. Main entries: `read`,
+`read_all` and `write`.
 """
 
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from commmodel import results
 from commmodel.errors import DamagedFileError, InputError
-from commmodel.formats import csv, imb, nodecomm, osu
+from commmodel.formats import csv, extrap_json, extrap_text, imb, nodecomm, osu
 from commmodel.formats.lines import Text, load
+from commmodel.formats.writing import WRITTEN, write
 from commmodel.results import Measurements
 
-__all__ = ["NAMES", "REGISTRY", "Format", "read", "read_all"]
+__all__ = ["NAMES", "REGISTRY", "WRITTEN", "Format", "read", "read_all", "write"]
 
 
 class Format(NamedTuple):
@@ -34,7 +37,13 @@ REGISTRY: dict[str, Format] = {
     "imb": Format(imb.recognise, imb.parse, "a table of PingPong"),
     "nodecomm": Format(nodecomm.recognise, nodecomm.parse, "a table 'Pingpong for'"),
     "csv": Format(csv.recognise, csv.parse, "a header with message_size, and rows"),
+    "extrap-json": Format(extrap_json.recognise, extrap_json.parse, 'a line like {"params": {"p": 4}, "value": 1.5}'),
+    "extrap-text": Format(extrap_text.recognise, extrap_text.parse, "a line DATA below PARAMETER, POINTS and REGION"),
 }
+INTERCHANGE = ("extrap-json", "extrap-text")
+"""Formats that programs write for programs: files and lines of them may be long."""
+LARGEST_INTERCHANGE = 1 << 28
+"""Bytes of a file and characters of a line."""
 OURS = "commmodel"
 NAMES = ("auto", *REGISTRY, OURS)
 """What `format` may be."""
@@ -59,10 +68,16 @@ def read(path: str | os.PathLike[str], format: str = "auto") -> Measurements:  #
     """
     if format not in NAMES:
         raise InputError(f"unknown format {format!r}: choose {', '.join(NAMES)}")
-    if format == OURS or (format == "auto" and _is_ours(Path(path))):
+    opening = _opening(Path(path))
+    if format == OURS or (format == "auto" and opening == OURS):
         return results.read(path)
-    text = load(path)
-    name = _recognised(text, format)
+    if format == "auto" and opening in _REFUSED:
+        raise DamagedFileError(path, "line 1", _REFUSED[opening])
+    if format in INTERCHANGE or (format == "auto" and opening in INTERCHANGE):
+        text, name = load(path, LARGEST_INTERCHANGE, LARGEST_INTERCHANGE), opening if format == "auto" else format
+    else:
+        text = load(path)
+        name = _recognised(text, format)
     measurements = REGISTRY[name].parse(text)
     measurements = Measurements(measurements.launches, _first_of_each(Path(path), measurements.notes))
     if not any(launch.records for launch in measurements.launches):
@@ -80,13 +95,31 @@ def _first_of_each(path: Path, notes: Sequence[str]) -> tuple[str, ...]:
     return tuple(group[0] + (f" (and {len(group) - 1} more like it)" * (len(group) > 1)) for group in alike.values())
 
 
-def _is_ours(path: Path) -> bool:
+_HEAD = 1 << 16
+"""Bytes of a file that tell what it is."""
+_KEYWORDS = "|".join(extrap_text.KEYWORDS)
+_OPENINGS: dict[str, re.Pattern[bytes]] = {
+    "extrap-json": re.compile(rb'\s*\{(?=[^\n]*"params"\s*:)(?![^\n]*"type"\s*:)'),
+    "extrap-text": re.compile(rf"\s*(?:#[^\n]*\n\s*)*+(?:{_KEYWORDS})\s".encode()),
+    "other JSON of Extra-P": re.compile(rb'\s*\{\s*"(?:parameters|measurements|callpaths)"\s*:'),
+    "XML": re.compile(rb"\s*<(?:\?xml|cube|!)", re.IGNORECASE),
+    # An object is ours, complete or not: our own reader knows what is wrong with it.
+    OURS: re.compile(rb"\s*\{"),
+}
+_REFUSED = {
+    "other JSON of Extra-P": "Extra-P's JSON or TaLPas format is not read: write its text format or JSON lines",
+    "XML": "XML is not read: of a Cube profile, let Extra-P write its text format or JSON lines",
+}
+
+
+def _opening(path: Path) -> str:
+    """Return which of `_OPENINGS` a file begins with; empty: none."""
     try:
         with path.open("rb") as file:
-            # An object at the beginning is ours, complete or not: our own reader knows what is wrong with it.
-            return file.read(64).lstrip().startswith(b"{")
+            head = file.read(_HEAD).removeprefix(b"\xef\xbb\xbf")
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
+    return next((name for name, begin in _OPENINGS.items() if begin.match(head)), "")
 
 
 def _recognised(text: Text, asked: str) -> str:

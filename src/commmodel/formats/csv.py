@@ -10,7 +10,7 @@ Needed are ``message_size`` and one of ``seconds`` and ``bandwidth``; units as o
 """
 
 import csv
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import get_args
 
 from commmodel.errors import DamagedFileError, InputError
@@ -18,7 +18,7 @@ from commmodel.formats.lines import Text, launch, record, shown
 from commmodel.results import Configuration, Measurements, MessagePath, Pairs, PingPong, Record, Stream
 from commmodel.units import parse_counts, parse_rate, parse_size, parse_time
 
-__all__ = ["parse", "recognise"]
+__all__ = ["can_hold", "parse", "recognise", "render"]
 
 _COLUMNS = ("message_size", "seconds", "bandwidth", "pairs", "path", "kernel")
 _SEPARATORS = ",;\t"
@@ -125,3 +125,22 @@ def parse(text: Text) -> Measurements:
             records.append(row)
     launches = (launch("CSV", ("csv",), records, versions={"csv": "unknown"}),) if records else ()
     return Measurements(launches, notes)
+
+
+def can_hold(measured: Record) -> bool:
+    """Return whether a record can be written: a ping-pong or stream as the table means them, all times above 0."""
+    match measured.configuration:
+        case PingPong() | Pairs(node_pairs=1) | Stream(window=64, node_pairs=1):
+            return all(sample > 0 for sample in measured.samples)
+    return False
+
+
+def render(measurements: Measurements) -> Iterator[bytes]:
+    """Yield the header and a row for each sample of all records that `can_hold`."""
+    yield b"message_size,seconds,pairs,path,kernel\n"
+    for one in filter(can_hold, measurements.records):
+        about = one.configuration
+        pairs = 1 if isinstance(about, PingPong) else about.pairs  # type: ignore[union-attr]
+        kernel = type(about).__struct_config__.tag
+        for sample in one.samples:
+            yield f"{about.message_size},{float(sample)!r},{pairs},{about.path},{kernel}\n".encode()  # type: ignore[union-attr]

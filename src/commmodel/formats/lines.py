@@ -52,22 +52,23 @@ def shown(text: str) -> str:
     return repr(text if len(text) <= 40 else f"{text[:40]}…")
 
 
-def content(path: Path) -> bytes:
-    """Return the bytes of a file that is not too large to be the output of a benchmark."""
+def content(path: Path, largest: int) -> bytes:
+    """Return the bytes of a file that is not too large."""
     try:
         with path.open("rb") as file:
-            found = file.read(LARGEST_FILE + 1)
+            found = file.read(largest + 1)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
-    if len(found) > LARGEST_FILE:
-        raise DamagedFileError(path, "", f"larger than {LARGEST_FILE >> 20} MiB: no output of a benchmark suite")
+    if len(found) > largest:
+        what = "no output of a benchmark suite" if largest == LARGEST_FILE else "split it"
+        raise DamagedFileError(path, "", f"larger than {largest >> 20} MiB: {what}")
     return found
 
 
-def load(path: str | os.PathLike[str]) -> Text:
-    """Read a text file; what is empty, binary or has lines without end is refused."""
+def load(path: str | os.PathLike[str], largest: int = LARGEST_FILE, longest_line: int = LONGEST_LINE) -> Text:
+    """Read a text file; what is empty, binary, too large or has lines without end is refused."""
     path = Path(path)
-    found = content(path)
+    found = content(path, largest)
     if not found.strip():
         raise DamagedFileError(path, "", "it is empty: name the file that holds the benchmark's output")
     if binary := _NOT_TEXT.search(found):
@@ -80,7 +81,7 @@ def load(path: str | os.PathLike[str]) -> Text:
         raise DamagedFileError(path, f"line {number}", "not UTF-8: name a file of text, or convert it") from None
     lines = tuple(line.strip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
     for number, line in enumerate(lines, start=1):
-        if len(line) > LONGEST_LINE:
+        if len(line) > longest_line:
             problem = f"{len(line)} characters long: no line of a benchmark's output; remove it"
             raise DamagedFileError(path, f"line {number}", problem)
     return Text(path, lines)

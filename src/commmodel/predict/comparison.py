@@ -6,6 +6,7 @@ two processes. The relative error is T_model / T − 1. Main entries: `compare` 
 
 import math
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from statistics import fmean
@@ -115,6 +116,13 @@ def _only(times: dict[str, Seconds], models: Sequence[str] | None, default: Sequ
     return {name: times[name] for name in models or default if name in times}
 
 
+def _unmodelled(one: Collective) -> str:
+    """Return why no model speaks of a measured collective; empty where one does."""
+    if one.operation not in OPERATIONS:
+        return f"no model is of {one.operation}"
+    return "" if one.mode == "blocking" else f"no model is of {one.mode} collectives"
+
+
 def compare(
     machine: Machine,
     measurements: Measurements,
@@ -177,7 +185,7 @@ def compare(
             raise InputError(f"{name!r} is no model: choose one of {', '.join(MODELS)}")
     of_collectives = None if models is None else [name for name in models if name in COST_MODELS]
     rows: list[Compared] = []
-    left_out: dict[str, int] = {}
+    left_out: Counter[str] = Counter()
 
     def collective_row(header: Header, one: Collective, measured: Seconds) -> Compared:
         where = path or _path_of(header, one.processes, machine)
@@ -211,14 +219,12 @@ def compare(
             if isinstance(one, Collective):
                 if of_collectives == []:
                     continue
-                if one.operation not in OPERATIONS or one.mode != "blocking":
-                    left_out["an operation that no model is of"] = (
-                        left_out.get("an operation that no model is of", 0) + 1
-                    )
+                if why := _unmodelled(one):
+                    left_out[why] += 1
                     continue
             measured = _measured(record)
             if measured.seconds <= 0:
-                left_out["a median time is 0: the clock was too coarse"] = 1
+                left_out["a median time is 0: the clock was too coarse"] += 1
                 continue
             try:
                 row = (
@@ -227,7 +233,7 @@ def compare(
                     else message_row(one, measured)
                 )
             except MissingParameterError as error:
-                left_out[str(error)] = left_out.get(str(error), 0) + 1
+                left_out[str(error)] += 1
                 continue
             rows.append(row)
     notes = tuple(f"{count} record{'s' * (count > 1)} left out: {why}" for why, count in left_out.items())

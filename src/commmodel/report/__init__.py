@@ -2,8 +2,8 @@
 
 `tables` needs nothing beyond commmodel's own dependencies; the page and the plots need matplotlib and jinja2, the
 optional extra ``commmodel[report]``. Every name is loaded at its first use, so importing this package is cheap.
-Main entries: `machine_table`, `measurements_table`, `environment_table`, `render`, `write_html`, `write_comparison` and
-`write_validation`.
+Main entries: `machine_table`, `measurements_table`, `environment_table`, `render`, `write_html`, `write_checked`,
+`write_comparison` and `write_validation`.
 """
 
 from importlib import import_module
@@ -14,12 +14,14 @@ from commmodel.errors import CommModelError
 if TYPE_CHECKING:
     from commmodel.report.compared_page import write_comparison
     from commmodel.report.page import render, write_html
+    from commmodel.report.scaling import scaled
+    from commmodel.report.scaling_page import write_checked
     from commmodel.report.tables import environment_table, machine_table, measurements_table
     from commmodel.report.validated_page import write_validation
 
 __all__ = [
-    "environment_table", "machine_table", "measurements_table", "render", "write_comparison", "write_html",
-    "write_validation",
+    "environment_table", "machine_table", "measurements_table", "render", "scaled", "write_checked",
+    "write_comparison", "write_html", "write_validation",
 ]  # fmt: skip
 
 _HOMES = {
@@ -27,6 +29,8 @@ _HOMES = {
     "machine_table": "tables",
     "measurements_table": "tables",
     "render": "page",
+    "scaled": "scaling",
+    "write_checked": "scaling_page",
     "write_comparison": "compared_page",
     "write_html": "page",
     "write_validation": "validated_page",

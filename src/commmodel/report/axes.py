@@ -135,7 +135,7 @@ def vertical_size_axis(axes: Axes, smallest: float, largest: float) -> None:
     axes.set_ylabel("message size S")
 
 
-def count_axis(axes: Axes, counts: Sequence[int], label: str) -> None:
+def count_axis(axes: Axes, counts: Sequence[float], label: str) -> None:
     """Make x a logarithmic axis of counts, with those that are drawn as ticks, or powers of two where they are many."""
     smallest, largest = min(counts), max(counts)
     ticks = sorted({float(count) for count in counts})

@@ -20,8 +20,8 @@ from commmodel.report.curves import RECOMMENDED, Line, lines
 from commmodel.units import format_rate, format_size
 
 __all__ = [
-    "Canvas", "Plot", "Series", "bars", "caption", "legend_of_pairs", "limit_lines", "mark", "new_canvas",
-    "pair_styles", "pairs_word", "tips",
+    "Canvas", "Plot", "Series", "bars", "caption", "declarations", "legend_of_pairs", "limit_lines", "mark",
+    "new_canvas", "pair_styles", "pairs_word", "tips",
 ]  # fmt: skip
 
 _MOST_LEGEND_ENTRIES = 8
@@ -94,6 +94,12 @@ class Series:
     def lines(self, pairs: int) -> list[Line]:
         """Return the model's lines for so many pairs."""
         return lines(self.segments, *self.span, pairs, self.model)
+
+
+def declarations(plots: Sequence[Plot], *, dark: bool) -> str:
+    """Return the CSS variables of the plots' colours, as they are on a light or on a dark page."""
+    colours = {light: on_dark for plot in plots for light, on_dark in plot.colours.items()}
+    return "; ".join(f"{svg.variable(light)}: {on_dark if dark else light}" for light, on_dark in colours.items())
 
 
 def new_canvas() -> Canvas:

@@ -115,7 +115,10 @@ def by_part(summaries: Sequence[ErrorSummary], which: str) -> PartTable:
 
 
 _MOST_COLUMNS = 9
-_LEFT = {"operation", "model", "path", "pattern", "algorithm"}
+_LEFT = {
+    "operation", "model", "path", "pattern", "algorithm", "what", "verdict", "function", "parameters", "expected", "δ",
+    "or", "MPI library",
+}  # fmt: skip
 
 
 def _shown(count: int) -> list[int]:

@@ -14,9 +14,9 @@ from markupsafe import Markup
 
 from commmodel.errors import InputError
 from commmodel.predict import Comparison, ErrorSummary
+from commmodel.report.canvas import declarations
 from commmodel.report.compared import by_part, operation_parts, summary_part
 from commmodel.report.compared_plots import draw
-from commmodel.report.page import declarations
 from commmodel.statistics import CONFIDENCE
 from commmodel.units import format_ratio
 

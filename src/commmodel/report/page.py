@@ -6,7 +6,6 @@ same bytes. Main entries: `render` and `write_html`.
 """
 
 import os
-from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -17,26 +16,23 @@ from commmodel.errors import InputError
 from commmodel.fit.consistency import consistency
 from commmodel.machine import Machine
 from commmodel.report.beyond import beyond, share_rows
+from commmodel.report.canvas import declarations
 from commmodel.report.headlines import headlines
 from commmodel.report.loggp import has_other_models, loggp_remarks, logp_parts
 from commmodel.report.measured import collective_endings, overlap_endings, path_rows
+from commmodel.report.memory import memory_parts
 from commmodel.report.overlap import overlap_parts, overlap_verdicts
 from commmodel.report.parameters import are_compared, explanations, have_criteria, remarks, segment_rows
 from commmodel.report.parts import collective_tables
-from commmodel.report.plots import Plot, draw
+from commmodel.report.plots import draw
+from commmodel.report.scaling import Scaling, scaled
+from commmodel.report.scaling_page import section
 from commmodel.report.surroundings import command_line, environment_rows, library_name
-from commmodel.report.svg import variable
 from commmodel.results import Measurements
 from commmodel.statistics import CONFIDENCE
 from commmodel.units import format_ratio
 
-__all__ = ["declarations", "render", "write_html"]
-
-
-def declarations(plots: Sequence[Plot], *, dark: bool) -> str:
-    """Return the CSS variables of the plots' colours, as they are on a light or on a dark page."""
-    colours = {light: on_dark for plot in plots for light, on_dark in plot.colours.items()}
-    return "; ".join(f"{variable(light)}: {on_dark if dark else light}" for light, on_dark in colours.items())
+__all__ = ["render", "write_html"]
 
 
 def _origin(machine: Machine) -> list[tuple[str, str]]:
@@ -66,7 +62,7 @@ def _subtitle(measurements: Measurements) -> list[str]:
     return [text for text in ("; ".join(libraries), ", ".join(shown + more), *when) if text]
 
 
-def render(measurements: Measurements, machine: Machine | None, name: str) -> str:
+def render(measurements: Measurements, machine: Machine | None, name: str, scaling: Scaling | None = None) -> str:
     """Return the report as HTML.
 
     Parameters
@@ -77,6 +73,8 @@ def render(measurements: Measurements, machine: Machine | None, name: str) -> st
         What was fitted to them. None: no parameters, and plots of the points alone.
     name : str
         Title of the report.
+    scaling : Scaling or None
+        Of `commmodel.report.scaling.scaled`, with expectations. None: models alone, of what has enough scales.
 
     Returns
     -------
@@ -86,6 +84,7 @@ def render(measurements: Measurements, machine: Machine | None, name: str) -> st
     folder = files("commmodel.report")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     plots = draw(measurements, machine)
+    scaling_section, scaling_plots = section(scaled(measurements) if scaling is None else scaling)
     segments = segment_rows(machine) if machine and has_other_models(machine) else []
     found = beyond(measurements)
     node_pair_counts, shares = share_rows(found.shares if found else ())
@@ -93,8 +92,8 @@ def render(measurements: Measurements, machine: Machine | None, name: str) -> st
         name=name,
         subtitle=_subtitle(measurements),
         css=Markup(folder.joinpath("page.css").read_text(encoding="utf-8")),  # noqa: S704  (our own file)
-        light=Markup(declarations(plots, dark=False)),  # noqa: S704  (hex colours)
-        dark=Markup(declarations(plots, dark=True)),  # noqa: S704  (hex colours)
+        light=Markup(declarations(plots + scaling_plots, dark=False)),  # noqa: S704  (hex colours)
+        dark=Markup(declarations(plots + scaling_plots, dark=True)),  # noqa: S704  (hex colours)
         warnings=list(dict.fromkeys(text for launch in measurements.launches for text in launch.header.warnings)),
         notes=measurements.notes,
         headlines=headlines(measurements, machine),
@@ -111,9 +110,11 @@ def render(measurements: Measurements, machine: Machine | None, name: str) -> st
         paths=path_rows(measurements),
         collectives=collective_tables(measurements),
         collective_endings=collective_endings(measurements),
+        memory_parts=memory_parts(measurements),
         overlap_parts=overlap_parts(measurements, machine),
         overlap_verdicts=overlap_verdicts(measurements, machine),
         overlap_endings=overlap_endings(measurements),
+        scaling_section=scaling_section,
         beyond=found,
         node_pair_counts=node_pair_counts,
         shares=shares,
@@ -132,9 +133,11 @@ def _name(measurements: Measurements, machine: Machine | None) -> str:
     return ", ".join(list(hosts)[:2]) or "MPI measurements"
 
 
-def write_html(path: str | os.PathLike[str], measurements: Measurements, machine: Machine | None) -> None:
+def write_html(
+    path: str | os.PathLike[str], measurements: Measurements, machine: Machine | None, scaling: Scaling | None = None
+) -> None:
     """Write the report, titled with the machine's or the hosts' names; a file that is there is replaced."""
-    page = render(measurements, machine, _name(measurements, machine))
+    page = render(measurements, machine, _name(measurements, machine), scaling)
     try:
         Path(path).write_text(page, encoding="utf-8")
     except OSError as error:

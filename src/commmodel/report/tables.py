@@ -16,6 +16,7 @@ from commmodel.machine import Machine
 from commmodel.report.beyond import Share, beyond, share_rows
 from commmodel.report.cells import Cell
 from commmodel.report.measured import PathRows, TogetherRows, collective_endings, overlap_endings, path_rows
+from commmodel.report.memory import memory_parts
 from commmodel.report.overlap import overlap_parts, overlap_verdicts
 from commmodel.report.parameters import (
     ModelRow,
@@ -228,11 +229,13 @@ def measurements_table(measurements: Measurements, machine: Machine | None = Non
             text(f"How the records ended. {'; '.join(collective_endings(measurements))}\n", "dim"),
         ]
     tables += _overlap_tables(measurements, machine)
+    for part in memory_parts(measurements):
+        tables += [_part(part.title, part), text(f"{part.hint}\n", "dim")]
     found = beyond(measurements)
     if found is not None:
         tables += [_shares(found.shares)] if found.shares else []
         tables.append(text(f"{found.verdict}\n"))
-    return Group(*(tables or [text("No measurements.", "dim")]))
+    return Group(*tables) if any(True for _ in measurements.records) else Group(text("No measurements.", "dim"))
 
 
 def environment_table(header: Header) -> Table:

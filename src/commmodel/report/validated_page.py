@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from commmodel.errors import InputError
 from commmodel.optimize.validation import Validation
-from commmodel.report.page import declarations
+from commmodel.report.canvas import declarations
 from commmodel.report.validated import HINT, case_parts, misestimate_part, summary_part, verdicts
 from commmodel.report.validated_plots import draw
 from commmodel.statistics import CONFIDENCE

@@ -12,6 +12,7 @@ from commmodel.results.configurations import (
     Burst,
     Clocks,
     Collective,
+    CollectiveMode,
     CollectiveName,
     Configuration,
     Function,
@@ -36,12 +37,13 @@ from commmodel.results.configurations import (
     Train,
 )
 from commmodel.results.file import Writer, read, read_all, schema
+from commmodel.results.parameters import described, with_labels
 from commmodel.results.records import Buffers, Clock, Header, Host, Launch, Library, Measurements, Options, Rank, Record
 
 __all__ = [
-    "Bandwidth", "Batch", "Buffers", "Burst", "Clock", "Clocks", "Collective", "CollectiveName", "Configuration",
-    "Function", "Header", "Host", "Launch", "Library", "Local", "Measurements", "Memory", "MemoryOperation",
-    "MessagePath", "Mode", "Options", "Overlap", "PLogP", "Pairs", "Pattern", "Ping", "PingPong", "PointToPoint",
-    "Progress", "Queue", "Rank", "Record", "Start", "Stream", "Template", "Threshold", "Train", "Writer", "read",
-    "read_all", "schema",
+    "Bandwidth", "Batch", "Buffers", "Burst", "Clock", "Clocks", "Collective", "CollectiveMode", "CollectiveName",
+    "Configuration", "Function", "Header", "Host", "Launch", "Library", "Local", "Measurements", "Memory",
+    "MemoryOperation", "MessagePath", "Mode", "Options", "Overlap", "PLogP", "Pairs", "Pattern", "Ping", "PingPong",
+    "PointToPoint", "Progress", "Queue", "Rank", "Record", "Start", "Stream", "Template", "Threshold", "Train",
+    "Writer", "described", "read", "read_all", "schema", "with_labels",
 ]  # fmt: skip

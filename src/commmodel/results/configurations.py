@@ -5,10 +5,10 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 __all__ = [
-    "Bandwidth", "Batch", "Burst", "Bytes", "Clocks", "Collective", "CollectiveName", "Configuration", "Count",
-    "Function", "Local", "Memory", "MemoryOperation", "MessagePath", "Mode", "Overlap", "PLogP", "Pairs", "Pattern",
-    "Ping", "PingPong", "PointToPoint", "Progress", "Queue", "Seconds", "Share", "Start", "Stream", "Template",
-    "Threshold", "Train",
+    "Bandwidth", "Batch", "Burst", "Bytes", "Clocks", "Collective", "CollectiveMode", "CollectiveName",
+    "Configuration", "Count", "Function", "Local", "Memory", "MemoryOperation", "MessagePath", "Mode", "Overlap",
+    "PLogP", "Pairs", "Pattern", "Ping", "PingPong", "PointToPoint", "Progress", "Queue", "Seconds", "Share",
+    "Start", "Stream", "Template", "Threshold", "Train",
 ]  # fmt: skip
 
 Count = Annotated[int, Meta(ge=1, le=2**63 - 1)]
@@ -30,6 +30,8 @@ CollectiveName = Literal[
 """As MPI names them, without the prefix; but ``reduce_scatter`` is MPI_Reduce_scatter_block, and ``reduce_scatterv``
 MPI_Reduce_scatter. Forms with counts (v, w) get equal ones. Neighbours are those of a periodic grid of two dimensions.
 The last two are broadcasts that we wrote by hand of MPI_Send and MPI_Recv: known algorithms, to test a test with."""
+CollectiveMode = Literal["blocking", "non-blocking", "overlapped"]
+"""What a process does until the operation is done: `Collective.mode` says more."""
 Start = Literal["barrier", "fixed-window", "round-time"]
 """How the repetitions of a collective operation begin: as each process leaves a barrier, or all at one time on
 synchronised clocks, in windows of a fixed length or announced anew for each repetition (Hunold and Carpen-Amarie)."""
@@ -138,7 +140,7 @@ class Collective(Struct, frozen=True, forbid_unknown_fields=True, tag_field="ker
     message_size: Bytes
     processes: Count
     start: Start = "barrier"
-    mode: Literal["blocking", "non-blocking", "overlapped"] = "blocking"
+    mode: CollectiveMode = "blocking"
     """Non-blocking: begun and waited for at once. Overlapped: in between, each process computes outside MPI for
     `Record.delay`, the median time of the non-blocking operation measured just before. So a sample is as long as the
     delay where everything goes on by itself, and twice as long where nothing does."""
@@ -160,13 +162,15 @@ class Clocks(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel"
 class Memory(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="memory"):
     """Bytes that an operation of the first `processes` ranks keeps on a rank; samples are the most that any rank keeps.
 
-    ``allocated``: by the allocator, within MPI's call, freed bytes taken off. ``private`` and ``pss``: the process's
-    memory less what it was before MPI began and less our buffers, as Linux counts it (smaps_rollup).
+    ``allocated``: by the allocator, within MPI's call, freed bytes taken off. ``mapped``: within the call by mmap
+    itself, without a file or to be shared with other processes, in whole pages. ``private`` and ``pss``: by how much
+    the process's memory has grown since before MPI began, without our buffers, as Linux counts it (smaps_rollup): what
+    it alone has written, or with its share of what it has in common with others. These are of all ranks of a launch.
     """
 
     operation: MemoryOperation
     processes: Count
-    measure: Literal["allocated", "private", "pss"] = "allocated"
+    measure: Literal["allocated", "mapped", "private", "pss"] = "allocated"
 
 
 class Function(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="function"):

@@ -11,6 +11,7 @@ from commmodel.results.configurations import (
     CollectiveName,
     Configuration,
     Count,
+    MemoryOperation,
     MessagePath,
     Mode,
     Pattern,
@@ -142,6 +143,8 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     """Whether the times of each rank are kept, too."""
     waits: tuple[Seconds, ...] = (0.0, 1.0, 5.0)
     """Of the kernel ``clocks``."""
+    memory_operations: tuple[MemoryOperation, ...] = ()
+    """Of the kernel ``memory``."""
 
 
 class Header(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="header"):

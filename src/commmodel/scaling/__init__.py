@@ -4,9 +4,14 @@ Source: Shudler and others, "Exascaling Your Library" (2015). Main entries: `par
 it, `fit` models of many kernels at once, check rules between functions, and `predict`.
 """
 
-from commmodel.scaling.ensemble import Ensemble, ensemble
-from commmodel.scaling.fit import Fits, Model, fit, fit_term
+from commmodel.scaling.baseline import Slower
+from commmodel.scaling.bootstrap import Ensemble, ensemble
+from commmodel.scaling.checking import Checked, CheckedSeries, Room, check
+from commmodel.scaling.difference import Difference, Differences, differences
+from commmodel.scaling.expectations import Expectation, Expectations, Guideline, read_expectations, shipped
+from commmodel.scaling.fitting import Fits, Model, fit, fit_term
 from commmodel.scaling.growth import ONE, Growth, parse, parse_product
+from commmodel.scaling.guidelines import BrokenRule
 from commmodel.scaling.limits import Prediction, largest_scale, predict
 from commmodel.scaling.rules import (
     Rule,
@@ -18,14 +23,24 @@ from commmodel.scaling.rules import (
 )
 from commmodel.scaling.samples import STATISTICS, reduce
 from commmodel.scaling.series import Series, series_over
-from commmodel.scaling.space import case_study_space, default_deviation, deviation_limits, search_space, ticks
+from commmodel.scaling.space import (
+    case_study_space,
+    default_deviation,
+    deviation_limits,
+    even_odds,
+    prior_odds,
+    search_space,
+    ticks,
+)
 from commmodel.scaling.surface import SurfaceModel, fit_surface
 from commmodel.scaling.verdict import Judgement, Verdict, divergence, judge, published_verdict, rank
 
 __all__ = [
-    "ONE", "STATISTICS", "Ensemble", "Fits", "Growth", "Judgement", "Model", "Prediction", "Rule", "Series",
-    "SurfaceModel", "Verdict", "Violation", "case_study_space", "class_violation", "default_deviation",
-    "deviation_limits", "divergence", "ensemble", "fit", "fit_surface", "fit_term", "judge", "largest_scale",
-    "measured_violation", "modelled_violation", "parse", "parse_product", "parse_rule", "predict",
-    "published_verdict", "rank", "reduce", "search_space", "series_over", "ticks",
+    "ONE", "STATISTICS", "BrokenRule", "Checked", "CheckedSeries", "Difference", "Differences", "Ensemble",
+    "Expectation", "Expectations", "Fits", "Growth", "Guideline", "Judgement", "Model", "Prediction", "Room", "Rule",
+    "Series", "Slower", "SurfaceModel", "Verdict", "Violation", "case_study_space", "check", "class_violation",
+    "default_deviation", "deviation_limits", "differences", "divergence", "ensemble", "even_odds", "fit", "fit_surface",
+    "fit_term", "judge", "largest_scale", "measured_violation", "modelled_violation", "parse", "parse_product",
+    "parse_rule", "predict", "prior_odds", "published_verdict", "rank", "read_expectations", "reduce", "search_space",
+    "series_over", "shipped", "ticks",
 ]  # fmt: skip

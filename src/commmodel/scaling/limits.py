@@ -4,11 +4,12 @@ Source: Shudler and others (2015), Sections 2.4 and 4.2 (the memory wall).
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from commmodel.errors import InputError
-from commmodel.scaling.ensemble import Ensemble
-from commmodel.scaling.fit import Model
+from commmodel.scaling.bootstrap import Ensemble
+from commmodel.scaling.fitting import Model
 
 __all__ = ["Prediction", "largest_scale", "predict"]
 
@@ -45,7 +46,7 @@ def predict(found: Ensemble, scale: float, confidence: float = 0.95) -> Predicti
 
     Examples
     --------
-    >>> from commmodel.scaling.ensemble import ensemble
+    >>> from commmodel.scaling.bootstrap import ensemble
     >>> from commmodel.scaling.growth import Growth
     >>> p = [4, 8, 16, 32, 64]
     >>> found = ensemble(p, [[2.0 * n] for n in p], [Growth(power=1)])
@@ -61,13 +62,13 @@ def predict(found: Ensemble, scale: float, confidence: float = 0.95) -> Predicti
     return Prediction(scale, value, min(low, value), max(high, value))
 
 
-def largest_scale(model: Model, limit: float, each: float = 1) -> float:
+def largest_scale(model: Model | Callable[[float], float], limit: float, each: float = 1) -> float:
     """Return up to which scale `each` times the model stays within a limit: the memory wall.
 
     Parameters
     ----------
-    model : Model
-        Such as bytes of a process over the number of processes.
+    model : Model or function
+        From a scale to a value that never falls, such as bytes of a process over the number of processes.
     limit : float
         In the model's unit, such as the bytes of a node.
     each : float

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commmodel.errors import InputError
-from commmodel.scaling.fit import Model
+from commmodel.scaling.fitting import Model
 from commmodel.scaling.growth import Growth
 from commmodel.scaling.samples import check_samples, reduce, resample
 

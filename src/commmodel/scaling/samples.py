@@ -23,6 +23,7 @@ STATISTICS: dict[str, Callable[..., Array]] = {
     "third quartile": partial(np.quantile, q=0.75),
 }
 """What repetitions may be reduced to; the first is the default."""
+_SHARES = {"first quartile": 0.25, "median": 0.5, "minimum": 0.0, "third quartile": 0.75}
 
 
 def _statistic(name: str) -> Callable[..., Array]:
@@ -79,14 +80,36 @@ def reduce(samples: Sequence[ArrayLike], statistic: str = "first quartile") -> A
     return np.array([of(np.ravel(np.asarray(one, dtype=np.float64))) for one in samples], dtype=np.float64)
 
 
+def _quantiles_of_resamples(values: Array, share: float, count: int, random: np.random.Generator) -> Array:
+    """Return a quantile of `count` bootstrap samples without making them: their order statistics are drawn.
+
+    That of rank k + 1 among n is at the place floor(n U) of the sorted values, U that of n uniform numbers, which has a
+    beta distribution; the one above it is the least of the n − k − 1 numbers between U and 1.
+    """
+    n, ordered = len(values), np.sort(values)
+    k = int(share * (n - 1))
+    between = share * (n - 1) - k
+    uniform = random.beta(k + 1, n - k, count)
+    lower = ordered[np.minimum((n * uniform).astype(np.int64), n - 1)]
+    if not between:
+        return np.asarray(lower)
+    above = 1 - (1 - uniform) * random.random(count) ** (1 / (n - k - 1))
+    upper = ordered[np.minimum((n * above).astype(np.int64), n - 1)]
+    return np.asarray(lower + between * (upper - lower))
+
+
 def resample(samples: Sequence[Array], count: int, statistic: str, random: np.random.Generator) -> Array:
     """Return what might have been measured instead, shape (count, scales): a bootstrap over repetitions.
 
     Of several launches (`check_samples`), whole ones are drawn, since repetitions within one are alike.
     """
     of = _statistic(statistic)
+    share = _SHARES.get(statistic)
     drawn = np.empty((count, len(samples)))
     for scale, array in enumerate(samples):
+        if share is not None and array.shape[1] == 1:
+            drawn[:, scale] = _quantiles_of_resamples(array[:, 0], share, count, random)
+            continue
         rows = random.integers(0, len(array), (count, len(array)))
         drawn[:, scale] = of(array[rows].reshape(count, -1), axis=1)
     return drawn

@@ -7,16 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.results import Collective, Configuration, Function, Measurements, Memory
+from commmodel.results import Measurements, described
+from commmodel.results.parameters import METRICS
 
-__all__ = ["Series", "series_over"]
+__all__ = ["Fixed", "Key", "Series", "series_over"]
 
 Array = NDArray[np.float64]
 Fixed = tuple[tuple[str, float | str], ...]
-
-SYMBOLS = {"processes": "p", "message_size": "n", "pairs": "k"}
-"""Field of a configuration -> what the parameter is called; all others keep their names."""
-_METRICS = {"s": "time", "B": "memory", "1": "count"}
+Key = tuple[str, str, str, Fixed]
+"""Name, metric, parameter and the others: what tells series apart."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,8 @@ class Series:
     over : str
         The parameter, such as ``p``.
     fixed : tuple of (str, float or str)
-        The others, such as ``("n", 1024.0)`` and ``("start", "round-time")``, in the order of the configuration.
+        The others, such as ``("n", 1024.0)`` and ``("start", "round-time")``: numbers before words, both in
+        alphabetical order.
     scales : tuple of float
         Values of the parameter, ascending.
     samples : tuple of arrays
@@ -49,31 +49,6 @@ class Series:
     fixed: Fixed
     scales: tuple[float, ...]
     samples: tuple[Array, ...]
-
-
-def _described(configuration: Configuration) -> tuple[str, str, dict[str, float | str]]:
-    """Return the name, the metric (empty: what the unit says) and the parameters of a configuration."""
-    match configuration:
-        case Function(name=name, metric=metric, parameters=parameters):
-            return name, metric, dict(parameters)
-        case Memory(operation=operation, processes=processes, measure=measure):
-            return operation, "memory" if measure == "allocated" else f"{measure} memory", {"p": float(processes)}
-    fields = {name: getattr(configuration, name) for name in configuration.__struct_fields__}
-    name, metric = str(type(configuration).__struct_config__.tag), ""
-    if isinstance(configuration, Collective):
-        name, mode = fields.pop("operation"), fields.pop("mode")
-        if mode != "blocking":
-            name = f"i{name}"
-        if mode == "overlapped":
-            metric = "overlapped time"
-    return (
-        name,
-        metric,
-        {
-            SYMBOLS.get(field, field): float(value) if isinstance(value, int | float) else str(value)
-            for field, value in fields.items()
-        },
-    )
 
 
 def _thinned(launches: list[Array]) -> Array:
@@ -95,7 +70,7 @@ def series_over(measurements: Measurements, over: str = "p") -> Iterator[Series]
 
     Examples
     --------
-    >>> from commmodel.results import Header, Launch, Library, Record
+    >>> from commmodel.results import Collective, Header, Launch, Library, Record
     >>> records = tuple(Record(Collective("bcast", 8, p), "s", (1e-6 * p, 2e-6 * p)) for p in (4, 2))
     >>> header = Header("commmodel-results", 1, "", (), Library("MPI"), (), ())
     >>> (found,) = series_over(Measurements((Launch(header, records),)))
@@ -105,11 +80,11 @@ def series_over(measurements: Measurements, over: str = "p") -> Iterator[Series]
     found: dict[tuple[str, str, str, Fixed], dict[float, dict[int, list[float]]]] = {}
     for number, launch in enumerate(measurements.launches):
         for record in launch.records:
-            name, metric, parameters = _described(record.configuration)
+            name, metric, parameters = described(record.configuration)
             scale = parameters.pop(over, None)
             if not isinstance(scale, float):
                 continue
-            key = name, metric or _METRICS[record.unit], record.unit, tuple(parameters.items())
+            key = name, metric or METRICS[record.unit], record.unit, tuple(parameters.items())
             scales = found.setdefault(key, defaultdict(lambda: defaultdict(list)))
             scales[scale][number].extend(record.samples)
     for (name, metric, unit, fixed), scales in found.items():

@@ -4,18 +4,22 @@ Source: Shudler and others (2015), Section 2.3, with the gaps closed that ``docs
 entries: `default_deviation`, `deviation_limits` and `search_space`.
 """
 
+import functools
 from fractions import Fraction
 from itertools import product
 
 from commmodel.errors import InputError
 from commmodel.scaling.growth import ONE, Growth
 
-__all__ = ["case_study_space", "default_deviation", "deviation_limits", "search_space", "ticks"]
+__all__ = [
+    "case_study_space", "default_deviation", "deviation_limits", "even_odds", "prior_odds", "search_space", "ticks",
+]  # fmt: skip
 
 _CLASSES = ("exponential", "power", "log")
 """F₃, F₂, F₁: the fields of `Growth`."""
 _TICKS = 8  # between 1 and E², by halving three times
 _ZERO, _UNIT = Fraction(0), Fraction(1)
+_LEAST_SIMPLE = 4  # finer parts than quarters are as likely as quarters
 
 
 def _class_of(growth: Growth) -> str:
@@ -92,6 +96,7 @@ def _finer(expectation: Growth) -> set[Growth]:
     return {Growth(**{lower: exponent}) for exponent in exponents}
 
 
+@functools.lru_cache(maxsize=64)
 def search_space(expectation: Growth) -> tuple[Growth, ...]:
     """Return the terms among which a model is searched, in rising order; a constant and the expectation are among them.
 
@@ -134,3 +139,31 @@ def case_study_space() -> tuple[Growth, ...]:
     """
     powers = {Fraction(step, parts) for parts in (3, 4) for step in range(2 * parts + 1)}
     return tuple(sorted(Growth(log=log, power=power) for power in powers for log in (_ZERO, _UNIT)))
+
+
+def prior_odds(term: Growth) -> float:
+    """Return how likely a term is before anything was measured, against one whose exponents are whole.
+
+    Algorithms grow like log x, x, x log x and x², rarely like x^(3/4). Each exponent divides the odds by its
+    denominator, at most by 4.
+
+    Examples
+    --------
+    >>> from commmodel.scaling.growth import parse
+    >>> [prior_odds(parse(text)) for text in ("x log x", "x^0.5", "x^0.25", "x^0.5 log^0.5 x")]
+    [1.0, 0.5, 0.25, 0.25]
+    """
+    likely = 1.0
+    for name in _CLASSES:
+        likely /= min(getattr(term, name).denominator, _LEAST_SIMPLE)
+    return likely
+
+
+def even_odds(term: Growth) -> float:
+    """Return 1 for every term: no term is preferred, the data alone choose.
+
+    >>> even_odds(Growth(power=Fraction(1, 4)))
+    1.0
+    """
+    del term
+    return 1.0

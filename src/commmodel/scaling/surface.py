@@ -1,7 +1,7 @@
 """Models of two parameters at once, such as processes and message size. Main entry: `fit_surface`.
 
 Source: Calotoiu and others, "Fast Multi-Parameter Performance Modeling" (2016): a product of two terms or their sum.
-Here all pairs of terms are tried, in closed form as in `commmodel.scaling.fit`.
+Here all pairs of terms are tried, in closed form as in `commmodel.scaling.fitting`.
 """
 
 from collections.abc import Sequence
@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commmodel.errors import InputError
-from commmodel.scaling.fit import needed_r2, normalised, search
+from commmodel.scaling.fitting import evidence, needed_evidence, normalised, search
 from commmodel.scaling.growth import ONE, Growth
+from commmodel.scaling.space import prior_odds
 
 __all__ = ["SurfaceModel", "fit_surface"]
 
@@ -131,15 +132,17 @@ def fit_surface(
     total = float(found.total[0])
     if total <= measured.size * _EXACT**2 or not len(columns) > 1:
         return SurfaceModel(mean * unit, ())
-    if float(found.rss.min()) > (1 - needed_r2(columns[1:], _DRAWS)) * total:
+    before = np.outer([prior_odds(one) for one in firsts], [prior_odds(one) for one in seconds]).ravel()[1:]
+    odds = evidence(found, columns[1:], before, "cross-validation")[0]
+    if float(odds.max()) < needed_evidence(columns[1:], before, "cross-validation", _DRAWS):
         product_error, product = np.inf, SurfaceModel(mean * unit, ())
     else:
-        best = int(found.loo.argmin())
+        best = int(odds.argmax())
         i, j = divmod(best + 1, len(seconds))
         slope = float(found.slope[0, best])
         scale = float(f_largest[i] * g_largest[j])
         product_error = float(found.loo[0, best])
-        constant = mean - slope * float(found.centre[0, best])
+        constant = float(found.constant[0, best])
         product = SurfaceModel(constant * unit, ((slope * unit / scale, firsts[i], seconds[j]),))
     if not product.parts or len(firsts) < 2 or len(seconds) < 2:
         return product

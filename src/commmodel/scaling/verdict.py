@@ -1,7 +1,7 @@
 """Does it grow as promised: divergence and verdict. Main entry: `judge`.
 
 Source: Shudler and others (2015), Section 2.4. Beyond it, a verdict is that of all models which the data cannot tell
-apart (`commmodel.scaling.ensemble`); where these disagree, it is `uncertain` and says what to measure next.
+apart (`commmodel.scaling.bootstrap`); where these disagree, it is `uncertain` and says what to measure next.
 """
 
 import math
@@ -12,8 +12,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from commmodel.scaling.ensemble import Ensemble, ensemble
-from commmodel.scaling.fit import fit_term
+from commmodel.scaling.bootstrap import Ensemble, ensemble
+from commmodel.scaling.fitting import fit_term
 from commmodel.scaling.growth import Growth
 from commmodel.scaling.space import default_deviation, deviation_limits, search_space
 
@@ -145,7 +145,7 @@ def judge(
     terms : sequence of Growth, optional
         Search space, by default `search_space` of the expectation.
     statistic, draws, seed
-        As of `commmodel.scaling.ensemble.ensemble`.
+        As of `commmodel.scaling.bootstrap.ensemble`.
 
     Raises
     ------

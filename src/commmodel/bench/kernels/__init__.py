@@ -5,12 +5,15 @@ A kernel plans its configurations and measures one of them. A new kernel is a lo
 """
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from commmodel.bench.kernels import (
     bandwidth,
     burst,
+    clocks,
     collective,
     local,
+    memory,
     overlap,
     pingpong,
     plogp,
@@ -37,9 +40,12 @@ from commmodel.results import (
     Stream,
 )
 
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
 __all__ = [
-    "REGISTRY", "Kernel", "buffer_bytes", "kernel_of", "left_out", "on_several_nodes", "pairs_of", "participants",
-    "refinements", "sensible_kernels",
+    "REGISTRY", "Kernel", "buffer_bytes", "check", "kernel_of", "left_out", "on_several_nodes", "pairs_of",
+    "participants", "refinements", "sensible_kernels",
 ]  # fmt: skip
 
 REGISTRY: dict[str, Kernel] = {
@@ -52,6 +58,8 @@ REGISTRY: dict[str, Kernel] = {
     "plogp": plogp.KERNEL,
     "local": local.KERNEL,
     "collective": collective.KERNEL,
+    "clocks": clocks.KERNEL,
+    "memory": memory.KERNEL,
     "burst": burst.BURST,
     "queue": burst.QUEUE,
     "progress": progress.PROGRESS,
@@ -106,6 +114,13 @@ def buffer_bytes(plan: Iterable[Configuration]) -> tuple[int, int]:
     rooms = [kernel_of(one).room(one) for one in plan]
     sent = max((room[0] for room in rooms), default=1)
     return max(sent, 1), max((room[1] for room in rooms), default=1)
+
+
+def check(comm: "MPI.Intracomm", plan: Sequence[Configuration]) -> None:
+    """Raise on every rank alike where some rank cannot measure what is planned."""
+    for kernel in dict.fromkeys(kernel_of(one) for one in plan):
+        if kernel.check:
+            kernel.check(comm, plan)
 
 
 def refinements(options: Options, records: Sequence[Record]) -> list[Configuration]:

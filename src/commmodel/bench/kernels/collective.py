@@ -5,22 +5,48 @@ from the interval of the median, or is that of the Intel MPI Benchmarks, to comp
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
+from typing import get_args
 
+import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
-from commmodel.bench.kernels.common import Kernel, Room, sampled
+from commmodel.bench.kernels.common import Kernel, Room
+from commmodel.bench.kernels.starts import measure_started
 from commmodel.bench.placement import Placement
-from commmodel.bench.sampling import repeat
 from commmodel.bench.session import Session
-from commmodel.results import Collective, CollectiveName, Configuration, Options, Record
+from commmodel.results import Collective, CollectiveMode, CollectiveName, Configuration, Mode, Options, Record
 from commmodel.units import format_size
 
-__all__ = ["KERNEL", "imb_repetitions"]
+__all__ = ["GROUPS", "KERNEL", "imb_repetitions"]
 
-_MOST_BYTES = 64 << 20  # of a rank's buffer that holds a block for every process
-_BLOCKS_SENT: frozenset[CollectiveName] = frozenset({"scatter", "alltoall", "reduce_scatter"})
-_BLOCKS_RECEIVED: frozenset[CollectiveName] = frozenset({"gather", "allgather", "alltoall"})
+_ALL: tuple[CollectiveName, ...] = get_args(CollectiveName)
+GROUPS: dict[str, tuple[CollectiveName, ...]] = {
+    "all": _ALL,
+    "usual": _ALL[: _ALL.index("gatherv")],
+    "v-forms": _ALL[_ALL.index("gatherv") : _ALL.index("neighbor_allgather")],
+    "neighbours": _ALL[_ALL.index("neighbor_allgather") : _ALL.index("bcast_binary_tree")],
+    "by-hand": _ALL[_ALL.index("bcast_binary_tree") :],
+}
+"""Words for several operations."""
+
+_MOST_BYTES = 64 << 20  # of a rank's buffer that holds several blocks
+_TOO_LARGE = f"all blocks together exceed {format_size(_MOST_BYTES)}"
+_MOST_ELEMENTS = 2**31 - 1  # that an int counts
+_FLOAT_BYTES = 4
+_NEIGHBOURS = 4  # each way of both dimensions of a grid
+_TO_ALL = {"alltoall", "alltoallv", "alltoallw"}
+_BLOCKS_SENT = {"scatter", "scatterv", "reduce_scatter", "reduce_scatterv", *_TO_ALL}
+_BLOCKS_RECEIVED = {"gather", "gatherv", "allgather", "allgatherv", *_TO_ALL}
+_REDUCTIONS = {"reduce", "allreduce", "reduce_scatter", "reduce_scatterv", "scan", "exscan"}
+_TO_NEIGHBOURS = {"neighbor_alltoall", "neighbor_alltoallv", "neighbor_alltoallw"}
+_DELAY_SHARE = 0.25  # of an overlapped operation's time, to measure what it takes without computation
+
+_MODES: dict[Mode | str, tuple[CollectiveMode, ...]] = {
+    "blocking": ("blocking",),
+    "non-blocking": ("non-blocking", "overlapped"),
+    "both": ("blocking", "non-blocking", "overlapped"),
+}
 
 _IMB_MOST = 1000
 _IMB_BYTES = 640 << 16  # 640 repetitions of 64 KiB, half as many of twice the size
@@ -35,57 +61,90 @@ def imb_repetitions(size: int) -> int:
     return max(1, min(_IMB_MOST, _IMB_BYTES // max(size, 1)))
 
 
-def _fits(operation: CollectiveName, size: int, processes: int) -> bool:
-    return operation not in _BLOCKS_SENT | _BLOCKS_RECEIVED or size * processes <= _MOST_BYTES
+def _blocks(operation: CollectiveName, processes: int) -> tuple[int, int]:
+    """Return how many blocks of a message's size a rank has to send at most, and how many it receives."""
+    if operation in GROUPS["neighbours"]:
+        return _NEIGHBOURS if operation in _TO_NEIGHBOURS else 1, _NEIGHBOURS
+    return processes if operation in _BLOCKS_SENT else 1, processes if operation in _BLOCKS_RECEIVED else 1
+
+
+def _most_bytes(operation: CollectiveName, processes: int) -> int | None:
+    """Return the largest message whose blocks fit the buffers; None where there is one block at any size."""
+    if operation in _BLOCKS_SENT | _BLOCKS_RECEIVED or operation in GROUPS["neighbours"]:
+        return _MOST_BYTES // max(_blocks(operation, processes))
+    return None
+
+
+def _countable(operation: CollectiveName, size: int) -> bool:
+    """Whether an int counts the elements of a reduction; what moves bytes has a datatype for any size."""
+    elements = size if size % _FLOAT_BYTES else size // _FLOAT_BYTES
+    return operation not in _REDUCTIONS or elements <= _MOST_ELEMENTS
+
+
+def _why_not(one: Collective) -> str:
+    """Return why an operation cannot be measured; empty where it can be."""
+    most = _most_bytes(one.operation, one.processes)
+    if one.mode != "blocking" and one.operation in GROUPS["by-hand"]:
+        return "broadcasts by hand have no non-blocking form"
+    if most is not None and one.message_size > most:
+        return _TOO_LARGE
+    if not _countable(one.operation, one.message_size):
+        return "an int does not count their elements"
+    return ""
 
 
 def _asked(options: Options) -> Iterable[Collective]:
     for operation in options.collectives:
         for size in options.sizes if operation != "barrier" else (0,):
             for processes in options.procs:
-                yield Collective(operation, size, processes)
+                for mode in _MODES[options.mode]:
+                    yield Collective(operation, size, processes, options.start, mode)
 
 
 def _plan(options: Options, placement: Placement) -> list[Configuration]:  # noqa: ARG001
-    return [one for one in _asked(options) if _fits(one.operation, one.message_size, one.processes)]
+    return [one for one in _asked(options) if not _why_not(one)]
+
+
+def _limits(left: list[Collective]) -> str:
+    """Return above which sizes operations of several blocks are left out; empty where it is not for their blocks."""
+    found: dict[str, None] = {}
+    for one in sorted(left, key=lambda one: one.processes):
+        most = _most_bytes(one.operation, one.processes)
+        if _why_not(one) == _TOO_LARGE and most is not None:
+            near = one.operation in GROUPS["neighbours"]
+            where = f"with {_NEIGHBOURS} neighbours" if near else f"on {one.processes} processes"
+            found[f"{format_size(most)} {where}"] = None
+    return f" above {', '.join(found)}" if found else ""
 
 
 def _left_out(options: Options) -> str:
-    left = [one for one in _asked(options) if not _fits(one.operation, one.message_size, one.processes)]
-    if not left:
-        return ""
-    operations = ", ".join(dict.fromkeys(one.operation for one in left))
-    limits = ", ".join(
-        f"{format_size(_MOST_BYTES // processes)} on {processes} processes"
-        for processes in sorted({one.processes for one in left})
+    reasons: dict[str, list[Collective]] = {}
+    for one in _asked(options):
+        if why := _why_not(one):
+            reasons.setdefault(why, []).append(one)
+    return "; ".join(
+        f"left out, as {why}: {', '.join(dict.fromkeys(one.operation for one in left))}{_limits(left)}"
+        for why, left in reasons.items()
     )
-    return f"left out, as all blocks together exceed {format_size(_MOST_BYTES)}: {operations} above {limits}"
 
 
 def _room(configuration: Collective) -> Room:
-    size, all_blocks = configuration.message_size, configuration.message_size * configuration.processes
-    return (
-        all_blocks if configuration.operation in _BLOCKS_SENT else size,
-        all_blocks if configuration.operation in _BLOCKS_RECEIVED else size,
-    )
+    sent, received = _blocks(configuration.operation, configuration.processes)
+    return sent * configuration.message_size, received * configuration.message_size
 
 
 def _measure(session: Session, configuration: Collective) -> Record | None:
-    from commmodel._core import collective
-
-    def measure(batch: int, repetitions: int) -> NDArray[np.float64]:  # noqa: ARG001
-        ticks = collective.collective(
-            session.comm, configuration.operation, session.send_buffer, session.receive_buffer,
-            configuration.message_size, repetitions, session.clock_number,
-        )  # fmt: skip
-        return session.seconds(ticks)
-
-    if not session.options.imb_repetitions:
-        return sampled(session, configuration, measure)
-    found = repeat(session, measure, imb_repetitions(configuration.message_size))
-    if not session.is_root:
+    imb = session.options.imb_repetitions
+    repetitions = imb_repetitions(configuration.message_size) if imb else None
+    if configuration.mode != "overlapped":
+        return measure_started(session, configuration, repetitions)
+    without_delay = msgspec.structs.replace(configuration, mode="non-blocking")
+    before = measure_started(replace(session, share=_DELAY_SHARE * session.share), without_delay, repetitions)
+    delay: float | None = session.comm.bcast(float(np.median(before.samples)) if before else None)
+    if delay is None:
         return None
-    return Record(configuration, "s", found.samples, stop=found.stop, warmup=found.warmup)
+    rest = replace(session, share=(1 - _DELAY_SHARE) * session.share)
+    return measure_started(rest, configuration, repetitions, delay)
 
 
 KERNEL = Kernel(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,9 @@ from commmodel.bench.placement import Placement
 from commmodel.bench.sampling import Measure, sample
 from commmodel.bench.session import Session
 from commmodel.results import Batch, Configuration, Mode, Options, Record
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 __all__ = [
     "Kernel", "Room", "message_room", "modes", "pause_ticks", "sampled", "stride", "undisturbed_seconds", "window",
@@ -52,6 +55,8 @@ class Kernel:
     refine : callable or None
         (options, records) -> what else is worth measuring, given all records up to now; empty where nothing is.
         Needs no more room than what was planned.
+    check : callable or None
+        (comm, plan) -> nothing; raises on every rank alike where some rank cannot measure the plan.
     left_out : callable or None
         options -> what the plan leaves out, in one line; empty where nothing is.
     on_request : bool
@@ -63,6 +68,7 @@ class Kernel:
     measure: Callable[[Session, Any], Record | None]
     room: Callable[[Any], Room] = message_room
     refine: Callable[[Options, Sequence[Record]], list[Configuration]] | None = None
+    check: Callable[["MPI.Intracomm", Sequence[Configuration]], None] | None = None
     left_out: Callable[[Options], str] | None = None
     on_request: bool = False
 

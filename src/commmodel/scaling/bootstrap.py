@@ -2,7 +2,8 @@
 
 Data that might as well have been measured are made in two ways: by drawing from the repetitions of each scale, and by
 drawing from the residuals of the best model, which also know of what repeating does not show: that scales lie beside
-the curve. Each is fitted as the measured data are; a model chosen often enough in either way belongs to the set.
+the curve. Each is fitted, with even odds for all terms, since a preference for simple ones would hide what else the
+data allow; a model chosen often enough in either way belongs to the set.
 """
 
 import math
@@ -13,9 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commmodel.errors import InputError
-from commmodel.scaling.fit import Fits, Model, check_scales, fit, growing_share
+from commmodel.scaling.fitting import Fits, Model, check_scales, fit, growing_share
 from commmodel.scaling.growth import ONE, Growth
 from commmodel.scaling.samples import check_samples, reduce, resample
+from commmodel.scaling.space import even_odds
 
 __all__ = ["Ensemble", "ensemble"]
 
@@ -116,7 +118,7 @@ def ensemble(
     random = np.random.default_rng(seed)
     made = resample(arrays, draws, statistic, random), _from_residuals(x, values, best, draws, random)
     together = np.concatenate(made)
-    drawn = fit(x, together, terms)
+    drawn = fit(x, together, terms, prior=even_odds)
     spread = [np.median(one.std(axis=0) / np.where(values == 0, 1.0, np.abs(values))) for one in made]
     return Ensemble(x, values, best, drawn, _shares(best, drawn, together, x), float(max(spread)))
 

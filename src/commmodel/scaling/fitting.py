@@ -2,11 +2,12 @@
 
 Source: Shudler and others (2015), Section 2.3, and the leave-one-out errors of a linear fit in closed form, residual
 over 1 − leverage (Allen 1974). Residuals count relative to the measured value, since times scatter in proportion to
-themselves. Terms win over the constant only where noise alone would not have done as well.
+themselves. Simple terms are preferred until the data speak against them, and terms win over the constant only where
+noise alone would not have done as well.
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,15 +16,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from commmodel.errors import InputError
 from commmodel.scaling.growth import ONE, Growth
+from commmodel.scaling.space import prior_odds
 
 __all__ = ["FEWEST_SCALES", "Fits", "Model", "check_scales", "fit", "fit_term"]
 
 Array = NDArray[np.float64]
 Criterion = Literal["residuals", "cross-validation"]
+Prior = Callable[[Growth], float]
 
 FEWEST_SCALES = 3
 CHANCE = 0.03
 """How often noise about a constant may be taken for growth."""
+BELOW_ZERO = 1 / 20
+"""Odds of a model that falls below 0 at some x ≥ 1, where no value does."""
 _DRAWS, _SEED = 4000, 1
 _EXACT = 1e-10  # relative residuals below are rounding
 _LEAST_FREEDOM = 1e-9  # of 1 − leverage: a term that one scale alone determines cannot be tested there
@@ -55,7 +60,7 @@ class Model:
 
     @property
     def growth(self) -> Growth:
-        """The class of growth: the term, or 1."""
+        """The class of growth, the term or 1."""
         return self.term if self.coefficient else ONE
 
     def text(self, over: str) -> str:
@@ -125,14 +130,38 @@ def normalised(values: Array) -> tuple[Array, Array, Array]:
 
 @dataclass(frozen=True)
 class Search:
-    """Of every kernel and term, shape (kernels, terms): slopes, and sums of squares, infinite where none may be."""
+    """Of every kernel and term, shape (kernels, terms): coefficients, and sums of squares, infinite where none may be.
+
+    `rss` is of residuals, `loo` of leave-one-out errors; `odds` is the logarithm of how much the curve itself speaks
+    for the model, before its residuals. `mean` and `total`, shape (kernels,), are the constant and its sum of squares.
+    """
 
     slope: Array
-    centre: Array
+    constant: Array
     rss: Array
     loo: Array
+    odds: Array
     mean: Array
     total: Array
+
+
+def _sums(values: Array, weights: Array, column: Array, freedom: Array) -> tuple[Array, Array, Array]:
+    """Return slopes and sums of squares of residuals and leave-one-out errors, of shape (kernels, terms).
+
+    `column` and `freedom` have the shape (kernels, terms, scales); `freedom` is 1 less what the constant takes.
+    """
+    weighted = column * weights[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = np.einsum("kts,kts->kt", weighted, column)
+        slope = np.einsum("kts,ks->kt", weighted, values) / spread
+        residual = values[:, None] - slope[..., None] * column
+        residual *= np.sqrt(weights)[:, None]
+        freedom = freedom - weighted * column / spread[..., None]
+        rss = np.einsum("kts,kts->kt", residual, residual)
+        residual /= freedom
+        loo = np.einsum("kts,kts->kt", residual, residual)
+        usable = (slope > 0) & (freedom.min(axis=2) > _LEAST_FREEDOM)
+    return slope, np.where(usable, rss, np.inf), np.where(usable, loo, np.inf)
 
 
 def search(columns: Array, values: Array, weights: Array) -> Search:
@@ -140,39 +169,60 @@ def search(columns: Array, values: Array, weights: Array) -> Search:
     share = weights / weights.sum(axis=1, keepdims=True)
     mean = (share * values).sum(axis=1)
     off = values - mean[:, None]
-    total = (weights * off**2).sum(axis=1)
     centre = share @ columns.T
-    column = columns[None] - centre[..., None]
-    weighted = column * weights[:, None]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        spread = np.einsum("kts,kts->kt", weighted, column)
-        slope = np.einsum("kts,ks->kt", weighted, off) / spread
-        residual = off[:, None] - slope[..., None] * column
-        residual *= np.sqrt(weights)[:, None]
-        freedom = 1 - share[:, None] - weighted * column / spread[..., None]
-        rss = np.einsum("kts,kts->kt", residual, residual)
-        residual /= freedom
-        loo = np.einsum("kts,kts->kt", residual, residual)
-        usable = (slope > 0) & (freedom.min(axis=2) > _LEAST_FREEDOM)
-    return Search(slope, centre, np.where(usable, rss, np.inf), np.where(usable, loo, np.inf), mean, total)
+    slope, rss, loo = _sums(off, weights, columns[None] - centre[..., None], 1 - share[:, None])
+    with np.errstate(invalid="ignore"):
+        constant = mean[:, None] - slope * centre
+    return Search(slope, constant, rss, loo, np.zeros_like(rss), mean, (weights * off**2).sum(axis=1))
 
 
-def _columns(scales: Array, terms: tuple[Growth, ...]) -> tuple[NDArray[np.int64], Array, Array]:
-    """Return which terms vary and stay finite over the scales, their values over the largest, and these largest."""
-    values = np.array([term(scales) for term in terms])
-    largest = values.max(axis=1)
-    usable = np.flatnonzero(np.isfinite(values).all(axis=1) & (largest > values.min(axis=1)))
-    return usable, values[usable] / largest[usable, None], largest[usable]
+def search_positive(columns: Array, lowest: Array, values: Array, weights: Array) -> Search:
+    """As `search`, with odds against models that fall below 0 at some x ≥ 1 though no value does.
+
+    `lowest`, shape (terms,), is what each term is at least. Where the odds are worse than the residuals gain, the model
+    is the best of those that just reach 0.
+    """
+    free = search(columns, values, weights)
+    slope, rss, loo = _sums(values, weights, (columns - lowest[:, None])[None], np.ones((1, 1, 1)))
+    with np.errstate(invalid="ignore"):
+        below = (free.constant + free.slope * lowest < 0) & (values.min(axis=1) >= 0)[:, None]
+    least = _rounding(columns)
+    worth = BELOW_ZERO ** (-1 / _sharpness(columns))
+    held = below & (np.maximum(rss, least) <= worth * np.maximum(free.rss, least))
+    return Search(
+        np.where(held, slope, free.slope),
+        np.where(held, -slope * lowest, free.constant),
+        np.where(held, rss, free.rss),
+        np.where(held, loo, free.loo),
+        np.where(below & ~held, np.log(BELOW_ZERO), 0.0),
+        free.mean,
+        free.total,
+    )
 
 
-@functools.lru_cache(maxsize=64)
-def _needed_r2(scales: tuple[float, ...], terms: tuple[Growth, ...]) -> float:
-    _, columns, _ = _columns(np.array(scales), terms)
-    return needed_r2(columns, _DRAWS)
+def _sharpness(columns: Array) -> float:
+    """Return by how much the log odds of a term rise while the logarithm of its sum of squares falls by 1."""
+    return int(columns.shape[1]) / 2 - 1
 
 
-def needed_r2(columns: Array, draws: int) -> float:
-    """Return which R² the best of the columns (terms, points) reaches by chance, in a share `CHANCE` of all cases.
+def _rounding(columns: Array) -> float:
+    """Return the sum of squares of what is rounding alone."""
+    return int(columns.shape[1]) * _EXACT**2
+
+
+def evidence(found: Search, columns: Array, prior: Array, criterion: Criterion) -> Array:
+    """Return the log odds of each term over the constant, shape (kernels, terms), but for a number common to all.
+
+    `prior`, shape (terms,), are their odds before anything was measured (`commmodel.scaling.space.prior_odds`).
+    """
+    errors = found.loo if criterion == "cross-validation" else found.rss
+    least = _rounding(columns)
+    gain = np.log(np.maximum(found.total, least))[:, None] - np.log(np.maximum(errors, least))
+    return np.asarray(np.log(prior) + found.odds + _sharpness(columns) * gain)
+
+
+def needed_evidence(columns: Array, prior: Array, criterion: Criterion, draws: int) -> float:
+    """Return the evidence that the best of the terms reaches by chance, in a share `CHANCE` of all cases.
 
     These are cases of noise about a constant; `draws` of them are simulated.
     """
@@ -182,8 +232,46 @@ def needed_r2(columns: Array, draws: int) -> float:
     for start in range(0, draws, block):
         part = noise[start : start + block]
         found = search(columns, part, np.ones_like(part))
-        best[start : start + block] = 1 - found.rss.min(axis=1) / found.total
+        best[start : start + block] = evidence(found, columns, prior, criterion).max(axis=1)
     return float(np.quantile(best, 1 - CHANCE))
+
+
+@dataclass(frozen=True)
+class _Space:
+    """The terms that vary and stay finite over the scales, as places in the space, and what a search needs of them.
+
+    `columns` are their values over `largest`, shape (terms, scales), `lowest` the least of them at any x ≥ 1.
+    """
+
+    usable: NDArray[np.int64]
+    columns: Array
+    largest: Array
+    lowest: Array
+    prior: Array
+
+
+def _over(scales: Array, terms: tuple[Growth, ...], prior: Prior = prior_odds) -> _Space:
+    values = np.array([term(scales) for term in terms])
+    largest = values.max(axis=1)
+    usable = np.flatnonzero(np.isfinite(values).all(axis=1) & (largest > values.min(axis=1)))
+    kept = [terms[place] for place in usable]
+    # What falls is 0 in the end; what grows is least at 1, or where its logarithm in the denominator lets it.
+    lowest = np.array([0.0 if term < ONE else min(float(term(1.0)), float(term(scales).min())) for term in kept])
+    before = np.array([prior(term) for term in kept], dtype=np.float64)
+    if not (np.isfinite(before) & (before > 0)).all():
+        raise InputError(
+            f"prior odds {before.tolist()}: each must be a positive number: leave out terms that cannot be"
+        )
+    return _Space(usable, values[usable] / largest[usable, None], largest[usable], lowest / largest[usable], before)
+
+
+@functools.lru_cache(maxsize=64)
+def _prepared(
+    scales: tuple[float, ...], terms: tuple[Growth, ...], criterion: Criterion, prior: Prior
+) -> tuple[_Space, float]:
+    """Return the space, and the evidence that a term needs."""
+    space = _over(np.array(scales), terms, prior)
+    return space, needed_evidence(space.columns, space.prior, criterion, _DRAWS) if space.usable.size else np.inf
 
 
 def _adjusted_r2(values: Array, fitted: Array) -> Array:
@@ -193,7 +281,13 @@ def _adjusted_r2(values: Array, fitted: Array) -> Array:
         return np.asarray(1 - ((values - fitted) ** 2).sum(axis=1) / (n - 2) / (total / (n - 1)))
 
 
-def fit(scales: ArrayLike, values: ArrayLike, terms: Sequence[Growth], criterion: Criterion = "residuals") -> Fits:
+def fit(
+    scales: ArrayLike,
+    values: ArrayLike,
+    terms: Sequence[Growth],
+    criterion: Criterion = "residuals",
+    prior: Prior = prior_odds,
+) -> Fits:
     """Return the best model of each kernel.
 
     Parameters
@@ -205,19 +299,24 @@ def fit(scales: ArrayLike, values: ArrayLike, terms: Sequence[Growth], criterion
     terms : sequence of Growth
         The search space; the constant is always in it. Terms too large for a number at some scale are left out.
     criterion : "residuals" or "cross-validation"
-        Whether the smallest sum of squares or the smallest leave-one-out error chooses among the terms. All have two
-        coefficients, so that sums of squares are comparable; with few scales they find the right term more often.
+        Whether sums of squares or leave-one-out errors speak for the terms. All have two coefficients, so that sums of
+        squares are comparable; with few scales they find the right term more often.
+    prior : function of a Growth
+        How likely a term is before anything was measured, > 0: that of simple terms, or
+        `commmodel.scaling.space.even_odds`.
 
     Raises
     ------
     InputError
-        For scales that show no growth, values of another shape, or no finite ones.
+        For scales that show no growth, values of another shape, no finite ones, or odds that are not positive.
 
     Notes
     -----
     Shudler 2015, Section 2.3. Coefficients are positive: what falls is a constant here, unless the space has terms that
-    fall. The constant is kept unless R² of the best term is larger than noise about a constant reaches in 3 % of all
-    cases, with these scales and these terms; that limit is simulated once for each pair of them.
+    fall. The term with the best odds is taken: those before the measurement (`prior`), times 1/20 where the model falls
+    below 0 at some x ≥ 1 though no value does, times its likelihood, S^(1 − n/2) for a sum of squares S over n scales.
+    The constant is kept unless these odds are better than noise about a constant reaches in 3 % of all cases, with
+    these scales and these terms; that limit is simulated once for each pair of them.
 
     Examples
     --------
@@ -235,27 +334,25 @@ def fit(scales: ArrayLike, values: ArrayLike, terms: Sequence[Growth], criterion
     if criterion not in {"cross-validation", "residuals"}:
         raise InputError(f"criterion {criterion!r}: choose cross-validation or residuals")
     space = tuple(dict.fromkeys((ONE, *terms)))
-    usable, columns, largest = _columns(x, space)
+    over, needed = _prepared(tuple(x.tolist()), space, criterion, prior)
     y, weights, unit = normalised(y)
     kernels = len(y)
     chosen, coefficient = np.zeros(kernels, np.int64), np.zeros(kernels)
     constant = (weights * y).sum(axis=1) / weights.sum(axis=1)
-    if usable.size:
-        needed = _needed_r2(tuple(x.tolist()), space)
-        block = max(1, _BLOCK // columns.size)
-        for start in range(0, kernels, block):
-            rows = slice(start, start + block)
-            found = search(columns, y[rows], weights[rows])
-            best = (found.loo if criterion == "cross-validation" else found.rss).argmin(axis=1)
-            each = np.arange(len(best))
-            grows = found.total > x.size * _EXACT**2
-            grows &= found.rss.min(axis=1) <= (1 - needed) * found.total
-            slope = found.slope[each, best]
-            chosen[rows] = np.where(grows, usable[best], 0)
-            coefficient[rows] = np.where(grows, slope / largest[best], 0.0)
-            constant[rows] = np.where(grows, found.mean - slope * found.centre[each, best], found.mean)
-    fits = Fits(space, chosen, constant, coefficient, np.full(kernels, np.nan))
-    fitted = np.stack([fits.values(float(scale)) for scale in x], axis=1)
+    fitted = np.repeat(constant[:, None], x.size, axis=1)
+    block = max(1, _BLOCK // max(over.columns.size, 1))
+    for start in range(0, kernels if over.usable.size else 0, block):
+        rows = slice(start, start + block)
+        found = search_positive(over.columns, over.lowest, y[rows], weights[rows])
+        odds = evidence(found, over.columns, over.prior, criterion)
+        best = odds.argmax(axis=1)
+        each = np.arange(len(best))
+        grows = (found.total > x.size * _EXACT**2) & (odds[each, best] >= needed)
+        chosen[rows] = np.where(grows, over.usable[best], 0)
+        coefficient[rows] = np.where(grows, found.slope[each, best] / over.largest[best], 0.0)
+        constant[rows] = np.where(grows, found.constant[each, best], found.mean)
+        growth = np.where(grows, found.slope[each, best], 0.0)[:, None] * over.columns[best]
+        fitted[rows] = constant[rows, None] + growth
     r2 = np.where(coefficient == 0, np.nan, _adjusted_r2(y, fitted))
     return Fits(space, chosen, constant * unit, coefficient * unit, r2)
 
@@ -266,14 +363,14 @@ def growing_share(scales: Array, values: Array, terms: Sequence[Growth]) -> Arra
     Each term is fitted whether or not it is better than others; 0 for terms that cannot be, or that would fall.
     """
     space = tuple(terms)
-    usable, columns, _ = _columns(scales, space)
+    over = _over(scales, space)
     y, weights, _ = normalised(values)
-    found = search(columns, y, weights)
-    last = columns[:, int(scales.argmax())]
-    whole = found.mean[:, None] + found.slope * (last - found.centre)
+    found = search(over.columns, y, weights)
+    last = found.slope * over.columns[:, int(scales.argmax())]
+    whole = found.constant + last
     share = np.zeros((len(y), len(space)))
     with np.errstate(divide="ignore", invalid="ignore"):
-        share[:, usable] = np.where(np.isfinite(found.rss) & (whole != 0), found.slope * last / np.abs(whole), 0.0)
+        share[:, over.usable] = np.where(np.isfinite(found.rss) & (whole != 0), last / np.abs(whole), 0.0)
     return share
 
 
@@ -301,11 +398,10 @@ def fit_term(scales: ArrayLike, values: ArrayLike, term: Growth) -> Model:
     y, weights, (unit,) = normalised(np.asarray(values, dtype=np.float64)[None])
     if term == ONE:
         return Model(float((weights * y).sum() / weights.sum() * unit), 0.0, ONE)
-    usable, columns, largest = _columns(x, (term,))
-    if not usable.size:
+    over = _over(x, (term,))
+    if not over.usable.size:
         raise InputError(f"term {term.text('x')}: it is too large for a number at {x.max():g}: use smaller scales")
-    found = search(columns, y, weights)
-    slope = float(found.slope[0, 0])
-    model = Model(float(found.mean[0]) - slope * float(found.centre[0, 0]), slope / float(largest[0]), term)
+    found = search(over.columns, y, weights)
+    model = Model(float(found.constant[0, 0]), float(found.slope[0, 0] / over.largest[0]), term)
     r2 = float(_adjusted_r2(y, model(x)[None])[0])
     return Model(model.constant * float(unit), model.coefficient * float(unit), term, r2)

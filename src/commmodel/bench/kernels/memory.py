@@ -1,0 +1,137 @@
+"""What MPI keeps on a rank: by calls that make communicators and windows, by its beginning, by its use.
+
+Bytes of a call are counted by a library that stands before the allocator (`LIBRARY`, to be preloaded); the rest is the
+process's memory as Linux counts it (`commmodel.bench.process_memory`). Shudler and others (2015), Section 4.1. Main
+entry: `KERNEL`.
+"""
+
+import shlex
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commmodel import _core
+from commmodel.bench import process_memory
+from commmodel.bench.kernels.common import Kernel, Room
+from commmodel.bench.placement import Placement
+from commmodel.bench.session import Session
+from commmodel.errors import MPIEnvironmentError
+from commmodel.results import Configuration, Memory, Options, Record
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+__all__ = ["KERNEL", "LIBRARY"]
+
+LIBRARY = Path(_core.__file__).with_name("libcommmodel-allocations.so")
+"""The library that counts allocations; there on Linux only."""
+
+_CALLS = 8  # so many objects of a kind exist at once
+_WINDOW = 64  # bytes on each rank: so small that what MPI itself keeps shows
+_PROCESS_MEASURES: tuple[process_memory.Measure, ...] = ("private", "pss")
+_COUNTERS = {"allocated": ("allocated",), "mapped": ("anonymous", "shared")}
+
+
+def _of_process(operations: Sequence[str]) -> list[process_memory.Stage]:
+    return [stage for stage in ("init", "use") if stage in operations]
+
+
+def _plan(options: Options, placement: Placement) -> list[Configuration]:  # noqa: ARG001
+    return [*_process_plan(options), *_call_plan(options)]
+
+
+def _process_plan(options: Options) -> Iterable[Memory]:
+    """Yield the process's memory: of all ranks, since it holds what was done with all of them."""
+    for stage in _of_process(options.memory_operations):
+        for measure in _PROCESS_MEASURES:
+            if process_memory.grown(stage, measure) is not None:
+                yield Memory(stage, process_memory.ranks(), measure)
+
+
+def _call_plan(options: Options) -> Iterable[Memory]:
+    for operation in options.memory_operations:
+        if operation not in _of_process(options.memory_operations):
+            for processes in options.procs:
+                yield Memory(operation, processes)
+                yield Memory(operation, processes, "mapped")
+
+
+def _left_out(options: Options) -> str:
+    stages = _of_process(options.memory_operations)
+    missing = [one for one in _PROCESS_MEASURES if any(process_memory.grown(stage, one) is None for stage in stages)]
+    if not missing:
+        return ""
+    return (
+        f"left out, as {process_memory.ROLLUP} of some host does not tell: "
+        f"{', '.join(missing)} memory of {' and '.join(stages)}"
+    )
+
+
+def _check(comm: "MPI.Intracomm", plan: Sequence[Configuration]) -> None:
+    """Raise `MPIEnvironmentError` on every rank alike where calls are planned and some rank does not count."""
+    if not any(isinstance(one, Memory) and one.measure in _COUNTERS for one in plan):
+        return
+    from commmodel._core import memory
+
+    silent = [rank for rank, counts in enumerate(comm.allgather(memory.is_counting())) if not counts]
+    if not silent:
+        return
+    otherwise = "ask for --memory-operations init,use alone"
+    if not LIBRARY.is_file():
+        raise MPIEnvironmentError(
+            f"memory: allocations can be counted on Linux only ({LIBRARY} was not built): {otherwise}"
+        )
+    asked = shlex.join(sys.argv[1:])
+    command = f"mpiexec -n {comm.size} env LD_PRELOAD={shlex.quote(str(LIBRARY))} python -m commmodel.bench {asked}"
+    where = "" if len(silent) == comm.size else f" on rank {silent[0]}"
+    raise MPIEnvironmentError(
+        f"memory: the library that counts allocations is not loaded{where}: start it with {command} or {otherwise}"
+    )
+
+
+def _room(configuration: Memory) -> Room:  # noqa: ARG001
+    return (_CALLS + 1) * _WINDOW, 1
+
+
+def _measure(session: Session, configuration: Memory) -> Record | None:
+    own = _own_bytes(session, configuration)
+    every: Any = session.comm.gather(own)
+    if not session.is_root:
+        return None
+    samples = np.max(every, axis=0)
+    ranks = tuple(map(tuple, every)) if session.options.per_rank else None
+    return Record(configuration, "B", tuple(samples.tolist()), ranks=ranks)
+
+
+def _own_bytes(session: Session, configuration: Memory) -> list[float]:
+    """Return what this rank keeps in each repetition; nothing where it gives back more than it takes."""
+    match configuration:
+        case Memory(operation="init" | "use" as stage, measure="private" | "pss" as measure):
+            return [max(0.0, float(process_memory.grown(stage, measure) or 0))]
+    from commmodel._core import memory
+
+    calls = min(_CALLS, session.options.repetitions)
+
+    def kept() -> NDArray[np.int64]:
+        return memory.kept(session.comm, configuration.operation, session.send_buffer, _WINDOW, calls)
+
+    kept()  # fills the stores of which the library takes objects: then the order of measurements does not matter
+    changes = kept()
+    rows = [memory.COUNTERS.index(name) for name in _COUNTERS[configuration.measure]]
+    own: list[float] = changes[rows].sum(axis=0).clip(0).astype(float).tolist()
+    return own
+
+
+KERNEL = Kernel(
+    "bytes that MPI keeps on a rank: of calls that make communicators and windows, of its beginning and its use",
+    _plan,
+    _measure,
+    _room,
+    left_out=_left_out,
+    check=_check,
+    on_request=True,
+)

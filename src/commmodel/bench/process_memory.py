@@ -1,0 +1,107 @@
+"""The memory of this process, as Linux counts it, before MPI begins, after MPI_Init and after MPI's use.
+
+There is one beginning of MPI in a process, so what was read around it is kept here. Main entries: `before_mpi`,
+`after_init`, `after_use` and, for what they found, `grown`.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from commmodel.bench.buffers import allocate
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+__all__ = ["ROLLUP", "Measure", "Stage", "after_init", "after_use", "before_mpi", "grown", "ranks", "read"]
+
+Measure = Literal["private", "pss"]
+Stage = Literal["init", "use"]
+
+ROLLUP = Path("/proc/self/smaps_rollup")
+_FIELDS: dict[Measure, tuple[str, ...]] = {
+    "private": ("Private_Dirty", "Private_Hugetlb"),
+    "pss": ("Pss_Anon", "Pss_Shmem", "Private_Hugetlb"),
+}
+"""Pages of programs and libraries that nobody has written are in neither: how many of them are a process's own hangs on
+how many others run the same at that moment, and so on which rank happened to start first."""
+
+_ROUNDS = 10
+_BLOCK = 256  # bytes, of collectives: as in Shudler 2015, Section 4.1
+_LARGE = 256 << 10  # bytes, to the neighbours: above any library's eager limit
+
+_readings: dict[Literal["before"] | Stage, dict[Measure, int]] = {}
+_ranks: list[int] = []
+
+
+def read(rollup: Path = ROLLUP) -> dict[Measure, int]:
+    """Return the bytes of this process's memory by each measure that the system tells; nothing where it has none.
+
+    >>> all(amount > 0 for amount in read().values())
+    True
+    """
+    try:
+        lines = rollup.read_text().splitlines()
+    except OSError:
+        return {}
+    said = {name: int(rest.split()[0]) << 10 for name, _, rest in (line.partition(":") for line in lines[1:])}
+    return {
+        measure: sum(said[field] for field in fields)
+        for measure, fields in _FIELDS.items()
+        if said.keys() >= set(fields)
+    }
+
+
+def before_mpi() -> None:
+    """Load what the benchmark needs later, and read the memory."""
+    from commmodel.bench import driver, environment, preparation  # noqa: F401  (they take memory that is not MPI's)
+
+    read()  # what reading takes itself is there now
+    _readings["before"] = read()
+
+
+def after_init() -> None:
+    """Read the memory just after mpi4py has begun MPI."""
+    _readings["init"] = read()
+
+
+def after_use(comm: "MPI.Intracomm") -> None:
+    """Use MPI on all ranks alike, and read the memory.
+
+    The buffers are on pages of their own and given back before, so that nothing of them is left to subtract.
+    """
+    _use(comm)
+    comm.Barrier()
+    _readings["use"] = read()
+    _ranks[:] = [comm.size]
+    told = [set(reading) for reading in _readings.values()]
+    everywhere = set.intersection(*comm.allgather(set.intersection(*told)))
+    for reading in _readings.values():
+        for measure in [*reading]:
+            if measure not in everywhere:
+                del reading[measure]
+
+
+def _use(comm: "MPI.Intracomm") -> None:
+    from mpi4py import MPI
+
+    send = allocate(max(_BLOCK * comm.size, _LARGE), "never")
+    receive = allocate(send.size, "never")
+    blocks = _BLOCK * comm.size
+    up, down = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+    for _ in range(_ROUNDS):
+        comm.Allreduce([send[:_BLOCK], MPI.FLOAT], [receive[:_BLOCK], MPI.FLOAT])
+        comm.Alltoall(send[:blocks], receive[:blocks])
+        comm.Sendrecv(send[:_LARGE], up, recvbuf=receive[:_LARGE], source=down)
+        comm.Sendrecv(send[:_LARGE], down, recvbuf=receive[:_LARGE], source=up)
+
+
+def ranks() -> int:
+    """Return of how many ranks MPI was used; 0 where nobody read the memory."""
+    return _ranks[0] if _ranks else 0
+
+
+def grown(stage: Stage, measure: Measure) -> int | None:
+    """Return by how many bytes the memory has grown since before MPI began; None where some rank does not know."""
+    if stage not in _readings or measure not in _readings[stage]:
+        return None
+    return _readings[stage][measure] - _readings["before"][measure]

@@ -1,0 +1,126 @@
+"""Extra-P's JSON lines: a value, or a list of them, of one function at one point a line.
+
+::
+
+    {"params": {"p": 4, "n": 1024}, "callpath": "main->solve", "metric": "time", "value": 1.5}
+
+Lines that say the same point are repetitions. Main entries: `parse` and `render`.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from commmodel.formats.extrap import DEFAULT_METRIC, ROOT, Gathered
+from commmodel.formats.lines import Text, shown
+from commmodel.formats.tables import Table
+from commmodel.results import Measurements
+
+__all__ = ["parse", "recognise", "render"]
+
+_KEYS = {"params", "value", "callpath", "metric"}
+_PARAMETERS = re.compile(r'"params"\s*:')
+_OURS = re.compile(r'"type"\s*:')
+_NO_NUMBER = re.compile(r"\b(?:NaN|Infinity)\b")
+
+
+def recognise(lines: Sequence[str]) -> int:
+    """Return the number of the first line with something on it if it is of this format, else 0."""
+    number = next((number for number, line in enumerate(lines, 1) if line), 0)
+    line = lines[number - 1] if number else ""
+    return number if line.startswith("{") and _PARAMETERS.search(line) and not _OURS.search(line) else 0
+
+
+def _decoded(text: Text, number: int, line: str) -> dict[str, Any]:
+    try:
+        found = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        if _NO_NUMBER.search(line):
+            raise text.damaged(number, "NaN or Infinity is no measured value: remove the line") from None
+        raise text.damaged(number, f"{error}; restore the file, or delete this line") from None
+    if not isinstance(found, dict):
+        raise text.damaged(number, 'no object like {"params": {"p": 4}, "value": 1.5}; restore or delete this line')
+    return found
+
+
+def _number(text: Text, number: int, value: object, what: str) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        try:
+            found = float(value)
+        except OverflowError:
+            found = math.inf
+        if 0 <= found < math.inf:
+            return found + 0.0  # no -0.0
+    problem = f"{what}: {shown(str(value))} is no finite number from 0 up; correct or remove the line"
+    raise text.damaged(number, problem)
+
+
+def _word(text: Text, number: int, found: dict[str, Any], key: str, default: str) -> str:
+    word = found.get(key, default)
+    if not isinstance(word, str) or not word.strip():
+        raise text.damaged(number, f"{key}: {shown(str(word))} is no name; give a text, or leave {key} out")
+    return word
+
+
+def _parameters(text: Text, number: int, found: dict[str, Any], names: Sequence[str]) -> list[tuple[str, float]]:
+    """Return the point of a line in the order of the first line's names."""
+    values = found.get("params")
+    if not isinstance(values, dict) or not values:
+        raise text.damaged(number, 'no "params" with a parameter in it, like {"p": 4}; restore the line')
+    for name in names or values:
+        if name not in values:
+            raise text.damaged(number, f"parameter {shown(name)} of the lines before is missing; add its value")
+    for name in values:
+        if not name.strip() or (names and name not in names):
+            raise text.damaged(
+                number, f"parameter {shown(name)} is not in the lines before; remove it, or add it there"
+            )
+    return [(name, _number(text, number, values[name], f"parameter {name}")) for name in names or values]
+
+
+def _values(text: Text, number: int, found: dict[str, Any]) -> list[float]:
+    if "value" not in found:
+        raise text.damaged(number, 'no "value"; restore the line')
+    value = found["value"]
+    if value == []:
+        raise text.damaged(number, "value: an empty list; give the measured values, or remove the line")
+    return [_number(text, number, one, "value") for one in (value if isinstance(value, list) else [value])]
+
+
+def parse(text: Text) -> Measurements:
+    """Return the lines of a file as one launch."""
+    gathered, names, notes = Gathered(text), list[str](), []
+    for number, line in enumerate(text.lines, start=1):
+        if not line:
+            continue
+        found = _decoded(text, number, line)
+        if unknown := sorted(found.keys() - _KEYS):
+            notes.append(
+                text.note(number, f"left out, as the format has no such field: {', '.join(map(shown, unknown))}")
+            )
+        parameters = _parameters(text, number, found, names)
+        names = [name for name, _ in parameters]
+        callpath = _word(text, number, found, "callpath", ROOT)
+        metric = _word(text, number, found, "metric", DEFAULT_METRIC)
+        gathered.add(number, callpath, metric, parameters, _values(text, number, found))
+    return gathered.measurements(notes)
+
+
+def render(table: Table) -> Iterator[bytes]:
+    """Yield the lines of a table."""
+    for row in table.rows:
+        for point in table.points:
+            values: list[float] = row.samples[point]
+            line = {
+                "params": {
+                    name: int(value) if value.is_integer() and value < 1 << 53 else value
+                    for name, value in zip(table.parameters, point, strict=True)
+                },
+                "callpath": row.callpath,
+                "metric": row.metric,
+                "value": values[0] if len(values) == 1 else values,
+            }
+            yield msgspec.json.encode(line) + b"\n"

@@ -1,0 +1,192 @@
+"""Measurements written in one of our formats, whole or not at all. Main entry: `write`."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from commmodel.errors import InputError
+from commmodel.formats import csv, extrap_json, extrap_text
+from commmodel.formats.tables import LeftOut, Row, Table, tabulate
+from commmodel.results import Measurements
+
+__all__ = ["WRITTEN", "write"]
+
+
+class _Content(NamedTuple):
+    """What a file will hold."""
+
+    parts: Iterable[bytes]
+    notes: tuple[str, ...]
+
+
+def _results(measurements: Measurements) -> Iterator[bytes]:
+    for launch in measurements.launches:
+        for line in (launch.header, *launch.records):
+            yield msgspec.json.encode(line) + b"\n"
+
+
+def _ours(measurements: Measurements, over: Sequence[str] | None) -> _Content:
+    _refuse_parameters(over)
+    return _Content(_results(measurements), ())
+
+
+def _csv(measurements: Measurements, over: Sequence[str] | None) -> _Content:
+    _refuse_parameters(over)
+    lines = list(csv.render(measurements))
+    kept, all_records = len(lines) - 1, sum(1 for _ in measurements.records)
+    if not kept:
+        raise InputError("nothing to write: our CSV holds pingpong, pairs and stream only")
+    missing = all_records - sum(1 for record in measurements.records if csv.can_hold(record))
+    notes = (f"not written: {missing} of {all_records} records: our CSV holds pingpong, pairs and stream only",)
+    return _Content(lines, notes if missing else ())
+
+
+def _refuse_parameters(over: Sequence[str] | None) -> None:
+    if over is not None:
+        raise InputError("--over: only Extra-P's formats have parameters to choose: leave it out")
+
+
+def _interchange(
+    measurements: Measurements,
+    over: Sequence[str] | None,
+    render: Callable[[Table], Iterator[bytes]],
+    left_out: LeftOut,
+    *,
+    can_hold: Callable[[Row], bool] = lambda _: True,
+) -> _Content:
+    table, together = tabulate(measurements, over, left_out)
+    for row in table.rows:
+        if not can_hold(row):
+            left_out.add("the text format has no such names: write JSON lines", row.callpath)
+    table = table._replace(rows=tuple(row for row in table.rows if can_hold(row)))
+    notes = left_out.notes()
+    if not table.rows:
+        raise InputError(f"nothing to write: {'; '.join(notes)}")
+    if together:
+        notes += ("several launches are written as repetitions of one: Extra-P's formats know no launches",)
+    return _Content(render(table), notes)
+
+
+def _extrap_json(measurements: Measurements, over: Sequence[str] | None) -> _Content:
+    return _interchange(measurements, over, extrap_json.render, LeftOut())
+
+
+def _extrap_text(measurements: Measurements, over: Sequence[str] | None) -> _Content:
+    return _interchange(
+        measurements,
+        over,
+        _checked_text,
+        LeftOut(),
+        can_hold=lambda row: _is_plain(row.callpath) and _is_plain(row.metric),
+    )
+
+
+def _checked_text(table: Table) -> Iterator[bytes]:
+    if len(table.parameters) > extrap_text.MOST_PARAMETERS:
+        raise InputError(f"--over: {len(table.parameters)} parameters, but the text format has at most 4: name fewer")
+    for name in table.parameters:
+        if not _is_plain(name) or " " in name or not name.isprintable():
+            raise InputError(f"--over: the text format has no parameter called {name!r}: write JSON lines")
+    return extrap_text.render(table)
+
+
+def _is_plain(name: str) -> bool:
+    """Return whether a name is one line of text that white space around it is no part of."""
+    return " ".join(name.split()) == name and name.isprintable()
+
+
+WRITTEN: dict[str, Callable[[Measurements, Sequence[str] | None], _Content]] = {
+    "commmodel": _ours,
+    "extrap-json": _extrap_json,
+    "extrap-text": _extrap_text,
+    "csv": _csv,
+}
+"""Formats that `write` knows."""
+
+
+def write(
+    path: str | os.PathLike[str],
+    measurements: Measurements,
+    format: str,  # noqa: A002  (the option's name)
+    over: Sequence[str] | None = None,
+) -> tuple[str, ...]:
+    """Write measurements to a file, which is replaced, at once, where it is there.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    measurements : Measurements
+    format : str
+        ``commmodel`` holds everything. ``extrap-json`` and ``extrap-text`` hold samples over parameters that are
+        numbers; parameters that are words, or that not all have, go into the function's name. ``csv`` holds ping-pongs
+        and streams.
+    over : sequence of str, optional
+        Parameters of the table in Extra-P's formats; the others go into the function's name. Left out: of those that
+        everything depends on, the choice that leaves out least.
+
+    Returns
+    -------
+    tuple of str
+        What could not be written, and why, a line each.
+
+    Raises
+    ------
+    InputError
+        For an unknown format, where nothing of the measurements can be written, and where the file cannot be.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from commmodel import formats
+    >>> from commmodel.results import Collective, Header, Launch, Library, Measurements, Record
+    >>> header = Header("commmodel-results", 1, "", (), Library("MPI"), (), ())
+    >>> records = tuple(Record(Collective("bcast", 8, p), "s", (1e-6 * p, 2e-6 * p)) for p in (2, 4))
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name) / "bcast.txt"
+    >>> formats.write(path, Measurements((Launch(header, records),)), "extrap-text")
+    ()
+    >>> print(path.read_text())
+    PARAMETER p
+    POINTS (2) (4)
+    <BLANKLINE>
+    REGION bcast [n=8, start=barrier]
+    METRIC time
+    DATA 2e-06 4e-06
+    DATA 4e-06 8e-06
+    <BLANKLINE>
+    >>> [one.configuration.parameters for one in formats.read(path).records]
+    [(('p', 2.0),), (('p', 4.0),)]
+    >>> folder.cleanup()
+    """
+    if format not in WRITTEN:
+        raise InputError(f"unknown format {format!r}: choose {', '.join(WRITTEN)}")
+    content = WRITTEN[format](measurements, over)
+    _replace(Path(path), content.parts)
+    return content.notes
+
+
+def _replace(path: Path, parts: Iterable[bytes]) -> None:
+    """Write a file beside the one that is meant and give it that one's name, so that nobody ever sees half of it."""
+    try:
+        # A link stays one: what it leads to is replaced.
+        target = path.resolve()
+        if target.exists() and not target.is_file():
+            raise InputError(f"{path}: no regular file: name another one")
+        beside = target.with_name(f".{target.name}.{os.getpid()}.part")
+        try:
+            with beside.open("xb") as file:
+                file.writelines(parts)
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(target)
+        except BaseException:  # whatever it was, nothing of it stays behind; it is raised again
+            with suppress(OSError):
+                beside.unlink()
+            raise
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from None

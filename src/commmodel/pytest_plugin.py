@@ -1,0 +1,523 @@
+"""Scaling expectations as marks in anybody's tests: ``@pytest.mark.scales("n log n", over="n", at=[1000, 2000])``.
+
+pytest loads this in every test suite of an environment that has commmodel. So it imports nothing but pytest before a
+test is marked, and needs no MPI. A marked test is one item: it is called at all values, in a shuffled order, again and
+again, and its times or counts are held against the expectation by `commmodel.scaling.judge`. Main entries: the mark
+``scales``, the fixture ``scaling`` (`Scaling`), and the option ``--scaling-results``.
+"""
+
+import gc
+import inspect
+import math
+import os
+import random
+import zlib
+from collections import Counter
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from numbers import Real
+from time import monotonic, perf_counter_ns, process_time_ns
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+
+from commmodel.errors import InputError
+
+if TYPE_CHECKING:
+    from commmodel.results import Writer
+    from commmodel.scaling import Growth, Judgement
+
+__all__ = ["Scaling"]
+
+_MARK = (
+    'scales(growth, *, over, at, deviation=None, metric="time", repetitions=None, seconds=5, '
+    'statistic="first quartile", uncertain="pass"): call the test with its argument `over` at all values of `at`, and '
+    "fail it where its time, or what it counts, does not grow as promised (commmodel)."
+)
+_LEAST_SAMPLE = 200_000  # nanoseconds that a sample lasts: shorter calls are made several times in a row
+_MOST_CALLS = 10_000
+_TIMED_REPETITIONS = 5
+_MOST_REPETITIONS = 64  # times as many as were asked for, while a verdict is uncertain
+_ATTRIBUTE = "commmodel_scaling"  # of a report: what came out, in plain types, so that it travels between processes
+_UNITS: dict[str, Literal["s", "B", "1"]] = {"time": "s", "processor time": "s", "memory": "B"}
+_NUMBERS_OF_RANKS = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
+_RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
+
+
+@dataclass(frozen=True)
+class _Expectation:
+    """What a mark says."""
+
+    growth: "Growth"
+    deviation: "Growth | None"
+    over: str
+    at: tuple[Any, ...]
+    metric: str
+    repetitions: int
+    seconds: float
+    statistic: str
+    uncertain: Literal["pass", "fail"]
+
+    @property
+    def label(self) -> str:
+        """What stands between the brackets of the test's name."""
+        text = self.growth.text(self.over)
+        return text if self.metric == "time" else f"{self.metric} {text}"
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether the plugin takes the time, or the test counts."""
+        return self.metric in {"time", "processor time"}
+
+    def now(self) -> int:
+        """Return the metric's time in nanoseconds."""
+        return process_time_ns() if self.metric == "processor time" else perf_counter_ns()
+
+
+class Scaling:
+    """The fixture ``scaling``: what a test with the mark ``scales`` tells of its own call.
+
+    >>> scaling = Scaling()
+    >>> with scaling.timed():
+    ...     _ = sorted(range(1000))
+    >>> scaling.count(12)
+    """
+
+    def __init__(self, now: Callable[[], int] = perf_counter_ns) -> None:
+        self._now = now
+        self._begun: int | None = None
+        self._nanoseconds: int | None = None
+        self._count: float | None = None
+
+    def timed(self) -> "Scaling":
+        """Return a context in which alone the time counts; of several in one call, the sum."""
+        return self
+
+    def __enter__(self) -> None:
+        if self._begun is not None:
+            raise InputError("scaling.timed(): it is within another: time one or the other")
+        self._begun = self._now()
+
+    def __exit__(self, *exception: object) -> None:
+        now = self._now()
+        if self._begun is not None:
+            self._nanoseconds = (self._nanoseconds or 0) + now - self._begun
+        self._begun = None
+
+    def count(self, value: float) -> None:
+        """Add to what the call counts: comparisons, messages, bytes, or whatever ``metric`` says.
+
+        Raises
+        ------
+        InputError
+            For what is no finite number from 0 up.
+        """
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not 0 <= number < math.inf:
+            raise InputError(f"scaling.count({value!r}): it is no finite number from 0 up")
+        self._count = (self._count or 0.0) + number
+
+    def _begin(self) -> None:
+        self._begun = self._nanoseconds = self._count = None
+
+
+_SCALING = pytest.StashKey[Scaling]()
+_OUTCOME = pytest.StashKey[dict[str, Any]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options."""
+    group = parser.getgroup("scaling", "scaling expectations (commmodel)")
+    group.addoption(
+        "--scaling-results", metavar="FILE", help="write what tests with the mark scales measured, as results.jsonl"
+    )
+    group.addoption("--scaling-seed", metavar="N", type=int, help="of the order of their calls (random)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the mark; draw a seed."""
+    config.addinivalue_line("markers", _MARK)
+    given: dict[str, Any] | None = getattr(config, "workerinput", None)  # where a process runs tests for another
+    if config.option.scaling_seed is None:
+        # Ranks of a parallel test must make the same calls in the same order.
+        drawn = 0 if _several_ranks() else int.from_bytes(os.urandom(4))
+        config.option.scaling_seed = drawn if given is None else given.get("scaling_seed", drawn)
+    if given is None:
+        config.pluginmanager.register(_Keeper(config), "commmodel-scaling-keeper")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Give the seed to the processes of pytest-xdist, where that is there."""
+    node.workerinput["scaling_seed"] = node.config.option.scaling_seed
+
+
+def _several_ranks() -> bool:
+    """Return whether this is one of several processes that a launcher started; MPI itself need not have begun."""
+    return any(os.environ.get(name, "1") not in {"", "0", "1"} for name in _NUMBERS_OF_RANKS)
+
+
+def _is_first_rank() -> bool:
+    return not _several_ranks() or all(os.environ.get(name, "0") == "0" for name in _RANKS)
+
+
+def _expectation_of(item: object) -> _Expectation | None:
+    values = getattr(getattr(item, "callspec", None), "params", {}).values()
+    return next((value for value in values if isinstance(value, _Expectation)), None)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make one item of each mark on a test."""
+    found = list(metafunc.definition.iter_markers_with_node("scales"))
+    if not found:
+        return
+    closest = found[0][0]  # marks of a function replace those of its class or module
+    marks = [mark for node, mark in found if node is closest]
+    expectations: dict[str, _Expectation] = {}
+    for mark in reversed(marks):  # decorators apply from below: the order in which people read them
+        try:
+            expectation = _read_mark(metafunc, mark)
+            if expectation.label in expectations:
+                raise InputError(f"{expectation.label!r} stands there twice: leave one out")
+        except InputError as error:
+            pytest.fail(f"{metafunc.definition.nodeid}: pytest.mark.scales: {error}", pytrace=False)
+        expectations[expectation.label] = expectation
+    overs = {expectation.over for expectation in expectations.values()}
+    if len(overs) > 1:
+        names = " and ".join(sorted(overs))
+        pytest.fail(f"{metafunc.definition.nodeid}: pytest.mark.scales: marks over {names}: write a test for each",
+                    pytrace=False)  # fmt: skip
+    metafunc.parametrize(overs.pop(), list(expectations.values()), ids=list(expectations))
+
+
+def _read_mark(metafunc: pytest.Metafunc, mark: pytest.Mark) -> _Expectation:
+    """Return what a mark says; raise `InputError` where it cannot be meant."""
+    from commmodel.scaling import STATISTICS, deviation_limits, parse
+    from commmodel.scaling.fitting import check_scales
+
+    given: dict[str, Any] = {**mark.kwargs}
+    for name, value in zip(("growth", "over", "at"), mark.args, strict=False):
+        given.setdefault(name, value)
+    known = {"growth", *_Expectation.__dataclass_fields__}
+    for name in given:
+        if name not in known:
+            raise InputError(f"unknown word {name!r}: choose from {', '.join(sorted(known))}")
+    for name, example in (("growth", '"n log n"'), ("over", 'over="n"'), ("at", "at=[1000, 2000, 4000, 8000, 16000]")):
+        if name not in given:
+            raise InputError(f"{name} is missing: write {example}")
+    if len(mark.args) > 1:
+        raise InputError("only the growth goes without its name: write over=, at=")
+    over, text, deviation = given["over"], given["growth"], given.get("deviation")
+    for name, word in (("growth", text), ("over", over), ("deviation", deviation)):
+        if not isinstance(word, str) and not (name == "deviation" and word is None):
+            raise InputError(f"{name} {word!r} is no text: write it like {name}={'n' if name == 'over' else 'n^0.5'!r}")
+    parameters = inspect.signature(metafunc.function).parameters
+    if over not in parameters or over not in metafunc.fixturenames:
+        raise InputError(f"over {over!r}: {metafunc.function.__name__} has no such argument: add it")
+    if inspect.iscoroutinefunction(metafunc.function):
+        raise InputError("the test is a coroutine: run one in it, with asyncio.run")
+    growth, allowed = parse(text, over), None if deviation is None else parse(deviation, over)
+    deviation_limits(growth, allowed)
+    # A mark is read again for each class that inherits the test, and may hold a generator: keep what it yielded.
+    at = tuple(given["at"]) if hasattr(given["at"], "__iter__") and not isinstance(given["at"], str) else ()
+    if isinstance(mark.kwargs, dict):
+        mark.kwargs["at"] = at
+    if wrong := [value for value in at if not isinstance(value, Real)]:
+        raise InputError(f"at: {wrong[0]!r} is no number")
+    check_scales([float(value) for value in at])
+    metric = given.get("metric", "time")
+    if not isinstance(metric, str) or not metric.strip():
+        raise InputError(f"metric {metric!r}: write 'time', 'processor time', or what is counted")
+    repetitions = given.get("repetitions")
+    if repetitions is None:
+        repetitions = _TIMED_REPETITIONS if metric in {"time", "processor time"} else 1
+    if not isinstance(repetitions, int) or repetitions < 1:
+        raise InputError(f"repetitions {repetitions!r}: write a whole number from 1 up")
+    seconds, statistic = given.get("seconds", 5.0), given.get("statistic", "first quartile")
+    if not isinstance(seconds, Real) or not 0 <= float(seconds) < math.inf:
+        raise InputError(f"seconds {seconds!r}: write a number from 0 up")
+    if statistic not in STATISTICS:
+        raise InputError(f"statistic {statistic!r}: choose from {', '.join(STATISTICS)}")
+    uncertain = given.get("uncertain", "pass")
+    if uncertain not in {"pass", "fail"}:
+        raise InputError(f"uncertain {uncertain!r}: write 'pass' or 'fail'")
+    return _Expectation(growth, allowed, over, at, metric, repetitions, float(seconds), statistic, uncertain)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse marks that would do nothing."""
+    for item in items:
+        if item.get_closest_marker("scales") is not None and _expectation_of(item) is None:
+            raise pytest.UsageError(
+                f"{item.nodeid}: pytest.mark.scales: it works on test functions and on methods of plain classes: put "
+                "it there (unittest.TestCase and marks of single parameters cannot have it)"
+            )
+
+
+def pytest_fixture_setup(fixturedef: "pytest.FixtureDef[Any]", request: pytest.FixtureRequest) -> None:
+    """Refuse fixtures that depend on the parameter: they are set up once, and it takes all values."""
+    expectation = _expectation_of(request.node)
+    if expectation is not None and expectation.over in fixturedef.argnames:
+        pytest.fail(
+            f"fixture {fixturedef.argname!r} depends on {expectation.over}, over which the test scales: it is set up "
+            "once for all values: make what depends on it within the test, outside scaling.timed()",
+            pytrace=False,
+        )
+
+
+@pytest.fixture
+def scaling(request: pytest.FixtureRequest) -> Scaling:
+    """In a test with the mark scales: `with scaling.timed():` times only a part, `scaling.count(x)` counts."""
+    expectation = _expectation_of(request.node)
+    if expectation is None:
+        pytest.fail("the fixture scaling goes with a mark: write @pytest.mark.scales(...)", pytrace=False)
+    return _scaling_of(request.node, expectation)
+
+
+def _scaling_of(item: pytest.Item, expectation: _Expectation) -> Scaling:
+    return item.stash.setdefault(_SCALING, Scaling(expectation.now))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Call a marked test at all values, and judge."""
+    expectation = _expectation_of(pyfuncitem)
+    if expectation is None:
+        return None
+    seed = (zlib.crc32(pyfuncitem.nodeid.encode()) + pyfuncitem.config.option.scaling_seed) % 2**32
+    measuring = _Measuring(pyfuncitem, expectation, random.Random(seed))  # noqa: S311  (an order, no secret)
+    judgement = measuring.measure()
+    outcome = {
+        "name": _name(pyfuncitem, expectation),
+        "metric": expectation.metric,
+        "over": expectation.over,
+        "samples": [(float(value), samples) for value, samples in measuring.samples.items()],
+        "verdict": judgement.verdict,
+        "advice": judgement.advice,
+    }
+    pyfuncitem.stash[_OUTCOME] = outcome
+    if judgement.verdict == "mismatch" or (judgement.verdict == "uncertain" and expectation.uncertain == "fail"):
+        seed_used = pyfuncitem.config.option.scaling_seed
+        pytest.fail(_explanation(outcome, expectation, judgement, seed_used), pytrace=False)
+    return True
+
+
+def _name(item: pytest.Function, expectation: _Expectation) -> str:
+    """Return the test's name with its other parameters, but without the expectation, which may change."""
+    parts = f"-{item.callspec.id}-".replace(f"-{expectation.label}-", "-", 1).strip("-")
+    name = item.nodeid.removesuffix(item.name) + item.originalname
+    return f"{name}[{parts}]" if parts else name
+
+
+class _Measuring:
+    """The calls of one test and what they took."""
+
+    def __init__(self, item: pytest.Function, expectation: _Expectation, order: random.Random) -> None:
+        parameters = inspect.signature(item.obj).parameters
+        self._test: Callable[..., object] = item.obj
+        self._arguments = {name: item.funcargs[name] for name in parameters if name in item.funcargs}
+        self._scaling = _scaling_of(item, expectation)
+        self._expectation = expectation
+        self._order = order
+        self._calls = dict.fromkeys(expectation.at, 1)
+        self.samples: dict[Any, list[float]] = {value: [] for value in sorted(expectation.at)}
+
+    def measure(self) -> "Judgement":
+        """Repeat until the verdict is clear, or the time is spent; a mismatch must come out twice."""
+        from commmodel.scaling.verdict import ENOUGH_SCALES
+
+        asked, alone = self._expectation.repetitions, not _several_ranks()
+        end = monotonic() + self._expectation.seconds
+        if self._expectation.is_timed:
+            self._warm_up(is_alone=alone)
+        wanted = asked
+        for _ in range(asked):
+            self._round()
+        judgement = self._judge()
+        can_repeat = alone and asked > 1
+        while can_repeat and wanted < _MOST_REPETITIONS * asked and monotonic() < end:
+            is_first_mismatch = judgement.verdict == "mismatch" and wanted == asked
+            is_open = judgement.verdict == "uncertain" and len(self.samples) >= ENOUGH_SCALES
+            if not is_first_mismatch and not is_open:
+                break
+            wanted *= 2
+            while len(next(iter(self.samples.values()))) < wanted and monotonic() < end:
+                self._round()
+            judgement = self._judge()
+        return judgement
+
+    def _judge(self) -> "Judgement":
+        from commmodel.scaling import judge
+
+        asked = self._expectation
+        return judge([float(value) for value in self.samples], list(self.samples.values()), asked.growth,
+                     asked.deviation, over=asked.over, statistic=asked.statistic)  # fmt: skip
+
+    def _warm_up(self, *, is_alone: bool) -> None:
+        """Call the test once at each value; so short ones are known, of which a sample needs several."""
+        for value in self.samples:
+            begun = perf_counter_ns()
+            self._sample(value)
+            took = max(perf_counter_ns() - begun, 1)
+            if is_alone:
+                self._calls[value] = min(max(1, _LEAST_SAMPLE // took), _MOST_CALLS)
+
+    def _round(self) -> None:
+        """Take a sample at each value, in a new order, without the garbage collector."""
+        values = list(self.samples)
+        self._order.shuffle(values)
+        was_enabled = gc.isenabled()
+        gc.collect()
+        gc.disable()
+        try:
+            for value in values:
+                self.samples[value].append(self._sample(value))
+        finally:
+            if was_enabled:
+                gc.enable()
+
+    def _sample(self, value: Any) -> float:
+        """Return what a call at this value took, in seconds, or counted."""
+        arguments = self._arguments | {self._expectation.over: value}
+        calls, test, scaling, now = self._calls[value], self._test, self._scaling, self._expectation.now
+        scaling._begin()
+        try:
+            begun = now()
+            for _ in range(calls):
+                test(**arguments)
+            whole = now() - begun
+        except Exception as error:
+            error.add_note(f"with {self._expectation.over} = {value}")
+            raise
+        if not self._expectation.is_timed:
+            if scaling._count is None:
+                pytest.fail(f"it counts no {self._expectation.metric}: call scaling.count(number)", pytrace=False)
+            return scaling._count / calls
+        if scaling._count is not None:
+            pytest.fail("it counts, but its mark is about time: add metric='...' to the mark", pytrace=False)
+        return (whole if scaling._nanoseconds is None else scaling._nanoseconds) / calls * 1e-9
+
+
+def _explanation(outcome: Mapping[str, Any], expected: _Expectation, judgement: "Judgement", seed: int) -> str:
+    """Return what a failed test says: the values, the model, and how far it is from the expectation."""
+    from commmodel.scaling import deviation_limits
+    from commmodel.units import format_time
+
+    def shown(value: float) -> str:
+        return format_time(value) if expected.is_timed else f"{value:.6g}"
+
+    over, ensemble = expected.over, judgement.ensemble
+    rows: list[tuple[str, ...]] = [(over, expected.metric, "smallest", "largest", "model")]
+    for (scale, samples), value in zip(outcome["samples"], ensemble.values, strict=True):
+        numbers = (float(value), min(samples), max(samples), float(ensemble.best(scale)))
+        rows.append((f"{scale:.10g}", *map(shown, numbers)))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    table = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    low, high = deviation_limits(judgement.expectation, judgement.deviation)
+    best = ensemble.best
+    fit = "" if math.isnan(best.adjusted_r2) else f" (adjusted R² {best.adjusted_r2:.3f})"
+    others = [growth.text(over) for growth in ensemble.shares if growth != best.growth]
+    limits = "" if low == high else f", within {low.text(over)} and {high.text(over)}"
+    return "\n".join([
+        f"{expected.metric} of {outcome['name']}: {judgement.verdict}: it grows as {best.growth.text(over)}, "
+        f"expected is {judgement.expectation.text(over)}",
+        "",
+        *table,
+        "",
+        f"expected    {judgement.expectation.text(over)}{limits}",
+        f"model       {best.text(over)}{fit}",
+        f"divergence  {judgement.divergence.text(over)}",
+        *([f"or as       {', '.join(others)}"] if others else []),
+        *([f"advice      {judgement.advice}"] if judgement.advice else []),
+        f"{len(outcome['samples'][0][1])} repetitions, {expected.statistic}; --scaling-seed {seed}",
+    ])  # fmt: skip
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: "pytest.CallInfo[None]") -> Generator[None, Any, None]:
+    """Let the report carry what was measured."""
+    finished = yield
+    if call.when == "call" and _OUTCOME in item.stash:
+        setattr(finished.get_result(), _ATTRIBUTE, item.stash[_OUTCOME])
+
+
+class _Keeper:
+    """Keeps what the reports carry: writes the file, and sums up in the end."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._path: str | None = config.option.scaling_results if _is_first_rank() else None
+        self._writer: Writer | None = None
+        self._kept: list[tuple[str, dict[str, Any]]] = []
+
+    def pytest_sessionstart(self) -> None:
+        if self._path is None or self._config.option.collectonly:
+            return
+        from commmodel.results import Writer
+
+        try:
+            self._writer = Writer(self._path)
+            self._writer.write(_header(self._config))
+        except InputError:
+            problem = "exists: remove it, or name another file" if os.path.exists(self._path) else "cannot be written"
+            raise pytest.UsageError(f"--scaling-results: {self._path} {problem}") from None
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        outcome: dict[str, Any] | None = getattr(report, _ATTRIBUTE, None)
+        if outcome is None:
+            return
+        self._kept.append((report.nodeid, outcome))
+        if self._writer is None:
+            return
+        from commmodel.results import Function, Record
+
+        try:
+            for scale, samples in outcome["samples"]:
+                function = Function(outcome["name"], outcome["metric"], ((outcome["over"], scale),))
+                unit = _UNITS.get(outcome["metric"], "1")
+                self._writer.write(Record(function, unit, tuple(samples), stop="repetitions"))
+        except InputError as error:
+            raise pytest.UsageError(f"--scaling-results: {error}") from None
+
+    def pytest_sessionfinish(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        uncertain = [(node, one["advice"]) for node, one in self._kept if one["verdict"] == "uncertain"]
+        if not uncertain and not (self._kept and self._writer):
+            return
+        terminalreporter.section("scaling expectations")
+        for node, advice in uncertain:
+            terminalreporter.line(f"uncertain: {node}: {advice}")
+        counts = Counter(one["verdict"] for _, one in self._kept)
+        verdicts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
+        written = f"; {self._path} has what was measured" if self._writer else ""
+        terminalreporter.line(f"{verdicts}; seed {self._config.option.scaling_seed}{written}")
+
+
+def _header(config: pytest.Config) -> Any:
+    """Return the header of what this session measures; with its command, the calls come in the same order."""
+    import platform
+    from datetime import UTC, datetime
+
+    from commmodel import __version__
+    from commmodel.results import Header, Host, Library
+    from commmodel.results.file import FORMAT, VERSION
+
+    words = (word for word in config.invocation_params.args if not str(word).startswith("--scaling-seed="))
+    command = ("pytest", *map(str, words), f"--scaling-seed={config.option.scaling_seed}")
+    load = os.getloadavg() if hasattr(os, "getloadavg") else None
+    return Header(
+        FORMAT,
+        VERSION,
+        datetime.now(UTC).isoformat(timespec="seconds"),
+        command,
+        Library("no MPI"),
+        (Host(platform.node(), os.cpu_count() or 0, kernel=platform.release(), load=load),),
+        (),
+        {"commmodel": __version__, "python": platform.python_version(), "pytest": pytest.__version__},
+    )

@@ -1,0 +1,96 @@
+"""What a configuration is a measurement of: a function, a metric, and parameters. Main entry: `described`."""
+
+import re
+from collections.abc import Iterable
+
+from commmodel.results.configurations import Collective, Configuration, Function, Memory
+
+__all__ = ["METRICS", "described", "with_labels"]
+
+SYMBOLS = {"processes": "p", "message_size": "n", "pairs": "k"}
+"""Field of a configuration -> what the parameter is called; all others keep their names."""
+METRICS = {"s": "time", "B": "memory", "1": "count"}
+"""Unit -> what the metric is called where the configuration does not say it."""
+
+_LABELLED = re.compile(r"(?P<name>.*\S) \[(?P<labels>[^\[\]]+)\]", re.DOTALL)
+_NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?", re.ASCII)
+
+
+def described(configuration: Configuration) -> tuple[str, str, dict[str, float | str]]:
+    """Return the name, the metric (empty: `METRICS` has what the unit says) and the parameters of a configuration.
+
+    Numbers come before words, both in alphabetical order. Labels of a `Function`, as `with_labels` writes them, are
+    parameters like all others.
+
+    Examples
+    --------
+    >>> described(Collective("bcast", 8, 4))
+    ('bcast', '', {'n': 8.0, 'p': 4.0, 'start': 'barrier'})
+    >>> described(Function("bcast [n=8, start=barrier]", "time", (("p", 4.0),)))
+    ('bcast', 'time', {'n': 8.0, 'p': 4.0, 'start': 'barrier'})
+    """
+    match configuration:
+        case Function(name=name, metric=metric, parameters=parameters):
+            name, labels = _without_labels(name, dict(parameters))
+            return name, metric, _ordered({**dict(parameters), **labels})
+        case Memory(operation=operation, processes=processes, measure=measure):
+            return operation, "memory" if measure == "allocated" else f"{measure} memory", {"p": float(processes)}
+    fields = {name: getattr(configuration, name) for name in configuration.__struct_fields__}
+    name, metric = str(type(configuration).__struct_config__.tag), ""
+    if isinstance(configuration, Collective):
+        name, mode = fields.pop("operation"), fields.pop("mode")
+        if mode != "blocking":
+            name = f"i{name}"
+        if mode == "overlapped":
+            metric = "overlapped time"
+    return (
+        name,
+        metric,
+        _ordered(
+            {
+                SYMBOLS.get(field, field): float(value) if isinstance(value, int | float) else str(value)
+                for field, value in fields.items()
+            }
+        ),
+    )
+
+
+def _ordered(parameters: dict[str, float | str]) -> dict[str, float | str]:
+    return dict(sorted(parameters.items(), key=lambda item: (isinstance(item[1], str), item[0])))
+
+
+def _without_labels(name: str, parameters: dict[str, float]) -> tuple[str, dict[str, float | str]]:
+    """Return a function's name and the labels behind it; the whole name where what is behind it are no labels."""
+    found = _LABELLED.fullmatch(name)
+    if found is None:
+        return name, {}
+    labels: dict[str, float | str] = {}
+    for part in found["labels"].split(", "):
+        label, equals, value = part.partition("=")
+        if not (label and equals and value) or "=" in value or "," in part or label in labels or label in parameters:
+            return name, {}
+        labels[label] = float(value) if _NUMBER.fullmatch(value) else value
+    return found["name"], labels
+
+
+def with_labels(name: str, labels: Iterable[tuple[str, float | str]]) -> str:
+    """Return a function's name with parameters behind it, for formats that know names only.
+
+    Examples
+    --------
+    >>> with_labels("bcast", [("n", 8.0), ("start", "barrier")])
+    'bcast [n=8, start=barrier]'
+    >>> with_labels("barrier", [])
+    'barrier'
+    """
+    words = [f"{label}={value if isinstance(value, str) else shortest(value)}" for label, value in labels]
+    return f"{name} [{', '.join(words)}]" if words else name
+
+
+def shortest(value: float) -> str:
+    """Return the shortest text that is exactly this number.
+
+    >>> shortest(64.0), shortest(1e22), shortest(0.1)
+    ('64', '1e+22', '0.1')
+    """
+    return repr(value).removesuffix(".0")

@@ -1,0 +1,179 @@
+"""Earlier measurements as the expectation. Main entries: `status_quo` (does it still grow as it did?) and `slower`."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import product
+
+from commmodel.results import Configuration, Launch, Measurements, described
+from commmodel.results.parameters import METRICS
+from commmodel.scaling.bootstrap import Ensemble, ensemble
+from commmodel.scaling.difference import Difference, differences
+from commmodel.scaling.growth import Growth
+from commmodel.scaling.guidelines import Settings
+from commmodel.scaling.series import Fixed, Series
+from commmodel.scaling.space import case_study_space, default_deviation
+from commmodel.scaling.verdict import Judgement, Verdict, divergence
+
+__all__ = ["Slower", "modelled", "slower", "status_quo"]
+
+_EVEN = 0.5
+_CLEAR = 3.0  # standard deviations by which a function's ends must have moved apart to be called a faster growth
+
+
+@dataclass(frozen=True)
+class Slower:
+    """A value that is larger than in the baseline, at the same scale: `ratio` new over old, and its interval."""
+
+    name: str
+    metric: str
+    over: str
+    scale: float
+    fixed: Fixed
+    ratio: float
+    low: float
+    high: float
+
+
+def modelled(series: Series, settings: Settings) -> Ensemble:
+    """Return the models of a series of which nothing is expected, among the terms of `case_study_space`."""
+    return ensemble(
+        series.scales,
+        series.samples,
+        case_study_space(),
+        statistic=settings.statistic,
+        draws=settings.draws,
+        seed=settings.seed,
+    )
+
+
+def _worse(before: dict[Growth, float], after: dict[Growth, float], deviation: Growth | None) -> float:
+    """Return how likely it is that it now grows faster than it may: the share of pairs of classes, each by its own."""
+    pairs = list(product(before.items(), after.items()))
+    total = sum(first * second for (_, first), (_, second) in pairs)
+    faster = sum(
+        first * second
+        for (old, first), (new, second) in pairs
+        if new > old * (default_deviation(old) if deviation is None else deviation)
+    )
+    return faster / total if total else 0.0
+
+
+def _apart(before: Ensemble, after: Ensemble) -> bool:
+    """Whether from the smallest to the largest common scale it grows by more than before, beyond the scatter."""
+    old, new = (dict(zip(one.scales.tolist(), one.values.tolist(), strict=True)) for one in (before, after))
+    common = sorted(old.keys() & new.keys())
+    ends = [values[scale] for values in (old, new) for scale in common]
+    if len(common) < 2 or min(ends) <= 0:
+        return True
+    first, last = common[0], common[-1]
+    grown = math.log(new[last] / new[first]) - math.log(old[last] / old[first])
+    return grown > _CLEAR * math.sqrt(2) * math.hypot(before.noise, after.noise)
+
+
+def status_quo(
+    before: Ensemble, after: Ensemble, over: str, confidence: float = 0.95, deviation: Growth | None = None
+) -> Judgement:
+    """Return whether a function grows as it did.
+
+    Parameters
+    ----------
+    before, after : Ensemble
+        Of the same terms (`modelled`).
+    over : str
+        What the advice calls the parameter.
+    confidence : float
+        Below 1.
+    deviation : Growth, optional
+        D, by default that of each class before.
+
+    Returns
+    -------
+    Judgement
+        The expectation is the class of the best model before. A mismatch is a faster growth alone, since nobody minds
+        that something became better: where, of all pairs of a class that fits before and one that fits after, those
+        beyond the limit E D have a share of at least `confidence`, and from the smallest to the largest scale it grows
+        by more than it did, by three times the scatter. A match where a class fits both and the pairs beyond the limit
+        have less than half of the weight; approximate where none fits both. Uncertain in between.
+
+    Examples
+    --------
+    >>> p, terms = [4, 8, 16, 32, 64], [Growth(log=1), Growth(power=1)]
+    >>> before, after = (ensemble(p, [[float(5 + term(n))] for n in p], terms) for term in terms)
+    >>> status_quo(before, after, "p").verdict, status_quo(after, before, "p").verdict
+    ('mismatch', 'approximate')
+    """
+    expectation = before.best.growth
+    worse = _worse(before.shares, after.shares, deviation)
+    common = before.shares.keys() & after.shares.keys()
+    verdict: Verdict = "uncertain"
+    advice = ""
+    if worse >= confidence and _apart(before, after):
+        verdict = "mismatch"
+    elif worse < _EVEN and common:
+        verdict = "match"
+    elif worse < 1 - confidence:
+        verdict = "approximate"
+    else:
+        old, new = (", ".join(growth.text(over) for growth in one.shares) for one in (before, after))
+        advice = f"before {old} fit, now {new}: measure at more {over}, or more often, before and after"
+    limit = default_deviation(expectation) if deviation is None else deviation
+    return Judgement(expectation, limit, verdict, divergence(after.best.growth, expectation), after, advice)
+
+
+def _only(measurements: Measurements, parameters: set[str], metric: str | None) -> Measurements:
+    """Return the records that depend on one of the parameters."""
+
+    def wanted(configuration: Configuration, unit: str) -> bool:
+        _, named, own = described(configuration)
+        return bool(own.keys() & parameters) and metric in {None, named or METRICS[unit]}
+
+    launches = (
+        Launch(one.header, tuple(each for each in one.records if wanted(each.configuration, each.unit)))
+        for one in measurements.launches
+    )
+    return Measurements(tuple(one for one in launches if one.records))
+
+
+def _of_series(row: Difference, parameters: Iterable[str]) -> Slower:
+    name, metric, own = described(row.configuration)
+    over = next(one for one in parameters if isinstance(own.get(one), float))
+    scale = own.pop(over)
+    metric = metric or METRICS[row.unit]
+    return Slower(name, metric, over, float(scale), tuple(own.items()), row.ratio, row.low, row.high)
+
+
+def slower(
+    before: Measurements,
+    after: Measurements,
+    parameters: Iterable[str],
+    settings: Settings,
+    metric: str | None = None,
+) -> tuple[tuple[Slower, ...], tuple[str, ...]]:
+    """Return what is larger than it was at the same scale, and what a reader must know of the comparison, a line each.
+
+    Parameters
+    ----------
+    before, after : Measurements
+    parameters : iterable of str
+        Only what depends on one of these; the first that a configuration has is its scale.
+    settings : Settings
+    metric : str, optional
+        Only this one.
+
+    Raises
+    ------
+    InputError
+        Where nothing was measured in both.
+    """
+    named = list(parameters)
+    found = differences(
+        _only(before, set(named), metric),
+        _only(after, set(named), metric),
+        statistic=settings.statistic,
+        confidence=settings.confidence,
+        least=settings.least,
+    )
+    worse = tuple(_of_series(row, named) for row in found.rows if row.is_worse)
+    changed = (f"since the baseline, {name}: {old} became {new}" for name, old, new in found.surroundings)
+    return worse, (*changed, *found.remarks)

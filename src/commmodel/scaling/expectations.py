@@ -1,0 +1,257 @@
+"""Files of expectations: how functions should grow, and rules between them. Main entry: `read_expectations`.
+
+TOML that people write (``docs/reference/expectations.md``), read strictly. Some come with commmodel (`shipped`).
+"""
+
+import os
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from commmodel.errors import DamagedFileError, InputError
+from commmodel.scaling.growth import ONE, Growth, parse, parse_product
+from commmodel.scaling.rules import Rule, parse_rule
+from commmodel.units import parse_size, parse_time
+
+__all__ = ["Expectation", "Expectations", "Guideline", "Where", "read_expectations", "shipped"]
+
+Where = tuple[tuple[str, float | str], ...]
+"""Parameters and the only value of each that counts."""
+_LARGEST_FILE = 1 << 20
+
+_Text = Annotated[str, Meta(min_length=1, max_length=200)]
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """How one function should grow.
+
+    Attributes
+    ----------
+    name : str
+        Of the function, as `commmodel.scaling.Series` has it: ``bcast``.
+    expect : Growth
+        E.
+    metric : str
+        ``time``, ``memory``, another program's.
+    over : str
+        The parameter.
+    deviation : Growth, optional
+        D, by default `commmodel.scaling.default_deviation`.
+    where : tuple of (str, float or str)
+        Other parameters, each with the only value that is meant, numbers in SI base units.
+    """
+
+    name: str
+    expect: Growth
+    metric: str = "time"
+    over: str = "p"
+    deviation: Growth | None = None
+    where: Where = ()
+
+
+@dataclass(frozen=True)
+class Guideline:
+    """A rule between functions, and between which measurements.
+
+    Attributes
+    ----------
+    rule : Rule
+        On the right and on the left all other parameters are the same, but for `sizes`.
+    metric, over, where
+        As of `Expectation`.
+    sizes : tuple of (str, tuple)
+        Function -> its message size as a product of n, the left side's, and other parameters: ``bcast`` -> ``n p``.
+    """
+
+    rule: Rule
+    metric: str = "time"
+    over: str = "p"
+    where: Where = ()
+    sizes: tuple[tuple[str, tuple[tuple[str, Growth], ...]], ...] = ()
+
+
+@dataclass(frozen=True)
+class Expectations:
+    """What a file of expectations says."""
+
+    title: str = ""
+    expectations: tuple[Expectation, ...] = ()
+    guidelines: tuple[Guideline, ...] = ()
+
+
+class _ExpectationTable(Struct, frozen=True, forbid_unknown_fields=True):
+    name: _Text
+    expect: _Text | int
+    metric: _Text = "time"
+    over: _Text = "p"
+    deviation: _Text | int | None = None
+    where: dict[_Text, _Text | float] = {}
+
+
+class _RuleTable(Struct, frozen=True, forbid_unknown_fields=True):
+    rule: _Text
+    metric: _Text = "time"
+    over: _Text = "p"
+    where: dict[_Text, _Text | float] = {}
+    sizes: dict[_Text, _Text] = {}
+
+
+class _File(Struct, frozen=True, forbid_unknown_fields=True):
+    title: str = ""
+    expectation: tuple[_ExpectationTable, ...] = ()
+    rule: tuple[_RuleTable, ...] = ()
+
+
+def _value(written: str | float) -> float | str:
+    """Return what a condition says: a number, with its unit where it has one, or a word such as ``round-time``."""
+    if not isinstance(written, str):
+        return float(written)
+    if not written.strip()[:1].isdigit():
+        return written
+    try:
+        return float(parse_size(written))
+    except InputError:
+        return parse_time(written)
+
+
+def _where(path: Path, place: str, written: dict[str, str | float], over: str) -> Where:
+    found = []
+    for name, value in written.items():
+        if name == over:
+            problem = f"{name} is what it is over, and cannot be one value: leave it out, or choose another over"
+            raise DamagedFileError(path, f"field {place}.where.{name}", problem)
+        try:
+            found.append((name, _value(value)))
+        except InputError as error:
+            raise DamagedFileError(path, f"field {place}.where.{name}", str(error)) from None
+    return tuple(sorted(found))
+
+
+def _growth(path: Path, place: str, text: str, over: str) -> Growth:
+    try:
+        return parse(text, over)
+    except InputError as error:
+        raise DamagedFileError(path, f"field {place}", str(error)) from None
+
+
+def _expectation(path: Path, place: str, table: _ExpectationTable) -> Expectation:
+    deviation = None
+    if table.deviation is not None:
+        deviation = _growth(path, f"{place}.deviation", str(table.deviation), table.over)
+        if deviation < ONE:
+            problem = f"{table.deviation} falls, but must be 1 or grow: write its inverse"
+            raise DamagedFileError(path, f"field {place}.deviation", problem)
+    return Expectation(
+        table.name,
+        _growth(path, f"{place}.expect", str(table.expect), table.over),
+        table.metric,
+        table.over,
+        deviation,
+        _where(path, place, table.where, table.over),
+    )
+
+
+def _guideline(path: Path, place: str, table: _RuleTable) -> Guideline:
+    try:
+        rule = parse_rule(table.rule)
+    except InputError as error:
+        raise DamagedFileError(path, f"field {place}.rule", str(error)) from None
+    sizes = []
+    for name, text in table.sizes.items():
+        where = f"field {place}.sizes.{name}"
+        if name not in rule.functions[1:]:
+            raise DamagedFileError(path, where, f"{name} is not on the right of the rule: name one that is")
+        try:
+            product = parse_product(text)
+        except InputError as error:
+            raise DamagedFileError(path, where, str(error)) from None
+        if unknown := set(product) - {"n", table.over}:
+            problem = f"{sorted(unknown)[0]} is not known: write it with n and {table.over}, such as n {table.over}"
+            raise DamagedFileError(path, where, problem)
+        sizes.append((name, tuple(product.items())))
+    return Guideline(rule, table.metric, table.over, _where(path, place, table.where, table.over), tuple(sizes))
+
+
+def _check_each_once(path: Path, expectations: Sequence[Expectation]) -> None:
+    seen: dict[tuple[str, str, str, Where], int] = {}
+    for index, one in enumerate(expectations):
+        first = seen.setdefault((one.name, one.metric, one.over, one.where), index)
+        if first != index:
+            problem = (
+                f"a second one of {one.metric} of {one.name} over {one.over}, after expectation[{first}]: keep one"
+            )
+            raise DamagedFileError(path, f"field expectation[{index}]", problem)
+
+
+def _content(path: Path) -> dict[str, Any]:
+    try:
+        if path.stat().st_size > _LARGEST_FILE:
+            raise DamagedFileError(path, "", f"larger than {_LARGEST_FILE >> 20} MiB: no file of expectations is")
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    except DamagedFileError:
+        raise
+    except (ValueError, RecursionError) as error:  # of the syntax, the encoding, an integer of too many digits
+        raise DamagedFileError(path, "not TOML", f"{error}; restore the file, or mend that line") from None
+
+
+def shipped() -> dict[str, Path]:
+    """Return the expectations that come with commmodel: name -> file.
+
+    >>> list(shipped())
+    ['mpi']
+    """
+    files = (Path(__file__).parents[1] / "expectations").glob("*.toml")
+    return {path.stem: path for path in sorted(files)}
+
+
+def read_expectations(name_or_path: str | os.PathLike[str]) -> Expectations:
+    """Read a file of expectations, or those of that name which come with commmodel.
+
+    Parameters
+    ----------
+    name_or_path : str or path
+        A name of `shipped`; all else, and what ends in ``.toml``, is a file.
+
+    Raises
+    ------
+    InputError
+        Where there is neither such a name nor such a file.
+    DamagedFileError
+        Naming file and field, where the file is not what ``docs/reference/expectations.md`` says.
+
+    Notes
+    -----
+    Those named ``mpi`` are of Shudler and others (2015), Tables 2 and 3.
+
+    Examples
+    --------
+    >>> mpi = read_expectations("mpi")
+    >>> mpi.title, mpi.expectations[1].name, mpi.expectations[1].expect.text("p"), str(mpi.guidelines[0].rule)
+    ('MPI', 'bcast', 'log p', 'allreduce <= reduce + bcast')
+    """
+    name = os.fspath(name_or_path)
+    known = shipped()
+    if name not in known and not name.endswith(".toml") and not Path(name).exists():
+        raise InputError(f"{name!r}: no such file, nor expectations that come with commmodel ({', '.join(known)})")
+    path = known.get(name, Path(name))
+    try:
+        file = msgspec.convert(_content(path), _File, strict=True)
+    except msgspec.ValidationError as error:
+        problem, _, field = str(error).partition(" - at `$")
+        problem = problem.replace("`", "")
+        where = f"field {field.rstrip('`').lstrip('.')}" if field else ""
+        raise DamagedFileError(path, where, problem[:1].lower() + problem[1:]) from None
+    expectations = tuple(_expectation(path, f"expectation[{i}]", table) for i, table in enumerate(file.expectation))
+    guidelines = tuple(_guideline(path, f"rule[{i}]", table) for i, table in enumerate(file.rule))
+    if not expectations and not guidelines:
+        raise DamagedFileError(path, "", "no expectations: write [[expectation]] with name and expect, or [[rule]]")
+    _check_each_once(path, expectations)
+    return Expectations(file.title, expectations, guidelines)

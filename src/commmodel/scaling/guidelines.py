@@ -1,0 +1,346 @@
+"""Rules between functions, held against series of measurements. Main entry: `broken_guidelines`.
+
+Source: Shudler and others (2015), Sections 2.4 and 4.2; Träff (2012). A rule is broken where measurements break it by
+more than they scatter, and at a target scale where models of (nearly) all data drawn do.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commmodel.scaling.bootstrap import Ensemble
+from commmodel.scaling.expectations import Guideline
+from commmodel.scaling.fitting import FEWEST_SCALES
+from commmodel.scaling.rules import Rule, class_violation, measured_violation, modelled_violation
+from commmodel.scaling.samples import reduce
+from commmodel.scaling.scatter import Scatter
+from commmodel.scaling.series import Fixed, Series
+
+__all__ = ["BrokenRule", "Settings", "broken_guidelines", "usable"]
+
+Array = NDArray[np.float64]
+
+_DRAWS = 1000
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How everything is tested.
+
+    Attributes
+    ----------
+    statistic : str
+        What repetitions are reduced to, one of `commmodel.scaling.STATISTICS`.
+    draws, seed : int
+        Of the bootstrap.
+    confidence : float
+        Of intervals, and of the answer that something is larger.
+    least : float
+        Share by which something must be larger to be called so.
+    """
+
+    statistic: str = "first quartile"
+    draws: int = 200
+    seed: int = 0
+    confidence: float = 0.95
+    least: float = 0.05
+
+
+@dataclass(frozen=True)
+class BrokenRule:
+    """Where a rule does not hold.
+
+    Attributes
+    ----------
+    rule : Rule
+    metric, over : str
+    fixed : tuple of (str, float or str)
+        The left side's other parameters.
+    kind : "measured", "modelled" or "class"
+        What breaks it: measurements; models at a target scale; classes of growth, at some scale that is not known.
+    scale : float
+        The smallest at which it is broken; nan for a class.
+    ratio : float
+        Left over right: the largest measured one; of models the one at the target; nan for a class.
+    certain : bool
+        False for what may be so, or what happens at an unknown scale: it is worth a look, and no failure.
+    """
+
+    rule: Rule
+    metric: str
+    over: str
+    fixed: Fixed
+    kind: str
+    scale: float
+    ratio: float
+    certain: bool
+
+
+@dataclass(frozen=True)
+class _Group:
+    """What one rule is tested on: each function's series, reduced to the scales that all have."""
+
+    guideline: Guideline
+    fixed: Fixed
+    series: dict[str, Series]
+    scales: tuple[float, ...]
+
+    @property
+    def samples(self) -> dict[str, list[Array]]:
+        return {
+            name: [one.samples[one.scales.index(scale)] for scale in self.scales] for name, one in self.series.items()
+        }
+
+
+def usable(series: Series) -> Series:
+    """Return a series without scales below 1, which no class of growth is for."""
+    kept = [index for index, scale in enumerate(series.scales) if scale >= 1]
+    if len(kept) == len(series.scales):
+        return series
+    scales, samples = (tuple(values[index] for index in kept) for values in (series.scales, series.samples))
+    return Series(series.name, series.metric, series.unit, series.over, series.fixed, scales, samples)  # type: ignore[arg-type]
+
+
+def _agrees(fixed: Fixed, other: Iterable[tuple[str, float | str]]) -> bool:
+    """Whether parameters that both name have the same values.
+
+    >>> _agrees((("n", 8.0), ("start", "barrier")), [("n", 8.0)]), _agrees((("n", 8.0),), [("n", 16.0)])
+    (True, False)
+    """
+    known = dict(fixed)
+    return all(known.get(name, value) == value for name, value in other)
+
+
+def _partner(left: Series, candidates: Sequence[Series]) -> Series | None:
+    """Return the series with the left side's other parameters."""
+    same = [one for one in candidates if one.fixed == left.fixed]
+    alike = same or [one for one in candidates if _agrees(left.fixed, one.fixed)]
+    return alike[0] if len(alike) == 1 else None
+
+
+def _sized(left: Series, candidates: Sequence[Series], guideline: Guideline, name: str) -> Series | None:
+    """Return a series of the message sizes that a rule asks for, at each scale the smallest one that is large enough.
+
+    A larger message only makes the right side larger, so that what is broken all the same is broken.
+    """
+    product = dict(dict(guideline.sizes)[name])
+    own = dict(left.fixed)
+    size = own.pop("n", None)
+    if not isinstance(size, float):
+        return None
+    of_size = {
+        number: one
+        for one in candidates
+        if isinstance(number := dict(one.fixed).get("n"), float)
+        and _agrees(tuple(own.items()), ((key, value) for key, value in one.fixed if key != "n"))
+    }
+    scales, samples = [], []
+    for scale in left.scales:
+        values = {"n": size, guideline.over: scale}
+        wanted = math.prod(float(growth(values[parameter])) for parameter, growth in product.items())
+        found = next((of_size[n] for n in sorted(of_size) if n >= wanted and scale in of_size[n].scales), None)
+        if found is not None:
+            scales.append(scale)
+            samples.append(found.samples[found.scales.index(scale)])
+    return Series(name, left.metric, left.unit, left.over, left.fixed, tuple(scales), tuple(samples))
+
+
+def _groups(guideline: Guideline, series: Sequence[Series]) -> Iterator[tuple[Series, _Group | None]]:
+    """Yield each series of the left side, and with it what the rule can be tested on."""
+    of = [one for one in series if one.metric == guideline.metric and one.over == guideline.over]
+    sized = dict(guideline.sizes)
+    for left in of:
+        if left.name != guideline.rule.left or not all(item in left.fixed for item in guideline.where):
+            continue
+        found: dict[str, Series | None] = {left.name: left}
+        for _, name in guideline.rule.right:
+            candidates = [one for one in of if one.name == name]
+            found[name] = _sized(left, candidates, guideline, name) if name in sized else _partner(left, candidates)
+        complete = {name: one for name, one in found.items() if one is not None}
+        scales = [scale for scale in left.scales if all(scale in one.scales for one in complete.values())]
+        testable = len(complete) == len(found) and bool(scales)
+        yield left, _Group(guideline, left.fixed, complete, tuple(scales)) if testable else None
+
+
+def _raised(rule: Rule, least: float) -> Rule:
+    return Rule(rule.left, tuple((factor * (1 + least), name) for factor, name in rule.right))
+
+
+def _measured(
+    group: _Group,
+    modelled: Callable[[Series], Ensemble],
+    scatter: Mapping[str, Scatter],
+    settings: Settings,
+    comparisons: int,
+) -> BrokenRule | None:
+    """Return where measurements break a rule beyond their scatter, each of all `comparisons` asked for its share."""
+    rule, samples = group.guideline.rule, group.samples
+    chance = (1 - settings.confidence) / comparisons
+    values = {name: reduce(one, settings.statistic) for name, one in samples.items()}
+    right = sum((factor * values[name] for factor, name in rule.right), np.zeros(len(group.scales)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.nan_to_num(values[rule.left] / right, nan=1.0)  # 0 <= 0 holds
+    broken = ratio > 1 + settings.least
+    if not broken.any():  # most rules hold, and a bootstrap takes time
+        return None
+    if min(len(array) for arrays in samples.values() for array in arrays) > 1:
+        broken &= _launches_say(rule, samples, settings, chance)
+    else:
+        broken &= ratio > _scattered(group, modelled, scatter, chance)
+        drawn = measured_violation(
+            _raised(rule, settings.least),
+            group.scales,
+            samples,
+            statistic=settings.statistic,
+            confidence=1 - chance * len(group.scales),
+            draws=_DRAWS,
+            seed=settings.seed,
+        )
+        broken &= np.array(group.scales) >= (math.inf if drawn is None else drawn.scale)
+    if not broken.any():
+        return None
+    scale = float(np.array(group.scales)[broken].min())
+    return _broken(group, "measured", scale, float(ratio[broken].max()), certain=True)
+
+
+def _launches_say(rule: Rule, samples: dict[str, list[Array]], settings: Settings, chance: float) -> NDArray[np.bool_]:
+    """Whether the launches' values put the left side above the right, at each scale (Welch's test).
+
+    A bootstrap over the few launches that there are would promise too much.
+    """
+    from scipy.special import stdtrit
+
+    difference, variance, weights = (np.zeros(len(samples[rule.left])) for _ in range(3))
+    for factor, name in ((1.0, rule.left), *((-factor * (1 + settings.least), name) for factor, name in rule.right)):
+        for scale, launches in enumerate(samples[name]):
+            values = reduce(list(launches), settings.statistic)
+            part = factor**2 * float(values.var(ddof=1)) / len(values)
+            difference[scale] += factor * float(values.mean())
+            variance[scale] += part
+            weights[scale] += part**2 / (len(values) - 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        freedom = np.where(weights > 0, variance**2 / weights, np.inf)
+        needed = np.where(variance > 0, -stdtrit(np.minimum(freedom, 1e6), chance) * np.sqrt(variance), 0.0)
+    return np.asarray(difference > needed)
+
+
+def _scattered(
+    group: _Group, modelled: Callable[[Series], Ensemble], scatter: Mapping[str, Scatter], chance: float
+) -> float:
+    """Return up to which ratio two sides may scatter whose launches were not repeated.
+
+    The left side is taken to scatter as the right does: what breaks a rule also bends its curve.
+    """
+    right = [group.series[name] for _, name in group.guideline.rule.right]
+    noises = [modelled(one).noise for one in right if len(one.scales) >= FEWEST_SCALES]
+    return scatter.get(group.guideline.metric, Scatter()).ratio(max(noises, default=0.0), chance)
+
+
+def _broken(group: _Group, kind: str, scale: float, ratio: float, *, certain: bool) -> BrokenRule:
+    guideline = group.guideline
+    return BrokenRule(guideline.rule, guideline.metric, guideline.over, group.fixed, kind, scale, ratio, certain)
+
+
+def _at_target(group: _Group, found: dict[str, Ensemble], target: float, settings: Settings) -> BrokenRule | None:
+    rule = _raised(group.guideline.rule, settings.least)
+    models = {name: one.best for name, one in found.items()}
+    broken = modelled_violation(rule, models, max(group.scales), target)
+    if broken is None:
+        return None
+    random = np.random.default_rng(settings.seed)
+    # Every function was drawn with the same seed: without shuffling, their errors would go together.
+    drawn = {name: random.permutation(one.drawn.values(target)) for name, one in found.items()}
+    right = sum((factor * drawn[name] for factor, name in rule.right), np.zeros(len(drawn[rule.left])))
+    certain = bool((drawn[rule.left] > right).mean() >= settings.confidence)
+    return _broken(group, "modelled", broken.scale, broken.ratio * (1 + settings.least), certain=certain)
+
+
+def _in_the_end(group: _Group, found: dict[str, Ensemble]) -> BrokenRule | None:
+    """Return a class of the left side that is larger, whichever of the models is right."""
+    rule = group.guideline.rule
+    classes = {name: max(one.shares) for name, one in found.items()} | {rule.left: min(found[rule.left].shares)}
+    if rule.left in rule.functions[1:] or class_violation(rule, classes) is None:
+        return None
+    return _broken(group, "class", math.nan, math.nan, certain=False)
+
+
+def _modelled(
+    group: _Group, modelled: Callable[[Series], Ensemble], at: float | None, settings: Settings
+) -> BrokenRule | None:
+    if any(len(one.scales) < FEWEST_SCALES for one in group.series.values()):
+        return None
+    found = {name: modelled(one) for name, one in group.series.items()}
+    if at is not None and at > max(group.scales):
+        broken = _at_target(group, found, at, settings)
+        if broken is not None:
+            return broken
+    return _in_the_end(group, found)
+
+
+def broken_guidelines(
+    guidelines: Iterable[Guideline],
+    series: Sequence[Series],
+    modelled: Callable[[Series], Ensemble],
+    scatter: Mapping[str, Scatter],
+    at: float | None = None,
+    settings: Settings | None = None,
+) -> tuple[list[BrokenRule], list[str]]:
+    """Return the rules that do not hold, and a line for each that could not be tested (everywhere).
+
+    Parameters
+    ----------
+    guidelines : iterable of Guideline
+    series : sequence of Series
+        All that was measured.
+    modelled : function
+        From a series of three scales or more to its models.
+    scatter : dict
+        Metric -> how far values are apart whose launches were not repeated (`between_launches`).
+    at : float, optional
+        Scale up to which models are held against the rules; without it only measurements and classes of growth are.
+    settings : Settings, optional
+        Confidence is of the answer to all rules together: each is asked for more.
+
+    Notes
+    -----
+    A class of growth that breaks a rule says neither where nor whether ever within reach, and is never certain here.
+    """
+    chosen = settings or Settings()
+    groups, notes = [], []
+    for guideline in guidelines:
+        tested = list(_groups(guideline, series))
+        groups += [group for _, group in tested if group is not None]
+        untested = sum(group is None for _, group in tested)
+        if not tested or untested:
+            notes.append(_untested(guideline, series, untested, len(tested)))
+    comparisons = sum(len(group.scales) for group in groups)
+    broken = []
+    for group in groups:
+        found = _measured(group, modelled, scatter, chosen, comparisons) or _modelled(group, modelled, at, chosen)
+        broken += [found] if found is not None else []
+    return broken, notes
+
+
+def _untested(guideline: Guideline, series: Sequence[Series], untested: int, among: int) -> str:
+    names = {one.name for one in series if one.metric == guideline.metric and one.over == guideline.over}
+    head = f"rule {guideline.rule}"
+    missing = [name for name in guideline.rule.functions if name not in names]
+    if missing:
+        return (
+            f"{head}: not tested, since {' and '.join(missing)} were not measured"
+            if len(missing) > 1
+            else (f"{head}: not tested, since {missing[0]} was not measured")
+        )
+    if not among:
+        return f"{head}: not tested, since nothing was measured where it is meant for"
+    part = "not tested" if untested == among else f"tested for {among - untested} of {among} series only"
+    if guideline.sizes:
+        wanted = " and ".join(
+            f"{name} of {' '.join(growth.text(over) for over, growth in product)} bytes"
+            for name, product in guideline.sizes
+        )
+        return f"{head}: {part}, for want of {wanted}: measure larger messages"
+    return f"{head}: {part}: measure its functions with the same sizes and numbers of processes"

@@ -1,0 +1,47 @@
+"""How far two values may be apart whose launches were not repeated. Main entry: `between_launches`.
+
+Repetitions do not show how much launches differ. How far a function's scales lie beside its curve does, since nobody
+measures at them in one go; few scales tell it roughly, and those of many functions well.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import median
+
+from commmodel.scaling.bootstrap import Ensemble
+from commmodel.scaling.series import Key
+
+__all__ = ["Scatter", "between_launches"]
+
+_OF_MEDIAN = 1.1  # standard deviations of four degrees of freedom are mostly too small: their median is by so much
+_EFFICIENCY = 0.6  # a median of many is as good as a mean of so many of them
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """Of one metric: the typical scatter of a value, relative to itself, and how many freedoms tell it."""
+
+    typical: float = 0.0
+    freedom: float = 1.0
+
+    def ratio(self, own: float, chance: float) -> float:
+        """Return which ratio two equal values exceed with this chance, a function's own scatter given.
+
+        >>> Scatter(0.0).ratio(0.0, 0.01), round(Scatter(0.05, 1e6).ratio(0.0, 0.025), 3)
+        (1.0, 1.149)
+        """
+        from scipy.special import stdtrit
+
+        deviation = math.sqrt(2) * max(own, self.typical)
+        return math.exp(min(float(-stdtrit(self.freedom, chance)) * deviation, 700.0)) if deviation else 1.0
+
+
+def between_launches(models: Mapping[Key, Ensemble]) -> dict[str, Scatter]:
+    """Return how much each metric scatters: the median over all series."""
+    found = {}
+    for metric in {key[1] for key in models}:
+        of_it = [one for key, one in models.items() if key[1] == metric]
+        freedom = sum(len(one.scales) - 2 for one in of_it) * (_EFFICIENCY if len(of_it) > 2 else 1.0)
+        found[metric] = Scatter(_OF_MEDIAN * median(one.noise for one in of_it), max(freedom, 1.0))
+    return found

@@ -1,0 +1,13 @@
+"""Many launches of the benchmark: a plan, the scripts of its jobs, running them, and gathering what they measured.
+
+One job is one launch on one number of processes, with a file of its own; a job that was stopped goes on where it was.
+Source: Hunold and Carpen-Amarie (2016), who found the launch to be a factor of its own, and that jobs should come in a
+shuffled order. Main entries: `make`, `run`, `states` and `gather`.
+"""
+
+from commmodel.sweep.gathering import Gathered, JobState, gather, states
+from commmodel.sweep.plan import Job, Plan, Slurm, read_plan
+from commmodel.sweep.running import Failure, run
+from commmodel.sweep.scripts import make
+
+__all__ = ["Failure", "Gathered", "Job", "JobState", "Plan", "Slurm", "gather", "make", "read_plan", "run", "states"]

@@ -1,0 +1,108 @@
+"""How far a sweep is, and all of it in one file. Main entries: `states` and `gather`."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from commmodel.errors import InputError
+from commmodel.results import read
+from commmodel.sweep.plan import Job, Plan, read_plan
+
+__all__ = ["Gathered", "JobState", "gather", "states"]
+
+
+@dataclass(frozen=True)
+class JobState:
+    """How far a job is.
+
+    Attributes
+    ----------
+    job : Job
+        Which.
+    state : str
+        ``done``: the benchmark has ended well and its file can be read. ``begun``: there is a file, but it has not.
+        ``missing``: there is none. ``damaged``: the benchmark has ended, but the file is not what it should be.
+    problem : str
+        What is damaged.
+    records : int
+        In its file.
+    """
+
+    job: Job
+    state: Literal["done", "begun", "missing", "damaged"]
+    problem: str = ""
+    records: int = 0
+
+
+def _state(folder: Path, job: Job) -> JobState:
+    path, is_over = folder / job.results, (folder / job.done).exists()
+    if not path.exists():
+        return JobState(job, "damaged", f"{path}: the job is done, but its file is gone") if is_over else JobState(
+            job, "missing"
+        )  # fmt: skip
+    try:
+        measurements = read(path)
+    except InputError as error:
+        return JobState(job, "damaged" if is_over else "begun", str(error))
+    records = sum(1 for _ in measurements.records)
+    for launch in measurements.launches:
+        if len(launch.header.ranks) != job.processes:
+            problem = f"{path}: measured on {len(launch.header.ranks)} ranks, not on {job.processes}"
+            return JobState(job, "damaged", problem, records)
+    if is_over and measurements.notes:
+        return JobState(job, "damaged", measurements.notes[0], records)
+    return JobState(job, "done" if is_over else "begun", "", records)
+
+
+def states(folder: str | os.PathLike[str], plan: Plan | None = None) -> tuple[JobState, ...]:
+    """Return how far each job is, by processes and launches.
+
+    Raises
+    ------
+    InputError
+        Where the folder holds no sweep.
+    """
+    plan = plan or read_plan(folder)
+    return tuple(_state(Path(folder), job) for job in sorted(plan.jobs()))
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """What was put together, and what was left out."""
+
+    jobs: tuple[JobState, ...]
+    left_out: tuple[JobState, ...]
+
+
+def gather(folder: str | os.PathLike[str], output: str | os.PathLike[str]) -> Gathered:
+    """Write the files of all jobs that are done into one, each launch with its header.
+
+    Parameters
+    ----------
+    folder : path
+        Of the sweep.
+    output : path
+        Replaced where it is there.
+
+    Raises
+    ------
+    InputError
+        Where the folder holds no sweep, no job is done, or the file cannot be written.
+    """
+    folder, output = Path(folder), Path(output)
+    found = states(folder)
+    complete = tuple(one for one in found if one.state == "done")
+    if not complete:
+        raise InputError(f"{folder}: no job is done yet: run them with commmodel sweep run {folder}")
+    parts = [folder / one.job.results for one in complete]
+    beside = output.with_name(f".{output.name}.part")
+    try:
+        with open(beside, "wb") as file:
+            for part in parts:
+                file.write(part.read_bytes().rstrip(b"\n") + b"\n")
+        beside.replace(output)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise InputError(f"{output}: cannot be written: {error.strerror}") from None
+    return Gathered(complete, tuple(one for one in found if one.state != "done"))

@@ -1,0 +1,179 @@
+"""The plan of a sweep, ``sweep.toml``: strict, versioned. Main entries: `Plan` and `read_plan`."""
+
+import os
+import random
+import shlex
+import string
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from commmodel.errors import DamagedFileError, InputError
+
+__all__ = ["FILE", "FORMAT", "VERSION", "Job", "Plan", "Slurm", "launcher_words", "read_plan", "write_plan"]
+
+FILE = "sweep.toml"
+FORMAT: Literal["commmodel-sweep"] = "commmodel-sweep"
+VERSION = 1
+# History of the format: 1, first version.
+Count = Annotated[int, Meta(ge=1, le=2**31 - 1)]
+
+
+class Job(Struct, frozen=True, order=True):
+    """One launch on one number of processes; its files are beside each other in the sweep's folder.
+
+    >>> Job(8, 3).name, Job(8, 3).results
+    ('p0008/launch03', 'p0008/launch03.jsonl')
+    """
+
+    processes: int
+    launch: int
+    """From 1 up."""
+
+    @property
+    def name(self) -> str:
+        """Path of its files without their ending."""
+        return f"p{self.processes:04}/launch{self.launch:02}"
+
+    @property
+    def script(self) -> str:
+        """What runs it."""
+        return f"{self.name}.sh"
+
+    @property
+    def results(self) -> str:
+        """What it measures."""
+        return f"{self.name}.jsonl"
+
+    @property
+    def done(self) -> str:
+        """A file that is there once the benchmark has ended with exit code 0."""
+        return f"{self.name}.done"
+
+    @property
+    def log(self) -> str:
+        """What it printed."""
+        return f"{self.name}.log"
+
+
+class Slurm(Struct, frozen=True, forbid_unknown_fields=True):
+    """How jobs are submitted."""
+
+    options: tuple[str, ...]
+    """Of sbatch, a word each, beside those about processes."""
+    ranks_per_node: Count
+
+
+class Plan(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which jobs there are, and how they run.
+
+    >>> plan = Plan(FORMAT, VERSION, (2, 4), 2, ("collective", "--quick"), "mpiexec -n {processes}", "python", 1)
+    >>> sorted(plan.jobs()) == [Job(2, 1), Job(2, 2), Job(4, 1), Job(4, 2)], plan.jobs() == plan.jobs()
+    (True, True)
+    """
+
+    format: Literal["commmodel-sweep"]
+    version: Annotated[int, Meta(ge=1, le=VERSION)]
+    processes: Annotated[tuple[Count, ...], Meta(min_length=1)]
+    launches: Count
+    bench: tuple[str, ...]
+    """Words after ``python -m commmodel.bench``."""
+    launcher: str
+    """What starts ``{processes}`` processes."""
+    python: Annotated[str, Meta(min_length=1)]
+    seed: int
+    """Of the order of the jobs."""
+    created: str = ""
+    slurm: Slurm | None = None
+
+    def jobs(self) -> tuple[Job, ...]:
+        """Return all jobs in the order in which they run."""
+        jobs = [Job(processes, launch) for processes in self.processes for launch in range(1, self.launches + 1)]
+        random.Random(self.seed).shuffle(jobs)  # noqa: S311  (an order, no secret)
+        return tuple(jobs)
+
+    def command(self, processes: int) -> tuple[str, ...]:
+        """Return the words that start the benchmark, without its own."""
+        values = {"processes": processes}
+        return (*launcher_words(self.launcher, values), self.python, "-m", "commmodel.bench")
+
+
+def launcher_words(launcher: str, values: Mapping[str, int]) -> list[str]:
+    """Return the words of a launcher with its numbers in.
+
+    Raises
+    ------
+    InputError
+        Where a quotation does not end, ``{processes}`` is missing, or something else stands in braces.
+
+    Examples
+    --------
+    >>> launcher_words("mpiexec -bind-to core -n {processes}", {"processes": 4})
+    ['mpiexec', '-bind-to', 'core', '-n', '4']
+    """
+    try:
+        words = shlex.split(launcher)
+        fields = {field for word in words for _, field, *_ in string.Formatter().parse(word) if field is not None}
+        if fields == {"processes"}:
+            return [word.format(**values) for word in words]
+    except (ValueError, LookupError, AttributeError) as error:
+        raise InputError(f"launcher {launcher!r}: {error}: write it like 'mpiexec -n {{processes}}'") from None
+    problem = f"it knows no {{{min(fields - {'processes'})}}}" if fields - {"processes"} else "it lacks {processes}"
+    raise InputError(f"launcher {launcher!r}: {problem}: write it like 'mpiexec -n {{processes}}'")
+
+
+def check(plan: Plan) -> None:
+    """Raise `InputError` where a plan cannot be carried out."""
+    launcher_words(plan.launcher, {"processes": 1})
+    if len(set(plan.processes)) < len(plan.processes):
+        raise InputError(f"processes {list(plan.processes)}: a number stands there twice: leave one out")
+
+
+def write_plan(plan: Plan, path: Path) -> None:
+    """Write a plan."""
+    import tomlkit
+
+    document = tomlkit.document()
+    document.add(tomlkit.comment("Launches of commmodel's benchmark. The scripts beside this file were made from it:"))
+    document.add(tomlkit.comment("to change what they do, make another sweep."))
+    document.update({name: value for name, value in msgspec.to_builtins(plan).items() if value is not None})
+    path.write_text(tomlkit.dumps(document), encoding="utf-8")
+
+
+def read_plan(folder: str | os.PathLike[str]) -> Plan:
+    """Return the plan in a sweep's folder.
+
+    Raises
+    ------
+    InputError
+        Where there is none.
+    DamagedFileError
+        Naming the field that is not as it should be.
+    """
+    path = Path(folder) / FILE
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{folder} is no sweep, it has no {FILE}: make one with commmodel sweep make") from None
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DamagedFileError(path, "", str(error)) from None
+    version = content.get("version")
+    if content.get("format") == FORMAT and isinstance(version, int) and version > VERSION:
+        problem = f"{version} is newer than this commmodel reads ({VERSION}): upgrade it"
+        raise DamagedFileError(path, "field version", problem)
+    try:
+        plan = msgspec.convert(content, Plan, strict=True)
+    except msgspec.ValidationError as error:
+        problem, _, field = str(error).replace("`", "").partition(" - at $.")
+        raise DamagedFileError(path, f"field {field}" if field else "", problem[:1].lower() + problem[1:]) from None
+    try:
+        check(plan)
+    except InputError as error:
+        raise DamagedFileError(path, "", str(error)) from None
+    return plan

@@ -1,0 +1,28 @@
+"""`commmodel check` on the collectives of eight hosts: a planted broadcast is found, with either MPI library."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cluster.emulated import missing
+from launching import ENVIRONMENT, find
+
+MPIEXEC = find("mpiexec")
+TESTS = Path(__file__).parents[1]
+BENCHMARK = TESTS.parent / "benchmarks" / "emulated_guard.py"
+
+pytestmark = [
+    pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec beside this Python or on PATH"),
+    pytest.mark.skipif(bool(problem := missing()), reason=f"no emulated cluster here: {problem}"),
+]
+
+
+def test_a_linear_broadcast_is_a_mismatch():
+    """A short `make cluster-bench`; whether noise alone passes is not asked on a machine that others use."""
+    command = [sys.executable, str(BENCHMARK), "--hosts", "8", "--procs", "2:8:+1", "--operations", "bcast,bcast_linear"]
+    command += ["--time", "6s", "--launches", "1", "--mpiexec", MPIEXEC]
+    environment = ENVIRONMENT | {"PYTHONPATH": str(TESTS)}
+    completed = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=200)
+    assert completed.returncode in {0, 1}, completed.stderr
+    assert "planted, by itself: mismatch: kept" in completed.stdout, completed.stdout

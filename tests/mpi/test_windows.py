@@ -1,0 +1,110 @@
+"""The loops of common starts on real MPI: who is late, what is returned, and that operations are really carried out."""
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+from commmodel._core import clock, collective
+from commmodel.bench.buffers import allocate
+from commmodel.bench.clock import choose, kind_number
+from commmodel.bench.kernels import starts
+
+COMM = MPI.COMM_WORLD
+CLOCK = choose()
+LONG = 0.2  # s; longer than anything that a busy machine keeps a rank from
+NEVER = 1 << 60  # ticks
+CAME, BEGAN, ENDED = (collective.LATE[name] for name in ("came", "began", "ended"))
+
+
+def common_clock(ahead=0.0, slack=NEVER):
+    """Return a clock that ranks of one host share, since they read the same one; this rank's may go ahead."""
+    number = kind_number(CLOCK)
+    origin = COMM.bcast(int(clock.read_ticks(number, 1)[0]))
+    patience = round(50e-6 * CLOCK.frequency)
+    return collective.CommonClock(number, origin, 1 / CLOCK.frequency, ahead, patience, slack)
+
+
+def buffers(size=8):
+    send, receive = allocate(size * COMM.size, "never"), allocate(size * COMM.size, "never")
+    send[:] = COMM.rank + 1
+    receive[:] = 255
+    return send, receive
+
+
+@pytest.mark.parallel([1, 2, 4])
+def test_both_sides_mean_the_same_by_begun_late():
+    assert starts._BEGAN_LATE == BEGAN
+
+
+@pytest.mark.parallel([1, 2, 4])
+def test_with_time_enough_nobody_is_late_and_all_is_done():
+    send, receive = buffers()
+    seconds, late = collective.announced(COMM, "allgather", send, receive, 8, 3, common_clock(), LONG)
+    assert seconds.dtype == np.float64
+    assert late.dtype == np.uint8
+    assert seconds.shape == late.shape == (3,)
+    assert not late.any()
+    assert (seconds > 0).all()
+    assert (receive.reshape(COMM.size, 8) == np.arange(1, COMM.size + 1)[:, None]).all()
+
+
+@pytest.mark.parallel([1, 2, 4])
+def test_windows_long_enough_are_met_and_follow_each_other():
+    send, receive = buffers()
+    begun = MPI.Wtime()
+    seconds, late = collective.windowed(COMM, "bcast", send, receive, 8, 3, common_clock(), LONG, LONG)
+    assert MPI.Wtime() - begun >= 2.9 * LONG
+    assert not late.any()
+    assert (seconds > 0).all()
+    assert ((send if COMM.rank == 0 else receive)[:8] == 1).all()
+
+
+@pytest.mark.parallel([1, 2, 4])
+def test_a_start_in_the_past_is_missed_by_all_and_the_operation_carried_out_all_the_same():
+    send, receive = buffers()
+    seconds, late = collective.announced(COMM, "allgather", send, receive, 8, 5, common_clock(), -LONG)
+    assert (late == CAME).all()
+    assert (seconds > LONG).all()
+    assert (receive.reshape(COMM.size, 8) == np.arange(1, COMM.size + 1)[:, None]).all()
+
+
+@pytest.mark.parallel([1, 2, 4])
+def test_who_is_not_done_before_the_next_window_is_late():
+    send, receive = buffers()
+    _, late = collective.windowed(COMM, "bcast", send, receive, 8, 4, common_clock(), LONG, 1e-9)
+    assert (late & ENDED).all()
+    assert (late[1:] & CAME).all()
+    assert not late[0] & CAME
+
+
+@pytest.mark.parallel([2, 4])
+def test_a_rank_whose_clock_goes_ahead_is_late_and_only_that():
+    wrong = COMM.rank == 1
+    _, late = collective.announced(COMM, "barrier", *buffers(), 0, 3, common_clock(2 * LONG * wrong), LONG)
+    assert (late == (CAME if wrong else 0)).all()
+
+
+@pytest.mark.parallel([1, 2, 4])
+def test_who_begins_after_the_slack_has_missed_the_start():
+    _, late = collective.announced(COMM, "barrier", *buffers(), 0, 3, common_clock(slack=-NEVER), LONG)
+    assert (late == BEGAN).all()
+
+
+@pytest.mark.parallel([1, 2])
+@pytest.mark.parametrize("loop", ["announced", "windowed"])
+def test_what_is_wrong_is_refused(loop):
+    lengths = (LONG,) if loop == "announced" else (LONG, LONG)
+    with pytest.raises(ValueError, match="unknown collective 'sing'"):
+        getattr(collective, loop)(COMM, "sing", *buffers(), 8, 1, common_clock(), *lengths)
+    with pytest.raises(ValueError, match="do not fit buffers"):
+        getattr(collective, loop)(COMM, "bcast", *buffers(), 1 << 20, 1, common_clock(), *lengths)
+    with pytest.raises(ValueError, match="is none"):
+        collective.CommonClock(0, 0, 0.0, 0.0, 0, 0)
+
+
+@pytest.mark.parallel(1)
+@pytest.mark.parametrize("ticks", [0, 12345, 10**15, 2**63])
+def test_ticks_and_seconds_are_each_others_inverse_near_the_origin(ticks):
+    ours = collective.CommonClock(0, 10**15, (1 + 1e-5) / 3e9, 4.5, 0, 0)
+    assert ours.seconds(10**15) == 4.5
+    assert ours.ticks(ours.seconds(ticks)) == pytest.approx(ticks, rel=1e-15, abs=1)

@@ -1,0 +1,175 @@
+"""The verb convert: measurements from one format to another, whole or not at all."""
+
+import errno
+import json
+import os
+
+import pytest
+
+from commmodel import formats, results
+from commmodel.cli import main
+from commmodel.formats import writing
+from commmodel.results import Collective, Function, Header, Launch, Library, Measurements, PingPong, Record, Stream
+from commmodel.scaling import series_over
+
+HEADER = Header("commmodel-results", 1, "", (), Library("MPI"), (), ())
+JSON = '{"params": {"p": 4}, "callpath": "main", "metric": "time", "value": [1.5, 2.5]}\n'
+OSU = "# OSU MPI Latency Test v7.4\n# Size       Avg Latency(us)\n8   1.50\n64   2.50\n"
+
+
+@pytest.fixture
+def ours(tmp_path):
+    """A results.jsonl with a broadcast at two numbers of processes and a ping-pong."""
+    path = tmp_path / "results.jsonl"
+    records = [Record(Collective("bcast", 8, p), "s", (1e-6 * p, 2e-6)) for p in (2, 4)]
+    records.append(Record(PingPong(8, "same-node"), "s", (1e-6, 2e-6)))
+    formats.write(path, Measurements((Launch(HEADER, tuple(records)),)), "commmodel")
+    return path
+
+
+def named(measurements):
+    return [record.configuration.name for record in measurements.records]
+
+
+def test_ours_becomes_theirs(ours, tmp_path, capsys):
+    output = tmp_path / "out.txt"
+    assert main(["convert", str(ours), "-o", str(output), "--over", "p"]) == 0
+    said = capsys.readouterr()
+    assert said.out == f"written to {output} (extrap-text)\n"
+    assert said.err == "note: not written: pingpong: it does not depend on p\n"
+    assert output.read_text().startswith("PARAMETER p\nPOINTS (2) (4)\n")
+    (found,) = series_over(formats.read(output))
+    assert (found.name, found.fixed, found.scales) == ("bcast", (("n", 8.0), ("start", "barrier")), (2.0, 4.0))
+
+
+def test_the_json_says_what_the_text_says(ours, tmp_path, capsys):
+    output = tmp_path / "out.jsonl"
+    assert main(["convert", str(ours), "-o", str(output), "--to", "extrap-json", "--over", "p", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "output": str(output),
+        "format": "extrap-json",
+        "records": 3,
+        "notes": ["not written: pingpong: it does not depend on p"],
+    }
+    assert named(formats.read(output)) == ["bcast [n=8, start=barrier]"] * 2
+
+
+def test_theirs_and_other_suites_become_ours(tmp_path, capsys):
+    (tmp_path / "a").write_text(JSON)
+    (tmp_path / "b").write_text(OSU)
+    output = tmp_path / "results.jsonl"
+    files = [str(tmp_path / "a"), str(tmp_path / "b")]
+    assert main(["convert", *files, "-o", str(output), "--to", "commmodel"]) == 0
+    assert capsys.readouterr().err == ""
+    assert results.read(output).launches == formats.read_all(files).launches
+    assert [type(record.configuration) for record in results.read(output).records] == [Function, PingPong, PingPong]
+
+
+def test_csv_holds_pingpongs_and_streams(ours, tmp_path, capsys):
+    output = tmp_path / "out.csv"
+    assert main(["convert", str(ours), "-o", str(output)]) == 0
+    assert "not written: 2 of 3 records" in capsys.readouterr().err
+    assert [(record.configuration, record.samples) for record in formats.read(output).records] == [
+        (PingPong(8, "same-node"), (1e-6,)),
+        (PingPong(8, "same-node"), (2e-6,)),
+    ]
+    others = [Record(Stream(8, 2, "any", window), "s", (1e-6,)) for window in (64, 8)]
+    notes = formats.write(output, Measurements((Launch(HEADER, tuple(others)),)), "csv")
+    assert notes == ("not written: 1 of 2 records: our CSV holds pingpong, pairs and stream only",)
+    assert [record.configuration for record in formats.read(output).records] == [Stream(8, 2, "any", 64)]
+
+
+def test_a_file_that_is_there_is_replaced_only_when_told_to(ours, tmp_path, capsys):
+    output = tmp_path / "out.txt"
+    output.write_text("precious")
+    asked = ["convert", str(ours), "-o", str(output), "--over", "p"]
+    assert main(asked) == 2
+    assert "exists: replace it with --force" in capsys.readouterr().err
+    assert output.read_text() == "precious"
+    link = tmp_path / "link.txt"
+    link.symlink_to(output)
+    asked[3] = str(link)
+    assert main([*asked, "--force"]) == 0
+    assert link.is_symlink()
+    assert output.read_text().startswith("PARAMETER p\n")
+
+
+def test_a_file_may_be_converted_in_place(tmp_path):
+    path = tmp_path / "file.jsonl"
+    path.write_text(JSON)
+    before = formats.read(path)
+    assert main(["convert", str(path), "-o", str(path), "--to", "commmodel", "--force"]) == 0
+    assert results.read(path).launches == before.launches
+
+
+def test_no_half_file_is_left(ours, tmp_path, capsys, monkeypatch):
+    def full(_):
+        yield b"half"
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(writing.extrap_json, "render", full)
+    output = tmp_path / "out.jsonl"
+    output.write_text("precious")
+    asked = ["convert", str(ours), "-o", str(output), "--to", "extrap-json", "--over", "p", "--force"]
+    assert main(asked) == 2
+    assert "out.jsonl: cannot be written: No space left" in capsys.readouterr().err
+    assert output.read_text() == "precious"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.jsonl", "results.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["-o", "OUT.jsonl"], "its suffix does not tell the format: choose with --to commmodel, extrap-json"),
+        (["-o", "OUT"], "its suffix does not tell the format"),
+        (["-o", "OUT.txt", "--to", "xml"], "--to: unknown format 'xml'"),
+        (["-o", "OUT.txt"], "no parameter that all have and that varies: choose with --over among batch, n, p"),
+        (["-o", "OUT.txt", "--over", "q"], "--over: nothing was measured over 'q': choose among batch, n, p"),
+        (["-o", "OUT.txt", "--over", "p,"], "--over: 'p,' is no list of parameters"),
+        (["-o", "OUT.txt", "--over", "p,p"], "--over: name one parameter at least, and each once, not p, p"),
+        (["-o", "OUT.csv", "--over", "p"], "--over: only Extra-P's formats"),
+        (["-o", "missing/OUT.txt", "--over", "p"], "cannot be written: No such file"),
+        (["-o", "OUT.txt", "--format", "osu"], "no measurements: a table of osu_latency"),
+        ([], "required: -o/--output"),
+    ],
+)
+def test_wrong_usage_is_one_line(options, words, ours, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["convert", str(ours), *options]) == 2
+    said = capsys.readouterr()
+    assert words in said.err
+    assert said.err.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["results.jsonl"]
+
+
+def test_what_is_no_file_is_never_replaced(ours, tmp_path, capsys):
+    pipe = tmp_path / "pipe.txt"
+    os.mkfifo(pipe)
+    assert main(["convert", str(ours), "-o", str(pipe), "--over", "p", "--force"]) == 2
+    assert "no regular file" in capsys.readouterr().err
+    assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize(
+    ("verb", "options"),
+    [("fit", ["-o", "OUT"]), ("predict", ["send", "-n", "8"]), ("optimize", ["--volume", "8MiB", "--compute", "3ms"])],
+)
+def test_functions_of_other_programs_are_no_machine(verb, options, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file.jsonl").write_text(JSON)
+    assert main([verb, "file.jsonl", *options]) == 2
+    said = capsys.readouterr()
+    assert said.err.startswith("commmodel: only functions of another program, and no messages of which a machine")
+    assert said.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "asked", [["predict", "blue-waters", "--compare", "file.jsonl"], ["optimize", "--validate", "file.jsonl"]]
+)
+def test_nor_can_a_machine_be_compared_with_them(asked, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file.jsonl").write_text(JSON)
+    assert main(asked) == 2
+    said = capsys.readouterr()
+    assert "no records of the kernel" in said.err
+    assert said.err.count("\n") == 1
