@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import subprocess
 
 import numpy as np
@@ -317,7 +318,7 @@ def test_what_is_written_is_read_again_as_the_same_series(tmp_path_factory, meas
     try:
         notes = formats.write(path, measurements, name, over)
     except InputError as error:
-        assert "not written" in str(error)  # noqa: PT017  (most draws can be written)
+        assert re.search("not written|no parameter that all have", str(error))  # noqa: PT017  (most draws can be written)
         return
     again = formats.read(path, name)
     for parameter in ("p", "n", "size"):

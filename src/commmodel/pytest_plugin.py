@@ -334,6 +334,7 @@ class _Measuring:
         if self._expectation.is_timed:
             self._warm_up(is_alone=alone)
         wanted = asked
+        gc.collect()  # once: with many objects alive it takes longer than most tests
         for _ in range(asked):
             self._round()
         judgement = self._judge()
@@ -370,7 +371,6 @@ class _Measuring:
         values = list(self.samples)
         self._order.shuffle(values)
         was_enabled = gc.isenabled()
-        gc.collect()
         gc.disable()
         try:
             for value in values:

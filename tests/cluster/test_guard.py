@@ -20,7 +20,16 @@ pytestmark = [
 
 def test_a_linear_broadcast_is_a_mismatch():
     """A short `make cluster-bench`; whether noise alone passes is not asked on a machine that others use."""
-    command = [sys.executable, str(BENCHMARK), "--hosts", "8", "--procs", "2:8:+1", "--operations", "bcast,bcast_linear"]
+    command = [
+        sys.executable,
+        str(BENCHMARK),
+        "--hosts",
+        "8",
+        "--procs",
+        "2:8:+1",
+        "--operations",
+        "bcast,bcast_linear",
+    ]
     command += ["--time", "6s", "--launches", "1", "--mpiexec", MPIEXEC]
     environment = ENVIRONMENT | {"PYTHONPATH": str(TESTS)}
     completed = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=200)

@@ -90,11 +90,12 @@ def status_quo(
     Returns
     -------
     Judgement
-        The expectation is the class of the best model before. A mismatch is a faster growth alone, since nobody minds
-        that something became better: where, of all pairs of a class that fits before and one that fits after, those
-        beyond the limit E D have a share of at least `confidence`, and from the smallest to the largest scale it grows
-        by more than it did, by three times the scatter. A match where a class fits both and the pairs beyond the limit
-        have less than half of the weight; approximate where none fits both. Uncertain in between.
+        The expectation is the class of the best model before; for a match, of the best model now if that fitted before.
+        A mismatch is a faster growth alone, since nobody minds that something became better: where, of all pairs of a
+        class that fits before and one that fits after, those beyond the limit E D have a share of at least
+        `confidence`, and from the smallest to the largest scale it grows by more than it did, by three times the
+        scatter. A match where a class fits both and the pairs beyond the limit have less than half of the weight;
+        approximate where none fits both. Uncertain in between.
 
     Examples
     --------
@@ -103,7 +104,6 @@ def status_quo(
     >>> status_quo(before, after, "p").verdict, status_quo(after, before, "p").verdict
     ('mismatch', 'approximate')
     """
-    expectation = before.best.growth
     worse = _worse(before.shares, after.shares, deviation)
     common = before.shares.keys() & after.shares.keys()
     verdict: Verdict = "uncertain"
@@ -117,6 +117,8 @@ def status_quo(
     else:
         old, new = (", ".join(growth.text(over) for growth in one.shares) for one in (before, after))
         advice = f"before {old} fit, now {new}: measure at more {over}, or more often, before and after"
+    fitted = verdict == "match" and after.best.growth in before.shares
+    expectation = (after if fitted else before).best.growth
     limit = default_deviation(expectation) if deviation is None else deviation
     return Judgement(expectation, limit, verdict, divergence(after.best.growth, expectation), after, advice)
 
