@@ -14,7 +14,7 @@ from launching import find, launch, said
 from commmodel import results
 from commmodel.bench.command import describe
 from commmodel.bench.driver import make_plan
-from commmodel.bench.environment import oversubscribed
+from commmodel.bench.environment import advice, oversubscribed
 from commmodel.bench.kernels import REGISTRY, buffer_bytes, left_out, participants, refinements
 from commmodel.bench.kernels.collective import imb_repetitions
 from commmodel.bench.kernels.common import pause_ticks, stride, undisturbed_seconds, window, window_room
@@ -489,6 +489,13 @@ def test_ranks_that_outnumber_processors_share_them(ranks, cpus, shared):
     placed = tuple(results.Rank(rank, 1) for rank in range(ranks))
     header = results.Header("commmodel-results", 1, "", (), results.Library("MPI"), hosts, placed)
     assert oversubscribed(header) is shared
+
+
+def test_hosts_with_the_same_trouble_share_a_warning():
+    hosts = tuple(results.Host(f"n{number}", cpus=2, load=(2.0 + number, 0.0, 0.0)) for number in range(50))
+    header = results.Header("commmodel-results", 1, "", (), results.Library("MPI"), hosts, ())
+    (warning,) = advice(header)
+    assert warning.startswith("n0, n1 and 48 more: load average up to 51.00 ")
 
 
 def test_a_start_that_is_asked_for_is_known_from_the_default():

@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from report_samples import header, shown
 from whole_html import Balance
 
@@ -13,9 +14,11 @@ from commmodel.cli import main
 from commmodel.errors import InputError
 from commmodel.report import scaling_plots
 from commmodel.report.scaling import model_words, of_checked, parameter_words, scaled, scaling_lines, scaling_parts
+from commmodel.report.surroundings import environment_rows
 from commmodel.results import (
     Collective,
     Function,
+    Host,
     Launch,
     Library,
     Measurements,
@@ -67,6 +70,28 @@ def test_what_is_expected_has_a_verdict_and_all_has_a_model():
     models = rows_by_name(scaled(MEASUREMENTS))
     assert {row.judgement for row in models.values()} == {None}
     assert {name: row.found.best.growth.text("p") for (name, _), row in models.items()} == GROWTHS | {"comm_dup": "p"}
+
+
+def test_two_parameters_are_one_model_where_both_were_measured():
+    records = tuple(
+        Record(Collective("bcast", n, p), "s", (1e-6 + 2e-9 * n * np.log2(p),))
+        for p in SCALES
+        for n in (0, 64, 512, 4096)
+    )
+    found = scaled(Measurements((Launch(header(), records),)))
+    (surface,) = found.surfaces
+    assert (surface.points, surface.error < 1e-6) == (15, True)  # and 0 B is no size to have a growth
+    printed = "\n".join(map(shown, scaling_lines(found)))
+    assert "1.00 us + 2.00 ns × log p × n" in printed
+    assert scaled(MEASUREMENTS).surfaces == ()  # one size only
+
+
+def test_hosts_that_are_alike_are_one_row():
+    hosts = tuple(Host(f"n{number}", cpus=8, load=(number / 10, 0.0, 0.0)) for number in range(40))
+    rows = environment_rows(replace(header(), hosts=hosts))
+    (lines,) = [lines for name, lines in rows if name == "40 hosts"]
+    assert lines[0].startswith("n0, n1, ")
+    assert lines[1:] == ("processors: 8 for these ranks", "load before of n0: 0.00, 0.00, 0.00")
 
 
 def test_libraries_are_kept_apart():

@@ -26,6 +26,7 @@ __all__ = ["advice", "describe_launch", "host_indices", "oversubscribed", "socke
 _WTIME_SECONDS = 0.05
 _WTIME_TOLERANCE = 1e-3
 _LOAD_PER_CPU = 0.25
+_MOST_NAMES = 3
 _TOPOLOGY = Path("/sys/devices/system/cpu")
 _GOVERNOR = _TOPOLOGY / "cpu0" / "cpufreq" / "scaling_governor"
 
@@ -168,30 +169,40 @@ def oversubscribed(header: Header) -> bool:
 
 def advice(header: Header) -> tuple[str, ...]:
     """Return what is wrong with the launch and what to do, a line each."""
-    warnings = []
+    found: dict[str, list[str]] = {}  # what is wrong -> the hosts where it is
+
+    def warn(host: Host, problem: str) -> None:
+        found.setdefault(problem, []).append(host.name)
+
     ranks_on = Counter(rank.host for rank in header.ranks)
+    highest = max((host.load[0] for host in header.hosts if host.load), default=0.0)
     for index, host in enumerate(header.hosts):
         if ranks_on[index] > host.cpus > 0:
-            warnings.append(
-                f"{host.name}: {ranks_on[index]} ranks share {host.cpus} processors, so the scheduler is measured: "
-                f"start at most {host.cpus} ranks on it"
+            warn(
+                host,
+                f"{ranks_on[index]} ranks share {host.cpus} processors, so the scheduler is measured: "
+                f"start at most {host.cpus} ranks on it",
             )
         if host.load and host.load[0] > _LOAD_PER_CPU * max(host.cpus, 1):
-            warnings.append(
-                f"{host.name}: load average {host.load[0]:.2f} before the first measurement: stop other programs, "
-                "or measure longer (--time 5min)"
+            warn(
+                host,
+                f"load average {'' if len(header.hosts) == 1 else 'up to '}{highest:.2f} before the first measurement: "
+                "stop other programs, or measure longer (--time 5min)",
             )
         if host.governor and host.governor not in {"performance", "schedutil"}:
-            warnings.append(
-                f"{host.name}: CPU frequency governor is {host.governor!r}: set it to 'performance' "
-                "(cpupower frequency-set -g performance), or expect slow first messages"
+            warn(
+                host,
+                f"CPU frequency governor is {host.governor!r}: set it to 'performance' "
+                "(cpupower frequency-set -g performance), or expect slow first messages",
             )
         drift = host.clock.against_wtime if host.clock else None
         if drift is not None and abs(drift) > _WTIME_TOLERANCE:
-            warnings.append(
-                f"{host.name}: the clock ({host.clock.kind if host.clock else ''}) and MPI_Wtime differ by "
-                f"{100 * drift:.2g} %: compare both with a wall clock before you trust these times"
+            warn(
+                host,
+                f"the clock ({host.clock.kind if host.clock else ''}) and MPI_Wtime differ by "
+                f"{100 * drift:.2g} %: compare both with a wall clock before you trust these times",
             )
+    warnings = [f"{_some(names)}: {problem}" for problem, names in found.items()]
     unbound = [rank.rank for rank in header.ranks if not rank.bound]
     if unbound:
         warnings.append(
@@ -199,6 +210,15 @@ def advice(header: Header) -> tuple[str, ...]:
             "use mpiexec --bind-to core (Open MPI), -bind-to core (MPICH), srun --cpu-bind=cores"
         )
     return tuple(warnings)
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return some names, for a message.
+
+    >>> _some(["a", "b", "c"]), _some(["a", "b", "c", "d", "e"])
+    ('a, b, c', 'a, b and 3 more')
+    """
+    return ", ".join(names) if len(names) <= _MOST_NAMES else f"{names[0]}, {names[1]} and {len(names) - 2} more"
 
 
 def command_line() -> list[str]:

@@ -15,6 +15,7 @@ from commmodel.report.cells import Cell
 from commmodel.report.checked import checked_lines
 from commmodel.report.compared import part_table
 from commmodel.report.parts import PartTable
+from commmodel.report.scaling_surfaces import Surface, surface_parts, surfaces
 from commmodel.report.surroundings import library_name
 from commmodel.report.terminal import text
 from commmodel.results import Collective, Function, Launch, Measurements, Memory
@@ -45,6 +46,7 @@ __all__ = [
 ]
 
 _NO_VERDICT = "–"
+_MOST_OTHERS = 4
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,8 @@ class Scaling:
 
     rows: tuple[Scaled, ...]
     said: tuple[str, ...] = ()
+    surfaces: tuple[Surface, ...] = ()
+    """Models over two parameters; of one MPI library, where there are several they are left out."""
 
 
 def _of_machines(measurements: Measurements) -> Iterator[tuple[str, Measurements]]:
@@ -152,7 +156,8 @@ def scaled(measurements: Measurements, expectations: Expectations | None = None)
                 rows.append(Scaled(series, machine, found))
     if expectations is not None and not rows:
         raise InputError("expectations: nothing that can grow was measured: measure collective or memory --procs 2:all")
-    return Scaling(tuple(rows), tuple(said))
+    alone = len({row.machine for row in rows}) < 2
+    return Scaling(tuple(rows), tuple(said), tuple(surfaces(measurements)) if alone else ())
 
 
 def parameter_words(fixed: Iterable[tuple[str, float | str]]) -> str:
@@ -194,6 +199,8 @@ def model_words(model: Model, unit: str, over: str) -> str:
 def _cells(row: Scaled, *, with_machine: bool, with_verdict: bool) -> tuple[Cell, ...]:
     series, best = row.series, row.found.best
     others = [growth.text(series.over) for growth in row.found.shares if growth != best.growth]
+    if len(others) > _MOST_OTHERS:
+        others[_MOST_OTHERS:] = [f"{len(others) - _MOST_OTHERS} more"]
     judged = row.judgement
     r2 = "–" if not best.coefficient else f"{best.adjusted_r2:.3f}"
     cells = [Cell(series.name), Cell(parameter_words(series.fixed))]
@@ -210,11 +217,11 @@ def _cells(row: Scaled, *, with_machine: bool, with_verdict: bool) -> tuple[Cell
 
 def scaling_lines(found: Scaling) -> list[RenderableType]:
     """Return the tables for the terminal, and what is to be said."""
-    parts = scaling_parts(found.rows)
-    hints = list(dict.fromkeys(part.hint for part in parts))
+    parts, further = scaling_parts(found.rows), surface_parts(found.surfaces)
+    hints = [part.hint for part in (*parts[-1:], *further[-1:])]
     return [
-        *map(part_table, parts),
-        *(text(f"{hint}\n", "dim") for hint in hints[-1:]),
+        *map(part_table, (*parts, *further)),
+        *(text(f"{hint}\n", "dim") for hint in hints),
         *(text(said) for said in found.said),
     ]
 

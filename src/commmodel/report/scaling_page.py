@@ -15,6 +15,7 @@ from commmodel.errors import InputError
 from commmodel.report.canvas import Plot, declarations
 from commmodel.report.scaling import Scaling, of_checked, scaling_parts
 from commmodel.report.scaling_plots import draw
+from commmodel.report.scaling_surfaces import surface_parts
 from commmodel.scaling import Checked
 
 __all__ = ["render_checked", "section", "write_checked"]
@@ -43,7 +44,7 @@ def section(found: Scaling) -> tuple[Markup, list[Plot]]:
     text = _template(
         "scaling.html",
         said=found.said,
-        parts=scaling_parts(found.rows),
+        parts=[*scaling_parts(found.rows), *surface_parts(found.surfaces)],
         verdicts=_VERDICTS,
         plots=[(plot, Markup(plot.svg)) for plot in plots],  # noqa: S704  (drawn by us from numbers)
         left_out=len(found.rows) - drawn,

@@ -49,7 +49,10 @@ def _clock(clock: Clock) -> str:
     )
 
 
-def _host(host: Host) -> list[tuple[str, str]]:
+_OWN = ("load before", "clock")  # of each host; they do not tell hosts apart
+
+
+def _host(host: Host) -> dict[str, str]:
     load = ", ".join(f"{average:.2f}" for average in host.load) if host.load else ""
     described = [
         ("CPU", host.cpu_model),
@@ -61,17 +64,24 @@ def _host(host: Host) -> list[tuple[str, str]]:
         ("clock source", host.clocksource),
         ("clock", _clock(host.clock) if host.clock else ""),
     ]
-    return [(name, text) for name, text in described if text]
+    return {name: text for name, text in described if text}
 
 
 def _hosts(hosts: Sequence[Host]) -> Iterable[tuple[str, tuple[str, ...]]]:
-    """Describe hosts, those together that differ in nothing but their names."""
-    alike: dict[tuple[str, ...], list[str]] = {}
+    """Describe hosts, those together that differ in nothing but their names, their load and their clocks' readings."""
+    alike: dict[tuple[tuple[str, str], ...], list[dict[str, str]]] = {}
     for host in hosts:
-        alike.setdefault(tuple(f"{name}: {text}" for name, text in _host(host)), []).append(host.name)
-    for description, names in alike.items():
-        label = "host" if len(names) == 1 else f"{len(names)} hosts"
-        yield label, (", ".join(names), *description)
+        found = _host(host)
+        alike.setdefault(tuple(item for item in found.items() if item[0] not in _OWN), []).append(
+            found | {"": host.name}
+        )
+    for group in alike.values():
+        names = [one[""] for one in group]
+        lines = []
+        for field, text in group[0].items():
+            of_first = f" of {names[0]}" if any(one.get(field) != text for one in group) else ""
+            lines += [f"{field}{of_first}: {text}"] * bool(field)
+        yield "host" if len(group) == 1 else f"{len(group)} hosts", (", ".join(names), *lines)
 
 
 def _bound(ranks: Sequence[Rank]) -> str:
