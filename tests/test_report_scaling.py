@@ -13,7 +13,8 @@ from commmodel import report
 from commmodel.cli import main
 from commmodel.errors import InputError
 from commmodel.report import scaling_plots
-from commmodel.report.scaling import model_words, of_checked, parameter_words, scaled, scaling_lines, scaling_parts
+from commmodel.report.checked import parameter_words
+from commmodel.report.scaling import model_words, of_checked, scaled, scaling_lines, scaling_parts
 from commmodel.report.surroundings import environment_rows
 from commmodel.results import (
     Collective,
@@ -127,7 +128,7 @@ def test_tables_say_model_set_and_verdict():
     time, memory = scaling_parts(scaled(MEASUREMENTS, MPI).rows)
     assert (time.title, memory.title) == ("time over p", "memory over p")
     cells = {row[0].value: [cell.value for cell in row] for row in time.rows}
-    assert cells["barrier"][1:3] == ["n = 8 B, barrier", "1.00 us + 1.00 us × p"]
+    assert cells["barrier"][1:3] == ["n = 8 B, start = barrier", "1.00 us + 1.00 us × p"]
     assert cells["barrier"][-3:] == ["log p", "p / log p", "mismatch"]
     assert memory.rows[0][2].value == "400 B + 64 B × p"
     printed = "\n".join(map(shown, scaling_lines(scaled(MEASUREMENTS, MPI))))
@@ -138,7 +139,7 @@ def test_tables_say_model_set_and_verdict():
 def test_words():
     assert model_words(Model(-1e-6, 2e-6, Growth(power=1)), "s", "p") == "2.00 us × p − 1.00 us"
     assert model_words(Model(3.5, 0.0, ONE), "1", "p") == "3.5"
-    assert parameter_words((("n", 8.0), ("start", "barrier"))) == "n = 8 B, barrier"
+    assert parameter_words((("n", 8.0), ("start", "barrier"))) == "n = 8 B, start = barrier"
 
 
 def test_a_growth_plot_has_a_point_at_each_scale_and_says_what_the_model_is():
@@ -147,7 +148,7 @@ def test_a_growth_plot_has_a_point_at_each_scale_and_says_what_the_model_is():
     count, tips = groups(plot.svg, "values")
     assert count == len(SCALES)
     assert tips[0].startswith("p = 2: 2.0")
-    assert plot.title == "bcast, n = 8 B, barrier: time over p"
+    assert plot.title == "bcast, n = 8 B, start = barrier: time over p"
     assert "1.00 us + 1.00 us × log p" in plot.svg
     assert "limit p^0.5 log p" in plot.svg
     assert "Expected: log p: match" in plot.caption

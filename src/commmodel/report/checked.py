@@ -4,7 +4,7 @@ As Table 2 of Shudler and others (2015).
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from rich.table import Table
@@ -14,7 +14,7 @@ from commmodel.report.terminal import new_table, text
 from commmodel.scaling import BrokenRule, Checked, CheckedSeries, Room, Slower, Verdict
 from commmodel.units import format_interval, format_size
 
-__all__ = ["checked_lines", "checked_tables"]
+__all__ = ["checked_lines", "checked_tables", "parameter_words"]
 
 _LOOKS: dict[Verdict, tuple[str, str]] = {
     "match": ("✓ match", "green"),
@@ -26,18 +26,23 @@ _MOST_NAMES = 4
 Parameters = tuple[tuple[str, float | str], ...]
 
 
-def _said(name: str, value: float | str) -> str:
-    if isinstance(value, str):
-        return f"{name} = {value}"
-    return f"{name} = {format_size(value)}" if name == "n" and value == round(value) else f"{name} = {value:g}"
+def parameter_words(parameters: Iterable[tuple[str, float | str]]) -> str:
+    """Return parameters and their values in words.
 
+    >>> parameter_words((("n", 1024.0), ("start", "round-time"), ("k", 3.0)))
+    'n = 1 KiB, start = round-time, k = 3'
+    """
 
-def _parameters(parameters: Parameters) -> str:
-    return ", ".join(_said(name, value) for name, value in parameters)
+    def said(name: str, value: float | str) -> str:
+        if isinstance(value, str):
+            return f"{name} = {value}"
+        return f"{name} = {format_size(value)}" if name == "n" and value == round(value) else f"{name} = {value:g}"
+
+    return ", ".join(said(name, value) for name, value in parameters)
 
 
 def _where(parameters: Parameters) -> str:
-    words = _parameters(parameters)
+    words = parameter_words(parameters)
     return f" at {words}" if words else ""
 
 
@@ -65,7 +70,7 @@ def _table(rows: Sequence[CheckedSeries]) -> Table:
     first = rows[0].series
     common = _common(rows)
     same = [item for item in first.fixed if item in common]
-    title = f"{first.metric} over {first.over}" + (f", {_parameters(tuple(same))}" if same else "")
+    title = f"{first.metric} over {first.over}" + (f", {parameter_words(tuple(same))}" if same else "")
     differ = any(len(row.series.fixed) > len(same) for row in rows)
     targets = [row.predicted.scale for row in rows if row.predicted]
     rooms = any(row.room for row in rows)
@@ -79,7 +84,7 @@ def _table(rows: Sequence[CheckedSeries]) -> Table:
         best, over = judged.ensemble.best, series.over
         words, style = _LOOKS[row.verdict]
         cells = [text(series.name)]
-        cells += [text(_parameters(tuple(item for item in series.fixed if item not in common)))] if differ else []
+        cells += [text(parameter_words(tuple(item for item in series.fixed if item not in common)))] if differ else []
         before = ", as before" if row.source == "before" else ""
         cells += [
             text(judged.expectation.text(over) + before),
@@ -108,7 +113,7 @@ def _slower_table(slower: Sequence[Slower]) -> Table:
         worst = max(ones, key=lambda one: one.ratio)
         span = f"{worst.ratio:.2f} [{worst.low:.2f}, {worst.high:.2f}]" if math.isfinite(worst.ratio) else "it was 0"
         scales = ", ".join(f"{scale:g}" for scale in sorted(one.scale for one in ones))
-        cells = (name, metric, _parameters(fixed), f"{over} = {worst.scale:g}", span, scales)
+        cells = (name, metric, parameter_words(fixed), f"{over} = {worst.scale:g}", span, scales)
         table.add_row(*(text(cell, "red" if cell == span else "") for cell in cells))
     return table
 

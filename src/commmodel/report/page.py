@@ -6,17 +6,10 @@ same bytes. Main entries: `render` and `write_html`.
 """
 
 import os
-from importlib.resources import files
-from pathlib import Path
 
-from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup
-
-from commmodel.errors import InputError
 from commmodel.fit.consistency import consistency
 from commmodel.machine import Machine
 from commmodel.report.beyond import beyond, share_rows
-from commmodel.report.canvas import declarations
 from commmodel.report.headlines import headlines
 from commmodel.report.loggp import has_other_models, loggp_remarks, logp_parts
 from commmodel.report.measured import collective_endings, overlap_endings, path_rows
@@ -25,6 +18,7 @@ from commmodel.report.overlap import overlap_parts, overlap_verdicts
 from commmodel.report.parameters import are_compared, explanations, have_criteria, remarks, segment_rows
 from commmodel.report.parts import collective_tables
 from commmodel.report.plots import draw
+from commmodel.report.rendering import drawn, render_page, write
 from commmodel.report.scaling import Scaling, scaled
 from commmodel.report.scaling_page import section
 from commmodel.report.surroundings import command_line, environment_rows, library_name
@@ -81,21 +75,20 @@ def render(measurements: Measurements, machine: Machine | None, name: str, scali
     str
         One page; it refers to nothing outside itself.
     """
-    folder = files("commmodel.report")
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     plots = draw(measurements, machine)
     scaling_section, scaling_plots = section(scaled(measurements) if scaling is None else scaling)
     segments = segment_rows(machine) if machine and has_other_models(machine) else []
     found = beyond(measurements)
     node_pair_counts, shares = share_rows(found.shares if found else ())
-    return environment.from_string(folder.joinpath("page.html").read_text(encoding="utf-8")).render(
-        name=name,
+    return render_page(
+        "report.html",
+        name,
+        [*plots, *scaling_plots],
         subtitle=_subtitle(measurements),
-        css=Markup(folder.joinpath("page.css").read_text(encoding="utf-8")),  # noqa: S704  (our own file)
-        light=Markup(declarations(plots + scaling_plots, dark=False)),  # noqa: S704  (hex colours)
-        dark=Markup(declarations(plots + scaling_plots, dark=True)),  # noqa: S704  (hex colours)
-        warnings=list(dict.fromkeys(text for launch in measurements.launches for text in launch.header.warnings)),
-        notes=measurements.notes,
+        warnings=[
+            *dict.fromkeys(text for launch in measurements.launches for text in launch.header.warnings),
+            *measurements.notes,
+        ],
         headlines=headlines(measurements, machine),
         machine=machine,
         machine_confidence=format_ratio(machine.confidence) if machine and machine.confidence else "",
@@ -106,7 +99,7 @@ def render(measurements: Measurements, machine: Machine | None, name: str, scali
         logp_parts=logp_parts(machine, consistency(measurements, machine)) if machine else [],
         remarks=[*remarks(machine), *loggp_remarks(machine)] if machine else [],
         origin=_origin(machine) if machine else [],
-        plots=[(plot, Markup(plot.svg)) for plot in plots],  # noqa: S704  (drawn by us from numbers)
+        plots=drawn(plots),
         paths=path_rows(measurements),
         collectives=collective_tables(measurements),
         collective_endings=collective_endings(measurements),
@@ -138,7 +131,4 @@ def write_html(
 ) -> None:
     """Write the report, titled with the machine's or the hosts' names; a file that is there is replaced."""
     page = render(measurements, machine, _name(measurements, machine), scaling)
-    try:
-        Path(path).write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+    write(path, page)

@@ -5,14 +5,14 @@ others (2015).
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.console import RenderableType
 
 from commmodel.errors import InputError
 from commmodel.report.cells import Cell
-from commmodel.report.checked import checked_lines
+from commmodel.report.checked import checked_lines, parameter_words
 from commmodel.report.compared import part_table
 from commmodel.report.parts import PartTable
 from commmodel.report.scaling_surfaces import Surface, surface_parts, surfaces
@@ -32,14 +32,13 @@ from commmodel.scaling import (
     series_over,
 )
 from commmodel.scaling.fitting import FEWEST_SCALES
-from commmodel.units import format_quantity, format_size
+from commmodel.units import format_quantity
 
 __all__ = [
     "Scaled",
     "Scaling",
     "model_words",
     "of_checked",
-    "parameter_words",
     "scaled",
     "scaling_lines",
     "scaling_parts",
@@ -158,20 +157,6 @@ def scaled(measurements: Measurements, expectations: Expectations | None = None)
         raise InputError("expectations: nothing that can grow was measured: measure collective or memory --procs 2:all")
     alone = len({row.machine for row in rows}) < 2
     return Scaling(tuple(rows), tuple(said), tuple(surfaces(measurements)) if alone else ())
-
-
-def parameter_words(fixed: Iterable[tuple[str, float | str]]) -> str:
-    """Return parameters and their values in words.
-
-    >>> parameter_words((("n", 1024.0), ("start", "round-time"), ("k", 3.0)))
-    'n = 1 KiB, round-time, k = 3'
-    """
-    return ", ".join(
-        value
-        if isinstance(value, str)
-        else f"{name} = {format_size(value) if name == 'n' and value == round(value) else f'{value:g}'}"
-        for name, value in fixed
-    )
 
 
 def _quantity(value: float, unit: str) -> str:

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from commmodel.report import axes as look
 from commmodel.report.canvas import Canvas, Plot, new_canvas
-from commmodel.report.scaling import Scaled, model_words, parameter_words
+from commmodel.report.checked import parameter_words
+from commmodel.report.scaling import Scaled, model_words
 from commmodel.scaling import ONE, Growth, deviation_limits, fit_term
 from commmodel.units import format_quantity
 
