@@ -97,9 +97,11 @@ def main() -> None:
         )  # fmt: skip
         counts = f"2:{asked.hosts}:*2"
         operations = ",".join(rule.operation for rule in selector.rules)
+        # After a barrier: while ranks wait for a common start, a link's bucket fills, and then 8 kB pass at once.
         several = measured(
             folder / "collectives.jsonl", asked.mpiexec, hosts,
-            ("collective", "--collectives", operations, "--procs", counts, "--sizes", asked.sizes, *rest),
+            ("collective", "--start", "barrier", "--collectives", operations, "--procs", counts,
+             "--sizes", asked.sizes, *rest),
             rules,
         )  # fmt: skip
     found = predict.compare(fit_machine(pair), several, selector=selector, models=MODELS)
