@@ -206,3 +206,12 @@ def test_a_function_without_model_or_samples_is_named():
         measured_violation(RULE, [2], {"allreduce": [[1.0]], "reduce": [[1.0]]})
     with pytest.raises(InputError, match="below the largest scale"):
         modelled_violation(parse_rule("a <= a"), {"a": Model(1.0, 0.0, ONE)}, 8, 4)
+
+
+def test_three_scales_that_show_no_growth_leave_it_open_but_the_same_number_thrice_does_not():
+    bytes_kept = [5752, 5768, 5800]  # of win_create on 2, 3 and 4 processes, in an allocator's steps of 16
+    found = judge([2, 3, 4], [[one] * 8 for one in bytes_kept], parse("p"), parse("p^0.5"))
+    assert found.verdict == "uncertain"
+    assert "measure at 5 or more" in found.advice
+    assert judge([2, 3, 4], [[5400] * 8] * 3, parse("p"), parse("p^0.5")).verdict == "mismatch"
+    assert judge([2, 3, 4], [[5752] * 8, [5768] * 8, [5760] * 8], parse("1")).verdict == "match"

@@ -197,7 +197,7 @@ def _collective_table(operation: str, start: Start, mode: CollectiveMode, cells:
     if mode == "overlapped":
         columns = ("size", *(words for count in counts for words in (f"P = {count}", f"overlap, P = {count}")))
         rows = tuple(_timed_and_shared(cells, counts))
-        return PartTable(title, columns, rows, f"{hint} {_OVERLAPPED}")
+        return PartTable(title, columns, rows, _OVERLAPPED)  # beside the table of the operation alone
     columns = ("size", *(f"P = {processes}" for processes in counts))
     return PartTable(title, columns, tuple(size_rows(cells, counts)), hint)
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from commmodel.scaling.bootstrap import Ensemble, ensemble
-from commmodel.scaling.fitting import fit_term
-from commmodel.scaling.growth import Growth
+from commmodel.scaling.fitting import FEWEST_SCALES, fit_term
+from commmodel.scaling.growth import ONE, Growth
 from commmodel.scaling.space import default_deviation, deviation_limits, search_space
 
 __all__ = ["Judgement", "Verdict", "divergence", "judge", "published_verdict", "rank"]
@@ -173,10 +173,18 @@ def judge(
     advice = ""
     if inside and outside:
         verdict, advice = "uncertain", _advice(found, inside[0], outside[0], over)
+    elif outside and found.best.growth == ONE and _too_few(found):
+        verdict = "uncertain"
+        advice = f"{FEWEST_SCALES} scales hardly show a growth: measure at {ENOUGH_SCALES} or more"
     elif found.best.adjusted_r2 < LEAST_ADJUSTED_R2:
         verdict = "uncertain"
         advice = f"the model explains {max(found.best.adjusted_r2, 0):.0%} of the variation: repeat more often"
     return Judgement(expectation, D, verdict, divergence(found.best.growth, expectation), found, advice)
+
+
+def _too_few(found: Ensemble) -> bool:
+    """Whether a constant says little: of so few scales, unless all values are the same."""
+    return len(found.scales) == FEWEST_SCALES and float(np.ptp(found.values)) > 0
 
 
 def _next_scales(scales: np.ndarray) -> list[float]:
