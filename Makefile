@@ -81,6 +81,7 @@ bench: $(VENV)/.test-ready
 	$(BIN)/python benchmarks/overlap_surfaces.py
 	$(BIN)/python benchmarks/critical_path.py
 	$(BIN)/python benchmarks/scaling_models.py $(if $(EXTRAP),--extrap $(EXTRAP))
+	$(BIN)/python benchmarks/guard_alarms.py
 	$(BIN)/python benchmarks/loggp_under_load.py --mpiexec "$(MPIEXEC) $(BIND)" --sizes $(ONE_PROTOCOL_$(MPI))
 
 # Predictions and choices against an emulated network: as root on Linux, on an otherwise idle machine. A quarter of an hour.
