@@ -120,9 +120,10 @@ def _measure(comm: "MPI.Intracomm", asked: CommandLine) -> None:
     placement, further_nodes = place(*where), place_further(*where)
     kernels = asked.options.kernels or sensible_kernels(placement, asked.options.node_pairs)
     procs = _processes(asked, comm.size)
-    # Ranks that take turns on a processor hardly ever meet a common start.
-    start = "barrier" if "start" not in asked.given and comm.bcast(environment.oversubscribed(header)) else None
-    options = msgspec.structs.replace(asked.options, kernels=kernels, procs=procs, start=start or asked.options.start)
+    options = msgspec.structs.replace(asked.options, kernels=kernels, procs=procs)
+    # Ranks that take turns on a processor hardly ever meet a common start, and IMB knows none.
+    if "start" not in asked.given and (options.imb_repetitions or comm.bcast(environment.oversubscribed(header))):
+        options = msgspec.structs.replace(options, start="barrier")
     asked = replace(asked, options=options)
     records: list[Record] = []  # on rank 0: what an earlier run measured, then what this one does
 

@@ -248,7 +248,7 @@ def _parser() -> argparse.ArgumentParser:
         "--start",
         choices=get_args(Start),
         help="how repetitions of collectives begin: on synchronised clocks, or after a barrier "
-        "(round-time; barrier where ranks outnumber processors)",
+        "(round-time; barrier where ranks outnumber processors, and with --imb-repetitions)",
     )
     parser.add_argument("--per-rank", action="store_true", help="keep each rank's times of collectives, too")
     parser.add_argument("--waits", default="0,1s,5s", help="after which the kernel clocks looks at clocks (0,1s,5s)")
