@@ -13,6 +13,8 @@ from commmodel.report.cells import Cell
 
 __all__ = ["new_table", "stacked", "text"]
 
+_WIDEST_TITLE = 60
+
 
 def text(words: str, style: str = "") -> Text:
     """Return text that cannot act on the terminal: control characters are shown as a replacement.
@@ -34,6 +36,7 @@ def new_table(title: str, columns: Iterable[tuple[str, str]]) -> Table:
     table = Table(
         title=text(title, "bold") if title else None,
         title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0),
+        min_width=min(len(title), _WIDEST_TITLE),  # or rich would fold it to the width of a narrow table
     )  # fmt: skip
     for heading, side in columns:
         table.add_column(text(heading), justify="right" if side == "right" else "left", overflow="fold")
