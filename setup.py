@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cached_property
+from glob import glob
 
 import mpi4py
 from Cython.Build import cythonize
@@ -135,14 +136,15 @@ class BuildExtensions(build_ext):
         return f"{head}{name}.{self.abi}{suffix}" if self.abi else filename
 
 
-def core_extension(name: str, uses_mpi: bool) -> Extension:
-    """Describe ``commmodel._core.<name>``."""
+def core_extension(name: str, uses_mpi: bool, cpp: bool = False) -> Extension:
+    """Describe ``commmodel._core.<name>``; with `cpp`, one in C++."""
     extension = Extension(
         f"commmodel._core.{name}",
         [f"{CORE}/{name}.pyx"],
-        depends=[f"{CORE}/{shared}" for shared in SHARED],
+        depends=sorted(glob(f"{CORE}/*.hpp")) if cpp else [f"{CORE}/{shared}" for shared in SHARED],
         include_dirs=[CORE, mpi4py.get_include()],
-        extra_compile_args=["-O3", "-g0"],
+        extra_compile_args=["-O3", "-g0", *(["-std=c++17"] if cpp else [])],
+        language="c++" if cpp else "c",
         define_macros=[("Py_LIMITED_API", "0x030B0000")],
         py_limited_api=True,
     )
@@ -163,11 +165,15 @@ def allocations_library() -> Extension:
     return extension
 
 
+SIMULATOR = tuple(
+    one for one in ("engine", "loggops", "routing", "sharing", "traces") if os.path.exists(f"{CORE}/{one}.pyx")
+)
 MPI_MODULES = ("burst", "clocksync", "collective", "memory", "overlap", "pingpong", "trains")
 
 extensions = [
     core_extension("clock", uses_mpi=False),
     core_extension("criticalpath", uses_mpi=False),
+    *(core_extension(name, uses_mpi=False, cpp=True) for name in SIMULATOR),
     *(core_extension(name, uses_mpi=True) for name in MPI_MODULES),
 ]
 uses_mpi = {extension.name: extension.uses_mpi for extension in extensions}

@@ -27,7 +27,10 @@ MAY_IMPORT = {
     "predict": {"models", "collectives", "machine", "results", "_core.criticalpath", "_core.engine"},
     "optimize": {"models", "collectives", "machine", "results", "_core.engine"},
     "overlap": {"optimize", "machine", "results"},
-    "simulate": {"models", "collectives", "machine", "results", "_core.engine"},
+    "simulate": {
+        *("models", "collectives", "machine", "results"),
+        *("_core.engine", "_core.loggops", "_core.routing", "_core.traces"),
+    },
     "scaling": {"models", "collectives", "machine", "results", "_core.engine"},
     "pytest_plugin": {"scaling", "results"},
     "sweep": {"results"},

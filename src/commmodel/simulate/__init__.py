@@ -1,0 +1,1 @@
+"""Simulates programs on platforms."""

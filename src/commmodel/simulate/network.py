@@ -1,0 +1,94 @@
+"""How messages behave on the links of a platform: the parameters of the flow-level models.
+
+A message of n bytes, s = n + header on the wire, first takes latency_factor(s) times the sum of its route's latencies,
+without using bandwidth; then it is a flow that shares the links of its route with others, and moves
+bandwidth_factor(s) bytes for each byte of its share. What sender and receiver spend, and who waits for whom, depends on
+its mode (Bédaride 2013, Section IV): asynchronous up to `eager_limit`, detached up to `detached_limit`, synchronous
+above. The hybrid model takes all of it from measurements, the fluid model none, and `SMPI` is the parameter set of
+SimGrid's SMPI 3.32. Main entries: `Network`, `SMPI`, `fluid`, `from_machine`.
+"""
+
+import math
+
+from msgspec import Struct
+
+__all__ = ["SMPI", "Factor", "Network", "Overhead", "fluid"]
+
+
+class Overhead(Struct, frozen=True, forbid_unknown_fields=True):
+    """Seconds that a processor spends on a message: constant + per_byte n, for n up to the limit."""
+
+    limit: float
+    """In bytes of the message; infinite in the last piece."""
+    constant: float
+    per_byte: float = 0.0
+
+
+class Factor(Struct, frozen=True, forbid_unknown_fields=True):
+    """A factor that holds for up to `limit` bytes on the wire."""
+
+    limit: float
+    value: float
+
+
+class Network(Struct, frozen=True, forbid_unknown_fields=True):
+    """A flow-level model."""
+
+    name: str
+    header: int = 0
+    """Bytes on the wire beside the message's own."""
+    eager_limit: float = 0.0
+    """n ≤ limit, asynchronous: the message leaves whether or not its receive is posted."""
+    detached_limit: float = 0.0
+    """n ≤ limit, detached: the sender goes on, the message leaves when its receive is posted. Above, the sender waits
+    for the end of the transfer, which begins when both are there."""
+    send: tuple[Overhead, ...] = ()
+    """o_s + n O_s of a blocking send that is asynchronous or detached."""
+    isend: tuple[Overhead, ...] = ()
+    """Of a non-blocking send, in every mode."""
+    receive: tuple[Overhead, ...] = ()
+    """o_r + n O_r of an asynchronous or detached message, at the receiver when it has come."""
+    leaves_after_overhead: bool = True
+    """Whether a message leaves at the end of the send's overhead, or at its begin."""
+    latency_factors: tuple[Factor, ...] = ()
+    bandwidth_factors: tuple[Factor, ...] = ()
+    window: float = 0.0
+    """TCP's: a flow gets at most window / (2 × latency of its route) bytes per second; 0: no such bound."""
+    capacity_weight: float = 0.0
+    """A flow's share is in inverse proportion to its penalty, Σ (latency + capacity_weight / capacity) over its route; where
+    all of that is 0, all flows have the same."""
+    cross_traffic: float = 0.0
+    """Share of its rate that a flow takes on the way back, for what TCP acknowledges."""
+
+
+_EDGES = (0, 257, 732, 1426, 3484, 5776, 9376, 15424, 65472)
+_LATENCY = (2.01467, 1.95341, 1.9503, 1.61075, 1.88101, 2.18796, 2.59299, 3.48845, 11.6436)
+_BANDWIDTH = (0.812084, 0.338112, 0.341987, 0.608902, 0.77493, 1.08739, 0.58729, 0.697866, 0.940694)
+
+
+def _factors(values: tuple[float, ...]) -> tuple[Factor, ...]:
+    """Return factors that hold above each edge, 1 up to the first."""
+    limits = (*_EDGES[1:], math.inf)
+    return (Factor(0, 1.0), *(Factor(limit, value) for limit, value in zip(limits, values, strict=True)))
+
+
+SMPI = Network(
+    name="smpi",
+    header=16,
+    detached_limit=65535,
+    latency_factors=_factors(_LATENCY),
+    bandwidth_factors=_factors(_BANDWIDTH),
+    window=4194304,
+    capacity_weight=8775,
+    cross_traffic=0.05,
+)
+"""The defaults of SMPI 3.32 (SimGrid), fitted by its authors to a Gigabit Ethernet cluster: facts to compare with."""
+
+
+def fluid(detached_limit: float = 65536) -> Network:
+    """Return the pure fluid model: latency and shared bandwidth, no factors, no overheads (Bédaride 2013, Section V).
+
+    >>> fluid().latency_factors
+    ()
+    """
+    return Network("fluid", detached_limit=detached_limit)

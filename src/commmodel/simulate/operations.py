@@ -1,0 +1,103 @@
+"""What ranks do, as streams of operations: the one form in which every program reaches the simulator.
+
+A program is made from a collective, an exchange, a trace or a schedule (`commmodel.simulate.work`). A rank carries its
+operations out in order. Each takes 24 bytes. Main entry: `Program`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commmodel.errors import InputError
+
+__all__ = ["ANY", "COLLECTIVE_TAG", "EVERY_NAMED", "OPERATION", "UNNAMED", "Code", "Operations", "Program", "joined"]
+
+
+class Code(IntEnum):
+    """What an operation does; the engine knows these numbers."""
+
+    COMPUTE = 0
+    """Keep the processor busy for `value` seconds."""
+    SLEEP = 1
+    """Be idle for `value` seconds."""
+    SEND = 2
+    """MPI_Send of `value` bytes to `peer` with `tag`."""
+    ISEND = 3
+    """MPI_Isend; `request` is its name, or `UNNAMED`."""
+    RECV = 4
+    """MPI_Recv from `peer` or `ANY`, with `tag` or `ANY`; `value` is the most bytes it takes, −1 for any number."""
+    IRECV = 5
+    """MPI_Irecv; `request` is its name, or `UNNAMED`."""
+    WAIT = 6
+    """Wait for the request of that name; nothing if it has been waited for."""
+    WAITALL = 7
+    """Wait for all unnamed requests (`request` is `UNNAMED`), or for all named ones (`EVERY_NAMED`)."""
+    TEST = 8
+    """MPI_Test of a request: goes on, whether it is done or not; if it is, the request is gone."""
+    MARK = 9
+    """Note the time; `value` is the number of the mark."""
+
+
+OPERATION = np.dtype(
+    [("code", np.int32), ("peer", np.int32), ("tag", np.int32), ("request", np.int32), ("value", np.float64)]
+)
+"""One operation."""
+Operations = NDArray[np.void]
+"""Operations of type `OPERATION`, shape (operations,)."""
+ANY = -1
+"""MPI_ANY_SOURCE and MPI_ANY_TAG. MPI_ANY_TAG matches tags from 0 on only."""
+UNNAMED = -1
+"""A request that only WAITALL waits for, with all the others that have no name."""
+EVERY_NAMED = -2
+COLLECTIVE_TAG = -2
+"""Messages of collective operations have this tag or one below it: no receive of the application matches them."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """What each rank does.
+
+    Attributes
+    ----------
+    operations : structured array of `OPERATION`, shape (operations,)
+        Of all ranks, one rank after the other; all that there are, or where there is `refill`, the first of them.
+    offsets : int64 array, shape (processes + 1,)
+        Where each rank's operations begin and end.
+    refill : callable, optional
+        Rank -> its next operations, none when it has come to its end. Called when a rank has carried out what it had,
+        so that a program need not fit into memory.
+    name : str
+        What it is, for people.
+    """
+
+    operations: Operations
+    offsets: NDArray[np.int64]
+    refill: Callable[[int], Operations] | None = None
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if self.operations.dtype != OPERATION:
+            raise InputError(f"operations of type {self.operations.dtype}: they must be of type OPERATION")
+        ends_right = self.offsets.size >= 2 and self.offsets[0] == 0 and self.offsets[-1] == self.operations.size
+        if not ends_right or (np.diff(self.offsets) < 0).any():
+            raise InputError("offsets of a program must rise from 0 to the number of its operations")
+
+    @property
+    def processes(self) -> int:
+        """P."""
+        return self.offsets.size - 1
+
+
+def joined(ranks: Sequence[Operations], name: str = "") -> Program:
+    """Return the program of given ranks' operations.
+
+    >>> there = np.array([(Code.SEND, 1, 0, UNNAMED, 8.0)], dtype=OPERATION)
+    >>> here = np.array([(Code.RECV, 0, 0, UNNAMED, 8.0)], dtype=OPERATION)
+    >>> joined([there, here]).offsets.tolist()
+    [0, 1, 2]
+    """
+    offsets = np.concatenate([[0], np.cumsum([one.size for one in ranks])]).astype(np.int64)
+    return Program(np.concatenate([np.empty(0, OPERATION), *ranks]), offsets, name=name)

@@ -1,0 +1,102 @@
+"""What a simulation says: times, what ranks spent them on, links, and who waits for whom. Main entry: `Outcome`."""
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["INTERVAL", "MARK", "MESSAGE", "Blocked", "Outcome", "State"]
+
+
+class State(IntEnum):
+    """What a rank is in."""
+
+    COMPUTE = 0
+    SEND = 1
+    RECEIVE = 2
+    WAIT = 3
+    SLEEP = 4
+
+
+INTERVAL = np.dtype(
+    [
+        *(("rank", np.int32), ("state", np.int32), ("peer", np.int32), ("tag", np.int32)),
+        *(("size", np.float64), ("start", np.float64), ("end", np.float64)),
+    ]
+)
+"""A rank was in a state; peer is −1 and tag −1 where there is none, or several."""
+MESSAGE = np.dtype(
+    [
+        *(("sender", np.int32), ("receiver", np.int32), ("tag", np.int32), ("size", np.float64)),
+        *(("posted", np.float64), ("left", np.float64), ("arrived", np.float64)),
+    ]
+)
+"""A message: when its send was called, when it left, when it was there."""
+MARK = np.dtype([("rank", np.int32), ("number", np.int32), ("time", np.float64)])
+"""A rank passed a MARK."""
+
+
+@dataclass(frozen=True)
+class Blocked:
+    """A rank that waits for something that will not come."""
+
+    rank: int
+    call: str
+    """``MPI_Send``, ``MPI_Recv``, ``MPI_Wait``, ``MPI_Waitall``."""
+    awaits: str
+    """``receive`` (a send that nobody receives) or ``message`` (a receive to which nobody sends)."""
+    peer: int
+    """Rank, or −1 for any."""
+    tag: int
+    size: float
+
+    def __str__(self) -> str:
+        source = "any rank" if self.peer < 0 else f"rank {self.peer}"
+        tag = "" if self.tag < 0 else f" with tag {self.tag}"
+        if self.awaits == "receive":
+            return f"rank {self.rank} waits in {self.call} until {source} receives {self.size:.0f} bytes{tag}"
+        return f"rank {self.rank} waits in {self.call} for a message from {source}{tag}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a program went.
+
+    Attributes
+    ----------
+    ends : float64 array, shape (processes,)
+        Seconds at which each rank came to its end.
+    spent : float64 array, shape (processes, len(State))
+        Seconds of each rank in each `State`.
+    messages, events, solutions : int
+        Messages sent; distinct steps of simulated time; times that bandwidth was shared anew.
+    marks : structured array of `MARK`
+    link_bytes : float64 array, shape (links,)
+        Bytes that each direction of each link carried; empty for models without links.
+    blocked : tuple of Blocked
+        Of a deadlock, each rank that hangs; empty where all came to their end.
+    intervals, transfers : structured arrays of `INTERVAL` and `MESSAGE`
+        Empty unless asked for.
+    wall_seconds : float
+        That the engine took.
+    model : str
+    """
+
+    ends: NDArray[np.float64]
+    spent: NDArray[np.float64]
+    messages: int
+    events: int
+    solutions: int = 0
+    marks: NDArray[np.void] = field(default_factory=lambda: np.empty(0, MARK))
+    link_bytes: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    blocked: tuple[Blocked, ...] = ()
+    intervals: NDArray[np.void] = field(default_factory=lambda: np.empty(0, INTERVAL))
+    transfers: NDArray[np.void] = field(default_factory=lambda: np.empty(0, MESSAGE))
+    wall_seconds: float = 0.0
+    model: str = ""
+
+    @property
+    def seconds(self) -> float:
+        """When the last rank came to its end."""
+        return float(self.ends.max(initial=0.0))
