@@ -55,8 +55,8 @@ class Network(Struct, frozen=True, forbid_unknown_fields=True):
     window: float = 0.0
     """TCP's: a flow gets at most window / (2 × latency of its route) bytes per second; 0: no such bound."""
     capacity_weight: float = 0.0
-    """A flow's share is in inverse proportion to its penalty, Σ (latency + capacity_weight / capacity) over its route; where
-    all of that is 0, all flows have the same."""
+    """A flow's share is in inverse proportion to its penalty, Σ (latency + capacity_weight / capacity) over its route;
+    where all of that is 0, all flows have the same."""
     cross_traffic: float = 0.0
     """Share of its rate that a flow takes on the way back, for what TCP acknowledges."""
 
