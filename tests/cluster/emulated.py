@@ -1,7 +1,8 @@
 """Several hosts on one machine, joined by a network of a known rate: for tests that need one. Main entry: `cluster`.
 
 A host is a network namespace with a name and a shared memory of its own (see `as_host.sh`). Each has one link to a
-bridge; a token bucket limits it in both directions. Needs root on Linux, and the commands ip and tc.
+bridge; a token bucket limits it in both directions. Hosts may stand in two cabinets, each with a bridge of its own, and
+one link between these. Needs root on Linux, and the commands ip and tc.
 """
 
 import fcntl
@@ -18,11 +19,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import which
 
-__all__ = ["BRIDGE", "cluster", "hosts", "launcher", "link", "missing", "mpi_environment", "set_rate", "socket_rate"]
+__all__ = [
+    "BRIDGE", "cluster", "hosts", "launcher", "link", "missing", "mpi_environment", "set_rate", "set_uplink_rate",
+    "socket_rate",
+]  # fmt: skip
 
 _AS_HOST = Path(__file__).with_name("as_host.sh")
 _OURS = "commmodel-"  # begins the name of every host and device, and of nothing else
 BRIDGE = "commmodel-br"
+_SECOND_BRIDGE = "commmodel-br2"
+_UPLINKS = ("commmodel-up1", "commmodel-up2")  # the two ends of the link between the bridges
 _INSIDE = "eth0"
 _NETWORK = "10.139.211"
 _BUCKET = "8kb"  # what passes at full speed after a pause: small beside any message that is timed
@@ -83,8 +89,8 @@ def missing() -> str:
 
 
 @contextmanager
-def cluster(count: int = 2) -> Iterator[tuple[str, ...]]:
-    """Have so many hosts, with links of no limit, once no other run on this machine has them.
+def cluster(count: int = 2, cabinets: int = 1) -> Iterator[tuple[str, ...]]:
+    """Have so many hosts in one cabinet or two, with links of no limit, once no other run on this machine has them.
 
     A process of its own removes them when this one lets go of its input, that is also when this one is killed. It has
     the lock until then, too.
@@ -101,7 +107,7 @@ def cluster(count: int = 2) -> Iterator[tuple[str, ...]]:
             text=True,
         )
         try:
-            _build(hosts(count))
+            _build(hosts(count), cabinets)
             yield hosts(count)
         finally:
             _, errors = remover.communicate()
@@ -113,26 +119,42 @@ def _run(*command: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def _build(names: Sequence[str]) -> None:
+def _build(names: Sequence[str], cabinets: int) -> None:
     _remove()
-    _run("ip", "link", "add", BRIDGE, "type", "bridge")
+    bridges = (BRIDGE, _SECOND_BRIDGE)[:cabinets]
+    for bridge in bridges:
+        _run("ip", "link", "add", bridge, "type", "bridge")
+        _run("ip", "link", "set", bridge, "up")
     _run("ip", "address", "add", f"{_NETWORK}.254/24", "dev", BRIDGE)
-    _run("ip", "link", "set", BRIDGE, "up")
-    for host in names:
+    if cabinets == 2:
+        _run("ip", "link", "add", _UPLINKS[0], "type", "veth", "peer", "name", _UPLINKS[1])
+        for end, bridge in zip(_UPLINKS, bridges, strict=True):
+            _run("ip", "link", "set", end, "master", bridge, "up")
+    for number, host in enumerate(names):
         _run("ip", "netns", "add", host)
         _run("ip", "link", "add", link(host), "type", "veth", "peer", "name", _INSIDE, "netns", host)
-        _run("ip", "link", "set", link(host), "master", BRIDGE, "up")
+        _run("ip", "link", "set", link(host), "master", bridges[number * cabinets // len(names)], "up")
         _run("ip", "-n", host, "address", "add", f"{_NETWORK}.{_number(host)}/24", "dev", _INSIDE)
         for device in (_INSIDE, "lo"):
             _run("ip", "-n", host, "link", "set", device, "up")
 
 
-def set_rate(bits_per_second: float, names: Sequence[str] = ()) -> None:
+def _limit(bits_per_second: float, bucket: str) -> tuple[str, ...]:
+    return ("root", "tbf", "rate", f"{bits_per_second:.0f}bit", "burst", bucket, "latency", _QUEUE)
+
+
+def set_rate(bits_per_second: float, names: Sequence[str] = (), bucket: str = _BUCKET) -> None:
     """Limit each host's link (that of the first two, where none is named) to this rate, each way."""
-    limit = ("root", "tbf", "rate", f"{bits_per_second:.0f}bit", "burst", _BUCKET, "latency", _QUEUE)
+    limit = _limit(bits_per_second, bucket)
     for host in names or hosts():
         _run("tc", "qdisc", "replace", "dev", link(host), *limit)
         _run("tc", "-n", host, "qdisc", "replace", "dev", _INSIDE, *limit)
+
+
+def set_uplink_rate(bits_per_second: float, bucket: str = _BUCKET) -> None:
+    """Limit the link between two cabinets to this rate, each way."""
+    for end in _UPLINKS:
+        _run("tc", "qdisc", "replace", "dev", end, *_limit(bits_per_second, bucket))
 
 
 def _remove() -> None:
