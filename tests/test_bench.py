@@ -23,7 +23,7 @@ from commmodel.bench.kernels import REGISTRY, buffer_bytes, pairs_of, sensible_k
 from commmodel.bench.options import KERNELS, parse
 from commmodel.bench.placement import members, place, place_further
 from commmodel.errors import MPIEnvironmentError
-from commmodel.results import Pairs, Ping, PingPong, PointToPoint, Stream, Threshold
+from commmodel.results import Contention, Pairs, Ping, PingPong, PointToPoint, Stream, Threshold
 
 pytestmark = pytest.mark.skipif(find("mpiexec") is None, reason="no mpiexec beside this Python or on PATH")
 QUICK = ("--sizes", "1,1KiB,64KiB", "--time", "0.5s")
@@ -299,9 +299,10 @@ def test_each_pair_of_nodes_brings_as_many_pairs_of_ranks():
 def test_within_a_node_and_for_one_pair_of_ranks_there_is_one_pair_of_nodes():
     plan = plan_on(*FIVE_HOSTS, *KERNELS, "--node-pairs", "1:2")
     several = {one for one in plan if getattr(one, "node_pairs", 1) > 1}
-    assert {type(one) for one in several} == {Pairs, Stream}
+    assert {type(one) for one in several} == {Pairs, Stream, Contention}
     assert {one.path for one in several} == {"between-nodes"}
-    assert set(plan) - several == set(plan_on(*FIVE_HOSTS, *KERNELS))
+    alone = {one for one in plan_on(*FIVE_HOSTS, *KERNELS) if getattr(one, "node_pairs", 1) == 1}
+    assert set(plan) - several == alone
 
 
 def test_pairs_that_one_pair_of_nodes_lacks_are_left_out():
@@ -341,7 +342,7 @@ def test_a_window_is_smaller_where_messages_are_large_and_its_messages_have_room
 
 def test_several_pairs_and_two_nodes_add_kernels_to_the_sensible_ones():
     named = {"loggp", "plogp", "local", "collective", "clocks", "memory", "burst", "queue", "progress", "bandwidth"}
-    named |= {"overlap"}
+    named |= {"overlap", "contention"}
     everything = set(KERNELS) - named
     one_pair, no_streams = everything - {"pairs"}, everything - {"pairs", "stream"}
     assert set(sensible_kernels(place([0, 0], [0, 0]))) == no_streams

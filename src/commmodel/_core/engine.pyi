@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,5 +13,6 @@ def run(
     offsets: ArrayLike,
     refill: Callable[[int], NDArray[np.void]] | None,
     network: Any,
-    record: bool = False,
+    record: bool,
+    layouts: Mapping[str, np.dtype[np.void]],
 ) -> dict[str, Any]: ...

@@ -270,6 +270,8 @@ def describe(configuration: Configuration) -> str:
         value = getattr(configuration, name)
         if name == "message_size":
             words.append(format_size(value))
+        elif name == "message_sizes":
+            words.append(f"{len(value)} sizes from {format_size(min(value))} to {format_size(max(value))}")
         elif name == "volume":
             words.append(f"{format_size(value)} in")
         elif name == "burst":

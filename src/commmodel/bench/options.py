@@ -21,6 +21,7 @@ _TEMPLATES: tuple[Template, ...] = get_args(Template)
 _PATTERNS: tuple[Pattern, ...] = get_args(Pattern)
 _OPERATIONS = ("two-sided", "put", "get")
 _LARGEST_VOLUME = 2**31 - 1  # bytes that one message of the kernel overlap can have
+_MOST_SIZES = 100_000  # that are drawn at random
 _MOST_RANKS = 2**31 - 1  # that MPI can have
 _QUICK = {"sizes": "1:16MiB", "time": "10s", "ci": "5%", "pairs": None, "node_pairs": "1"}
 _FULL = {"sizes": "1:16MiB", "time": "60s", "ci": "2%", "pairs": None, "node_pairs": "1"}
@@ -30,6 +31,8 @@ examples:
   mpiexec -n 2 python -m commmodel.bench                      latency, bandwidth and eager limit in a minute
   mpiexec -n 2 python -m commmodel.bench --quick              the same, coarser, in ten seconds
   srun -N 2 --ntasks-per-node=16 python -m commmodel.bench pairs --sizes 1KiB:16MiB --time 5min
+  mpiexec -n 2 python -m commmodel.bench ping pingpong contention threshold --random-sizes 400
+                                                              what the simulator is calibrated with
   mpiexec -n 2 python -m commmodel.bench loggp plogp          what LogGP and parameterised LogP are made of
   mpiexec -n 8 python -m commmodel.bench collective --collectives bcast,allreduce --procs 2:all
   mpiexec -n 2 python -m commmodel.bench overlap --volumes 1MiB --exhaustive --time 10min
@@ -95,6 +98,13 @@ def _confidence(text: str) -> float:
     if not 0 < value < 1:
         raise InputError(f"{text!r}: a confidence lies between 0 and 100%")
     return value
+
+
+def _some_sizes(text: str) -> int:
+    count = _positive(text)
+    if count > _MOST_SIZES:
+        raise InputError(f"{text!r}: more than {_MOST_SIZES} sizes")
+    return count
 
 
 def _number(text: str) -> int:
@@ -197,6 +207,7 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "passes": _positive,
     "iterations": _positive,
     "waits": _waits,
+    "random_sizes": _some_sizes,
     "memory_operations": _some_of(_MEMORY_OPERATIONS, "operation that keeps memory"),
 }
 
@@ -213,6 +224,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-o", "--output", default="results.jsonl", help="file to write (results.jsonl)")
     parser.add_argument("--quick", action="store_true", help="10 s and intervals of 5%%")
     parser.add_argument("--sizes", help="message sizes: 1:4MiB doubles; or 0,8,1KiB:8KiB:+1KiB (1:16MiB)")
+    parser.add_argument(
+        "--random-sizes",
+        metavar="N",
+        help="ping and pingpong: N sizes drawn at random between the ends of --sizes, evenly in their logarithm, "
+        "instead of those sizes; for the hybrid model",
+    )
     parser.add_argument("--pairs", help="numbers of pairs: 1:8, or 1:16:*2 (one to all)")
     parser.add_argument("--node-pairs", help="numbers of pairs of nodes at once: 1:4 needs 8 nodes (1)")
     parser.add_argument("--time", help="seconds for everything (60s)")

@@ -19,6 +19,7 @@ from commmodel.cli.memory_library import add as add_memory_library
 from commmodel.cli.optimize import add as add_optimize
 from commmodel.cli.predict import add as add_predict
 from commmodel.cli.report import add as add_report
+from commmodel.cli.simulate import add as add_simulate
 from commmodel.cli.sweep import add as add_sweep
 from commmodel.cli.tune import add as add_tune
 from commmodel.cli.words import Parser
@@ -62,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
         add_predict,
         add_optimize,
         add_tune,
+        add_simulate,
         add_check,
         add_difference,
         add_convert,

@@ -70,13 +70,15 @@ def _run(asked: argparse.Namespace) -> int:
         print_json(_as_json(fitted, sums, agreement))
     else:
         from commmodel.report.comparison import error_sums_table
+        from commmodel.report.hybrid import hybrid_remarks, hybrid_tables
         from commmodel.report.loggp import has_other_models, loggp_remarks, logp_tables
         from commmodel.report.overlap import overlap_verdicts
         from commmodel.report.tables import machine_table, remark_list
 
         tables: list[Any] = [machine_table(fitted)] if has_other_models(fitted) else []
         tables += [error_sums_table(sums)] if sums else []
-        show(*tables, *logp_tables(fitted, agreement), *remark_list(loggp_remarks(fitted)))
+        tables += [*logp_tables(fitted, agreement), *hybrid_tables(fitted)]
+        show(*tables, *remark_list([*loggp_remarks(fitted), *hybrid_remarks(fitted)]))
         for sentence in overlap_verdicts(measurements, fitted):
             print(sentence)
         print(f"written to {output}; next: commmodel report {' '.join(asked.results)} {output}")
@@ -103,5 +105,6 @@ def _as_json(machine: Any, sums: Any, agreement: Any) -> dict[str, Any]:
         "plogp": plain.get("plogp", []),
         "overlap": plain.get("overlap", []),
         "bandwidth": plain.get("bandwidth", []),
+        "hybrid": plain.get("hybrid", []),
         "consistency": [msgspec.to_builtins(row._asdict()) for row in agreement],
     }

@@ -50,11 +50,13 @@ def _run(asked: argparse.Namespace) -> int:
     machine_tables: list[Any] = []
     if read_machine is not None:
         from commmodel.fit.consistency import consistency
+        from commmodel.report.hybrid import hybrid_remarks, hybrid_tables
         from commmodel.report.loggp import has_other_models, loggp_remarks, logp_tables
 
         machine_tables += [tables.machine_table(read_machine)] if has_other_models(read_machine) else []
         machine_tables += logp_tables(read_machine, consistency(measurements, read_machine))
-        machine_tables += tables.remark_list(loggp_remarks(read_machine))
+        machine_tables += hybrid_tables(read_machine)
+        machine_tables += tables.remark_list([*loggp_remarks(read_machine), *hybrid_remarks(read_machine)])
     header = measurements.launches[-1].header
     measured = tables.measurements_table(measurements, read_machine)
     show(tables.environment_table(header), measured, *scaling_lines(scaling), *machine_tables)

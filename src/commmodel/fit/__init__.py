@@ -3,7 +3,7 @@
 ``points`` takes the medians, ``limits`` finds where protocols end, ``segment`` fits each model of ping-pongs and
 streams to what lies between two limits, with ``least_squares`` and ``bootstrap`` under it; ``loggp`` fits trains,
 ``plogp`` makes the tables of parameterised LogP, ``consistency`` compares the two, ``local`` fits work within memory,
-``overlap`` makes the tables of o(S, b) and G(P, S).
+``overlap`` makes the tables of o(S, b) and G(P, S), ``hybrid`` the modes of messages of random sizes.
 """
 
 from collections.abc import Sequence, Set
@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from commmodel.errors import InputError
+from commmodel.fit.hybrid import fit_hybrid
 from commmodel.fit.judge import recommend
 from commmodel.fit.limits import Part, find_parts
 from commmodel.fit.local import fit_local
@@ -90,12 +91,20 @@ def fit_machine(
         segments += _fit_path(path, points, streams, on_path, table, parts, settings)
         tables += [table] if table is not None else []
     overlap, bandwidth = fit_overlap(measurements), fit_bandwidth(measurements)
-    if not overlap and not bandwidth and not any(one.max_rate or one.one_way or one.loggp for one in segments):
+    hybrid = fit_hybrid(measurements, settings)
+    if (
+        not overlap
+        and not bandwidth
+        and not hybrid
+        and not any(one.max_rate or one.one_way or one.loggp for one in segments)
+    ):
         raise InputError(
             "no records of the kernels pingpong, pairs, stream, loggp or plogp with at least two sizes, nor of burst, "
             "queue, progress or bandwidth: measure them with mpiexec -n 2 python -m commmodel.bench"
         )
-    segments += _bare_segments({segment.path for segment in segments}, [profile.path for profile in overlap])
+    segments += _bare_segments(
+        {segment.path for segment in segments}, [*(one.path for one in overlap), *(one.path for one in hybrid)]
+    )
     header = measurements.launches[0].header
     hosts = tuple(dict.fromkeys(host.name for launch in measurements.launches for host in launch.header.hosts))
     origin = Origin(
@@ -117,6 +126,7 @@ def fit_machine(
         plogp=tuple(tables),
         overlap=overlap,
         bandwidth=bandwidth,
+        hybrid=hybrid,
     )
 
 

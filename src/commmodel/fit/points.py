@@ -5,7 +5,8 @@ from types import UnionType
 
 import numpy as np
 
-from commmodel.results import Measurements, Pairs, PingPong, Stream
+from commmodel.results import Measurements, Pairs, PingPong, RandomPingPong, Stream
+from commmodel.statistics import summarise
 
 __all__ = ["NO_POINTS", "Points", "between", "collect", "collect_streams"]
 
@@ -51,15 +52,36 @@ def between(points: Points, below: float, upto: float) -> Points:
 def collect(measurements: Measurements) -> dict[str, Points]:
     """Return the points of each path, from ping-pong records (one pair) and pairs records.
 
+    Ping-pongs of random sizes are taken where there are no others: a point for each distinct size.
+
     A configuration measured several times, by several launches, gives one point for each of them. Records of several
     pairs of nodes at once are left out: what they share beyond the node is no part of a node's model.
     """
-    return _collect(measurements, PingPong | Pairs)
+    points = _collect(measurements, PingPong | Pairs)
+    return points | {path: found for path, found in _collect_random(measurements).items() if path not in points}
 
 
 def collect_streams(measurements: Measurements) -> dict[str, Points]:
     """Return the points of each path from stream records, which measure one direction; otherwise as `collect`."""
     return _collect(measurements, Stream)
+
+
+def _collect_random(measurements: Measurements) -> dict[str, Points]:
+    samples: dict[str, dict[int, list[float]]] = {}
+    for record in measurements.records:
+        if isinstance(one := record.configuration, RandomPingPong):
+            each = len(record.samples) // len(one.message_sizes)
+            for place, size in enumerate(one.message_sizes):
+                own = record.samples[place * each : (place + 1) * each]
+                samples.setdefault(one.path, {}).setdefault(size, []).extend(own)
+    points: dict[str, Points] = {}
+    for path, by_size in samples.items():
+        sizes = np.array(sorted(by_size), dtype=np.int64)
+        summaries = [summarise(by_size[int(size)]) for size in sizes]
+        times = (np.array([getattr(one, name) for one in summaries]) for name in ("median", "low", "high"))
+        found = Points(sizes, np.ones_like(sizes), *times)
+        points[path] = found.where(found.seconds > 0)
+    return points
 
 
 def _collect(measurements: Measurements, kinds: type | UnionType) -> dict[str, Points]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from commmodel import results
 from commmodel.errors import DamagedFileError, InputError
-from commmodel.formats import csv, extrap_json, extrap_text, imb, nodecomm, osu
+from commmodel.formats import csv, durations, extrap_json, extrap_text, imb, nodecomm, osu
 from commmodel.formats.lines import Text, load
 from commmodel.formats.writing import WRITTEN, write
 from commmodel.results import Measurements
@@ -37,6 +37,7 @@ REGISTRY: dict[str, Format] = {
     "imb": Format(imb.recognise, imb.parse, "a table of PingPong"),
     "nodecomm": Format(nodecomm.recognise, nodecomm.parse, "a table 'Pingpong for'"),
     "csv": Format(csv.recognise, csv.parse, "a header with message_size, and rows"),
+    "durations": Format(durations.recognise, durations.parse, "a row MPI_Send, bytes, start, duration"),
     "extrap-json": Format(extrap_json.recognise, extrap_json.parse, 'a line like {"params": {"p": 4}, "value": 1.5}'),
     "extrap-text": Format(extrap_text.recognise, extrap_text.parse, "a line DATA below PARAMETER, POINTS and REGION"),
 }

@@ -8,6 +8,7 @@ parameter may be a bare number in SI base units or a text with a unit: ``alpha =
 
 from commmodel.machine.description import Limit, Machine, Origin, Segment
 from commmodel.machine.file import dumps, load, published, read, write
+from commmodel.machine.hybrid import Edge, Hybrid, Mode
 from commmodel.machine.parameters import (
     MODELS,
     UNITS,
@@ -23,7 +24,7 @@ from commmodel.machine.parameters import (
 from commmodel.machine.tables import BandwidthProfile, OverlapProfile, Table
 
 __all__ = [
-    "MODELS", "UNITS", "BandwidthProfile", "Extended", "LatencyAware", "Limit", "LogGP", "Machine", "MaxRate",
-    "Origin", "OverlapProfile", "PLogP", "Parameter", "Postal", "Quality", "Segment", "Table", "dumps", "load",
-    "published", "read", "write",
+    "MODELS", "UNITS", "BandwidthProfile", "Edge", "Extended", "Hybrid", "LatencyAware", "Limit", "LogGP", "Machine",
+    "MaxRate", "Mode", "Origin", "OverlapProfile", "PLogP", "Parameter", "Postal", "Quality", "Segment", "Table",
+    "dumps", "load", "published", "read", "write",
 ]  # fmt: skip

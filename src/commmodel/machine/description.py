@@ -6,6 +6,7 @@ from msgspec import Meta, Struct
 
 from commmodel.collectives import selection as selectors
 from commmodel.errors import InputError, MissingParameterError
+from commmodel.machine.hybrid import Hybrid
 from commmodel.machine.parameters import Extended, LatencyAware, LogGP, MaxRate, Parameter, PLogP, Postal
 from commmodel.machine.tables import BandwidthProfile, OverlapProfile
 
@@ -85,6 +86,8 @@ class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     """One for each path and operation."""
     bandwidth: tuple[BandwidthProfile, ...] = ()
     """One for each pattern and direction."""
+    hybrid: tuple[Hybrid, ...] = ()
+    """One a path."""
     selector: str = ""
     """Which algorithms of collectives its library picks: a name of `commmodel.collectives.selection.published`."""
     selection: tuple[selectors.Rule, ...] = ()
@@ -149,6 +152,27 @@ class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
             raise InputError(f"machine {self.name!r} has neither selector nor selection: give it one of {known}")
         chosen = selectors.load(name) if name else selectors.Selector(self.name)
         return selectors.preceded(chosen, self.selection)
+
+    def hybrid_model(self, path: str | None = None) -> Hybrid:
+        """Return the hybrid model of a path.
+
+        `path` may be left out where there is only one, or one between nodes.
+
+        Raises
+        ------
+        MissingParameterError
+            Naming the kernels that provide it, where there is none.
+        """
+        by_path = {one.path: one for one in self.hybrid}
+        chosen = path or ("between-nodes" if "between-nodes" in by_path else next(iter(by_path), ""))
+        found = by_path.get(chosen) or by_path.get("any")
+        if found is None:
+            known = f" (it has {', '.join(by_path)})" if by_path else ""
+            raise MissingParameterError(
+                f"machine {self.name!r} has no hybrid model{f' of path {path!r}' if path else ''}{known}: measure it "
+                "with python -m commmodel.bench ping pingpong contention threshold --random-sizes 400, then fit"
+            )
+        return found
 
     def max_rate(self, message_size: float, path: str | None = None) -> MaxRate:
         """Return the max-rate parameters that hold for a message of so many bytes; R_N is there."""

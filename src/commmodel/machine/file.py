@@ -3,7 +3,7 @@
 import math
 import os
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from itertools import chain, pairwise, product
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import msgspec
 
 from commmodel.collectives import selection as selectors
 from commmodel.errors import DamagedFileError, InputError
+from commmodel.machine import hybrid
 from commmodel.machine.description import FORMAT, VERSION, Machine
 from commmodel.machine.parameters import MODELS, PLOGP_COLUMNS, UNITS, Parameter, PLogP
 from commmodel.machine.tables import Table
@@ -19,6 +20,7 @@ from commmodel.units import parse_quantity
 
 __all__ = ["dumps", "load", "published", "read", "write"]
 
+_UNITS = UNITS | hybrid.HYBRID_UNITS
 _OF_THE_MACHINE = {"queue_search", "link_contention", "memory_copy", "reduction"}
 _TABLES = {"overlap": {"overhead", "progress"}, "bandwidth": {"byte_time", "fastest"}}
 """List of a machine -> the tables of each of its members."""
@@ -41,7 +43,7 @@ def _number(path: Path, where: str, written: Any, unit: str) -> Any:
 
 def _parameter(path: Path, where: str, name: str, written: Any) -> dict[str, Any]:
     """Return the table of a parameter that may stand as number, text or table."""
-    unit = UNITS[name]
+    unit = _UNITS[name]
     match written:
         case bool():
             pass
@@ -80,6 +82,21 @@ def _check_shape(path: Path, where: str, written: Any) -> None:
         raise DamagedFileError(path, where, str(error)) from None
 
 
+def _normalise_parameters(path: Path, where: str, table: dict[str, Any], names: Set[str]) -> None:
+    for name in sorted(table.keys() & names):
+        place = f"{where}.{name}"
+        try:
+            table[name] = _parameter(path, place, name, table[name])
+        except OverflowError:
+            raise DamagedFileError(path, place, "number out of range") from None
+
+
+def _normalise_limit(path: Path, where: str, table: dict[str, Any]) -> None:
+    value = table.get("limit")
+    if isinstance(value, int | str):
+        table["limit"] = {"value": _number(path, where, value, "B") if isinstance(value, str) else value}
+
+
 def _normalise(path: Path, content: Any) -> None:
     """Bring every parameter into table form, in place; wrong shapes are left for the typed decoder to name."""
     for name in _OF_THE_MACHINE & content.keys():
@@ -93,6 +110,10 @@ def _normalise(path: Path, content: Any) -> None:
                     row["L"] = _parameter(path, where, "L", row["L"])
                 except OverflowError:
                     raise DamagedFileError(path, where, "number out of range") from None
+    for index, row in _rows(content, "hybrid"):
+        for place, part in [("", row), *((f".modes[{number}]", mode) for number, mode in _rows(row, "modes"))]:
+            _normalise_parameters(path, f"field hybrid[{index}]{place}", part, hybrid.HYBRID_UNITS.keys())
+            _normalise_limit(path, f"field hybrid[{index}]{place}.limit", part)
     for list_name, names in _TABLES.items():
         for index, row in _rows(content, list_name):
             for name in names & row.keys():
@@ -101,16 +122,10 @@ def _normalise(path: Path, content: Any) -> None:
     for index, segment in enumerate(segments if isinstance(segments, list) else ()):
         for model in MODELS:
             table: Any = segment.get(model) if isinstance(segment, dict) else None
-            for name in sorted(table.keys() & UNITS.keys()) if isinstance(table, dict) else ():
-                where = f"field segments[{index}].{model}.{name}"
-                try:
-                    table[name] = _parameter(path, where, name, table[name])
-                except OverflowError:
-                    raise DamagedFileError(path, where, "number out of range") from None
-        if isinstance(segment, dict) and isinstance(segment.get("limit"), int | str):
-            value = segment["limit"]
-            place = f"field segments[{index}].limit"
-            segment["limit"] = {"value": _number(path, place, value, "B") if isinstance(value, str) else value}
+            if isinstance(table, dict):
+                _normalise_parameters(path, f"field segments[{index}].{model}", table, UNITS.keys())
+        if isinstance(segment, dict):
+            _normalise_limit(path, f"field segments[{index}].limit", segment)
 
 
 def _parameters(machine: Machine) -> Iterator[tuple[str, str, Parameter]]:
@@ -186,6 +201,7 @@ def _check(path: Path, machine: Machine) -> None:
         if table.path in {one.path for one in machine.plogp[:index]}:
             raise DamagedFileError(path, f"field plogp[{index}].path", f"a second table of path {table.path!r}")
     _check_profiles(path, machine)
+    hybrid.check(path, machine.hybrid)
     for name in machine.paths:
         limits = [segment.limit for segment in machine.segments if segment.path == name]
         values = [math.inf if limit is None else limit.value for limit in limits]
@@ -267,7 +283,7 @@ def dumps(machine: Machine) -> str:
     def fill(container: Any, values: dict[str, Any]) -> Any:
         for key, value in values.items():
             match value:
-                case dict() if key in UNITS or key == "limit":
+                case dict() if key in _UNITS or key == "limit":
                     container[key] = fill(tomlkit.inline_table(), value)
                 case dict():
                     container[key] = fill(tomlkit.table(), value)
@@ -293,7 +309,7 @@ def dumps(machine: Machine) -> str:
     head = {"format": machine.format, "version": machine.version, "name": machine.name}
     fields = (
         "confidence", "selector", "origin", *sorted(_OF_THE_MACHINE), "segments", "plogp", "overlap", "bandwidth",
-        "selection",
+        "hybrid", "selection",
     )  # fmt: skip
     body = {key: plain[key] for key in fields if key in plain}
     document = tomlkit.document()

@@ -3,7 +3,7 @@
 `tables` needs nothing beyond commmodel's own dependencies; the page and the plots need matplotlib and jinja2, the
 optional extra ``commmodel[report]``. Every name is loaded at its first use, so importing this package is cheap.
 Main entries: `machine_table`, `measurements_table`, `environment_table`, `render`, `write_html`, `write_checked`,
-`write_comparison` and `write_validation`.
+`write_comparison`, `write_gantt` and `write_validation`.
 """
 
 from importlib import import_module
@@ -13,6 +13,7 @@ from commmodel.errors import CommModelError
 
 if TYPE_CHECKING:
     from commmodel.report.compared_page import write_comparison
+    from commmodel.report.gantt_page import write_gantt
     from commmodel.report.page import render, write_html
     from commmodel.report.scaling import scaled
     from commmodel.report.scaling_page import write_checked
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "environment_table", "machine_table", "measurements_table", "render", "scaled", "write_checked",
-    "write_comparison", "write_html", "write_validation",
+    "write_comparison", "write_gantt", "write_html", "write_validation",
 ]  # fmt: skip
 
 _HOMES = {
@@ -32,6 +33,7 @@ _HOMES = {
     "scaled": "scaling",
     "write_checked": "scaling_page",
     "write_comparison": "compared_page",
+    "write_gantt": "gantt_page",
     "write_html": "page",
     "write_validation": "validated_page",
 }

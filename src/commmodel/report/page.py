@@ -11,6 +11,7 @@ from commmodel.fit.consistency import consistency
 from commmodel.machine import Machine
 from commmodel.report.beyond import beyond, share_rows
 from commmodel.report.headlines import headlines
+from commmodel.report.hybrid import hybrid_parts, hybrid_plots, hybrid_remarks
 from commmodel.report.loggp import has_other_models, loggp_remarks, logp_parts
 from commmodel.report.measured import collective_endings, overlap_endings, path_rows
 from commmodel.report.memory import memory_parts
@@ -75,7 +76,7 @@ def render(measurements: Measurements, machine: Machine | None, name: str, scali
     str
         One page; it refers to nothing outside itself.
     """
-    plots = draw(measurements, machine)
+    plots = [*draw(measurements, machine), *hybrid_plots(measurements, machine)]
     scaling_section, scaling_plots = section(scaled(measurements) if scaling is None else scaling)
     segments = segment_rows(machine) if machine and has_other_models(machine) else []
     found = beyond(measurements)
@@ -96,8 +97,10 @@ def render(measurements: Measurements, machine: Machine | None, name: str, scali
         compared=are_compared(segments),
         has_criteria=have_criteria(segments),
         explanations=explanations(segments),
-        logp_parts=logp_parts(machine, consistency(measurements, machine)) if machine else [],
-        remarks=[*remarks(machine), *loggp_remarks(machine)] if machine else [],
+        logp_parts=[*logp_parts(machine, consistency(measurements, machine)), *hybrid_parts(machine)]
+        if machine
+        else [],
+        remarks=[*remarks(machine), *loggp_remarks(machine), *hybrid_remarks(machine)] if machine else [],
         origin=_origin(machine) if machine else [],
         plots=drawn(plots),
         paths=path_rows(measurements),

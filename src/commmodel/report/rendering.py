@@ -16,17 +16,22 @@ from markupsafe import Markup
 from commmodel.errors import InputError
 from commmodel.report.canvas import Plot, declarations
 
-__all__ = ["drawn", "fragment", "render_page", "write"]
+__all__ = ["drawn", "fragment", "render_page", "template_text", "write"]
 
 
-def _text(name: str) -> str:
+def template_text(name: str) -> str:
+    """Return what a file beside the templates holds."""
     return files("commmodel.report").joinpath("templates", name).read_text(encoding="utf-8")
 
 
 @cache
 def _environment() -> Environment:
     return Environment(
-        loader=FunctionLoader(_text), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FunctionLoader(template_text),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
 
 
@@ -47,7 +52,7 @@ def render_page(template: str, name: str, plots: Sequence[Plot], /, **values: ob
         .get_template(template)
         .render(
             name=name,
-            css=Markup(_text("page.css")),  # noqa: S704  (our own file)
+            css=Markup(template_text("page.css")),  # noqa: S704  (our own file)
             light=Markup(declarations(plots, dark=False)),  # noqa: S704  (hex colours)
             dark=Markup(declarations(plots, dark=True)),  # noqa: S704  (hex colours)
             **values,

@@ -15,6 +15,7 @@ from commmodel.results.configurations import (
     CollectiveMode,
     CollectiveName,
     Configuration,
+    Contention,
     Function,
     Local,
     Memory,
@@ -30,6 +31,8 @@ from commmodel.results.configurations import (
     PointToPoint,
     Progress,
     Queue,
+    RandomPing,
+    RandomPingPong,
     Start,
     Stream,
     Template,
@@ -42,8 +45,8 @@ from commmodel.results.records import Buffers, Clock, Header, Host, Launch, Libr
 
 __all__ = [
     "Bandwidth", "Batch", "Buffers", "Burst", "Clock", "Clocks", "Collective", "CollectiveMode", "CollectiveName",
-    "Configuration", "Function", "Header", "Host", "Launch", "Library", "Local", "Measurements", "Memory",
+    "Configuration", "Contention", "Function", "Header", "Host", "Launch", "Library", "Local", "Measurements", "Memory",
     "MemoryOperation", "MessagePath", "Mode", "Options", "Overlap", "PLogP", "Pairs", "Pattern", "Ping", "PingPong",
-    "PointToPoint", "Progress", "Queue", "Rank", "Record", "Start", "Stream", "Template", "Threshold", "Train",
-    "Writer", "described", "read", "read_all", "schema", "with_labels",
+    "PointToPoint", "Progress", "Queue", "RandomPing", "RandomPingPong", "Rank", "Record", "Start", "Stream",
+    "Template", "Threshold", "Train", "Writer", "described", "read", "read_all", "schema", "with_labels",
 ]  # fmt: skip

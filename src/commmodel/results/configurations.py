@@ -6,9 +6,9 @@ from msgspec import Meta, Struct
 
 __all__ = [
     "Bandwidth", "Batch", "Burst", "Bytes", "Clocks", "Collective", "CollectiveMode", "CollectiveName",
-    "Configuration", "Count", "Function", "Local", "Memory", "MemoryOperation", "MessagePath", "Mode", "Overlap",
-    "PLogP", "Pairs", "Pattern", "Ping", "PingPong", "PointToPoint", "Progress", "Queue", "Seconds", "Share",
-    "Start", "Stream", "Template", "Threshold", "Train",
+    "Configuration", "Contention", "Count", "Direction", "Function", "Local", "Memory", "MemoryOperation",
+    "MessagePath", "Mode", "Overlap", "PLogP", "Pairs", "Pattern", "Ping", "PingPong", "PointToPoint", "Progress",
+    "Queue", "RandomPing", "RandomPingPong", "Seconds", "Share", "Start", "Stream", "Template", "Threshold", "Train",
 ]  # fmt: skip
 
 Count = Annotated[int, Meta(ge=1, le=2**63 - 1)]
@@ -49,6 +49,8 @@ Pattern = Literal[
 ]  # fmt: skip
 """Who communicates with whom, in which order (Iancu 2007, Section 2.2). With several peers, each is finished before
 the next (contiguous), or they take turns (interleaved)."""
+Direction = Literal["one-way", "both-ways"]
+"""From the first rank of a pair to the second, or that and back at once."""
 
 
 class PingPong(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="pingpong"):
@@ -90,6 +92,43 @@ class Ping(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", 
     message_size: Bytes
     operation: Literal["send", "receive"]
     path: MessagePath
+
+
+class RandomPingPong(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="random-pingpong"):
+    """Blocking ping-pongs of one pair with messages of many sizes; samples are half round trips.
+
+    A record of m sizes has r m samples: the first r are those of the first size, and so on, each in the order in which
+    it was taken. Bédaride 2013, Section IV.
+    """
+
+    message_sizes: Annotated[tuple[Bytes, ...], Meta(min_length=1)]
+    path: MessagePath
+
+
+class RandomPing(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="random-ping"):
+    """Time inside one call with messages of many sizes, while the other side is ready; samples as of `RandomPingPong`.
+
+    ``send``: MPI_Send to a posted receive; ``isend``: MPI_Isend alone, without its MPI_Wait; ``receive``: MPI_Recv of a
+    message that is there, or if it may not leave before, whose sender waits.
+    """
+
+    message_sizes: Annotated[tuple[Bytes, ...], Meta(min_length=1)]
+    operation: Literal["send", "isend", "receive"]
+    path: MessagePath
+
+
+class Contention(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="contention"):
+    """Large transfers of pairs of ranks at once, one way or both ways, each pair between two nodes of its own.
+
+    Samples are the time of a transfer on the slowest rank, both ways that of one each way (Bédaride 2013, Section
+    IV-B).
+    """
+
+    message_size: Count
+    direction: Direction
+    path: MessagePath
+    node_pairs: Count = 1
+    """Pairs of nodes at once, each with one pair of ranks."""
 
 
 class Threshold(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="threshold"):
@@ -268,6 +307,20 @@ class Local(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel",
     message_size: Bytes
 
 
-PointToPoint = PingPong | Pairs | Stream | Ping | Threshold | Train | PLogP | Burst | Queue | Progress
+PointToPoint = (
+    PingPong
+    | Pairs
+    | Stream
+    | Ping
+    | Threshold
+    | Train
+    | PLogP
+    | Burst
+    | Queue
+    | Progress
+    | RandomPing
+    | RandomPingPong
+    | Contention
+)
 """What pairs of ranks do, on a path."""
 Configuration = PointToPoint | Bandwidth | Overlap | Collective | Local | Clocks | Memory | Function

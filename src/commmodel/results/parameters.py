@@ -3,7 +3,14 @@
 import re
 from collections.abc import Iterable
 
-from commmodel.results.configurations import Collective, Configuration, Function, Memory
+from commmodel.results.configurations import (
+    Collective,
+    Configuration,
+    Function,
+    Memory,
+    RandomPing,
+    RandomPingPong,
+)
 
 __all__ = ["METRICS", "described", "with_labels"]
 
@@ -36,6 +43,8 @@ def described(configuration: Configuration) -> tuple[str, str, dict[str, float |
         case Memory(operation=operation, processes=processes, measure=measure):
             return operation, "memory" if measure == "allocated" else f"{measure} memory", {"p": float(processes)}
     fields = {name: getattr(configuration, name) for name in configuration.__struct_fields__}
+    if isinstance(configuration, RandomPing | RandomPingPong):
+        fields["sizes"] = len(fields.pop("message_sizes"))
     name, metric = str(type(configuration).__struct_config__.tag), ""
     if isinstance(configuration, Collective):
         name, mode = fields.pop("operation"), fields.pop("mode")

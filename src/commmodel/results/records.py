@@ -145,6 +145,9 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     """Of the kernel ``clocks``."""
     memory_operations: tuple[MemoryOperation, ...] = ()
     """Of the kernel ``memory``."""
+    random_sizes: Count | None = None
+    """Of the kernels ``ping`` and ``pingpong``: how many sizes to draw at random between the ends of `sizes`, to be
+    taken instead of those."""
 
 
 class Header(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="header"):

@@ -1,1 +1,23 @@
-"""Simulates programs on platforms."""
+"""Simulates programs on platforms: from the predicted time of one message to that of a whole program.
+
+::
+
+    operations   what ranks do, as streams of operations: the form of every program
+    work         programs from collectives, exchanges, generators, and traces
+    platform     hosts, links and the ways between them: built, read from TOML or from XML
+    network      how messages behave on links: parameters of the flow-level models
+    flows        the hybrid, the fluid and SMPI's model: messages share links
+    delays       LogP, LogGP, LogGPS: messages that only take their time; goal: schedules of LogGOPS
+    calibrated   network and platform of a measured machine
+    outcome      what a simulation says
+    timeline     what each rank did when, for viewers
+
+Main entry: `run`.
+"""
+
+from commmodel.simulate.flows import run
+from commmodel.simulate.network import SMPI, Network, fluid
+from commmodel.simulate.operations import OPERATION, Code, Program, joined
+from commmodel.simulate.outcome import Outcome
+
+__all__ = ["OPERATION", "SMPI", "Code", "Network", "Outcome", "Program", "fluid", "joined", "run"]

@@ -75,6 +75,7 @@ def _factors(values: tuple[float, ...]) -> tuple[Factor, ...]:
 SMPI = Network(
     name="smpi",
     header=16,
+    eager_limit=-1,
     detached_limit=65535,
     latency_factors=_factors(_LATENCY),
     bandwidth_factors=_factors(_BANDWIDTH),

@@ -90,6 +90,13 @@ class Program:
         """P."""
         return self.offsets.size - 1
 
+    def restarted(self) -> Callable[[int], Operations] | None:
+        """Return `refill`, at its beginning where it knows how to begin anew, so that a program runs more than once."""
+        restart = getattr(self.refill, "restart", None)
+        if restart is not None:
+            restart()
+        return self.refill
+
 
 def joined(ranks: Sequence[Operations], name: str = "") -> Program:
     """Return the program of given ranks' operations.

@@ -71,6 +71,8 @@ class Outcome:
         Seconds of each rank in each `State`.
     messages, events, solutions : int
         Messages sent; distinct steps of simulated time; times that bandwidth was shared anew.
+    unreceived : int
+        Messages sent that nobody received: no error, but seldom meant.
     marks : structured array of `MARK`
     link_bytes : float64 array, shape (links,)
         Bytes that each direction of each link carried; empty for models without links.
@@ -95,6 +97,7 @@ class Outcome:
     transfers: NDArray[np.void] = field(default_factory=lambda: np.empty(0, MESSAGE))
     wall_seconds: float = 0.0
     model: str = ""
+    unreceived: int = 0
 
     @property
     def seconds(self) -> float:

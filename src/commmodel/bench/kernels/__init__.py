@@ -12,6 +12,7 @@ from commmodel.bench.kernels import (
     burst,
     clocks,
     collective,
+    contention,
     local,
     memory,
     overlap,
@@ -29,6 +30,7 @@ from commmodel.results import (
     Clocks,
     Collective,
     Configuration,
+    Contention,
     Function,
     Local,
     Memory,
@@ -65,12 +67,13 @@ REGISTRY: dict[str, Kernel] = {
     "progress": progress.PROGRESS,
     "bandwidth": bandwidth.BANDWIDTH,
     "overlap": overlap.KERNEL,
+    "contention": contention.KERNEL,
 }
 
 
 def kernel_of(configuration: Configuration) -> Kernel:
     """Return the kernel that measures a configuration."""
-    return REGISTRY[str(type(configuration).__struct_config__.tag)]
+    return REGISTRY[str(type(configuration).__struct_config__.tag).removeprefix("random-")]
 
 
 def sensible_kernels(placement: Placement, node_pairs: Sequence[int] = (1,)) -> tuple[str, ...]:
@@ -88,9 +91,13 @@ def pairs_of(
     configuration: PointToPoint | Bandwidth | Overlap, placement: Placement, further: FurtherNodes
 ) -> list[tuple[int, int]]:
     """Return the pairs of ranks that take part: as many in each pair of nodes."""
-    count, nodes = (
-        (configuration.pairs, configuration.node_pairs) if isinstance(configuration, Pairs | Stream) else (1, 1)
-    )
+    match configuration:
+        case Pairs() | Stream():
+            count, nodes = configuration.pairs, configuration.node_pairs
+        case Contention():
+            count, nodes = 1, configuration.node_pairs
+        case _:
+            count, nodes = 1, 1
     return [pair for pairs in (placement[configuration.path], *further)[:nodes] for pair in pairs[:count]]
 
 

@@ -12,20 +12,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.bench import threshold
-from commmodel.bench.kernels.common import Kernel, Room, pause_ticks, sampled
+from commmodel.bench.kernels import random_sizes
+from commmodel.bench.kernels.common import Kernel, Room, message_room, pause_ticks, sampled
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
-from commmodel.results import Configuration, Options, Ping, PingPong, Record, Threshold
+from commmodel.results import Configuration, Options, Ping, PingPong, RandomPing, RandomPingPong, Record, Threshold
 
 __all__ = ["PING", "PINGPONG", "THRESHOLD"]
 
 
 def _plan_pingpong(options: Options, placement: Placement) -> list[Configuration]:
+    if options.random_sizes:
+        return [*random_sizes.plan_pingpong(options, placement)]
     batch = options.batch or 1
     return [PingPong(size, path, batch) for path, size in product(placement, options.sizes)]
 
 
-def _measure_pingpong(session: Session, configuration: PingPong) -> Record | None:
+def _room(configuration: PingPong | Ping | RandomPingPong | RandomPing) -> Room:
+    if isinstance(configuration, RandomPingPong | RandomPing):
+        return random_sizes.room(configuration)
+    return message_room(configuration)
+
+
+def _measure_pingpong(session: Session, configuration: PingPong | RandomPingPong) -> Record | None:
+    if isinstance(configuration, RandomPingPong):
+        return random_sizes.measure_pingpong(session, configuration)
+
     def measure(batch: int, repetitions: int) -> NDArray[np.float64]:
         return _round_trips(session, configuration.message_size, batch, repetitions) * session.first
 
@@ -46,10 +58,14 @@ _OPERATIONS: tuple[Literal["send", "receive"], ...] = ("send", "receive")
 
 
 def _plan_ping(options: Options, placement: Placement) -> list[Configuration]:
+    if options.random_sizes:
+        return [*random_sizes.plan_ping(options, placement)]
     return [Ping(size, operation, path) for path, size, operation in product(placement, options.sizes, _OPERATIONS)]
 
 
-def _measure_ping(session: Session, configuration: Ping) -> Record | None:
+def _measure_ping(session: Session, configuration: Ping | RandomPing) -> Record | None:
+    if isinstance(configuration, RandomPing):
+        return random_sizes.measure_ping(session, configuration)
     from commmodel._core import pingpong
 
     size = configuration.message_size
@@ -86,5 +102,5 @@ def _threshold_room(configuration: Threshold) -> Room:  # noqa: ARG001
 
 
 THRESHOLD = Kernel("the eager limit, by a send that blocks", _plan_threshold, _measure_threshold, _threshold_room)
-PINGPONG = Kernel("blocking ping-pong of one pair", _plan_pingpong, _measure_pingpong)
-PING = Kernel("time inside MPI_Send and inside MPI_Recv", _plan_ping, _measure_ping)
+PINGPONG = Kernel("blocking ping-pong of one pair", _plan_pingpong, _measure_pingpong, _room)
+PING = Kernel("time inside MPI_Send and inside MPI_Recv", _plan_ping, _measure_ping, _room)

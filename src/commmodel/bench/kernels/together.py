@@ -15,7 +15,7 @@ from commmodel.bench.kernels.common import Kernel, Room, sampled, stride, window
 from commmodel.bench.placement import FurtherNodes, Placement
 from commmodel.bench.session import Session
 from commmodel.errors import MPIEnvironmentError
-from commmodel.results import Configuration, MessagePath, Options, Pairs, Record, Stream
+from commmodel.results import Configuration, Contention, MessagePath, Options, Pairs, Record, Stream
 
 __all__ = ["PAIRS", "STREAM", "on_several_nodes"]
 
@@ -26,6 +26,7 @@ def on_several_nodes(
     """Return the plan, with what several pairs of ranks do for each number of pairs of nodes that was asked for.
 
     Within a node that number is one. A number of pairs that one of the pairs of nodes does not have is left out.
+    Contention is measured on 1, 2, 4, ... and all pairs of nodes.
     """
     most, asked = len(further) + ("between-nodes" in placement), max(options.node_pairs)
     if asked > max(most, 1):
@@ -48,9 +49,16 @@ def on_several_nodes(
                 for count in options.node_pairs
                 if count == 1 or (one.path == "between-nodes" and one.pairs <= room[count])
             ]
+        elif isinstance(one, Contention) and one.path == "between-nodes":
+            spread += [msgspec.structs.replace(one, node_pairs=count) for count in _doubling(most)]
         else:
             spread.append(one)
     return spread
+
+
+def _doubling(most: int) -> list[int]:
+    """Return 1, 2, 4, ... and the most."""
+    return sorted({most, *(1 << step for step in range(most.bit_length()))})
 
 
 def _counted(options: Options, placement: Placement) -> list[tuple[MessagePath, int, int]]:

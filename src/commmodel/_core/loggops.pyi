@@ -1,0 +1,25 @@
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+def run_program(
+    operations: NDArray[np.void],
+    offsets: ArrayLike,
+    refill: Callable[[int], NDArray[np.void]] | None,
+    parameters: tuple[float, ...],
+    cards: bool,
+    record: bool,
+) -> dict[str, Any]: ...
+def run_graph(
+    offsets: ArrayLike,
+    operations: NDArray[np.void],
+    dependencies: NDArray[np.void],
+    parameters: tuple[float, ...],
+    newer: bool,
+    record: bool,
+) -> dict[str, Any]: ...
+def parse_goal(
+    pieces: Iterable[bytes],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint8]]: ...

@@ -1,0 +1,214 @@
+// Which message goes to which receive, as MPI says it: between two ranks, messages of a tag in the order of sending, and
+// receives in the order of posting, with any source and any tag.
+//
+// A receive that waits for its message and a message that waits for its receive are entries of one pool, 64 bytes each;
+// when the two meet, one entry remains. Entries of the same (destination, source, tag) form a queue, and a hash finds its
+// head: they are all receives or all messages, since otherwise two of them would have met. Receives with a wildcard form a
+// list for each destination; so do all messages that wait, for these receives to search in the order of sending.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "program.hpp"
+
+namespace commmodel {
+
+enum Stage : uint8_t { UNUSED, POSTED, SENT, MATCHED };
+enum Mode : uint8_t { ASYNCHRONOUS, DETACHED, SYNCHRONOUS };
+
+// Who waits for an end of a message: the index of a named request, or one of these.
+constexpr int32_t NOBODY = -1;
+constexpr int32_t BLOCKING = -2;     // MPI_Send or MPI_Recv
+constexpr int32_t UNNAMED_ONE = -3;  // counted with the rank
+
+struct Message {
+    double size;    // of a posted receive: the most that it takes
+    int64_t order;  // of posting
+    int32_t source, destination, tag;
+    int32_t sender, receiver;  // who waits
+    int32_t next;              // in the queue of its key, in the list of wildcards, or of unused ones
+    int32_t timer;             // the next one in the agenda
+    int32_t tail;              // of the queue, at its head
+    int32_t before, after;     // among the messages that wait for a receive at the destination
+    Stage stage;
+    Mode mode;
+    bool arrived;
+};
+static_assert(sizeof(Message) <= 64, "it fits into a cache line");
+
+class Matching {
+  public:
+    explicit Matching(int32_t ranks) : lists_(static_cast<size_t>(ranks)), slots_(1024, Slot{0, 0, 0, NONE}) {}
+
+    Message &at(int32_t index) { return chunks_[static_cast<size_t>(index) >> BITS][index & (CHUNK - 1)]; }
+    int32_t size() const { return made_; }  // all entries ever in use have lower indices
+
+    int32_t make() {
+        int32_t index = unused_;
+        if (index != NONE) {
+            unused_ = at(index).next;
+        } else {
+            index = made_++;
+            if ((static_cast<size_t>(index) >> BITS) == chunks_.size()) chunks_.emplace_back(new Message[CHUNK]);
+        }
+        return index;
+    }
+
+    void drop(int32_t index) {
+        at(index).stage = UNUSED;
+        at(index).next = unused_;
+        unused_ = index;
+    }
+
+    // Post a receive that no waiting message matches.
+    void post(int32_t index) {
+        Message &receive = at(index);
+        receive.stage = POSTED;
+        receive.order = order_++;
+        receive.next = NONE;
+        if (receive.source != ANY && receive.tag != ANY) {
+            append(index, receive);
+            return;
+        }
+        Lists &lists = lists_[receive.destination];
+        (lists.wild_last == NONE ? lists.wild_first : at(lists.wild_last).next) = index;
+        lists.wild_last = index;
+    }
+
+    // Let a message that no posted receive matches wait.
+    void wait(int32_t index) {
+        Message &message = at(index);
+        message.stage = SENT;
+        message.order = order_++;
+        message.next = NONE;
+        append(index, message);
+        Lists &lists = lists_[message.destination];
+        message.before = lists.sent_last;
+        message.after = NONE;
+        (lists.sent_last == NONE ? lists.sent_first : at(lists.sent_last).after) = index;
+        lists.sent_last = index;
+    }
+
+    // Take the receive that a message meets, posted before any other that matches it; NONE where there is none.
+    int32_t take_posted(int32_t destination, int32_t source, int32_t tag) {
+        const size_t slot = find(destination, source, tag);
+        int32_t exact = slots_[slot].head;
+        if (exact != NONE && at(exact).stage == SENT) exact = NONE;  // its queue is of messages
+        Lists &lists = lists_[destination];
+        int32_t previous = NONE;
+        for (int32_t wild = lists.wild_first; wild != NONE; previous = wild, wild = at(wild).next) {
+            const Message &receive = at(wild);
+            if (exact != NONE && at(exact).order < receive.order) break;
+            if (receive.source != ANY && receive.source != source) continue;
+            if (receive.tag == ANY ? tag < 0 : receive.tag != tag) continue;
+            (previous == NONE ? lists.wild_first : at(previous).next) = receive.next;
+            if (lists.wild_last == wild) lists.wild_last = previous;
+            return wild;
+        }
+        if (exact != NONE) remove_head(slot);
+        return exact;
+    }
+
+    // Take the message that a receive meets, sent before any other that matches it; NONE where there is none.
+    int32_t take_sent(int32_t destination, int32_t source, int32_t tag) {
+        if (lists_[destination].sent_first == NONE) return NONE;
+        int32_t found = NONE;
+        if (source != ANY && tag != ANY) {
+            const size_t slot = find(destination, source, tag);
+            found = slots_[slot].head;
+            if (found == NONE || at(found).stage == POSTED) return NONE;
+            remove_head(slot);
+        } else {
+            found = lists_[destination].sent_first;
+            for (; found != NONE; found = at(found).after) {
+                const Message &message = at(found);
+                const bool from = source == ANY || message.source == source;
+                if (from && (tag == ANY ? message.tag >= 0 : message.tag == tag)) break;
+            }
+            if (found == NONE) return NONE;
+            remove_head(find(destination, at(found).source, at(found).tag));  // the oldest of its key: its head
+        }
+        const Message &message = at(found);
+        Lists &lists = lists_[destination];
+        (message.before == NONE ? lists.sent_first : at(message.before).after) = message.after;
+        (message.after == NONE ? lists.sent_last : at(message.after).before) = message.before;
+        return found;
+    }
+
+  private:
+    static constexpr int BITS = 14;
+    static constexpr int32_t CHUNK = 1 << BITS;
+    struct Slot {
+        int32_t destination, source, tag, head;  // head NONE: free
+    };
+    struct Lists {
+        int32_t wild_first = NONE, wild_last = NONE, sent_first = NONE, sent_last = NONE;
+    };
+
+    size_t place(int32_t destination, int32_t source, int32_t tag) const {
+        uint64_t bits = (static_cast<uint64_t>(static_cast<uint32_t>(destination)) << 32) | static_cast<uint32_t>(source);
+        bits = (bits + static_cast<uint32_t>(tag) * 0xD6E8FEB86659FD93u) * 0x9E3779B97F4A7C15u;
+        return static_cast<size_t>((bits ^ (bits >> 32)) & (slots_.size() - 1));
+    }
+
+    // The slot of a queue, or the free one where it would be.
+    size_t find(int32_t destination, int32_t source, int32_t tag) const {
+        for (size_t slot = place(destination, source, tag);; slot = (slot + 1) & (slots_.size() - 1)) {
+            const Slot &here = slots_[slot];
+            if (here.head == NONE) return slot;
+            if (here.destination == destination && here.source == source && here.tag == tag) return slot;
+        }
+    }
+
+    void append(int32_t index, Message &entry) {
+        const size_t slot = find(entry.destination, entry.source, entry.tag);
+        const int32_t head = slots_[slot].head;
+        if (head != NONE) {
+            at(at(head).tail).next = index;
+            at(head).tail = index;
+            return;
+        }
+        entry.tail = index;
+        slots_[slot] = {entry.destination, entry.source, entry.tag, index};
+        if (2 * ++queues_ > slots_.size()) grow();
+    }
+
+    void grow() {
+        std::vector<Slot> old(2 * slots_.size(), Slot{0, 0, 0, NONE});
+        old.swap(slots_);
+        for (const Slot &one : old) {
+            if (one.head != NONE) slots_[find(one.destination, one.source, one.tag)] = one;
+        }
+    }
+
+    void remove_head(size_t slot) {
+        const Message &head = at(slots_[slot].head);
+        if (head.next != NONE) {
+            at(head.next).tail = head.tail;
+            slots_[slot].head = head.next;
+            return;
+        }
+        --queues_;  // close the gap: no slot may be free between a queue's own place and where it is
+        const size_t mask = slots_.size() - 1;
+        size_t gap = slot;
+        for (size_t next = (gap + 1) & mask; slots_[next].head != NONE; next = (next + 1) & mask) {
+            const size_t own = place(slots_[next].destination, slots_[next].source, slots_[next].tag);
+            if (((next - own) & mask) >= ((next - gap) & mask)) {
+                slots_[gap] = slots_[next];
+                gap = next;
+            }
+        }
+        slots_[gap].head = NONE;
+    }
+
+    std::vector<std::unique_ptr<Message[]>> chunks_;
+    std::vector<Lists> lists_;
+    std::vector<Slot> slots_;
+    size_t queues_ = 0;
+    int64_t order_ = 0;
+    int32_t made_ = 0, unused_ = NONE;
+};
+
+}  // namespace commmodel

@@ -1,0 +1,149 @@
+"""Messages of many sizes drawn at random, for the hybrid model: ping-pongs, and the time inside one call.
+
+Source: Bédaride et al. (2013), Section IV-A: sizes spread evenly in their logarithm, in random order, so that neither
+powers of two nor the order of sizes biases the times; raw values are kept. A record holds some tens of sizes, drawn
+from all. Main entries: `measure_ping`, `measure_pingpong`.
+"""
+
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commmodel.bench.kernels.common import Room
+from commmodel.bench.placement import Placement
+from commmodel.bench.sampling import ROUNDING
+from commmodel.bench.session import Session
+from commmodel.errors import InputError
+from commmodel.results import Options, RandomPing, RandomPingPong, Record
+
+__all__ = ["drawn_sizes", "measure_ping", "measure_pingpong", "plan_ping", "plan_pingpong", "room"]
+
+Floats = NDArray[np.float64]
+_Measure = Callable[[int, int], Floats]
+"""(size, repetitions) -> seconds, 0 where this rank does not time."""
+_Operation = Literal["send", "isend", "receive"]
+
+_SIZES_A_RECORD = 25
+_PASSES = 3  # over the sizes of a record, so that a disturbance does not hit all samples of one of them
+_FEWEST, _MOST = 1, 5  # samples of a size in one pass
+_MOST_TURNS = 8  # of a small size in one record
+_LARGE = 64 << 10  # bytes; two turns of half of it, and so on
+_LOOKS = 3  # round trips that a pause is made of
+_PAUSE_ROUND_TRIPS = 1.5  # more than 1.2, as these are few
+
+
+def drawn_sizes(options: Options) -> tuple[int, ...]:
+    """Return the sizes in the order in which they were drawn: evenly in their logarithm, whole bytes from 1 up."""
+    low, high = max(1, min(options.sizes)), max(options.sizes)
+    if low >= high:
+        raise InputError(f"--random-sizes draws between the ends of --sizes, and these are both {high} B")
+    draw = random.Random(f"sizes {options.seed}")  # noqa: S311  (sizes, no secret)
+    ratio = high / low
+    return tuple(min(high, max(low, round(low * ratio ** draw.random()))) for _ in range(options.random_sizes or 0))
+
+
+def _groups(options: Options) -> Iterator[tuple[int, ...]]:
+    """Yield the sizes of each record: drawn from all, so that no limit is made by what changed between two records.
+
+    Small messages, which cost little and scatter more, are there several times.
+    """
+    sizes = drawn_sizes(options)
+    for begin in range(0, len(sizes), _SIZES_A_RECORD):
+        part = sizes[begin : begin + _SIZES_A_RECORD]
+        yield tuple(size for turn in range(_MOST_TURNS) for size in part if turn == 0 or size * (turn + 1) <= _LARGE)
+
+
+def plan_pingpong(options: Options, placement: Placement) -> list[RandomPingPong]:
+    """Return the ping-pongs to measure: on each path the same sizes."""
+    return [RandomPingPong(sizes, path) for path in placement for sizes in _groups(options)]
+
+
+def plan_ping(options: Options, placement: Placement) -> list[RandomPing]:
+    """Return the calls to measure, with the sizes of the ping-pongs."""
+    operations: tuple[_Operation, ...] = get_args(_Operation)
+    return [
+        RandomPing(sizes, operation, path)
+        for path in placement
+        for operation in operations
+        for sizes in _groups(options)
+    ]
+
+
+def room(configuration: RandomPing | RandomPingPong) -> Room:
+    """Return room for one message of the largest size each way."""
+    largest = max(configuration.message_sizes)
+    return largest, largest
+
+
+def _round_trips(session: Session, size: int, repetitions: int) -> Floats:
+    from commmodel._core import pingpong
+
+    ticks = pingpong.pingpong(
+        session.comm, session.peer, session.first, session.send_buffer, session.receive_buffer,
+        size, repetitions, 1, session.clock_number,
+    )  # fmt: skip
+    return session.seconds(ticks)
+
+
+def _pause(session: Session, size: int) -> int:
+    """Return after how many ticks a message is there that was asked for, from a few round trips."""
+    seconds = session.comm.bcast(float(np.median(_round_trips(session, size, _LOOKS))))
+    return session.ticks(_PAUSE_ROUND_TRIPS * seconds)
+
+
+def measure_pingpong(session: Session, configuration: RandomPingPong) -> Record | None:
+    """Measure half round trips."""
+
+    def measure(size: int, repetitions: int) -> Floats:
+        return _round_trips(session, size, repetitions) / 2 * session.first
+
+    return _recorded(session, configuration, configuration.message_sizes, measure)
+
+
+def measure_ping(session: Session, configuration: RandomPing) -> Record | None:
+    """Measure the time inside one call."""
+    from commmodel._core import burst, pingpong
+
+    common = session.comm, session.peer, session.first, session.send_buffer
+    pauses: dict[int, int] = {}
+
+    def sends(size: int, repetitions: int) -> Floats:
+        return session.seconds(pingpong.ping_send(*common, size, repetitions, session.clock_number)) * session.first
+
+    def isends(size: int, repetitions: int) -> Floats:
+        ticks = burst.two_sided_burst(*common, size, size, 1, repetitions, session.clock_number)
+        return session.seconds(ticks) * session.first
+
+    def receives(size: int, repetitions: int) -> Floats:
+        if size not in pauses:
+            pauses[size] = _pause(session, size)
+        ticks = pingpong.ping_receive(*common, size, repetitions, pauses[size], session.clock_number)
+        return session.seconds(ticks) * (not session.first)
+
+    measure = {"send": sends, "isend": isends, "receive": receives}[configuration.operation]
+    return _recorded(session, configuration, configuration.message_sizes, measure)
+
+
+def _recorded(
+    session: Session, configuration: RandomPing | RandomPingPong, sizes: Sequence[int], measure: _Measure
+) -> Record | None:
+    """Measure each size equally often, as often as the share of time allows; return the record on the root."""
+    from mpi4py import MPI
+
+    begun = time.perf_counter()
+    for size in sizes:  # the first message of a size sets up what later ones find
+        measure(size, 1)
+    one_pass = time.perf_counter() - begun
+    affordable = int((session.share - one_pass) / (_PASSES * max(one_pass, 1e-9)))
+    repetitions = session.comm.bcast(max(_FEWEST, min(_MOST, affordable)))
+    own = np.stack([[measure(size, repetitions) for size in sizes] for _ in range(_PASSES)])
+    samples = np.empty_like(own)
+    session.comm.Reduce(own, samples, op=MPI.MAX)
+    if not session.is_root:
+        return None
+    by_size = samples.transpose(1, 0, 2).reshape(-1).round(ROUNDING)
+    return Record(configuration, "s", tuple(by_size.tolist()), warmup=len(sizes))

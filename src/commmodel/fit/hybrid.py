@@ -1,0 +1,419 @@
+"""The hybrid model of each path, from messages of random sizes (Bédaride 2013, Section IV). Main entry: `fit_hybrid`.
+
+`commmodel.fit.modes` finds limits in the times of MPI_Send, MPI_Isend and MPI_Recv. Which of them is S_a and which S_d
+the times say, too. Up to S_a a message that was sent is there when it is received: MPI_Recv is shorter than the
+transfer, above it is not. Above S_d MPI_Send takes about as long as the transfer. The kernel threshold, where it was
+run, knows S_a better. In each mode lines are fitted to the calls, and L + k / B to half a round trip less o_r + k O_r.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commmodel.errors import InputError
+from commmodel.fit import bootstrap
+from commmodel.fit.judge import rounded
+from commmodel.fit.modes import NEAR, FoundLimit, find_limits, medians, robust_lines, split_in_two
+from commmodel.fit.segment import Settings
+from commmodel.machine import Edge, Hybrid, Mode, Parameter
+from commmodel.results import Contention, Measurements, MessagePath, RandomPing, RandomPingPong, Record, Threshold
+from commmodel.units import format_ratio
+
+__all__ = ["Series", "collect_series", "fit_contention", "fit_hybrid"]
+
+Array = NDArray[np.float64]
+Call = Literal["send", "isend", "receive", "round-trip"]
+_Kind = Literal["asynchronous", "detached", "synchronous"]
+
+_LEAST_SIZES = 16
+_LEAST_IN_MODE = 4
+_LEAST_CONFIDENCE = 0.8  # of a limit beside S_a and S_d; fainter ones are told
+_LIKELY = 0.5  # confidence of an S_d that no limit of MPI_Send shows
+_OFF_THE_LINE = 0.05  # median relative error with which a mode is divided
+_RESAMPLED = 60  # sets of sizes behind a limit's confidence, at most
+_SETS = 200  # behind a parameter's interval, at most
+_WHOLE_TRANSFER = 0.7  # share of it that a receive takes which had to wait for it
+_WAITED = 0.4  # share of it that a send takes which waited for it: what buffers hold it need not wait for
+_CLEAR_STEP = 1.5  # of that share, from detached to synchronous
+_SURE = 0.95
+_LITTLE = 0.9  # share of a time that does not grow which its bytes may have
+_FREE_SHARE = 0.8  # of a transfer that its receive's processor time may be at most
+_SLOWED = 1.1  # by which transfers must be slower beside others for these to matter
+
+
+@dataclass
+class Series:
+    """Raw times of one call on one path: bytes and seconds, in the order in which they were taken."""
+
+    sizes: list[int] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+
+    def add(self, sizes: Sequence[int], record: Record) -> None:
+        """Take in the samples of a record."""
+        each = len(record.samples) // len(sizes)
+        self.sizes += [size for size in sizes for _ in range(each)]
+        self.seconds += record.samples[: each * len(sizes)]
+
+
+@dataclass(frozen=True)
+class _Curve:
+    """Medians of a series, in ascending sizes."""
+
+    sizes: Array
+    seconds: Array
+
+    def at(self, sizes: Array) -> Array:
+        """Return the times at other sizes, straight between those measured in logarithms."""
+        logs = np.interp(np.log(np.maximum(sizes, 0.5)), np.log(np.maximum(self.sizes, 0.5)), np.log(self.seconds))
+        return np.asarray(np.exp(logs), dtype=np.float64)
+
+
+def collect_series(measurements: Measurements) -> dict[MessagePath, dict[Call, Series]]:
+    """Return the raw times of each path and call; those of ``round-trip`` are halves of round trips."""
+    found: dict[MessagePath, dict[Call, Series]] = defaultdict(lambda: defaultdict(Series))
+    for record in measurements.records:
+        match record.configuration:
+            case RandomPing(message_sizes=sizes, operation=operation, path=path):
+                found[path][operation].add(sizes, record)
+            case RandomPingPong(message_sizes=sizes, path=path):
+                found[path]["round-trip"].add(sizes, record)
+    return {path: dict(calls) for path, calls in found.items()}
+
+
+def _edge(found: FoundLimit) -> Edge:
+    return Edge(found.below, found.low, found.high, round(found.confidence, 2), "change-point")
+
+
+def _near(one: Edge, other: Edge) -> bool:
+    return abs(math.log(max(one.value, 1) / max(other.value, 1))) <= NEAR
+
+
+def _merged(edges: Sequence[Edge]) -> list[Edge]:
+    """Return limits, of those that are the same the most certain."""
+    kept: list[Edge] = []
+    for edge in sorted(edges, key=lambda one: (-(one.confidence or 0.0), one.value)):
+        if not any(_near(edge, other) for other in kept):
+            kept.append(edge)
+    return sorted(kept, key=lambda one: one.value)
+
+
+def _between(curve: _Curve, below: float, upto: float) -> _Curve:
+    inside = (curve.sizes > below) & (curve.sizes <= upto)
+    return _Curve(curve.sizes[inside], curve.seconds[inside])
+
+
+def _with_room(kept: Sequence[Edge], more: Sequence[Edge], transfer: _Curve) -> list[Edge]:
+    """Return limits, ascending, with those of some more that leave enough sizes between each two."""
+    found = list(kept)
+    largest = float(transfer.sizes[-1])
+    for edge in sorted(more, key=lambda one: -(one.confidence or 0.0)):
+        places = sorted([0.0, *(float(one.value) for one in found), float(edge.value), largest])
+        here = places.index(float(edge.value))
+        crowded = any(
+            _between(transfer, low, high).sizes.size < 2 * _LEAST_IN_MODE
+            for low, high in ((places[here - 1], places[here]), (places[here], places[here + 1]))
+        )
+        if not crowded and not any(_near(edge, other) for other in found):
+            found.append(edge)
+    return sorted(found, key=lambda one: one.value)
+
+
+def _divided(
+    parts: Sequence[tuple[_Kind, Edge | None]], modes: Sequence[Mode], more: Sequence[Edge], transfer: _Curve
+) -> list[tuple[_Kind, Edge | None]]:
+    """Return the modes, divided at limits of round trips where these do not lie on one line."""
+    below = 0.0
+    certain: list[Edge] = []
+    for (_, end), mode in zip(parts, modes, strict=True):
+        upto = math.inf if end is None else float(end.value)
+        if (mode.relative_error or 0.0) > _OFF_THE_LINE:
+            certain += [one for one in more if below < one.value < upto and (one.confidence or 0) >= _LEAST_CONFIDENCE]
+        below = upto
+    kinds = [(math.inf if end is None else end.value, kind) for kind, end in parts]
+    ends = [*_with_room([end for _, end in parts if end is not None], certain, transfer), None]
+    return [
+        (next(kind for upto, kind in kinds if (math.inf if end is None else end.value) <= upto), end) for end in ends
+    ]
+
+
+def _asynchronous_limit(receive: _Curve | None, transfer: _Curve, candidates: Sequence[Edge]) -> Edge | None:
+    """Return S_a: above it receives take as long as transfers; None where there is no such limit."""
+    if receive is None:
+        return None
+    share = receive.seconds / transfer.at(receive.sizes)
+    found = None
+    for edge in reversed(candidates):
+        above, below = share[receive.sizes > edge.value], share[receive.sizes <= edge.value]
+        if not above.size or np.median(above) < _WHOLE_TRANSFER:
+            break
+        if below.size and np.median(below[-2 * _LEAST_IN_MODE :]) < _WHOLE_TRANSFER:
+            found = edge
+            break
+    return found
+
+
+def _resampled_edge(sizes: Array, shares: Array, place: int, settings: Settings) -> Edge:
+    """Return the limit between two levels, with its interval and confidence."""
+    random = np.random.default_rng(settings.seed)
+    places = []
+    for _ in range(min(_RESAMPLED, settings.samples)):
+        drawn = np.sort(random.integers(0, sizes.size, sizes.size))
+        found = split_in_two(shares[drawn])[0]
+        places.append(sizes[drawn[min(found, drawn.size) - 1]])
+    value = float(sizes[place - 1])
+    near = [one for one in places if abs(math.log(one / value)) <= NEAR]
+    low, high = (float(np.quantile(near, share)) for share in (0.025, 0.975)) if near else (value, value)
+    sure = len(near) / max(len(places), 1)
+    return Edge(int(value), int(min(low, value)), int(max(high, sizes[place])), round(sure, 2), "change-point")
+
+
+def _synchronous_limit(
+    send: _Curve | None, transfer: _Curve, below: float, candidates: Sequence[Edge], settings: Settings
+) -> float | Edge:
+    """Return S_d, no less than `below`: above it sends take as long as transfers, but for what buffers hold."""
+    if send is None:
+        return below
+    part = _between(send, below, math.inf)
+    if part.sizes.size < 2 * _LEAST_IN_MODE:
+        return below
+    share = part.seconds / transfer.at(part.sizes)
+    shares = np.log(np.maximum(share, 1e-9))
+    place, level, next_level = split_in_two(shares)
+    if next_level - level < math.log(_CLEAR_STEP):
+        return below if np.median(share) >= _WAITED else math.inf
+    if math.exp(next_level) < _WAITED:
+        return math.inf
+    if math.exp(level) >= _WHOLE_TRANSFER:  # a step, but of sends that wait on both sides
+        return below
+    between = _resampled_edge(part.sizes, shares, place, settings)
+    near = [edge for edge in candidates if edge.value > below and _near(edge, between)]
+    if near:
+        return min(near, key=lambda edge: abs(edge.value - between.value))
+    if (between.confidence or 0.0) < _LIKELY:
+        return below if np.median(share) >= _WAITED else math.inf
+    return between
+
+
+def _probed(measurements: Measurements, path: str) -> Edge | None:
+    """Return the limit that the kernel threshold found; infinite sends have none."""
+    probed = [one for one in measurements.records if one.configuration == Threshold(path)]  # type: ignore[arg-type]
+    if not probed:
+        return None
+    middle = sorted(probed, key=lambda record: record.samples[0])[len(probed) // 2]
+    above = middle.bracket[1] if middle.bracket else None
+    value = int(middle.samples[0])
+    return Edge(value, value, value if above is None else int(above), 1.0, "threshold")
+
+
+def _parts(
+    curves: Mapping[Call, _Curve], found: Mapping[Call, list[Edge]], probed: Edge | None, settings: Settings
+) -> tuple[list[tuple[_Kind, Edge | None]], list[Edge]]:
+    """Return kind and end of each mode, ascending, and the limits that are too faint to be one."""
+    transfer = curves["round-trip"]
+    everything = _merged([edge for edges in found.values() for edge in edges])
+    asynchronous = probed or _asynchronous_limit(curves.get("receive"), transfer, everything)
+    largest = float(transfer.sizes[-1])
+    S_a = math.inf if asynchronous is None or asynchronous.value >= largest else float(asynchronous.value)
+    synchronous = (
+        math.inf
+        if S_a == math.inf
+        else _synchronous_limit(curves.get("send"), transfer, S_a, found.get("send", []), settings)
+    )
+    S_d = float(synchronous.value) if isinstance(synchronous, Edge) else synchronous
+    fixed = [edge for edge in (asynchronous, synchronous) if isinstance(edge, Edge) and edge.value < largest]
+    certain = [edge for edge in everything if (edge.confidence or 0.0) >= _LEAST_CONFIDENCE]
+    kept = _with_room(fixed, certain, transfer)
+    ends: list[Edge | None] = [*kept, None]
+
+    def kind(end: Edge | None) -> _Kind:
+        upto = math.inf if end is None else end.value
+        return "asynchronous" if upto <= S_a else "detached" if upto <= S_d else "synchronous"
+
+    faint = [edge for edge in everything if not any(_near(edge, other) for other in kept)]
+    return [(kind(end), end) for end in ends], faint
+
+
+@dataclass(frozen=True)
+class _Line:
+    """α + k β fitted to a mode: first the value, then those of resampled sizes."""
+
+    alpha: Array
+    beta: Array
+
+    def parameters(self, settings: Settings) -> tuple[Parameter, Parameter]:
+        return _parameter(self.alpha, "s", settings), _parameter(self.beta, "s/B", settings)
+
+    def at(self, sizes: Array) -> Array:
+        return np.asarray(self.alpha[0] + self.beta[0] * sizes, dtype=np.float64)
+
+
+_NOTHING = _Line(np.zeros(1), np.zeros(1))
+
+
+def _parameter(estimates: Array, unit: str, settings: Settings) -> Parameter:
+    if estimates.size < 2:
+        return Parameter(rounded(float(estimates[0])), unit)
+    low, high = bootstrap.interval(estimates[1:], settings.confidence)
+    value = float(estimates[0])
+    return Parameter(rounded(value), unit, rounded(min(low, value)), rounded(max(high, value)))
+
+
+def _counts(points: int, settings: Settings) -> Array:
+    """Return how often each point is in the data and in each resampled set, shape (1 + sets, points)."""
+    random, sets = np.random.default_rng(settings.seed), min(_SETS, settings.samples)
+    drawn = random.multinomial(points, np.full(points, 1 / points), size=sets if points >= _LEAST_IN_MODE else 0)
+    return np.concatenate([np.ones((1, points)), drawn])
+
+
+def _line(curve: _Curve | None, below: float, upto: float, settings: Settings) -> _Line | None:
+    part = _between(curve, below, upto) if curve is not None else None
+    if part is None or not part.sizes.size:
+        return None
+    return _Line(*robust_lines(part.sizes, part.seconds, _counts(part.sizes.size, settings), part.seconds))
+
+
+def _held_down(line: _Line, transfer: _Curve) -> _Line:
+    """Return a receive's line that leaves something of every transfer to the network."""
+    if not transfer.sizes.size:
+        return line
+    ratio = float((line.at(transfer.sizes) / transfer.seconds).max())
+    factor = min(1.0, _FREE_SHARE / ratio) if ratio else 1.0
+    return _Line(line.alpha * factor, line.beta * factor)
+
+
+def _with_rate(wire: _Line, part: _Curve, known: float) -> _Line:
+    """Return a line with a rate: a known one, or a faster one, where times do not grow with the size, or hardly."""
+    flat = wire.beta <= 0
+    if 0 < wire.beta[0] < known and np.quantile(wire.beta, _SURE) >= known:  # a rate beyond the link's, by chance
+        flat = np.ones_like(flat)
+    middle = float(np.average(part.sizes, weights=part.seconds**-2)) if part.sizes.size else 0.0
+    level = wire.alpha + wire.beta * middle
+    slope = np.minimum(known, _LITTLE * level / middle if middle else known)  # no more than the times have room for
+    if level[0] < known * middle and wire.beta[0] > 0:
+        return _Line(wire.alpha, np.where(wire.beta > 0, wire.beta, slope))
+    return _Line(np.where(flat, level - slope * middle, wire.alpha), np.where(flat, slope, wire.beta))
+
+
+def _fit_modes(
+    curves: dict[Call, _Curve], parts: Sequence[tuple[_Kind, Edge | None]], settings: Settings
+) -> tuple[Mode, ...]:
+    transfer = curves["round-trip"]
+    lines: list[tuple[_Kind, Edge | None, _Line, _Line | None, _Line, _Line, _Curve]] = []
+    below = -1.0
+    for kind, end in parts:
+        upto = math.inf if end is None else float(end.value)
+        part = _between(transfer, below, upto)
+        asynchronous = kind == "asynchronous"
+        receive = _line(curves.get("receive"), below, upto, settings) if asynchronous else None
+        receive = _held_down(receive or _NOTHING, part)
+        isend = _line(curves.get("isend"), below, upto, settings)
+        send = None if kind == "synchronous" else _line(curves.get("send"), below, upto, settings) or isend
+        counts = _counts(part.sizes.size, settings)
+        wire = _Line(*robust_lines(part.sizes, part.seconds - receive.at(part.sizes), counts, part.seconds))
+        lines.append((kind, end, send or _NOTHING, isend, receive, wire, part))
+        below = upto
+    known = [wire.beta[0] for *_, wire, _ in lines if wire.beta[0] > 0]
+    if not known:
+        raise InputError("ping-pongs of random sizes do not take longer with the size: measure larger --sizes")
+    modes: list[Mode] = []
+    for kind, end, send, isend, receive, wire, part in lines:
+        wire = _with_rate(wire, part, known[-1])
+        o_s, O_s = send.parameters(settings)
+        o_r, O_r = receive.parameters(settings)
+        o_is, O_is = isend.parameters(settings) if isend else (None, None)
+        rate = _parameter(1 / wire.beta, "B/s", settings)
+        L = _parameter(wire.alpha, "s", settings)
+        seconds = wire.at(part.sizes) + receive.at(part.sizes)
+        error = rounded(float(np.median(np.abs(seconds / part.seconds - 1)))) if part.sizes.size else None
+        modes.append(Mode(kind, L, rate, end, o_s, O_s, o_r, O_r, o_is, O_is, error))
+    return tuple(modes)
+
+
+def fit_contention(measurements: Measurements, path: str, settings: Settings) -> tuple[Parameter | None, list[str]]:
+    """Return what a node sends and receives at once over what it sends alone, and what more pairs of nodes do.
+
+    (B_s + B_r) / B = 2 T(one way) / T(both ways), held between 1 and 2; None where either is missing.
+    """
+    times: dict[tuple[str, int], list[float]] = defaultdict(list)
+    for record in measurements.records:
+        one = record.configuration
+        if isinstance(one, Contention) and one.path == path:
+            times[one.direction, one.node_pairs] += record.samples
+    remarks = []
+    for direction in ("one-way", "both-ways"):
+        alone = times.get((direction, 1))
+        for pairs in sorted({pairs for way, pairs in times if way == direction and pairs > 1} if alone else ()):
+            ratio = float(np.median(times[direction, pairs]) / np.median(alone or ()))
+            words = f"take {ratio:.2f} times as long as one: what joins them limits" if ratio > _SLOWED else "slow none"
+            remarks.append(f"transfers {direction} of {pairs} pairs of nodes at once {words}")
+    one_way, both_ways = times.get(("one-way", 1)), times.get(("both-ways", 1))
+    if not one_way or not both_ways:
+        return None, remarks
+    random = np.random.default_rng(settings.seed)
+    middles = [
+        np.r_[np.median(row), np.median(random.choice(row, (settings.samples, len(row))), axis=1)]
+        for row in (np.asarray(one_way), np.asarray(both_ways))
+    ]
+    return _parameter(np.clip(2 * middles[0] / middles[1], 1, 2), "1", settings), remarks
+
+
+def fit_hybrid(measurements: Measurements, settings: Settings | None = None) -> tuple[Hybrid, ...]:
+    """Return the hybrid model of each path with ping-pongs of random sizes.
+
+    Parameters
+    ----------
+    measurements : Measurements
+        Records of ping, pingpong with random sizes; of threshold and contention, where they are there.
+    settings : Settings, optional
+
+    Notes
+    -----
+    Above S_a a receive that is called late still has the transfer before it. So its time is none of the processor's,
+    and o_r is 0 there; L + k / B is the whole of the transfer. Above S_d the same holds for o_s.
+    """
+    settings = settings or Settings()
+    models = []
+    for path, series in collect_series(measurements).items():
+        curves = {
+            call: _Curve(sizes.astype(np.float64), seconds)
+            for call, one in series.items()
+            for sizes, seconds in [medians(one.sizes, one.seconds)]
+            if sizes.size >= _LEAST_SIZES
+        }
+        if "round-trip" not in curves:
+            continue
+        found: dict[Call, list[Edge]] = {
+            call: [
+                _edge(limit)
+                for limit in find_limits(
+                    one.sizes,
+                    one.seconds,
+                    samples=min(_RESAMPLED, settings.samples),
+                    seed=settings.seed,
+                    confidence=settings.confidence,
+                )
+            ]
+            for call, one in series.items()
+            if call in curves
+        }
+        of_round_trips = found.pop("round-trip")
+        missing = [call for call in ("send", "receive") if call not in curves]
+        contention, remarks = fit_contention(measurements, path, settings)
+        told = [f"o_{call[0]} is not known: no ping {call} of random sizes" for call in missing]
+        parts, faint = _parts(curves, found, _probed(measurements, path), settings)
+        modes = _fit_modes(curves, parts, settings)
+        divided = _divided(parts, modes, of_round_trips, curves["round-trip"])
+        if len(divided) > len(parts):
+            modes = _fit_modes(curves, divided, settings)
+        faint = [edge for edge in faint if not any(end is not None and _near(edge, end) for _, end in divided)]
+        if faint:
+            shares = (f"{edge.value} B ({format_ratio(edge.confidence or 0.0)})" for edge in faint)
+            left_out = "limits left out as faint or beside another, with the share of resampled data that has them"
+            remarks.append(f"{left_out}: {', '.join(shares)}")
+        models.append(Hybrid(modes, path, contention, remarks=(*told, *remarks)))
+    return tuple(models)

@@ -1,0 +1,128 @@
+"""The hybrid model of a path: modes by message size, and how much a node's link holds (Bédaride 2013, Section IV).
+
+Main entry: `Hybrid`, of which `commmodel.simulate.calibrated` makes a network and a platform.
+"""
+
+import math
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+
+from commmodel.errors import DamagedFileError
+from commmodel.machine.parameters import Parameter
+
+__all__ = ["HYBRID_UNITS", "Edge", "Hybrid", "Mode", "check"]
+
+HYBRID_UNITS = {
+    "o_s": "s", "O_s": "s/B", "o_is": "s", "O_is": "s/B", "o_r": "s", "O_r": "s/B", "L": "s", "B": "B/s",
+    "contention": "1", "link_latency": "s", "link_bandwidth": "B/s",
+}  # fmt: skip
+"""Base unit of each parameter of the section."""
+_KINDS = ("asynchronous", "detached", "synchronous")
+_Size = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+
+
+class Edge(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Where a mode ends: it holds for messages of at most `value` bytes."""
+
+    value: _Size
+    low: _Size | None = None
+    """Ends of its interval."""
+    high: _Size | None = None
+    confidence: Annotated[float, Meta(ge=0, le=1)] | None = None
+    """Share of the bootstrap's data sets in which there is a limit within 10 % of it."""
+    found_by: Literal["threshold", "change-point", "user", "hand"] = "hand"
+
+
+class Mode(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a message of k bytes costs in one mode."""
+
+    kind: Literal["asynchronous", "detached", "synchronous"]
+    """Asynchronous: it leaves whether or not its receive is posted. Detached: the sender goes on, the message leaves
+    when its receive is posted. Synchronous: the sender waits until the transfer ends."""
+    L: Parameter
+    B: Parameter
+    """One way takes L + k / B, and o_r + k O_r at the receiver."""
+    limit: Edge | None = None
+    """None: it holds for all larger messages."""
+    o_s: Parameter = Parameter(0.0, "s")
+    """MPI_Send to a posted receive takes o_s + k O_s; 0 where it takes as long as the transfer (synchronous)."""
+    O_s: Parameter = Parameter(0.0, "s/B")
+    o_r: Parameter = Parameter(0.0, "s")
+    """MPI_Recv of a message that is there takes o_r + k O_r; 0 where it cannot be there before (not asynchronous)."""
+    O_r: Parameter = Parameter(0.0, "s/B")
+    o_is: Parameter | None = None
+    """MPI_Isend alone takes o_is + k O_is; as MPI_Send where it was not measured."""
+    O_is: Parameter | None = None
+    relative_error: float | None = None
+    """Median over the measured sizes of the difference from half a round trip."""
+
+
+class Hybrid(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The hybrid model of one path."""
+
+    modes: Annotated[tuple[Mode, ...], Meta(min_length=1)]
+    path: str = "any"
+    contention: Parameter | None = None
+    """What a node sends and receives at once, over what it sends alone: 1 to 2."""
+    link_latency: Parameter | None = None
+    """Latency and bandwidth of the way between two nodes as platforms have them: of these, L and B of a mode become
+    factors. Where they are missing, the L of the smallest messages and the B of the largest."""
+    link_bandwidth: Parameter | None = None
+    remarks: tuple[str, ...] = ()
+
+    def mode(self, message_size: float) -> Mode:
+        """Return the mode of a message of so many bytes.
+
+        >>> rate = Parameter(1e8, "B/s")
+        >>> small = Mode("asynchronous", Parameter(3e-5, "s"), rate, limit=Edge(1420))
+        >>> model = Hybrid((small, Mode("synchronous", Parameter(0.0, "s"), rate)))
+        >>> model.mode(1420).kind, model.mode(1421).kind
+        ('asynchronous', 'synchronous')
+        """
+        return next((one for one in self.modes if one.limit is None or message_size <= one.limit.value), self.modes[-1])
+
+    def seconds(self, message_size: float) -> float:
+        """Return the time of one message one way, from the send's begin to the receive's end."""
+        mode = self.mode(message_size)
+        per_byte = 1 / mode.B.value + mode.O_r.value
+        return mode.L.value + mode.o_r.value + message_size * per_byte
+
+
+def _check_parameter(path: Path, where: str, name: str, parameter: Parameter) -> None:
+    is_rate = name in {"B", "link_bandwidth"}
+    if not 0 <= parameter.value < math.inf or (is_rate and parameter.value == 0):
+        least = "above 0" if is_rate else "from 0 up"
+        raise DamagedFileError(path, where, f"{parameter.value} is not a finite number {least}")
+    low = -math.inf if parameter.low is None else parameter.low
+    high = math.inf if parameter.high is None else parameter.high
+    if not low <= high:
+        raise DamagedFileError(path, where, f"its interval [{low}, {high}] does not ascend")
+    if name == "contention" and not 1 <= parameter.value <= 2:
+        raise DamagedFileError(path, where, f"{parameter.value} does not lie between 1 and 2")
+
+
+def check(path: Path, models: tuple[Hybrid, ...]) -> None:
+    """Raise where the numbers of the section contradict each other."""
+    for index, one in enumerate(models):
+        where = f"field hybrid[{index}]"
+        if one.path in {other.path for other in models[:index]}:
+            raise DamagedFileError(path, f"{where}.path", f"a second model of path {one.path!r}")
+        for name in ("contention", "link_latency", "link_bandwidth"):
+            if (number := getattr(one, name)) is not None:
+                _check_parameter(path, f"{where}.{name}", name, number)
+        for place, mode in enumerate(one.modes):
+            for name in HYBRID_UNITS:
+                parameter: Any = getattr(mode, name, None)
+                if parameter is not None:
+                    _check_parameter(path, f"{where}.modes[{place}].{name}", name, parameter)
+        limits = [math.inf if mode.limit is None else mode.limit.value for mode in one.modes]
+        if any(above <= below for below, above in pairwise(limits)) or limits[-1] < math.inf:
+            problem = f"limits must ascend, and only the last mode must have none: {limits}"
+            raise DamagedFileError(path, f"{where}.modes", problem)
+        kinds = [_KINDS.index(mode.kind) for mode in one.modes]
+        if kinds != sorted(kinds):
+            problem = "modes must be asynchronous, then detached, then synchronous"
+            raise DamagedFileError(path, f"{where}.modes", problem)

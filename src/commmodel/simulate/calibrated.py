@@ -1,0 +1,153 @@
+"""Network and platform of a measured machine: the hybrid model of `commmodel fit` (Bédaride 2013, Section IV).
+
+A mode's L and B become factors of a reference, those of the links of the platform. A round trip less o_r + k O_r at its
+two ends holds no o_s, so a message leaves at the begin of its send's overhead. A machine alone is a platform, too:
+hosts on one switch, each with a link of the reference up and down, and a limiter for both together. Main entries:
+`network`, `platform`.
+"""
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from commmodel.errors import MissingParameterError
+from commmodel.machine import Hybrid, Machine, Mode, Parameter
+from commmodel.simulate.network import Factor, Network, Overhead
+
+if TYPE_CHECKING:
+    from commmodel.simulate.platform import Platform
+
+__all__ = ["Reference", "network", "platform", "reference"]
+
+_NO_LATENCY = 1e-9
+"""Factor of a mode without latency: the engine takes factors above 0 only, and this is less than 1e-12 s."""
+
+
+class Reference(NamedTuple):
+    """What one way between two hosts has: seconds, and bytes per second."""
+
+    latency: float
+    bandwidth: float
+
+
+def reference(model: Hybrid) -> Reference:
+    """Return what the factors of a model's modes are relative to.
+
+    What the model itself says; else the bandwidth of the largest messages and the latency of the smallest, or of the
+    next mode that has one.
+
+    >>> from commmodel.machine import Edge
+    >>> first = Mode("asynchronous", Parameter(2e-5), Parameter(5e7), Edge(1420))
+    >>> reference(Hybrid((first, Mode("synchronous", Parameter(1e-4), Parameter(1e8)))))
+    Reference(latency=2e-05, bandwidth=100000000.0)
+    """
+    latencies = [mode.L.value for mode in model.modes if mode.L.value > 0]
+    latency = latencies[0] if latencies else 0.0
+    bandwidth = model.modes[-1].B.value
+    return Reference(
+        model.link_latency.value if model.link_latency is not None else latency,
+        model.link_bandwidth.value if model.link_bandwidth is not None else bandwidth,
+    )
+
+
+def _end(mode: Mode) -> float:
+    return math.inf if mode.limit is None else float(mode.limit.value)
+
+
+def _last(model: Hybrid, *kinds: str) -> float:
+    """Return the largest message of some kinds of modes, 0 where there is none."""
+    return max((_end(mode) for mode in model.modes if mode.kind in kinds), default=-1.0)
+
+
+def _values(constant: Parameter | None, per_byte: Parameter | None, other: Overhead, limit: float) -> Overhead:
+    if constant is None:
+        return other
+    return Overhead(limit, constant.value, 0.0 if per_byte is None else per_byte.value)
+
+
+def network(machine: Machine, path: str | None = None) -> Network:
+    """Return how messages behave on a machine's path.
+
+    Parameters
+    ----------
+    machine : Machine
+        With a hybrid model of the path.
+    path : str, optional
+        May be left out where there is only one, or one between nodes.
+
+    Raises
+    ------
+    MissingParameterError
+        Naming the kernels to run, where there is none.
+
+    Examples
+    --------
+    >>> from commmodel import machine
+    >>> graphene = network(machine.load("graphene"))
+    >>> graphene.eager_limit < 65536 < graphene.detached_limit
+    True
+    """
+    model = machine.hybrid_model(path)
+    latency, bandwidth = reference(model)
+    sends, isends, receives = [], [], []
+    for mode in model.modes:
+        end = _end(mode)
+        sends.append(Overhead(end, mode.o_s.value, mode.O_s.value))
+        isends.append(_values(mode.o_is, mode.O_is, sends[-1], end))
+        receives.append(Overhead(end, mode.o_r.value, mode.O_r.value))
+    eager = _last(model, "asynchronous")
+    return Network(
+        name=f"hybrid, {machine.name}",
+        eager_limit=eager,
+        detached_limit=max(eager, _last(model, "detached")),
+        send=tuple(sends),
+        isend=tuple(isends),
+        receive=tuple(receives),
+        leaves_after_overhead=False,
+        latency_factors=tuple(Factor(_end(mode), max(mode.L.value / latency, _NO_LATENCY)) for mode in model.modes)
+        if latency
+        else (),
+        bandwidth_factors=tuple(Factor(_end(mode), mode.B.value / bandwidth) for mode in model.modes),
+    )
+
+
+def platform(
+    machine: Machine, hosts: int, path: str | None = None, *, cores: int = 1, speed: float = 1e9
+) -> "Platform":
+    """Return hosts like those that were measured, on one switch that limits nothing.
+
+    Parameters
+    ----------
+    machine : Machine
+        With a hybrid model of the path, and its contention.
+    hosts : int
+    path : str, optional
+        As of `network`.
+    cores : int
+        Of a host: so many ranks it has room for.
+    speed : float
+        Flop/s of a core.
+
+    Raises
+    ------
+    MissingParameterError
+        Naming the kernel to run, where the model or its contention is missing.
+
+    Examples
+    --------
+    >>> from commmodel import machine
+    >>> platform(machine.load("graphene"), 4).route(0, 2)
+    ['node-0 limiter', 'node-0 up', 'node-2 down', 'node-2 limiter']
+    """
+    from commmodel.simulate.platform import flat
+
+    model = machine.hybrid_model(path)
+    if model.contention is None:
+        raise MissingParameterError(
+            f"machine {machine.name!r}, hybrid model of path {model.path}: contention is missing: measure it with "
+            "python -m commmodel.bench contention, then fit, or name a platform"
+        )
+    latency, bandwidth = reference(model)
+    return flat(
+        hosts, bandwidth, latency / 2, limiter=model.contention.value * bandwidth, cores=cores, speed=speed,
+        name=machine.name,
+    )  # fmt: skip

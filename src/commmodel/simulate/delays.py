@@ -1,0 +1,324 @@
+"""Simulates programs under LogP, LogGP and LogGPS: a message takes its time, whatever else is under way.
+
+Only processors and network cards do one thing at a time; links have no limit. So these models are quick, and too
+optimistic where messages share links: what the hybrid model (`commmodel.simulate.flows`) is compared with. Sources:
+Culler et al. 1993 (LogP), Alexandrov et al. 1995 (LogGP), Ino, Fujimoto and Hagihara 2001 (LogGPS) in the form of
+Bédaride et al. 2013, Figure 1. The rules are in `docs/theory/delays.md`. Main entry: `run`; `run_schedule` is
+for schedules (`commmodel.simulate.goal`).
+"""
+
+import math
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from commmodel._core import loggops
+from commmodel.errors import InputError, MissingParameterError
+from commmodel.simulate.operations import Program
+from commmodel.simulate.outcome import INTERVAL, MARK, MESSAGE, Blocked, Outcome, State
+
+if TYPE_CHECKING:
+    from commmodel.machine import Hybrid, LogGP, Machine, Segment
+    from commmodel.simulate.goal import Schedule
+
+__all__ = ["MODELS", "RULES", "DelayParameters", "from_machine", "run", "run_schedule"]
+
+MODELS = ("logp", "loggp", "loggps")
+"""Models of programs."""
+SCHEDULE_MODELS = (*MODELS, "loggops")
+RULES = ("classic", "newer")
+"""Rules for schedules."""
+
+
+class DelayParameters(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a message of k bytes costs. All in seconds and bytes.
+
+    LogP knows L, o and g; LogGP adds G; LogGPS knows L, o, O_s, O_r, G, G_small, small and S; LogGOPS L, o, g, G, O_s,
+    O_r and S.
+    """
+
+    L: float
+    """Latency of the network."""
+    o: float
+    """Overhead of a processor for a message."""
+    g: float = 0.0
+    """Least time between two messages (LogP, LogGP, LogGOPS)."""
+    G: float = 0.0
+    """Time of a further byte; LogGPS: of a byte after the first `small`."""
+    O_s: float = 0.0
+    """Overhead of the sender for each byte."""
+    O_r: float = 0.0
+    """Overhead of the receiver for each byte."""
+    S: float = math.inf
+    """Messages of more bytes wait until their receive is there."""
+    G_small: float = 0.0
+    """Time of each of the first `small` bytes (LogGPS, where it is called g)."""
+    small: float = 0.0
+    """Bytes (LogGPS, where it is called s)."""
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            if not (value >= 0 and (name == "S" or math.isfinite(value))):
+                raise InputError(f"parameter {name} of a delay model is {value}: it must be a number from 0")
+
+
+def run(program: Program, parameters: DelayParameters, *, model: str = "loggps", record: bool = False) -> Outcome:
+    """Simulate a program.
+
+    Parameters
+    ----------
+    program : Program
+    parameters : DelayParameters
+    model : str
+        One of `MODELS`; parameters that it does not know are left out of account.
+    record : bool
+        Whether to keep what each rank did when, and each message: 40 bytes for each call, 44 for a message.
+
+    Returns
+    -------
+    Outcome
+        Where ranks hang, `blocked` says what they wait for: that is no error here.
+
+    Raises
+    ------
+    InputError
+        If there is no such model, or if the program does what cannot be done: the message names the rank.
+
+    Examples
+    --------
+    A message of 1000 bytes takes o + L + 1000 G + o:
+
+    >>> import numpy as np
+    >>> from commmodel.simulate import OPERATION, Code, joined
+    >>> there = np.array([(Code.SEND, 1, 0, -1, 1000)], dtype=OPERATION)
+    >>> here = np.array([(Code.RECV, 0, 0, -1, 1000)], dtype=OPERATION)
+    >>> run(joined([there, here]), DelayParameters(L=4.0, o=1.0, G=0.5)).ends.tolist()
+    [1.0, 506.0]
+    """
+    if model not in MODELS:
+        raise InputError(f"{model!r} is no delay model: choose one of {', '.join(MODELS)}")
+    begin = time.perf_counter()
+    said = _called(
+        loggops.run_program,
+        program.operations,
+        program.offsets,
+        program.restarted(),
+        _numbers(parameters, model),
+        model == "loggps",
+        record,
+    )
+    return _outcome(said, program.processes, 1.0, model, time.perf_counter() - begin)
+
+
+def _numbers(parameters: DelayParameters, model: str) -> tuple[float, ...]:
+    """Return what the engine takes: parameters that a model does not know are 0."""
+    p = parameters
+    if model == "loggps":
+        return (p.L, p.o, p.O_s, p.O_r, 0.0, p.G, p.G_small, p.small, p.S)
+    return (p.L, p.o, 0.0, 0.0, p.g, p.G if model == "loggp" else 0.0, 0.0, 0.0, math.inf)
+
+
+def run_schedule(
+    schedule: "Schedule",
+    parameters: DelayParameters,
+    *,
+    model: str = "loggops",
+    rules: str = "classic",
+    unit: float = 1e-9,
+    record: bool = False,
+) -> Outcome:
+    r"""Simulate a GOAL schedule.
+
+    Parameters
+    ----------
+    schedule : Schedule
+    parameters : DelayParameters
+        The sender's O is O_s, the receiver's O_r.
+    model : str
+        ``loggops``, or ``logp``, ``loggp``, ``loggps``, which are LogGOPS with some parameters left out: per-byte
+        overheads and S; G as well; per-byte overheads.
+    rules : str
+        One of `RULES`: what a message needs on its arrival, and when it arrives.
+    unit : float
+        Seconds of the schedule's unit of time. Parameters are taken in that unit; one within 1e-9 of an integer is that
+        integer, so that sums of them are exact.
+    record : bool
+        Whether to keep each interval in which a processor was busy, and each message.
+
+    Returns
+    -------
+    Outcome
+        Seconds. Where ranks hang, `blocked` names the line of the operation that does not end.
+
+    Raises
+    ------
+    InputError
+        If there is no such model or rule, or the unit is not above 0.
+
+    Examples
+    --------
+    >>> from commmodel.simulate import goal
+    >>> ring = goal.parse("num_ranks 2\nrank 0 {\nsend 8b to 1\n}\nrank 1 {\nrecv 8b from 0\n}\n")
+    >>> parameters = DelayParameters(L=2500e-9, o=1500e-9, g=1000e-9, G=6e-9, S=65535)
+    >>> round(1e9 * run_schedule(ring, parameters).seconds)  # L + 2 o + 7 G
+    5542
+    """
+    if model not in SCHEDULE_MODELS:
+        raise InputError(f"{model!r} is no delay model: choose one of {', '.join(SCHEDULE_MODELS)}")
+    if rules not in RULES:
+        raise InputError(f"{rules!r} are no rules for schedules: choose {' or '.join(RULES)}")
+    if not 0 < unit < math.inf:
+        raise InputError(f"a unit of {unit} seconds: it must be above 0")
+    p = parameters
+    if model == "logp":
+        p = DelayParameters(p.L, p.o, p.g)
+    elif model == "loggp":
+        p = DelayParameters(p.L, p.o, p.g, p.G)
+    elif model == "loggps":
+        p = DelayParameters(p.L, p.o, p.g, p.G, S=p.S)
+    ticks = (*(_ticks(one / unit) for one in (p.L, p.o, p.g, p.G, p.O_s, p.O_r)), p.S)
+    begin = time.perf_counter()
+    said = _called(
+        loggops.run_graph,
+        schedule.offsets,
+        schedule.operations,
+        schedule.dependencies,
+        ticks,
+        rules == "newer",
+        record,
+    )
+    return _outcome(said, schedule.processes, unit, model, time.perf_counter() - begin)
+
+
+def _ticks(value: float) -> float:
+    nearest = float(round(value))
+    return nearest if abs(value - nearest) <= 1e-9 * max(nearest, 1.0) else value
+
+
+def _called(engine: Any, *arguments: Any) -> dict[str, Any]:
+    try:
+        said: dict[str, Any] = engine(*arguments)
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    return said
+
+
+def _outcome(said: dict[str, Any], processes: int, unit: float, model: str, wall_seconds: float) -> Outcome:
+    """Return what the engine said, in seconds."""
+    intervals, transfers, marks = (
+        said[name].view(dtype) for name, dtype in (("intervals", INTERVAL), ("transfers", MESSAGE), ("marks", MARK))
+    )
+    if unit != 1.0:
+        for rows, names in ((intervals, ("start", "end")), (transfers, ("posted", "left", "arrived"))):
+            for name in names:
+                rows[name] *= unit
+    blocked = tuple(
+        Blocked(rank, call, "receive" if sends else "message", peer, tag, size)
+        for rank, call, sends, peer, tag, size in said["blocked"]
+    )
+    return Outcome(
+        ends=said["ends"] * unit,
+        spent=said["spent"].reshape(processes, len(State)) * unit,
+        messages=said["messages"],
+        events=said["events"],
+        marks=marks,
+        blocked=blocked,
+        intervals=intervals,
+        transfers=transfers,
+        wall_seconds=wall_seconds,
+        model=model,
+        unreceived=said["unreceived"],
+    )
+
+
+def from_machine(machine: "Machine", path: str | None = None) -> DelayParameters:
+    """Return the parameters that a machine has, of its LogGP segments or else of its hybrid model.
+
+    L, o, g and the time of small bytes are those of the smallest messages, G that of the largest, S is where the eager
+    protocol ends. These models have no more than one line, or two, for all sizes: the machine may know better.
+
+    Parameters
+    ----------
+    machine : Machine
+    path : str, optional
+        ``between-nodes`` where the machine has it and nothing else is said.
+
+    Raises
+    ------
+    MissingParameterError
+        Where the machine has neither on that path; it names the kernel that provides them.
+
+    Examples
+    --------
+    >>> from commmodel.machine import Limit, LogGP, Machine, Parameter, Segment
+    >>> def known(G):
+    ...     return LogGP(Parameter(2e-6), Parameter(1e-6), Parameter(3e-6), Parameter(G))
+    >>> segments = Segment("eager", limit=Limit(8192), loggp=known(2e-9)), Segment("rendezvous", loggp=known(1e-9))
+    >>> found = from_machine(Machine("m", segments))
+    >>> found.G, found.G_small, found.small, found.S
+    (1e-09, 2e-09, 8192.0, 8192.0)
+    """
+    paths = machine.paths
+    path = path or ("between-nodes" if "between-nodes" in paths else paths[0])
+    for name in dict.fromkeys((path, "any")):
+        on_path = [one for one in machine.segments if one.path == name]
+        known = [(one, one.loggp) for one in on_path if one.loggp is not None and one.loggp.G is not None]
+        if known:
+            return _of_segments(known, on_path)
+    models = {one.path: one for one in machine.hybrid}
+    hybrid = models.get(path) or models.get("any")
+    if hybrid is None:
+        raise MissingParameterError(
+            f"machine {machine.name!r}, path {path}: it has neither LogGP parameters with G nor a hybrid model: "
+            "measure it with python -m commmodel.bench loggp, then fit"
+        )
+    return _of_modes(hybrid)
+
+
+def _of_segments(known: "list[tuple[Segment, LogGP]]", on_path: "Iterable[Segment]") -> DelayParameters:
+    (smallest, first), (_, last) = known[0], known[-1]
+    limits = [one.limit.value for one in on_path if one.limit is not None]
+    small = float(smallest.limit.value) if len(known) > 1 and smallest.limit is not None else 0.0
+    return DelayParameters(
+        L=first.L.value,
+        o=first.o.value,
+        g=first.g.value,
+        G=last.G.value if last.G else 0.0,
+        S=float(limits[-1]) if limits else math.inf,
+        G_small=first.G.value if small and first.G else 0.0,
+        small=small,
+    )
+
+
+def _of_modes(hybrid: "Hybrid") -> DelayParameters:
+    """Return one line, or two, for a hybrid model: its L holds the sender's overhead, its 1/B all of a byte's way.
+
+    Per-byte overheads are those of the largest messages that do not wait for their receives, for the others have none.
+    """
+    modes = hybrid.modes
+    first, last = modes[0], modes[-1]
+    before = [one for one in modes if one.kind != "synchronous"]
+    O_s, O_r = (before[-1].O_s.value, before[-1].O_r.value) if before else (0.0, 0.0)
+    o = (first.o_s.value + first.o_r.value) / 2
+
+    def per_byte(mode: Any) -> float:
+        return float(max(1 / mode.B.value + mode.O_r.value - O_s - O_r, 0.0))
+
+    small = float(first.limit.value) if first.limit is not None else 0.0
+    S = before[-1].limit if before else None
+    return DelayParameters(
+        L=max(first.L.value + first.o_r.value - 2 * o, 0.0),
+        o=o,
+        g=2 * o,
+        G=per_byte(last),
+        O_s=O_s,
+        O_r=O_r,
+        S=0.0 if not before else math.inf if S is None else float(S.value),
+        G_small=per_byte(first) if small else 0.0,
+        small=small,
+    )

@@ -1,0 +1,132 @@
+"""Simulates a program on a platform whose links its messages share: the hybrid model, the fluid model, SMPI's.
+
+The source of the model is Bédaride et al. 2013, Section IV; `docs/theory/simulation.md` says what each call does, and
+in which order things happen. The engine is `commmodel._core.engine`. Main entry: `run`.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from commmodel._core import engine
+from commmodel.errors import InputError
+from commmodel.simulate.network import Factor, Network, Overhead
+from commmodel.simulate.operations import OPERATION, Code, Program
+from commmodel.simulate.outcome import INTERVAL, MARK, MESSAGE, Blocked, Outcome
+
+if TYPE_CHECKING:
+    from commmodel.simulate.platform import Platform
+
+__all__ = ["run"]
+
+_CALLS = {
+    Code.SEND: "MPI_Send",
+    Code.RECV: "MPI_Recv",
+    Code.WAIT: "MPI_Wait",
+    Code.WAITALL: "MPI_Waitall",
+}
+
+
+def run(
+    program: Program,
+    platform: "Platform",
+    network: Network,
+    hosts: ArrayLike | None = None,
+    record: bool = False,
+) -> Outcome:
+    """Simulate a program.
+
+    Parameters
+    ----------
+    program : Program
+    platform : Platform
+    network : Network
+        How messages behave: `SMPI`, `fluid()`, or one that was fitted.
+    hosts : int array, shape (processes,), optional
+        Rank -> number of its host; without it, the platform places the ranks, one block after the other.
+    record : bool
+        Whether to keep what each rank did when, and each message: 40 bytes for each change of state, 44 for a message.
+
+    Returns
+    -------
+    Outcome
+        Where ranks hang, `blocked` says what they wait for: that is no error here.
+
+    Raises
+    ------
+    InputError
+        If a parameter of the network is not possible, or if the program does what cannot be done: the message names
+        rank and operation, counted from 0.
+
+    Examples
+    --------
+    Two hosts on a switch, links of 125 MB/s with 15 µs each; one message of 100 kB.
+
+    >>> import numpy as np
+    >>> from commmodel.simulate import OPERATION, Code, fluid, joined, platform
+    >>> there = np.array([(Code.SEND, 1, 0, -1, 1e5)], dtype=OPERATION)
+    >>> here = np.array([(Code.RECV, 0, 0, -1, 1e5)], dtype=OPERATION)
+    >>> two = platform.flat(2, bandwidth=125e6, latency=15e-6)
+    >>> round(run(joined([there, here]), two, fluid()).seconds, 9)
+    0.00083
+    """
+    _check(network)
+    places = platform.place(program.processes) if hosts is None else np.asarray(hosts)
+    if places.shape != (program.processes,) or places.dtype.kind not in "iu":
+        raise InputError(f"hosts: expected {program.processes} numbers of hosts, one for each rank")
+    if places.size and (int(places.min()) < 0 or int(places.max()) >= 2**31):
+        raise InputError("hosts: numbers of hosts begin with 0")
+    said: dict[str, Any] = engine.run(
+        platform.routing(),
+        places.astype(np.int32),
+        program.operations,
+        program.offsets,
+        program.restarted(),
+        network,
+        record,
+        {"OPERATION": OPERATION, "INTERVAL": INTERVAL, "MESSAGE": MESSAGE, "MARK": MARK},
+    )
+    blocked = tuple(
+        Blocked(
+            rank=int(one["rank"]),
+            call=_CALLS[Code(int(one["call"]))],
+            awaits="receive" if one["awaits_receive"] else "message",
+            peer=int(one["peer"]),
+            tag=int(one["tag"]),
+            size=float(one["size"]),
+        )
+        for one in said.pop("hanging")
+    )
+    return Outcome(**said, blocked=blocked, model=network.name)
+
+
+def _check(network: Network) -> None:
+    """Refuse parameters with which times would not be times."""
+    numbers = ("header", "window", "capacity_weight", "cross_traffic")
+    for name in numbers:
+        value = getattr(network, name)
+        if not 0 <= value < np.inf:
+            raise InputError(f"network {network.name!r}: {name} is {value}: expected a number from 0 on")
+    for name in ("eager_limit", "detached_limit"):
+        if np.isnan(getattr(network, name)):
+            raise InputError(f"network {network.name!r}: {name} is not a number")
+    for name in ("send", "isend", "receive"):
+        pieces: tuple[Overhead, ...] = getattr(network, name)
+        _check_limits(network, name, (piece.limit for piece in pieces))
+        if any(not (0 <= piece.constant < np.inf and 0 <= piece.per_byte < np.inf) for piece in pieces):
+            raise InputError(f"network {network.name!r}: {name}: overheads must be numbers from 0 on")
+    for name in ("latency_factors", "bandwidth_factors"):
+        factors: tuple[Factor, ...] = getattr(network, name)
+        _check_limits(network, name, (factor.limit for factor in factors))
+        if any(not 0 < factor.value < np.inf for factor in factors):
+            raise InputError(f"network {network.name!r}: {name} must be above 0")
+
+
+def _check_limits(network: Network, name: str, limits: Iterable[float]) -> None:
+    last = -np.inf
+    for limit in limits:
+        if not limit > last:
+            raise InputError(f"network {network.name!r}: {name}: limits must rise, {limit} follows {last}")
+        last = limit

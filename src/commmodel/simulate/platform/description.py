@@ -1,0 +1,302 @@
+"""A platform: hosts, links, and the ways between hosts, which are computed when asked for.
+
+Every direction of a link that shares bandwidth for itself is one link here. `Assembly` collects links and zones of any
+kind and makes a `Platform` of them; builders and readers use it. Main entries: `Platform`, `Assembly`.
+"""
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from commmodel._core.routing import Routing
+from commmodel.errors import InputError
+
+__all__ = ["MOST_HOSTS", "SHARING", "Assembly", "Names", "Platform"]
+
+MOST_HOSTS = 2**22
+_MOST_LINKS = 2**25
+SHARING = ("split", "shared", "fatpipe")
+"""Each direction for itself; both directions together; each flow for itself."""
+
+
+class Names(Sequence[str]):
+    """Names made when asked for: those of a million hosts need no memory.
+
+    >>> names = Names([(2, "node-{}".format), (1, lambda place: "server")])
+    >>> len(names), names[1], list(names)
+    (3, 'node-1', ['node-0', 'node-1', 'server'])
+    """
+
+    def __init__(self, pieces: Sequence[tuple[int, Callable[[int], str]]]) -> None:
+        self._functions = [function for _, function in pieces]
+        self._ends = np.cumsum([count for count, _ in pieces], dtype=np.int64).tolist()
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(len(self)))]
+        place = index + len(self) if index < 0 else index
+        if not 0 <= place < len(self):
+            raise IndexError(f"{index}: there are {len(self)} names")
+        piece = bisect_right(self._ends, place)
+        return self._functions[piece](place - (self._ends[piece - 1] if piece else 0))
+
+
+@dataclass(frozen=True, eq=False)
+class Platform:
+    """Hosts and what connects them.
+
+    Attributes
+    ----------
+    name, kind : str
+    host_names : sequence of str
+    speeds : float64 array, shape (hosts,)
+        Flop/s of one core.
+    cores : int64 array, shape (hosts,)
+    link_names : sequence of str
+        One for each direction: ``node-0 up``, ``node-0 down``; without it where both directions share.
+    capacity, latency : float64 arrays, shape (links,)
+        B/s and s.
+    fatpipe : uint8 array, shape (links,)
+        1 where each flow may have all of the capacity.
+    zones, passages
+        What `commmodel._core.routing.Routing` computes ways from.
+    description : object
+        What `commmodel.simulate.platform.write` writes; None where the platform has no such form.
+    """
+
+    name: str
+    kind: str
+    host_names: Sequence[str]
+    speeds: NDArray[np.float64]
+    cores: NDArray[np.int64]
+    link_names: Sequence[str]
+    capacity: NDArray[np.float64]
+    latency: NDArray[np.float64]
+    fatpipe: NDArray[np.uint8]
+    zones: Sequence[Mapping[str, Any]]
+    passages: Mapping[str, Any] | None = None
+    description: Any = None
+
+    @property
+    def hosts(self) -> int:
+        """How many there are."""
+        return self.speeds.size
+
+    @cached_property
+    def _routing(self) -> Routing:
+        try:
+            return Routing(self.capacity, self.latency, self.fatpipe, self.zones, self.passages)
+        except ValueError as error:
+            raise InputError(f"platform {self.name!r}: {error}") from None
+
+    def routing(self) -> Routing:
+        """Return what computes ways; the same object at each call."""
+        return self._routing
+
+    def route(self, source: int, destination: int) -> list[str]:
+        """Return the names of the links from one host to another."""
+        return [self.link_names[link] for link in self.routing().route(source, destination)]
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.host_names)}
+
+    def host(self, name: str) -> int:
+        """Return the number of the host of that name."""
+        try:
+            return self._numbers[name]
+        except KeyError:
+            known = ", ".join(self.host_names[:3]) + (", ..." if self.hosts > 3 else "")
+            raise InputError(f"platform {self.name!r} has no host {name!r}; its hosts are {known}") from None
+
+    def place(
+        self, processes: int, mapping: str | Sequence[int] | Sequence[str] | NDArray[np.integer[Any]] = "block"
+    ) -> NDArray[np.int32]:
+        """Return the host of each rank.
+
+        Parameters
+        ----------
+        processes : int
+            How many ranks there are.
+        mapping : str or sequence
+            ``block`` fills the cores of a host before it goes to the next; ``round-robin`` goes on to the next host
+            with every rank; or the number or name of each rank's host, from its begin again for further ranks.
+
+        Returns
+        -------
+        array of int32, shape (processes,)
+
+        Raises
+        ------
+        InputError
+            Where a block mapping needs more cores than there are, or a host is not there.
+
+        Examples
+        --------
+        >>> from commmodel.simulate.platform import flat
+        >>> two = flat(hosts=2, bandwidth=125e6, latency=15e-6, cores=2)
+        >>> two.place(4).tolist(), two.place(4, "round-robin").tolist(), two.place(3, ["node-1"]).tolist()
+        ([0, 0, 1, 1], [0, 1, 0, 1], [1, 1, 1])
+        """
+        if processes < 1:
+            raise InputError(f"{processes} processes: there must be at least 1")
+        if isinstance(mapping, str):
+            if mapping == "block":
+                if processes > (room := int(self.cores.sum())):
+                    problem = f"{processes} processes on {room} cores of platform {self.name!r}"
+                    raise InputError(f"{problem}: take fewer, or the mapping round-robin")
+                ends = np.cumsum(self.cores)
+                return np.searchsorted(ends, np.arange(processes), side="right").astype(np.int32)
+            if mapping == "round-robin":
+                return (np.arange(processes) % self.hosts).astype(np.int32)
+            raise InputError(f"mapping {mapping!r}: choose block, round-robin or a list of hosts")
+        if not len(mapping):
+            raise InputError("a mapping names at least one host")
+        numbers = np.array([self.host(one) if isinstance(one, str) else int(one) for one in mapping], np.int64)
+        if wrong := numbers[(numbers < 0) | (numbers >= self.hosts)].tolist():
+            raise InputError(f"mapping: there is no host {wrong[0]}, hosts are 0 to {self.hosts - 1}")
+        return np.resize(numbers, processes).astype(np.int32)
+
+    def summary(self) -> dict[str, Any]:
+        """Return what a person wants to know of a platform, with numbers in base units.
+
+        The diameter and the mean number of links of a way are those of a sample of pairs of hosts, of all pairs up to
+        64 hosts.
+        """
+        hosts = self.hosts
+        if hosts <= 64:
+            ends = [(source, destination) for source in range(hosts) for destination in range(hosts)]
+        else:
+            generator = np.random.default_rng(0)
+            ends = generator.integers(0, hosts, (4096, 2)).tolist()
+        routing = self.routing()
+        ways = [routing.route(one, other) for one, other in ends if one != other]
+        latencies = [math.fsum(routing.latency[way]) for way in ways]
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "hosts": hosts,
+            "cores": int(self.cores.sum()),
+            "flops": float((self.speeds * self.cores).sum()),
+            "links": self.capacity.size,
+            "longest_way": max(map(len, ways), default=0),
+            "mean_way": float(np.mean([len(way) for way in ways])) if ways else 0.0,
+            "longest_latency": max(latencies, default=0.0),
+            "bisection": self.bisection() if hosts > 1 else math.inf,
+        }
+
+    def bisection(self) -> float:
+        """Return the bytes per second that the first half of the hosts can send to the second, host by host.
+
+        Host i of the first half sends to host i of the second; each flow has one unit of every link of its way. This
+        is the rate of the slowest flow, were all links shared equally, times the number of flows; of a symmetric
+        platform it is the bandwidth of its bisection.
+        """
+        half = self.hosts // 2
+        first = np.arange(half)
+        used = self.routing().count(first, first + half)
+        shared = (used > 0) & (self.fatpipe == 0)
+        alone = (used > 0) & (self.fatpipe != 0)
+        slowest = min(
+            float((self.capacity[shared] / used[shared]).min(initial=math.inf)),
+            float(self.capacity[alone].min(initial=math.inf)),
+        )
+        return slowest * half
+
+
+@dataclass
+class Assembly:
+    """Links and zones on their way to a platform."""
+
+    _names: list[tuple[int, Callable[[int], str]]] = field(default_factory=list)
+    _columns: list[tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.uint8]]] = field(default_factory=list)
+    _hosts: list[tuple[int, Callable[[int], str]]] = field(default_factory=list)
+    _speeds: list[NDArray[np.float64]] = field(default_factory=list)
+    _cores: list[NDArray[np.int64]] = field(default_factory=list)
+    zones: list[dict[str, Any]] = field(default_factory=list)
+    links: int = 0
+    hosts: int = 0
+
+    def add_links(
+        self,
+        count: int,
+        capacity: ArrayLike,
+        latency: ArrayLike,
+        name: Callable[[int], str],
+        sharing: str = "split",
+    ) -> int:
+        """Add links of equal sharing, and return the number of the first; of split ones two each, up before down.
+
+        capacity and latency are numbers, or arrays of shape (count,).
+        """
+        directions = 2 if sharing == "split" else 1
+        if self.links + count * directions > _MOST_LINKS:
+            raise InputError(f"more than {_MOST_LINKS} links")
+        rates, times = (
+            np.repeat(np.broadcast_to(np.asarray(values, np.float64), (count,)), directions)
+            for values in (capacity, latency)
+        )
+        if not (rates > 0).all() or not (times >= 0).all() or not np.isfinite(times).all():
+            which = int(np.flatnonzero(~((rates > 0) & (times >= 0) & np.isfinite(times)))[0]) // directions
+            raise InputError(f"link {name(which)!r}: a bandwidth must be above 0, a latency finite and not negative")
+        self._columns.append((rates, times, np.full(rates.size, sharing == "fatpipe", np.uint8)))
+        if directions == 2:
+            self._names.append((2 * count, lambda place: f"{name(place // 2)} {'down' if place % 2 else 'up'}"))
+        else:
+            self._names.append((count, name))
+        first, self.links = self.links, self.links + rates.size
+        return first
+
+    def add_zone(
+        self, zone: dict[str, Any], names: Callable[[int], str], speeds: ArrayLike = 1e9, cores: ArrayLike = 1
+    ) -> None:
+        """Add a zone with its hosts, which are numbered zone by zone."""
+        count = zone["hosts"]
+        if self.hosts + count > MOST_HOSTS:
+            raise InputError(f"more than {MOST_HOSTS} hosts")
+        self.zones.append(zone)
+        self.hosts += count
+        self._hosts.append((count, names))
+        flops = np.broadcast_to(np.asarray(speeds, np.float64), (count,))
+        numbers = np.broadcast_to(np.asarray(cores, np.int64), (count,))
+        if not ((flops > 0) & np.isfinite(flops)).all() or not (numbers >= 1).all():
+            raise InputError("a host's speed must be finite and above 0, and it has at least one core")
+        self._speeds.append(flops)
+        self._cores.append(numbers)
+
+    def platform(
+        self, name: str, kind: str, passages: Mapping[str, Any] | None = None, description: Any = None
+    ) -> Platform:
+        """Return the platform."""
+        if not self.hosts:
+            raise InputError(f"platform {name!r} has no hosts")
+        columns = list(zip(*self._columns, strict=True)) or [(), (), ()]
+        platform = Platform(
+            name,
+            kind,
+            Names(self._hosts),
+            np.concatenate(self._speeds),
+            np.concatenate(self._cores),
+            Names(self._names),
+            np.concatenate([np.empty(0), *columns[0]]),
+            np.concatenate([np.empty(0), *columns[1]]),
+            np.concatenate([np.empty(0, np.uint8), *columns[2]]),
+            tuple(self.zones),
+            passages,
+            description,
+        )
+        platform.routing()  # what contradicts itself is said here
+        return platform

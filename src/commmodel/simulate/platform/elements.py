@@ -1,0 +1,232 @@
+"""Platform XML as a tree of elements, with their lines; and the units and lists of numbers that its attributes hold.
+
+The file is not trusted: a document type with declarations of its own and any entity are refused, nothing is fetched,
+and size, depth and number of elements are bounded. Main entry: `parse`.
+"""
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NoReturn
+from xml.parsers import expat
+
+from commmodel.errors import DamagedFileError, InputError
+from commmodel.simulate.platform.description import MOST_HOSTS
+
+__all__ = ["Element", "Ranges", "parse"]
+
+_MOST_BYTES = 2**26
+_MOST_ELEMENTS = 2**21
+_DEEPEST = 64
+_DECIMAL = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15, "E": 10**18}
+_BINARY = {prefix + "i": 2 ** (10 * power) for power, prefix in enumerate("KMGTPE", 1)} | {"ki": 2**10}
+_PREFIXES = _DECIMAL | _BINARY
+_UNITS: dict[str, dict[str, int | Decimal]] = {
+    "bandwidth": {prefix + "Bps": factor for prefix, factor in _PREFIXES.items()}
+    | {prefix + "bps": Decimal(factor) / 8 for prefix, factor in _PREFIXES.items()},
+    "latency": {
+        "w": 604800,
+        "d": 86400,
+        "h": 3600,
+        "m": 60,
+        "s": 1,
+        "ms": Decimal("1e-3"),
+        "us": Decimal("1e-6"),
+        "ns": Decimal("1e-9"),
+        "ps": Decimal("1e-12"),
+    },
+    "speed": {prefix + unit: factor for prefix, factor in _PREFIXES.items() for unit in ("f", "flops")},
+}
+_NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4})?)\s*([A-Za-z]*)\s*", re.ASCII)
+
+
+@dataclass
+class Element:
+    """An element, with what it takes to say where something is wrong."""
+
+    path: Path
+    line: int
+    tag: str
+    attributes: dict[str, str]
+    children: list["Element"] = field(default_factory=list)
+
+    def error(self, problem: str) -> DamagedFileError:
+        """Return what is wrong with this element."""
+        return DamagedFileError(self.path, f"line {self.line}", f"<{self.tag}>: {problem}")
+
+    def fail(self, problem: str) -> NoReturn:
+        """Raise what is wrong with this element."""
+        raise self.error(problem)
+
+    def check(self, known: set[str], children: set[str]) -> None:
+        """Raise at attributes and children that are not known."""
+        for name in self.attributes.keys() - known:
+            self.fail(f"unknown attribute {name!r}")
+        for child in self.children:
+            if child.tag not in children:
+                child.fail(f"not known in <{self.tag}>")
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """Return an attribute; one without a default must be there."""
+        value = self.attributes.get(name, default)
+        if value is None:
+            self.fail(f"attribute {name!r} is missing")
+        return value
+
+    def choice(self, name: str, choices: dict[str, Any], default: str) -> Any:
+        """Return what an attribute's word means."""
+        value = self.text(name, default)
+        if value not in choices:
+            self.fail(f"{name} {value!r}: expected one of {', '.join(choices)}")
+        return choices[value]
+
+    def quantity(self, name: str, kind: str, default: str | None = None) -> float:
+        """Return a number with a unit; without one, it is in B/s, s or flop/s."""
+        text = self.text(name, default)
+        match = _NUMBER.fullmatch(text)
+        unit: int | Decimal | None = 1 if match and not match[2] else _UNITS[kind].get(match[2]) if match else None
+        if match is None or unit is None:
+            examples = {"bandwidth": "125MBps or 1Gbps", "latency": "15us", "speed": "1Gf"}
+            self.fail(f"{name} {text!r} is no {kind}: write it like {examples[kind]}")
+        value = float(Decimal(match[1]) * unit)
+        if not 0 <= value < math.inf or (value == 0 and kind != "latency"):
+            self.fail(f"{name} {text!r} must be finite and {'not negative' if kind == 'latency' else 'above 0'}")
+        return value
+
+    def count(self, name: str, default: str | None = None, most: int = 2**20) -> int:
+        """Return a number of things, at least one."""
+        text = self.text(name, default).strip()
+        if not (text.isascii() and text.isdecimal() and len(text) < 10 and 1 <= int(text) <= most):
+            self.fail(f"{name} {text!r}: expected a number from 1 to {most}")
+        return int(text)
+
+    def counts(self, name: str, text: str) -> tuple[int, ...]:
+        """Return numbers with commas between them."""
+        parts = [part.strip() for part in text.split(",")]
+        if len(parts) > 64 or not all(part.isascii() and part.isdecimal() and len(part) < 10 for part in parts):
+            self.fail(f"{name}: {text!r} are no numbers with commas between them")
+        return tuple(map(int, parts))
+
+
+class Ranges:
+    """Numbers of hosts, as ``0-3,7,9-11`` names them, without a list of them.
+
+    >>> ranges = Ranges("0-3,7")
+    >>> len(ranges), list(ranges), ranges.index(7), ranges.index(5)
+    (5, [0, 1, 2, 3, 7], 4, None)
+    """
+
+    def __init__(self, text: str) -> None:
+        self._ranges: list[tuple[int, int, int]] = []  # first number, how many, first place
+        size = 0
+        for part in re.split("[,;]", text):
+            match = re.fullmatch(r"\s*(\d{1,15})\s*(?:-\s*(\d{1,15})\s*)?", part, re.ASCII)
+            if match is None or (match[2] and int(match[2]) < int(match[1])):
+                raise InputError(f"{text[:80]!r} is no list of numbers like 0-3,7,9-11")
+            first = int(match[1])
+            count = int(match[2] or first) - first + 1
+            self._ranges.append((first, count, size))
+            size += count
+            if size > MOST_HOSTS:
+                raise InputError(f"{text[:80]!r}: more than {MOST_HOSTS} hosts")
+        ordered = sorted(self._ranges)
+        for (first, count, _), (following, _, _) in pairwise(ordered):
+            if first + count > following:
+                raise InputError(f"{text[:80]!r}: {following} occurs twice")
+        self._size = size
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[int]:
+        for first, count, _ in self._ranges:
+            yield from range(first, first + count)
+
+    def __getitem__(self, place: int) -> int:
+        low, high = 0, len(self._ranges)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self._ranges[middle][2] <= place else (low, middle)
+        first, count, start = self._ranges[low]
+        if not 0 <= place - start < count:
+            raise IndexError(place)
+        return first + place - start
+
+    def index(self, number: int) -> int | None:
+        """Return the place of a number, or None."""
+        for first, count, start in self._ranges:
+            if first <= number < first + count:
+                return start + number - first
+        return None
+
+    def overlaps(self, other: "Ranges") -> bool:
+        """Return whether both have a number in common."""
+        return any(
+            first < following + more and following < first + count
+            for first, count, _ in self._ranges
+            for following, more, _ in other._ranges
+        )
+
+
+def parse(path: Path) -> Element:
+    """Return the root element of an XML file; `DamagedFileError` names file and line of what is wrong."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(_MOST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+    if len(content) > _MOST_BYTES:
+        raise DamagedFileError(path, "", f"larger than {_MOST_BYTES >> 20} MiB")
+    return parse_bytes(path, content)
+
+
+def parse_bytes(path: Path, content: bytes) -> Element:
+    """Return the root element of XML."""
+    parser = expat.ParserCreate()
+    document = Element(path, 0, "document", {})
+    open_elements = [document]
+    elements = 0
+
+    def fail(problem: str) -> NoReturn:
+        raise DamagedFileError(path, f"line {parser.CurrentLineNumber}", problem)
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal elements
+        elements += 1
+        if len(open_elements) > _DEEPEST or elements > _MOST_ELEMENTS:
+            fail(f"more than {_DEEPEST} elements within each other, or more than {_MOST_ELEMENTS} in all")
+        element = Element(path, parser.CurrentLineNumber, tag, attributes)
+        open_elements[-1].children.append(element)
+        open_elements.append(element)
+
+    def data(text: str) -> None:
+        if text.strip():
+            fail(f"unexpected text {text.strip()[:40]!r}")
+
+    def doctype(_name: str, _system: str | None, _public: str | None, has_internal_subset: bool) -> None:
+        if has_internal_subset:
+            fail("a document type with declarations of its own is not read: take them out")
+
+    def entity(*_: Any) -> NoReturn:
+        fail("entities are not read: write out what they stand for")
+
+    parser.StartElementHandler = start
+    parser.EndElementHandler = lambda _tag: open_elements.pop() and None
+    parser.CharacterDataHandler = data
+    parser.StartDoctypeDeclHandler = doctype
+    parser.EntityDeclHandler = entity
+    parser.SkippedEntityHandler = entity
+    parser.ExternalEntityRefHandler = entity
+    try:
+        parser.Parse(content, True)
+    except expat.ExpatError as error:
+        raise DamagedFileError(path, f"line {error.lineno}", f"not XML: {expat.ErrorString(error.code)}") from None
+    except (ValueError, LookupError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise DamagedFileError(path, "", f"not XML: {error}") from None
+    return document.children[0]

@@ -1,0 +1,232 @@
+"""Zones within zones, flattened: leaf zones with hosts, and for each two of them the links between.
+
+A way between hosts of two leaf zones is a way from the host to the point where its zone is left, a list of links that
+is the same for all hosts of the zone, and a way from the point where the other is entered. Main entry: `passages`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commmodel._core.routing import Routing
+from commmodel.errors import InputError
+
+__all__ = ["Leaf", "Point", "Tree", "passages", "shortest", "table_of"]
+
+Point = tuple[int, int]
+"""Leaf zone and point in it; point −1 is its gateway."""
+_MOST_POINTS = 2048
+_MOST_LEAVES = 2048
+
+
+@dataclass
+class Leaf:
+    """A leaf zone."""
+
+    name: str
+    zone: dict[str, Any]
+    ways: Mapping[tuple[int, int], Sequence[int]] | None = None
+    """Of tables: points -> links; those that are not there have no way."""
+    links: int = 0
+    """All links there are so far, its own among them."""
+    routing: Routing | None = None
+    reached: set[tuple[int, bool]] = field(default_factory=set)
+
+    def way(self, source: int, destination: int) -> list[int]:
+        """Return the links between two points."""
+        if source == destination:
+            return []
+        if self.ways is not None:
+            if (source, destination) not in self.ways:
+                raise InputError(f"zone {self.name!r} has no route from point {source} to point {destination}")
+            return list(self.ways[source, destination])
+        if self.zone["kind"] == "star":
+            star, links = self.zone, []
+            if source >= 0:
+                links += [int(star["limiter"][source]), int(star["up"][source])]
+            links.append(star["backbone"])
+            if destination >= 0:
+                links += [int(star["down"][destination]), int(star["limiter"][destination])]
+            return [link for link in links if link >= 0]
+        if source < 0 or destination < 0:
+            return []
+        if self.routing is None:
+            self.routing = Routing(
+                np.ones(self.links), np.zeros(self.links), np.zeros(self.links, np.uint8), [self.zone]
+            )
+        return self.routing.route(source, destination)
+
+    def check_reach(self, point: int, leaving: bool) -> None:
+        """Raise where a host has no way to the point where the zone is left, or from that where it is entered."""
+        if self.ways is not None and (point, leaving) not in self.reached:
+            for host in range(self.zone["hosts"]):
+                self.way(*((host, point) if leaving else (point, host)))
+            self.reached.add((point, leaving))
+
+
+@dataclass
+class Tree:
+    """A zone with its inner zones."""
+
+    name: str
+    parent: "Tree | None" = None
+    leaf: int | None = None
+    """Number of its own hosts' and routers' zone."""
+    between: dict[tuple[str, str], tuple[Point, list[int], Point]] = field(default_factory=dict)
+    """Names of two inner zones -> where the one is left, links, where the other is entered."""
+    finds_ways: bool = False
+    """Whether ways between inner zones lead through others."""
+    order: list[str] = field(default_factory=list)
+    """Of inner zones."""
+
+    def ancestors(self) -> list["Tree"]:
+        """Return this zone and those around it, the outermost first."""
+        return [*(self.parent.ancestors() if self.parent else []), self]
+
+
+def shortest(
+    points: Sequence[int], hops: Mapping[tuple[int, int], int]
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return the least number of links between points, and on each way the point before the last (Floyd, 1962).
+
+    Of equally long ways the one found first stands, points in the order given.
+    """
+    size = len(points)
+    if size > _MOST_POINTS:
+        raise InputError(f"{size} points of a zone that finds ways by itself: at most {_MOST_POINTS}")
+    distance = np.full((size, size), np.inf)
+    before = np.full((size, size), -1, np.int64)
+    for (source, destination), count in hops.items():
+        distance[source, destination] = count
+        before[source, destination] = source
+    np.fill_diagonal(distance, 0.0)
+    for middle in points:
+        through = distance[:, middle, None] + distance[None, middle, :]
+        better = through < distance
+        distance[better] = through[better]
+        before[better] = np.broadcast_to(before[middle], better.shape)[better]
+    return distance, before
+
+
+def walk(before: NDArray[np.int64], source: int, destination: int) -> list[int]:
+    """Return the points of a way."""
+    points = [destination]
+    while points[-1] != source:
+        points.append(int(before[source, points[-1]]))
+        if points[-1] < 0 or len(points) > before.shape[0]:
+            raise InputError(f"no route from point {source} to point {destination}")
+    return points[::-1]
+
+
+def table_of(points: int, ways: Mapping[tuple[int, int], Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return offsets and links of the ways between all points, as `commmodel._core.routing` takes them."""
+    if points > _MOST_POINTS:
+        raise InputError(f"{points} hosts and routers in one zone of routes: at most {_MOST_POINTS}; take a cluster")
+    counts = np.zeros(points * points + 1, np.int64)
+    ordered = sorted(ways)
+    for source, destination in ordered:
+        counts[source * points + destination + 1] = len(ways[source, destination])
+    links = np.array([link for pair in ordered for link in ways[pair]], np.int64)
+    return np.cumsum(counts), links
+
+
+class _Finder:
+    """Finds what lies between leaf zones, each pair once."""
+
+    def __init__(self, leaves: Sequence[Leaf], trees: Sequence[Tree]) -> None:
+        self.leaves = leaves
+        self.ancestors = [tree.ancestors() for tree in trees]
+        self.known: dict[tuple[int, int], tuple[int, list[int], int]] = {}
+        self.paths: dict[int, tuple[dict[str, int], NDArray[np.int64]]] = {}
+
+    def way(self, one: Point, other: Point) -> list[int]:
+        """Return the links between any two points."""
+        if one[0] == other[0]:
+            return self.leaves[one[0]].way(one[1], other[1])
+        leave, links, enter = self.between(one[0], other[0])
+        return [
+            *self.leaves[one[0]].way(one[1], leave),
+            *links,
+            *self.leaves[other[0]].way(enter, other[1]),
+        ]
+
+    def between(self, one: int, other: int) -> tuple[int, list[int], int]:
+        """Return where one leaf is left, links, and where the other is entered."""
+        if (one, other) not in self.known:
+            mine, theirs = self.ancestors[one], self.ancestors[other]
+            depth = 0
+            while depth < min(len(mine), len(theirs)) and mine[depth] is theirs[depth]:
+                depth += 1
+            if depth in (len(mine), len(theirs)):
+                names = f"{self.leaves[one].name!r} and {self.leaves[other].name!r}"
+                raise InputError(f"zones {names}: no routes between hosts of a zone and those of one within it")
+            first, links, last = self.routed(mine[depth - 1], mine[depth].name, theirs[depth].name)
+            leave, enter = first[1], last[1]
+            if first[0] != one:
+                leave, before, arrive = self.between(one, first[0])
+                links = [*before, *self.leaves[first[0]].way(arrive, first[1]), *links]
+            if last[0] != other:
+                depart, after, enter = self.between(last[0], other)
+                links = [*links, *self.leaves[last[0]].way(last[1], depart), *after]
+            self.known[one, other] = leave, links, enter
+        return self.known[one, other]
+
+    def routed(self, tree: Tree, one: str, other: str) -> tuple[Point, list[int], Point]:
+        """Return the way between two inner zones of a zone."""
+        if (one, other) in tree.between:
+            direct = tree.between[one, other]
+            if not tree.finds_ways:
+                return direct
+        elif not tree.finds_ways:
+            raise InputError(f"zone {tree.name!r}: no route from zone {one!r} to zone {other!r}")
+        if id(tree) not in self.paths:
+            numbers = {name: number for number, name in enumerate(tree.order)}
+            hops = {(numbers[a], numbers[b]): len(way[1]) for (a, b), way in tree.between.items()}
+            self.paths[id(tree)] = numbers, shortest(range(len(numbers)), hops)[1]
+        numbers, before = self.paths[id(tree)]
+        try:
+            names = [tree.order[number] for number in walk(before, numbers[one], numbers[other])]
+        except InputError:
+            raise InputError(f"zone {tree.name!r}: no route from zone {one!r} to zone {other!r}") from None
+        ways = [tree.between[pair] for pair in pairwise(names)]
+        links = list(ways[0][1])
+        for previous, following in pairwise(ways):
+            links += [*self.way(previous[2], following[0]), *following[1]]
+        return ways[0][0], links, ways[-1][2]
+
+
+def passages(leaves: Sequence[Leaf], trees: Sequence[Tree]) -> dict[str, Any] | None:
+    """Return what is between leaf zones, as `commmodel._core.routing` takes it; None for one zone.
+
+    Parameters
+    ----------
+    leaves : sequence of Leaf
+    trees : sequence of Tree
+        The zone of each leaf.
+    """
+    count = len(leaves)
+    if count == 1:
+        return None
+    if count > _MOST_LEAVES:
+        raise InputError(f"{count} zones with hosts or routers: at most {_MOST_LEAVES}")
+    finder = _Finder(leaves, trees)
+    default = [0 if leaf.zone["kind"] == "table" else -1 for leaf in leaves]
+    leave = np.tile(np.array(default, np.int64)[:, None], (1, count))
+    enter = np.tile(np.array(default, np.int64)[None, :], (count, 1))
+    offsets = np.zeros(count * count + 1, np.int64)
+    lists: list[int] = []
+    for one in range(count):
+        for other in range(count):
+            if one != other and leaves[one].zone["hosts"] and leaves[other].zone["hosts"]:
+                leave[one, other], links, enter[one, other] = finder.between(one, other)
+                leaves[one].check_reach(int(leave[one, other]), leaving=True)
+                leaves[other].check_reach(int(enter[one, other]), leaving=False)
+                lists += links
+                if len(lists) > 2**26:
+                    raise InputError("the routes between zones are too many or too long")
+            offsets[one * count + other + 1] = len(lists)
+    return {"leave": leave, "enter": enter, "offsets": offsets, "links": np.array(lists, np.int64)}

@@ -1,0 +1,125 @@
+"""Settings for SMPI that a platform file holds, as a `Network`.
+
+Lists of factors are ``T:v;T:v``: v holds above T bytes, 1 up to the lowest T; lists of overheads ``T:a:b``: a + b n
+above T, 0 up to the lowest. What is not about the network is left. Main entry: `network`.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from commmodel.errors import InputError
+from commmodel.simulate.network import SMPI, Factor, Network, Overhead
+
+__all__ = ["network"]
+
+_OLD_NAMES = {
+    "network/bandwidth-factor": "smpi/bw-factor",
+    "network/latency-factor": "smpi/lat-factor",
+    "smpi/async-small-thres": "smpi/async-small-thresh",
+    "smpi/send-is-detached-thres": "smpi/send-is-detached-thresh",
+}
+_CROSS_TRAFFIC = 0.05
+"""Share of a flow's rate that its acknowledgements take: SMPI."""
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InputError(f"setting {name}: {text[:40]!r} is no number")
+    return value
+
+
+def _pieces(name: str, text: str, values: int) -> list[tuple[float, tuple[float, ...]]]:
+    """Return thresholds in order, each with its values."""
+    pieces: dict[float, tuple[float, ...]] = {}
+    for part in text.split(";"):
+        numbers = [_number(name, one) for one in part.split(":")]
+        if not 2 <= len(numbers) <= values + 1 or numbers[0] in pieces or min(numbers[:2]) < 0:
+            raise InputError(f"setting {name}: {part[:40]!r} is no piece like {'T:a:b' if values == 2 else 'T:v'}")
+        pieces[numbers[0]] = (*numbers[1:], *[0.0] * (values + 1 - len(numbers)))
+    return sorted(pieces.items())
+
+
+def _factors(name: str, text: str) -> tuple[Factor, ...]:
+    if ":" not in text:
+        return (Factor(math.inf, _number(name, text)),)
+    pieces = _pieces(name, text, 1)
+    limits = [*(limit for limit, _ in pieces[1:]), math.inf]
+    if any(value[0] <= 0 for _, value in pieces):
+        raise InputError(f"setting {name}: a factor must be above 0")
+    return (Factor(pieces[0][0], 1.0), *(Factor(limit, one[0]) for limit, (_, one) in zip(limits, pieces, strict=True)))
+
+
+def _overheads(name: str, text: str) -> tuple[Overhead, ...]:
+    pieces = _pieces(name, text, 2)
+    limits = [*(limit for limit, _ in pieces[1:]), math.inf]
+    return (
+        Overhead(pieces[0][0], 0.0),
+        *(Overhead(limit, *values) for limit, (_, values) in zip(limits, pieces, strict=True)),
+    )
+
+
+def _switch(name: str, text: str) -> float:
+    if text.lower() not in {"yes", "no", "on", "off", "1", "0", "true", "false"}:
+        raise InputError(f"setting {name}: {text[:40]!r} is neither yes nor no")
+    return _CROSS_TRAFFIC if text.lower() in {"yes", "on", "1", "true"} else 0.0
+
+
+def _below(name: str, text: str) -> float:
+    """Return the largest whole number of bytes below a threshold, or 0."""
+    return max(0.0, math.ceil(_number(name, text)) - 1.0)
+
+
+_MEANING: dict[str, tuple[str, Any]] = {
+    "smpi/bw-factor": ("bandwidth_factors", _factors),
+    "smpi/lat-factor": ("latency_factors", _factors),
+    "smpi/os": ("send", _overheads),
+    "smpi/ois": ("isend", _overheads),
+    "smpi/or": ("receive", _overheads),
+    "smpi/async-small-thresh": ("eager_limit", _below),
+    "smpi/send-is-detached-thresh": ("detached_limit", _below),
+    "network/tcp-gamma": ("window", _number),
+    "network/weight-s": ("capacity_weight", _number),
+    "network/crosstraffic": ("cross_traffic", _switch),
+}
+
+
+def network(properties: Mapping[str, str], base: Network = SMPI) -> Network:
+    """Return a network model with what a platform file sets.
+
+    Parameters
+    ----------
+    properties : mapping of str to str
+        What `commmodel.simulate.platform.read_xml` returns beside the platform. Other settings than these are left:
+        ``smpi/bw-factor``, ``smpi/lat-factor``, ``smpi/os``, ``smpi/or``, ``smpi/ois``, ``smpi/async-small-thresh``,
+        ``smpi/send-is-detached-thresh``, ``network/TCP-gamma``, ``network/weight-S``, ``network/crosstraffic``, and
+        the older names of them.
+    base : Network
+        What holds where nothing is set.
+
+    Raises
+    ------
+    InputError
+        Where a setting's value cannot be read.
+
+    Examples
+    --------
+    >>> network({"smpi/os": "0:1e-6:2e-9", "network/crosstraffic": "no"}).send[1].per_byte
+    2e-09
+    """
+    changes: dict[str, Any] = {}
+    for name, text in properties.items():
+        key = name.lower().replace("_", "-")
+        key = _OLD_NAMES.get(key, key)
+        if key in _MEANING:
+            field, meaning = _MEANING[key]
+            changes[field] = meaning(name, text)
+            if field in {"window", "capacity_weight"} and changes[field] < 0:
+                raise InputError(f"setting {name}: {text!r} must not be negative")
+    return msgspec.structs.replace(base, **changes) if changes else base

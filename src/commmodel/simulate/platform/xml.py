@@ -1,0 +1,471 @@
+"""Platforms in the XML of SimGrid (versions 3 to 4.1 of its format), with the settings that they hold for SMPI.
+
+Read are zones (``zone``, ``AS``) of routing Full, Floyd, Dijkstra and Cluster, hosts, routers, links and routes, and
+clusters of all four topologies. What would change a simulation and is not known here is refused, never passed over.
+Format: the manual of SimGrid, "XML reference"; where that is silent, ways and links are those of its release 3.32
+(tests/oracles/routes.toml). Main entry: `read_xml`.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from commmodel.errors import DamagedFileError, InputError
+from commmodel.simulate.platform import zones
+from commmodel.simulate.platform.description import Assembly, Platform
+from commmodel.simulate.platform.elements import Element, Ranges, parse, parse_bytes
+from commmodel.simulate.platform.hierarchy import Leaf, Point, Tree, passages, shortest, table_of, walk
+
+__all__ = ["read_xml", "read_xml_bytes"]
+
+_SHARING = {"SHARED": "shared", "SPLITDUPLEX": "split", "FULLDUPLEX": "split", "FATPIPE": "fatpipe"}
+_ROUTING = {name: name for name in ("Full", "Floyd", "Dijkstra", "DijkstraCache", "Cluster")}
+_YES = {word: word.lower() == "yes" for word in ("YES", "NO", "yes", "no")}
+_LOOPBACK = (1e10, 0.0)
+"""B/s and s of what connects a host with itself in a zone of routes that gives it no route to itself: SimGrid 3.32."""
+_ZONE = {"zone", "AS", "cluster"}
+_IN_ZONE = _ZONE | {
+    *("host", "router", "link", "route", "zoneRoute", "ASroute", "cabinet", "host_link", "backbone", "prop"),
+}
+_CABINET = {
+    *("id", "prefix", "suffix", "radical", "speed", "power", "core", "bw", "lat", "sharing_policy"),
+    *("limiter_link", "loopback_bw", "loopback_lat"),
+}
+_CLUSTER = _CABINET | {"bb_bw", "bb_lat", "bb_sharing_policy", "topology", "topo_parameters", "router_id"}
+_TOPOLOGIES = {name: name for name in ("FLAT", "TORUS", "FAT_TREE", "DRAGONFLY")}
+
+
+@dataclass
+class _Cluster:
+    """A cluster's hosts by name."""
+
+    prefix: str
+    suffix: str
+    ranges: Ranges
+    leaf: int
+
+    def find(self, name: str) -> Point | None:
+        """Return the host of that name."""
+        middle = name[len(self.prefix) : len(name) - len(self.suffix)]
+        fits = name.startswith(self.prefix) and name.endswith(self.suffix)
+        if not (fits and middle.isascii() and middle.isdecimal() and str(int(middle[:18])) == middle):
+            return None
+        place = self.ranges.index(int(middle))
+        return None if place is None else (self.leaf, place)
+
+
+@dataclass
+class _Own:
+    """Hosts and routers of a zone itself: elements of hosts; names of routers; hosts of cabinets with their links."""
+
+    hosts: list[tuple[str, float, int]] = field(default_factory=list)
+    routers: list[str] = field(default_factory=list)
+    ports: dict[str, tuple[int, int, int, int]] = field(default_factory=dict)
+    backbone: int = -1
+
+
+class _Reader:
+    """Reads one file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.assembly = Assembly()
+        self.leaves: list[Leaf] = []
+        self.trees: list[Tree] = []
+        self.links: dict[str, tuple[int, int]] = {}
+        self.split: set[str] = set()
+        self.points: dict[str, Point] = {}
+        self.clusters: list[_Cluster] = []
+        self.names: dict[str, Tree] = {}
+        self.properties: dict[str, str] = {}
+        self.loopback = -1
+
+    # Names.
+
+    def name_point(self, element: Element, name: str, point: Point) -> None:
+        """Note the name of a host or router."""
+        if name in self.points or any(cluster.find(name) for cluster in self.clusters):
+            element.fail(f"a second host or router {name!r}")
+        self.points[name] = point
+
+    def point(self, element: Element, attribute: str) -> Point:
+        """Return the host or router that an attribute names."""
+        name = element.text(attribute)
+        if name in self.points:
+            return self.points[name]
+        for cluster in self.clusters:
+            if (found := cluster.find(name)) is not None:
+                return found
+        raise element.error(f"{attribute} {name!r} is no host or router of this file, or comes after this")
+
+    def add_link(self, element: Element, name: str, rate: float, time: float, sharing: str) -> tuple[int, int]:
+        """Add a link, and return its numbers upwards and downwards."""
+        first = self.assembly.add_links(1, rate, time, lambda _: name, sharing)
+        directions = first, first + (sharing == "split")
+        named = {name: directions}
+        if sharing == "split":
+            self.split.add(name)
+            named |= {f"{name}_UP": (first, first + 1), f"{name}_DOWN": (first + 1, first)}
+        for one in named:
+            if one in self.links:
+                element.fail(f"a second link {one!r}")
+        self.links |= named
+        return directions
+
+    def route(self, element: Element) -> tuple[list[int], list[int]]:
+        """Return the links that a route lists, and those of the way back."""
+        forth, back = [], []
+        for item in element.children:
+            item.check({"id", "direction"}, set())
+            name = item.text("id")
+            if name not in self.links:
+                item.fail(f"there is no link {name!r} before this")
+            up, down = self.links[name]
+            direction = item.choice("direction", {word: word for word in ("UP", "DOWN", "NONE")}, "NONE")
+            if name in self.split and direction == "NONE":
+                item.fail(f'link {name!r} has two directions: say direction="UP" or "DOWN"')
+            if direction == "DOWN":
+                up, down = down, up
+            forth.append(up)
+            back.append(down)
+        return forth, back[::-1]
+
+    # Elements.
+
+    def read(self, root: Element) -> Platform:
+        """Return the platform of a file."""
+        if root.tag != "platform":
+            root.fail("expected <platform>")
+        root.check({"version"}, _ZONE | {"config"})
+        version = root.text("version", "4.1")
+        if version not in {"3", "4", "4.0", "4.1"}:
+            root.fail(f"version {version!r}: 3, 4 and 4.1 are read")
+        outermost = [child for child in root.children if child.tag in _ZONE]
+        if len(outermost) != 1:
+            root.fail(f"{len(outermost)} outermost zones: expected one")
+        for child in root.children:
+            if child.tag == "config":
+                child.check({"id"}, {"prop"})
+                for prop in child.children:
+                    prop.check({"id", "value"}, set())
+                    self.properties[prop.text("id")] = prop.text("value")
+        self.zone(outermost[0], None)
+        if not self.assembly.hosts:
+            root.fail("no hosts")
+        between = passages(self.leaves, self.trees)
+        return self.assembly.platform(self.path.stem, "xml", between)
+
+    def add_leaf(self, tree: Tree, leaf: Leaf, names: Callable[[int], str], speeds: Any, cores: Any) -> None:
+        """Add a zone with hosts or routers."""
+        leaf.links = self.assembly.links
+        self.leaves.append(leaf)
+        self.trees.append(tree)
+        self.assembly.add_zone(leaf.zone, names, speeds, cores)
+
+    def zone(self, element: Element, parent: Tree | None) -> None:
+        """Read a zone with all that is in it."""
+        name = element.text("id")
+        if name in self.names:
+            element.fail(f"a second zone {name!r}")
+        tree = self.names[name] = Tree(name, parent)
+        if parent is not None:
+            parent.order.append(name)
+        if element.tag == "cluster":
+            return self.cluster(element, tree)
+        element.check({"id", "routing"}, _IN_ZONE)
+        routing = element.choice("routing", _ROUTING, "")
+        tree.finds_ways = routing in {"Floyd", "Dijkstra", "DijkstraCache"}
+        own = _Own()
+        leaf = len(self.leaves)
+        inner = [child for child in element.children if child.tag in _ZONE]
+        if routing == "Cluster" and inner:
+            inner[0].fail("a zone of routing Cluster has hosts, and no zones within it")
+        for child in element.children:
+            if child.tag in {"host", "router", "cabinet"} and inner:
+                child.fail(f"zone {name!r} has zones within it, so no hosts or routers of its own")
+        for child in element.children:
+            self.member(child, tree, own, leaf, routing)
+        if routing == "Cluster":
+            self.star(element, tree, own)
+        elif own.hosts or own.routers:
+            self.table(element, tree, own)
+        for child in element.children:
+            if child.tag in {"zoneRoute", "ASroute"}:
+                self.zone_route(child, tree)
+        return None
+
+    def member(self, child: Element, tree: Tree, own: _Own, leaf: int, routing: str) -> None:
+        """Read what stands in a zone, but for routes."""
+        cluster_only = {"cabinet", "host_link", "backbone"}
+        if child.tag in cluster_only and routing != "Cluster":
+            child.fail("belongs into a zone of routing Cluster")
+        if child.tag in {"route", "zoneRoute", "ASroute"} and routing == "Cluster":
+            child.fail("a zone of routing Cluster has no routes of its own")
+        if child.tag in _ZONE:
+            self.zone(child, tree)
+        elif child.tag == "host":
+            child.check({"id", "speed", "power", "core", "pstate", "coordinates"}, {"prop"})
+            self.name_point(child, child.text("id"), (leaf, len(own.hosts)))
+            own.hosts.append((child.text("id"), self.speed(child), child.count("core", "1")))
+        elif child.tag == "router":
+            child.check({"id", "coordinates"}, {"prop"})
+            own.routers.append(child.text("id"))
+            if routing == "Cluster":
+                self.name_point(child, own.routers[-1], (leaf, -1))
+        elif child.tag in {"link", "backbone"}:
+            child.check({"id", "bandwidth", "latency", "sharing_policy"}, {"prop"})
+            sharing = child.choice("sharing_policy", _SHARING, "SHARED")
+            rate, time = child.quantity("bandwidth", "bandwidth"), child.quantity("latency", "latency", "0")
+            if child.tag == "backbone" and (own.backbone >= 0 or sharing == "split"):
+                child.fail("one backbone at most, and one that both directions share")
+            up, _ = self.add_link(child, child.text("id"), rate, time, sharing)
+            own.backbone = up if child.tag == "backbone" else own.backbone
+        elif child.tag == "host_link":
+            child.check({"id", "up", "down"}, set())
+            names = child.text("up"), child.text("down")
+            for name in names:
+                if name not in self.links:
+                    child.fail(f"there is no link {name!r} before this")
+            host = child.text("id")
+            if host not in {one for one, _, _ in own.hosts} or host in own.ports:
+                child.fail(f"{host!r} is no host of this zone before this, or has its links")
+            down = self.links[names[1]]
+            own.ports[host] = -1, self.links[names[0]][0], down[1] if names[1] in self.split else down[0], -1
+        elif child.tag == "cabinet":
+            self.cabinet(child, own, leaf)
+
+    def speed(self, element: Element) -> float:
+        """Return the flop/s of a host: of its first, or chosen, power state."""
+        name = "power" if "power" in element.attributes and "speed" not in element.attributes else "speed"
+        states = element.text(name).split(",")
+        text = element.text("pstate", "0")
+        if not (text.isascii() and text.isdecimal() and len(text) < 9 and int(text) < len(states)):
+            element.fail(f"pstate {text!r}: there are {len(states)} speeds")
+        one = Element(element.path, element.line, element.tag, {name: states[int(text)]})
+        return one.quantity(name, "speed")
+
+    def ranges(self, element: Element) -> Ranges:
+        """Return the numbers of the hosts of a cluster."""
+        try:
+            return Ranges(element.text("radical"))
+        except InputError as error:
+            element.fail(f"radical {error}")
+
+    def cables(self, element: Element) -> zones.Cables:
+        """Return what links of a cluster are like."""
+        given = element.attributes
+        limiter = element.quantity("limiter_link", "bandwidth") if "limiter_link" in given else None
+        loopback = backbone = None
+        if "loopback_bw" in given or "loopback_lat" in given:
+            loopback = element.quantity("loopback_bw", "bandwidth"), element.quantity("loopback_lat", "latency", "0")
+        if "bb_bw" in given or "bb_lat" in given:
+            sharing = element.choice("bb_sharing_policy", _SHARING, "SHARED")
+            rate, time = element.quantity("bb_bw", "bandwidth"), element.quantity("bb_lat", "latency", "0")
+            backbone = rate, time, sharing
+        rate, time = element.quantity("bw", "bandwidth"), element.quantity("lat", "latency", "0")
+        sharing = element.choice("sharing_policy", _SHARING, "SPLITDUPLEX")
+        return zones.Cables(rate, time, sharing, True, limiter, loopback, backbone)
+
+    def named(self, element: Element, leaf: int) -> tuple[_Cluster, Callable[[int], str]]:
+        """Note the hosts of a cluster, and return them and their names."""
+        prefix, suffix = element.text("prefix"), element.text("suffix")
+        cluster = _Cluster(prefix, suffix, self.ranges(element), leaf)
+        for other in self.clusters:
+            if (other.prefix, other.suffix) == (prefix, suffix) and other.ranges.overlaps(cluster.ranges):
+                element.fail(
+                    f"hosts of its names are there already: {prefix}{{{element.text('radical')[:40]}}}{suffix}"
+                )
+        if taken := [name for name in self.points if cluster.find(name)]:
+            element.fail(f"a second host or router {taken[0]!r}")
+        return cluster, lambda place: f"{prefix}{cluster.ranges[place]}{suffix}"
+
+    def cluster(self, element: Element, tree: Tree) -> None:
+        """Read a cluster."""
+        element.check(_CLUSTER, {"prop"})
+        leaf = len(self.leaves)
+        cluster, names = self.named(element, leaf)
+        hosts, cables = len(cluster.ranges), self.cables(element)
+        topology = element.choice("topology", _TOPOLOGIES, "FLAT")
+        if topology == "FLAT":
+            zone = zones.star(self.assembly, hosts, cables, names, tree.name)
+            if cables.backbone is not None:
+                self.links[f"{tree.name}_backbone"] = zone["backbone"], zone["backbone"]
+        else:
+            zone = self.topology(element, topology, cables, names)
+            if zone["hosts"] != hosts:
+                element.fail(f"topo_parameters make {zone['hosts']} hosts, radical names {hosts}")
+        self.clusters.append(cluster)
+        router = element.text("router_id", "") or f"{cluster.prefix}{tree.name}_router{cluster.suffix}"
+        self.name_point(element, router, (leaf, -1))
+        speed, cores = self.speed(element), element.count("core", "1")
+        self.add_leaf(tree, Leaf(tree.name, zone), names, speed, cores)
+
+    def topology(
+        self, element: Element, topology: str, cables: zones.Cables, names: Callable[[int], str]
+    ) -> dict[str, Any]:
+        """Return the zone of a cluster that is more than a switch."""
+        if cables.backbone is not None:
+            element.fail(f"a cluster of topology {topology} has no backbone")
+        text = element.text("topo_parameters")
+        lists = [element.counts("topo_parameters", part) for part in text.split(";")]
+        shapes = {"TORUS": "X,Y,Z", "FAT_TREE": "levels;down;up;parallel"}
+        try:
+            if topology == "TORUS" and len(lists) == 1:
+                return zones.torus(self.assembly, lists[0], cables, names)
+            if topology == "FAT_TREE" and len(lists) == 4 and lists[0] == (len(lists[1]),):
+                return zones.fat_tree(self.assembly, lists[1], lists[2], lists[3], cables, names)
+            if topology == "DRAGONFLY" and [len(one) for one in lists] == [2, 2, 2, 1]:
+                sizes, parallel = [one[0] for one in lists], [one[1] for one in lists[:3]]
+                return zones.dragonfly(self.assembly, sizes, parallel, cables, names)
+        except InputError as error:
+            element.fail(f"topo_parameters {text[:80]!r}: {error}")
+        shape = shapes.get(topology, "groups,n;chassis,n;blades,n;nodes")
+        raise element.error(f"topo_parameters {text[:80]!r}: expected {shape} for {topology}")
+
+    def cabinet(self, element: Element, own: _Own, leaf: int) -> None:
+        """Read the hosts of a cabinet into the zone around it."""
+        element.check(_CABINET, {"prop"})
+        cluster, names = self.named(element, leaf)
+        count, speed, cores = len(cluster.ranges), self.speed(element), element.count("core", "1")
+        if len(own.hosts) + count > 2**16:
+            element.fail(f"more than {2**16} hosts in cabinets of one zone: take a cluster")
+        zone = zones.star(self.assembly, count, self.cables(element), names)
+        for place in range(count):
+            name = names(place)
+            self.name_point(element, name, (leaf, len(own.hosts)))
+            own.hosts.append((name, speed, cores))
+            limiter, up, down, loopback = (int(zone[key][place]) for key in ("limiter", "up", "down", "loopback"))
+            own.ports[name] = limiter, up, down, loopback
+
+    def star(self, element: Element, tree: Tree, own: _Own) -> None:
+        """Make the zone of a zone of routing Cluster."""
+        for name, _, _ in own.hosts:
+            if name not in own.ports:
+                element.fail(f"host {name!r} has no <host_link>")
+        ports = np.array([own.ports[name] for name, _, _ in own.hosts], np.int64).reshape(-1, 4)
+        keys = dict(zip(("limiter", "up", "down", "loopback"), ports.T, strict=True))
+        count = len(own.hosts)
+        zone = {"kind": "star", "hosts": count, "points": count, "backbone": own.backbone, **keys}
+        self.finish(tree, own, zone, None)
+
+    def finish(self, tree: Tree, own: _Own, zone: dict[str, Any], ways: Any) -> None:
+        """Add the zone of own hosts."""
+        hosts = own.hosts
+        speeds, cores = [speed for _, speed, _ in hosts], [number for _, _, number in hosts]
+        self.add_leaf(tree, Leaf(tree.name, zone, ways), lambda place: hosts[place][0], speeds, cores)
+
+    def table(self, element: Element, tree: Tree, own: _Own) -> None:
+        """Make the zone of a zone of routes."""
+        leaf, hosts = len(self.leaves), len(own.hosts)
+        for place, name in enumerate(own.routers):
+            self.name_point(element, name, (leaf, hosts + place))
+        points = hosts + len(own.routers)
+        ways: dict[tuple[int, int], list[int]] = {}
+        for child in element.children:
+            if child.tag != "route":
+                continue
+            child.check({"src", "dst", "symmetrical"}, {"link_ctn"})
+            source, destination = self.point(child, "src"), self.point(child, "dst")
+            if {source[0], destination[0]} != {leaf}:
+                child.fail("joins hosts or routers of other zones: that takes a <zoneRoute>")
+            self.add_way(child, ways, (source[1], destination[1]), self.route(child))
+        if tree.finds_ways:
+            ways = self.found(points, ways)
+        for host in range(hosts):
+            if (host, host) not in ways:
+                if self.loopback < 0:
+                    self.loopback = self.assembly.add_links(1, *_LOOPBACK, lambda _: "loopback", "fatpipe")
+                ways[host, host] = [self.loopback]
+        if len(ways) < points * points:
+            for one in range(hosts):
+                for other in range(hosts):
+                    if (one, other) not in ways:
+                        names = f"{own.hosts[one][0]!r} to {own.hosts[other][0]!r}"
+                        element.fail(f"no route from {names}: every host must reach every other")
+        self.finish(tree, own, zones.table(hosts, points, *table_of(points, ways)), ways)
+
+    def add_way(self, child: Element, ways: dict[Any, Any], ends: tuple[Any, Any], links: tuple[Any, Any]) -> None:
+        """Note a route, and the way back."""
+        if ends in ways:
+            child.fail("a second route between the same two")
+        ways[ends] = links[0]
+        if child.choice("symmetrical", _YES, "YES") and ends[0] != ends[1]:
+            if ends[::-1] in ways:
+                child.fail('a second route between the same two: say symmetrical="NO" for each')
+            ways[ends[::-1]] = links[1]
+
+    def found(self, points: int, hops: dict[tuple[int, int], list[int]]) -> dict[tuple[int, int], list[int]]:
+        """Return the shortest ways over given ones."""
+        distance, before = shortest(range(points), {ends: len(links) for ends, links in hops.items()})
+        if float(distance[np.isfinite(distance)].sum()) > 2**25:
+            raise InputError("the routes of a zone are too many or too long")
+        ways = {ends: links for ends, links in hops.items() if ends[0] == ends[1]}
+        for source, destination in np.argwhere(np.isfinite(distance)).tolist():
+            if source != destination:
+                steps = walk(before, source, destination)
+                ways[source, destination] = [link for pair in pairwise(steps) for link in hops[pair]]
+        return ways
+
+    def zone_route(self, child: Element, tree: Tree) -> None:
+        """Read a route between two inner zones."""
+        child.check({"src", "dst", "gw_src", "gw_dst", "symmetrical"}, {"link_ctn"})
+        ends = child.text("src"), child.text("dst")
+        for end in ends:
+            if end not in tree.order:
+                child.fail(f"{end!r} is no zone within {tree.name!r}")
+        gates = self.point(child, "gw_src"), self.point(child, "gw_dst")
+        for gate, end in zip(gates, ends, strict=True):
+            if all(one is not self.names[end] for one in self.trees[gate[0]].ancestors()):
+                child.fail(f"a gateway of zone {end!r} lies outside of it")
+        forth, back = self.route(child)
+        if ends[0] == ends[1]:
+            child.fail("a route of a zone to itself")
+        self.add_way(child, tree.between, ends, ((gates[0], forth, gates[1]), (gates[1], back, gates[0])))
+
+
+def _read(path: Path, root: Element) -> tuple[Platform, dict[str, str]]:
+    reader = _Reader(path)
+    try:
+        return reader.read(root), reader.properties
+    except DamagedFileError:
+        raise
+    except InputError as error:
+        raise DamagedFileError(path, "", str(error)) from None
+
+
+def read_xml(path: str | os.PathLike[str]) -> tuple[Platform, dict[str, str]]:
+    """Read a platform file of SimGrid.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Returns
+    -------
+    Platform, dict
+        The platform, and what its ``config`` sets: name -> value (`commmodel.simulate.platform.properties.network`).
+
+    Raises
+    ------
+    DamagedFileError
+        One line with file and line number of what is wrong or not known.
+    """
+    path = Path(path)
+    return _read(path, parse(path))
+
+
+def read_xml_bytes(content: bytes, name: str = "platform") -> tuple[Platform, dict[str, str]]:
+    """Read a platform from the content of a file.
+
+    >>> zone = b'<zone id="z" routing="Full"><host id="a" speed="1Gf" core="4"/></zone>'
+    >>> platform, _ = read_xml_bytes(b'<platform version="4.1">' + zone + b'</platform>')
+    >>> platform.hosts, platform.speeds.tolist(), platform.cores.tolist()
+    (1, [1000000000.0], [4])
+    """
+    path = Path(name)
+    return _read(path, parse_bytes(path, content))

@@ -1,0 +1,254 @@
+"""Measured timelines, to be set beside simulated ones: our CSV, and the Trace Event Format as `perfetto` writes it.
+
+The CSV has the columns rank, state, start and end, in seconds, and may have peer, tag and bytes; states are compute,
+send, receive, wait and sleep, or names of MPI's functions. Times count from the first start: clocks begin anywhere.
+Main entries: `read` and `write_csv`.
+"""
+
+import csv
+import gzip
+import itertools
+import math
+import os
+import zlib
+from collections.abc import Iterator
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commmodel.errors import DamagedFileError, InputError
+from commmodel.simulate.outcome import INTERVAL, MESSAGE, State
+from commmodel.simulate.timeline.record import CHUNK, STATE_NAMES, Timeline, opened
+
+__all__ = ["read", "write_csv"]
+
+_COLUMNS = ("rank", "state", "start", "end")
+_MORE = ("peer", "tag", "bytes")
+_MOST_ROWS = 20_000_000
+_MOST_BYTES = 1 << 30
+_MOST_RANKS = 1 << 24
+_MICRO = 1e-6
+_WORDS = {
+    **{name: State(number) for number, name in enumerate(STATE_NAMES)},
+    "computing": State.COMPUTE,
+    "running": State.COMPUTE,
+    "recv": State.RECEIVE,
+    "mpi_send": State.SEND,
+    "mpi_ssend": State.SEND,
+    "mpi_isend": State.SEND,
+    "mpi_recv": State.RECEIVE,
+    "mpi_irecv": State.RECEIVE,
+    "mpi_sendrecv": State.RECEIVE,
+    "mpi_wait": State.WAIT,
+    "mpi_waitall": State.WAIT,
+    "mpi_waitany": State.WAIT,
+}
+
+
+def _state(word: str) -> State | None:
+    """Return the state of that name; of MPI's functions that are none of the above, collectives mostly: waiting."""
+    lowered = word.strip().lower()
+    return _WORDS.get(lowered, State.WAIT if lowered.startswith("mpi_") else None)
+
+
+def write_csv(path: str | os.PathLike[str], timeline: Timeline) -> None:
+    """Write a timeline's intervals as CSV, which `read` reads; messages are left out.
+
+    Raises
+    ------
+    InputError
+        Where it cannot be written.
+    """
+    with opened(path) as file:
+        file.write(",".join((*_COLUMNS, *_MORE)) + "\n")
+        for first in range(0, timeline.intervals.size, CHUNK):
+            file.writelines(
+                f"{rank},{STATE_NAMES[state]},{start!r},{end!r},{peer if peer >= 0 else ''},{tag if tag >= 0 else ''},"
+                f"{size:.0f}\n"
+                for rank, state, peer, tag, size, start, end in timeline.intervals[first : first + CHUNK].tolist()
+            )
+
+
+def read(path: str | os.PathLike[str]) -> Timeline:
+    """Read a measured timeline: CSV, or the Trace Event Format where the name ends in ``.json``; compressed or not.
+
+    Parameters
+    ----------
+    path : path
+        Rank, state, start and end of each interval (see the module). Of the Trace Event Format, complete events
+        (``X``) are read, with ``tid`` as the rank, and arrows as messages.
+
+    Returns
+    -------
+    Timeline
+        Named after the file; its first interval begins at 0.
+
+    Raises
+    ------
+    InputError
+        Where the file cannot be read or holds no interval.
+    DamagedFileError
+        Where it does not hold what its format says.
+    """
+    name = os.fspath(path).lower().removesuffix(".gz")
+    try:
+        opener: Any = gzip.open if os.fspath(path).lower().endswith(".gz") else open
+        with opener(path, "rb") as file:
+            rows, sent = _read_json(path, file) if name.endswith(".json") else (_read_csv(path, file), None)
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise DamagedFileError(path, "", "the compressed data is damaged or cut short: compress it anew") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
+    if not rows.size:
+        raise DamagedFileError(path, "", "no interval: a timeline has one line for each, rank,state,start,end")
+    origin = rows["start"].min()
+    for column in ("start", "end"):
+        rows[column] -= origin
+    messages = np.empty(0, MESSAGE) if sent is None else sent
+    for column in ("posted", "left", "arrived"):
+        messages[column] -= origin
+    return Timeline(os.path.basename(os.fspath(path)), int(rows["rank"].max()) + 1, rows, messages)
+
+
+def _bounded(path: object, file: IO[bytes]) -> Iterator[str]:
+    taken = 0
+    for number, line in enumerate(iter(lambda: file.readline(1 << 16), b""), 1):
+        taken += len(line)
+        if taken > _MOST_BYTES:
+            raise DamagedFileError(path, f"line {number}", "more than 1 GiB: cut it to the part of interest")
+        try:
+            yield line.decode()
+        except UnicodeDecodeError:
+            raise DamagedFileError(path, f"line {number}", "not UTF-8 text") from None
+
+
+def _read_csv(path: object, file: IO[bytes]) -> NDArray[np.void]:
+    lines = csv.reader(line for line in _bounded(path, file) if line.strip() and not line.startswith("#"))
+    pieces: list[NDArray[np.void]] = []
+    try:
+        header = [word.strip().lower() for word in next(lines, [])]
+        missing = [name for name in _COLUMNS if name not in header]
+        if missing:
+            raise DamagedFileError(path, "line 1", f"no column {missing[0]}: begin with {','.join(_COLUMNS)}")
+        unknown = [name for name in header if name not in (*_COLUMNS, *_MORE)]
+        if unknown or len(set(header)) < len(header):
+            raise DamagedFileError(path, "line 1", f"columns are {', '.join((*_COLUMNS, *_MORE))}, each once")
+        rows = (_row(path, f"interval {number}", header, words) for number, words in enumerate(lines, 1))
+        while piece := list(itertools.islice(rows, CHUNK)):
+            pieces.append(np.array(piece, dtype=INTERVAL))
+            if len(pieces) * CHUNK > _MOST_ROWS:
+                raise DamagedFileError(path, "", f"more than {_MOST_ROWS} intervals: cut it to the part of interest")
+    except csv.Error as error:
+        raise DamagedFileError(path, f"row {lines.line_num}", str(error)) from None
+    return np.concatenate(pieces) if pieces else np.empty(0, INTERVAL)
+
+
+def _row(path: object, place: str, header: list[str], words: list[str]) -> tuple[Any, ...]:
+    if len(words) != len(header):
+        raise DamagedFileError(path, place, f"{len(words)} fields instead of {len(header)}")
+    said = dict(zip(header, words, strict=True))
+    state = _state(said["state"])
+    if state is None:
+        raise DamagedFileError(path, place, f"unknown state {said['state']!r}: {', '.join(STATE_NAMES)} or MPI_...")
+    whole = [
+        _number(path, place, name, said.get(name, "").strip() or "-1", -1 if name != "rank" else 0, whole=True)
+        for name in ("rank", "peer", "tag")
+    ]
+    size = _number(path, place, "bytes", said.get("bytes", "").strip() or "0", 0)
+    start, end = (_number(path, place, name, said[name], -math.inf) for name in ("start", "end"))
+    _check(path, place, int(whole[0]), start, end)
+    return (int(whole[0]), int(state), int(whole[1]), int(whole[2]), size, start, end)
+
+
+def _number(path: object, place: str, name: str, word: str, least: float, *, whole: bool = False) -> float:
+    try:
+        value = float(word)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or value < least or (whole and (value != round(value) or value >= 2**31)):
+        raise DamagedFileError(path, place, f"field {name}: {word!r} is no {'whole ' * whole}number that fits")
+    return value
+
+
+def _check(path: object, place: str, rank: int, start: float, end: float) -> None:
+    if rank >= _MOST_RANKS:
+        raise DamagedFileError(path, place, f"rank {rank} is beyond {_MOST_RANKS}")
+    if end < start:
+        raise DamagedFileError(path, place, f"ends at {end:g}, before it begins at {start:g}")
+
+
+def _read_json(path: object, file: IO[bytes]) -> tuple[NDArray[np.void], NDArray[np.void]]:
+    import msgspec
+
+    class Event(msgspec.Struct):
+        """What is read of an event; all else is left."""
+
+        ph: str = ""
+        name: str = ""
+        ts: float = 0.0
+        dur: float = 0.0
+        tid: int | str = 0
+        id: int | str = 0
+        args: dict[str, Any] = msgspec.field(default_factory=dict)
+
+    class Trace(msgspec.Struct):
+        """The format's object form."""
+
+        traceEvents: list[Event]  # noqa: N815  (the format's name)
+
+    content = file.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise DamagedFileError(path, "", "more than 1 GiB: cut it to the part of interest")
+    try:
+        if content.lstrip()[:1] == b"[":
+            events = msgspec.json.decode(content, type=list[Event])
+        else:
+            events = msgspec.json.decode(content, type=Trace).traceEvents
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise DamagedFileError(path, "", f"no trace in the Trace Event Format: {error}") from None
+    except UnicodeDecodeError:
+        raise DamagedFileError(path, "", "not UTF-8 text") from None
+    rows, left, sent = [], {}, []
+    for number, event in enumerate(events, 1):
+        if event.ph not in {"X", "s", "f"}:
+            continue
+        place = f"event {number}"
+        rank = event.tid
+        if not isinstance(rank, int) or not 0 <= rank < _MOST_RANKS:
+            raise DamagedFileError(path, place, f"tid {rank!r} is no rank: a whole number from 0 up")
+        if not (math.isfinite(event.ts) and math.isfinite(event.dur)) or event.dur < 0:
+            raise DamagedFileError(path, place, f"ts {event.ts!r} and dur {event.dur!r} are no times")
+        if event.ph == "s":
+            left[event.id] = (rank, event)
+        elif event.ph == "f" and event.id in left:
+            sender, begun = left.pop(event.id)
+            sent.append(_message(path, place, sender, begun, rank, event.ts))
+        elif event.ph == "X" and event.name not in {"arrival", "departure"}:
+            rows.append(_slice(path, place, event, rank))
+    return np.array(rows, dtype=INTERVAL), np.array(sent, dtype=MESSAGE)
+
+
+def _argument(path: object, place: str, event: Any, name: str, default: float, least: float) -> float:
+    value = event.args.get(name, default)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value < 2**63:
+        raise DamagedFileError(path, place, f"args.{name}: {value!r} is no number that fits")
+    if name in {"peer", "tag"} and not (value == round(value) and value < 2**31):
+        raise DamagedFileError(path, place, f"args.{name}: {value!r} is no whole number that fits")
+    return float(value)
+
+
+def _slice(path: object, place: str, event: Any, rank: int) -> tuple[Any, ...]:
+    state = _state(event.name)
+    if state is None:
+        raise DamagedFileError(path, place, f"unknown state {event.name!r}: {', '.join(STATE_NAMES)} or MPI_...")
+    peer, tag = (int(_argument(path, place, event, name, -1, -1)) for name in ("peer", "tag"))
+    size = _argument(path, place, event, "bytes", 0, 0)
+    return (rank, int(state), peer, tag, size, event.ts * _MICRO, (event.ts + event.dur) * _MICRO)
+
+
+def _message(path: object, place: str, sender: int, begun: Any, receiver: int, arrived: float) -> tuple[Any, ...]:
+    tag = int(_argument(path, place, begun, "tag", -1, -(2**31)))
+    size = _argument(path, place, begun, "bytes", 0, 0)
+    left = _argument(path, place, begun, "left", begun.ts, -math.inf)
+    return (sender, receiver, tag, size, begun.ts * _MICRO, left * _MICRO, arrived * _MICRO)

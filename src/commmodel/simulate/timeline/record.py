@@ -1,0 +1,84 @@
+"""A timeline: what each rank was in when, and the messages between them. Main entry: `Timeline`."""
+
+import gzip
+import io
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TextIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commmodel.errors import InputError
+from commmodel.simulate.outcome import MESSAGE, Outcome, State
+
+__all__ = ["CHUNK", "STATE_NAMES", "Timeline", "opened"]
+
+STATE_NAMES = tuple(state.name.lower() for state in State)
+"""Names of the states, in the order of their numbers."""
+CHUNK = 1 << 15
+"""Rows that are put into words at once."""
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Who was in which state when.
+
+    Attributes
+    ----------
+    name : str
+        What it is, for people: a model, or a file.
+    processes : int
+    intervals : structured array of `commmodel.simulate.outcome.INTERVAL`
+        In the order of ranks, and of times for each rank.
+    transfers : structured array of `commmodel.simulate.outcome.MESSAGE`
+        In the order in which they were posted; empty where they are not known.
+
+    Examples
+    --------
+    >>> from commmodel.simulate.outcome import INTERVAL
+    >>> rows = np.array([(1, State.WAIT, 0, 7, 8.0, 0.0, 2e-6), (0, State.SEND, 1, 7, 8.0, 0.0, 1e-6)], dtype=INTERVAL)
+    >>> timeline = Timeline("example", 2, rows)
+    >>> timeline.intervals["rank"].tolist(), timeline.seconds
+    ([0, 1], 2e-06)
+    """
+
+    name: str
+    processes: int
+    intervals: NDArray[np.void]
+    transfers: NDArray[np.void] = field(default_factory=lambda: np.empty(0, MESSAGE))
+
+    def __post_init__(self) -> None:
+        rows, sent = self.intervals, self.transfers
+        object.__setattr__(self, "intervals", rows[np.lexsort((rows["end"], rows["start"], rows["rank"]))])
+        object.__setattr__(self, "transfers", sent[np.argsort(sent["posted"], kind="stable")])
+
+    @classmethod
+    def of(cls, outcome: Outcome, name: str = "") -> "Timeline":
+        """Return the timeline of a simulation that was recorded."""
+        return cls(name or outcome.model, outcome.ends.size, outcome.intervals, outcome.transfers)
+
+    @property
+    def seconds(self) -> float:
+        """When the last interval ends."""
+        return float(self.intervals["end"].max(initial=0.0))
+
+
+@contextmanager
+def opened(path: str | os.PathLike[str]) -> Iterator[TextIO]:
+    """Open a file for writing, compressed where its name says so; the same content gives the same bytes."""
+    try:
+        if os.fspath(path).endswith(".gz"):
+            with (
+                open(path, "wb") as raw,  # without name and time inside: equal timelines are equal files
+                gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0) as packed,
+                io.TextIOWrapper(packed, encoding="utf-8", newline="\n") as text,
+            ):
+                yield text
+        else:
+            with open(path, "w", encoding="utf-8", newline="\n") as text:
+                yield text
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None

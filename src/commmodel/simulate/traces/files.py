@@ -1,0 +1,110 @@
+"""Text of traces in pieces of whole lines, from plain files and compressed ones, of which none stays open.
+
+A trace has a file for each of thousands of ranks, more than may be open at once; so a file is opened for each piece.
+Compression (gzip, bzip2, xz) is known by how a file begins. Main entry: `pieces`.
+"""
+
+import bz2
+import lzma
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from commmodel.errors import DamagedFileError, InputError
+
+__all__ = ["pieces", "starts_with"]
+
+LONGEST_LINE = 1 << 24
+"""Bytes; an alltoallv on 10^6 ranks has 2 * 10^6 numbers."""
+_MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz"}
+
+
+def starts_with(path: Path) -> str:
+    """Return how a file is compressed, by how it begins: empty where it is not."""
+    try:
+        with path.open("rb") as file:
+            begin = file.read(6)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    return next((name for magic, name in _MAGIC.items() if begin.startswith(magic)), "")
+
+
+def _decompressor(kind: str) -> Any:
+    if kind == "gzip":
+        return zlib.decompressobj(wbits=31)
+    return bz2.BZ2Decompressor() if kind == "bzip2" else lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=1 << 28)
+
+
+def _raw(path: Path, size: int) -> Iterator[bytes]:
+    place = 0
+    while True:
+        try:
+            with path.open("rb") as file:
+                file.seek(place)
+                read = file.read(size)
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}") from None
+        if not read:
+            return
+        yield read
+        place += len(read)
+
+
+def _unpacked(path: Path, kind: str, size: int) -> Iterator[bytes]:
+    """Yield what a compressed file holds, at most `size` bytes at a time."""
+    current = None
+    for read in _raw(path, size):
+        pending = read
+        while True:
+            if current is None:
+                pending = pending.lstrip(b"\0")  # padding between members
+                if not pending:
+                    break
+                current = _decompressor(kind)
+            try:
+                data = current.decompress(pending, size)
+            except (zlib.error, lzma.LZMAError, OSError, EOFError) as error:
+                raise DamagedFileError(path, "", f"not {kind} as it should be: {error}: make it anew") from None
+            if data:
+                yield data
+            if current.eof:
+                pending, current = current.unused_data, None
+                continue
+            if kind == "gzip":
+                pending = current.unconsumed_tail
+                if not pending and len(data) < size:
+                    break
+            else:
+                pending = b""
+                if current.needs_input:
+                    break
+    if current is not None:
+        raise DamagedFileError(path, "at its end", f"the {kind} data are cut off: the file is not complete")
+
+
+def pieces(path: Path, size: int) -> Iterator[bytes]:
+    """Yield the text of a file in pieces of whole lines, of about so many bytes.
+
+    Raises
+    ------
+    InputError
+        Where the file cannot be read.
+    DamagedFileError
+        Where compressed data are damaged or cut off, or a line is longer than 16 MiB.
+    """
+    kind = starts_with(path)
+    parts: list[bytes] = []
+    held = 0
+    for data in _unpacked(path, kind, size) if kind else _raw(path, size):
+        cut = data.rfind(b"\n") + 1
+        if cut:
+            yield b"".join([*parts, data[:cut]])
+            parts, held = [], 0
+        if cut < len(data):
+            parts.append(data[cut:])
+            held += len(data) - cut
+            if held > LONGEST_LINE:
+                raise DamagedFileError(path, "", f"a line of more than {LONGEST_LINE >> 20} MiB: this is no trace")
+    if parts:
+        yield b"".join(parts)

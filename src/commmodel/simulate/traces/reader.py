@@ -1,0 +1,226 @@
+"""Time-independent traces as programs: what SimGrid's ``smpirun -replay`` replays, read here piece by piece.
+
+A list file names one trace for each rank, in the order of ranks, or one merged trace of all ranks; names are relative
+to the list file. Traces may be compressed. With a file for each rank, each rank's file is read as the rank comes to it:
+memory does not grow with the trace. A merged trace is read once from its beginning, and what has been read and not yet
+been asked for waits in memory, beyond 256 MiB in a temporary file; so one that is written rank after rank works too.
+Format: SimGrid's documentation; the actions stand in ``docs/reference/traces.md``. Main entry: `replay`.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from commmodel._core.traces import Parser, TraceError, highest_rank
+from commmodel.collectives.selection import Selector
+from commmodel.errors import DamagedFileError, InputError
+from commmodel.simulate.operations import Operations, Program
+from commmodel.simulate.traces.files import pieces, starts_with
+from commmodel.simulate.work.actions import each_speed
+from commmodel.simulate.work.called import Caller
+from commmodel.simulate.work.expansion import Expander
+from commmodel.simulate.work.streams import NOTHING, Block, Stream
+
+__all__ = ["replay"]
+
+_LARGEST_LIST = 1 << 28
+_MOST_PROCESSES = 1 << 20
+_TOGETHER = 1 << 26
+_SMALLEST_PIECE, _LARGEST_PIECE = 1 << 12, 1 << 20
+_ACTION = re.compile(rb"\s*\d+\s+[A-Za-z_]+(\s|$)")
+
+
+class _Files:
+    """Gives ranks their operations, each from its own file."""
+
+    def __init__(self, paths: Sequence[Path], expander: Expander, speeds: Sequence[float]) -> None:
+        self._paths, self._expander, self._speeds = paths, expander, speeds
+        self._piece = min(_LARGEST_PIECE, max(_SMALLEST_PIECE, _TOGETHER // len(paths)))
+        self._parser = Parser(len(paths), speeds)
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin at the beginning of each file."""
+        self._parser_before, self._parser = self._parser, Parser(len(self._paths), self._speeds)
+        self._caller = Caller(len(self._paths), self._expander, self._damaged)
+        self._pieces: list[Iterator[bytes] | None] = [None] * len(self._paths)
+        self._lines = [0] * len(self._paths)
+        self._ended = 0
+
+    def fresh(self) -> "_Files":
+        """Return one like this that stands at the beginning."""
+        return _Files(self._paths, self._expander, self._speeds)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many actions have been read, skipped as they take no time, and waited for nothing; of all at the end."""
+        parser = self._parser if self._parser.actions else self._parser_before
+        return {"actions": parser.actions, "skipped": parser.skipped, "unmatched": parser.unmatched}
+
+    def _damaged(self, line: int, rank: int, problem: str) -> DamagedFileError:
+        return DamagedFileError(self._paths[rank], f"line {line}", problem)
+
+    def __call__(self, rank: int) -> Operations:
+        """Return the next operations of a rank, none at its end."""
+        left = self._caller.next(rank)
+        if left.size:
+            return left
+        parser, source = self._parser, self._pieces[rank]
+        if source is None:
+            source = self._pieces[rank] = pieces(self._paths[rank], self._piece)
+        for text in source:
+            try:
+                parsed, calls, self._lines[rank] = parser.parse(text, rank, self._lines[rank])
+            except TraceError as error:
+                raise self._damaged(error.line, rank, error.problem) from None
+            operations = self._caller.put(rank, parsed, calls)
+            if operations.size:
+                return operations
+        self._ended += 1
+        if self._ended >= len(self._paths):
+            self.restart()
+        return NOTHING
+
+
+def _merged_blocks(path: Path, processes: int, expander: Expander, speeds: Sequence[float]) -> Iterator[Block]:
+    parser = Parser(processes, speeds)
+    line = 0
+
+    def damaged(number: int, _: int, problem: str) -> DamagedFileError:
+        return DamagedFileError(path, f"line {number}", problem)
+
+    for text in pieces(path, _LARGEST_PIECE):
+        try:
+            operations, offsets, calls, line = parser.parse_merged(text, line)
+        except TraceError as error:
+            raise damaged(error.line, 0, error.problem) from None
+        if calls:
+            caller = Caller(processes, expander, damaged)
+            bounds = offsets.tolist()
+            parts = []
+            for rank in range(processes):
+                mine = operations[bounds[rank] : bounds[rank + 1]]
+                parts.append(_of_rank(caller, rank, mine, calls))
+            sizes = [part.size for part in parts]
+            operations = np.concatenate(parts)
+            offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        yield Block(operations, offsets)
+
+
+def _of_rank(caller: Caller, rank: int, mine: Operations, calls: list[tuple[int, int, float, str]]) -> Operations:
+    """Return a rank's operations with its calls in place; calls of others with sizes of their own are left out."""
+    numbers = mine["request"][mine["code"] == -1]
+    if not numbers.size:
+        return mine
+    used = np.unique(numbers)
+    renumbered = mine.copy()
+    markers = renumbered["code"] == -1
+    renumbered["request"][markers] = np.searchsorted(used, renumbered["request"][markers])
+    return caller.put(rank, renumbered, [calls[number] for number in used.tolist()])
+
+
+def _listed(path: Path) -> list[Path]:
+    """Return the traces that a list file names, or the file itself where it is a trace."""
+    if starts_with(path):
+        return [path]
+    try:
+        if not path.is_file():
+            raise InputError(f"{path}: not a file: give a list of traces, or a trace")
+        with path.open("rb") as file:
+            begin = file.read(1 << 16)
+            lines = [line for line in begin.splitlines() if line.strip() and not line.lstrip().startswith(b"#")]
+            if lines and _ACTION.match(lines[0]):
+                return [path]
+            text = begin + file.read(_LARGEST_LIST)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    if len(text) > _LARGEST_LIST:
+        raise DamagedFileError(path, "", f"a list of more than {_LARGEST_LIST >> 20} MiB: this is none")
+    try:
+        names = [line.strip() for line in text.decode("utf-8").splitlines()]
+    except UnicodeDecodeError as error:
+        raise DamagedFileError(path, f"byte {error.start}", "not text: expected names of traces") from None
+    found = []
+    for number, name in enumerate(names, 1):
+        if not name or name.startswith("#"):
+            continue
+        trace = path.parent / name
+        if "\0" in name or not trace.is_file():
+            raise DamagedFileError(path, f"line {number}", f"{name[:200]!r}: there is no such trace")
+        found.append(trace)
+    if not found:
+        raise DamagedFileError(path, "", "no traces: expected a name in each line")
+    return found
+
+
+def _count(path: Path) -> int:
+    """Return how many ranks a merged trace has."""
+    highest = -1
+    for text in pieces(path, _LARGEST_PIECE):
+        highest = max(highest, highest_rank(text))
+        if highest >= _MOST_PROCESSES:
+            raise DamagedFileError(path, "", f"rank {highest}: at most {_MOST_PROCESSES} ranks are possible")
+    if highest < 0:
+        raise DamagedFileError(path, "", "no actions: expected lines of rank, action, arguments")
+    return highest + 1
+
+
+def replay(
+    path: str | os.PathLike[str],
+    processes: int | None = None,
+    *,
+    speeds: float | Sequence[float] = 1e9,
+    selector: str | os.PathLike[str] | Selector = "mpich",
+    memory_copy: float = 0.0,
+    reduction: float = 0.0,
+) -> Program:
+    """Return the program that replays a time-independent trace.
+
+    Parameters
+    ----------
+    path : str or path
+        A list file, or a merged trace itself.
+    processes : int, optional
+        P; else as many as the list has traces, or as a merged trace has ranks (it is read through to count them).
+    speeds : float or sequence of float
+        Flops per second of all ranks' processors, or of each.
+    selector : str, path or Selector
+        Which algorithms collectives take.
+    memory_copy, reduction : float
+        Seconds per byte in collectives.
+
+    Returns
+    -------
+    Program
+        A stream: damage behind the beginning of a trace is found when a rank comes to it.
+
+    Raises
+    ------
+    InputError
+        Where a file cannot be read, or there are not as many traces as processes.
+    DamagedFileError
+        Naming file and line, where it is not what it should be.
+    """
+    place = Path(path)
+    traces = _listed(place)
+    if processes is not None and not 1 <= processes <= _MOST_PROCESSES:
+        raise InputError(f"{processes} processes: 1 to {_MOST_PROCESSES} are possible")
+    if len(traces) > 1:
+        if processes not in (None, len(traces)):
+            raise InputError(f"{place}: {len(traces)} traces for {processes} processes: there must be one for each")
+        processes = len(traces)
+    elif processes is None:
+        processes = _count(traces[0])
+    listed = each_speed(speeds, processes)
+    # Of a merged trace all ranks' operations lie in one block, so even large collectives are put in whole.
+    expander = Expander(processes, listed, selector, memory_copy, reduction, whole=len(traces) == 1)
+    nowhere = np.zeros(processes + 1, dtype=np.int64)
+    if len(traces) > 1:
+        return Program(NOTHING, nowhere, _Files(traces, expander, listed), place.name)
+    trace = traces[0]
+    count = processes
+    stream = Stream(count, lambda: _merged_blocks(trace, count, expander, listed))
+    return Program(NOTHING, nowhere, stream, place.name)

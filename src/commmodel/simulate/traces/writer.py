@@ -1,0 +1,124 @@
+"""Programs written as time-independent traces, one file for each rank and a list of them.
+
+Bytes are counts of type 6 (BYTE), and seconds that a rank computes are flops at a speed. Marks are left out: a trace
+has none. Messages of collectives, whose tags are below 0, get tags from 900000 on. Main entry: `write`.
+"""
+
+import bz2
+import gzip
+import lzma
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from commmodel.errors import InputError
+from commmodel.simulate.operations import ANY, COLLECTIVE_TAG, EVERY_NAMED, Code, Operations, Program
+from commmodel.simulate.work.actions import Actions
+from commmodel.simulate.work.streams import fresh
+
+__all__ = ["write"]
+
+_COLLECTIVE_TAGS_FROM, _COLLECTIVE_TAGS = 900_000, 100_000  # below 10^6, the highest tag of the peer
+_OPEN: dict[str, Any] = {"": open, ".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+
+
+def write(
+    program: Program | Actions,
+    folder: str | os.PathLike[str],
+    *,
+    speed: float = 1e9,
+    compression: str = "",
+) -> Path:
+    """Write a program as a trace and return its list file, ``list.txt`` in the folder.
+
+    Parameters
+    ----------
+    program : Program or Actions
+        What ranks do.
+    folder : str or path
+        Made where there is none.
+    speed : float
+        Flops per second, by which seconds of a program become flops; `Actions` have flops already.
+    compression : str
+        Empty, ``.gz``, ``.bz2`` or ``.xz``.
+
+    Raises
+    ------
+    InputError
+        Where files cannot be written, or a program waits for a request that there is not.
+    """
+    if compression not in _OPEN:
+        raise InputError(f"compression {compression!r}: choose one of {', '.join(repr(one) for one in _OPEN)}")
+    if not 0 < speed < float("inf"):
+        raise InputError(f"a speed of {speed} flops per second: it must be positive")
+    place = Path(folder)
+    text = program.text if isinstance(program, Actions) else _texts(program, speed)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        names = [f"rank{rank}.txt{compression}" for rank in range(program.processes)]
+        for rank, name in enumerate(names):
+            _write_rank(_OPEN[compression], place / name, text(rank))
+        index = place / "list.txt"
+        index.write_text("".join(f"{name}\n" for name in names), encoding="ascii")
+    except OSError as error:
+        raise InputError(f"{error.filename or place}: {error.strerror}") from None
+    return index
+
+
+def _write_rank(opened: Any, path: Path, parts: Iterator[str]) -> None:
+    file: IO[str]
+    with opened(path, "wt", encoding="ascii") as file:
+        for part in parts:
+            file.write(part)
+
+
+def _texts(program: Program, speed: float) -> Callable[[int], Iterator[str]]:
+    source = fresh(program)
+
+    def text(rank: int) -> Iterator[str]:
+        yield f"{rank} init\n"
+        names: dict[int, str] = {}
+        operations = source.operations[source.offsets[rank] : source.offsets[rank + 1]]
+        if not operations.size and source.refill:
+            operations = source.refill(rank)
+        while operations.size:
+            yield "".join(_lines(rank, operations, names, speed))
+            operations = source.refill(rank) if source.refill else operations[:0]
+        yield f"{rank} finalize\n"
+
+    return text
+
+
+def _tag(tag: int) -> int:
+    return _COLLECTIVE_TAGS_FROM + (COLLECTIVE_TAG - tag) % _COLLECTIVE_TAGS if tag <= COLLECTIVE_TAG else tag
+
+
+def _lines(rank: int, operations: Operations, names: dict[int, str], speed: float) -> Iterator[str]:
+    """Yield the actions of operations; `names` keeps the partners and tags of requests that may be waited for."""
+    for code, peer, tag, request, value in operations.tolist():
+        match code:
+            case Code.COMPUTE:
+                yield f"{rank} compute {value * speed!r}\n"
+            case Code.SLEEP:
+                yield f"{rank} sleep {value!r}\n"
+            case Code.SEND | Code.ISEND | Code.RECV | Code.IRECV:
+                action = Code(code).name.lower()
+                if request >= 0:
+                    ends = (rank, peer) if code == Code.ISEND else (peer, rank)
+                    names[request] = f"{ends[0]} {ends[1]} {_tag(tag)}"
+                yield f"{rank} {action} {peer} {_tag(tag)} {_count(value)} 6\n"
+            case Code.WAIT | Code.TEST:
+                if request not in names:
+                    raise InputError(f"rank {rank} waits for request {request}, which there is not")
+                yield f"{rank} {Code(code).name.lower()} {names[request]}\n"
+            case Code.WAITALL:
+                if request == EVERY_NAMED:
+                    names.clear()
+                yield f"{rank} waitall\n"
+            case _:
+                pass
+
+
+def _count(value: float) -> int:
+    return int(value) if value >= 0 else ANY

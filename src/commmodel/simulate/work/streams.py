@@ -1,0 +1,232 @@
+"""Programs made block by block, so that they need not fit into memory.
+
+A block holds some of the operations of every rank. Ranks walk through the blocks, each at its own pace; a block is made
+when the first rank needs it and dropped when the last one has had it. Blocks that lie between the first and the last
+rank beyond a bound go to a temporary file. Main entries: `program_of`, and `fresh`, which lets a program begin anew.
+"""
+
+import os
+import tempfile
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import chain
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commmodel.errors import InputError
+from commmodel.simulate.operations import OPERATION, Operations, Program
+
+__all__ = ["BLOCK", "NOTHING", "READ_AHEAD", "Block", "Stream", "fresh", "program_of"]
+
+BLOCK = 1 << 20
+"""Operations of a block, about: 24 MiB."""
+READ_AHEAD = 1 << 28
+"""Bytes of blocks in memory, beyond which they go to a temporary file."""
+NOTHING: Operations = np.empty(0, dtype=OPERATION)
+NOTHING.flags.writeable = False
+
+
+class Block(NamedTuple):
+    """Some operations of every rank, one rank after the other."""
+
+    operations: Operations
+    offsets: NDArray[np.int64]
+    """Shape (processes + 1,)."""
+
+
+class _Held:
+    """A block that ranks have yet to take, in memory or in a file."""
+
+    def __init__(self, block: Block) -> None:
+        self.operations: Operations | None = block.operations
+        self.size = block.operations.nbytes
+        self.offsets = np.ascontiguousarray(block.offsets, dtype=np.int64).data
+        self.left = block.offsets.size - 1
+        self.place = 0
+
+    @property
+    def bytes_in_memory(self) -> int:
+        return 0 if self.operations is None else self.size
+
+    def take(self, rank: int, file: BinaryIO | None) -> Operations:
+        """Return the operations of a rank from the file."""
+        begin, end = self.offsets[rank], self.offsets[rank + 1]
+        if begin == end or file is None:
+            return NOTHING
+        step = OPERATION.itemsize
+        return np.frombuffer(os.pread(file.fileno(), (end - begin) * step, self.place + begin * step), dtype=OPERATION)
+
+    def spill(self, file: BinaryIO) -> None:
+        """Move to the end of the file."""
+        if self.operations is not None and self.size:
+            self.place = file.seek(0, os.SEEK_END)
+            file.write(self.operations.view(np.uint8).data)
+            file.flush()
+            self.operations = None
+
+
+class Stream:
+    """Gives each rank its next operations; what `Program.refill` is for programs made block by block.
+
+    When all ranks have come to their end it begins anew, so that a program can be run again.
+
+    Parameters
+    ----------
+    processes : int
+        P.
+    blocks : callable
+        Returns an iterator over all blocks, each time from the first.
+    skipped : int
+        First blocks that ranks have already.
+    read_ahead : int
+        Bytes of blocks to keep in memory.
+    """
+
+    def __init__(
+        self,
+        processes: int,
+        blocks: Callable[[], Iterator[Block]],
+        skipped: int = 0,
+        read_ahead: int = READ_AHEAD,
+    ) -> None:
+        self._processes, self._blocks, self._skipped, self._read_ahead = processes, blocks, skipped, read_ahead
+        self._begun = True
+        self._file: BinaryIO | None = None
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin from the first block."""
+        if not self._begun:
+            return
+        self._begun = False
+        if self._file is not None:
+            self._file.close()
+        self._source: Iterator[Block] | None = None
+        self._held: deque[_Held] = deque()
+        self._dropped = 0
+        self._next = [0] * self._processes
+        self._ended = 0
+        self._in_memory = 0
+        self._file = None
+
+    def fresh(self) -> "Stream":
+        """Return one like this that stands at the first block."""
+        return Stream(self._processes, self._blocks, self._skipped, self._read_ahead)
+
+    def go_on(self, source: Iterator[Block]) -> None:
+        """Take the blocks behind the skipped ones from an iterator that stands there, this once."""
+        self._source = source
+
+    def __call__(self, rank: int) -> Operations:
+        """Return the next operations of a rank, none at its end."""
+        self._begun = True
+        held_ones, next_ = self._held, self._next
+        while True:
+            place = next_[rank] - self._dropped
+            if place == len(held_ones) and not self._grow():
+                return self._end()
+            held = held_ones[place]
+            next_[rank] += 1
+            held.left -= 1
+            operations = held.operations  # a million ranks ask: no call of `take` where it is in memory
+            if operations is not None:
+                offsets = held.offsets
+                operations = operations[offsets[rank] : offsets[rank + 1]]
+            else:
+                operations = held.take(rank, self._file)
+            if not held.left:
+                self._drop()
+            if len(operations):
+                return operations
+
+    def _end(self) -> Operations:
+        """Note that a rank has come to its end; after the last one begin anew."""
+        self._ended += 1
+        if self._ended >= self._processes:
+            self.restart()
+        return NOTHING
+
+    def _grow(self) -> bool:
+        """Make the next block; return whether there is one."""
+        if self._source is None:
+            self._source = self._blocks()
+            for _ in range(self._skipped):
+                next(self._source, None)
+        block = next(self._source, None)
+        if block is None:
+            return False
+        self._held.append(_Held(block))
+        self._in_memory += block.operations.nbytes
+        if self._in_memory > self._read_ahead and len(self._held) > 2:
+            self._spill()
+        return True
+
+    def _drop(self) -> None:
+        while self._held and not self._held[0].left:
+            self._in_memory -= self._held.popleft().bytes_in_memory
+            self._dropped += 1
+
+    def _spill(self) -> None:
+        """Move all blocks but the oldest and the newest to a file without a name."""
+        if self._file is None:
+            self._file = tempfile.TemporaryFile(prefix="commmodel-")  # noqa: SIM115  (lives as long as the stream)
+            weakref.finalize(self, self._file.close)
+        for held in list(self._held)[1:-1]:
+            before = held.bytes_in_memory
+            try:
+                held.spill(self._file)
+            except OSError as error:
+                problem = "ranks are far apart in their programs, and what lies between them does not fit"
+                raise InputError(f"{tempfile.gettempdir()}: {error.strerror}: {problem}: set TMPDIR") from None
+            self._in_memory -= before - held.bytes_in_memory
+
+
+def program_of(processes: int, blocks: Callable[[], Iterator[Block]], name: str = "") -> Program:
+    """Return a program made of blocks; with one block or none it is a plain one.
+
+    Parameters
+    ----------
+    processes : int
+        P.
+    blocks : callable
+        Returns an iterator over all blocks, each time from the first.
+    name : str
+        What it is, for people.
+
+    Examples
+    --------
+    >>> program_of(2, lambda: iter(())).processes
+    2
+    """
+    source = blocks()
+    first = next(source, None)
+    if first is None:
+        return Program(NOTHING, np.zeros(processes + 1, dtype=np.int64), name=name)
+    second = next(source, None)
+    if second is None:
+        return Program(first.operations, first.offsets, name=name)
+    refill = Stream(processes, blocks, skipped=1)
+    refill.go_on(chain([second], source))
+    return Program(first.operations, first.offsets, refill, name)
+
+
+def fresh(program: Program) -> Program:
+    """Return the program with its stream at the beginning, not shared with the one given.
+
+    Raises
+    ------
+    InputError
+        Where it is a stream that can only be read once.
+    """
+    if program.refill is None:
+        return program
+    again = getattr(program.refill, "fresh", None)
+    if again is None:
+        raise InputError(
+            f"{program.name or 'this program'} can be read only once: it cannot be repeated or put together"
+        )
+    return replace(program, refill=again())

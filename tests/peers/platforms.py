@@ -1,0 +1,86 @@
+"""Platform files in XML, of six kinds and any number of hosts: ``node-0`` and so on, one rank on each.
+
+Hosts have links of 125 MB/s and 15 µs each way, and a loopback of 5 GB/s. Main entry: `platform`.
+"""
+
+from collections.abc import Callable
+
+__all__ = ["KINDS", "hostfile", "platform"]
+
+HOST = 'speed="1Gf" bw="125MBps" lat="15us" loopback_bw="5GBps" loopback_lat="0"'
+LIMITER = 'limiter_link="187.5MBps"'
+CABINETS = 4
+FAT_TREES = {
+    16: "2;4,4;1,2;1,2",
+    64: "2;8,8;1,4;1,2",
+    256: "2;16,16;1,8;1,2",
+    1024: "3;16,8,8;1,8,8;1,1,1",
+}
+TORI = {16: "4,2,2", 64: "4,4,4", 256: "8,8,4", 1024: "16,8,8"}
+DRAGONFLIES = {16: "2,1;2,1;2,1;2", 64: "2,1;2,1;4,1;4", 256: "4,1;4,1;4,1;4", 1024: "8,1;4,1;8,1;4"}
+
+
+def platform(kind: str, hosts: int) -> str:
+    """Return a platform file; topologies have 16, 64, 256 or 1024 hosts."""
+    return (
+        "<?xml version='1.0'?>\n"
+        '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n'
+        f'<platform version="4.1">\n<zone id="world" routing="Full">\n{KINDS[kind](hosts)}</zone>\n</platform>\n'
+    )
+
+
+def hostfile(hosts: int) -> str:
+    """Return the names of all hosts, one a line."""
+    return "".join(f"node-{host}\n" for host in range(hosts))
+
+
+def _cluster(name: str, first: int, last: int, more: str) -> str:
+    return f'<cluster id="{name}" prefix="node-" suffix="" radical="{first}-{last - 1}" {HOST} {more}/>\n'
+
+
+def _flat(hosts: int) -> str:
+    return _cluster("all", 0, hosts, "")
+
+
+def _limited(hosts: int) -> str:
+    return _cluster("all", 0, hosts, f'bb_bw="2.5GBps" bb_lat="1us" {LIMITER}')
+
+
+def _cabinets(hosts: int) -> str:
+    """Return four cabinets behind links of 1.25 GB/s, with limiters of 1.625 GB/s for both directions together."""
+    each = hosts // CABINETS
+    lines = [
+        _cluster(f"cabinet{number}", number * each, (number + 1) * each, f'router_id="router{number}" {LIMITER}')
+        for number in range(CABINETS)
+    ]
+    for number in range(CABINETS):
+        lines.append(f'<link id="up{number}" bandwidth="1.25GBps" latency="0us" sharing_policy="SPLITDUPLEX"/>\n')
+        lines.append(f'<link id="limiter{number}" bandwidth="1.625GBps" latency="0us" sharing_policy="SHARED"/>\n')
+    lines += [
+        f'<zoneRoute src="cabinet{one}" dst="cabinet{other}" gw_src="router{one}" gw_dst="router{other}" '
+        f'symmetrical="NO"><link_ctn id="limiter{one}"/><link_ctn id="up{one}" direction="UP"/>'
+        f'<link_ctn id="up{other}" direction="DOWN"/><link_ctn id="limiter{other}"/></zoneRoute>\n'
+        for one in range(CABINETS)
+        for other in range(CABINETS)
+        if one != other
+    ]
+    return "".join(lines)
+
+
+def _topology(name: str, parameters: dict[int, str]) -> Callable[[int], str]:
+    def cluster(hosts: int) -> str:
+        more = f'sharing_policy="SPLITDUPLEX" topology="{name}" topo_parameters="{parameters[hosts]}"'
+        return _cluster("all", 0, hosts, more)
+
+    return cluster
+
+
+KINDS: dict[str, Callable[[int], str]] = {
+    "flat": _flat,
+    "limited": _limited,
+    "cabinets": _cabinets,
+    "fat-tree": _topology("FAT_TREE", FAT_TREES),
+    "torus": _topology("TORUS", TORI),
+    "dragonfly": _topology("DRAGONFLY", DRAGONFLIES),
+}
+"""Kind -> function that returns what it consists of."""
