@@ -1,6 +1,6 @@
 """Speed-up of LU and CG, and times of alltoall, on the simulated graphene: ``python benchmarks/speedup_curves.py``.
 
-Figures 6 and 9 of Bédaride et al. 2013, without what they measured, which the text does not give in numbers: the NAS
+Figures 6 and 9 of Bédaride et al. 2013, without what was measured, of which the text has few numbers: the NAS
 kernels LU and CG, classes B and C, and the pairwise alltoall of 100 KiB and 4 MiB, one process on each host, by the
 hybrid, the fluid and the LogGPS model. Then what the paper's text says of these figures, and whether it comes out here.
 
@@ -12,6 +12,7 @@ Main entries: `curves`, `alltoall` and `statements`.
 
 import argparse
 import itertools
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -39,6 +40,7 @@ flops for each byte from memory; CG does two for each 12 bytes of the matrix."""
 SIZES = (100 * 1024, 4 << 20)
 ALLTOALL_PROCESSES = (16, 32, 64, 128)
 MODELS = ("hybrid", "fluid", "fluid, none eager", "loggps")
+ALLTOALL_MODELS = ("hybrid", "fluid", "loggps")
 """The fluid model has the modes of the machine: eager up to the measured limit. `commmodel.simulate.fluid` as it is has
 no eager mode: each message leaves when its receive is posted."""
 PAPERS_CG = 9.85
@@ -49,7 +51,9 @@ Simulation = Callable[[Program, Hosts], Outcome]
 
 
 class Statement(NamedTuple):
-    """What the paper says, what is wanted for it to have come out, and what did."""
+    """What the paper says, what counts here as that, and what was found. The limits are ours, set with the figures at
+    hand: they keep what is found from changing unnoticed.
+    """
 
     says: str
     wanted: str
@@ -142,20 +146,15 @@ def curve(
     return Curve(tuple(processes), seconds(models[0], 1), found)
 
 
-def alltoall(message_size: int, processes: Sequence[int], models: Sequence[str] = MODELS) -> Curve:
+def alltoall(message_size: int, processes: Sequence[int]) -> Curve:
     """Return the seconds of the pairwise alltoall, Open MPI's, of blocks of so many bytes."""
     known = simulations()
-    found = {
-        model: np.array(
-            [
-                known[model](
-                    work.collective("alltoall", message_size, number, algorithm="pairwise"), in_order(number)
-                ).seconds
-                for number in processes
-            ]
-        )
-        for model in models
-    }
+
+    def seconds(model: str, number: int) -> float:
+        program = work.collective("alltoall", message_size, number, algorithm="pairwise")
+        return known[model](program, in_order(number)).seconds
+
+    found = {model: np.array([seconds(model, number) for number in processes]) for model in ALLTOALL_MODELS}
     return Curve(tuple(processes), 0.0, found)
 
 
@@ -301,10 +300,9 @@ def _plot(
                     one.processes, values(one, model), line, color=colour, marker=marker, markersize=4, label=model
                 )
             axes.set_xscale("log", base=2)
-            axes.set_yscale("log", base=2 if ideal else 10)
+            axes.set_yscale("log", base=2)
             axes.set_xticks(one.processes, [str(number) for number in one.processes])
-            if ideal:
-                axes.yaxis.set_major_formatter("{x:g}")
+            axes.yaxis.set_major_formatter("{x:.3g}")
             axes.set(title=title, xlabel="processes, one on each host", ylabel=label)
             axes.grid(color="0.9")
             axes.legend(fontsize=8)
@@ -322,18 +320,13 @@ def _show_curves(found: Mapping[tuple[str, str], Curve], console: Console) -> No
 
 
 def _show_alltoall(found: Mapping[int, Curve], console: Console) -> None:
-    table = Table(
-        "bytes", "P", *MODELS, "hybrid / LogGPS", title="Alltoall, pairwise: seconds", box=None, pad_edge=False
-    )
+    title = "Alltoall, pairwise: seconds"
+    table = Table("bytes", "P", *ALLTOALL_MODELS, "hybrid / loggps", title=title, box=None, pad_edge=False)
     for size, one in found.items():
         for row, number in enumerate(one.processes):
-            seconds = [one.seconds[model][row] for model in MODELS]
-            table.add_row(
-                format_size(size),
-                str(number),
-                *(f"{value:.4g}" for value in seconds),
-                f"{seconds[0] / seconds[-1]:.2f}",
-            )
+            seconds = [one.seconds[model][row] for model in ALLTOALL_MODELS]
+            factor = f"{seconds[0] / seconds[-1]:.2f}"
+            table.add_row(format_size(size), str(number), *(f"{value:.4g}" for value in seconds), factor)
     console.print(table)
 
 
@@ -374,9 +367,12 @@ def main() -> None:
             found[kernel, name] = curve(kernel, name, asked.processes, more, speed)
             checked[kernel, name] = curve(kernel, name, asked.processes, few, speed)
     except InputError as error:
-        raise SystemExit(f"speedup_curves: {error}") from None
+        print(f"speedup_curves: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
     collective = {size: alltoall(size, ALLTOALL_PROCESSES) for size in SIZES}
     console = Console(width=140)
+    speeds = {kernel.upper(): (asked.speed or SPEEDS[kernel]) / 1e9 for kernel in asked.kernels}
+    print(f"Assumed: hosts in order, Gflop/s of a core: {_said(speeds, 'g')}\n")
     _show_curves(found, console)
     apart = {f"{key[0].upper()} {key[1]}": _apart(found[key], checked[key]) for key in found}
     said = f"{few[0]} and {few[1]} iterations, instead of {more[0]} and {more[1]},"
@@ -394,7 +390,7 @@ def main() -> None:
         console.print(table)
     _show_alltoall(collective, console)
     table = Table(
-        "the paper says", "wanted here", "found", "comes out", title="Figures 6 and 9", box=None, pad_edge=False
+        "the paper says", "what counts as that", "found", "comes out", title="Figures 6 and 9", box=None, pad_edge=False
     )
     for one in (*kernel_statements(found), *alltoall_statements(collective)):
         table.add_row(one.says, one.wanted, one.found, "yes" if one.holds else "no")

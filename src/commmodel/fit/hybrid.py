@@ -126,16 +126,19 @@ def _with_room(kept: Sequence[Edge], more: Sequence[Edge], transfer: _Curve) -> 
 def _divided(
     parts: Sequence[tuple[_Kind, Edge | None]], modes: Sequence[Mode], more: Sequence[Edge], transfer: _Curve
 ) -> list[tuple[_Kind, Edge | None]]:
-    """Return the modes, divided at limits of round trips where these do not lie on one line."""
+    """Return the modes, divided at limits of round trips where these do not lie on one line.
+
+    However faint those limits are: where they lie is uncertain then, but not that there are some.
+    """
     below = 0.0
-    certain: list[Edge] = []
+    within: list[Edge] = []
     for (_, end), mode in zip(parts, modes, strict=True):
         upto = math.inf if end is None else float(end.value)
         if (mode.relative_error or 0.0) > _OFF_THE_LINE:
-            certain += [one for one in more if below < one.value < upto and (one.confidence or 0) >= _LEAST_CONFIDENCE]
+            within += [one for one in more if below < one.value < upto]
         below = upto
     kinds = [(math.inf if end is None else end.value, kind) for kind, end in parts]
-    ends = [*_with_room([end for _, end in parts if end is not None], certain, transfer), None]
+    ends = [*_with_room([end for _, end in parts if end is not None], within, transfer), None]
     return [
         (next(kind for upto, kind in kinds if (math.inf if end is None else end.value) <= upto), end) for end in ends
     ]

@@ -84,7 +84,7 @@ def _without_outliers(seconds: Array) -> Array:
 
 
 def _costs(sizes: Array, seconds: Array, counts: Array) -> Array:
-    """Return −2 log likelihood of one line with relative noise through points i … j, shape (m, m).
+    """Return −2 log likelihood of one line, α, β ≥ 0, with relative noise through points i … j, shape (m, m).
 
     From running sums, so that every cost takes constant time; infinite for pieces of too few sizes.
     """
@@ -98,7 +98,9 @@ def _costs(sizes: Array, seconds: Array, counts: Array) -> Array:
         alpha = (wxx * wy - wx * wxy) / determinant
         beta = (w * wxy - wx * wy) / determinant
         squares = count - alpha * wy - beta * wxy  # each point's own w y² is its count
-        squares = np.where(np.isfinite(squares), squares, count - wy**2 / w)
+        constant = count - wy**2 / w
+        at_bound = np.minimum(constant, np.nan_to_num(count - wxy**2 / wxx, nan=np.inf))
+        squares = np.where(np.isfinite(squares), np.where((alpha < 0) | (beta < 0), at_bound, squares), constant)
         noise = np.maximum(squares, 0.0) / np.maximum(count - 2, 1)  # the line took two of the points
         cost = count * np.log(noise + _NOISE_FLOOR**2)
     distance = np.arange(sizes.size)[None, :] - np.arange(sizes.size)[:, None]

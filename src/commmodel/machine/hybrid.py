@@ -66,7 +66,7 @@ class Hybrid(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     modes: Annotated[tuple[Mode, ...], Meta(min_length=1)]
     path: str = "any"
     contention: Parameter | None = None
-    """What a node sends and receives at once, over what it sends alone: 1 to 2."""
+    """What a node sends and receives at once, over what it sends alone, from 1 to 2."""
     link_latency: Parameter | None = None
     """Latency and bandwidth of the way between two nodes as platforms have them: of these, L and B of a mode become
     factors. Where they are missing, the L of the smallest messages and the B of the largest."""

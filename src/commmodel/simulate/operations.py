@@ -36,7 +36,7 @@ class Code(IntEnum):
     WAITALL = 7
     """Wait for all unnamed requests (`request` is `UNNAMED`), or for all named ones (`EVERY_NAMED`)."""
     TEST = 8
-    """MPI_Test of a request: goes on, whether it is done or not; if it is, the request is gone."""
+    """Go on, whether a request is done or not, as after MPI_Test; if it is, the request is gone."""
     MARK = 9
     """Note the time; `value` is the number of the mark."""
 
