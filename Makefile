@@ -3,7 +3,8 @@
 #   make demo               measure this machine, fit a model, show it (MPI=openmpi for the other library)
 #   make test               lint and all tests, with MPICH and with Open MPI
 #   make lint docs bench    parts of it; make bench compares our loops with plain C, formulas with numpy,
-#                           and scaling models with those of the package extrap: EXTRAP=an interpreter that has it
+#                           scaling models with those of the package extrap: EXTRAP=an interpreter that has it,
+#                           and the simulator with SMPI where it is installed, with LogGOPSim: LOGGOPSIM=its folder
 #   make cluster-test       the tests that need a network: on two emulated hosts, as root on Linux, else skipped
 #   make cluster-bench      on emulated hosts: collectives predicted and checked, overlap chosen: as root on Linux
 #   make clean              remove what was built
@@ -82,6 +83,9 @@ bench: $(VENV)/.test-ready
 	$(BIN)/python benchmarks/critical_path.py
 	$(BIN)/python benchmarks/scaling_models.py $(if $(EXTRAP),--extrap $(EXTRAP))
 	$(BIN)/python benchmarks/guard_alarms.py
+	PYTHONPATH=tests $(BIN)/python benchmarks/smpi_accuracy.py
+	PYTHONPATH=tests $(BIN)/python benchmarks/simulators.py $(if $(LOGGOPSIM),--loggopsim $(LOGGOPSIM))
+	$(BIN)/python benchmarks/speedup_curves.py
 	$(BIN)/python benchmarks/loggp_under_load.py --mpiexec "$(MPIEXEC) $(BIND)" --sizes $(ONE_PROTOCOL_$(MPI))
 
 # Predictions and choices against an emulated network: as root on Linux, on an otherwise idle machine. A quarter of an hour.
@@ -89,6 +93,7 @@ cluster-bench: $(VENV)/.test-ready
 	PYTHONPATH=tests $(BIN)/python benchmarks/emulated_collectives.py
 	PYTHONPATH=tests $(BIN)/python benchmarks/emulated_overlap.py
 	PYTHONPATH=tests $(BIN)/python benchmarks/emulated_guard.py
+	PYTHONPATH=tests $(BIN)/python benchmarks/emulated_simulation.py
 
 $(VENV)/.mpi-ready:
 	$(PYTHON) -m venv $(VENV)

@@ -88,7 +88,7 @@ def simulations() -> dict[str, Simulation]:
 
     return {
         "hybrid": on_links(hybrid),
-        "fluid": on_links(msgspec.structs.replace(plain, eager_limit=hybrid.eager_limit)),
+        "fluid": on_links(fluid(hybrid.detached_limit, hybrid.eager_limit)),
         "fluid, none eager": on_links(plain),
         "loggps": lambda program, _: delays.run(program, parameters),
     }

@@ -30,9 +30,9 @@ nitpick_ignore_regex = [
     # What others define: there is no network at build time, so their inventories are not read.
     ("py:.*", r"(numpy|np|msgspec|pathlib|os|collections|argparse|mpi4py|MPI|mmap|datetime|fractions)\..*"),
     # Types in the docstrings of attributes are words for people: "callable", "uint8 arrays".
-    ("py:class", r"[a-z][a-z0-9_]*|(float64|int64|structured) array|processes \+ 1"),
+    ("py:class", r"[a-z][a-z0-9_]*|(float64|int64|uint8|structured) array|processes \+ 1"),
     # One of some words, such as "match", the union of all kernels' configurations, and what is compiled.
-    ("py:class", r'"[^"]*"|Configuration|CommonClock'),
+    ("py:class", r'"[^"]*"|Configuration|CommonClock|commmodel\.collectives\.schedule\.Schedule'),
 ]
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]

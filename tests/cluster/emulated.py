@@ -20,8 +20,8 @@ from pathlib import Path
 from shutil import which
 
 __all__ = [
-    "BRIDGE", "cluster", "hosts", "launcher", "link", "missing", "mpi_environment", "set_rate", "set_uplink_rate",
-    "socket_rate",
+    "BRIDGE", "cluster", "hosts", "launcher", "link", "missing", "mpi_environment", "set_packets", "set_rate",
+    "set_uplink_rate", "socket_rate",
 ]  # fmt: skip
 
 _AS_HOST = Path(__file__).with_name("as_host.sh")
@@ -149,6 +149,17 @@ def set_rate(bits_per_second: float, names: Sequence[str] = (), bucket: str = _B
     for host in names or hosts():
         _run("tc", "qdisc", "replace", "dev", link(host), *limit)
         _run("tc", "-n", host, "qdisc", "replace", "dev", _INSIDE, *limit)
+
+
+def set_packets(largest: int, names: Sequence[str]) -> None:
+    """Let no packet be larger than so many bytes.
+
+    A bucket must hold one packet, and that passes at full speed after a pause: with small ones, a link is nearer to a
+    real one, on which each packet takes its time.
+    """
+    for host in names:
+        _run("ip", "link", "set", link(host), "mtu", str(largest))
+        _run("ip", "-n", host, "link", "set", _INSIDE, "mtu", str(largest))
 
 
 def set_uplink_rate(bits_per_second: float, bucket: str = _BUCKET) -> None:

@@ -36,7 +36,7 @@ class Engine {
 
     Engine(const Routing &routing, const Protocol &protocol, const int32_t *hosts, int32_t ranks,
            const Operation *operations, const int64_t *offsets, bool record, Callbacks callbacks)
-        : link_bytes(routing.capacity().size(), 0.0), protocol_(protocol), paths_(routing, protocol_, ranks),
+        : link_bytes(routing.capacity().size(), 0.0), protocol_(protocol), costs_(protocol_), paths_(routing, protocol_),
           sharing_(capacities(routing, protocol), routing.fatpipe()), matching_(ranks), agenda_(Links{this}),
           ranks_(static_cast<size_t>(ranks)), hosts_(hosts), callbacks_(callbacks), record_(record) {
         for (int32_t rank = 0; rank < ranks; ++rank) {
@@ -254,9 +254,9 @@ class Engine {
         return false;
     }
 
-    double send_overhead(const Operation &operation) const {
-        if (operation.code == ISEND) return protocol_.isend(operation.value, 0.0);
-        return protocol_.mode(operation.value) == SYNCHRONOUS ? 0.0 : protocol_.send(operation.value, 0.0);
+    double send_overhead(const Operation &operation) {
+        const Costs &costs = costs_(operation.value);
+        return operation.code == ISEND ? costs.isend : costs.send;
     }
 
     bool begin_send(int32_t rank) {
@@ -270,7 +270,7 @@ class Engine {
     bool send(int32_t rank) {
         Rank &me = ranks_[rank];
         const Operation &operation = *me.at;
-        const Mode mode = protocol_.mode(operation.value);
+        const Mode mode = costs_(operation.value).mode;
         ++messages;
         int32_t index = matching_.take_posted(operation.peer, rank, operation.tag);
         const bool matched = index != NONE;
@@ -377,28 +377,26 @@ class Engine {
     void leave(int32_t index) {
         Message &message = matching_.at(index);
         if (record_) left_[index] = now_;
-        const Path &path = paths_.find(hosts_[message.source], hosts_[message.destination]);
+        const Path &path = paths_.length(hosts_[message.source], hosts_[message.destination]);
         if (path.links == 0) {
             arrive(index);
             return;
         }
-        const double wire = message.size + protocol_.header;
-        const double there = now_ + protocol_.latency_factor(wire, 1.0) * path.latency;
+        const double there = now_ + costs_(message.size).latency_factor * path.latency;
         there > now_ ? agenda_.set(there, ~index) : flow(index);
     }
 
     // The latency is over.
     void flow(int32_t index) {
         Message &message = matching_.at(index);
-        const double wire = message.size + protocol_.header;
-        if (!(wire > 0.0)) {
+        const Costs &costs = costs_(message.size);
+        if (!(costs.wire > 0.0)) {
             arrive(index);
             return;
         }
-        const Path &path = paths_.find(hosts_[message.source], hosts_[message.destination]);
-        for (int32_t use = 0; use < path.links; ++use) link_bytes[path.uses()[use].link] += wire;
-        const double work = wire / protocol_.bandwidth_factor(wire, 1.0);
-        const int32_t flow = sharing_.add(now_, path.uses(), path.count, path.penalty, path.bound, work);
+        const Path &path = paths_(hosts_[message.source], hosts_[message.destination]);
+        for (int32_t use = 0; use < path.links; ++use) link_bytes[path.uses[use].link] += costs.wire;
+        const int32_t flow = sharing_.add(now_, path.uses, path.count, path.penalty, path.bound, costs.work);
         if (static_cast<size_t>(flow) >= message_of_flow_.size()) message_of_flow_.resize(flow + 1);
         message_of_flow_[flow] = index;
     }
@@ -418,7 +416,7 @@ class Engine {
     void give(int32_t index) {
         const Message &message = matching_.at(index);
         Rank &receiver = ranks_[message.destination];
-        const double overhead = message.mode == SYNCHRONOUS ? 0.0 : protocol_.receive(message.size, 0.0);
+        const double overhead = costs_(message.size).receive;
         if (message.receiver == BLOCKING) {
             receiver.owed = overhead;
             receiver.peer = message.source;
@@ -576,6 +574,7 @@ class Engine {
     }
 
     Protocol protocol_;
+    CostTable costs_;
     Paths paths_;
     Sharing sharing_;
     Matching matching_;

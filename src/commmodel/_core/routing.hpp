@@ -10,8 +10,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -316,6 +318,50 @@ class Routing {
         }
     }
 
+    // Hosts of stars, between which all is alike but the numbers of their own links, are of one kind: a way between two
+    // hosts tells those between all others of the same two kinds. Any other host is of a kind of its own, without ports.
+    struct Kinds {
+        std::vector<int32_t> kind;
+        std::vector<Port> port;
+        int32_t count = 0;
+    };
+    Kinds kinds() const {
+        const std::vector<int32_t> uses = owners();
+        const std::vector<uint8_t> entered = entered_at_hosts();
+        Kinds found;
+        std::map<std::array<double, 14>, int32_t> known;
+        for (int64_t host = 0; host < hosts_; ++host) {
+            const int32_t number = zone_of_[host];
+            const Zone &zone = zones_[number];
+            found.port.push_back({-1, -1, -1, -1});
+            found.kind.push_back(found.count);
+            if (zone.kind != Kind::star || entered[number]) {
+                ++found.count;
+                continue;
+            }
+            const Port &port = zone.ports[host - zone.first];
+            std::array<double, 14> alike{static_cast<double>(number), port.down == port.up ? 1.0 : 0.0};
+            size_t place = 2;
+            bool own = true;
+            for (const int32_t link : {port.limiter, port.up, port.down}) {
+                alike[place] = link >= 0 ? 1.0 : 0.0;
+                if (link >= 0) {
+                    own = own && uses[link] == 1;
+                    alike[place + 1] = capacity_[link];
+                    alike[place + 2] = latency_[link];
+                    alike[place + 3] = fatpipe_[link];
+                }
+                place += 4;
+            }
+            if (own) {
+                found.port.back() = port;
+                found.kind.back() = known.emplace(alike, found.count).first->second;
+            }
+            found.count += found.kind.back() == found.count;
+        }
+        return found;
+    }
+
     // Construction: links, zones in order, then what is between them.
     void set_links(std::vector<double> capacity, std::vector<double> latency, std::vector<uint8_t> fatpipe) {
         capacity_ = std::move(capacity);
@@ -346,6 +392,30 @@ class Routing {
     }
 
   private:
+    // Of each link: how many hosts it belongs to; of one that ways between hosts have in common, more than one.
+    std::vector<int32_t> owners() const {
+        std::vector<int32_t> uses(capacity_.size(), 0);
+        for (const std::vector<int32_t> *links : {&outward_.links, &inward_.links, &passage_links_})
+            for (const int32_t link : *links) uses[link] += 2;
+        for (const Zone &zone : zones_) {
+            if (zone.backbone >= 0) uses[zone.backbone] += 2;
+            for (const Port &port : zone.ports)
+                for (const int32_t link : {port.limiter, port.up, port.down == port.up ? -1 : port.down, port.loopback})
+                    if (link >= 0) ++uses[link];
+        }
+        return uses;
+    }
+
+    // Of each zone: whether ways into it or out of it lead through one of its hosts.
+    std::vector<uint8_t> entered_at_hosts() const {
+        std::vector<uint8_t> entered(zones_.size(), 0);
+        for (size_t pair = 0; pair < passages_.size(); ++pair) {
+            if (passages_[pair].leave != Zone::gateway) entered[pair / zones_.size()] = 1;
+            if (passages_[pair].enter != Zone::gateway) entered[pair % zones_.size()] = 1;
+        }
+        return entered;
+    }
+
     static void append(const Lists &lists, int32_t zone, std::vector<int32_t> &links) {
         if (lists.offsets.empty()) return;
         links.insert(links.end(), lists.links.begin() + lists.offsets[zone],

@@ -35,7 +35,9 @@ def add(verbs: Any) -> None:
     more = simulate.add_argument_group("more about it")
     more.add_argument("-n", "--size", help="of each message, like 64KiB; of a collective, what MPI's count says")
     more.add_argument("--algorithm", metavar="A", help="of the collective (what the selector picks)")
-    more.add_argument("--selector", metavar="S", help="library or file of rules that picks algorithms (mpich)")
+    more.add_argument(
+        "--selector", metavar="S", help="library or file of rules that picks algorithms, or smpi (the machine's, mpich)"
+    )
     more.add_argument("--root", help="of bcast, reduce, gather or scatter (0)")
     more.add_argument("--segment-size", metavar="SIZE", help="of the pieces of a message (what the rules say)")
     more.add_argument("--copy", metavar="TIME", help="of a byte within memory, like 0.125ns/B (0)")
@@ -78,7 +80,7 @@ def _run(asked: argparse.Namespace) -> int:
     for path in (asked.output, asked.trace):
         _check_folder(path)
     found = place(asked)
-    work = workload(asked, found.cores)
+    work = workload(asked, found.cores, found.selector())
     simulators = [simulator(asked.model, found, work, asked)]
     simulators += [simulator(name, found, work, asked) for name in others if name in MODELS]
     if len({one.model for one in simulators}) < len(simulators):

@@ -47,6 +47,15 @@ class Place:
             return "hybrid" if self.machine.hybrid else "loggps"
         return "smpi" if self.is_xml else "fluid"
 
+    def selector(self) -> Any:
+        """Return who picks algorithms where nobody is named: the machine's library, else MPICH."""
+        from commmodel.predict.collective import default_selector
+
+        if self.machine is None:
+            return "mpich"
+        library = self.machine.selector or default_selector(self.machine)
+        return self.machine.collectives(library) if self.machine.selection else library
+
 
 @dataclass(frozen=True)
 class Simulator:
@@ -190,6 +199,9 @@ def _flows(name: str, found: Place, work: Workload, asked: argparse.Namespace) -
         network = calibrated.network(found.machine, asked.path)
     elif name == "smpi":
         network = found.network or SMPI
+    elif found.machine is not None and found.machine.hybrid:
+        measured = calibrated.network(found.machine, asked.path)
+        network = fluid(measured.detached_limit, measured.eager_limit)
     else:
         network = fluid()
     platform = found.platform

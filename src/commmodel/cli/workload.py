@@ -63,7 +63,7 @@ class Workload:
     schedule: Any = None
 
 
-def workload(asked: argparse.Namespace, most: int | None) -> Workload:
+def workload(asked: argparse.Namespace, most: int | None, library: Any) -> Workload:
     """Return what the options ask for.
 
     Parameters
@@ -71,6 +71,8 @@ def workload(asked: argparse.Namespace, most: int | None) -> Workload:
     asked : Namespace
     most : int, optional
         Ranks that the platform has cores for, and takes where there is no ``-p``.
+    library : str or Selector
+        What picks algorithms where no ``--selector`` is named.
     """
     given = [name for name in SOURCES if getattr(asked, name) is not None]
     if len(given) != 1:
@@ -84,13 +86,19 @@ def workload(asked: argparse.Namespace, most: int | None) -> Workload:
     if kind == "goal":
         return _goal(asked)
     if kind == "replay":
-        return _replay(asked)
+        return _replay(asked, library)
     processes = _given_ranks(asked) or most
     if kind == "exchange" and asked.exchange not in EXCHANGES:
         return _listed(asked)
     if processes is None:
         raise InputError("a machine has as many hosts as you like: give the number of ranks, like -p 64")
-    return {"collective": _collective, "exchange": _exchange, "kernel": _kernel}[kind](asked, processes)
+    if kind == "collective":
+        return _collective(asked, processes, library)
+    return _exchange(asked, processes) if kind == "exchange" else _kernel(asked, processes)
+
+
+def _name(selector: Any) -> str:
+    return selector if isinstance(selector, str) else str(selector.name)
 
 
 def _given_ranks(asked: argparse.Namespace) -> int | None:
@@ -110,9 +118,10 @@ def _rounds(asked: argparse.Namespace) -> int:
     return whole_number("--rounds", asked.rounds or "1", 1)
 
 
-def _collective(asked: argparse.Namespace, processes: int) -> Workload:
+def _collective(asked: argparse.Namespace, processes: int, library: Any) -> Workload:
+    from commmodel.simulate import smpi
     from commmodel.simulate.work import collective, repeated
-    from commmodel.simulate.work.collective import chosen
+    from commmodel.simulate.work.collective import SMPI_SELECTOR, chosen
     from commmodel.units import format_size, parse_size
 
     operation = asked.collective
@@ -122,15 +131,20 @@ def _collective(asked: argparse.Namespace, processes: int) -> Workload:
         raise InputError("-n goes with operations that move data, not with a barrier: leave it out")
     if asked.root is not None and operation not in _ROOTED:
         raise InputError(f"--root goes with {', '.join(sorted(_ROOTED))}, not with {operation}: leave it out")
-    if asked.algorithm is not None and asked.selector is not None:
+    as_smpi = asked.selector == SMPI_SELECTOR
+    if asked.algorithm is not None and asked.selector is not None and not as_smpi:
         raise InputError("--algorithm and --selector both say how: leave one out")
     size = 0 if operation == "barrier" else _size(asked, operation)
-    selector = asked.selector or "mpich"
+    selector = asked.selector or library
     segment_size = parsed("--segment-size", asked.segment_size, parse_size)
-    algorithm, pieces = chosen(operation, size, processes, asked.algorithm, selector)
+    if as_smpi:
+        algorithm, pieces = asked.algorithm or smpi.DEFAULT, None
+    else:
+        algorithm, pieces = chosen(operation, size, processes, asked.algorithm, selector)
     rounds = _rounds(asked)
     options: dict[str, Any] = {
         "algorithm": algorithm,
+        "selector": selector,
         "root": whole_number("--root", asked.root or "0", 0),
         "segment_size": segment_size or pieces,
         "memory_copy": byte_time("--copy", asked.copy) or 0.0,
@@ -141,7 +155,7 @@ def _collective(asked: argparse.Namespace, processes: int) -> Workload:
         once = collective(operation, size, processes, **options)
         return once if rounds == 1 else repeated(once, rounds)
 
-    chooser = "given" if asked.algorithm is not None else str(selector)
+    chooser = "given" if asked.algorithm is not None else _name(selector)
     words = f"{operation}{'' if operation == 'barrier' else f' of {format_size(size)}'} on {_ranks(processes)}: "
     words += algorithm + ("" if chooser == "given" else f", as {chooser} picks") + _times(rounds)
     facts = {"operation": operation, "message_size": size, "algorithm": algorithm, "chosen_by": chooser}
@@ -217,10 +231,10 @@ def _kernel(asked: argparse.Namespace, processes: int) -> Workload:
     return Workload(processes, words, make, {"kernel": asked.kernel, "class": problem})
 
 
-def _replay(asked: argparse.Namespace) -> Workload:
+def _replay(asked: argparse.Namespace, library: Any) -> Workload:
     from commmodel.simulate.traces import replay
 
-    selector = asked.selector or "mpich"
+    selector = asked.selector or library
     processes = replay(asked.replay, _given_ranks(asked)).processes
     copy, reduction = byte_time("--copy", asked.copy) or 0.0, byte_time("--reduction", asked.reduction) or 0.0
 
@@ -230,7 +244,7 @@ def _replay(asked: argparse.Namespace) -> Workload:
         )  # fmt: skip
 
     words = f"Replay of {asked.replay} on {_ranks(processes)}"
-    return Workload(processes, words, make, {"replay": asked.replay, "chosen_by": str(selector)})
+    return Workload(processes, words, make, {"replay": asked.replay, "chosen_by": _name(selector)})
 
 
 def _goal(asked: argparse.Namespace) -> Workload:

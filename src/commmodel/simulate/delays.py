@@ -46,7 +46,7 @@ class DelayParameters(Struct, frozen=True, forbid_unknown_fields=True):
     g: float = 0.0
     """Least time between two messages (LogP, LogGP, LogGOPS)."""
     G: float = 0.0
-    """Time of a further byte; LogGPS: of a byte after the first `small`."""
+    """Time of a further byte, in LogGPS of a byte after the first `small`."""
     O_s: float = 0.0
     """Overhead of the sender for each byte."""
     O_r: float = 0.0

@@ -38,10 +38,10 @@ class Network(Struct, frozen=True, forbid_unknown_fields=True):
     header: int = 0
     """Bytes on the wire beside the message's own."""
     eager_limit: float = 0.0
-    """n ≤ limit, asynchronous: the message leaves whether or not its receive is posted."""
+    """Messages of up to so many bytes are asynchronous. They leave whether or not their receive is posted."""
     detached_limit: float = 0.0
-    """n ≤ limit, detached: the sender goes on, the message leaves when its receive is posted. Above, the sender waits
-    for the end of the transfer, which begins when both are there."""
+    """Messages of up to so many bytes are detached. The sender goes on, the message leaves when its receive is posted.
+    Above, the sender waits for the end of the transfer, which begins when both are there."""
     send: tuple[Overhead, ...] = ()
     """o_s + n O_s of a blocking send that is asynchronous or detached."""
     isend: tuple[Overhead, ...] = ()
@@ -53,7 +53,7 @@ class Network(Struct, frozen=True, forbid_unknown_fields=True):
     latency_factors: tuple[Factor, ...] = ()
     bandwidth_factors: tuple[Factor, ...] = ()
     window: float = 0.0
-    """TCP's: a flow gets at most window / (2 × latency of its route) bytes per second; 0: no such bound."""
+    """Bytes of TCP's window. A flow gets at most window / (2 × latency of its route) B/s; 0 is no bound."""
     capacity_weight: float = 0.0
     """A flow's share is in inverse proportion to its penalty, Σ (latency + capacity_weight / capacity) over its route;
     where all of that is 0, all flows have the same."""
@@ -83,13 +83,20 @@ SMPI = Network(
     capacity_weight=8775,
     cross_traffic=0.05,
 )
-"""The defaults of SMPI 3.32 (SimGrid), fitted by its authors to a Gigabit Ethernet cluster: facts to compare with."""
+"""What SMPI 3.32 of SimGrid has where nothing else is said. Its authors fitted it to a Gigabit Ethernet cluster."""
 
 
-def fluid(detached_limit: float = 65536) -> Network:
+def fluid(detached_limit: float = 65536, eager_limit: float = 0.0) -> Network:
     """Return the pure fluid model: latency and shared bandwidth, no factors, no overheads (Bédaride 2013, Section V).
 
+    Parameters
+    ----------
+    detached_limit, eager_limit : float
+        Bytes up to which a message lets its sender go on, and leaves without its receive, as in `Network`.
+
+    Examples
+    --------
     >>> fluid().latency_factors
     ()
     """
-    return Network("fluid", detached_limit=detached_limit)
+    return Network("fluid", eager_limit=eager_limit, detached_limit=detached_limit)

@@ -69,8 +69,12 @@ class Outcome:
         Seconds at which each rank came to its end.
     spent : float64 array, shape (processes, len(State))
         Seconds of each rank in each `State`.
-    messages, events, solutions : int
-        Messages sent; distinct steps of simulated time; times that bandwidth was shared anew.
+    messages : int
+        That were sent.
+    events : int
+        Distinct steps of simulated time.
+    solutions : int
+        Times that bandwidth was shared anew.
     unreceived : int
         Messages sent that nobody received: no error, but seldom meant.
     marks : structured array of `MARK`

@@ -22,7 +22,7 @@ from commmodel.simulate.operations import OPERATION, Operations, Program
 
 __all__ = ["BLOCK", "NOTHING", "READ_AHEAD", "Block", "Stream", "fresh", "program_of"]
 
-BLOCK = 1 << 20
+BLOCK = 1 << 15
 """Operations of a block, about: 24 MiB."""
 READ_AHEAD = 1 << 28
 """Bytes of blocks in memory, beyond which they go to a temporary file."""
@@ -142,6 +142,17 @@ class Stream:
                 self._drop()
             if len(operations):
                 return operations
+
+    def next_block(self) -> Block | None:
+        """Return the next block, for all ranks to take; None where some have not taken all so far, or it was the last."""
+        self._begun = True
+        if self._held or not self._grow():
+            return None
+        held = self._held.popleft()
+        self._in_memory = 0
+        self._dropped += 1
+        self._next = [self._dropped] * self._processes
+        return None if held.operations is None else Block(held.operations, np.asarray(held.offsets))
 
     def _end(self) -> Operations:
         """Note that a rank has come to its end; after the last one begin anew."""
