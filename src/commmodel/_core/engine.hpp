@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "agenda.hpp"
+#include "blocks.hpp"
 #include "matching.hpp"
 #include "program.hpp"
 #include "protocol.hpp"
@@ -38,7 +39,8 @@ class Engine {
            const Operation *operations, const int64_t *offsets, bool record, Callbacks callbacks)
         : link_bytes(routing.capacity().size(), 0.0), protocol_(protocol), costs_(protocol_), paths_(routing, protocol_),
           sharing_(capacities(routing, protocol), routing.fatpipe()), matching_(ranks), agenda_(Links{this}),
-          ranks_(static_cast<size_t>(ranks)), hosts_(hosts), callbacks_(callbacks), record_(record) {
+          ranks_(static_cast<size_t>(ranks)), blocks_(callbacks, ranks), hosts_(hosts), callbacks_(callbacks),
+          record_(record) {
         for (int32_t rank = 0; rank < ranks; ++rank) {
             Rank &me = ranks_[rank];
             me.begin = me.at = operations + offsets[rank];
@@ -223,7 +225,8 @@ class Engine {
         int64_t count = 0;
         me.before += me.end - me.begin;
         me.begin = me.at = me.end = nullptr;
-        if (!callbacks_.refill(callbacks_.context, rank, &begin, &count)) {
+        if (!blocks_.next(rank, begin, count)) return fail(rank, INTERRUPTED);
+        if (count == 0 && !callbacks_.refill(callbacks_.context, rank, &begin, &count)) {
             return fail(rank, INTERRUPTED);
         }
         me.begin = me.at = begin;
@@ -581,6 +584,7 @@ class Engine {
     Requests requests_;
     Agenda<Links> agenda_;
     std::vector<Rank> ranks_;
+    Blocks blocks_;
     std::vector<int32_t> message_of_flow_;
     std::vector<double> posted_, left_;  // by message, where they are recorded
     const int32_t *hosts_;

@@ -67,6 +67,9 @@ cdef extern from "engine.hpp" namespace "commmodel" nogil:
     cdef cppclass Callbacks:
         void *context
         cpp_bool (*refill)(void *, int32_t, const Operation **, int64_t *) noexcept nogil
+        cpp_bool (*refill_all)(
+            void *, const vector[int32_t] &, const Operation **, const int64_t **
+        ) noexcept nogil
         cpp_bool (*may_go_on)(void *) noexcept nogil
 
     cdef cppclass Engine:
@@ -94,10 +97,14 @@ cdef int64_t OPERATION_BYTES = 24
 class _Refill:
     """Asks a program for more, holds what it gave as long as the engine needs it, and what it raised."""
 
-    def __init__(self, refill, dtype) -> None:
+    def __init__(self, refill, dtype, ranks) -> None:
         self.refill = refill
+        self.next_block = getattr(refill, "next_block", None)
         self.dtype = dtype
+        self.ranks = ranks
         self.held = {}
+        self.blocks = {}
+        self.given = 0
         self.raised = None
 
     def more(self, rank):
@@ -111,6 +118,42 @@ class _Refill:
         # A copy, in case that the caller uses its array again.
         self.held[rank] = np.array(operations, order="C", ndmin=1).reshape(-1).view(np.uint8)
         return self.held[rank]
+
+    def more_of_all(self):
+        """Return the next operations of all ranks, as bytes, and where each rank's begin; None where that cannot be."""
+        block = self.next_block()
+        if block is None:
+            return None
+        operations, offsets = block
+        offsets = np.ascontiguousarray(offsets, np.int64)
+        if operations.dtype != self.dtype or offsets.size != self.ranks + 1 or offsets[self.ranks] != operations.size:
+            raise InputError("a block of a program has not the operations of each rank")
+        self.blocks[self.given] = np.ascontiguousarray(operations).reshape(-1).view(np.uint8), offsets
+        self.given += 1
+        return self.blocks[self.given - 1]
+
+
+cdef cpp_bool _more_of_all(
+    void *context, const vector[int32_t] &users, const Operation **operations, const int64_t **offsets
+) noexcept with gil:
+    state = <object>context
+    cdef const unsigned char[::1] view
+    cdef const int64_t[::1] bounds
+    cdef int64_t number
+    try:
+        for number in list(state.blocks):
+            if users[number] == 0:
+                del state.blocks[number]
+        block = state.more_of_all()
+        if block is None or block[0].size == 0:
+            return True
+        view, bounds = block
+        operations[0] = <const Operation *>&view[0]
+        offsets[0] = &bounds[0]
+        return True
+    except BaseException as error:
+        state.raised = error
+        return False
 
 
 cdef cpp_bool _more(void *context, int32_t rank, const Operation **begin, int64_t *count) noexcept with gil:
@@ -257,12 +300,14 @@ def run(routing, hosts, operations, offsets, refill, network, record, layouts):
     cdef const Operation *first = NULL
     if view.shape[0]:
         first = <const Operation *>&view[0]
-    state = _Refill(refill, layouts["OPERATION"])
+    state = _Refill(refill, layouts["OPERATION"], ranks)
     cdef Callbacks callbacks
     callbacks.context = <void *>state
     callbacks.may_go_on = _may_go_on
     if refill is not None:
         callbacks.refill = _more
+        if state.next_block is not None:
+            callbacks.refill_all = _more_of_all
     cdef Protocol protocol = _protocol(network)
     cdef Engine *engine = NULL
     begin = time.perf_counter()

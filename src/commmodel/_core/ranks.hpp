@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "program.hpp"
 
@@ -11,6 +12,10 @@ namespace commmodel {
 struct Callbacks {
     void *context = nullptr;
     bool (*refill)(void *context, int32_t rank, const Operation **begin, int64_t *count) = nullptr;
+    // The next operations of all ranks at once, rank by rank, where all have had what there was; nullptr where that is
+    // not so. `users`: of each block given so far, how many ranks still need it.
+    bool (*refill_all)(void *context, const std::vector<int32_t> &users, const Operation **operations,
+                       const int64_t **offsets) = nullptr;
     bool (*may_go_on)(void *context) = nullptr;
 };
 

@@ -63,59 +63,10 @@ inline void Sharing::drop_edge(int32_t link, int32_t group, double share) {
     free_edges_.push_back(known);
 }
 
-inline void Sharing::forget_edges() {
-    for (const Edge &edge : edges_) {
-        links_[edge.link].edges.clear();
-        groups_[edge.group].edges.clear();
-    }
-    edges_.clear();
-    free_edges_.clear();
-    table_.clear();
-    for (int32_t link : dirty_) links_[link].dirty = false;
-    dirty_.clear();
-    mending_ = false;
-}
-
 inline void Sharing::touch(int32_t link) {
     if (links_[link].dirty) return;
     links_[link].dirty = true;
     dirty_.push_back(link);
-}
-
-// Start to keep edges and promises.
-inline void Sharing::build() {
-    for (int32_t number : used_) {
-        Link &link = links_[number];
-        link.active = !groups_[number].queue.empty();
-        link.relaxed = false;
-        link.promise = wide(link) * (link.live < 8 ? 1 : 0.8);
-        link.rising = 0;
-        link.risers = 0;
-        touch(number);
-    }
-    for (int32_t number : living_) {
-        const Flow &flow = flows_[number];
-        if (flow.group == none) continue;
-        for (const Use *use = begin(flow); use != end(flow); use++)
-            if (groups_[flow.group].level > links_[use->link].promise) links_[use->link].active = true;
-    }
-    for (const End &one : ends_) groups_[one.group].promise = sharing::infinite;
-    for (int32_t number : living_) {
-        const Flow &flow = flows_[number];
-        double promise = flow.group == own_group(number) ? sharing::infinite : flow.bound;
-        for (const Use *use = begin(flow); use != end(flow); use++) {
-            Link &link = links_[use->link];
-            double share = use->weight * flow.share;
-            if (!link.active)
-                promise = std::min(promise, link.promise);
-            else if (flow.group != none)
-                add_edge(use->link, flow.group, share);
-            else
-                link.rising += share, link.risers++;
-        }
-        if (flow.group != none) groups_[flow.group].promise = std::min(groups_[flow.group].promise, promise);
-    }
-    mending_ = true;
 }
 
 // The level at which a link is full, were its own group and those that rise held down by it alone.
@@ -428,6 +379,7 @@ inline void Sharing::mend(double now) {
                 push(level, FLOW, task.number);
         }
     }
+    fresh_.clear();
     close(now);
 }
 

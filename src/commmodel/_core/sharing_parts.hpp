@@ -36,13 +36,26 @@ struct Flow {
     double share;  // 1 / penalty: its rate at level 1
     double bound;  // level of its own bound
     double total;  // work * penalty: of virtual time, alone
-    double left;   // of total, where it has no group
+    double left;   // of total, where no group's queue says it
+    double level;  // where bandwidth is shared from nothing
+    int32_t first, count, room = 0;  // its uses
+    int32_t group;  // none: not yet shared
+};
+
+// Of a flow, while levels are mended.
+struct Mended {
     int64_t order;
     uint32_t stamp = 0;  // tells those apart that have had the same number
-    int32_t first, count, room = 0;  // its uses
-    int32_t group;   // none: not yet shared
-    int32_t place;   // in its group's queue
-    int32_t living;  // place among the flows in the network
+    int32_t place;       // in its group's queue
+    int32_t living;      // place among the flows in the network
+};
+
+// Of a link, while bandwidth is shared from nothing: half a cache line, as thousands of links are visited in turns.
+struct alignas(32) Load {
+    Sum rising;         // of the shares of flows that nothing holds down yet
+    int64_t mark = 0;   // when it was last looked at; odd: it holds flows down
+    int32_t risers = 0;
+    int32_t holds = 0;  // how many flows
 };
 
 // A flow on a link; gone where the stamp is not the flow's.
@@ -52,15 +65,16 @@ struct Member {
     double share;  // weight / penalty: what it takes of the link at level 1
 };
 
+// Of a link, while levels are mended.
 struct alignas(64) Link {
     Sum share;                   // of its flows' shares
     int32_t live = 0;            // flows
     int32_t risers = 0;          // of them, those that nothing holds down yet
     std::vector<Member> members;
     double capacity = 0;
-    bool active = false, relaxed = false, looked = false, dirty = false, held = false;
+    bool active = false, relaxed = false, looked = false, dirty = false;
     double rising = 0;           // sum of the risers' shares
-    double remaining = 0;        // filling: of the capacity; relaxed: of what is not granted to groups
+    double remaining = 0;        // relaxed: of what is not granted to groups
     double promise = infinite;   // not active: no flow on it may pass this level without a look at it
     double key = infinite;       // of the entry that counts in the queue of a mending
     int32_t place = 0;           // among the links in use

@@ -1,7 +1,8 @@
-"""Programs of ranks as streams of operations, from rounds of messages and from traces. The work is in traces.hpp.
+"""Programs of ranks as streams of operations, from rounds of messages and from traces. The work is in traces.hpp
+and rounds.hpp.
 
-Main entries: `arranged` (rounds to operations), `Parser` (text of time-independent traces to operations), `spliced`
-(collectives of traces put in place).
+Main entries: `arranged` and `exchanged` (rounds to operations), `Parser` (text of time-independent traces to
+operations), `spliced` (collectives of traces put in place).
 """
 
 from libc.stdint cimport int32_t, int64_t
@@ -44,6 +45,10 @@ cdef extern from "traces.hpp" namespace "commmodel::traces" nogil:
 
     void count_operations(const Rounds &rounds, int64_t *offsets) except +
     void place_operations(const Rounds &rounds, const int64_t *offsets, int32_t tag, Operation *operations) except +
+    cbool place_exchange(
+        int64_t processes, int64_t rounds, int64_t round, const int64_t *receiver, const double *size, int32_t tag,
+        int32_t *source, Operation *operations
+    )
     int64_t spliced_count(const Operation *operations, int64_t count, const vector[Piece] &pieces)
     void splice(const Operation *operations, int64_t count, const vector[Piece] &pieces, Operation *out)
 
@@ -165,6 +170,48 @@ def arranged(processes, round, sender, receiver, size, work_round, worker, secon
         with nogil:
             place_operations(all_rounds, &starts[0], the_tag, <Operation *>&raw[0])
     return operations, offsets
+
+
+def exchanged(processes, receivers, sizes, tag):
+    """Return what `arranged` does for rounds in each of which every rank sends one message and receives one.
+
+    Parameters
+    ----------
+    processes : int
+        P, at least 1.
+    receivers, sizes : lists of arrays, shape (processes,)
+        For each round: whom each rank sends to, and how many bytes.
+    tag : int
+        Of all messages.
+
+    Returns
+    -------
+    operations : structured array of 24 bytes each, shape (operations,)
+    offsets : int64 array, shape (processes + 1,)
+        None instead of both where in some round two ranks send to the same one.
+    """
+    cdef int64_t ranks = processes, rounds = len(receivers), number
+    cdef int32_t the_tag = tag
+    cdef const int64_t[::1] receiver
+    cdef const double[::1] size
+    cdef vector[int32_t] source
+    cdef cbool right
+    source.resize(ranks)
+    operations = np.empty(3 * ranks * rounds, dtype=OPERATION)
+    if not operations.size:
+        return operations, np.zeros(ranks + 1, dtype=np.int64)
+    cdef unsigned char[::1] raw = operations.view(np.uint8)
+    for number in range(rounds):
+        receiver = _integers(receivers[number])
+        size = np.ascontiguousarray(sizes[number], dtype=np.float64)
+        if receiver.shape[0] != ranks or size.shape[0] != ranks:
+            raise ValueError("an exchange in which not every rank sends one message")
+        right = place_exchange(
+            ranks, rounds, number, &receiver[0], &size[0], the_tag, source.data(), <Operation *>&raw[0]
+        )
+        if not right:
+            return None
+    return operations, np.arange(ranks + 1, dtype=np.int64) * (3 * rounds)
 
 
 def spliced(operations, pieces):

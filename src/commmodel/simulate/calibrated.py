@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Reference", "network", "platform", "reference"]
 
+_NO_LIMIT = 1e15
+"""B/s between ranks of one host, where that was not measured."""
 _NO_LATENCY = 1e-9
 """Factor of a mode without latency: the engine takes factors above 0 only, and this is less than 1e-12 s."""
 
@@ -115,6 +117,8 @@ def platform(
 ) -> "Platform":
     """Return hosts like those that were measured, on one switch that limits nothing.
 
+    Ranks of one host talk over links as of the machine's path within a node, where it has one, else at no cost of links.
+
     Parameters
     ----------
     machine : Machine
@@ -147,7 +151,8 @@ def platform(
             "python -m commmodel.bench contention, then fit, or name a platform"
         )
     latency, bandwidth = reference(model)
+    within = [reference(one) for one in machine.hybrid if one.path in ("same-socket", "same-node")]
     return flat(
         hosts, bandwidth, latency / 2, limiter=model.contention.value * bandwidth, cores=cores, speed=speed,
-        name=machine.name,
+        loopback=(within[0].bandwidth, within[0].latency) if within else (_NO_LIMIT, 0.0), name=machine.name,
     )  # fmt: skip

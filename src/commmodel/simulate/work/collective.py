@@ -8,20 +8,24 @@ nothing to do in it. Large programs are made block by block while they run. Main
 import os
 from collections.abc import Iterator, Sequence
 
-from commmodel._core.traces import arranged
+import numpy as np
+
+from commmodel._core.traces import arranged, exchanged
 from commmodel.collectives import algorithm as find_algorithm
 from commmodel.collectives import flatten
-from commmodel.collectives.schedule import Problem, Round
+from commmodel.collectives.schedule import Integers, Problem, Round
 from commmodel.collectives.selection import Selector, load, select
 from commmodel.errors import InputError
 from commmodel.simulate.operations import COLLECTIVE_TAG, Program
-from commmodel.simulate.work.streams import BLOCK, Block, program_of
+from commmodel.simulate.work.streams import Block, program_of
 
 __all__ = ["COLLECTIVE_TAGS", "SMPI_SELECTOR", "blocks_of", "chosen", "collective", "collective_tag"]
 
 COLLECTIVE_TAGS = 1 << 20
 """Tags that calls of collectives take in turn."""
 SMPI_SELECTOR = "smpi"
+_BLOCK = 1 << 16
+"""Operations of a block, about: 1.5 MiB, so that what was just made is still in the cache."""
 _PER_RANK = 24
 _MOST_PROCESSES = 1 << 30
 
@@ -61,7 +65,7 @@ def blocks_of(
     tag: int = COLLECTIVE_TAG,
     memory_copy: float = 0.0,
     reduction: float = 0.0,
-    block: int = BLOCK,
+    block: int = _BLOCK,
 ) -> Iterator[Block]:
     """Yield the operations of rounds, in blocks of at least one round and about `block` operations.
 
@@ -81,6 +85,12 @@ def blocks_of(
 
 
 def _block(processes: int, rounds: Sequence[Round], tag: int, memory_copy: float, reduction: float) -> Block:
+    rank = rounds[0].sender
+    if all(_is_exchange(one, rank) for one in rounds) and np.array_equal(rank, np.arange(processes)):
+        # Each sends one message: most rounds of many ranks are so, and need no sorting.
+        made = exchanged(processes, [one.receiver for one in rounds], [one.size for one in rounds], tag)
+        if made is not None:
+            return Block(*made)
     schedule = flatten(processes, rounds)
     seconds = schedule.copied * memory_copy + schedule.reduced * reduction
     return Block(
@@ -96,6 +106,11 @@ def _block(processes: int, rounds: Sequence[Round], tag: int, memory_copy: float
             tag,
         )
     )
+
+
+def _is_exchange(one: Round, rank: Integers) -> bool:
+    """Whether all that a round does is that each of these ranks sends a message."""
+    return one.sender is rank and one.receiver.size == rank.size and not (one.copier.size or one.reducer.size)
 
 
 def collective(

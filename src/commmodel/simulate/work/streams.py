@@ -22,7 +22,7 @@ from commmodel.simulate.operations import OPERATION, Operations, Program
 
 __all__ = ["BLOCK", "NOTHING", "READ_AHEAD", "Block", "Stream", "fresh", "program_of"]
 
-BLOCK = 1 << 15
+BLOCK = 1 << 20
 """Operations of a block, about: 24 MiB."""
 READ_AHEAD = 1 << 28
 """Bytes of blocks in memory, beyond which they go to a temporary file."""
@@ -144,7 +144,7 @@ class Stream:
                 return operations
 
     def next_block(self) -> Block | None:
-        """Return the next block, for all ranks to take; None where some have not taken all so far, or it was the last."""
+        """Return the next block for all ranks; None where some have not taken all so far, or where none is left."""
         self._begun = True
         if self._held or not self._grow():
             return None
