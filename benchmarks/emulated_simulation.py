@@ -71,7 +71,9 @@ def platform_of(machine: Machine, hosts: int, in_cabinets: int, uplink: float) -
     latency, bandwidth = calibrated.reference(model)
     limiter = None if model.contention is None else model.contention.value * bandwidth
     # Two uplinks in a row make one way between the bridges.
-    return cabinets([hosts // 2] * 2, bandwidth, latency / 2, (uplink * bandwidth, 0.0), limiter=limiter, loopback=(1e15, 0.0))
+    return cabinets(
+        [hosts // 2] * 2, bandwidth, latency / 2, (uplink * bandwidth, 0.0), limiter=limiter, loopback=(1e15, 0.0)
+    )
 
 
 def rows(
