@@ -117,7 +117,7 @@ def platform(
 ) -> "Platform":
     """Return hosts like those that were measured, on one switch that limits nothing.
 
-    Ranks of one host talk over links as of the machine's path within a node, where it has one, else at no cost of links.
+    Ranks of one host talk over links as of the machine's path within a node, where it has one, else at no cost.
 
     Parameters
     ----------
