@@ -322,7 +322,7 @@ def test_machines_lists_names_and_sources(capsys):
     assert main(["machines", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)["machines"]
     assert [one["name"] for one in listed] == list(machine.published())
-    assert all(any(name in one["source"] for name in ("EuroMPI", "March", "Iancu")) for one in listed)
+    assert all(any(name in one["source"] for name in ("EuroMPI", "March", "Iancu", "Bédaride")) for one in listed)
 
 
 @pytest.mark.parametrize(
