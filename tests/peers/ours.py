@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from peers import platforms, traces
+from peers.record import ROUNDS
 
 from commmodel.simulate import OPERATION, SMPI, Code, Program, run, smpi
 from commmodel.simulate.operations import ANY, UNNAMED
@@ -14,8 +16,6 @@ from commmodel.simulate.platform import Platform
 from commmodel.simulate.platform.xml import read_xml_bytes
 from commmodel.simulate.traces import replay
 from commmodel.simulate.work import halo, mark, pairwise, repeated, ring, sequence, shifts, slowest, sparse
-from peers import platforms, traces
-from peers.record import ROUNDS
 
 ORACLES = tomllib.loads((Path(__file__).parents[1] / "oracles" / "smpi.toml").read_text())
 CLOCK = 1e-8
