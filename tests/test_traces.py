@@ -283,6 +283,14 @@ def test_a_trace_can_be_replayed_again(tmp_path):
         assert len(operations_of(program, 0)) == 6
 
 
+def test_a_whole_number_may_be_written_in_any_way():
+    for text in ("64", "0064", "+64", "64.", "64.0", "6.4e1", "640e-1", "0000000000000000064"):
+        sent = operations_of(actions(f"send 1 {text} {text} 6", "").program(1e6), 0)[0]
+        assert (sent[2], sent[4]) == (64, 64.0), text
+    for text in ("999999999999999", "1000000000000000", "9007199254740992"):
+        assert operations_of(actions(f"send 1 0 {text} 6", "").program(1e6), 0)[0][4] == float(text)
+
+
 def test_numbers_are_read_as_python_reads_them():
     for text in ("0.1", "1e6", "123456789012345678901", "1.7976931348623157e308", "5e-324", "3.14159265358979", "7.e1"):
         program = actions(f"compute {text}", "").program(1.0)

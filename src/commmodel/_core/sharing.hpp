@@ -71,9 +71,9 @@ class Sharing {
     struct Task {
         double level;
         int32_t kind, number;
-        bool operator>(const Task &other) const {
-            if (level != other.level) return level > other.level;
-            return kind != other.kind ? kind > other.kind : number > other.number;
+        int64_t order() const { return static_cast<int64_t>(kind) << 32 | number; }
+        bool operator>(const Task &other) const {  // without branches, which no processor foresees in a heap
+            return (level > other.level) | ((level == other.level) & (order() > other.order()));
         }
     };
     enum Kind { LINK, GROUP, FLOW };
@@ -129,8 +129,9 @@ class Sharing {
 
     // sharing_mend.hpp
     void mend(double now);
-    void add_edge(int32_t link, int32_t group, double share);
-    void drop_edge(int32_t link, int32_t group, double share);
+    int32_t add_edge(int32_t link, int32_t group, double share);
+    void drop_edge(int32_t number, double share);
+    int32_t &edge_of(const Use *use) { return edge_of_[use - uses_.data()]; }
     void touch(int32_t link);
     static double grantable(const Link &link) { return link.capacity * (1 - 1e-6); }
     double fair_level(int32_t link) const;
@@ -176,6 +177,7 @@ class Sharing {
     std::vector<Group> groups_;  // of links, then of flows at their bounds
     std::vector<Mended> mended_;
     std::vector<Edge> edges_;
+    std::vector<int32_t> edge_of_;  // of each use, where its link is active and its flow in a group
     sharing::EdgeTable table_;
     std::vector<End> ends_;
     std::vector<Task> tasks_;
@@ -222,7 +224,10 @@ inline int32_t Sharing::add(double, const Use *uses, int32_t count, double penal
         while (flow.room < count) flow.room *= 2;
         flow.first = static_cast<int32_t>(room_);
         room_ += flow.room;
-        if (room_ > uses_.size()) uses_.resize(std::max(room_, 2 * uses_.size()));
+        if (room_ > uses_.size()) {
+            uses_.resize(std::max(room_, 2 * uses_.size()));
+            edge_of_.resize(uses_.size());
+        }
     }
     flow.share = 1 / penalty;
     flow.total = flow.left = work * penalty;

@@ -77,7 +77,7 @@ inline void Sharing::put_on_links(int32_t number) {
         }
         link.share.add(share);
         if (link.members.size() > 2 * static_cast<size_t>(link.live) + 8) each_member(link, [](const auto &) {});
-        link.members.push_back({number, mended_[number].stamp, share});
+        link.members.push_back({number, mended_[number].stamp, static_cast<int32_t>(use - uses_.data()), share});
         if (!mending_) continue;
         touch(use->link);
         if (!link.active) continue;
@@ -92,7 +92,7 @@ inline void Sharing::take_off_links(int32_t number) {
         Link &link = links_[use->link];
         double share = use->weight * flow.share;
         if (link.active) {
-            drop_edge(use->link, flow.group, share);
+            drop_edge(edge_of(use), share);
             if (!link.relaxed) touch(use->link);
         }
         if (--link.live == 0) {
@@ -227,7 +227,7 @@ inline void Sharing::build(double now) {
             if (!link.active)
                 promise = std::min(promise, link.promise);
             else if (flow.group != none)
-                add_edge(use->link, flow.group, share);
+                edge_of(use) = add_edge(use->link, flow.group, share);
             else
                 link.rising += share, link.risers++;
         }

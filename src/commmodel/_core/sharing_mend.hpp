@@ -12,7 +12,8 @@
 
 namespace commmodel {
 
-inline void Sharing::add_edge(int32_t link, int32_t group, double share) {
+// Count one flow more, and return the edge: it keeps its number as long as it has flows.
+inline int32_t Sharing::add_edge(int32_t link, int32_t group, double share) {
     int32_t &known = table_(link, group);
     if (known < 0) {
         if (free_edges_.empty()) {
@@ -27,11 +28,12 @@ inline void Sharing::add_edge(int32_t link, int32_t group, double share) {
         links_[link].edges.push_back(known);
         groups_[group].edges.push_back(known);
     }
-    Edge &edge = edges_[known];
+    const int32_t number = known;
+    Edge &edge = edges_[number];
     edge.count++;
     edge.share.add(share);
     Link &at = links_[link];
-    if (!at.relaxed) return;
+    if (!at.relaxed) return number;
     double level = groups_[group].level;
     if (edge.count == 1) {  // half as much again, where there is that much
         edge.grant = level * 1.5;
@@ -42,11 +44,12 @@ inline void Sharing::add_edge(int32_t link, int32_t group, double share) {
         watch(link);
     else
         groups_[group].promise = std::min(groups_[group].promise, edge.grant);
+    return number;
 }
 
-inline void Sharing::drop_edge(int32_t link, int32_t group, double share) {
-    int32_t known = table_(link, group);
-    Edge &edge = edges_[known];
+inline void Sharing::drop_edge(int32_t number, double share) {
+    Edge &edge = edges_[number];
+    const int32_t link = edge.link, group = edge.group;
     if (links_[link].relaxed) links_[link].remaining += share * edge.grant;
     if (--edge.count > 0) {
         edge.share.add(-share);
@@ -60,7 +63,7 @@ inline void Sharing::drop_edge(int32_t link, int32_t group, double share) {
     edges_[at_group.back()].at_group = edge.at_group;
     at_group.pop_back();
     table_.erase(link, group);
-    free_edges_.push_back(known);
+    free_edges_.push_back(number);
 }
 
 inline void Sharing::touch(int32_t link) {
@@ -73,24 +76,25 @@ inline void Sharing::touch(int32_t link) {
 inline double Sharing::fair_level(int32_t number) const {
     const Link &link = links_[number];
     double level = reached_;
-    size_t capped = link.edges.size() + 1;
     for (;;) {  // Newton's method on a concave function, from below: ends after finitely many steps
-        double taken = 0, rising = link.rising;
-        size_t count = 0;
+        double taken = 0, rising = link.rising, next = sharing::infinite;
         for (int32_t one : link.edges) {
             const Edge &edge = edges_[one];
-            double cap = groups_[edge.group].cap;
-            if (edge.group == number || cap > level) {
-                rising += edge.share.value();
+            const double cap = groups_[edge.group].cap, share = edge.share.value();
+            if (edge.group == number) {
+                rising += share;
+            } else if (cap > level) {
+                rising += share;
+                next = std::min(next, cap);
             } else {
-                taken += edge.share.value() * cap;
-                count++;
+                taken += share * cap;
             }
         }
-        if (count == capped) return level;
         if (!(rising > 0)) return sharing::infinite;
-        capped = count;
-        level = std::max(level, (link.capacity - taken) / rising);
+        const double full = (link.capacity - taken) / rising;
+        const bool same = full < next || next == sharing::infinite;  // groups count with their levels there as here
+        if (same) return std::max(level, full);
+        level = full;
     }
 }
 
@@ -104,6 +108,7 @@ inline void Sharing::queue_link(int32_t number) {
         links_[number].looked = true;
         looked_.push_back(number);
     }
+    if (links_[number].key <= reached_) return;  // it comes next already
     const Group &group = groups_[number];
     double level = fair_level(number);
     if (!group.queue.empty() && !group.settled) level = std::min(level, std::max(reached_, group.cap));
@@ -153,7 +158,7 @@ inline void Sharing::activate(int32_t number) {
     each_member(link, [&](const sharing::Member &member) {
         int32_t group = flows_[member.flow].group;
         if (group != none)
-            add_edge(number, group, member.share);
+            edge_of_[member.use] = add_edge(number, group, member.share);
         else
             link.rising += member.share, link.risers++;
     });
@@ -233,12 +238,12 @@ inline void Sharing::move(int32_t number, int32_t to, double now) {
             continue;
         }
         if (from != none)
-            drop_edge(use->link, from, share);
+            drop_edge(edge_of(use), share);
         else if (--link.risers == 0)
             link.rising = 0;
         else
             link.rising -= share;
-        add_edge(use->link, to, share);
+        edge_of(use) = add_edge(use->link, to, share);
         if (use->link != to) nudge(use->link);
     }
     groups_[to].promise = std::min(groups_[to].promise, promise);

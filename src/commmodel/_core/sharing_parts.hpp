@@ -62,6 +62,7 @@ struct alignas(32) Load {
 struct Member {
     int32_t flow;
     uint32_t stamp;
+    int32_t use;   // its place among the uses of all flows
     double share;  // weight / penalty: what it takes of the link at level 1
 };
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -167,6 +168,21 @@ struct Word {
     }
 };
 
+// Read digits alone, which most words of a trace are; false where there is anything else, or more than are exact.
+inline bool read_digits(Word word, double &value) {
+    constexpr std::ptrdiff_t most = 15;
+    if (word.begin == word.end || word.end - word.begin > most)
+        return false;
+    int64_t number = 0;
+    for (const char *at = word.begin; at < word.end; ++at) {
+        if (*at < '0' || *at > '9')
+            return false;
+        number = 10 * number + (*at - '0');
+    }
+    value = static_cast<double>(number);
+    return true;
+}
+
 // Read a finite number, with or without fraction and exponent.
 inline bool read_number(Word word, double &value) {
     const char *at = word.begin;
@@ -288,22 +304,28 @@ class Parser {
         return false;
     }
 
+    // One comparison for almost all that is not blank.
+    static bool is_blank(char c) {
+        return static_cast<unsigned char>(c) <= ' ' && (c == ' ' || c == '\t' || c == '\r');
+    }
+
     bool split(const char *at, const char *end) {
         words_.clear();
         while (true) {
-            while (at < end && (*at == ' ' || *at == '\t' || *at == '\r'))
+            while (at < end && is_blank(*at))
                 ++at;
             if (at == end || (words_.empty() && *at == '#'))
                 return !words_.empty();
             const char *begin = at;
-            while (at < end && *at != ' ' && *at != '\t' && *at != '\r')
+            while (at < end && !is_blank(*at))
                 ++at;
             words_.push_back({begin, at});
         }
     }
 
     bool whole(size_t place, const char *name, double least, double most, double &value) {
-        if (!read_number(words_[place], value) || value != std::floor(value))
+        const Word &word = words_[place];
+        if (!read_digits(word, value) && (!read_number(word, value) || value != std::floor(value)))
             return wrong(std::string(name) + " " + words_[place].shown() + ": expected a whole number");
         if (value < least || value > most)
             return wrong(std::string(name) + " " + words_[place].shown() + ": expected " + text_of(least) + " to " +

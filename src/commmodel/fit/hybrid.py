@@ -33,14 +33,14 @@ _Kind = Literal["asynchronous", "detached", "synchronous"]
 _LEAST_SIZES = 16
 _LEAST_IN_MODE = 4
 _LEAST_CONFIDENCE = 0.8  # of a limit beside S_a and S_d; fainter ones are told
-_LIKELY = 0.5  # confidence of an S_d that no limit of MPI_Send shows
+_LIKELY = 0.5  # confidence of an S_d that no limit of MPI_Send shows, and of limits that divide a mode
 _OFF_THE_LINE = 0.05  # median relative error with which a mode is divided
 _RESAMPLED = 60  # sets of sizes behind a limit's confidence, at most
 _SETS = 200  # behind a parameter's interval, at most
 _WHOLE_TRANSFER = 0.7  # share of it that a receive takes which had to wait for it
 _WAITED = 0.4  # share of it that a send takes which waited for it: what buffers hold it need not wait for
 _CLEAR_STEP = 1.5  # of that share, from detached to synchronous
-_SURE = 0.95
+_GROWTH = 0.5  # share of its last time by which a mode's times grow that shows the link's rate
 _LITTLE = 0.9  # share of a time that does not grow which its bytes may have
 _FREE_SHARE = 0.8  # of a transfer that its receive's processor time may be at most
 _SLOWED = 1.1  # by which transfers must be slower beside others for these to matter
@@ -126,16 +126,13 @@ def _with_room(kept: Sequence[Edge], more: Sequence[Edge], transfer: _Curve) -> 
 def _divided(
     parts: Sequence[tuple[_Kind, Edge | None]], modes: Sequence[Mode], more: Sequence[Edge], transfer: _Curve
 ) -> list[tuple[_Kind, Edge | None]]:
-    """Return the modes, divided at limits of round trips where these do not lie on one line.
-
-    However faint those limits are: where they lie is uncertain then, but not that there are some.
-    """
+    """Return the modes, divided at likely limits of round trips where these do not lie on one line."""
     below = 0.0
     within: list[Edge] = []
     for (_, end), mode in zip(parts, modes, strict=True):
         upto = math.inf if end is None else float(end.value)
         if (mode.relative_error or 0.0) > _OFF_THE_LINE:
-            within += [one for one in more if below < one.value < upto]
+            within += [one for one in more if below < one.value < upto and (one.confidence or 0.0) >= _LIKELY]
         below = upto
     kinds = [(math.inf if end is None else end.value, kind) for kind, end in parts]
     ends = [*_with_room([end for _, end in parts if end is not None], within, transfer), None]
@@ -289,24 +286,36 @@ def _held_down(line: _Line, transfer: _Curve) -> _Line:
     return _Line(line.alpha * factor, line.beta * factor)
 
 
-def _with_rate(wire: _Line, part: _Curve, known: float) -> _Line:
-    """Return a line with a rate: a known one, or a faster one, where times do not grow with the size, or hardly."""
-    flat = wire.beta <= 0
-    if 0 < wire.beta[0] < known and np.quantile(wire.beta, _SURE) >= known:  # a rate beyond the link's, by chance
-        flat = np.ones_like(flat)
-    middle = float(np.average(part.sizes, weights=part.seconds**-2)) if part.sizes.size else 0.0
-    level = wire.alpha + wire.beta * middle
-    slope = np.minimum(known, _LITTLE * level / middle if middle else known)  # no more than the times have room for
-    if level[0] < known * middle and wire.beta[0] > 0:
-        return _Line(wire.alpha, np.where(wire.beta > 0, wire.beta, slope))
-    return _Line(np.where(flat, level - slope * middle, wire.alpha), np.where(flat, slope, wire.beta))
+def _fastest(lines: Sequence[tuple[_Line, _Curve]]) -> float:
+    """Return the least β of lines along which times grow much: where they hardly do, it is chance."""
+    growing = [
+        line.beta[0]
+        for line, part in lines
+        if part.sizes.size
+        and line.beta[0] * (part.sizes[-1] - part.sizes[0]) >= _GROWTH * line.at(part.sizes[-1:]).max()
+    ]
+    positive = growing or [line.beta[0] for line, _ in lines if line.beta[0] > 0]
+    if not positive:
+        raise InputError("ping-pongs of random sizes do not take longer with the size: measure larger --sizes")
+    return float(min(positive))
+
+
+def _wire(part: _Curve, receive: _Line, settings: Settings, least: float = 0.0) -> _Line:
+    """Return L + k / B of a mode, 1 / B no less than `least` as far as the times have room for it."""
+    if not part.sizes.size:
+        return _Line(np.zeros(1), np.full(1, least))
+    seconds = part.seconds - receive.at(part.sizes)
+    least = min(least, _LITTLE * float(np.median(part.seconds / np.maximum(part.sizes, 1.0))))
+    counts = _counts(part.sizes.size, settings)
+    line = _Line(*robust_lines(part.sizes, seconds - least * part.sizes, counts, part.seconds))
+    return _Line(line.alpha, line.beta + least)
 
 
 def _fit_modes(
     curves: dict[Call, _Curve], parts: Sequence[tuple[_Kind, Edge | None]], settings: Settings
 ) -> tuple[Mode, ...]:
     transfer = curves["round-trip"]
-    lines: list[tuple[_Kind, Edge | None, _Line, _Line | None, _Line, _Line, _Curve]] = []
+    lines: list[tuple[_Kind, Edge | None, _Line, _Line | None, _Line, _Curve]] = []
     below = -1.0
     for kind, end in parts:
         upto = math.inf if end is None else float(end.value)
@@ -316,16 +325,12 @@ def _fit_modes(
         receive = _held_down(receive or _NOTHING, part)
         isend = _line(curves.get("isend"), below, upto, settings)
         send = None if kind == "synchronous" else _line(curves.get("send"), below, upto, settings) or isend
-        counts = _counts(part.sizes.size, settings)
-        wire = _Line(*robust_lines(part.sizes, part.seconds - receive.at(part.sizes), counts, part.seconds))
-        lines.append((kind, end, send or _NOTHING, isend, receive, wire, part))
+        lines.append((kind, end, send or _NOTHING, isend, receive, part))
         below = upto
-    known = [wire.beta[0] for *_, wire, _ in lines if wire.beta[0] > 0]
-    if not known:
-        raise InputError("ping-pongs of random sizes do not take longer with the size: measure larger --sizes")
+    fastest = _fastest([(_wire(part, receive, settings), part) for *_, receive, part in lines])
     modes: list[Mode] = []
-    for kind, end, send, isend, receive, wire, part in lines:
-        wire = _with_rate(wire, part, known[-1])
+    for kind, end, send, isend, receive, part in lines:
+        wire = _wire(part, receive, settings, fastest)
         o_s, O_s = send.parameters(settings)
         o_r, O_r = receive.parameters(settings)
         o_is, O_is = isend.parameters(settings) if isend else (None, None)
