@@ -37,7 +37,8 @@ LARGE = 100 * 1024
 LARGE_MEDIAN, LARGE_WORST, SMALL_MEDIAN = 0.05, 0.10, 0.10
 MODELS = ("hybrid", "fluid", "loggps")
 HALO = "neighbor_alltoall"
-PACKET, BUCKET = 576, "700"  # bytes: what passes at full speed after a pause is little beside 10 KiB
+BUCKET = "1600"  # bytes, of one packet: what passes at full speed after a pause is little beside 10 KiB
+SEND_BUFFER, RECEIVE_BUFFER = 1 << 14, 1 << 16  # bytes of a socket: some ms of a link, as real ones have
 
 
 class Row(NamedTuple):
@@ -166,7 +167,7 @@ def measured_rows(asked: argparse.Namespace, folder: Path) -> Iterator[Row]:
     machine: Machine | None = None
     for topology, in_cabinets in (("1 cabinet", 1), ("2 cabinets", 2)):
         with emulated.cluster(asked.hosts, in_cabinets) as hosts:
-            emulated.set_packets(PACKET, hosts)
+            emulated.set_sockets(SEND_BUFFER, RECEIVE_BUFFER, hosts)
             emulated.set_rate(asked.rate, hosts, BUCKET)
             if in_cabinets == 2:
                 emulated.set_uplink_rate(asked.uplink * asked.rate, BUCKET)

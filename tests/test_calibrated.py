@@ -112,6 +112,26 @@ def test_a_synchronous_send_takes_the_transfer():
     assert outcome.ends[0] == pytest.approx(measured.hybrid_model().seconds(size))
 
 
+def test_a_synchronous_send_leaves_the_rest_to_its_buffer():
+    """The next message then shares the link with what is left of the first."""
+    size, left = 1_000_000, 200_000
+    measured = hybrid_machine(send_buffer=Parameter(left, "B"))
+    sends = rank((Code.SEND, 1, 0, -1, size), (Code.MARK, 0, 0, -1, 0), (Code.SEND, 2, 0, -1, size))
+    receive = rank((Code.RECV, 0, 0, -1, size))
+    outcome = simulated(measured, sends, receive, receive)
+    assert outcome.marks["time"][0] == pytest.approx((size - left) / 1e8)
+    assert outcome.ends.tolist() == pytest.approx([0.02 - left / 1e8, (size + left) / 1e8, 0.02])
+
+
+@pytest.mark.parametrize("size", [150_000, 200_000])
+def test_a_send_that_the_buffer_holds_ends_at_once(size):
+    measured = hybrid_machine(send_buffer=Parameter(200_000, "B"))
+    outcome = simulated(
+        measured, rank((Code.SEND, 1, 0, -1, size)), rank((Code.SLEEP, 0, 0, -1, 1.0), (Code.RECV, 0, 0, -1, size))
+    )
+    assert outcome.ends.tolist() == pytest.approx([1.0, 1.0 + size / 1e8])  # it leaves when its receive is posted
+
+
 def test_immediate_sends_have_their_own_overhead_where_it_is_known():
     network = calibrated.network(hybrid_machine())
     assert [one.constant for one in network.isend] == [3e-6, 1e-6, 0.0]

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from commmodel import formats, machine
@@ -121,6 +121,7 @@ def test_one_noisy_line_has_no_limit(seed, count):
 
 
 @given(st.lists(st.tuples(st.integers(0, 2**40), st.floats(0, 1e3)), max_size=60))
+@example([(size, 1e-300 if size < 30 else 1e3) for size in range(60)])
 @settings(max_examples=50, deadline=None)
 def test_limits_ascend_whatever_the_times_are(values):
     sizes, seconds = [size for size, _ in values], [time for _, time in values]
@@ -159,14 +160,14 @@ S_A, S_D = 10_000, 300_000
 LATENCY, RATE = 20e-6, 1e8
 
 
-def made(path="between-nodes", rate_below=RATE):
+def made(path="between-nodes", rate_below=RATE, send_buffer=0):
     """Return records of a machine with three modes, without noise."""
     sizes = np.array(SIZES)
     receive = np.where(sizes <= S_A, 5e-6 + 1e-10 * sizes, 0.0)
     wire = LATENCY + sizes / np.where(sizes <= S_A, rate_below, RATE)
     one_way = wire + receive
     call = np.where(sizes <= S_A, receive, one_way)  # a late receive has the transfer before it
-    send = np.where(sizes <= S_A, 3e-6 + 2e-10 * sizes, np.where(sizes <= S_D, 4e-5, one_way))
+    send = np.where(sizes <= S_A, 3e-6 + 2e-10 * sizes, np.where(sizes <= S_D, 4e-5, one_way - send_buffer / RATE))
     isend = np.where(sizes <= S_A, 3e-6 + 2e-10 * sizes, 2e-6)
     pings = {"send": send, "receive": call, "isend": isend}
     three = lambda values: tuple(np.repeat(values, 3).tolist())  # noqa: E731
@@ -191,6 +192,28 @@ def test_what_was_put_in_is_found():
     for size in (1, S_A // 2, 2 * S_A, 2 * S_D):
         mode = model.mode(size)
         assert model.seconds(size) == pytest.approx(LATENCY + size / RATE + mode.o_r.value + size * mode.O_r.value)
+
+
+def test_what_a_synchronous_send_leaves_behind_is_found():
+    (model,) = fit_hybrid(measured(*made(send_buffer=50_000)), FEW)
+    assert model.modes[-1].kind == "synchronous"
+    assert model.send_buffer.value == pytest.approx(50_000, rel=1e-3)
+    assert model.send_buffer.low <= model.send_buffer.value <= model.send_buffer.high
+    (model,) = fit_hybrid(measured(*made()), FEW)
+    assert model.send_buffer is None
+
+
+@pytest.mark.parametrize("free", [0, 1500])
+def test_a_mode_takes_the_links_rate_where_its_own_times_tell_none(free):
+    """Times that do not grow are latency; bytes that pass at once, from a full token bucket, give no faster link."""
+    sizes = np.array(SIZES)
+    steps = np.where(sizes <= 4000, 5 * LATENCY, 10 * LATENCY) + np.maximum(sizes - 1500, 0) / RATE
+    if free:
+        steps = 2e-6 + np.maximum(sizes - free, 0) / RATE
+    times = tuple(np.repeat(steps, 3).tolist())
+    (model,) = fit_hybrid(measured(Record(RandomPingPong(SIZES, "any"), "s", times)), FEW)
+    at = np.array([10_000, 100_000, 4_000_000])
+    assert [model.mode(size).B.value for size in at] == pytest.approx([RATE] * 3, rel=0.05)
 
 
 def test_a_fit_is_the_same_each_time():

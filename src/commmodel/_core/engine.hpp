@@ -71,7 +71,7 @@ class Engine {
                     stop.fault = STUCK;
                     return;
                 }
-                for (const int32_t flow : finished) arrive(message_of_flow_[flow]);
+                for (const int32_t flow : finished) end_flow(message_of_flow_[flow]);
             }
             if (timers <= time) {
                 for (int32_t item = agenda_.take(); item != Agenda<Links>::END;) {
@@ -399,10 +399,29 @@ class Engine {
         }
         const Path &path = paths_(hosts_[message.source], hosts_[message.destination]);
         for (int32_t use = 0; use < path.links; ++use) link_bytes[path.uses[use].link] += costs.wire;
-        const int32_t flow = sharing_.add(now_, path.uses, path.count, path.penalty, path.bound, costs.work);
+        if (message.sender != NOBODY && costs.buffered > 0.0) {
+            if (costs.buffered < costs.work) return add_flow(index, path, costs.work - costs.buffered);
+            release_sender(message);
+        }
+        add_flow(index, path, costs.work);
+    }
+
+    void add_flow(int32_t index, const Path &path, double work) {
+        const int32_t flow = sharing_.add(now_, path.uses, path.count, path.penalty, path.bound, work);
         if (static_cast<size_t>(flow) >= message_of_flow_.size()) message_of_flow_.resize(flow + 1);
         message_of_flow_[flow] = index;
     }
+
+    // All of a message has moved, or what its sender has to wait for: then the rest is a flow of its own.
+    void end_flow(int32_t index) {
+        Message &message = matching_.at(index);
+        if (message.sender == NOBODY || !(costs_(message.size).buffered > 0.0)) return arrive(index);
+        release_sender(message);
+        const Path &path = paths_(hosts_[message.source], hosts_[message.destination]);
+        add_flow(index, path, costs_(message.size).buffered);
+    }
+
+    void release_sender(Message &message) { complete(message.source, std::exchange(message.sender, NOBODY), 0.0); }
 
     void arrive(int32_t index) {
         Message &message = matching_.at(index);
@@ -411,7 +430,7 @@ class Engine {
             transfers.push_back({message.source, message.destination, message.tag, message.size, posted_[index],
                                  left_[index], now_});
         }
-        if (message.sender != NOBODY) complete(message.source, message.sender, 0.0);
+        if (message.sender != NOBODY) release_sender(message);
         if (message.receiver != NOBODY) give(index);
     }
 
@@ -544,37 +563,8 @@ class Engine {
         if (!all) list_hanging();
     }
 
-    bool hangs_on(int32_t rank, int32_t waiter) {
-        const Rank &me = ranks_[rank];
-        if (waiter == NOBODY) return false;
-        if (waiter == BLOCKING) return true;
-        if (waiter == UNNAMED_ONE) return awaits_unnamed(me);
-        return requests_.at(waiter).awaited;
-    }
-
-    void list_hanging() {
-        std::vector<std::pair<std::pair<int32_t, int64_t>, int32_t>> found;  // (rank, order of posting), message
-        for (int32_t index = 0; index < matching_.size(); ++index) {
-            const Message &message = matching_.at(index);
-            if (message.stage == POSTED && hangs_on(message.destination, message.receiver)) {
-                found.push_back({{message.destination, message.order}, index});
-            } else if (message.stage == SENT && hangs_on(message.source, message.sender)) {
-                found.push_back({{message.source, message.order}, index});
-            }
-        }
-        std::sort(found.begin(), found.end());
-        int32_t rank = NONE, listed = 0;
-        for (const auto &one : found) {
-            const Message &message = matching_.at(one.second);
-            listed = one.first.first == rank ? listed + 1 : 1;
-            rank = one.first.first;
-            if (listed > MOST_OF_A_RANK) continue;
-            if (hanging.size() == MOST_HANGING) break;
-            const bool sends = message.stage == SENT;
-            hanging.push_back({rank, ranks_[rank].at->code, sends, sends ? message.destination : message.source,
-                               message.tag, message.size});
-        }
-    }
+    bool hangs_on(int32_t rank, int32_t waiter);
+    void list_hanging();  // hanging.hpp
 
     Protocol protocol_;
     CostTable costs_;
@@ -596,3 +586,5 @@ class Engine {
 };
 
 }  // namespace commmodel
+
+#include "hanging.hpp"

@@ -43,7 +43,7 @@ cdef extern from "engine.hpp" namespace "commmodel" nogil:
         double header, eager_limit, detached_limit
         Pieces send, isend, receive, latency_factor, bandwidth_factor
         cpp_bool leaves_after_overhead
-        double window, capacity_weight, cross_traffic
+        double window, capacity_weight, cross_traffic, send_buffer
 
     cdef enum Fault:
         NO_FAULT
@@ -215,6 +215,7 @@ cdef Protocol _protocol(network) except *:
     out.window = network.window
     out.capacity_weight = network.capacity_weight
     out.cross_traffic = network.cross_traffic
+    out.send_buffer = network.send_buffer
     return out
 
 

@@ -34,7 +34,7 @@ struct Protocol {
     double header = 0.0, eager_limit = 0.0, detached_limit = 0.0;
     Pieces send, isend, receive, latency_factor, bandwidth_factor;
     bool leaves_after_overhead = true;
-    double window = 0.0, capacity_weight = 0.0, cross_traffic = 0.0;
+    double window = 0.0, capacity_weight = 0.0, cross_traffic = 0.0, send_buffer = 0.0;
 
     Mode mode(double size) const {
         return size <= eager_limit ? ASYNCHRONOUS : size <= detached_limit ? DETACHED : SYNCHRONOUS;
@@ -57,6 +57,7 @@ inline std::vector<double> capacities(const Routing &routing, const Protocol &pr
 struct Costs {
     double size = -1.0;
     double wire = 0.0, latency_factor = 1.0, work = 0.0;
+    double buffered = 0.0;                           // of the work, what is left when the sender may go on
     double send = 0.0, isend = 0.0, receive = 0.0;  // overheads
     Mode mode = ASYNCHRONOUS;
 };
@@ -83,6 +84,7 @@ class CostTable {
         costs.wire = size + protocol_.header;
         costs.latency_factor = protocol_.latency_factor(costs.wire, 1.0);
         costs.work = costs.wire / protocol_.bandwidth_factor(costs.wire, 1.0);
+        costs.buffered = costs.wire > protocol_.send_buffer ? costs.work * (protocol_.send_buffer / costs.wire) : costs.work;
         costs.isend = protocol_.isend(size, 0.0);
         costs.send = costs.mode == SYNCHRONOUS ? 0.0 : protocol_.send(size, 0.0);
         costs.receive = costs.mode == SYNCHRONOUS ? 0.0 : protocol_.receive(size, 0.0);

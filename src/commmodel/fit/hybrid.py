@@ -41,7 +41,9 @@ _WHOLE_TRANSFER = 0.7  # share of it that a receive takes which had to wait for 
 _WAITED = 0.4  # share of it that a send takes which waited for it: what buffers hold it need not wait for
 _CLEAR_STEP = 1.5  # of that share, from detached to synchronous
 _GROWTH = 0.5  # share of its last time by which a mode's times grow that shows the link's rate
-_LITTLE = 0.9  # share of a time that does not grow which its bytes may have
+_ENDS = 3  # sizes at each end of a mode whose times tell how much it has room for
+_LATENCY = 0.1  # share of its first times that is left to latency
+_NEARLY = 0.8  # of the link's time for a byte, that a mode's is taken for the same from
 _FREE_SHARE = 0.8  # of a transfer that its receive's processor time may be at most
 _SLOWED = 1.1  # by which transfers must be slower beside others for these to matter
 
@@ -286,29 +288,56 @@ def _held_down(line: _Line, transfer: _Curve) -> _Line:
     return _Line(line.alpha * factor, line.beta * factor)
 
 
-def _fastest(lines: Sequence[tuple[_Line, _Curve]]) -> float:
-    """Return the least β of lines along which times grow much: where they hardly do, it is chance."""
-    growing = [
-        line.beta[0]
-        for line, part in lines
-        if part.sizes.size
-        and line.beta[0] * (part.sizes[-1] - part.sizes[0]) >= _GROWTH * line.at(part.sizes[-1:]).max()
-    ]
-    positive = growing or [line.beta[0] for line, _ in lines if line.beta[0] > 0]
-    if not positive:
-        raise InputError("ping-pongs of random sizes do not take longer with the size: measure larger --sizes")
-    return float(min(positive))
-
-
-def _wire(part: _Curve, receive: _Line, settings: Settings, least: float = 0.0) -> _Line:
-    """Return L + k / B of a mode, 1 / B no less than `least` as far as the times have room for it."""
+def _grows(line: _Line, part: _Curve) -> bool:
+    """Whether a mode's times grow enough with the size to show a rate; else that is chance."""
     if not part.sizes.size:
-        return _Line(np.zeros(1), np.full(1, least))
-    seconds = part.seconds - receive.at(part.sizes)
-    least = min(least, _LITTLE * float(np.median(part.seconds / np.maximum(part.sizes, 1.0))))
+        return False
+    return bool(line.beta[0] * (part.sizes[-1] - part.sizes[0]) >= _GROWTH * line.at(part.sizes)[-1] > 0)
+
+
+def _of_the_link(lines: Sequence[tuple[_Line, _Curve]]) -> float:
+    """Return the β of the largest messages whose times grow with the size."""
+    rising = [(line, part) for line, part in lines if _grows(line, part)]
+    rising = rising or [(line, part) for line, part in lines if line.beta[0] > 0]
+    if not rising:
+        raise InputError("ping-pongs of random sizes do not take longer with the size: measure larger --sizes")
+    line, part = rising[-1]
+    return float(line.beta[0]) if line.alpha[0] > 0 else _last_per_byte(part)
+
+
+def _last_per_byte(part: _Curve) -> float:
+    return float(np.median((part.seconds / part.sizes.clip(1))[-_ENDS:]))
+
+
+def _least_slope(line: _Line, part: _Curve, link: float) -> float:
+    """Return the least β that a mode must have, where its own is chance or its line wants a latency below 0.
+
+    The latter means that first bytes pass at once, from a buffer that is full again after a pause. Those of one message
+    after the other do not, so the mode has the link's rate, unless its times are far from that.
+    """
+    last = _last_per_byte(part)
+    if line.alpha[0] == 0:
+        return link if last >= _NEARLY * link else last
+    if _grows(line, part):
+        return 0.0
+    room = last - _LATENCY * float(np.median(part.seconds[:_ENDS])) / max(float(part.sizes[-1]), 1.0)
+    return min(link, room)
+
+
+def _wire(part: _Curve, receive: _Line, settings: Settings, link: float | None = None) -> _Line:
+    """Return L + k / B of a mode; with the link's β where the mode's own times do not tell one."""
+    if not part.sizes.size:
+        return _Line(np.zeros(1), np.full(1, link or 0.0))
     counts = _counts(part.sizes.size, settings)
-    line = _Line(*robust_lines(part.sizes, seconds - least * part.sizes, counts, part.seconds))
-    return _Line(line.alpha, line.beta + least)
+
+    def fitted(least: float) -> _Line:
+        seconds = part.seconds - receive.at(part.sizes) - least * part.sizes
+        line = _Line(*robust_lines(part.sizes, seconds, counts, part.seconds))
+        return _Line(line.alpha, line.beta + least)
+
+    line = fitted(0.0)
+    least = 0.0 if link is None else _least_slope(line, part, link)
+    return fitted(least) if line.beta[0] < least else line
 
 
 def _fit_modes(
@@ -327,10 +356,10 @@ def _fit_modes(
         send = None if kind == "synchronous" else _line(curves.get("send"), below, upto, settings) or isend
         lines.append((kind, end, send or _NOTHING, isend, receive, part))
         below = upto
-    fastest = _fastest([(_wire(part, receive, settings), part) for *_, receive, part in lines])
+    link = _of_the_link([(_wire(part, receive, settings), part) for *_, receive, part in lines])
     modes: list[Mode] = []
     for kind, end, send, isend, receive, part in lines:
-        wire = _wire(part, receive, settings, fastest)
+        wire = _wire(part, receive, settings, link)
         o_s, O_s = send.parameters(settings)
         o_r, O_r = receive.parameters(settings)
         o_is, O_is = isend.parameters(settings) if isend else (None, None)
@@ -340,6 +369,24 @@ def _fit_modes(
         error = rounded(float(np.median(np.abs(seconds / part.seconds - 1)))) if part.sizes.size else None
         modes.append(Mode(kind, L, rate, end, o_s, O_s, o_r, O_r, o_is, O_is, error))
     return tuple(modes)
+
+
+def _send_buffer(
+    curves: Mapping[Call, _Curve], parts: Sequence[tuple[_Kind, Edge | None]], modes: Sequence[Mode], settings: Settings
+) -> Parameter | None:
+    """Return what is still to be transferred when a synchronous send ends; None where that is nothing, or not known."""
+    above = [-1.0, *(math.inf if end is None else float(end.value) for _, end in parts)]
+    waiting = [lowest for lowest, (kind, _) in zip(above, parts, strict=False) if kind == "synchronous"]
+    if not waiting or "send" not in curves:
+        return None
+    send = _between(curves["send"], waiting[0], math.inf)
+    ahead = (curves["round-trip"].at(send.sizes) - send.seconds) * modes[-1].B.value
+    if send.sizes.size < _LEAST_IN_MODE:
+        return None
+    random = np.random.default_rng(settings.seed)
+    drawn = np.median(random.choice(ahead, (min(_SETS, settings.samples), ahead.size)), axis=1)
+    found = _parameter(np.r_[np.median(ahead), drawn], "B", settings)
+    return found if (found.value if found.low is None else found.low) > 0 else None
 
 
 def fit_contention(measurements: Measurements, path: str, settings: Settings) -> tuple[Parameter | None, list[str]]:
@@ -423,5 +470,6 @@ def fit_hybrid(measurements: Measurements, settings: Settings | None = None) -> 
             shares = (f"{edge.value} B ({format_ratio(edge.confidence or 0.0)})" for edge in faint)
             left_out = "limits left out as faint or beside another, with the share of resampled data that has them"
             remarks.append(f"{left_out}: {', '.join(shares)}")
-        models.append(Hybrid(modes, path, contention, remarks=(*told, *remarks)))
+        buffered = _send_buffer(curves, divided, modes, settings)
+        models.append(Hybrid(modes, path, contention, buffered, remarks=(*told, *remarks)))
     return tuple(models)

@@ -28,6 +28,7 @@ _NOISE_FLOOR = 0.01  # relative; a piece whose points lie nearer to their line i
 _NEIGHBOURS = 2  # on each side, to which an outlier is compared
 _AROUND = 7  # on each side, whose noise says what an outlier is
 _OUTLIER = 4.0  # median absolute deviations, scaled to standard deviations
+_SMALLEST = 1e-60  # of the largest time; nobody measures times that are further apart
 _TO_DEVIATION = 1.4826
 _HUBER = 1.345
 _ROUNDS = 12
@@ -89,7 +90,8 @@ def _costs(sizes: Array, seconds: Array, counts: Array) -> Array:
     From running sums, so that every cost takes constant time; infinite for pieces of too few sizes.
     """
     x = sizes / max(sizes[-1], 1.0)
-    weights = counts / seconds**2
+    seconds = seconds / max(float(seconds.max()), 1e-300)  # squares of times have room for what times have
+    weights = counts / np.maximum(seconds, _SMALLEST) ** 2
     columns = (weights, weights * x, weights * x * x, weights * seconds, weights * x * seconds, counts)
     sums = [np.concatenate([[0.0], np.cumsum(column)]) for column in columns]
     w, wx, wxx, wy, wxy, count = (column[None, 1:] - column[:-1, None] for column in sums)

@@ -17,7 +17,7 @@ __all__ = ["HYBRID_UNITS", "Edge", "Hybrid", "Mode", "check"]
 
 HYBRID_UNITS = {
     "o_s": "s", "O_s": "s/B", "o_is": "s", "O_is": "s/B", "o_r": "s", "O_r": "s/B", "L": "s", "B": "B/s",
-    "contention": "1", "link_latency": "s", "link_bandwidth": "B/s",
+    "contention": "1", "send_buffer": "B", "link_latency": "s", "link_bandwidth": "B/s",
 }  # fmt: skip
 """Base unit of each parameter of the section."""
 _KINDS = ("asynchronous", "detached", "synchronous")
@@ -67,6 +67,8 @@ class Hybrid(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     path: str = "any"
     contention: Parameter | None = None
     """What a node sends and receives at once, over what it sends alone, from 1 to 2."""
+    send_buffer: Parameter | None = None
+    """Bytes that a synchronous send leaves behind: it ends when no more than these are still to be transferred."""
     link_latency: Parameter | None = None
     """Latency and bandwidth of the way between two nodes as platforms have them: of these, L and B of a mode become
     factors. Where they are missing, the L of the smallest messages and the B of the largest."""
@@ -110,7 +112,7 @@ def check(path: Path, models: tuple[Hybrid, ...]) -> None:
         where = f"field hybrid[{index}]"
         if one.path in {other.path for other in models[:index]}:
             raise DamagedFileError(path, f"{where}.path", f"a second model of path {one.path!r}")
-        for name in ("contention", "link_latency", "link_bandwidth"):
+        for name in ("contention", "send_buffer", "link_latency", "link_bandwidth"):
             if (number := getattr(one, name)) is not None:
                 _check_parameter(path, f"{where}.{name}", name, number)
         for place, mode in enumerate(one.modes):

@@ -105,6 +105,7 @@ def network(machine: Machine, path: str | None = None) -> Network:
         isend=tuple(isends),
         receive=tuple(receives),
         leaves_after_overhead=False,
+        send_buffer=0.0 if model.send_buffer is None else model.send_buffer.value,
         latency_factors=tuple(Factor(_end(mode), max(mode.L.value / latency, _NO_LATENCY)) for mode in model.modes)
         if latency
         else (),

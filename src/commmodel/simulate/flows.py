@@ -104,7 +104,7 @@ def run(
 
 def _check(network: Network) -> None:
     """Refuse parameters with which times would not be times."""
-    numbers = ("header", "window", "capacity_weight", "cross_traffic")
+    numbers = ("header", "window", "capacity_weight", "cross_traffic", "send_buffer")
     for name in numbers:
         value = getattr(network, name)
         if not 0 <= value < np.inf:

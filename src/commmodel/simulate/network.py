@@ -50,6 +50,8 @@ class Network(Struct, frozen=True, forbid_unknown_fields=True):
     """o_r + n O_r of an asynchronous or detached message, at the receiver when it has come."""
     leaves_after_overhead: bool = True
     """Whether a message leaves at the end of the send's overhead, or at its begin."""
+    send_buffer: float = 0.0
+    """Bytes on the wire. A synchronous send ends when no more than that of its message is still to be transferred."""
     latency_factors: tuple[Factor, ...] = ()
     bandwidth_factors: tuple[Factor, ...] = ()
     window: float = 0.0
