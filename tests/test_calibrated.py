@@ -20,8 +20,9 @@ from commmodel.fit import Settings, fit_machine
 from commmodel.machine import Edge, Hybrid, Machine, Mode, Parameter, Segment
 from commmodel.results import Contention, RandomPing, RandomPingPong
 from commmodel.results.parameters import described
-from commmodel.simulate import OPERATION, Code, calibrated, joined, run
+from commmodel.simulate import OPERATION, Code, calibrated, joined, run, work
 from commmodel.simulate.outcome import State
+from commmodel.simulate.platform import cabinets
 
 needs_mpi = pytest.mark.skipif(find("mpiexec") is None, reason="no mpiexec beside this Python or on PATH")
 PAIR = place([0, 0], [0, 0])
@@ -121,6 +122,19 @@ def test_a_synchronous_send_leaves_the_rest_to_its_buffer():
     outcome = simulated(measured, sends, receive, receive)
     assert outcome.marks["time"][0] == pytest.approx((size - left) / 1e8)
     assert outcome.ends.tolist() == pytest.approx([0.02 - left / 1e8, (size + left) / 1e8, 0.02])
+
+
+@pytest.mark.parametrize("algorithm", ["pairwise", "pairwise-xor"])
+def test_what_is_left_of_several_messages_at_one_time_keeps_its_way(algorithm):
+    """What is left of a message is a flow anew, whose number may be that of another one that ended just then."""
+    program = work.collective("alltoall", 1_000_000, 8, algorithm=algorithm)
+    platform = cabinets([4, 4], 1e8, 0.0, (2e8, 0.0))
+    seconds = [
+        run(program, platform, calibrated.network(one)).seconds
+        for one in (hybrid_machine(), hybrid_machine(send_buffer=Parameter(200_000, "B")))
+    ]
+    assert seconds[1] == pytest.approx(seconds[0], rel=1e-9)
+    assert seconds[0] >= 7 * 1_000_000 / 1e8
 
 
 @pytest.mark.parametrize("size", [150_000, 200_000])

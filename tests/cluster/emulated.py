@@ -152,7 +152,7 @@ def set_rate(bits_per_second: float, names: Sequence[str] = (), bucket: str = _B
 
 
 def set_sockets(send_buffer: int, receive_buffer: int, names: Sequence[str]) -> None:
-    """Let TCP on these hosts share links evenly and at once: plain windows, no pace of a socket's own, buffers in bytes.
+    """Let TCP on these hosts share links evenly and at once: plain windows, no pace of its own, buffers in bytes.
 
     The kernel's defaults keep what they learnt of a link, among others, for the next message, and their buffers are for
     links a thousand times as fast. Reno is the only congestion control that each kernel lets a namespace have.

@@ -71,7 +71,8 @@ class Engine {
                     stop.fault = STUCK;
                     return;
                 }
-                for (const int32_t flow : finished) end_flow(message_of_flow_[flow]);
+                for (int32_t &flow : finished) flow = message_of_flow_[flow];  // before flows of these numbers are added
+                for (const int32_t message : finished) end_flow(message);
             }
             if (timers <= time) {
                 for (int32_t item = agenda_.take(); item != Agenda<Links>::END;) {

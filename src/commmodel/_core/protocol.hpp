@@ -84,7 +84,8 @@ class CostTable {
         costs.wire = size + protocol_.header;
         costs.latency_factor = protocol_.latency_factor(costs.wire, 1.0);
         costs.work = costs.wire / protocol_.bandwidth_factor(costs.wire, 1.0);
-        costs.buffered = costs.wire > protocol_.send_buffer ? costs.work * (protocol_.send_buffer / costs.wire) : costs.work;
+        const double left = protocol_.send_buffer;
+        costs.buffered = costs.wire > left ? costs.work * (left / costs.wire) : costs.work;
         costs.isend = protocol_.isend(size, 0.0);
         costs.send = costs.mode == SYNCHRONOUS ? 0.0 : protocol_.send(size, 0.0);
         costs.receive = costs.mode == SYNCHRONOUS ? 0.0 : protocol_.receive(size, 0.0);
