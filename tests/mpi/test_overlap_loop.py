@@ -138,11 +138,14 @@ def test_no_pass_is_left_out_by_the_compiler():
     """In the fastest of many repetitions 16 passes take clearly longer than 8, which take longer than 4, and so on."""
     steps = np.array([[0, 0, 1 << 15]], dtype=np.int64)
     buffer, result = allocate(1 << 15, "never"), allocate(1 << 15, "never")
-    least = [
-        overlap.computations(COMM, steps, buffer, result, passes, 200, clock.CLOCK_GETTIME).min()
-        for passes in (1, 2, 4, 8, 16)
-    ]
-    assert all(1.4 * fewer < more for fewer, more in pairwise(least))
+    passes = (1, 2, 4, 8, 16)
+    least = np.full(len(passes), np.inf)
+    for _ in range(20):  # until no other work has slowed all repetitions of one of them
+        taken = [overlap.computations(COMM, steps, buffer, result, one, 200, clock.CLOCK_GETTIME) for one in passes]
+        least = np.minimum(least, [one.min() for one in taken])
+        if all(1.4 * fewer < more for fewer, more in pairwise(least)):
+            return
+    pytest.fail(f"seconds of {passes} passes: {least}")
 
 
 def bounds(*numbers):

@@ -21,14 +21,16 @@ def linear(problem: Problem) -> Iterator[Round]:
     processes = problem.processes
     if processes > 1:
         sender = np.repeat(np.arange(processes), processes - 1)
-        yield _direct(problem, sender, (sender + np.tile(np.arange(1, processes), processes)) % processes)
+        receiver = (sender + np.tile(np.arange(1, processes), processes)) % processes
+        yield _direct(problem, sender, receiver, _sizes(problem, sender))
 
 
 def pairwise(problem: Problem) -> Iterator[Round]:
     """In step i process r sends to r + i and receives from r - i, in P - 1 rounds (Thakur et al. 2005)."""
     rank = np.arange(problem.processes)
+    size = _sizes(problem, rank)
     for step in range(1, problem.processes):
-        yield _direct(problem, rank, (rank + step) % problem.processes)
+        yield _direct(problem, rank, (rank + step) % problem.processes, size)
 
 
 def pairwise_xor(problem: Problem) -> Iterator[Round]:
@@ -39,12 +41,16 @@ def pairwise_xor(problem: Problem) -> Iterator[Round]:
             f"alltoall by pairwise-xor needs a power of two of processes, not {processes}: take 'pairwise'"
         )
     rank = np.arange(processes)
+    size = _sizes(problem, rank)
     for step in range(1, processes):
-        yield _direct(problem, rank, rank ^ step)
+        yield _direct(problem, rank, rank ^ step, size)
 
 
-def _direct(problem: Problem, sender: Integers, receiver: Integers) -> Round:
-    size = np.full(sender.size, problem.message_size)
+def _sizes(problem: Problem, sender: Integers) -> Integers:
+    return np.full(sender.size, problem.message_size)
+
+
+def _direct(problem: Problem, sender: Integers, receiver: Integers, size: Integers) -> Round:
     return Round(sender, receiver, size, partial(_for_receiver, problem.processes, sender, receiver))
 
 
