@@ -79,6 +79,11 @@ def test_graphene_gives_back_its_round_trips(size):
     assert round_trip(graphene, size) == pytest.approx(2 * graphene.hybrid_model().seconds(size), rel=1e-9)
 
 
+def test_no_mode_of_published_graphene_is_faster_than_its_gigabit_link():
+    (model,) = machine.load("graphene").hybrid
+    assert max(mode.B.value for mode in model.modes) <= model.link_bandwidth.value
+
+
 def test_published_graphene_is_the_papers():
     model = machine.load("graphene").hybrid_model()
     ends = {
