@@ -92,6 +92,7 @@ TEXTBOOK = [
     ("barrier", "binomial", ANY, lambda P, _: (2 * (P - 1), 0, 2 * rounds_of(P))),
     ("bcast", "linear", ANY, lambda P, n: (P - 1, (P - 1) * n, 1)),
     ("bcast", "binomial", ANY, lambda P, n: (P - 1, (P - 1) * n, rounds_of(P))),
+    ("bcast", "binomial-at-once", ANY, lambda P, n: (P - 1, (P - 1) * n, k(P))),
     ("bcast", "binary", ANY, lambda P, n: (P - 1, (P - 1) * n, k(P))),
     ("bcast", "chain", ANY, lambda P, n: (P - 1, (P - 1) * n, P - 1)),
     ("bcast", "scatter-ring", POWERS, lambda P, n: (P * P - 1, n // 2 * k(P) + (P - 1) * n, k(P) + P - 1)),
@@ -203,6 +204,15 @@ def test_a_binomial_broadcast_begins_with_the_farthest_child():
     assert sent_by(schedule, 0) == [8, 4, 2, 1]
     assert sent_by(build("bcast", "binomial", Problem(13, 8, root=5)), 5) == [0, 9, 7, 6]
     assert schedule.round.tolist() == [0] + [1] * 2 + [2] * 4 + [3] * 8
+
+
+def test_a_binomial_broadcast_at_once_sends_to_all_children_in_one_round():
+    schedule = build("bcast", "binomial-at-once", Problem(16, 8))
+    assert sent_by(schedule, 0) == [1, 2, 4, 8]
+    assert sent_by(schedule, 1) == [3, 5, 9]
+    assert sent_by(build("bcast", "binomial-at-once", Problem(13, 8, root=5)), 5) == [6, 7, 9, 0]
+    for rank in range(16):
+        assert np.unique(schedule.round[schedule.sender == rank]).size <= 1
 
 
 def test_a_linear_alltoall_begins_with_the_next_rank_in_a_single_round():

@@ -107,6 +107,7 @@ CLAIMS = {
     ("barrier", "binomial"): FOLD,
     ("bcast", "linear"): ALWAYS,
     ("bcast", "binomial"): TREE,
+    ("bcast", "binomial-at-once"): TREE,
     ("bcast", "binary"): [
         (lambda c: power_of_two(c.P + 1) and c.s >= c.m and c.fast, "exact"),
         (lambda c: c.s >= c.m or c.m % c.s == 0, "estimate", 2.0),

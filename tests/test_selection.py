@@ -97,7 +97,7 @@ def test_mpich_picks_by_its_documented_thresholds(operation, size, processes, al
     ("operation", "size", "processes", "algorithm"),
     [
         ("bcast", 2**20, 16, "scatter-recursive-doubling"),
-        ("bcast", 4095, 16, "binomial"),
+        ("bcast", 4095, 16, "binomial-at-once"),
         ("barrier", 0, 4, "linear"),
         ("barrier", 0, 64, "dissemination"),
         ("allreduce", 8191, 8, "recursive-doubling"),
@@ -335,9 +335,9 @@ def test_open_mpis_rules_are_read_as_it_reads_them(file):
         "rule-file-version-2\n# mine\n" + OPEN_MPI.replace("0 6 0 0", "0 6 0 0 7 # no more than 7 requests")
     )
     selector = load(file)
-    assert select(selector, "bcast", 999, 2).algorithm == "binomial"
+    assert select(selector, "bcast", 999, 2).algorithm == "binomial-at-once"
     assert select(selector, "bcast", 1000, 7) == Rule("bcast", "chain", processes_upto=7, segment_size=256)
-    assert select(selector, "bcast", 0, 1).algorithm == "binomial"  # below the first size its rules hold, too
+    assert select(selector, "bcast", 0, 1).algorithm == "binomial-at-once"  # below the first size its rules hold, too
     assert select(selector, "bcast", 0, 8).algorithm == "scatter-ring"
     assert select(selector, "barrier", 0, 64).algorithm == "dissemination"  # not in the file: the fixed decision
     file.write_text("2\n3\n1\n1 2\n0 0 0 0\n800 2 0 0\n1 # allgatherv\n1\n1 1\n0 99 0 0\n")
@@ -451,11 +451,15 @@ def test_neighbours_with_the_same_choice_are_one_rule():
 
 def test_a_choice_holds_from_its_point_up_to_the_next():
     def predict(_, algorithm, size, processes):
-        return {"binomial": 10, "linear": size}.get(algorithm, 1000) if processes < 8 else 5 * (algorithm != "chain")
+        return (
+            {"binomial-at-once": 10, "linear": size}.get(algorithm, 1000)
+            if processes < 8
+            else 5 * (algorithm != "chain")
+        )
 
     tuned = tune(predict, ["bcast"], [1, 5, 50], [2, 8], "openmpi")
     chosen = {case: select(tuned, "bcast", *case).algorithm for case in [(0, 1), (49, 7), (50, 2), (10**6, 7), (0, 8)]}
-    assert list(chosen.values()) == ["linear", "linear", "binomial", "binomial", "chain"]
+    assert list(chosen.values()) == ["linear", "linear", "binomial-at-once", "binomial-at-once", "chain"]
 
 
 def test_what_cannot_be_tuned_is_said():

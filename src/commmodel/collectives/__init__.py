@@ -30,6 +30,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
     "bcast": {
         "linear": broadcast.linear,
         "binomial": broadcast.binomial,
+        "binomial-at-once": broadcast.binomial_at_once,
         "binary": broadcast.binary,
         "chain": broadcast.chain,
         "scatter-recursive-doubling": broadcast.scatter_recursive_doubling,

@@ -2,7 +2,8 @@
 
 Trees send the whole vector, or segments of it one after the other. The two that scatter first send n bytes from the
 root in all, and then let everybody collect (van de Geijn's algorithm; Thakur, Rabenseifner and Gropp 2005).
-Main entries: `linear`, `binomial`, `binary`, `chain`, `scatter_recursive_doubling`, `scatter_ring`.
+Main entries: `linear`, `binomial`, `binomial_at_once`, `binary`, `chain`, `scatter_recursive_doubling`,
+`scatter_ring`.
 """
 
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from commmodel.collectives.blocks import border, vector_round
 from commmodel.collectives.patterns import Exchange, binomial_tree, doubling, from_root, others
 from commmodel.collectives.schedule import Integers, Problem, Round
 
-__all__ = ["binary", "binomial", "chain", "linear", "scatter_recursive_doubling", "scatter_ring"]
+__all__ = ["binary", "binomial", "binomial_at_once", "chain", "linear", "scatter_recursive_doubling", "scatter_ring"]
 
 
 def linear(problem: Problem) -> Iterator[Round]:
@@ -28,6 +29,20 @@ def binomial(problem: Problem) -> Iterator[Round]:
     for level in reversed(binomial_tree(problem.processes)):
         parent, child = from_root(problem, level.receiver), from_root(problem, level.sender)
         yield vector_round(problem, parent, child, 0, problem.message_size)
+
+
+def binomial_at_once(problem: Problem) -> Iterator[Round]:
+    """Down a binomial tree, to all children at once, the one with the largest subtree first (Open MPI)."""
+    child = np.arange(1, problem.processes)
+    level = np.frexp(child)[1] - 1  # of the highest bit: a child's number is its parent's with one bit more above
+    parent = child - (1 << level)
+    depth = np.zeros(1, dtype=np.int64)  # how many bits a number has
+    while depth.size < problem.processes:
+        depth = np.concatenate([depth, depth + 1])
+    for above in range(int(depth[parent].max(initial=-1)) + 1):
+        chosen = depth[parent] == above
+        senders, receivers = from_root(problem, parent[chosen]), from_root(problem, child[chosen])
+        yield vector_round(problem, senders, receivers, 0, problem.message_size)
 
 
 def binary(problem: Problem) -> Iterator[Round]:

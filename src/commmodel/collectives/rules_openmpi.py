@@ -76,8 +76,8 @@ ALGORITHMS: dict[str, tuple[tuple[str, str, bool], ...]] = {
         ("pipeline", "chain", True),
         ("split_binary_tree", "binary", False),
         ("binary_tree", "binary", True),
-        ("binomial", "binomial", True),
-        ("knomial", "binomial", False),
+        ("binomial", "binomial-at-once", True),
+        ("knomial", "binomial-at-once", False),
         ("scatter_allgather", "scatter-recursive-doubling", True),
         ("scatter_allgather_ring", "scatter-ring", True),
     ),
@@ -103,6 +103,8 @@ ALGORITHMS: dict[str, tuple[tuple[str, str, bool], ...]] = {
 """Operation -> Open MPI's algorithms by number from 1: its name, ours or the nearest, whether they are the same."""
 INSTEAD = {("allgather", "recursive-doubling"): "bruck", ("allgather", "neighbor-exchange"): "ring"}
 """What Open MPI itself uses where an algorithm cannot work on so many processes."""
+ALSO = {("bcast", "binomial"): "binomial-at-once"}
+"""What Open MPI has in another form: the same tree, but it does not send to one child after the other."""
 NUMBERS = {
     operation: {ours: number for number, (_, ours, same) in enumerate(listed, 1) if same}
     for operation, listed in ALGORITHMS.items()
@@ -379,10 +381,11 @@ def _written(selector: Selector, rule: Rule | None, operation: str) -> tuple[int
     """Return the number and segment size that stand for a rule."""
     if rule is None or rule.algorithm == DEFAULT:
         return 0, 0
-    if rule.algorithm not in NUMBERS[operation]:
+    algorithm = ALSO.get((operation, rule.algorithm), rule.algorithm)
+    if algorithm not in NUMBERS[operation]:
         problem = f"{selector.name}: Open MPI has no {rule.algorithm!r} of {operation}"
         raise InputError(f"{problem}: choose one of {', '.join(NUMBERS[operation])}")
-    return NUMBERS[operation][rule.algorithm], rule.segment_size or 0
+    return NUMBERS[operation][algorithm], rule.segment_size or 0
 
 
 def _written_operations(selector: Selector) -> list[str]:

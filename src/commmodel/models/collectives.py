@@ -485,6 +485,7 @@ CLOSED_FORMS: dict[str, dict[str, ClosedForm]] = {
     "bcast": {
         "linear": ClosedForm(rooted.linear, "exact"),
         "binomial": ClosedForm(rooted.bcast_binomial, _TREE),
+        "binomial-at-once": ClosedForm(rooted.bcast_binomial, _TREE),
         "binary": ClosedForm(
             rooted.bcast_binary, "exact for one piece, g ≤ L + 2 o and P + 1 a power of two; else an estimate", True
         ),
