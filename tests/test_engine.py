@@ -283,3 +283,39 @@ def test_operations_that_take_no_time_need_no_event():
     assert outcome.events == 1
     assert outcome.spent[0, State.SLEEP] == 0.5
     assert outcome.marks["number"].tolist() == [1, 2]
+
+
+IN_TURN = Network("in turn", eager_limit=1e9, send_buffer=100_000)
+
+
+@pytest.mark.parametrize(("size", "shares"), [(100_000, [1, 2, 3]), (100_001, [3, 3, 3])])
+def test_messages_that_a_socket_takes_whole_leave_their_host_in_turn(size, shares):
+    """The others share its link."""
+    receive = [recv(0, size)]
+    outcome = run(program([isend(1, size), isend(2, size), send(3, size)], receive, receive, receive), flat(4), IN_TURN)
+    assert outcome.ends[1:].tolist() == pytest.approx([FLIGHT + share * size / BANDWIDTH for share in shares])
+
+
+def test_ranks_of_a_host_stand_in_one_line_but_not_for_one_another():
+    size = 50_000
+    program_of_four = program(
+        [isend(2, size), isend(1, size)], [isend(3, size), recv(0, size)], [recv(0, size)], [recv(1, size)]
+    )
+    own = 1e9
+    hosts = flat(3, cores=2, loopback=(own, 0.0))
+    outcome = run(program_of_four, hosts, IN_TURN, hosts=[0, 0, 1, 2])
+    assert outcome.ends[1] == pytest.approx(size / own)
+    assert outcome.ends[2:].tolist() == pytest.approx([seconds_of(size), FLIGHT + 2 * size / BANDWIDTH])
+
+
+def test_messages_in_turn_share_links_with_those_that_are_not():
+    """The large one has half of the link as long as small ones are there."""
+    small, large = 50_000, 200_000
+    outcome = run(
+        program(
+            [isend(1, large), isend(2, small), isend(2, small)], [recv(0, large)], [recv(0, small), recv(0, small)]
+        ),
+        flat(3),
+        IN_TURN,
+    )
+    assert outcome.ends[1:].tolist() == pytest.approx([FLIGHT + 300_000 / BANDWIDTH, FLIGHT + 200_000 / BANDWIDTH])

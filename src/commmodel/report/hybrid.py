@@ -72,7 +72,8 @@ def hybrid_parts(machine: Machine | None) -> list[PartTable]:
         if model.contention is not None:
             held = f" Both ways at once a node's link holds {factor_cell(model.contention)} B."
         if model.send_buffer is not None:
-            held += f" A synchronous send ends when {format_size(round(model.send_buffer.value))} are left of it."
+            buffer = format_size(round(model.send_buffer.value))
+            held += f" A synchronous send ends when {buffer} are left of it; eager messages up to that leave a node in turn."
         parts.append(PartTable(f"hybrid model, {model.path}", columns, rows, f"{_HINT}{held}"))
     return parts
 
