@@ -68,8 +68,8 @@ class Hybrid(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     contention: Parameter | None = None
     """What a node sends and receives at once, over what it sends alone, from 1 to 2."""
     send_buffer: Parameter | None = None
-    """Bytes that a socket takes at once. A synchronous send ends when no more than these are still to be transferred; eager
-    messages of up to so many bytes leave a node one after the other."""
+    """Bytes that a socket takes at once. A synchronous send ends when no more than these are still to be transferred;
+    eager messages of up to so many bytes leave a node one after the other."""
     link_latency: Parameter | None = None
     """Latency and bandwidth of the way between two nodes as platforms have them: of these, L and B of a mode become
     factors. Where they are missing, the L of the smallest messages and the B of the largest."""

@@ -73,7 +73,7 @@ def hybrid_parts(machine: Machine | None) -> list[PartTable]:
             held = f" Both ways at once a node's link holds {factor_cell(model.contention)} B."
         if model.send_buffer is not None:
             buffer = format_size(round(model.send_buffer.value))
-            held += f" A synchronous send ends when {buffer} are left of it; eager messages up to that leave a node in turn."
+            held += f" A synchronous send ends when {buffer} are left of it; up to that, eager messages leave in turn."
         parts.append(PartTable(f"hybrid model, {model.path}", columns, rows, f"{_HINT}{held}"))
     return parts
 

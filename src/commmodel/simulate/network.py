@@ -51,9 +51,9 @@ class Network(Struct, frozen=True, forbid_unknown_fields=True):
     leaves_after_overhead: bool = True
     """Whether a message leaves at the end of the send's overhead, or at its begin."""
     send_buffer: float = 0.0
-    """Bytes on the wire that a socket takes at once. A synchronous send ends when no more than that of its message is still
-    to be transferred. Asynchronous messages of up to so many bytes leave their host for others one after the other; larger
-    ones share its link."""
+    """Bytes on the wire that a socket takes at once. A synchronous send ends when no more than that of its message is
+    still to be transferred. Asynchronous messages of up to so many bytes leave their host for others one after the
+    other; larger ones share its link."""
     latency_factors: tuple[Factor, ...] = ()
     bandwidth_factors: tuple[Factor, ...] = ()
     window: float = 0.0
