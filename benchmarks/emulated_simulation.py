@@ -148,6 +148,13 @@ def main() -> None:
     parser.add_argument("--calibration-time", default="30s", help="of the calibration, which may take longer (30s)")
     parser.add_argument("--time", default="100s", help="of the measurement in each topology (100s)")
     parser.add_argument("--mpiexec", default=str(Path(sys.executable).with_name("mpiexec")), help="of the MPI library")
+    parser.add_argument(
+        "--variable",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="of the library's environment, several times",
+    )
     parser.add_argument("--keep", type=Path, help="folder that keeps the measurements (none)")
     asked = parser.parse_args()
     if problem := emulated.missing():
@@ -162,6 +169,7 @@ def measured_rows(asked: argparse.Namespace, folder: Path) -> Iterator[Row]:
     """Yield what was measured in each topology, simulated."""
     folder.mkdir(parents=True, exist_ok=True)
     selector, rules = forced(folder, asked.mpiexec)
+    variables = dict(one.split("=", 1) for one in asked.variable)
     algorithms = {rule.operation: rule.algorithm for rule in selector.rules}
     largest = 1 << (max(parse_sizes(asked.sizes)) - 1).bit_length()
     machine: Machine | None = None
@@ -175,7 +183,7 @@ def measured_rows(asked: argparse.Namespace, folder: Path) -> Iterator[Row]:
                 pair = measured(
                     folder / "calibration.jsonl", asked.mpiexec, hosts[:2],
                     ("ping", "pingpong", "contention", "threshold", "--random-sizes", asked.random_sizes,
-                     "--sizes", f"256:{largest}", "--time", asked.calibration_time), {},
+                     "--sizes", f"256:{largest}", "--time", asked.calibration_time), variables,
                 )  # fmt: skip
                 machine = fit_machine(pair)
             counts = f"2:{asked.hosts}:*2" if in_cabinets == 1 else str(asked.hosts)
@@ -183,7 +191,7 @@ def measured_rows(asked: argparse.Namespace, folder: Path) -> Iterator[Row]:
                 folder / f"measured-{in_cabinets}.jsonl", asked.mpiexec, hosts,
                 ("collective", "--start", "barrier", "--collectives", ",".join((*algorithms, HALO)),
                  "--procs", counts, "--sizes", asked.sizes, "--time", asked.time),
-                rules,
+                rules | variables,
             )  # fmt: skip
         platforms = {
             processes: platform_of(machine, processes, in_cabinets, asked.uplink) for processes in (2, 4, asked.hosts)

@@ -308,14 +308,12 @@ def test_ranks_of_a_host_stand_in_one_line_but_not_for_one_another():
     assert outcome.ends[2:].tolist() == pytest.approx([seconds_of(size), FLIGHT + 2 * size / BANDWIDTH])
 
 
-def test_messages_in_turn_share_links_with_those_that_are_not():
-    """The large one has half of the link as long as small ones are there."""
-    small, large = 50_000, 200_000
+def test_a_message_that_is_held_up_on_its_way_does_not_hold_up_the_next_of_its_host():
+    """Ranks 2 and 3 send to one host, rank 3 then to another: in the half of its link that the first leaves free."""
+    size = 50_000
     outcome = run(
-        program(
-            [isend(1, large), isend(2, small), isend(2, small)], [recv(0, large)], [recv(0, small), recv(0, small)]
-        ),
-        flat(3),
+        program([recv(2, size), recv(3, size)], [recv(3, size)], [isend(0, size)], [isend(0, size), isend(1, size)]),
+        flat(4),
         IN_TURN,
     )
-    assert outcome.ends[1:].tolist() == pytest.approx([FLIGHT + 300_000 / BANDWIDTH, FLIGHT + 200_000 / BANDWIDTH])
+    assert outcome.ends[:2].tolist() == pytest.approx([FLIGHT + 2 * size / BANDWIDTH, FLIGHT + 2.5 * size / BANDWIDTH])

@@ -22,7 +22,6 @@
 #include "requests.hpp"
 #include "routing.hpp"
 #include "sharing.hpp"
-#include "turns.hpp"
 
 namespace commmodel {
 
@@ -39,9 +38,9 @@ class Engine {
     Engine(const Routing &routing, const Protocol &protocol, const int32_t *hosts, int32_t ranks,
            const Operation *operations, const int64_t *offsets, bool record, Callbacks callbacks)
         : link_bytes(routing.capacity().size(), 0.0), protocol_(protocol), costs_(protocol_), paths_(routing, protocol_),
-          sharing_(capacities(routing, protocol), routing.fatpipe()), matching_(ranks),
-          turns_(protocol.send_buffer > 0.0 ? routing.hosts() : 0, matching_), agenda_(Links{this}),
-          ranks_(static_cast<size_t>(ranks)), blocks_(callbacks, ranks), hosts_(hosts), callbacks_(callbacks),
+          sharing_(capacities(routing, protocol), routing.fatpipe()), matching_(ranks), agenda_(Links{this}),
+          ranks_(static_cast<size_t>(ranks)), blocks_(callbacks, ranks),
+          free_(protocol.send_buffer > 0.0 ? routing.hosts() : 0, 0.0), hosts_(hosts), callbacks_(callbacks),
           record_(record) {
         for (int32_t rank = 0; rank < ranks; ++rank) {
             Rank &me = ranks_[rank];
@@ -388,7 +387,13 @@ class Engine {
             arrive(index);
             return;
         }
-        const double there = now_ + costs_(message.size).latency_factor * path.latency;
+        const Costs &costs = costs_(message.size);
+        double there = now_ + costs.latency_factor * path.latency;
+        if (costs.in_turn && hosts_[message.source] != hosts_[message.destination]) {
+            double &free = free_[hosts_[message.source]];
+            there = std::max(there, free);
+            free = there + costs.work / path.bound;
+        }
         there > now_ ? agenda_.set(there, ~index) : flow(index);
     }
 
@@ -400,16 +405,6 @@ class Engine {
             arrive(index);
             return;
         }
-        if (!is_in_turn(message) || turns_.take(hosts_[message.source], index)) carry(index);
-    }
-
-    bool is_in_turn(const Message &message) {
-        return costs_(message.size).in_turn && hosts_[message.source] != hosts_[message.destination];
-    }
-
-    void carry(int32_t index) {
-        Message &message = matching_.at(index);
-        const Costs &costs = costs_(message.size);
         const Path &path = paths_(hosts_[message.source], hosts_[message.destination]);
         for (int32_t use = 0; use < path.links; ++use) link_bytes[path.uses[use].link] += costs.wire;
         if (message.sender != NOBODY && costs.buffered > 0.0) {
@@ -428,10 +423,6 @@ class Engine {
     // All of a message has moved, or what its sender has to wait for: then the rest is a flow of its own.
     void end_flow(int32_t index) {
         Message &message = matching_.at(index);
-        if (is_in_turn(message)) {
-            const int32_t next = turns_.pass(hosts_[message.source]);
-            if (next != NONE) carry(next);
-        }
         if (message.sender == NOBODY || !(costs_(message.size).buffered > 0.0)) return arrive(index);
         release_sender(message);
         const Path &path = paths_(hosts_[message.source], hosts_[message.destination]);
@@ -567,22 +558,34 @@ class Engine {
         posted_[index] = posted;
     }
 
-    void finish();  // ending.hpp
+    void finish() {
+        bool all = true;
+        ends.resize(ranks_.size());
+        spent.resize(ranks_.size() * STATES);
+        for (size_t rank = 0; rank < ranks_.size(); ++rank) {
+            ends[rank] = ranks_[rank].doing == ENDED ? ranks_[rank].since : now_;
+            std::copy_n(ranks_[rank].spent, static_cast<size_t>(STATES), &spent[rank * STATES]);
+            all = all && ranks_[rank].doing == ENDED;
+        }
+        for (int32_t index = 0; index < matching_.size(); ++index) unreceived += matching_.at(index).stage == SENT;
+        if (!all) list_hanging();
+    }
+
     bool hangs_on(int32_t rank, int32_t waiter);
-    void list_hanging();
+    void list_hanging();  // hanging.hpp
 
     Protocol protocol_;
     CostTable costs_;
     Paths paths_;
     Sharing sharing_;
     Matching matching_;
-    Turns turns_;
     Requests requests_;
     Agenda<Links> agenda_;
     std::vector<Rank> ranks_;
     Blocks blocks_;
     std::vector<int32_t> message_of_flow_;
     std::vector<double> posted_, left_;  // by message, where they are recorded
+    std::vector<double> free_;           // by host: from when on the next message in turn can leave
     const int32_t *hosts_;
     Callbacks callbacks_;
     double now_ = 0.0;
@@ -593,4 +596,4 @@ class Engine {
 
 }  // namespace commmodel
 
-#include "ending.hpp"
+#include "hanging.hpp"

@@ -1,4 +1,4 @@
-// What the engine says when nothing goes on any more: when ranks ended, and of a deadlock, who waits for whom.
+// Who waits for whom when nothing goes on any more: what the engine says of a deadlock.
 #pragma once
 
 #include <algorithm>
@@ -9,19 +9,6 @@
 #include "engine.hpp"
 
 namespace commmodel {
-
-inline void Engine::finish() {
-    bool all = true;
-    ends.resize(ranks_.size());
-    spent.resize(ranks_.size() * STATES);
-    for (size_t rank = 0; rank < ranks_.size(); ++rank) {
-        ends[rank] = ranks_[rank].doing == ENDED ? ranks_[rank].since : now_;
-        std::copy_n(ranks_[rank].spent, static_cast<size_t>(STATES), &spent[rank * STATES]);
-        all = all && ranks_[rank].doing == ENDED;
-    }
-    for (int32_t index = 0; index < matching_.size(); ++index) unreceived += matching_.at(index).stage == SENT;
-    if (!all) list_hanging();
-}
 
 inline bool Engine::hangs_on(int32_t rank, int32_t waiter) {
     const Rank &me = ranks_[rank];
