@@ -5,7 +5,7 @@ replayed by ``commmodel simulate`` in a process of its own, whose peak of reside
 ``--limit`` the process may not have more memory of its own than that, so a trace that is longer cannot be held. Ends
 with exit code 1 where the peak of the longest trace of a form is more than ``--allowed`` above that of the shortest.
 
-The full demonstration: ``python benchmarks/trace_memory.py --sizes 100MiB,1GiB,2GiB --limit 512MiB``.
+The full demonstration: ``python benchmarks/trace_memory.py --sizes 128MiB,1GiB --limit 512MiB --allowed 128MiB``.
 """
 
 import argparse
