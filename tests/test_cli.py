@@ -111,3 +111,10 @@ def test_a_reader_that_has_seen_enough_is_no_fault(tmp_path):
     completed = subprocess.run(["bash", "-c", f"set -o pipefail; {command} | true"], capture_output=True, text=True)
     assert completed.returncode == 0
     assert completed.stderr == ""
+
+
+def test_more_than_fits_into_memory_is_one_line(capsys):
+    assert main(["simulate", "graphene", "-p", "99999999999999", "--collective", "bcast", "-n", "5"]) == 2
+    printed = capsys.readouterr()
+    assert printed.err.startswith("commmodel: there is not enough memory for what is asked")
+    assert printed.err.count("\n") == 1

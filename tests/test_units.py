@@ -134,6 +134,8 @@ def test_numbers_are_shown_in_the_unit_a_person_would_choose(show, arguments, te
         ("B/s", "1GB/s", 1e9),
         ("s/B", "2e-10", 2e-10),
         ("s/B", "2e-10 s/B", 2e-10),
+        ("flop/s", "1.2Gflop/s", 1.2e9),
+        ("flop/s", "3e9 flop/s", 3e9),
     ],
 )
 def test_a_quantity_is_read_in_the_unit_it_must_have(unit, text, value):

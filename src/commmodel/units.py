@@ -37,6 +37,7 @@ _TIMES: dict[str, int | Decimal] = {
 _BYTE_TIMES = {name + "/B": factor for name, factor in _TIMES.items()}
 _RATES = {name + "/s": factor for name, factor in _SIZES.items()}
 _NUMBER = re.compile(r"\s*([-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\d\s.]*)\s*")
+_FLOP_RATES = {f"{prefix}flop/s": 1000**power for power, prefix in enumerate(("", "k", "M", "G", "T", "P"))}
 _TOO_MANY = 100_000
 
 
@@ -100,7 +101,7 @@ def parse_fraction(text: str) -> float:
 
 
 def parse_quantity(text: str, unit: str) -> float:
-    """Return a number in the base unit given: ``s``, ``B``, ``B/s`` or ``s/B``.
+    """Return a number in the base unit given: ``s``, ``B``, ``B/s``, ``s/B`` or ``flop/s``.
 
     >>> parse_quantity("5.5GB/s", "B/s"), parse_quantity("0.125ns/B", "s/B")
     (5500000000.0, 1.25e-10)
@@ -110,6 +111,8 @@ def parse_quantity(text: str, unit: str) -> float:
         return parsers[unit](text)
     if unit == "s/B":
         return _parse(text, "number of s/B", _BYTE_TIMES, "0.125ns/B or 1.25e-10")
+    if unit == "flop/s":
+        return _parse(text, "number of flop/s", _FLOP_RATES, "1.2Gflop/s or 1.2e9")
     return _parse(text, f"number of {unit}", {unit: 1}, f"1.5e-10 or 1.5e-10 {unit}")
 
 

@@ -10,8 +10,8 @@
 // o, likewise, and only then does the message leave, as any other.
 //
 // Order is that of time; at one time messages come in the order of their senders' ranks, and then as they were sent. A
-// rank takes 170 bytes here, a message on its way 64, a request that is open 44, and each queue of
-// what waits for its match up to 96; operations are read where they are.
+// rank takes 170 bytes with its outcome, a message on its way 64, a request that is open 44, and each queue of what waits
+// for its match up to 96, in arrays that double; operations are read where they are.
 #pragma once
 
 #include <algorithm>

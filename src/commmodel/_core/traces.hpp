@@ -96,6 +96,10 @@ class Requests {
         if (take) {
             if (++queue.first == queue.names.size())
                 by_key_.erase(found);
+            else if (queue.first >= 64 && 2 * queue.first > queue.names.size()) {  // one that never empties
+                queue.names.erase(queue.names.begin(), queue.names.begin() + static_cast<std::ptrdiff_t>(queue.first));
+                queue.first = 0;
+            }
             free_.push_back(name);
             --open_;
         }

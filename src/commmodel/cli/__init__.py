@@ -39,6 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CommModelError as error:
         print(f"commmodel: {error}", file=sys.stderr)
         return error.exit_code
+    except MemoryError as error:
+        why = f": {error}" if str(error) else ""
+        print(f"commmodel: there is not enough memory for what is asked{why}: ask for less", file=sys.stderr)
+        return 2
     except BrokenPipeError:  # the reader of our output, head for one, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

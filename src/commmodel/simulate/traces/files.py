@@ -17,6 +17,8 @@ __all__ = ["pieces", "starts_with"]
 
 LONGEST_LINE = 1 << 24
 """Bytes; an alltoallv on 10^6 ranks has 2 * 10^6 numbers."""
+_COMPRESSED = 1 << 16
+"""Bytes of a compressed file that are read at a time: what they hold is many times more."""
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz"}
 
 
@@ -54,7 +56,7 @@ def _raw(path: Path, size: int) -> Iterator[bytes]:
 def _unpacked(path: Path, kind: str, size: int) -> Iterator[bytes]:
     """Yield what a compressed file holds, at most `size` bytes at a time."""
     current = None
-    for read in _raw(path, size):
+    for read in _raw(path, min(size, _COMPRESSED)):
         pending = read
         while True:
             if current is None:

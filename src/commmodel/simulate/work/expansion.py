@@ -26,6 +26,7 @@ __all__ = ["TYPE_SIZES", "Expander"]
 TYPE_SIZES = (8, 4, 1, 2, 8, 4, 1, 8, 1, 1, 2, 4, 8, 8, 16, 4, 1, 1, 2, 4, 8, 1, 2, 4, 8, 8, 16, 32, 8, 8)
 """Bytes of the types that traces number: double, int, char, short, long, float, byte, long long and so on."""
 _CACHED = 1 << 24
+_OF_OBJECTS = 64
 _MOST_OPERATIONS = 1 << 27
 _MOST_BYTES = 1 << 53
 
@@ -112,7 +113,8 @@ class Expander:
         self._selector = selector
         self._memory_copy, self._reduction = memory_copy, reduction
         self._made: OrderedDict[tuple[str, int, int], Program] = OrderedDict()
-        self._read: OrderedDict[tuple[str, float], tuple[Program, float]] = OrderedDict()
+        self._weight = 0
+        self._read: dict[tuple[str, float], tuple[tuple[str, int, int], float]] = {}
 
     def expand(self, text: str, type_size: float, rank: int) -> tuple[Program | Operations, Operations]:
         """Return the messages of a call, and what the rank computes after them.
@@ -156,7 +158,8 @@ class Expander:
             if len(self._read) > 4096:
                 self._read.clear()
             self._read[key] = found
-        program, flops = found
+        called, flops = found
+        program = self._program(*called)
         computing = self._computing(flops, rank)
         if program.refill is not None:
             return program, computing
@@ -184,30 +187,34 @@ class Expander:
         if self._whole:
             program = _whole(program)
         self._made[key] = program
-        while sum(one.operations.size for one in self._made.values()) > _CACHED and len(self._made) > 1:
-            self._made.popitem(last=False)
-            self._read.clear()
+        self._weight += self._weight_of(program)
+        while self._weight > _CACHED and len(self._made) > 1:
+            self._weight -= self._weight_of(self._made.popitem(last=False)[1])
         return program
 
-    def _uniform(self, arguments: _Arguments) -> tuple[Program, float]:
-        """Return the program of a collective whose sizes are the same on all ranks, and its flops."""
+    def _weight_of(self, program: Program) -> int:
+        """Return what a program takes, in operations: these, a place for each rank, and Python's objects."""
+        return program.operations.size + self._processes // 3 + _OF_OBJECTS
+
+    def _uniform(self, arguments: _Arguments) -> tuple[tuple[str, int, int], float]:
+        """Return a collective whose sizes are the same on all ranks, as operation, size and root, and its flops."""
         processes, action = self._processes, arguments.action
         if action == "barrier":
-            return self._program("barrier", 0), 0.0
+            return ("barrier", 0, 0), 0.0
         if action == "bcast":
             size = arguments.count(0, "count") * arguments.size_of_type(2)
-            return self._program("bcast", size, arguments.root(1, processes)), 0.0
+            return ("bcast", size, arguments.root(1, processes)), 0.0
         if action in ("reduce", "allreduce", "scan", "exscan"):
             type_at, root = (3, arguments.root(2, processes)) if action == "reduce" else (2, 0)
             size = arguments.count(0, "count") * arguments.size_of_type(type_at)
             operation = "scan" if action == "exscan" else action
-            return self._program(operation, size, root), arguments.amount(1, "flops")
+            return (operation, size, root), arguments.amount(1, "flops")
         rooted = action in ("gather", "scatter")
         sent = arguments.count(0, "send_count") * arguments.size_of_type(2 + rooted)
         received = arguments.count(1, "receive_count") * arguments.size_of_type(3 + rooted)
         # One of them may be 0: of a rank that sends from where it receives, or has nothing to say to the root.
         size = max(sent, received)
-        return self._program(action, size, arguments.root(2, processes) if rooted else 0), 0.0
+        return (action, size, arguments.root(2, processes) if rooted else 0), 0.0
 
     def _alltoallv(self, arguments: _Arguments, rank: int) -> tuple[Operations, float]:
         processes = self._processes

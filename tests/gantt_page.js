@@ -1,0 +1,93 @@
+"use strict";
+// Runs the script of a page of Gantt charts without a browser: `node gantt_page.js PAGE < steps.json`.
+// Canvases note what is drawn on them. A step is one of: ["point", chart, x, y], ["wheel", chart, x, y, delta],
+// ["drag", chart, from x, to x], ["key", chart, key], ["do", action], ["arrows", on]. Printed is a list, first of how the
+// page begins, then after each step: the tip (or null), and of each chart what was drawn last and what it says below.
+const fs = require("node:fs");
+const vm = require("node:vm");
+
+const page = fs.readFileSync(process.argv[2], "utf8");
+const hash = process.argv[3] || "";
+const steps = JSON.parse(fs.readFileSync(0, "utf8"));
+const WIDTH = 1074;  // 74 of them beside the axis
+const [, data] = page.match(/id="data">([^]*?)<\/script>/);
+const [, script] = page.match(/<script>([^]*?)<\/script>/);
+
+class Context {
+  constructor(canvas) { this.canvas = canvas; }
+  setTransform() { this.canvas.drawn = { bars: [], texts: [], lines: 0, marks: 0 }; }
+  fillRect(x, y, width, height) {
+    if (this.fillStyle.startsWith?.("--state-")) {
+      this.canvas.drawn.bars.push({ state: Number(this.fillStyle.slice(8)), x, y, width, height, faint: this.globalAlpha < 1 });
+    }
+  }
+  fillText(text, x, y) { this.canvas.drawn.texts.push({ text, x, y }); }
+  fill() { this.canvas.drawn.marks += 1; }
+  createPattern() { return { stripes: true }; }
+}
+for (const name of ["save", "restore", "beginPath", "rect", "clip", "moveTo", "lineTo", "stroke", "setLineDash"]) Context.prototype[name] = () => {};
+
+class Element {
+  constructor(id) {
+    this.id = id;
+    this.listeners = {};
+    this.style = {};
+    this.dataset = {};
+    this.classList = { add() {}, remove() {} };
+    this.clientWidth = WIDTH;
+    this.offsetWidth = this.offsetHeight = 10;
+    this.textContent = id === "data" ? data : "";
+    this.hidden = true;
+    this.checked = false;
+  }
+  addEventListener(kind, listener) { (this.listeners[kind] ||= []).push(listener); }
+  fire(kind, event = {}) { for (const listener of this.listeners[kind] || []) listener({ preventDefault() {}, ...event }); }
+  setPointerCapture() {}
+  getBoundingClientRect() { return { left: 0, top: 0, width: WIDTH, height: parseFloat(this.style.height) }; }
+  getContext() { return (this.context ||= new Context(this)); }
+}
+
+const elements = new Map();
+const byId = (id) => {
+  if (!page.includes(`id="${id}"`)) return null;
+  if (!elements.has(id)) elements.set(id, new Element(id));
+  return elements.get(id);
+};
+const frames = [];
+const world = {
+  document: { getElementById: byId, createElement: () => new Element(""), documentElement: {} },
+  getComputedStyle: () => ({ getPropertyValue: (name) => name }),
+  matchMedia: () => ({ matches: false, addEventListener() {} }),
+  requestAnimationFrame: (frame) => frames.push(frame),
+  addEventListener() {}, location: { hash }, innerWidth: 1200, innerHeight: 900, URLSearchParams, atob, devicePixelRatio: 1,
+};
+world.window = world;
+vm.runInNewContext(script, world, { filename: "gantt.js" });
+
+const count = JSON.parse(data).charts.length;
+const charts = Array.from({ length: count }, (_, number) => byId(`canvas-${number}`));
+function seen() {
+  while (frames.length) frames.shift()();
+  const tip = byId("tip");
+  return {
+    tip: tip.hidden ? null : tip.textContent,
+    charts: charts.map((canvas, number) => ({ ...canvas.drawn, says: byId(`seen-${number}`).textContent, height: parseFloat(canvas.style.height) })),
+  };
+}
+
+const found = [seen()];
+for (const [what, ...more] of steps) {
+  const canvas = charts[more[0]], at = { clientX: more[1], clientY: more[2], pointerId: 1 };
+  if (what === "point") canvas.fire("pointermove", at);
+  if (what === "wheel") canvas.fire("wheel", { ...at, deltaX: 0, deltaY: more[3], deltaMode: 0 });
+  if (what === "drag") {
+    canvas.fire("pointerdown", { ...at, clientY: 50 });
+    canvas.fire("pointermove", { ...at, clientX: more[2], clientY: 50 });
+    canvas.fire("pointerup", { ...at, clientX: more[2], clientY: 50 });
+  }
+  if (what === "key") canvas.fire("keydown", { key: more[1] });
+  if (what === "do") byId("tools").fire("click", { target: { dataset: { do: more[0] } } });
+  if (what === "arrows") { byId("arrows").checked = more[0]; byId("arrows").fire("change"); }
+  found.push(seen());
+}
+process.stdout.write(JSON.stringify(found));
