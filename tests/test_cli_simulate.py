@@ -81,7 +81,7 @@ def test_the_json_begins_with_the_names_that_scripts_rely_on_and_agrees_with_pyt
     printed = as_json(capsys, platform, *BCAST)
     assert list(printed)[:5] == FIRST
     eight = flat(8, 125e6, 15e-6)
-    expected = run(collective("bcast", 1 << 20, 8), eight, SMPI)
+    expected = run(collective("bcast", 1 << 20, 8), SMPI, eight)
     assert [printed[name] for name in FIRST[:3]] == [expected.seconds, expected.messages, expected.events]
     assert (printed["model"], printed["processes"], printed["compared"], printed["blocked"]) == ("smpi", 8, [], [])
     assert printed["work"]["algorithm"] == chosen("bcast", 1 << 20, 8)[0]
@@ -182,13 +182,13 @@ def test_a_published_platform_is_fluid_unless_its_name_is_a_measured_machine_too
 def test_a_platform_of_ones_own_is_read(tmp_path, capsys):
     write_platform(flat(8, 125e6, 15e-6), tmp_path / "mine.toml")
     printed = as_json(capsys, str(tmp_path / "mine.toml"), *BCAST)
-    assert printed["seconds"] == run(collective("bcast", 1 << 20, 8), flat(8, 125e6, 15e-6), fluid()).seconds
+    assert printed["seconds"] == run(collective("bcast", 1 << 20, 8), fluid(), flat(8, 125e6, 15e-6)).seconds
     assert printed["model"] == "fluid"
 
 
 def test_the_models_of_flows_are_those_of_python(platform, capsys):
     for model, network in (("smpi", SMPI), ("fluid", fluid())):
-        expected = run(halo(65536, 8), flat(8, 125e6, 15e-6), network)
+        expected = run(halo(65536, 8), network, flat(8, 125e6, 15e-6))
         printed = as_json(capsys, platform, "--exchange", "halo", "-n", "64KiB", "--model", model)
         assert printed["seconds"] == expected.seconds
 

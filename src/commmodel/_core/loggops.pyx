@@ -154,7 +154,7 @@ cdef truth _refill(void *context, int32_t rank, const Operation **first, const O
 
 
 def run_program(operations, offsets, refill, parameters, cards, record):
-    """Carry a program out; see `commmodel.simulate.delays.run`.
+    """Carry a program out; see `commmodel.simulate.run`.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def run_program(operations, offsets, refill, parameters, cards, record):
 
 
 def run_graph(offsets, operations, dependencies, parameters, newer, record):
-    """Carry a schedule out; see `commmodel.simulate.goal.run`.
+    """Carry a schedule out; see `commmodel.simulate.delays.run_schedule`.
 
     Parameters
     ----------

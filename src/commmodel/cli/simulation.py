@@ -136,7 +136,7 @@ def simulator(model: str | None, found: Place, work: Workload, asked: argparse.N
     name = model or found.default_model()
     if name not in MODELS or name == "loggops":
         raise InputError(f"{name!r} is no model of programs: choose {', '.join((*FLOWS, *DELAYS))}")
-    return _delays(name, found, work, asked) if name in DELAYS else _flows(name, found, work, asked)
+    return _program(name, found, work, asked)
 
 
 def _parameters(name: str, found: Place, asked: argparse.Namespace) -> Any:
@@ -162,7 +162,54 @@ def _schedule(name: str, found: Place, work: Workload, asked: argparse.Namespace
     return Simulator(name, run)
 
 
-def _speeds(found: Place, asked: argparse.Namespace, hosts: Any, processes: int) -> Any:
+def _program(name: str, found: Place, work: Workload, asked: argparse.Namespace) -> Simulator:
+    from commmodel.simulate import run
+
+    model, shared = _model(name, found, asked), name in FLOWS
+    platform = _links(found, work.processes, asked) if shared else found.platform
+    hosts = None if platform is None else _hosts(platform, work.processes, asked)
+    speeds = _speeds(platform, hosts, work.processes, asked)
+
+    def simulated(record: bool) -> Any:
+        return run(work.program(speeds), model, platform, hosts=hosts, record=record)
+
+    return Simulator(name, simulated, platform if shared else None)
+
+
+def _model(name: str, found: Place, asked: argparse.Namespace) -> Any:
+    """Return what says how messages behave: a network, or a delay model."""
+    from commmodel.simulate import SMPI, DelayModel, calibrated, fluid
+
+    if name in DELAYS:
+        return DelayModel(_parameters(name, found, asked), name)
+    if name == "smpi":
+        return found.network or SMPI
+    if name == "hybrid" and found.machine is None:
+        raise InputError("the model hybrid needs parameters of a machine: --parameters MACHINE")
+    if name == "fluid" and (found.machine is None or not found.machine.hybrid):
+        return fluid()
+    measured = calibrated.network(found.machine, asked.path)
+    return measured if name == "hybrid" else fluid(measured.detached_limit, measured.eager_limit)
+
+
+def _links(found: Place, processes: int, asked: argparse.Namespace) -> Any:
+    """Return the platform whose links messages share: a machine's own is one switch."""
+    from commmodel.simulate import calibrated
+
+    if found.platform is not None:
+        if asked.hosts is not None:
+            raise InputError(f"--hosts: {found.name} is a platform, which says how many hosts it has: leave it out")
+        return found.platform
+    if found.machine is None or not found.machine.hybrid:
+        raise MissingParameterError(
+            f"{found.name} has no hybrid section, from which a platform could be made: calibrate it (python -m "
+            "commmodel.bench), name a platform, or choose --model loggps"
+        )
+    count = processes if asked.hosts is None else whole_number("--hosts", asked.hosts, 1)
+    return calibrated.platform(found.machine, count, asked.path, cores=-(-processes // count), speed=_SPEED)
+
+
+def _speeds(platform: Any, hosts: Any, processes: int, asked: argparse.Namespace) -> Any:
     """Return the flop/s of each rank."""
     import numpy as np
 
@@ -176,50 +223,7 @@ def _speeds(found: Place, asked: argparse.Namespace, hosts: Any, processes: int)
         if not speed > 0:
             raise InputError(f"--speed {asked.speed}: it must be above 0")
         return np.full(processes, speed)
-    if found.platform is None or hosts is None:
-        return np.full(processes, _SPEED)
-    return found.platform.speeds[hosts]
-
-
-def _delays(name: str, found: Place, work: Workload, asked: argparse.Namespace) -> Simulator:
-    from commmodel.simulate import delays
-
-    parameters = _parameters(name, found, asked)
-    hosts = None if found.platform is None else _hosts(found.platform, work.processes, asked)
-    speeds = _speeds(found, asked, hosts, work.processes)
-    return Simulator(name, lambda record: delays.run(work.program(speeds), parameters, model=name, record=record))
-
-
-def _flows(name: str, found: Place, work: Workload, asked: argparse.Namespace) -> Simulator:
-    from commmodel.simulate import SMPI, calibrated, fluid, run
-
-    if name == "hybrid":
-        if found.machine is None:
-            raise InputError("the model hybrid needs parameters of a machine: --parameters MACHINE")
-        network = calibrated.network(found.machine, asked.path)
-    elif name == "smpi":
-        network = found.network or SMPI
-    elif found.machine is not None and found.machine.hybrid:
-        measured = calibrated.network(found.machine, asked.path)
-        network = fluid(measured.detached_limit, measured.eager_limit)
-    else:
-        network = fluid()
-    platform = found.platform
-    if platform is None:
-        if found.machine is None or not found.machine.hybrid:
-            raise MissingParameterError(
-                f"{found.name} has no hybrid section, from which a platform could be made: calibrate it (python -m "
-                "commmodel.bench), name a platform, or choose --model loggps"
-            )
-        count = work.processes if asked.hosts is None else whole_number("--hosts", asked.hosts, 1)
-        platform = calibrated.platform(
-            found.machine, count, asked.path, cores=-(-work.processes // count), speed=_SPEED
-        )
-    elif asked.hosts is not None:
-        raise InputError(f"--hosts: {found.name} is a platform, which says how many hosts it has: leave it out")
-    hosts = _hosts(platform, work.processes, asked)
-    speeds = _speeds(Place(found.name, platform), asked, hosts, work.processes)
-    return Simulator(name, lambda record: run(work.program(speeds), platform, network, hosts, record), platform)
+    return np.full(processes, _SPEED) if platform is None else platform.speeds[hosts]
 
 
 def _hosts(platform: Any, processes: int, asked: argparse.Namespace) -> Any:
