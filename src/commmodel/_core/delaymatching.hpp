@@ -10,10 +10,9 @@
 #include <vector>
 
 #include "delayqueue.hpp"
+#include "program.hpp"
 
 namespace commmodel::delays {
-
-constexpr int32_t ANY = -1;
 
 // First and last of a queue, linked by their owners.
 struct Queue {
