@@ -259,22 +259,26 @@ private:
 
     // Named requests stand in a table; those of one name in the order in which they were made.
     void name_request(int32_t number, int32_t place) {
-        Queue &queue = names_.at({number, requests_[place].name, 0});
-        if (queue.first == NOTHING) names_.filled();
-        (queue.first == NOTHING ? queue.first : name_links_[queue.last]) = place;
-        queue.last = place;
+        const Key key{number, requests_[place].name, 0};
+        const size_t slot = names_.find(key);
+        Queue &queue = names_[slot];
+        if (queue.first == NOTHING) {
+            names_.fill(slot, key, {place, place, false});
+        } else {
+            name_links_[queue.last] = place;
+            queue.last = place;
+        }
         if (name_links_.size() < requests_.size()) name_links_.resize(requests_.capacity(), NOTHING);
         name_links_[place] = NOTHING;
     }
     int32_t named_request(int32_t number, int32_t name) {
-        Queue *queue = names_.find({number, name, 0});
-        return queue ? queue->first : NOTHING;
+        return names_[names_.find({number, name, 0})].first;
     }
     void forget_named(int32_t number, int32_t place) {
-        Table::Key key{number, requests_[place].name, 0};
+        const size_t slot = names_.find({number, requests_[place].name, 0});
         int32_t next = name_links_[place];
-        if (next == NOTHING) names_.emptied(key);
-        else names_.find(key)->first = next;
+        if (next == NOTHING) names_.empty(slot);
+        else names_[slot].first = next;
         drop_request(ranks_[number], place);
     }
 
@@ -300,8 +304,8 @@ private:
             for (int32_t place = rank.requests, after; place != NOTHING; place = after) {
                 after = requests_[place].after;
                 if (requests_[place].name < 0) continue;
-                Table::Key key{number, requests_[place].name, 0};
-                if (names_.find(key)) names_.emptied(key);
+                const size_t slot = names_.find({number, requests_[place].name, 0});
+                if (names_[slot].first != NOTHING) names_.empty(slot);
                 drop_request(rank, place);
             }
         } else if (rank.call == AWAITS_ONE) {

@@ -1,7 +1,8 @@
 """The engine of the delay models: programs under LogP, LogGP and LogGPS, GOAL schedules under LogGOPS. No MPI here.
 
 The rules stand in `delaystream.hpp` (programs) and `delaygraph.hpp` (schedules), which share the order of time
-(`delayqueue.hpp`) and matching (`delaymatching.hpp`); `goalparser.hpp` reads GOAL. Main entries: `run_program`,
+(`delayqueue.hpp`) and matching (`delaymatching.hpp`, on `matchingtable.hpp`, which the engine of flows uses, too);
+`goalparser.hpp` reads GOAL. Main entries: `run_program`,
 `run_graph`, `parse_goal`; `commmodel.simulate.delays` and `.goal` give them names and check what they are given.
 """
 
