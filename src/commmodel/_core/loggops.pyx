@@ -2,8 +2,8 @@
 
 The rules stand in `delaystream.hpp` (programs) and `delaygraph.hpp` (schedules), which share the order of time
 (`delayqueue.hpp`) and matching (`delaymatching.hpp`, on `matchingtable.hpp`, which the engine of flows uses, too);
-`goalparser.hpp` reads GOAL. Main entries: `run_program`,
-`run_graph`, `parse_goal`; `commmodel.simulate.delays` and `.goal` give them names and check what they are given.
+`goalparser.hpp` reads GOAL. Main entries: `run_program`, `run_graph`, `parse_goal`;
+`commmodel.simulate.delays` and `.goal` give them names and check what they are given.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint64_t

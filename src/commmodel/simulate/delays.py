@@ -69,15 +69,15 @@ class DelayParameters(Struct, frozen=True, forbid_unknown_fields=True):
 class DelayModel(Struct, frozen=True, forbid_unknown_fields=True):
     """LogP, LogGP or LogGPS with its parameters: what `commmodel.simulate.run` takes as a model.
 
+    Its name is one of `MODELS`; any other is an `InputError`. Parameters that it does not know are left out of account.
+
     >>> parameters = DelayParameters(L=4.0, o=1.0, G=0.5)
     >>> DelayModel(parameters).name
     'loggps'
     """
 
     parameters: DelayParameters
-    """Those that the model does not know are left out of account."""
     name: str = "loggps"
-    """One of `MODELS`."""
 
     def __post_init__(self) -> None:
         if self.name not in MODELS:
