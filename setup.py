@@ -20,7 +20,7 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 CORE = "src/commmodel/_core"
-SHARED = ("allocations.h", "ticks.h", "processor.h", "mpicalls.pxd", "messages.pxd", "operations.pxd")
+SHARED = ("allocations.h", "ticks.h", "processor.h", "mpicalls.pxd", "messages.pxd", "operations.pxd", "ordering.pxd")
 ALLOCATIONS = "allocations"
 FLAG_KEYWORDS = {"-I": "include_dirs", "-L": "library_dirs", "-l": "libraries"}
 

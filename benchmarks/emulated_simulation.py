@@ -28,7 +28,7 @@ from rich.table import Table
 from commmodel.fit import fit_machine
 from commmodel.machine import Machine
 from commmodel.results import Collective, Measurements
-from commmodel.simulate import calibrated, delays, flows, fluid, work
+from commmodel.simulate import DelayModel, calibrated, delays, fluid, run, work
 from commmodel.simulate.operations import Program
 from commmodel.simulate.platform import Platform, cabinets
 from commmodel.units import format_size, format_time, parse_sizes
@@ -94,9 +94,9 @@ def rows(
             yield Row(
                 topology, one.operation, one.message_size, one.processes, float(np.min(record.samples)),
                 {
-                    "hybrid": flows.run(program, platform, network).seconds,
-                    "fluid": flows.run(program, platform, plain).seconds,
-                    "loggps": delays.run(program, parameters).seconds,
+                    "hybrid": run(program, network, platform).seconds,
+                    "fluid": run(program, plain, platform).seconds,
+                    "loggps": run(program, DelayModel(parameters)).seconds,
                 },
             )  # fmt: skip
 

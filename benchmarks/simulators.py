@@ -28,12 +28,12 @@ from rich.console import Console
 from rich.table import Table
 
 from commmodel.collectives import Problem, build
-from commmodel.simulate import SMPI, Outcome, Program, delays, goal, run
+from commmodel.simulate import SMPI, DelayModel, DelayParameters, Outcome, Program, delays, goal, run
 from commmodel.simulate import smpi as algorithms
 from commmodel.simulate.traces import replay
 from commmodel.simulate.work import collective, halo, repeated, ring, shifts
 
-PARAMETERS = delays.DelayParameters(L=2500e-9, o=1500e-9, g=1000e-9, G=6e-9, S=65535)
+PARAMETERS = DelayParameters(L=2500e-9, o=1500e-9, g=1000e-9, G=6e-9, S=65535)
 LOGGOPS = ("-L", "2500", "-o", "1500", "-g", "1000", "-G", "6", "-O", "0", "-S", "65535")
 NOTHING = "nothing"
 LONGEST = 1200.0
@@ -63,7 +63,7 @@ class Row:
 
 def on_flows(kind: str, program: Program) -> Outcome:
     """Simulate a program on a platform of the peers, with SMPI's parameters."""
-    return run(program, ours.platform(kind, program.processes), SMPI)
+    return run(program, SMPI, ours.platform(kind, program.processes))
 
 
 def _alltoall(kind: str, processes: int, **more: object) -> Row:
@@ -170,7 +170,7 @@ ROWS = (
     ),
     Row(
         "barrier dissemination, LogGP, P = 1000000",
-        lambda _: delays.run(collective("barrier", 0, 10**6, algorithm="dissemination"), PARAMETERS, model="loggp"),
+        lambda _: run(collective("barrier", 0, 10**6, algorithm="dissemination"), DelayModel(PARAMETERS, "loggp")),
         "",
     ),
 )

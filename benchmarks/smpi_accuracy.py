@@ -40,7 +40,7 @@ def point_to_point(oracles: Mapping[str, Any]) -> list[tuple[str, float, float]]
     """Return name, our time and SMPI's of each message size."""
     platform = ours.platform("flat", 16)
     return [
-        (f"{size} B", run(pair(int(size)), platform, SMPI).seconds / 2, seconds)
+        (f"{size} B", run(pair(int(size)), SMPI, platform).seconds / 2, seconds)
         for size, seconds in oracles["point-to-point"].items()
     ]
 

@@ -25,7 +25,19 @@ from rich.table import Table
 
 from commmodel import machine
 from commmodel.errors import InputError
-from commmodel.simulate import SMPI, Network, Outcome, Program, calibrated, delays, flows, fluid, platform, work
+from commmodel.simulate import (
+    SMPI,
+    DelayModel,
+    Network,
+    Outcome,
+    Program,
+    calibrated,
+    delays,
+    fluid,
+    platform,
+    run,
+    work,
+)
 from commmodel.simulate.work.kernels import CG_CLASSES, LU_CLASSES
 from commmodel.units import format_size, parse_counts
 
@@ -84,13 +96,13 @@ def simulations() -> dict[str, Simulation]:
     plain = fluid(hybrid.detached_limit)
 
     def on_links(network: Network) -> Simulation:
-        return lambda program, hosts: flows.run(program, links, network, hosts)
+        return lambda program, hosts: run(program, network, links, hosts=hosts)
 
     return {
         "hybrid": on_links(hybrid),
         "fluid": on_links(fluid(hybrid.detached_limit, hybrid.eager_limit)),
         "fluid, none eager": on_links(plain),
-        "loggps": lambda program, _: delays.run(program, parameters),
+        "loggps": lambda program, _: run(program, DelayModel(parameters)),
     }
 
 
@@ -115,13 +127,15 @@ def kernel_seconds(
     processes: int,
     iterations: tuple[int, int],
     speed: float,
-    run: Simulation,
+    simulation: Simulation,
     hosts: Hosts,
 ) -> float:
     """Return the seconds of all iterations of a kernel's class, on the line through two numbers of them."""
 
     def seconds(number: int) -> float:
-        return run(KERNELS[kernel](nas_class, processes, number).program(speed, selector="openmpi"), hosts).seconds
+        return simulation(
+            KERNELS[kernel](nas_class, processes, number).program(speed, selector="openmpi"), hosts
+        ).seconds
 
     few, more = iterations
     first, second = seconds(few), seconds(more)
@@ -175,10 +189,10 @@ def placements(
     def seconds(case: str, number: int) -> float:
         where, network, hosts = cases[case]
 
-        def run(program: Program, places: Hosts) -> Outcome:
-            return flows.run(program, where, network, places)
+        def on_places(program: Program, places: Hosts) -> Outcome:
+            return run(program, network, where, hosts=places)
 
-        return kernel_seconds("cg", nas_class, number, iterations, speed, run, hosts(number))
+        return kernel_seconds("cg", nas_class, number, iterations, speed, on_places, hosts(number))
 
     return {case: [seconds(case, number) for number in processes] for case in cases}
 

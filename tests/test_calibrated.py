@@ -50,7 +50,7 @@ def rank(*operations):
 
 
 def simulated(measured, *ranks):
-    return run(joined(ranks), calibrated.platform(measured, len(ranks)), calibrated.network(measured))
+    return run(joined(ranks), calibrated.network(measured), calibrated.platform(measured, len(ranks)))
 
 
 def round_trip(measured, size):
@@ -135,7 +135,7 @@ def test_what_is_left_of_several_messages_at_one_time_keeps_its_way(algorithm):
     program = work.collective("alltoall", 1_000_000, 8, algorithm=algorithm)
     platform = cabinets([4, 4], 1e8, 0.0, (2e8, 0.0))
     seconds = [
-        run(program, platform, calibrated.network(one)).seconds
+        run(program, calibrated.network(one), platform).seconds
         for one in (hybrid_machine(), hybrid_machine(send_buffer=Parameter(200_000, "B")))
     ]
     assert seconds[1] == pytest.approx(seconds[0], rel=1e-9)

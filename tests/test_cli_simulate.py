@@ -81,7 +81,7 @@ def test_the_json_begins_with_the_names_that_scripts_rely_on_and_agrees_with_pyt
     printed = as_json(capsys, platform, *BCAST)
     assert list(printed)[:5] == FIRST
     eight = flat(8, 125e6, 15e-6)
-    expected = run(collective("bcast", 1 << 20, 8), eight, SMPI)
+    expected = run(collective("bcast", 1 << 20, 8), SMPI, eight)
     assert [printed[name] for name in FIRST[:3]] == [expected.seconds, expected.messages, expected.events]
     assert (printed["model"], printed["processes"], printed["compared"], printed["blocked"]) == ("smpi", 8, [], [])
     assert printed["work"]["algorithm"] == chosen("bcast", 1 << 20, 8)[0]
@@ -161,6 +161,23 @@ def test_a_schedule_runs_by_the_rules_of_delays(machine, tmp_path, capsys):
     assert "runs by loggops" in problem(capsys, machine, "--goal", str(path), "--model", "hybrid")
 
 
+def test_parameters_of_delay_models_are_given_one_by_one(tmp_path, platform, capsys):
+    path = tmp_path / "t.goal"
+    path.write_text("num_ranks 2\nrank 0 {\nsend 8b to 1\n}\nrank 1 {\nrecv 8b from 0\n}\n")
+    given = "L=2500ns, o=1.5us,g=1000ns,G=6ns/B,O=2ns,S=64KiB"
+    printed = as_json(capsys, "--goal", str(path), "--rules", "newer", "--parameters", given, "--compare", "loggp")
+    assert (printed["model"], printed["platform"]) == ("loggops", given)
+    assert printed["seconds"] == pytest.approx(6500e-9 + 7 * (6e-9 + 2 * 2e-9), rel=1e-9)
+    assert printed["compared"][0]["seconds"] == pytest.approx(6500e-9 + 7 * 6e-9, rel=1e-9)
+
+    one = ["--exchange", "pairwise", "-n", "1000", "-p", "2"]
+    printed = as_json(capsys, *one, "--parameters", "L=4,o=1,G=500ps,O_r=2ns")
+    assert (printed["model"], printed["seconds"]) == ("loggps", pytest.approx(6 + 1000 * 2.5e-9, rel=1e-12))
+    printed = as_json(capsys, platform, *one, "--parameters", "L=4us,o=1us", "--compare", "smpi", "--model", "logp")
+    assert printed["seconds"] == pytest.approx(6e-6)
+    assert printed["compared"][0]["seconds"] == as_json(capsys, platform, *one)["seconds"]
+
+
 # On what, by which model: the table of the documentation
 
 
@@ -182,13 +199,13 @@ def test_a_published_platform_is_fluid_unless_its_name_is_a_measured_machine_too
 def test_a_platform_of_ones_own_is_read(tmp_path, capsys):
     write_platform(flat(8, 125e6, 15e-6), tmp_path / "mine.toml")
     printed = as_json(capsys, str(tmp_path / "mine.toml"), *BCAST)
-    assert printed["seconds"] == run(collective("bcast", 1 << 20, 8), flat(8, 125e6, 15e-6), fluid()).seconds
+    assert printed["seconds"] == run(collective("bcast", 1 << 20, 8), fluid(), flat(8, 125e6, 15e-6)).seconds
     assert printed["model"] == "fluid"
 
 
 def test_the_models_of_flows_are_those_of_python(platform, capsys):
     for model, network in (("smpi", SMPI), ("fluid", fluid())):
-        expected = run(halo(65536, 8), flat(8, 125e6, 15e-6), network)
+        expected = run(halo(65536, 8), network, flat(8, 125e6, 15e-6))
         printed = as_json(capsys, platform, "--exchange", "halo", "-n", "64KiB", "--model", model)
         assert printed["seconds"] == expected.seconds
 
@@ -321,6 +338,19 @@ WRONG = [
     ("P", "--collective bcast -n 8 -o no/folder/t.html", "cannot be written"),
     ("P", "--collective bcast -n 8 --speed 1e9", "--speed goes with"),
     ("P", "--collective bcast -n 8 --path any", "--path goes with a machine"),
+    ("-p", "2 --collective bcast -n 8", "no PLATFORM: name a platform or a machine, or give a delay model's"),
+    ("-p", "2 --collective bcast -n 8 --parameters smpi", "no PLATFORM"),
+    ("-p", "2 --collective bcast -n 8 --parameters L=1us,x=1us", "'x=1us' is no parameter of a delay model"),
+    ("-p", "2 --collective bcast -n 8 --parameters L=1us,,o=1us", "'' is no parameter of a delay model"),
+    ("-p", "2 --collective bcast -n 8 --parameters L=1us,L=1us", "L is given twice"),
+    ("-p", "2 --collective bcast -n 8 --parameters L=1us,o=1us,O_s=0,O=0", "O is given twice"),
+    ("-p", "2 --collective bcast -n 8 --parameters G=1us", "L and o missing"),
+    ("-p", "2 --collective bcast -n 8 --parameters L=1us,o=1KiB", "--parameters: o: '1KiB': unknown unit 'KiB'"),
+    ("-p", "2 --collective bcast -n 8 --parameters L=1us,o=1us,S=1us", "--parameters: S: '1us': unknown unit"),
+    ("-p", "2 --collective bcast -n 8 --parameters L=1us,o=1us --model smpi", "share links: name a platform"),
+    ("-p", "2 --collective bcast -n 8 --parameters L=1us,o=1us --model hybrid", "needs parameters of a machine"),
+    ("-p", "2 --collective bcast -n 8 --parameters L=1us,o=1us --path any", "--path goes with a machine"),
+    ("M", "--collective bcast -n 8 -p 4 --parameters L=1us,o=1us", "brings its own"),
     ("M", "--collective bcast -n 8", "give the number of ranks, like -p 64"),
     ("M", "--collective bcast -n 8 -p 4 --parameters smpi", "needs a platform"),
     ("M", "--collective bcast -n 8 -p 4 --parameters M", "brings its own"),

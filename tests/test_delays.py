@@ -11,8 +11,7 @@ from commmodel._core.criticalpath import finish_times
 from commmodel.collectives import ALGORITHMS, Problem, build
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import Edge, Hybrid, Limit, LogGP, Machine, Mode, Parameter, Segment
-from commmodel.simulate import OPERATION, Code, Program, delays, joined, work
-from commmodel.simulate.delays import DelayParameters
+from commmodel.simulate import OPERATION, Code, DelayModel, DelayParameters, Program, delays, joined, run, work
 from commmodel.simulate.operations import ANY, EVERY_NAMED, UNNAMED
 from commmodel.simulate.outcome import State
 
@@ -65,7 +64,7 @@ def test_a_message_takes_what_the_formulas_say(L, o, G, O_s, O_r, G_small, small
     parameters = DelayParameters(L=L, o=o, G=G, O_s=O_s, O_r=O_r, S=20.0, G_small=G_small, small=small)
     sender = rank((SLEEP, -1, 0, max(-late, 0)), (SEND, 1, 0, size))
     receiver = rank((SLEEP, -1, 0, max(late, 0)), (RECV, 0, 0, size))
-    outcome = delays.run(joined([sender, receiver]), parameters)
+    outcome = run(joined([sender, receiver]), DelayModel(parameters))
     send, receive = closed_form(parameters, size, late)
     assert outcome.blocked == ()
     assert outcome.ends.tolist() == [max(-late, 0) + send, max(late, 0) + receive]
@@ -97,12 +96,12 @@ def test_collectives_are_what_the_critical_path_says(operation, g):
                     continue
                 for model, G in (("logp", 0.0), ("loggp", 0.25)):
                     expected = schedule_ends(operation, algorithm, Problem(processes, size), parameters, G)
-                    assert delays.run(program, parameters, model=model).ends.tolist() == expected
+                    assert run(program, DelayModel(parameters, model)).ends.tolist() == expected
 
 
 def test_a_card_sends_one_message_at_a_time_and_the_processor_goes_on():
     sender = rank((ISEND, 1, 0, 20), (ISEND, 2, 0, 20), only(WAITALL))
-    outcome = delays.run(joined([sender, rank((RECV, 0, 0, 20)), rank((RECV, 0, 0, 20))]), CARDS)
+    outcome = run(joined([sender, rank((RECV, 0, 0, 20)), rank((RECV, 0, 0, 20))]), DelayModel(CARDS))
     bytes_take = 4 * 1.0 + 16 * 0.5
     first = 1 + bytes_take  # leaves at 1, the card is free at 13
     assert outcome.ends.tolist() == [2.0, 1 + 8 + bytes_take + 1, first + 8 + bytes_take + 1]
@@ -110,14 +109,14 @@ def test_a_card_sends_one_message_at_a_time_and_the_processor_goes_on():
 
 def test_a_card_receives_one_message_at_a_time():
     receiver = rank((IRECV, 1, 0, 20), (IRECV, 2, 0, 20), only(WAITALL))
-    outcome = delays.run(joined([receiver, rank((SEND, 0, 0, 20)), rank((SEND, 0, 0, 20))]), CARDS)
+    outcome = run(joined([receiver, rank((SEND, 0, 0, 20)), rank((SEND, 0, 0, 20))]), DelayModel(CARDS))
     assert outcome.ends[0] == 1 + 8 + 12 + 12 + 1
 
 
 def test_loggp_stalls_the_processor_at_its_port():
     sender = rank((SEND, 1, 0, 9), (SEND, 1, 0, 9), (COMPUTE, -1, 0, 5.0))
     receiver = rank((RECV, 0, 0, 9), (RECV, 0, 0, 9))
-    outcome = delays.run(joined([sender, receiver]), SIMPLE, model="loggp")
+    outcome = run(joined([sender, receiver]), DelayModel(SIMPLE, "loggp"))
     gap = 2 + 8 * 0.5
     assert outcome.ends.tolist() == [gap + 1 + 5, gap + 1 + 8 + 4 + 1]
     assert outcome.spent[0].tolist() == [5.0, gap + 1, 0, 0, 0]
@@ -126,21 +125,21 @@ def test_loggp_stalls_the_processor_at_its_port():
 def test_messages_are_received_in_the_order_of_sending():
     sender = rank((SEND, 1, 5, 1), (SEND, 1, 6, 2), (SEND, 1, 5, 3))
     receiver = rank((SLEEP, -1, 0, 99), (RECV, 0, ANY, 1), (RECV, ANY, 5, 3), (RECV, ANY, ANY, 2))
-    assert delays.run(joined([sender, receiver]), CARDS).blocked == ()
+    assert run(joined([sender, receiver]), DelayModel(CARDS)).blocked == ()
     crossed = rank((SLEEP, -1, 0, 99), (RECV, 0, ANY, 1), (RECV, ANY, ANY, 1))
     with pytest.raises(InputError, match="rank 1: a message of 2 bytes from rank 0 with tag 6 does not fit"):
-        delays.run(joined([sender, crossed]), CARDS)
+        run(joined([sender, crossed]), DelayModel(CARDS))
 
 
 def test_a_posted_wildcard_comes_before_what_was_posted_later():
     receiver = rank((IRECV, ANY, ANY, 1), (IRECV, 0, 5, 2), (IRECV, ANY, 7, 3), (IRECV, 0, ANY, 4), only(WAITALL))
     sender = rank((SEND, 1, 5, 1), (SEND, 1, 5, 2), (SEND, 1, 7, 3), (SEND, 1, 5, 4))
-    outcome = delays.run(joined([sender, receiver]), CARDS)
+    outcome = run(joined([sender, receiver]), DelayModel(CARDS))
     assert (outcome.blocked, outcome.unreceived) == ((), 0)
 
 
 def test_any_tag_takes_no_collective_message():
-    outcome = delays.run(joined([rank((SEND, 1, -2, 1)), rank((RECV, 0, ANY, 1))]), CARDS)
+    outcome = run(joined([rank((SEND, 1, -2, 1)), rank((RECV, 0, ANY, 1))]), DelayModel(CARDS))
     assert [str(one) for one in outcome.blocked] == ["rank 1 waits in MPI_Recv for a message from rank 0"]
     assert outcome.unreceived == 1
 
@@ -148,25 +147,25 @@ def test_any_tag_takes_no_collective_message():
 def test_deadlocks_say_who_waits_for_whom():
     both = [rank((SEND, 1 - me, 3, 100), (RECV, 1 - me, 3, 100)) for me in range(2)]
     third = rank((IRECV, ANY, 4, 8, 7), (WAIT, -1, 0, 0, 7))
-    outcome = delays.run(joined([*both, third]), CARDS)
+    outcome = run(joined([*both, third]), DelayModel(CARDS))
     assert [str(one) for one in outcome.blocked] == [
         "rank 0 waits in MPI_Send until rank 1 receives 100 bytes with tag 3",
         "rank 1 waits in MPI_Send until rank 0 receives 100 bytes with tag 3",
         "rank 2 waits in MPI_Wait for a message from any rank with tag 4",
     ]
-    assert delays.run(joined(both), CARDS, model="loggp").blocked == ()
+    assert run(joined(both), DelayModel(CARDS, "loggp")).blocked == ()
 
 
 def test_an_exchange_by_rendezvous_ends():
     both = [rank((IRECV, 1 - me, 0, 100), (ISEND, 1 - me, 0, 100), only(WAITALL)) for me in range(2)]
-    outcome = delays.run(joined(both), CARDS)
+    outcome = run(joined(both), DelayModel(CARDS))
     assert outcome.blocked == ()
     # Question 1 + 8; question taken and answered 2 + 8; answer taken, message leaves 1 + 1 + 8 + (4 + 48); taken 1.
     assert outcome.ends.tolist() == [9 + 10 + 1 + 1 + 8 + 52 + 1] * 2
 
 
 def test_a_send_may_wait_for_a_rank_that_has_ended():
-    outcome = delays.run(joined([rank((ISEND, 1, 0, 100)), rank((RECV, 0, 0, 100))]), CARDS)
+    outcome = run(joined([rank((ISEND, 1, 0, 100)), rank((RECV, 0, 0, 100))]), DelayModel(CARDS))
     assert outcome.blocked == ()
 
 
@@ -176,14 +175,14 @@ def test_requests_by_name_and_all_at_once():
         only(WAITALL, EVERY_NAMED), (WAIT, -1, 0, 0, 1), only(TEST, 1), (MARK, -1, 0, 3),
     )  # fmt: skip
     sender = rank(*((ISEND, 1, tag, 8, tag) for tag in range(4)), only(TEST, 2), only(WAITALL, EVERY_NAMED))
-    outcome = delays.run(joined([sender, receiver]), CARDS)
+    outcome = run(joined([sender, receiver]), DelayModel(CARDS))
     assert outcome.blocked == ()
     assert outcome.marks.tolist() == [(1, 3, outcome.ends[1])]
 
 
 def test_test_takes_what_has_come_and_goes_on():
     receiver = rank((IRECV, 0, 0, 8, 1), (COMPUTE, -1, 0, 4.0), only(TEST, 1), (COMPUTE, -1, 0, 50.0), only(TEST, 1))
-    outcome = delays.run(joined([rank((SEND, 1, 0, 8)), receiver]), CARDS)
+    outcome = run(joined([rank((SEND, 1, 0, 8)), receiver]), DelayModel(CARDS))
     assert outcome.ends.tolist() == [1.0, 55.0]
     assert outcome.spent[1].tolist() == [54.0, 0, 0, 1.0, 0]
 
@@ -194,8 +193,8 @@ def test_a_program_may_come_in_pieces():
     pieces = Program(
         np.empty(0, OPERATION), np.zeros(9, np.int64), lambda r: parts[r].pop(0) if parts[r] else np.empty(0, OPERATION)
     )
-    expected = delays.run(whole, CARDS)
-    assert delays.run(pieces, CARDS).ends.tolist() == expected.ends.tolist()
+    expected = run(whole, DelayModel(CARDS))
+    assert run(pieces, DelayModel(CARDS)).ends.tolist() == expected.ends.tolist()
 
 
 def test_what_goes_wrong_in_a_refill_is_told():
@@ -203,7 +202,7 @@ def test_what_goes_wrong_in_a_refill_is_told():
         raise OSError("the disk is gone")
 
     with pytest.raises(OSError, match="the disk is gone"):
-        delays.run(Program(np.empty(0, OPERATION), np.zeros(3, np.int64), refill), CARDS)
+        run(Program(np.empty(0, OPERATION), np.zeros(3, np.int64), refill), DelayModel(CARDS))
 
 
 @pytest.mark.parametrize(
@@ -220,12 +219,12 @@ def test_what_goes_wrong_in_a_refill_is_told():
 )
 def test_what_cannot_be_done_is_told_in_one_line(operation, problem):
     with pytest.raises(InputError, match=problem):
-        delays.run(joined([rank(operation), rank()]), CARDS)
+        run(joined([rank(operation), rank()]), DelayModel(CARDS))
 
 
 def test_wrong_names_and_numbers_are_told():
     with pytest.raises(InputError, match="choose one of logp, loggp, loggps"):
-        delays.run(joined([rank()]), CARDS, model="hybrid")
+        run(joined([rank()]), DelayModel(CARDS, "hybrid"))
     with pytest.raises(InputError, match="parameter L of a delay model is -1"):
         DelayParameters(L=-1.0, o=0.0)
     with pytest.raises(InputError, match="parameter G of a delay model is inf"):
@@ -233,8 +232,8 @@ def test_wrong_names_and_numbers_are_told():
 
 
 def test_records_are_what_happened():
-    outcome = delays.run(
-        joined([rank((SEND, 1, 4, 10)), rank((COMPUTE, -1, 0, 2.0), (RECV, 0, 4, 10))]), CARDS, record=True
+    outcome = run(
+        joined([rank((SEND, 1, 4, 10)), rank((COMPUTE, -1, 0, 2.0), (RECV, 0, 4, 10))]), DelayModel(CARDS), record=True
     )
     assert outcome.transfers.tolist() == [(0, 1, 4, 10.0, 0.0, 1.0, 1 + 8 + 4 + 3.0)]
     assert outcome.intervals.tolist() == [
@@ -262,11 +261,11 @@ def test_times_scale_and_repeat(data):
     for model in delays.MODELS:
         slow = DelayParameters(L=16.6, o=1.4, g=4.2, G=0.2, G_small=0.6, small=4.0, S=64.0)
         fast = DelayParameters(L=8.3, o=0.7, g=2.1, G=0.1, G_small=0.3, small=4.0, S=64.0)
-        outcome = delays.run(program, fast, model=model)
+        outcome = run(program, DelayModel(fast, model))
         assert outcome.blocked == ()
         assert outcome.unreceived == 0
-        assert delays.run(program, fast, model=model).ends.tobytes() == outcome.ends.tobytes()
-        slowed = delays.run(Program(twice, program.offsets), slow, model=model)
+        assert run(program, DelayModel(fast, model)).ends.tobytes() == outcome.ends.tobytes()
+        slowed = run(Program(twice, program.offsets), DelayModel(slow, model))
         assert slowed.ends.tolist() == (2 * outcome.ends).tolist()
         np.testing.assert_allclose(outcome.spent.sum(axis=1), outcome.ends)
 
@@ -297,7 +296,7 @@ def test_parameters_of_a_hybrid_model():
     assert (p.small, p.S, p.O_s, p.O_r) == (1000, 9000, 3e-9, 1e-9)
 
     def one_way(size):
-        return delays.run(joined([rank((SEND, 1, 0, size)), rank((RECV, 0, 0, size))]), p).ends[1]
+        return run(joined([rank((SEND, 1, 0, size)), rank((RECV, 0, 0, size))]), DelayModel(p)).ends[1]
 
     assert [one_way(size) for size in (0, 1000)] == pytest.approx([model.seconds(size) for size in (0, 1000)])
     assert one_way(200_000) - one_way(100_000) == pytest.approx(100_000 / 1.2e8)

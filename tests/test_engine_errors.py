@@ -14,7 +14,7 @@ NEVER = Network("synchronous", eager_limit=-1, detached_limit=-1)
 
 
 def blocked(*ranks, network=NEVER):
-    return [str(one) for one in run(program(*ranks), flat(len(ranks)), network).blocked]
+    return [str(one) for one in run(program(*ranks), network, flat(len(ranks))).blocked]
 
 
 def test_two_sends_that_face_each_other():
@@ -49,7 +49,7 @@ def test_a_rank_that_waits_for_much_is_named_four_times():
 
 def test_deadlock_of_many_ranks_is_cut():
     ranks = [[recv(0)]] * 10005
-    outcome = run(program(*ranks), flat(2), fluid(), hosts=np.zeros(len(ranks), int))
+    outcome = run(program(*ranks), fluid(), flat(2), hosts=np.zeros(len(ranks), int))
     assert len(outcome.blocked) == 10000
 
 
@@ -81,7 +81,7 @@ def test_deadlock_of_many_ranks_is_cut():
 def test_what_cannot_be_done_is_said_in_one_line(operation, message):
     ranks = [], [compute(1.0), irecv(0, request=0), operation, compute(1.0)]
     with pytest.raises(InputError) as raised:
-        run(program(*ranks), flat(2), SMPI)
+        run(program(*ranks), SMPI, flat(2))
     assert str(raised.value) == f"rank 1, operation 2: {message}"
 
 
@@ -89,10 +89,10 @@ def test_what_cannot_be_done_is_said_in_one_line(operation, message):
 def test_a_message_too_long_for_its_receive(late):
     for ranks in ([compute(late), send(1, 9)], [recv(0, 8)]), ([send(1, 9)], [compute(late), recv(0, 8)]):
         with pytest.raises(InputError) as raised:
-            run(program(*ranks), flat(2), SMPI)
+            run(program(*ranks), SMPI, flat(2))
         line = "a message of 9 bytes from rank 0 to rank 1 with tag 0 is longer than its receive, which takes 8"
         assert str(raised.value) == f"{line}: make the receive larger"
-    assert not run(program([send(1, 8)], [recv(0, 8)]), flat(2), SMPI).blocked
+    assert not run(program([send(1, 8)], [recv(0, 8)]), SMPI, flat(2)).blocked
 
 
 @pytest.mark.parametrize(
@@ -108,14 +108,14 @@ def test_a_message_too_long_for_its_receive(late):
 )
 def test_networks_with_impossible_parameters(change, message):
     with pytest.raises(InputError) as raised:
-        run(program([]), flat(1), msgspec.structs.replace(SMPI, **change))
+        run(program([]), msgspec.structs.replace(SMPI, **change), flat(1))
     assert str(raised.value) == f"network 'smpi': {message}"
 
 
 def test_places_that_do_not_fit():
     for hosts in ([0], [0.0, 1.0], [0, 2**31], [-1, 0]):
         with pytest.raises(InputError, match="hosts: "):
-            run(program([], []), flat(2), SMPI, hosts=hosts)
+            run(program([], []), SMPI, flat(2), hosts=hosts)
 
 
 def test_what_a_refill_raises_or_gives_wrong_comes_out():
@@ -126,7 +126,7 @@ def test_what_a_refill_raises_or_gives_wrong_comes_out():
     wrong = (broken, "trace.txt: line 7: no such action"), (lambda _: [1], "refill of rank 1 gave list")
     for refill, message in wrong:
         with pytest.raises(InputError, match=message):
-            run(type(first)(first.operations, first.offsets, refill), flat(2), SMPI)
+            run(type(first)(first.operations, first.offsets, refill), SMPI, flat(2))
 
 
 def test_the_number_of_an_operation_counts_what_refills_gave():
@@ -137,4 +137,4 @@ def test_the_number_of_an_operation_counts_what_refills_gave():
 
     first = program([compute(1.0)], [])
     with pytest.raises(InputError, match="rank 0, operation 5: there is no rank 9"):
-        run(type(first)(first.operations, first.offsets, refill), flat(2), SMPI)
+        run(type(first)(first.operations, first.offsets, refill), SMPI, flat(2))

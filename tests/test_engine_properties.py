@@ -57,13 +57,13 @@ def contents(outcome):
 @given(matched_programs(), st.sampled_from(NETWORKS))
 def test_matched_programs_come_to_their_end_and_lose_no_byte(drawn, network):
     what, total = drawn
-    outcome = run(what, flat(what.processes), network, record=True)
+    outcome = run(what, network, flat(what.processes), record=True)
     assert not outcome.blocked
     assert outcome.unreceived == 0
     assert len(outcome.transfers) == outcome.messages
     assert outcome.transfers["size"].sum() == total
     assert outcome.spent.sum(axis=1) == pytest.approx(outcome.ends)
-    assert contents(outcome) == contents(run(what, flat(what.processes), network, record=True))
+    assert contents(outcome) == contents(run(what, network, flat(what.processes), record=True))
 
 
 @settings(max_examples=40, deadline=None)
@@ -79,8 +79,8 @@ def test_a_program_in_parts_of_any_length_goes_the_same_way(drawn, network, leng
         return parts[rank].pop(0) if parts[rank] else np.empty(0, OPERATION)
 
     empty = Program(np.empty(0, OPERATION), np.zeros(what.processes + 1, np.int64), refill)
-    whole = run(what, flat(what.processes), network, record=True)
-    assert contents(run(empty, flat(what.processes), network, record=True)) == contents(whole)
+    whole = run(what, network, flat(what.processes), record=True)
+    assert contents(run(empty, network, flat(what.processes), record=True)) == contents(whole)
 
 
 @settings(max_examples=40, deadline=None)
@@ -90,8 +90,8 @@ def test_sizes_and_bandwidths_scaled_by_one_factor_leave_times(drawn, factor):
     larger = what.operations.copy()
     larger["value"][(larger["code"] >= 2) & (larger["code"] <= 5)] *= factor
     network = fluid(np.inf)
-    there = run(what, flat(what.processes), network)
-    scaled = run(Program(larger, what.offsets), flat(what.processes, bandwidth=125e6 * factor), network)
+    there = run(what, network, flat(what.processes))
+    scaled = run(Program(larger, what.offsets), network, flat(what.processes, bandwidth=125e6 * factor))
     assert scaled.ends == pytest.approx(there.ends, rel=1e-12)
     assert scaled.link_bytes == pytest.approx(there.link_bytes * factor)
 
@@ -100,7 +100,7 @@ def test_sizes_and_bandwidths_scaled_by_one_factor_leave_times(drawn, factor):
 @given(st.integers(2, 9), st.lists(SIZES, min_size=1, max_size=6), st.sampled_from(NETWORKS))
 def test_ranks_that_do_the_same_end_at_the_same_time(processes, sizes, network):
     rounds = np.repeat(np.array(sizes)[:, None], processes, axis=1)
-    outcome = run(shifted(processes, rounds), flat(processes), network)
+    outcome = run(shifted(processes, rounds), network, flat(processes))
     assert outcome.ends == pytest.approx(np.full(processes, outcome.ends[0]), rel=1e-12)
     assert outcome.messages == processes * len(sizes)
 
@@ -114,7 +114,7 @@ def test_many_open_messages_are_matched_by_source_tag_and_order(count, tags, ord
     sender = [send(1, number + 1, tag=tag) for number, tag in enumerate(tag_of)]
     receiver = [compute(1.0), *(recv(0, tag=tag) for tag in receives)]
     slow = Network("slow", eager_limit=1e9, receive=(Overhead(np.inf, 1.0),))
-    outcome = run(program(sender, receiver), flat(2), slow, record=True)
+    outcome = run(program(sender, receiver), slow, flat(2), record=True)
     open_ = list(enumerate(tag_of))
     expected = []
     for tag in receives:

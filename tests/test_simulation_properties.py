@@ -61,7 +61,7 @@ def program(flows: Flows) -> tuple[Program, list[int]]:
 
 def simulated(flows: Flows, kind: str, network: Network, scale: float = 1.0) -> Outcome:
     made, hosts = program(flows)
-    outcome = run(made, platform(kind, scale), network, hosts, record=True)
+    outcome = run(made, network, platform(kind, scale), hosts=hosts, record=True)
     assert not outcome.blocked
     assert outcome.transfers.size == len(flows)
     return outcome

@@ -22,7 +22,7 @@ TOLERANCE = 1e-3
 
 @pytest.mark.parametrize(("size", "seconds"), ORACLES["point-to-point"].items())
 def test_point_to_point(size, seconds):
-    outcome = run(pair(int(size)), ours.platform("flat", 16), SMPI)
+    outcome = run(pair(int(size)), SMPI, ours.platform("flat", 16))
     assert outcome.seconds / 2 == pytest.approx(seconds, rel=1e-6)
 
 

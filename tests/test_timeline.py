@@ -5,11 +5,13 @@ import json
 
 import numpy as np
 import pytest
+from engine_programs import WAITALL, compute, flat, irecv, program, recv, send
 from hypothesis import given
 from hypothesis import strategies as st
 from timelines import PING_PONG, made
 
 from commmodel.errors import DamagedFileError, InputError
+from commmodel.simulate import DelayModel, DelayParameters, fluid, run
 from commmodel.simulate.outcome import INTERVAL, Outcome, State
 from commmodel.simulate.timeline import Timeline, read, write
 
@@ -27,6 +29,33 @@ def test_a_timeline_is_in_the_order_of_ranks_and_times():
     timeline = Timeline.of(outcome)
     assert (timeline.name, timeline.processes) == ("fluid", 2)
     assert (timeline.intervals == PING_PONG.intervals).all()
+
+
+@pytest.mark.parametrize("model", [fluid(), DelayModel(DelayParameters(L=1e-6, o=1e-6, S=10))])
+def test_a_rank_that_hangs_waits_until_the_end(model):
+    """Rank 0 sends what nobody receives, 1 and 3 wait for what nobody sends, 2 computes; 4 hangs when all is over."""
+    ranks = [send(2, 1e5)], [compute(1.0), recv(0)], [compute(3.0)], [compute(2.0), irecv(0), WAITALL]
+    last = [compute(3.0), recv(0, 8)]
+    outcome = run(program(*ranks, last), model, flat(5), record=True)
+    assert len(outcome.blocked) == 4
+    found = Timeline.of(outcome)
+    rows = found.intervals[np.isin(found.intervals["rank"], (0, 1, 3, 4))]
+    assert [tuple(row) for row in rows[["rank", "state", "peer", "start", "end"]].tolist()] == [
+        (0, State.SEND, 2, 0.0, 3.0),
+        (1, State.COMPUTE, -1, 0.0, 1.0),
+        (1, State.RECEIVE, 0, 1.0, 3.0),
+        (3, State.COMPUTE, -1, 0.0, 2.0),
+        (3, State.WAIT, -1, 2.0, 3.0),
+        (4, State.COMPUTE, -1, 0.0, 3.0),
+    ]
+    assert rows["size"].tolist() == [1e5, 0, 0, 0, 0, 0]
+    assert found.seconds == outcome.seconds == 3.0
+
+
+def test_of_a_deadlock_that_was_not_recorded_there_is_no_timeline():
+    outcome = run(program([recv(1)], [compute(1.0)]), fluid(), flat(2))
+    assert outcome.blocked
+    assert not Timeline.of(outcome).intervals.size
 
 
 # Perfetto

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commmodel._core.traces import arranged, exchanged
-from commmodel.simulate import SMPI, Network, Program, flows
+from commmodel.simulate import SMPI, Network, Program, run
 from commmodel.simulate.operations import OPERATION, UNNAMED, Code
 from commmodel.simulate.platform import flat, read
 from commmodel.simulate.work.streams import Block, program_of
@@ -63,8 +63,8 @@ def test_ranks_may_be_many_blocks_apart_and_have_nothing_in_some(length):
         return (made(begin, min(begin + length, count)) for begin in range(0, count, length))
 
     whole = made(0, count)
-    at_once = flows.run(Program(whole.operations, whole.offsets), flat(3, 1e8, 1e-5), EAGER)
-    in_blocks = flows.run(program_of(3, blocks), flat(3, 1e8, 1e-5), EAGER)
+    at_once = run(Program(whole.operations, whole.offsets), EAGER, flat(3, 1e8, 1e-5))
+    in_blocks = run(program_of(3, blocks), EAGER, flat(3, 1e8, 1e-5))
     assert not at_once.blocked
     assert at_once.ends[0] < 1.0 < 50.0 < at_once.ends[1]  # they are apart
     np.testing.assert_array_equal(in_blocks.ends, at_once.ends)
@@ -82,7 +82,7 @@ def test_hosts_with_unlike_links_have_ways_of_their_own(tmp_path, source, target
     ranks[source] = np.array([(Code.SEND, target, 0, UNNAMED, size)], dtype=OPERATION)
     ranks[target] = np.array([(Code.RECV, source, 0, UNNAMED, size)], dtype=OPERATION)
     offsets = np.concatenate([[0], np.cumsum([one.size for one in ranks])]).astype(np.int64)
-    outcome = flows.run(Program(np.concatenate(ranks), offsets), platform, SMPI, hosts=np.arange(4))
+    outcome = run(Program(np.concatenate(ranks), offsets), SMPI, platform, hosts=np.arange(4))
     slow = max(source, target) > 1
     latency = sum(15e-6 if host < 2 else 40e-6 for host in (source, target))
     latency += 5e-6 if (source < 2) != (target < 2) else 0.0

@@ -32,7 +32,7 @@ _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 _SIZES = {prefix + "B": factor for prefix, factor in (_DECIMAL | _BINARY).items()}
 _TIMES: dict[str, int | Decimal] = {
     "s": 1, "ms": Decimal("1e-3"), "us": Decimal("1e-6"), "µs": Decimal("1e-6"), "μs": Decimal("1e-6"),
-    "ns": Decimal("1e-9"), "min": 60, "h": 3600,
+    "ns": Decimal("1e-9"), "ps": Decimal("1e-12"), "min": 60, "h": 3600,
 }  # fmt: skip
 _BYTE_TIMES = {name + "/B": factor for name, factor in _TIMES.items()}
 _RATES = {name + "/s": factor for name, factor in _SIZES.items()}
@@ -76,8 +76,8 @@ def parse_size(text: str) -> int:
 def parse_time(text: str) -> float:
     """Return a time in seconds.
 
-    >>> parse_time("3ms"), parse_time("2.5 us"), parse_time("1min")
-    (0.003, 2.5e-06, 60.0)
+    >>> parse_time("3ms"), parse_time("2.5 us"), parse_time("6ps"), parse_time("1min")
+    (0.003, 2.5e-06, 6e-12, 60.0)
     """
     return _parse(text, "time", _TIMES, "60s, 3ms or 2.5us")
 

@@ -52,7 +52,7 @@ def simulated(program: Program, kind: str) -> float:
         mark(processes, 1),
         smpi.program("reduce", 8, processes, number=2),
     )
-    outcome = run(sequence(parts), platform(kind, processes), SMPI)
+    outcome = run(sequence(parts), SMPI, platform(kind, processes))
     assert not outcome.blocked, outcome.blocked[0]
     return slowest(outcome)
 
@@ -98,6 +98,6 @@ def rows(kind: str, table: str, oracles: Mapping[str, Any] = ORACLES) -> list[tu
 
 def replayed(ranks: Sequence[Sequence[str]], folder: Path, kind: str) -> float:
     """Return what a trace takes on a platform of as many hosts, with the collectives of SMPI."""
-    outcome = run(replay(traces.write(ranks, folder), selector="smpi"), platform(kind, len(ranks)), SMPI)
+    outcome = run(replay(traces.write(ranks, folder), selector="smpi"), SMPI, platform(kind, len(ranks)))
     assert not outcome.blocked, outcome.blocked[0]
     return outcome.seconds

@@ -27,6 +27,8 @@ from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint32_t
 
 import numpy as np
 
+from commmodel._core.ordering cimport first_outside, first_unsorted
+
 cdef enum:
     CHILDREN = 4  # of a node of a heap: flat ones are faster, siblings lie in a cache line
     FAN_BITS = 3  # of the tree of times: a cache line of them is looked at at once
@@ -264,24 +266,6 @@ cdef void _run(Run *run) noexcept nogil:
             _act(run, rank, run.level[0][rank])
 
 
-cdef int64_t _first_unsorted(const int64_t[::1] numbers) noexcept nogil:
-    """Return the index of the first number that is negative or less than the one before it, or -1."""
-    cdef int64_t i, before = 0
-    for i in range(numbers.shape[0]):
-        if numbers[i] < before or numbers[i] == INT64_MAX:
-            return i
-        before = numbers[i]
-    return -1
-
-
-cdef int64_t _first_outside(const int64_t[::1] ranks, int64_t processes) noexcept nogil:
-    cdef int64_t i
-    for i in range(ranks.shape[0]):
-        if not 0 <= ranks[i] < processes:
-            return i
-    return -1
-
-
 cdef int64_t _first_no_time(const double[::1] times) noexcept nogil:
     """Return the index of the first number that is negative or not finite, or -1."""
     cdef int64_t i
@@ -324,11 +308,11 @@ def _equal_lengths(**columns):
 
 
 def _in_range(const int64_t[::1] ranks, int64_t processes):
-    return _first_outside(ranks, processes)
+    return first_outside(ranks, processes)
 
 
 def _is_sorted(const int64_t[::1] numbers, _):
-    return _first_unsorted(numbers)
+    return first_unsorted(numbers, INT64_MAX - 1)  # the highest stands for none
 
 
 def _is_time(const double[::1] times, _):

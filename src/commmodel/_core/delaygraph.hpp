@@ -211,7 +211,7 @@ private:
         const GoalOperation &one = operations_[operation];
         double end = now + one.value;
         processor_[static_cast<size_t>(rank) * processors_ + one.cpu] = end;
-        record_.spend(rank, COMPUTE, NOTHING, NOTHING, 0.0, now, end);
+        record_.spend(rank, IN_COMPUTE, NOTHING, NOTHING, 0.0, now, end);
         let_go(rank, operation, true, now, now);
         let_go(rank, operation, false, end, now);
     }
@@ -222,7 +222,7 @@ private:
         double end = now + p_.o + rest * p_.O_s;
         processor_[static_cast<size_t>(rank) * processors_ + one.cpu] = end;
         sending_[static_cast<size_t>(rank) * cards_ + one.nic] = now + p_.g + rest * p_.G;
-        record_.spend(rank, SEND, one.peer, one.tag, one.value, now, end);
+        record_.spend(rank, IN_SEND, one.peer, one.tag, one.value, now, end);
         Message message{};
         message.arrival = p_.newer ? end + p_.L + rest * p_.G : now + p_.o + p_.L;
         message.born = now;
@@ -264,7 +264,7 @@ private:
         double end = now + p_.o + std::max(rest * p_.O_r, rest * p_.G);
         processor_[at_processor(rank, one.lane)] = end;
         receiving_[at_card(rank, one.lane)] = now + p_.g + rest * p_.G;
-        record_.spend(rank, RECEIVE, one.source, one.tag, one.size, now, end);
+        record_.spend(rank, IN_RECEIVE, one.source, one.tag, one.size, now, end);
         record_.ends[rank] = std::max(record_.ends[rank], end);
         note(rank, one, now + std::max(rest * p_.O_r, rest * p_.G));
         int32_t receive = matching_.arrive(rank, unmatched_[rank], message);
@@ -295,7 +295,7 @@ private:
         double end = now + p_.g + p_.o + std::max(one.size - 1.0, 0.0) * p_.O_r;
         receiving_[at_card(rank, one.lane)] = now + p_.g;
         processor_[at_processor(rank, one.lane)] = end;
-        record_.spend(rank, RECEIVE, one.source, one.tag, one.size, now, end);
+        record_.spend(rank, IN_RECEIVE, one.source, one.tag, one.size, now, end);
         free_sender(rank, message, end, now);
         messages_.drop(message);
         let_go(rank, one.answers, false, end, now);
@@ -326,7 +326,7 @@ private:
         for (int32_t rank = 0; rank < ranks_; rank++) {
             double busy = 0.0;
             for (int state = 0; state < STATES; state++) busy += record_.spent[static_cast<size_t>(rank) * STATES + state];
-            record_.spent[static_cast<size_t>(rank) * STATES + WAIT] = std::max(record_.ends[rank] - busy, 0.0);
+            record_.spent[static_cast<size_t>(rank) * STATES + IN_WAIT] = std::max(record_.ends[rank] - busy, 0.0);
             for (int64_t i = offsets_[rank]; i < offsets_[rank + 1]; i++) {
                 if (status_[i] != STARTED) continue;
                 const GoalOperation &one = operations_[i];

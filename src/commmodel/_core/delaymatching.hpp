@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "delayqueue.hpp"
+#include "matchingtable.hpp"
+#include "program.hpp"
 
 namespace commmodel::delays {
-
-constexpr int32_t ANY = -1;
 
 // First and last of a queue, linked by their owners.
 struct Queue {
@@ -21,79 +21,8 @@ struct Queue {
     bool of_messages = false;
 };
 
-// Open addressing; what empties is taken out, so that its size is that of what waits.
-class Table {
-public:
-    struct Key {
-        int32_t rank, source, tag;
-        bool operator==(const Key &other) const {
-            return rank == other.rank && source == other.source && tag == other.tag;
-        }
-    };
-
-    Table() : slots_(64), mask_(63) {}
-
-    // Return a key's queue, added if it is new; holds until the next call.
-    Queue &at(const Key &key) {
-        if (2 * (used_ + 1) > slots_.size()) grow();
-        size_t place = place_of(key);
-        if (slots_[place].queue.first == NOTHING) {
-            slots_[place].key = key;
-            slots_[place].queue = Queue();
-        }
-        return slots_[place].queue;
-    }
-    Queue *find(const Key &key) {
-        Slot &slot = slots_[place_of(key)];
-        return slot.queue.first == NOTHING ? nullptr : &slot.queue;
-    }
-    // To be told when a queue has got its first.
-    void filled() { used_ += 1; }
-    // Take out a queue that has only one left.
-    void emptied(const Key &key) {
-        size_t hole = place_of(key), place = hole;
-        slots_[hole].queue.first = NOTHING;
-        used_ -= 1;
-        for (;;) {
-            place = (place + 1) & mask_;
-            if (slots_[place].queue.first == NOTHING) break;
-            size_t home = hash(slots_[place].key) & mask_;
-            if (((place - home) & mask_) >= ((place - hole) & mask_)) {
-                slots_[hole] = slots_[place];
-                slots_[place].queue.first = NOTHING;
-                hole = place;
-            }
-        }
-    }
-
-private:
-    struct Slot {
-        Key key{0, 0, 0};
-        Queue queue;
-    };
-
-    static size_t hash(const Key &key) {
-        uint64_t mixed = (static_cast<uint64_t>(static_cast<uint32_t>(key.rank)) << 32) ^ static_cast<uint32_t>(key.source);
-        mixed = (mixed ^ (static_cast<uint64_t>(static_cast<uint32_t>(key.tag)) << 16)) * 0x9E3779B97F4A7C15ull;
-        mixed = (mixed ^ (mixed >> 29)) * 0xBF58476D1CE4E5B9ull;
-        return static_cast<size_t>(mixed ^ (mixed >> 32));
-    }
-    size_t place_of(const Key &key) const {
-        size_t place = hash(key) & mask_;
-        while (slots_[place].queue.first != NOTHING && !(slots_[place].key == key)) place = (place + 1) & mask_;
-        return place;
-    }
-    void grow() {
-        std::vector<Slot> old(slots_.size() * 2);
-        old.swap(slots_);
-        mask_ = slots_.size() - 1;
-        for (const Slot &slot : old)
-            if (slot.queue.first != NOTHING) slots_[place_of(slot.key)] = slot;
-    }
-
-    std::vector<Slot> slots_;
-    size_t mask_, used_ = 0;
-};
+using Key = MatchingKey;
+using Table = MatchingTable<Queue, 64>;
 
 // What a rank must keep for matching.
 struct Unmatched {
@@ -109,33 +38,27 @@ public:
     // Return the receive that takes a message that comes, or NOTHING: then the message waits.
     int32_t arrive(int32_t rank, Unmatched &unmatched, int32_t message) {
         Message &one = messages_[message];
-        Table::Key key{rank, one.source, one.tag};
+        Key key{rank, one.source, one.tag};
         if (unmatched.wildcards) {
             int32_t found = first_posted(rank, one, key);
             if (found != NOTHING) {
                 bool wild = key.source == ANY || key.tag == ANY;
                 unmatched.wildcards -= wild;
-                take_posted(key);
-                return found;
+                return take_posted(table_.find(key));
             }
             key = {rank, one.source, one.tag};
         }
-        Queue &queue = table_.at(key);
-        if (queue.first != NOTHING && !queue.of_messages) {
-            int32_t found = queue.first;
-            take_posted(key);
-            return found;
-        }
+        const size_t slot = table_.find(key);
+        Queue &queue = table_[slot];
+        if (queue.first != NOTHING && !queue.of_messages) return take_posted(slot);
         one.link = NOTHING;
         waiting_ += 1;
         if (queue.first == NOTHING) {
-            queue.first = message;
-            queue.of_messages = true;
-            table_.filled();
+            table_.fill(slot, key, {message, message, true});
         } else {
             messages_[queue.last].link = message;
+            queue.last = message;
         }
-        queue.last = message;
         one.child = unmatched.last;
         one.sibling = NOTHING;
         (unmatched.last == NOTHING ? unmatched.first : messages_[unmatched.last].sibling) = message;
@@ -145,7 +68,7 @@ public:
 
     // Return the message that a receive takes, or NOTHING: then the receive waits.
     int32_t post(int32_t rank, Unmatched &unmatched, int32_t receive) {
-        Table::Key key{rank, receives_.source(receive), receives_.tag(receive)};
+        Key key{rank, receives_.source(receive), receives_.tag(receive)};
         bool wild = key.source == ANY || key.tag == ANY;
         if (wild) {
             for (int32_t one = unmatched.first; one != NOTHING; one = messages_[one].sibling) {
@@ -153,27 +76,21 @@ public:
                 bool fits = (key.source == ANY || key.source == message.source) &&
                             (key.tag == ANY ? message.tag >= 0 : key.tag == message.tag);
                 if (fits) {
-                    take_message({rank, message.source, message.tag}, unmatched, one);
-                    return one;
+                    return take_message(table_.find({rank, message.source, message.tag}), unmatched);
                 }
             }
         }
-        Queue &queue = table_.at(key);
-        if (queue.first != NOTHING && queue.of_messages) {
-            int32_t found = queue.first;
-            take_message(key, unmatched, found);
-            return found;
-        }
+        const size_t slot = table_.find(key);
+        Queue &queue = table_[slot];
+        if (queue.first != NOTHING && queue.of_messages) return take_message(slot, unmatched);
         unmatched.wildcards += wild;
         receives_.link(receive) = NOTHING;
         if (queue.first == NOTHING) {
-            queue.first = receive;
-            queue.of_messages = false;
-            table_.filled();
+            table_.fill(slot, key, {receive, receive, false});
         } else {
             receives_.link(queue.last) = receive;
+            queue.last = receive;
         }
-        queue.last = receive;
         return NOTHING;
     }
 
@@ -182,35 +99,39 @@ public:
 
 private:
     // Return the receive that was posted first of those that a message fits, and set its key.
-    int32_t first_posted(int32_t rank, const Message &message, Table::Key &key) {
-        const Table::Key keys[] = {
+    int32_t first_posted(int32_t rank, const Message &message, Key &key) {
+        const Key keys[] = {
             {rank, message.source, message.tag}, {rank, ANY, message.tag}, {rank, message.source, ANY}, {rank, ANY, ANY},
         };
         int32_t found = NOTHING;
         for (int which = 0; which < (message.tag >= 0 ? 4 : 2); which++) {
-            Queue *queue = table_.find(keys[which]);
-            if (!queue || queue->of_messages) continue;
-            if (found == NOTHING || static_cast<int32_t>(receives_.posted(queue->first) - receives_.posted(found)) < 0) {
-                found = queue->first;
+            const Queue &queue = table_[table_.find(keys[which])];
+            if (queue.first == NOTHING || queue.of_messages) continue;
+            if (found == NOTHING || static_cast<int32_t>(receives_.posted(queue.first) - receives_.posted(found)) < 0) {
+                found = queue.first;
                 key = keys[which];
             }
         }
         return found;
     }
-    void take_posted(const Table::Key &key) {
-        Queue &queue = *table_.find(key);
-        int32_t next = receives_.link(queue.first);
-        if (next == NOTHING) return table_.emptied(key);
-        queue.first = next;
+    // Take the first of a slot's queue out, and return it.
+    int32_t take_posted(size_t slot) {
+        const int32_t found = table_[slot].first;
+        take_first(slot, receives_.link(found));
+        return found;
     }
-    void take_message(const Table::Key &key, Unmatched &unmatched, int32_t message) {
-        Message &one = messages_[message];
+    int32_t take_message(size_t slot, Unmatched &unmatched) {
+        const int32_t found = table_[slot].first;
+        Message &one = messages_[found];
         waiting_ -= 1;
         (one.child == NOTHING ? unmatched.first : messages_[one.child].sibling) = one.sibling;
         (one.sibling == NOTHING ? unmatched.last : messages_[one.sibling].child) = one.child;
-        Queue &queue = *table_.find(key);
-        if (one.link == NOTHING) return table_.emptied(key);
-        queue.first = one.link;
+        take_first(slot, one.link);
+        return found;
+    }
+    void take_first(size_t slot, int32_t next) {
+        if (next == NOTHING) return table_.empty(slot);
+        table_[slot].first = next;
     }
 
     Messages &messages_;

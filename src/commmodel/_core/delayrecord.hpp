@@ -1,30 +1,15 @@
-// What an engine of the delay models says of a run: rows as in commmodel.simulate.outcome, one after the other.
+// What an engine of the delay models says of a run: the records of program.hpp, one after the other, and who hangs.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "program.hpp"
+
 namespace commmodel::delays {
 
-enum State { COMPUTE = 0, SEND = 1, RECEIVE = 2, WAIT = 3, SLEEP = 4, STATES = 5 };
-
-#pragma pack(push, 1)
-struct IntervalRow {
-    int32_t rank, state, peer, tag;
-    double size, start, end;
-};
-struct MessageRow {
-    int32_t sender, receiver, tag;
-    double size, posted, left, arrived;
-};
-struct MarkRow {
-    int32_t rank, number;
-    double time;
-};
-#pragma pack(pop)
-
-struct BlockedRow {
+struct Blocked {
     int32_t rank;
     std::string call;
     bool sends;  // waits for a receive, else for a message
@@ -36,10 +21,10 @@ struct Record {
     bool wanted = false;
     std::vector<double> ends;
     std::vector<double> spent;  // STATES for each rank
-    std::vector<IntervalRow> intervals;
-    std::vector<MessageRow> transfers;
-    std::vector<MarkRow> marks;
-    std::vector<BlockedRow> blocked;
+    std::vector<Interval> intervals;
+    std::vector<Transfer> transfers;
+    std::vector<Mark> marks;
+    std::vector<Blocked> blocked;
     int64_t messages = 0, events = 0, unreceived = 0;
     std::string failure;
 

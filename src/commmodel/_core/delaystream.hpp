@@ -23,13 +23,9 @@
 #include "delaymatching.hpp"
 #include "delayqueue.hpp"
 #include "delayrecord.hpp"
+#include "program.hpp"
 
 namespace commmodel::delays {
-
-struct Operation {  // as in commmodel.simulate.operations
-    int32_t code, peer, tag, request;
-    double value;
-};
 
 struct StreamParameters {
     double L, o, O_s, O_r;
@@ -79,10 +75,9 @@ public:
     int32_t posted(int32_t request) const { return requests_[request].order; }
 
 private:
-    enum Code { OP_COMPUTE, OP_SLEEP, OP_SEND, OP_ISEND, OP_RECV, OP_IRECV, OP_WAIT, OP_WAITALL, OP_TEST, OP_MARK };
     enum Call : uint8_t { RUNS, STALLS, AWAITS_ONE, AWAITS_UNNAMED, AWAITS_NAMED, ENDED };
     enum Kind : uint8_t { EAGER, QUESTION, ANSWER, DATA };
-    static constexpr int32_t UNNAMED = -1, EVERY_NAMED = -2, BLOCKING = -3;
+    static constexpr int32_t BLOCKING = -3;  // as the name of a request
 
     struct Request {
         double size;
@@ -264,22 +259,26 @@ private:
 
     // Named requests stand in a table; those of one name in the order in which they were made.
     void name_request(int32_t number, int32_t place) {
-        Queue &queue = names_.at({number, requests_[place].name, 0});
-        if (queue.first == NOTHING) names_.filled();
-        (queue.first == NOTHING ? queue.first : name_links_[queue.last]) = place;
-        queue.last = place;
+        const Key key{number, requests_[place].name, 0};
+        const size_t slot = names_.find(key);
+        Queue &queue = names_[slot];
+        if (queue.first == NOTHING) {
+            names_.fill(slot, key, {place, place, false});
+        } else {
+            name_links_[queue.last] = place;
+            queue.last = place;
+        }
         if (name_links_.size() < requests_.size()) name_links_.resize(requests_.capacity(), NOTHING);
         name_links_[place] = NOTHING;
     }
     int32_t named_request(int32_t number, int32_t name) {
-        Queue *queue = names_.find({number, name, 0});
-        return queue ? queue->first : NOTHING;
+        return names_[names_.find({number, name, 0})].first;
     }
     void forget_named(int32_t number, int32_t place) {
-        Table::Key key{number, requests_[place].name, 0};
+        const size_t slot = names_.find({number, requests_[place].name, 0});
         int32_t next = name_links_[place];
-        if (next == NOTHING) names_.emptied(key);
-        else names_.find(key)->first = next;
+        if (next == NOTHING) names_.empty(slot);
+        else names_[slot].first = next;
         drop_request(ranks_[number], place);
     }
 
@@ -305,8 +304,8 @@ private:
             for (int32_t place = rank.requests, after; place != NOTHING; place = after) {
                 after = requests_[place].after;
                 if (requests_[place].name < 0) continue;
-                Table::Key key{number, requests_[place].name, 0};
-                if (names_.find(key)) names_.emptied(key);
+                const size_t slot = names_.find({number, requests_[place].name, 0});
+                if (names_[slot].first != NOTHING) names_.empty(slot);
                 drop_request(rank, place);
             }
         } else if (rank.call == AWAITS_ONE) {
@@ -314,9 +313,9 @@ private:
             else forget_named(number, rank.awaited);
         }
         rank.call = RUNS;
-        bool sends = one.code == OP_SEND || one.code == OP_ISEND, receives = one.code == OP_RECV || one.code == OP_IRECV;
+        bool sends = one.code == SEND || one.code == ISEND, receives = one.code == RECV || one.code == IRECV;
         bool alone = sends || receives;
-        record_.spend(number, sends ? SEND : receives ? RECEIVE : WAIT, alone ? one.peer : -1, alone ? one.tag : -1,
+        record_.spend(number, sends ? IN_SEND : receives ? IN_RECEIVE : IN_WAIT, alone ? one.peer : -1, alone ? one.tag : -1,
                       alone ? std::max(one.value, 0.0) : 0.0, rank.called, rank.now);
     }
 
@@ -324,7 +323,7 @@ private:
     void send(int32_t number) {
         Rank &rank = ranks_[number];
         const Operation &one = rank.next[-1];
-        bool blocking = one.code == OP_SEND, asks = rendezvous(one.value);
+        bool blocking = one.code == SEND, asks = rendezvous(one.value);
         int32_t request = NOTHING;
         if (asks || !blocking) {
             request = add_request(rank, true, blocking, one.peer, one.tag, blocking ? BLOCKING : one.request, one.value);
@@ -359,27 +358,27 @@ private:
         }
         const Operation &one = *rank.next++;
         rank.called = rank.now;
-        if (!(one.value >= 0.0 && std::isfinite(one.value)) && !((one.code == OP_RECV || one.code == OP_IRECV) && one.value == -1.0))
+        if (!(one.value >= 0.0 && std::isfinite(one.value)) && !((one.code == RECV || one.code == IRECV) && one.value == -1.0))
             return fail(number, "an operation of " + std::to_string(one.value) + " bytes or seconds: it must be finite, from 0");
         switch (one.code) {
-            case OP_COMPUTE:
-            case OP_SLEEP:
+            case COMPUTE:
+            case SLEEP:
                 rank.now += one.value;
-                record_.spend(number, one.code == OP_COMPUTE ? COMPUTE : SLEEP, -1, -1, 0.0, rank.called, rank.now);
+                record_.spend(number, one.code == COMPUTE ? IN_COMPUTE : IN_SLEEP, -1, -1, 0.0, rank.called, rank.now);
                 return true;
-            case OP_MARK:
+            case MARK:
                 record_.marks.push_back({number, static_cast<int32_t>(one.value), rank.now});
                 return true;
-            case OP_SEND:
-            case OP_ISEND:
+            case SEND:
+            case ISEND:
                 if (!is_rank(one.peer) || one.tag == ANY) return fail(number, "a send to rank " + std::to_string(one.peer) + " with tag " + std::to_string(one.tag));
                 rank.call = STALLS;
                 return true;
-            case OP_RECV:
-            case OP_IRECV: {
+            case RECV:
+            case IRECV: {
                 if (!is_rank(one.peer) && one.peer != ANY) return fail(number, "a receive from rank " + std::to_string(one.peer));
                 let_in(number, rank.now);
-                bool blocking = one.code == OP_RECV;
+                bool blocking = one.code == RECV;
                 int32_t request = add_request(rank, false, blocking, one.peer, one.tag, blocking ? BLOCKING : one.request, one.value);
                 if (!blocking && one.request >= 0) name_request(number, request);
                 int32_t message = matching_.post(number, rank.unmatched, request);
@@ -394,19 +393,19 @@ private:
                 }
                 return true;
             }
-            case OP_WAIT:
+            case WAIT:
                 rank.awaited = named_request(number, one.request);
                 if (rank.awaited != NOTHING) rank.call = AWAITS_ONE;
                 return true;
-            case OP_WAITALL:
+            case WAITALL:
                 rank.call = one.request == EVERY_NAMED ? AWAITS_NAMED : AWAITS_UNNAMED;
                 return true;
-            case OP_TEST: {
+            case TEST: {
                 let_in(number, rank.now);
                 while (rank.come != NOTHING) take(number);
                 int32_t request = named_request(number, one.request);
                 if (request != NOTHING && requests_[request].done) forget_named(number, request);
-                record_.spend(number, WAIT, -1, -1, 0.0, rank.called, rank.now);
+                record_.spend(number, IN_WAIT, -1, -1, 0.0, rank.called, rank.now);
                 return true;
             }
             default:
@@ -457,7 +456,7 @@ private:
         }
         if (place == NOTHING) return;
         const Request &open = requests_[place];
-        const char *call = one.code == OP_SEND ? "MPI_Send" : one.code == OP_RECV ? "MPI_Recv" : one.code == OP_WAIT ? "MPI_Wait" : "MPI_Waitall";
+        const char *call = one.code == SEND ? "MPI_Send" : one.code == RECV ? "MPI_Recv" : one.code == WAIT ? "MPI_Wait" : "MPI_Waitall";
         record_.blocked.push_back({number, call, open.sends, open.peer, open.tag, open.size});
     }
 

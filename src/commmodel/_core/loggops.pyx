@@ -1,8 +1,9 @@
 """The engine of the delay models: programs under LogP, LogGP and LogGPS, GOAL schedules under LogGOPS. No MPI here.
 
 The rules stand in `delaystream.hpp` (programs) and `delaygraph.hpp` (schedules), which share the order of time
-(`delayqueue.hpp`) and matching (`delaymatching.hpp`); `goalparser.hpp` reads GOAL. Main entries: `run_program`,
-`run_graph`, `parse_goal`; `commmodel.simulate.delays` and `.goal` give them names and check what they are given.
+(`delayqueue.hpp`) and matching (`delaymatching.hpp`, on `matchingtable.hpp`, which the engine of flows uses, too);
+`goalparser.hpp` reads GOAL. Main entries: `run_program`, `run_graph`, `parse_goal`;
+`commmodel.simulate.delays` and `.goal` give them names and check what they are given.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
@@ -14,14 +15,19 @@ from libcpp.vector cimport vector
 import numpy as np
 
 
+cdef extern from "program.hpp" namespace "commmodel" nogil:
+    cdef struct Operation:
+        pass
+    cdef struct Interval:
+        pass
+    cdef struct Transfer:
+        pass
+    cdef struct Mark:
+        pass
+
+
 cdef extern from "delayrecord.hpp" namespace "commmodel::delays" nogil:
-    cdef struct IntervalRow:
-        pass
-    cdef struct MessageRow:
-        pass
-    cdef struct MarkRow:
-        pass
-    cdef struct BlockedRow:
+    cdef struct Blocked:
         int32_t rank
         string call
         truth sends
@@ -32,10 +38,10 @@ cdef extern from "delayrecord.hpp" namespace "commmodel::delays" nogil:
         truth wanted
         vector[double] ends
         vector[double] spent
-        vector[IntervalRow] intervals
-        vector[MessageRow] transfers
-        vector[MarkRow] marks
-        vector[BlockedRow] blocked
+        vector[Interval] intervals
+        vector[Transfer] transfers
+        vector[Mark] marks
+        vector[Blocked] blocked
         int64_t messages
         int64_t events
         int64_t unreceived
@@ -43,8 +49,6 @@ cdef extern from "delayrecord.hpp" namespace "commmodel::delays" nogil:
 
 
 cdef extern from "delaystream.hpp" namespace "commmodel::delays" nogil:
-    cdef struct Operation:
-        pass
     cdef struct StreamParameters:
         double L, o, O_s, O_r, g, G, G_small, small, S
         truth cards
@@ -96,6 +100,22 @@ cdef _copied(const void *first, size_t size):
     return array
 
 
+cdef const unsigned char[::1] _bytes(rows):
+    return np.ascontiguousarray(rows).view(np.uint8)
+
+
+cdef const int64_t[::1] _bounds(offsets):
+    return np.ascontiguousarray(offsets, np.int64)
+
+
+cdef const void *_first(const unsigned char[::1] rows) noexcept:
+    return &rows[0] if rows.shape[0] else NULL
+
+
+cdef int32_t _ranks(const int64_t[::1] bounds) noexcept:
+    return <int32_t>(bounds.shape[0] - 1)
+
+
 cdef _said(Record *record):
     """Return what a run said, its rows as bytes; raise `ValueError` where it failed."""
     cdef size_t i
@@ -112,9 +132,9 @@ cdef _said(Record *record):
     return {
         "ends": _copied(record.ends.data(), record.ends.size() * sizeof(double)).view(np.float64),
         "spent": _copied(record.spent.data(), record.spent.size() * sizeof(double)).view(np.float64),
-        "intervals": _copied(record.intervals.data(), record.intervals.size() * sizeof(IntervalRow)),
-        "transfers": _copied(record.transfers.data(), record.transfers.size() * sizeof(MessageRow)),
-        "marks": _copied(record.marks.data(), record.marks.size() * sizeof(MarkRow)),
+        "intervals": _copied(record.intervals.data(), record.intervals.size() * sizeof(Interval)),
+        "transfers": _copied(record.transfers.data(), record.transfers.size() * sizeof(Transfer)),
+        "marks": _copied(record.marks.data(), record.marks.size() * sizeof(Mark)),
         "blocked": blocked,
         "messages": record.messages,
         "events": record.events,
@@ -154,7 +174,7 @@ cdef truth _refill(void *context, int32_t rank, const Operation **first, const O
 
 
 def run_program(operations, offsets, refill, parameters, cards, record):
-    """Carry a program out; see `commmodel.simulate.delays.run`.
+    """Carry a program out; see `commmodel.simulate.run`.
 
     Parameters
     ----------
@@ -179,20 +199,20 @@ def run_program(operations, offsets, refill, parameters, cards, record):
     cdef Record said
     cdef StreamParameters numbers
     cdef Stream *engine
+    cdef const unsigned char[::1] rows = _bytes(operations)
+    cdef const int64_t[::1] bounds = _bounds(offsets)
     (
         numbers.L, numbers.o, numbers.O_s, numbers.O_r, numbers.g, numbers.G, numbers.G_small, numbers.small, numbers.S,
     ) = parameters
     numbers.cards = cards
     said.wanted = record
-    cdef const unsigned char[::1] rows = np.ascontiguousarray(operations).view(np.uint8)
-    cdef const int64_t[::1] bounds = np.ascontiguousarray(offsets, np.int64)
-    cdef const Operation *first = <const Operation *>&rows[0] if rows.shape[0] else NULL
     cdef _Refills refills = _Refills(refill)
     cdef Refill function = NULL
-    cdef int32_t ranks = <int32_t>(bounds.shape[0] - 1)
     if refill is not None:
         function = _refill
-    engine = new Stream(ranks, first, &bounds[0], function, <void *>refills, numbers, said)
+    engine = new Stream(
+        _ranks(bounds), <const Operation *>_first(rows), &bounds[0], function, <void *>refills, numbers, said
+    )
     try:
         with nogil:
             engine.run()
@@ -204,7 +224,7 @@ def run_program(operations, offsets, refill, parameters, cards, record):
 
 
 def run_graph(offsets, operations, dependencies, parameters, newer, record):
-    """Carry a schedule out; see `commmodel.simulate.goal.run`.
+    """Carry a schedule out; see `commmodel.simulate.delays.run_schedule`.
 
     Parameters
     ----------
@@ -214,12 +234,8 @@ def run_graph(offsets, operations, dependencies, parameters, newer, record):
         L, o, g, G, O of sender and receiver, S, in the schedule's unit.
     newer : bool
         Which rules.
-    record : bool
-        Whether to keep each interval and message.
-
-    Returns
-    -------
-    dict
+    record
+        And what is returned: as of `run_program`.
 
     Raises
     ------
@@ -229,16 +245,15 @@ def run_graph(offsets, operations, dependencies, parameters, newer, record):
     cdef Record said
     cdef GraphParameters numbers
     cdef Graph *engine
+    cdef const unsigned char[::1] rows = _bytes(operations), edges = _bytes(dependencies)
+    cdef const int64_t[::1] bounds = _bounds(offsets)
+    cdef const GoalOperation *first = <const GoalOperation *>_first(rows)
+    cdef const GoalDependency *edge = <const GoalDependency *>_first(edges)
+    cdef int32_t ranks = _ranks(bounds)
+    cdef int64_t count = operations.size, edge_count = dependencies.size
     numbers.L, numbers.o, numbers.g, numbers.G, numbers.O_s, numbers.O_r, numbers.S = parameters
     numbers.newer = newer
     said.wanted = record
-    cdef const unsigned char[::1] rows = np.ascontiguousarray(operations).view(np.uint8)
-    cdef const unsigned char[::1] edges = np.ascontiguousarray(dependencies).view(np.uint8)
-    cdef const int64_t[::1] bounds = np.ascontiguousarray(offsets, np.int64)
-    cdef const GoalOperation *first = <const GoalOperation *>&rows[0] if rows.shape[0] else NULL
-    cdef const GoalDependency *edge = <const GoalDependency *>&edges[0] if edges.shape[0] else NULL
-    cdef int32_t ranks = <int32_t>(bounds.shape[0] - 1)
-    cdef int64_t count = operations.size, edge_count = dependencies.size
     with nogil:
         engine = new Graph(ranks, &bounds[0], first, count, edge, edge_count, numbers, said)
     try:

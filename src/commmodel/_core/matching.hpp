@@ -11,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "matchingtable.hpp"
 #include "program.hpp"
 
 namespace commmodel {
@@ -40,7 +41,7 @@ static_assert(sizeof(Message) <= 64, "it fits into a cache line");
 
 class Matching {
   public:
-    explicit Matching(int32_t ranks) : lists_(static_cast<size_t>(ranks)), slots_(1024, Slot{0, 0, 0, NONE}) {}
+    explicit Matching(int32_t ranks) : lists_(static_cast<size_t>(ranks)) {}
 
     Message &at(int32_t index) { return chunks_[static_cast<size_t>(index) >> BITS][index & (CHUNK - 1)]; }
     int32_t size() const { return made_; }  // all entries ever in use have lower indices
@@ -93,8 +94,8 @@ class Matching {
 
     // Take the receive that a message meets, posted before any other that matches it; NONE where there is none.
     int32_t take_posted(int32_t destination, int32_t source, int32_t tag) {
-        const size_t slot = find(destination, source, tag);
-        int32_t exact = slots_[slot].head;
+        const size_t slot = table_.find({destination, source, tag});
+        int32_t exact = table_[slot].first;
         if (exact != NONE && at(exact).stage == SENT) exact = NONE;  // its queue is of messages
         Lists &lists = lists_[destination];
         int32_t previous = NONE;
@@ -116,8 +117,8 @@ class Matching {
         if (lists_[destination].sent_first == NONE) return NONE;
         int32_t found = NONE;
         if (source != ANY && tag != ANY) {
-            const size_t slot = find(destination, source, tag);
-            found = slots_[slot].head;
+            const size_t slot = table_.find({destination, source, tag});
+            found = table_[slot].first;
             if (found == NONE || at(found).stage == POSTED) return NONE;
             remove_head(slot);
         } else {
@@ -128,7 +129,7 @@ class Matching {
                 if (from && (tag == ANY ? message.tag >= 0 : message.tag == tag)) break;
             }
             if (found == NONE) return NONE;
-            remove_head(find(destination, at(found).source, at(found).tag));  // the oldest of its key: its head
+            remove_head(table_.find({destination, at(found).source, at(found).tag}));  // the oldest of its key: its head
         }
         const Message &message = at(found);
         Lists &lists = lists_[destination];
@@ -140,73 +141,36 @@ class Matching {
   private:
     static constexpr int BITS = 14;
     static constexpr int32_t CHUNK = 1 << BITS;
-    struct Slot {
-        int32_t destination, source, tag, head;  // head NONE: free
+    struct Queue {
+        int32_t first = NONE;  // the head
     };
     struct Lists {
         int32_t wild_first = NONE, wild_last = NONE, sent_first = NONE, sent_last = NONE;
     };
 
-    size_t place(int32_t destination, int32_t source, int32_t tag) const {
-        uint64_t bits = (static_cast<uint64_t>(static_cast<uint32_t>(destination)) << 32) | static_cast<uint32_t>(source);
-        bits = (bits + static_cast<uint32_t>(tag) * 0xD6E8FEB86659FD93u) * 0x9E3779B97F4A7C15u;
-        return static_cast<size_t>((bits ^ (bits >> 32)) & (slots_.size() - 1));
-    }
-
-    // The slot of a queue, or the free one where it would be.
-    size_t find(int32_t destination, int32_t source, int32_t tag) const {
-        for (size_t slot = place(destination, source, tag);; slot = (slot + 1) & (slots_.size() - 1)) {
-            const Slot &here = slots_[slot];
-            if (here.head == NONE) return slot;
-            if (here.destination == destination && here.source == source && here.tag == tag) return slot;
-        }
-    }
-
     void append(int32_t index, Message &entry) {
-        const size_t slot = find(entry.destination, entry.source, entry.tag);
-        const int32_t head = slots_[slot].head;
+        const MatchingKey key{entry.destination, entry.source, entry.tag};
+        const size_t slot = table_.find(key);
+        const int32_t head = table_[slot].first;
         if (head != NONE) {
             at(at(head).tail).next = index;
             at(head).tail = index;
             return;
         }
         entry.tail = index;
-        slots_[slot] = {entry.destination, entry.source, entry.tag, index};
-        if (2 * ++queues_ > slots_.size()) grow();
-    }
-
-    void grow() {
-        std::vector<Slot> old(2 * slots_.size(), Slot{0, 0, 0, NONE});
-        old.swap(slots_);
-        for (const Slot &one : old) {
-            if (one.head != NONE) slots_[find(one.destination, one.source, one.tag)] = one;
-        }
+        table_.fill(slot, key, {index});
     }
 
     void remove_head(size_t slot) {
-        const Message &head = at(slots_[slot].head);
-        if (head.next != NONE) {
-            at(head.next).tail = head.tail;
-            slots_[slot].head = head.next;
-            return;
-        }
-        --queues_;  // close the gap: no slot may be free between a queue's own place and where it is
-        const size_t mask = slots_.size() - 1;
-        size_t gap = slot;
-        for (size_t next = (gap + 1) & mask; slots_[next].head != NONE; next = (next + 1) & mask) {
-            const size_t own = place(slots_[next].destination, slots_[next].source, slots_[next].tag);
-            if (((next - own) & mask) >= ((next - gap) & mask)) {
-                slots_[gap] = slots_[next];
-                gap = next;
-            }
-        }
-        slots_[gap].head = NONE;
+        const Message &head = at(table_[slot].first);
+        if (head.next == NONE) return table_.empty(slot);
+        at(head.next).tail = head.tail;
+        table_[slot].first = head.next;
     }
 
     std::vector<std::unique_ptr<Message[]>> chunks_;
     std::vector<Lists> lists_;
-    std::vector<Slot> slots_;
-    size_t queues_ = 0;
+    MatchingTable<Queue, 1024> table_;
     int64_t order_ = 0;
     int32_t made_ = 0, unused_ = NONE;
 };

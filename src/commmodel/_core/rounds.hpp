@@ -6,17 +6,12 @@
 #include <cstring>
 #include <vector>
 
+#include "program.hpp"
+
 namespace commmodel::traces {
 
-struct Operation {
-    int32_t code, peer, tag, request;
-    double value;
-};
-
-// As in simulate/operations.py.
-enum Code : int32_t { COMPUTE, SLEEP, SEND, ISEND, RECV, IRECV, WAIT, WAITALL, TEST, MARK };
-constexpr int32_t MARKER = -1;
-constexpr int32_t ANY = -1, UNNAMED = -1, EVERY_NAMED = -2, COLLECTIVE_TAG = -2;
+constexpr int32_t MARKER = -1;  // the code of a call that is to be replaced
+constexpr int32_t COLLECTIVE_TAG = -2;  // as in simulate/operations.py
 constexpr int32_t COLLECTIVE_TAGS = 1 << 20;
 
 struct Rounds {

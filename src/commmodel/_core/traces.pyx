@@ -5,7 +5,7 @@ Main entries: `arranged` and `exchanged` (rounds to operations), `Parser` (text 
 operations), `spliced` (collectives of traces put in place).
 """
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport INT64_MAX, int32_t, int64_t
 from libc.string cimport memcpy
 from libcpp cimport bool as cbool
 from libcpp.string cimport string
@@ -13,14 +13,13 @@ from libcpp.vector cimport vector
 
 import numpy as np
 
-cdef extern from "traces.hpp" namespace "commmodel::traces" nogil:
-    cdef struct Operation:
-        int32_t code
-        int32_t peer
-        int32_t tag
-        int32_t request
-        double value
+from commmodel._core.ordering cimport first_outside, first_unsorted
 
+cdef extern from "program.hpp" namespace "commmodel" nogil:
+    cdef struct Operation:
+        pass
+
+cdef extern from "traces.hpp" namespace "commmodel::traces" nogil:
     cdef struct Rounds:
         int64_t processes
         int64_t messages
@@ -84,22 +83,6 @@ cdef const int64_t[::1] _integers(column):
     return np.ascontiguousarray(column, dtype=np.int64)
 
 
-cdef int64_t _first_outside(const int64_t[::1] ranks, int64_t processes) noexcept nogil:
-    cdef int64_t i
-    for i in range(ranks.shape[0]):
-        if not 0 <= ranks[i] < processes:
-            return i
-    return -1
-
-
-cdef int64_t _first_descent(const int64_t[::1] numbers) noexcept nogil:
-    cdef int64_t i
-    for i in range(numbers.shape[0]):
-        if numbers[i] < (numbers[i - 1] if i else 0):
-            return i
-    return -1
-
-
 def arranged(processes, round, sender, receiver, size, work_round, worker, seconds, tag):  # noqa: A002
     """Return the operations of each rank, and where each rank's begin, for rounds of messages.
 
@@ -143,10 +126,10 @@ def arranged(processes, round, sender, receiver, size, work_round, worker, secon
     if len({work_rounds.shape[0], workers.shape[0], work.shape[0]}) > 1:
         raise ValueError("works: columns of different lengths")
     for name, column in (("round", rounds), ("work_round", work_rounds)):
-        if (wrong := _first_descent(column)) >= 0:
+        if (wrong := first_unsorted(column, INT64_MAX)) >= 0:
             raise ValueError(f"{name}[{wrong}] is {column[wrong]}: rounds must ascend from 0")
     for name, column in (("sender", senders), ("receiver", receivers), ("worker", workers)):
-        if (wrong := _first_outside(column, processes)) >= 0:
+        if (wrong := first_outside(column, processes)) >= 0:
             raise ValueError(f"{name}[{wrong}] is {column[wrong]}: there are {processes} ranks")
     offsets = np.empty(processes + 1, dtype=np.int64)
     cdef int64_t[::1] starts = offsets
@@ -177,18 +160,20 @@ def exchanged(processes, receivers, sizes, tag):
 
     Parameters
     ----------
-    processes : int
-        P, at least 1.
+    processes, tag
+        As of `arranged`.
     receivers, sizes : lists of arrays, shape (processes,)
         For each round: whom each rank sends to, and how many bytes.
-    tag : int
-        Of all messages.
 
     Returns
     -------
-    operations : structured array of 24 bytes each, shape (operations,)
-    offsets : int64 array, shape (processes + 1,)
-        None instead of both where in some round two ranks send to the same one.
+    operations, offsets
+        As of `arranged`; None instead of both where in some round two ranks send to the same one.
+
+    Raises
+    ------
+    ValueError
+        Where in some round not every rank sends one message.
     """
     cdef int64_t ranks = processes, rounds = len(receivers), number
     cdef int32_t the_tag = tag

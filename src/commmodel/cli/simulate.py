@@ -22,8 +22,9 @@ def add(verbs: Any) -> None:
         "commmodel simulate graphene -p 64 --collective alltoall -n 100KiB -o timeline.html",
     )  # fmt: skip
     simulate.add_argument(
-        "platform", metavar="PLATFORM",
-        help="platform file (TOML, XML), name of a published one, or a machine (file or name): one switch",
+        "platform", metavar="PLATFORM", nargs="?",
+        help="platform file (TOML, XML), name of a published one, or a machine (file or name): one switch; none is "
+        "needed with --parameters L=...",
     )  # fmt: skip
     simulate.add_argument("-p", "--ranks", metavar="P", help="number of ranks (one for each core of the platform)")
     work = simulate.add_argument_group("what to simulate, one of")
@@ -54,7 +55,12 @@ def add(verbs: Any) -> None:
         choices=MODELS,
         help="(hybrid, else loggps, with a machine; smpi with XML; else fluid; loggops with --goal)",
     )
-    model.add_argument("--parameters", metavar="SET", help="smpi, or a machine (file or name), for a platform")
+    model.add_argument(
+        "--parameters",
+        metavar="SET",
+        help="smpi, or a machine (file or name), for a platform; or a delay model's one by one, like "
+        "L=2500ns,o=1500ns,g=1us,G=6ps,O=0,S=64KiB",
+    )
     model.add_argument("--path", help="of the machine whose parameters are taken (between-nodes where it has it)")
     model.add_argument("--hosts", metavar="H", help="of a machine's switch (one for each rank)")
     model.add_argument("--mapping", metavar="M", help="block, round-robin, or a file that names a host on each line "

@@ -1,8 +1,9 @@
 """On what, and by which model, the verb ``simulate`` simulates: how platform, parameters and model go together.
 
 The first word of the command is a platform or a machine; a name that is both is both, the platform's links with the
-machine's parameters. Where no model is named, a machine's is hybrid if it has that section, else LogGPS; a platform
-without a machine has SMPI's if it is XML, else the fluid one (the table is in ``docs/howto/simulate.md``).
+machine's parameters. With parameters of a delay model given one by one, it may be left out. Where no model is named, a
+machine's is hybrid if it has that section, else LogGPS; a platform without a machine has SMPI's if it is XML, else the
+fluid one (the table is in ``docs/howto/simulate.md``).
 Main entries: `Place`, `place` and `simulator`.
 """
 
@@ -15,6 +16,7 @@ from typing import Any
 from commmodel.cli.words import known_machine, whole_number
 from commmodel.cli.workload import Workload
 from commmodel.errors import InputError, MissingParameterError
+from commmodel.units import parse_size, parse_time
 
 __all__ = ["DELAYS", "FLOWS", "MODELS", "OF_SCHEDULES", "Place", "Simulator", "place", "simulator"]
 
@@ -22,19 +24,22 @@ FLOWS = ("hybrid", "fluid", "smpi")
 DELAYS = ("loggps", "loggp", "logp")
 OF_SCHEDULES = ("loggops", *DELAYS)
 MODELS = (*FLOWS, *OF_SCHEDULES)
+_EXAMPLE = "L=2500ns,o=1500ns,g=1us,G=6ps,S=64KiB"
 _SPEED = 1e9
 """Flop/s of a core where nobody says."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where it runs: a platform or none, a machine's parameters or none, and what an XML file says of the model."""
+    """Where it runs: a platform, a machine's parameters, others, each or none; what an XML file says of the model."""
 
     name: str
     platform: Any = None
     machine: Any = None
     network: Any = None
     is_xml: bool = False
+    parameters: Any = None
+    """Of a delay model, where they were given one by one."""
 
     @property
     def cores(self) -> int | None:
@@ -45,6 +50,8 @@ class Place:
         """Return the model that holds where none is named (see the module)."""
         if self.machine is not None:
             return "hybrid" if self.machine.hybrid else "loggps"
+        if self.parameters is not None:
+            return "loggps"
         return "smpi" if self.is_xml else "fluid"
 
     def selector(self) -> Any:
@@ -77,14 +84,23 @@ class Simulator:
 
 def place(asked: argparse.Namespace) -> Place:
     """Return where the command's first word and its ``--parameters`` say."""
-    found = _with_parameters(asked, _place(asked.platform))
+    found = _with_parameters(asked)
     if asked.path is not None and found.machine is None:
         raise InputError("--path goes with a machine, and there is none: leave it out, or name one with --parameters")
     return found
 
 
-def _with_parameters(asked: argparse.Namespace, found: Place) -> Place:
-    if asked.parameters is None:
+def _with_parameters(asked: argparse.Namespace) -> Place:
+    given = asked.parameters
+    one_by_one = given is not None and "=" in given and not os.path.exists(given)
+    if asked.platform is None:
+        if not one_by_one:
+            raise InputError(
+                f"no PLATFORM: name a platform or a machine, or give a delay model's --parameters, like {_EXAMPLE}"
+            )
+        return Place(given, parameters=_one_by_one(given))
+    found = _place(asked.platform)
+    if given is None:
         return found
     if asked.parameters == "smpi":
         if asked.model not in (None, "smpi"):
@@ -94,7 +110,33 @@ def _with_parameters(asked: argparse.Namespace, found: Place) -> Place:
         return Place(found.name, found.platform, None, found.network, is_xml=True)
     if found.platform is None:
         raise InputError(f"--parameters: {asked.platform} is a machine, which brings its own: leave it out")
-    return Place(found.name, found.platform, known_machine(asked.parameters))
+    if one_by_one:
+        return Place(found.name, found.platform, None, found.network, found.is_xml, _one_by_one(given))
+    return Place(found.name, found.platform, known_machine(given))
+
+
+def _one_by_one(text: str) -> Any:
+    """Return parameters of a delay model that are written like ``L=2500ns,o=1500ns,G=6ps``; O is O_s and O_r."""
+    from commmodel.simulate import DelayParameters
+
+    sizes, names = ("S", "small"), DelayParameters.__struct_fields__
+    values: dict[str, float] = {}
+    for part in text.split(","):
+        name, equals, value = (word.strip() for word in part.partition("="))
+        if not equals or name not in (*names, "O"):
+            known = ", ".join((*names, "O (both)"))
+            raise InputError(f"--parameters: {part!r} is no parameter of a delay model: choose of {known}")
+        for field in ("O_s", "O_r") if name == "O" else (name,):
+            if field in values:
+                raise InputError(f"--parameters: {name} is given twice")
+            try:
+                values[field] = float(parse_size(value)) if name in sizes else parse_time(value.removesuffix("/B"))
+            except InputError as error:
+                raise InputError(f"--parameters: {name}: {error}") from None
+    missing = [name for name in ("L", "o") if name not in values]
+    if missing:
+        raise InputError(f"--parameters: {' and '.join(missing)} missing: every delay model needs L and o")
+    return DelayParameters(**values)
 
 
 def _place(word: str) -> Place:
@@ -136,15 +178,19 @@ def simulator(model: str | None, found: Place, work: Workload, asked: argparse.N
     name = model or found.default_model()
     if name not in MODELS or name == "loggops":
         raise InputError(f"{name!r} is no model of programs: choose {', '.join((*FLOWS, *DELAYS))}")
-    return _delays(name, found, work, asked) if name in DELAYS else _flows(name, found, work, asked)
+    return _program(name, found, work, asked)
 
 
 def _parameters(name: str, found: Place, asked: argparse.Namespace) -> Any:
     """Return the parameters of a delay model."""
     from commmodel.simulate import delays
 
+    if found.parameters is not None:
+        return found.parameters
     if found.machine is None:
-        raise InputError(f"the model {name} needs parameters of a machine: --parameters MACHINE")
+        raise InputError(
+            f"the model {name} needs parameters of a machine: --parameters MACHINE, or one by one: {_EXAMPLE}"
+        )
     return delays.from_machine(found.machine, asked.path)
 
 
@@ -162,7 +208,56 @@ def _schedule(name: str, found: Place, work: Workload, asked: argparse.Namespace
     return Simulator(name, run)
 
 
-def _speeds(found: Place, asked: argparse.Namespace, hosts: Any, processes: int) -> Any:
+def _program(name: str, found: Place, work: Workload, asked: argparse.Namespace) -> Simulator:
+    from commmodel.simulate import run
+
+    model, shared = _model(name, found, asked), name in FLOWS
+    platform = _links(found, work.processes, asked) if shared else found.platform
+    hosts = None if platform is None else _hosts(platform, work.processes, asked)
+    speeds = _speeds(platform, hosts, work.processes, asked)
+
+    def simulated(record: bool) -> Any:
+        return run(work.program(speeds), model, platform, hosts=hosts, record=record)
+
+    return Simulator(name, simulated, platform if shared else None)
+
+
+def _model(name: str, found: Place, asked: argparse.Namespace) -> Any:
+    """Return what says how messages behave: a network, or a delay model."""
+    from commmodel.simulate import SMPI, DelayModel, calibrated, fluid
+
+    if name in DELAYS:
+        return DelayModel(_parameters(name, found, asked), name)
+    if name == "smpi":
+        return found.network or SMPI
+    if name == "hybrid" and found.machine is None:
+        raise InputError("the model hybrid needs parameters of a machine: --parameters MACHINE")
+    if name == "fluid" and (found.machine is None or not found.machine.hybrid):
+        return fluid()
+    measured = calibrated.network(found.machine, asked.path)
+    return measured if name == "hybrid" else fluid(measured.detached_limit, measured.eager_limit)
+
+
+def _links(found: Place, processes: int, asked: argparse.Namespace) -> Any:
+    """Return the platform whose links messages share: a machine's own is one switch."""
+    from commmodel.simulate import calibrated
+
+    if found.platform is not None:
+        if asked.hosts is not None:
+            raise InputError(f"--hosts: {found.name} is a platform, which says how many hosts it has: leave it out")
+        return found.platform
+    if found.machine is None:
+        raise InputError(f"the messages of this model share links: name a platform, not only --parameters {found.name}")
+    if not found.machine.hybrid:
+        raise MissingParameterError(
+            f"{found.name} has no hybrid section, from which a platform could be made: calibrate it (python -m "
+            "commmodel.bench), name a platform, or choose --model loggps"
+        )
+    count = processes if asked.hosts is None else whole_number("--hosts", asked.hosts, 1)
+    return calibrated.platform(found.machine, count, asked.path, cores=-(-processes // count), speed=_SPEED)
+
+
+def _speeds(platform: Any, hosts: Any, processes: int, asked: argparse.Namespace) -> Any:
     """Return the flop/s of each rank."""
     import numpy as np
 
@@ -176,50 +271,7 @@ def _speeds(found: Place, asked: argparse.Namespace, hosts: Any, processes: int)
         if not speed > 0:
             raise InputError(f"--speed {asked.speed}: it must be above 0")
         return np.full(processes, speed)
-    if found.platform is None or hosts is None:
-        return np.full(processes, _SPEED)
-    return found.platform.speeds[hosts]
-
-
-def _delays(name: str, found: Place, work: Workload, asked: argparse.Namespace) -> Simulator:
-    from commmodel.simulate import delays
-
-    parameters = _parameters(name, found, asked)
-    hosts = None if found.platform is None else _hosts(found.platform, work.processes, asked)
-    speeds = _speeds(found, asked, hosts, work.processes)
-    return Simulator(name, lambda record: delays.run(work.program(speeds), parameters, model=name, record=record))
-
-
-def _flows(name: str, found: Place, work: Workload, asked: argparse.Namespace) -> Simulator:
-    from commmodel.simulate import SMPI, calibrated, fluid, run
-
-    if name == "hybrid":
-        if found.machine is None:
-            raise InputError("the model hybrid needs parameters of a machine: --parameters MACHINE")
-        network = calibrated.network(found.machine, asked.path)
-    elif name == "smpi":
-        network = found.network or SMPI
-    elif found.machine is not None and found.machine.hybrid:
-        measured = calibrated.network(found.machine, asked.path)
-        network = fluid(measured.detached_limit, measured.eager_limit)
-    else:
-        network = fluid()
-    platform = found.platform
-    if platform is None:
-        if found.machine is None or not found.machine.hybrid:
-            raise MissingParameterError(
-                f"{found.name} has no hybrid section, from which a platform could be made: calibrate it (python -m "
-                "commmodel.bench), name a platform, or choose --model loggps"
-            )
-        count = work.processes if asked.hosts is None else whole_number("--hosts", asked.hosts, 1)
-        platform = calibrated.platform(
-            found.machine, count, asked.path, cores=-(-work.processes // count), speed=_SPEED
-        )
-    elif asked.hosts is not None:
-        raise InputError(f"--hosts: {found.name} is a platform, which says how many hosts it has: leave it out")
-    hosts = _hosts(platform, work.processes, asked)
-    speeds = _speeds(Place(found.name, platform), asked, hosts, work.processes)
-    return Simulator(name, lambda record: run(work.program(speeds), platform, network, hosts, record), platform)
+    return np.full(processes, _SPEED) if platform is None else platform.speeds[hosts]
 
 
 def _hosts(platform: Any, processes: int, asked: argparse.Namespace) -> Any:

@@ -6,18 +6,23 @@
     work         programs from collectives, exchanges, generators, and traces
     platform     hosts, links and the ways between them: built, read from TOML or from XML
     network      how messages behave on links: parameters of the flow-level models
+    running      the one way to simulate a program by any model: `run`
     flows        the hybrid, the fluid and SMPI's model: messages share links
     delays       LogP, LogGP, LogGPS: messages that only take their time; goal: schedules of LogGOPS
     calibrated   network and platform of a measured machine
     outcome      what a simulation says
     timeline     what each rank did when, for viewers
 
-Main entry: `run`.
+Main entry: `run`; GOAL schedules are another kind of work, which `delays.run_schedule` runs.
 """
 
-from commmodel.simulate.flows import run
+from commmodel.simulate.delays import DelayModel, DelayParameters
 from commmodel.simulate.network import SMPI, Network, fluid
 from commmodel.simulate.operations import OPERATION, Code, Program, joined
 from commmodel.simulate.outcome import Outcome
+from commmodel.simulate.running import run
 
-__all__ = ["OPERATION", "SMPI", "Code", "Network", "Outcome", "Program", "fluid", "joined", "run"]
+__all__ = [
+    "OPERATION", "SMPI", "Code", "DelayModel", "DelayParameters", "Network", "Outcome", "Program", "fluid", "joined",
+    "run",
+]  # fmt: skip

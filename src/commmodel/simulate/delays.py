@@ -3,8 +3,9 @@
 Only processors and network cards do one thing at a time; links have no limit. So these models are quick, and too
 optimistic where messages share links: what the hybrid model (`commmodel.simulate.flows`) is compared with. Sources:
 Culler et al. 1993 (LogP), Alexandrov et al. 1995 (LogGP), Ino, Fujimoto and Hagihara 2001 (LogGPS) in the form of
-Bédaride et al. 2013, Figure 1. The rules are in `docs/theory/delays.md`. Main entry: `run`; `run_schedule` is
-for schedules (`commmodel.simulate.goal`).
+Bédaride et al. 2013, Figure 1. The rules are in `docs/theory/delays.md`. Main entries: `DelayModel`, by which
+`commmodel.simulate.run` carries a program out, and `run_schedule`, for schedules (`commmodel.simulate.goal`): graphs
+instead of streams of operations, with rules of their own, so they are not run by the other models.
 """
 
 import math
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from commmodel.machine import Hybrid, LogGP, Machine, Segment
     from commmodel.simulate.goal import Schedule
 
-__all__ = ["MODELS", "RULES", "DelayParameters", "from_machine", "run", "run_schedule"]
+__all__ = ["MODELS", "RULES", "DelayModel", "DelayParameters", "from_machine", "run_schedule", "simulated"]
 
 MODELS = ("logp", "loggp", "loggps")
 """Models of programs."""
@@ -65,27 +66,26 @@ class DelayParameters(Struct, frozen=True, forbid_unknown_fields=True):
                 raise InputError(f"parameter {name} of a delay model is {value}: it must be a number from 0")
 
 
-def run(program: Program, parameters: DelayParameters, *, model: str = "loggps", record: bool = False) -> Outcome:
-    """Simulate a program.
+class DelayModel(Struct, frozen=True, forbid_unknown_fields=True):
+    """LogP, LogGP or LogGPS with its parameters: what `commmodel.simulate.run` takes as a model.
 
-    Parameters
-    ----------
-    program : Program
-    parameters : DelayParameters
-    model : str
-        One of `MODELS`; parameters that it does not know are left out of account.
-    record : bool
-        Whether to keep what each rank did when, and each message: 40 bytes for each call, 44 for a message.
+    Its name is one of `MODELS`; any other is an `InputError`. Parameters that it does not know are left out of account.
 
-    Returns
-    -------
-    Outcome
-        Where ranks hang, `blocked` says what they wait for: that is no error here.
+    >>> parameters = DelayParameters(L=4.0, o=1.0, G=0.5)
+    >>> DelayModel(parameters).name
+    'loggps'
+    """
 
-    Raises
-    ------
-    InputError
-        If there is no such model, or if the program does what cannot be done: the message names the rank.
+    parameters: DelayParameters
+    name: str = "loggps"
+
+    def __post_init__(self) -> None:
+        if self.name not in MODELS:
+            raise InputError(f"{self.name!r} is no delay model of programs: choose one of {', '.join(MODELS)}")
+
+
+def simulated(program: Program, model: DelayModel, record: bool) -> Outcome:
+    """Simulate a program without links; parameters, outcome and errors are those of `commmodel.simulate.run`.
 
     Examples
     --------
@@ -95,30 +95,28 @@ def run(program: Program, parameters: DelayParameters, *, model: str = "loggps",
     >>> from commmodel.simulate import OPERATION, Code, joined
     >>> there = np.array([(Code.SEND, 1, 0, -1, 1000)], dtype=OPERATION)
     >>> here = np.array([(Code.RECV, 0, 0, -1, 1000)], dtype=OPERATION)
-    >>> run(joined([there, here]), DelayParameters(L=4.0, o=1.0, G=0.5)).ends.tolist()
+    >>> simulated(joined([there, here]), DelayModel(DelayParameters(L=4.0, o=1.0, G=0.5)), False).ends.tolist()
     [1.0, 506.0]
     """
-    if model not in MODELS:
-        raise InputError(f"{model!r} is no delay model: choose one of {', '.join(MODELS)}")
     begin = time.perf_counter()
     said = _called(
         loggops.run_program,
         program.operations,
         program.offsets,
         program.restarted(),
-        _numbers(parameters, model),
-        model == "loggps",
+        _numbers(model),
+        model.name == "loggps",
         record,
     )
-    return _outcome(said, program.processes, 1.0, model, time.perf_counter() - begin)
+    return _outcome(said, program.processes, 1.0, model.name, time.perf_counter() - begin)
 
 
-def _numbers(parameters: DelayParameters, model: str) -> tuple[float, ...]:
+def _numbers(model: DelayModel) -> tuple[float, ...]:
     """Return what the engine takes: parameters that a model does not know are 0."""
-    p = parameters
-    if model == "loggps":
+    p = model.parameters
+    if model.name == "loggps":
         return (p.L, p.o, p.O_s, p.O_r, 0.0, p.G, p.G_small, p.small, p.S)
-    return (p.L, p.o, 0.0, 0.0, p.g, p.G if model == "loggp" else 0.0, 0.0, 0.0, math.inf)
+    return (p.L, p.o, 0.0, 0.0, p.g, p.G if model.name == "loggp" else 0.0, 0.0, 0.0, math.inf)
 
 
 def run_schedule(

@@ -1,7 +1,8 @@
 """Simulates a program on a platform whose links its messages share: the hybrid model, the fluid model, SMPI's.
 
 The source of the model is Bédaride et al. 2013, Section IV; `docs/theory/simulation.md` says what each call does, and
-in which order things happen. The engine is `commmodel._core.engine`. Main entry: `run`.
+in which order things happen. The engine is `commmodel._core.engine`. Main entry: `simulated`, which
+`commmodel.simulate.run` calls.
 """
 
 from collections.abc import Iterable
@@ -19,7 +20,7 @@ from commmodel.simulate.outcome import INTERVAL, MARK, MESSAGE, Blocked, Outcome
 if TYPE_CHECKING:
     from commmodel.simulate.platform import Platform
 
-__all__ = ["run"]
+__all__ = ["simulated"]
 
 _CALLS = {
     Code.SEND: "MPI_Send",
@@ -29,36 +30,10 @@ _CALLS = {
 }
 
 
-def run(
-    program: Program,
-    platform: "Platform",
-    network: Network,
-    hosts: ArrayLike | None = None,
-    record: bool = False,
+def simulated(
+    program: Program, network: Network, platform: "Platform", hosts: ArrayLike | None, record: bool
 ) -> Outcome:
-    """Simulate a program.
-
-    Parameters
-    ----------
-    program : Program
-    platform : Platform
-    network : Network
-        How messages behave: `SMPI`, `fluid()`, or one that was fitted.
-    hosts : int array, shape (processes,), optional
-        Rank -> number of its host; without it, the platform places the ranks, one block after the other.
-    record : bool
-        Whether to keep what each rank did when, and each message: 40 bytes for each change of state, 44 for a message.
-
-    Returns
-    -------
-    Outcome
-        Where ranks hang, `blocked` says what they wait for: that is no error here.
-
-    Raises
-    ------
-    InputError
-        If a parameter of the network is not possible, or if the program does what cannot be done: the message names
-        rank and operation, counted from 0.
+    """Simulate a program on links; parameters, outcome and errors are those of `commmodel.simulate.run`.
 
     Examples
     --------
@@ -69,7 +44,7 @@ def run(
     >>> there = np.array([(Code.SEND, 1, 0, -1, 1e5)], dtype=OPERATION)
     >>> here = np.array([(Code.RECV, 0, 0, -1, 1e5)], dtype=OPERATION)
     >>> two = platform.flat(2, bandwidth=125e6, latency=15e-6)
-    >>> round(run(joined([there, here]), two, fluid()).seconds, 9)
+    >>> round(simulated(joined([there, here]), fluid(), two, None, False).seconds, 9)
     0.00083
     """
     _check(network)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.errors import InputError
-from commmodel.simulate.outcome import MESSAGE, Outcome, State
+from commmodel.simulate.outcome import INTERVAL, MESSAGE, Blocked, Outcome, State
 
 __all__ = ["CHUNK", "STATE_NAMES", "Timeline", "opened"]
 
@@ -57,13 +57,39 @@ class Timeline:
 
     @classmethod
     def of(cls, outcome: Outcome, name: str = "") -> "Timeline":
-        """Return the timeline of a simulation that was recorded."""
-        return cls(name or outcome.model, outcome.ends.size, outcome.intervals, outcome.transfers)
+        """Return the timeline of a simulation that was recorded.
+
+        Of a deadlock, each rank that hangs waits, from the end of what it last did until the end of the simulation.
+        """
+        rows = np.concatenate([outcome.intervals, _hanging(outcome)]) if outcome.blocked else outcome.intervals
+        return cls(name or outcome.model, outcome.ends.size, rows, outcome.transfers)
 
     @property
     def seconds(self) -> float:
         """When the last interval ends."""
         return float(self.intervals["end"].max(initial=0.0))
+
+
+def _hanging(outcome: Outcome) -> NDArray[np.void]:
+    """Return the waits that do not end, one for each rank that hangs; none where nothing was recorded.
+
+    A rank that waits for one thing waits in the state of that call and with its peer; else in `State.WAIT`.
+    """
+    begins = np.zeros(outcome.ends.size)
+    np.maximum.at(begins, outcome.intervals["rank"], outcome.intervals["end"])
+    end = max(outcome.seconds, float(begins.max(initial=0.0)))
+    named: dict[int, list[Blocked]] = {}
+    for one in outcome.blocked:
+        named.setdefault(one.rank, []).append(one)
+    rows = []
+    for rank, (one, *others) in named.items():
+        state = State.SEND if one.awaits == "receive" else State.RECEIVE
+        if one.call.startswith("MPI_Wait") or others:
+            rows.append((rank, State.WAIT, -1, -1, 0.0, begins[rank], end))
+        else:
+            rows.append((rank, state, one.peer, one.tag, max(one.size, 0.0), begins[rank], end))
+    made = np.array(rows, dtype=INTERVAL)
+    return made[made["end"] > made["start"]] if outcome.intervals.size else made[:0]
 
 
 @contextmanager

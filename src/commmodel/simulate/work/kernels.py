@@ -13,7 +13,8 @@ product more in each iteration: sums of vectors over the rows of the grid in log
 transposed position, and dot products in log₂ exchanges of a double. Main entries: `lu` and `cg`.
 """
 
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 from commmodel.errors import InputError
 from commmodel.simulate.work.actions import Actions
@@ -39,6 +40,8 @@ class _CG(NamedTuple):
     iterations: int
 
 
+_Problem = TypeVar("_Problem", _LU, _CG)
+
 LU_CLASSES = {
     "S": _LU(12, 50),
     "W": _LU(33, 300),
@@ -59,14 +62,35 @@ CG_CLASSES = {
 """Class -> rows, nonzeros, iterations."""
 
 
-def _check(name: str, nas_class: str, classes: object, processes: int, iterations: int | None) -> None:
-    if not isinstance(classes, dict) or nas_class not in classes:
-        known = ", ".join(classes) if isinstance(classes, dict) else ""
-        raise InputError(f"{name} has no class {nas_class!r}: choose one of {known}")
+def _grid(
+    name: str, nas_class: str, classes: Mapping[str, _Problem], processes: int, iterations: int | None
+) -> tuple[_Problem, int, int]:
+    """Return the problem of a class, and over how many parts one and the other dimension of it is spread.
+
+    There are as many parts in both, or twice as many in the first.
+    """
+    if nas_class not in classes:
+        raise InputError(f"{name} has no class {nas_class!r}: choose one of {', '.join(classes)}")
     if not 1 <= processes <= _MOST_PROCESSES or processes & (processes - 1):
         raise InputError(f"{name} on {processes} processes: a power of two up to {_MOST_PROCESSES} is needed")
     if iterations is not None and iterations < 1:
         raise InputError(f"{name} with {iterations} iterations: there must be at least one")
+    problem = classes[nas_class]
+    across = 1 << processes.bit_length() // 2
+    extent, what = problem[0], problem._fields[0]
+    if extent < 2 * across:
+        raise InputError(
+            f"{name} of class {nas_class} on {processes} processes: fewer than 2 of {extent} {what} for each"
+        )
+    return problem, across, processes // across
+
+
+def _actions(name: str, nas_class: str, bodies: Sequence[str], iterations: int, norm: str = "") -> Actions:
+    """Return what each rank does: its iterations, between the norms before and after all of them, if there are any."""
+    norms = [norm.format(rank=rank) for rank in range(len(bodies))]
+    first = tuple(f"{rank} init\n{one}" for rank, one in enumerate(norms))
+    last = tuple(f"{one}{rank} finalize\n" for rank, one in enumerate(norms))
+    return Actions(first, tuple(bodies), last, iterations, f"{name} {nas_class} on {len(bodies)} processes")
 
 
 def _share(total: int, parts: int, index: int) -> int:
@@ -100,17 +124,10 @@ def lu(nas_class: str, processes: int, iterations: int | None = None) -> Actions
     >>> lu("B", 16).program(1e9).processes
     16
     """
-    _check("LU", nas_class, LU_CLASSES, processes, iterations)
-    points, times = LU_CLASSES[nas_class]
-    bits = processes.bit_length() - 1
-    across = 1 << (bits + 1) // 2
-    down = processes // across
-    if points < 2 * across:
-        raise InputError(f"LU of class {nas_class} on {processes} processes: fewer than 2 of {points} points for each")
+    (points, times), across, down = _grid("LU", nas_class, LU_CLASSES, processes, iterations)
     # What the benchmark says it does in an iteration (its Mop/s), for n points in each dimension.
     flops = 1984.77 * points**3 - 10923.3 * points**2 + 27770.9 * points - 144010.0
-    norm = "{rank} allreduce 5 25 0\n"
-    bodies, norms = [], []
+    bodies = []
     for rank in range(processes):
         row, column = rank % across, rank // across
         nx, ny = _share(points, across, row), _share(points, down, column)
@@ -132,10 +149,7 @@ def lu(nas_class: str, processes: int, iterations: int | None = None) -> Actions
         ]
         faces = "".join(_face(rank, edges, source, target, points) for source, target in ("ns", "sn", "we", "ew"))
         bodies.append("".join(sweep * planes for sweep in sweeps) + faces + f"{rank} compute {_flops(mine / 3)}\n")
-        norms.append(norm.format(rank=rank))
-    first = tuple(f"{rank} init\n{norms[rank]}" for rank in range(processes))
-    last = tuple(f"{norms[rank]}{rank} finalize\n" for rank in range(processes))
-    return Actions(first, tuple(bodies), last, iterations or times, f"LU {nas_class} on {processes} processes")
+    return _actions("LU", nas_class, bodies, iterations or times, norm="{rank} allreduce 5 25 0\n")
 
 
 def _face(rank: int, edges: dict[str, tuple[int, int]], source: str, target: str, points: int) -> str:
@@ -156,30 +170,17 @@ def cg(nas_class: str, processes: int, iterations: int | None = None) -> Actions
 
     Parameters
     ----------
-    nas_class : str
-        ``S``, ``W``, ``A``, ``B``, ``C`` or ``D``.
+    nas_class, iterations
+        As of `lu`, and so are the errors.
     processes : int
         P, a power of two; the grid has as many columns as rows, or twice as many.
-    iterations : int, optional
-        Instead of the class's.
-
-    Raises
-    ------
-    InputError
-        Where there is no such class, or P is none of its numbers.
 
     Examples
     --------
     >>> cg("S", 2).repeated[0].splitlines()[4:7]
     ['0 irecv 1 1 700 0', '0 send 1 1 700 0', '0 wait 1 0 1']
     """
-    _check("CG", nas_class, CG_CLASSES, processes, iterations)
-    rows, nonzeros, times = CG_CLASSES[nas_class]
-    bits = processes.bit_length() - 1
-    columns = 1 << (bits + 1) // 2
-    lines = processes // columns
-    if rows < 2 * columns:
-        raise InputError(f"CG of class {nas_class} on {processes} processes: fewer than 2 of {rows} rows for each")
+    (rows, nonzeros, times), columns, lines = _grid("CG", nas_class, CG_CLASSES, processes, iterations)
     # What the benchmark says it does (its Mop/s): in an inner iteration, and beside these in an iteration.
     filled = nonzeros * (nonzeros + 1)
     inner, outer = 2 * rows * (5 + filled) / processes, 2 * rows * (6 + filled) / processes
@@ -196,9 +197,7 @@ def cg(nas_class: str, processes: int, iterations: int | None = None) -> Actions
         norm = "".join(_exchange(rank, partner, 2, 2) for partner in partners)
         # An iteration begins with the residual's dot product and ends with a product, its dot product and the norms.
         bodies.append(dot + step * _INNER + f"{rank} compute {_flops(outer)}\n{product}{dot}{norm}")
-    first = tuple(f"{rank} init\n" for rank in range(processes))
-    last = tuple(f"{rank} finalize\n" for rank in range(processes))
-    return Actions(first, tuple(bodies), last, iterations or times, f"CG {nas_class} on {processes} processes")
+    return _actions("CG", nas_class, bodies, iterations or times)
 
 
 def _distances(columns: int) -> list[int]:
