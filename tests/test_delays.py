@@ -113,6 +113,15 @@ def test_a_card_receives_one_message_at_a_time():
     assert outcome.ends[0] == 1 + 8 + 12 + 12 + 1
 
 
+@pytest.mark.parametrize("name", ["logp", "loggp", "loggps"])
+@pytest.mark.parametrize("S", [math.inf, 10.0])
+def test_a_message_to_oneself_takes_no_card_and_no_latency(name, S):
+    p = DelayParameters(L=100.0, o=1.0, g=50.0, G=2.0, S=S)
+    alone = joined([rank((Code.IRECV, 0, 0, 1000), (Code.ISEND, 0, 0, 1000), only(Code.WAITALL))])
+    asks = 4 * p.o if name == "loggps" and S < 1000 else 0.0  # question and answer, each sent and taken
+    assert run(alone, DelayModel(p, name)).seconds == 2 * p.o + asks
+
+
 def test_loggp_stalls_the_processor_at_its_port():
     sender = rank((SEND, 1, 0, 9), (SEND, 1, 0, 9), (COMPUTE, -1, 0, 5.0))
     receiver = rank((RECV, 0, 0, 9), (RECV, 0, 0, 9))

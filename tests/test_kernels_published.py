@@ -59,18 +59,9 @@ def lu_published(name, processes):
 
 @pytest.mark.parametrize("processes", [4, 8, 16])
 @pytest.mark.parametrize("name", POINTS)
-def test_lu_has_the_partners_counts_and_faces_of_the_benchmark(name, processes):
+def test_lu_sends_what_the_benchmark_sends(name, processes):
     planes, faces = lu_published(name, processes)
-    ours = sent(lu(name, processes))
-    smallest_face = min(count for _, _, count in faces)
-    assert Counter({key: times for key, times in ours.items() if key[2] >= smallest_face}) == faces
-    swept = {(rank, partner): (count, times) for (rank, partner, count), times in (ours - faces).items()}
-    assert swept.keys() == {key[:2] for key in planes}
-    for rank, partner, count in planes:
-        mine, times = swept[rank, partner]
-        assert times == planes[rank, partner, count]
-        # the benchmark leaves the cube's own border out of what a plane sends: up to two points of five doubles
-        assert count <= mine <= count + 10
+    assert sent(lu(name, processes)) == planes + faces
 
 
 def cg_published(name, processes):

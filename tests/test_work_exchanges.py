@@ -150,10 +150,10 @@ def test_kernels_come_to_their_end_and_compute_the_same(kernel, rows, processes)
     assert sum(carried.computed.values()) == pytest.approx(sum(alone.computed.values()), rel=1e-3)
 
 
-def test_lu_sends_five_doubles_for_each_point_of_an_edge():
+def test_lu_sends_five_doubles_for_each_inner_point_of_an_edge():
     points, iterations = LU_CLASSES["S"].points, 3
     found = between(lu("S", 4, iterations).program())
-    edge, face = 5 * 8 * points // 2, 10 * 8 * points // 2 * points
+    edge, face = 5 * 8 * (points // 2 - 1), 10 * 8 * points // 2 * points
     assert found[0, 1, float(edge)] == found[1, 0, float(edge)] == iterations * (points - 2)
     assert found[0, 1, float(face)] == found[2, 0, float(face)] == iterations
     assert found[0, 3, float(edge)] == 0

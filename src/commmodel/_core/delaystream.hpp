@@ -113,10 +113,14 @@ private:
     }
     bool rendezvous(double size) const { return size > p_.S; }
 
+    // A rank's message to itself costs its processor, but no card and no latency.
+    bool is_local(const Rank &rank, const Message &message) const { return &rank == &ranks_[message.source]; }
+
     // When a rank's next message has come; those that only ask or answer take no time on a card.
     double next_come(const Rank &rank) {
         if (rank.flying == NOTHING) return NEVER;
         const Message &message = messages_[rank.flying];
+        if (is_local(rank, message)) return message.arrival;
         bool has_bytes = message.kind == EAGER || message.kind == DATA;
         return std::max(message.arrival, rank.passed + (has_bytes ? gap(message.size) : 0.0));
     }
@@ -130,10 +134,11 @@ private:
             int32_t place = rank.flying;
             rank.flying = drop_first(by_arrival_, place);
             Message &message = messages_[place];
-            rank.passed = time;
+            const bool local = is_local(rank, message);
+            if (!local) rank.passed = time;
             if (record_.wanted && (message.kind == EAGER || message.kind == DATA))
                 record_.transfers.push_back(
-                    {message.source, number, message.tag, message.size, message.born, message.arrival - transit(message.size), time});
+                    {message.source, number, message.tag, message.size, message.born, message.arrival - (local ? 0.0 : transit(message.size)), time});
             if (message.kind == EAGER || message.kind == QUESTION) {
                 int32_t request = matching_.arrive(number, rank.unmatched, place);
                 if (request == NOTHING) continue;
@@ -186,6 +191,7 @@ private:
         message.answers = answers;
         double begin = rank.now;
         rank.now += p_.o + (kind == QUESTION ? 0.0 : size * p_.O_s);
+        if (receiver == number) return launch(number, message, receiver, rank.now);
         if (!p_.cards) {
             rank.port = begin + gap(size);
             return launch(number, message, receiver, rank.now + transit(size));
@@ -210,7 +216,7 @@ private:
             answer.owner = message.answers;
             answer.answers = message.owner;
             answer.born = message.born;
-            launch(number, answer, message.source, rank.now + p_.L);
+            launch(number, answer, message.source, rank.now + (message.source == number ? 0.0 : p_.L));
         } else if (message.kind == ANSWER) {
             rank.now += p_.o;
             const Request request = requests_[message.owner];

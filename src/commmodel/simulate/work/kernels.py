@@ -63,11 +63,11 @@ CG_CLASSES = {
 
 
 def _grid(
-    name: str, nas_class: str, classes: Mapping[str, _Problem], processes: int, iterations: int | None
+    name: str, nas_class: str, classes: Mapping[str, _Problem], processes: int, iterations: int | None, fewest: int
 ) -> tuple[_Problem, int, int]:
     """Return the problem of a class, and over how many parts one and the other dimension of it is spread.
 
-    There are as many parts in both, or twice as many in the first.
+    There are as many parts in both, or twice as many in the first; `fewest` points or rows must be in each.
     """
     if nas_class not in classes:
         raise InputError(f"{name} has no class {nas_class!r}: choose one of {', '.join(classes)}")
@@ -78,9 +78,9 @@ def _grid(
     problem = classes[nas_class]
     across = 1 << processes.bit_length() // 2
     extent, what = problem[0], problem._fields[0]
-    if extent < 2 * across:
+    if extent < fewest * across:
         raise InputError(
-            f"{name} of class {nas_class} on {processes} processes: fewer than 2 of {extent} {what} for each"
+            f"{name} of class {nas_class} on {processes} processes: fewer than {fewest} of {extent} {what} for each"
         )
     return problem, across, processes // across
 
@@ -110,7 +110,7 @@ def lu(nas_class: str, processes: int, iterations: int | None = None) -> Actions
     nas_class : str
         ``S``, ``W``, ``A``, ``B``, ``C`` or ``D``.
     processes : int
-        P, a power of two; each needs at least 2 points in each direction.
+        P, a power of two; each needs at least 3 points in each direction, as in the benchmark.
     iterations : int, optional
         Instead of the class's.
 
@@ -124,7 +124,7 @@ def lu(nas_class: str, processes: int, iterations: int | None = None) -> Actions
     >>> lu("B", 16).program(1e9).processes
     16
     """
-    (points, times), across, down = _grid("LU", nas_class, LU_CLASSES, processes, iterations)
+    (points, times), across, down = _grid("LU", nas_class, LU_CLASSES, processes, iterations, fewest=3)
     # What the benchmark says it does in an iteration (its Mop/s), for n points in each dimension.
     flops = 1984.77 * points**3 - 10923.3 * points**2 + 27770.9 * points - 144010.0
     bodies = []
@@ -134,11 +134,15 @@ def lu(nas_class: str, processes: int, iterations: int | None = None) -> Actions
         mine = flops * nx * ny / points**2
         north, south = (rank - 1 if row else -1), (rank + 1 if row + 1 < across else -1)
         west, east = (rank - across if column else -1), (rank + across if column + 1 < down else -1)
+        # Partner, points of a plane's edge that sweeps send, all of them: sweeps leave the cube's own border out.
+        inner_x, inner_y = nx - (north < 0) - (south < 0), ny - (west < 0) - (east < 0)
         edges = {
-            side: (partner, _VARIABLES * (ny if side in "ns" else nx))
-            for side, partner in (("n", north), ("s", south), ("w", west), ("e", east))
+            side: (partner, _VARIABLES * inner, _VARIABLES * every)
+            for side, partner, inner, every in (
+                ("n", north, inner_y, ny), ("s", south, inner_y, ny), ("w", west, inner_x, nx), ("e", east, inner_x, nx)
+            )
             if partner >= 0
-        }
+        }  # fmt: skip
         planes = points - 2
         work = f"{rank} compute {_flops(mine / 3 / planes)}\n"
         sweeps = [
@@ -152,15 +156,15 @@ def lu(nas_class: str, processes: int, iterations: int | None = None) -> Actions
     return _actions("LU", nas_class, bodies, iterations or times, norm="{rank} allreduce 5 25 0\n")
 
 
-def _face(rank: int, edges: dict[str, tuple[int, int]], source: str, target: str, points: int) -> str:
+def _face(rank: int, edges: dict[str, tuple[int, int, int]], source: str, target: str, points: int) -> str:
     """Return the exchange of two layers of a face in one direction."""
     text = wait = ""
     if source in edges:
-        partner, size = edges[source]
+        partner, _, size = edges[source]
         text += f"{rank} irecv {partner} 2 {2 * size * points} 0\n"
         wait = f"{rank} wait {partner} {rank} 2\n"
     if target in edges:
-        partner, size = edges[target]
+        partner, _, size = edges[target]
         text += f"{rank} send {partner} 2 {2 * size * points} 0\n"
     return text + wait
 
@@ -180,7 +184,7 @@ def cg(nas_class: str, processes: int, iterations: int | None = None) -> Actions
     >>> cg("S", 2).repeated[0].splitlines()[4:7]
     ['0 irecv 1 1 700 0', '0 send 1 1 700 0', '0 wait 1 0 1']
     """
-    (rows, nonzeros, times), columns, lines = _grid("CG", nas_class, CG_CLASSES, processes, iterations)
+    (rows, nonzeros, times), columns, lines = _grid("CG", nas_class, CG_CLASSES, processes, iterations, fewest=2)
     # What the benchmark says it does (its Mop/s): in an inner iteration, and beside these in an iteration.
     filled = nonzeros * (nonzeros + 1)
     inner, outer = 2 * rows * (5 + filled) / processes, 2 * rows * (6 + filled) / processes
