@@ -125,6 +125,7 @@ def wait_for(condition, process):
         time.sleep(0.05)
 
 
+@pytest.mark.mpi
 def test_real_launches_are_killed_go_on_and_stay_apart(tmp_path, capsys):
     """Two launches on 2 and on 3 ranks; the first job is ended once it has measured something."""
     folder = tmp_path / "a sweep"

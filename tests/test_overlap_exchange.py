@@ -94,6 +94,7 @@ make(kept)
 """
 
 
+@pytest.mark.mpi
 def test_an_exchange_that_nobody_freed_leaves_nothing_behind():
     """MPICH complains at the end of persistent requests that are left."""
     done = subprocess.run(
@@ -103,6 +104,7 @@ def test_an_exchange_that_nobody_freed_leaves_nothing_behind():
     assert done.stdout + done.stderr == ""
 
 
+@pytest.mark.mpi
 def test_the_benchmark_of_the_overhead_runs():
     options = ["--volume", "4KiB", "--sizes", "1KiB,4KiB", "--turns", "3"]
     done = launch(2, sys.executable, BENCHMARK, *options)
