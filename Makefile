@@ -44,7 +44,7 @@ ONE_PROTOCOL_openmpi := 1:256
 # Else every program that a test starts would compile our modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-one test-without-mpi test-mpi cluster-test lint docs bench cluster-bench clean
+.PHONY: demo test test-one test-without-mpi test-mpi cluster-test lint docs html doctest bench cluster-bench clean
 
 demo: $(VENV)/.demo-ready
 	@mkdir -p demo/$(MPI)
@@ -53,8 +53,9 @@ demo: $(VENV)/.demo-ready
 	$(BIN)/commmodel fit demo/$(MPI)/results.jsonl -o demo/$(MPI)/machine.toml
 	$(BIN)/commmodel report demo/$(MPI)/results.jsonl demo/$(MPI)/machine.toml -o demo/$(MPI)/report.html
 
+# Both libraries are set up before any test: one test needs the other library beside its own.
 test: lint
-	$(MAKE) .venv-openmpi/.test-ready MPI=openmpi  # before any test: some need both libraries
+	$(MAKE) .venv-openmpi/.test-ready MPI=openmpi
 	$(MAKE) test-without-mpi
 	$(MAKE) test-mpi MPI=mpich
 	$(MAKE) test-mpi MPI=openmpi
@@ -85,7 +86,12 @@ lint: .venv/.test-ready
 	PATH=$(CURDIR)/.venv/bin:$$PATH cython-lint src
 
 docs: .venv/.test-ready
+	$(MAKE) --jobs=2 html doctest
+
+html: .venv/.test-ready
 	.venv/bin/sphinx-build -W -n -q --keep-going -b html docs docs/_build/html
+
+doctest: .venv/.test-ready
 	.venv/bin/sphinx-build -W -q -b doctest docs docs/_build/doctest
 
 bench: $(VENV)/.test-ready

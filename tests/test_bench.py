@@ -225,7 +225,7 @@ def test_a_full_disk_ends_the_run_in_one_line_and_leaves_what_was_measured(tmp_p
 def kill_run(output: Path) -> None:
     """Start a run on two ranks, and SIGKILL every process of it once three records are there."""
     command = [find("mpiexec"), "-n", "2", sys.executable, "-m", "commmodel.bench", "--seed", "3", "--ci", "0.01%"]
-    command += ["--sizes", "1:4KiB", "--time", "20s", "-o", str(output)]
+    command += ["--sizes", "1:4KiB", "--time", "8s", "-o", str(output)]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     process = subprocess.Popen(command, env=ENVIRONMENT, start_new_session=True, **quiet)
     while not output.exists() or output.read_bytes().count(b"\n") < 4:
