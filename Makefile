@@ -35,11 +35,16 @@ export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 endif
 
+UNIT_TESTS := tests src --ignore tests/mpi --ignore tests/cluster
+
 # Messages of one protocol, between two ranks that share memory.
 ONE_PROTOCOL_mpich := 1:4KiB
 ONE_PROTOCOL_openmpi := 1:256
 
-.PHONY: demo test test-one cluster-test lint docs bench cluster-bench clean
+# Else every program that a test starts would compile our modules again.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: demo test test-one test-without-mpi test-mpi cluster-test lint docs html doctest bench cluster-bench clean
 
 demo: $(VENV)/.demo-ready
 	@mkdir -p demo/$(MPI)
@@ -48,16 +53,27 @@ demo: $(VENV)/.demo-ready
 	$(BIN)/commmodel fit demo/$(MPI)/results.jsonl -o demo/$(MPI)/machine.toml
 	$(BIN)/commmodel report demo/$(MPI)/results.jsonl demo/$(MPI)/machine.toml -o demo/$(MPI)/report.html
 
+# Both libraries are set up before any test: one test needs the other library beside its own.
 test: lint
-	$(MAKE) test-one MPI=mpich
-	$(MAKE) test-one MPI=openmpi
+	$(MAKE) .venv-openmpi/.test-ready MPI=openmpi
+	$(MAKE) test-without-mpi
+	$(MAKE) test-mpi MPI=mpich
+	$(MAKE) test-mpi MPI=openmpi
 	$(MAKE) cluster-test MPI=mpich
 	$(MAKE) cluster-test MPI=openmpi
 	$(MAKE) docs
 
-# Tests that run on several ranks are collected by each of them; the others start ranks of their own where needed.
-test-one: $(VENV)/.test-ready
-	$(BIN)/python -m pytest tests src --ignore tests/mpi --ignore tests/cluster
+test-one:
+	$(MAKE) test-without-mpi
+	$(MAKE) test-mpi
+
+# Tests that start no MPI give the same answers with any library: they run once, side by side, where none can start.
+test-without-mpi: $(VENV)/.test-ready
+	$(BIN)/python -m pytest $(UNIT_TESTS) -p no:mpi-pytest --without-mpi --numprocesses auto --maxprocesses 8 --dist loadfile
+
+# Tests on several ranks are collected by each of them; the others start ranks of their own, one test after the other.
+test-mpi: $(VENV)/.test-ready
+	$(BIN)/python -m pytest $(UNIT_TESTS) -m mpi
 	for ranks in 1 2 4; do $(MPIEXEC) -n $$ranks $(BIN)/python -m pytest tests/mpi -m "parallel[$$ranks]" || exit 1; done
 
 cluster-test: $(VENV)/.test-ready
@@ -70,7 +86,12 @@ lint: .venv/.test-ready
 	PATH=$(CURDIR)/.venv/bin:$$PATH cython-lint src
 
 docs: .venv/.test-ready
+	$(MAKE) --jobs=2 html doctest
+
+html: .venv/.test-ready
 	.venv/bin/sphinx-build -W -n -q --keep-going -b html docs docs/_build/html
+
+doctest: .venv/.test-ready
 	.venv/bin/sphinx-build -W -q -b doctest docs docs/_build/doctest
 
 bench: $(VENV)/.test-ready

@@ -95,20 +95,23 @@ class BuildExtensions(build_ext):
             self.abi, self.extensions = None, every
 
     def build_extensions(self):
+        build_temp = self.build_temp
+        self.parallel = self.parallel or os.cpu_count()
         for abi in self.passes():
             print(f"commmodel: building for {f'MPI ABI {abi}: {self.mpi_compilers[abi]}' if abi else 'no MPI'}")
+            self.build_temp = os.path.join(build_temp, abi or "no-mpi")
             super().build_extensions()
+        self.build_temp = build_temp
 
     def build_extension(self, ext):
+        """Compile one extension, while other threads compile others: changes nothing but `ext`."""
         flags = mpi_flags(self.mpi_compilers[self.abi]) if self.abi else {}
         saved = {keyword: list(getattr(ext, keyword)) for keyword in flags}
-        build_temp, self.build_temp = self.build_temp, os.path.join(self.build_temp, self.abi or "no-mpi")
         for keyword, values in flags.items():
             setattr(ext, keyword, values + saved[keyword])  # first: a virtual environment may hold another mpi.h
         try:
             super().build_extension(ext)
         finally:
-            self.build_temp = build_temp
             for keyword, values in saved.items():
                 setattr(ext, keyword, values)
 

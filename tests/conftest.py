@@ -1,7 +1,57 @@
-"""What all tests share."""
+"""What all tests share, and which of them need MPI.
 
+A test that starts MPI has the mark ``mpi`` and is run with each library. All others give the same answer with any: they
+run once, side by side, with ``--without-mpi``. No MPI can start there: a test that needs it but lacks the mark fails.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
 from hypothesis import HealthCheck, settings
+from launching import find
 
 # No limits of time: what a test takes on a loaded machine says nothing about the code.
 settings.register_profile("commmodel", parent=settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("commmodel")
+
+NO_LIBRARY = "no MPI, as the test lacks pytest.mark.mpi"
+LAUNCHERS = {"mpiexec", "mpirun", "mpicc"}
+
+
+def pytest_addoption(parser):
+    parser.addoption("--without-mpi", action="store_true", help="run what is not marked mpi, where no MPI can start")
+
+
+def pytest_configure(config):
+    if config.getoption("--without-mpi"):
+        if "mpi4py.MPI" in sys.modules:
+            raise pytest.UsageError(
+                "--without-mpi: MPI has begun; add -p no:mpi-pytest, which is a plugin that begins it"
+            )
+        os.environ["MPI4PY_LIBMPI"] = NO_LIBRARY  # for programs that tests start, too
+        sys.addaudithook(refuse_launchers)
+
+
+def refuse_launchers(event, arguments):
+    """Let this process start no program of an MPI library."""
+    if event == "subprocess.Popen":
+        _, command, *_ = arguments
+        words = [command] if isinstance(command, str | bytes | os.PathLike) else command
+        if {Path(os.fsdecode(word)).name for word in words} & LAUNCHERS:
+            raise RuntimeError(NO_LIBRARY)
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m looks at marks
+def pytest_collection_modifyitems(config, items):
+    for item in items:
+        if isinstance(item, pytest.DoctestItem) and any("mpi4py" in one.source for one in item.dtest.examples):
+            item.add_marker(pytest.mark.mpi)  # a docstring has no marks of its own
+    marked = [item for item in items if item.get_closest_marker("mpi")]
+    if config.getoption("--without-mpi"):
+        config.hook.pytest_deselected(items=marked)
+        items[:] = [item for item in items if item not in set(marked)]
+    elif find("mpiexec") is None:
+        for item in marked:
+            item.add_marker(pytest.mark.skip(reason="no mpiexec beside this Python or on PATH"))

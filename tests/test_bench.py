@@ -25,7 +25,6 @@ from commmodel.bench.placement import members, place, place_further
 from commmodel.errors import MPIEnvironmentError
 from commmodel.results import Contention, Pairs, Ping, PingPong, PointToPoint, Stream, Threshold
 
-pytestmark = pytest.mark.skipif(find("mpiexec") is None, reason="no mpiexec beside this Python or on PATH")
 QUICK = ("--sizes", "1,1KiB,64KiB", "--time", "0.5s")
 
 
@@ -50,6 +49,7 @@ def measured(tmp_path_factory):
     return output, completed
 
 
+@pytest.mark.mpi
 def test_a_run_without_kernels_measures_a_sensible_set(measured):
     output, completed = measured
     (launched,) = results.read(output).launches
@@ -58,6 +58,7 @@ def test_a_run_without_kernels_measures_a_sensible_set(measured):
     assert f"next: commmodel fit {output}" in completed.stdout
 
 
+@pytest.mark.mpi
 def test_the_header_says_on_what_was_measured(measured):
     header = results.read(measured[0]).launches[0].header
     assert [rank.rank for rank in header.ranks] == [0, 1]
@@ -79,6 +80,7 @@ def test_the_header_says_on_what_was_measured(measured):
     assert "-m" in header.command
 
 
+@pytest.mark.mpi
 def test_every_record_has_its_samples_and_its_reason_to_stop(measured):
     for record in results.read(measured[0]).records:
         if isinstance(record.configuration, Threshold):
@@ -93,12 +95,14 @@ def test_every_record_has_its_samples_and_its_reason_to_stop(measured):
             assert record.batch >= 1
 
 
+@pytest.mark.mpi
 def test_large_messages_take_longer_and_sends_of_small_ones_are_shorter_than_their_round_trip(measured):
     records = [record for record in results.read(measured[0]).records if isinstance(record.configuration, PingPong)]
     medians = {record.configuration.message_size: record.summary.median for record in records}
     assert medians[65536] > medians[1]
 
 
+@pytest.mark.mpi
 def test_the_seed_decides_the_order(measured, tmp_path):
     orders = []
     for seed in ("7", "8"):
@@ -110,6 +114,7 @@ def test_the_seed_decides_the_order(measured, tmp_path):
     assert set(orders[0]) == set(orders[1])
 
 
+@pytest.mark.mpi
 def test_four_ranks_make_two_pairs(tmp_path):
     output = tmp_path / "results.jsonl"
     completed = bench(4, "pairs", "stream", "pingpong", "--sizes", "8,1MiB", "--time", "0.6s", "-o", output)
@@ -130,12 +135,14 @@ def test_four_ranks_make_two_pairs(tmp_path):
         assert "ranks share" in completed.stderr
 
 
+@pytest.mark.mpi
 def test_one_rank_is_told_how_to_start():
     completed = bench(1, "--quick")
     assert completed.returncode == 3
     assert "mpiexec -n 2 python -m commmodel.bench" in complaint(completed)
 
 
+@pytest.mark.mpi
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -160,24 +167,28 @@ def test_a_wrong_word_is_one_line_from_rank_0_and_exit_code_2(arguments, words, 
     assert not output.exists()
 
 
+@pytest.mark.mpi
 def test_more_pairs_than_ranks_give_is_exit_code_3(tmp_path):
     completed = bench(2, "pairs", "--pairs", "2", "-o", tmp_path / "results.jsonl")
     assert completed.returncode == 3
     assert "there are 1: start more ranks" in complaint(completed)
 
 
+@pytest.mark.mpi
 def test_more_pairs_of_hosts_than_there_are_is_exit_code_3_and_says_how_many_hosts_they_take(tmp_path):
     completed = bench(2, "stream", "--node-pairs", "1:3", "-o", tmp_path / "results.jsonl")
     assert completed.returncode == 3
     assert "there are 0: start ranks on 6 hosts, or ask for at most 1" in complaint(completed)
 
 
+@pytest.mark.mpi
 def test_help_is_printed_once():
     completed = bench(2, "--help")
     assert completed.returncode == 0
     assert completed.stdout.count("usage:") == 1
 
 
+@pytest.mark.mpi
 def test_an_existing_file_is_left_alone(measured):
     before = measured[0].read_bytes()
     completed = bench(2, "-o", measured[0])
@@ -186,6 +197,7 @@ def test_an_existing_file_is_left_alone(measured):
     assert measured[0].read_bytes() == before
 
 
+@pytest.mark.mpi
 def test_a_damaged_file_is_not_resumed_and_stays_as_it_is(tmp_path):
     output = tmp_path / "results.jsonl"
     output.write_text('{"type":"header","format":"commmodel-results"\n')
@@ -195,6 +207,7 @@ def test_a_damaged_file_is_not_resumed_and_stays_as_it_is(tmp_path):
     assert output.read_text().endswith("\n")
 
 
+@pytest.mark.mpi
 def test_a_full_disk_ends_the_run_in_one_line_and_leaves_what_was_measured(tmp_path):
     output = tmp_path / "results.jsonl"
     code = (
@@ -212,7 +225,7 @@ def test_a_full_disk_ends_the_run_in_one_line_and_leaves_what_was_measured(tmp_p
 def kill_run(output: Path) -> None:
     """Start a run on two ranks, and SIGKILL every process of it once three records are there."""
     command = [find("mpiexec"), "-n", "2", sys.executable, "-m", "commmodel.bench", "--seed", "3", "--ci", "0.01%"]
-    command += ["--sizes", "1:4KiB", "--time", "20s", "-o", str(output)]
+    command += ["--sizes", "1:4KiB", "--time", "8s", "-o", str(output)]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     process = subprocess.Popen(command, env=ENVIRONMENT, start_new_session=True, **quiet)
     while not output.exists() or output.read_bytes().count(b"\n") < 4:
@@ -231,6 +244,7 @@ def _command_line(process: Path) -> bytes:
         return b""
 
 
+@pytest.mark.mpi
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="finds the ranks through /proc")
 def test_a_killed_run_keeps_what_was_finished_and_resumes(tmp_path):
     output = tmp_path / "results.jsonl"
@@ -443,6 +457,7 @@ def read_all(terminal: int, into: list[bytes]) -> None:
             return
 
 
+@pytest.mark.mpi
 def test_a_progress_bar_is_drawn_where_the_launcher_writes_to_a_terminal(tmp_path):
     """A rank's own standard error is a pipe under mpiexec."""
     terminal, end = os.openpty()

@@ -14,6 +14,7 @@ from launching import find, launch, said
 
 from commmodel import results
 
+pytestmark = pytest.mark.mpi
 BENCH_C = Path(__file__).parent.parent / "bench_c"
 
 

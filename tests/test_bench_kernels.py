@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from launching import find, launch, said
+from launching import launch, said
 
 from commmodel import results
 from commmodel.bench.command import describe
@@ -25,7 +25,6 @@ from commmodel.bench.placement import place
 from commmodel.errors import InputError
 from commmodel.results import Collective, PLogP, Record, Train
 
-needs_mpi = pytest.mark.skipif(find("mpiexec") is None, reason="no mpiexec beside this Python or on PATH")
 PAIR = place([0, 0], [0, 0])
 (PATH,) = PAIR
 AFTER_BARRIER = ("--start", "barrier")
@@ -341,7 +340,7 @@ def test_a_configuration_is_described_in_a_few_words(configuration, words):
     assert describe(configuration) == words
 
 
-@needs_mpi
+@pytest.mark.mpi
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
@@ -370,7 +369,7 @@ def run(tmp_path_factory):
     return output
 
 
-@needs_mpi
+@pytest.mark.mpi
 def test_a_run_measures_what_is_planned_once_and_what_refines_it(run):
     (launched,) = results.read(run).launches
     options = launched.header.options
@@ -387,7 +386,7 @@ def test_a_run_measures_what_is_planned_once_and_what_refines_it(run):
         assert min(record.samples) > 0
 
 
-@needs_mpi
+@pytest.mark.mpi
 def test_only_delayed_trains_and_overlapped_collectives_have_a_delay(run):
     for record in results.read(run).records:
         match record.configuration:
@@ -399,7 +398,7 @@ def test_only_delayed_trains_and_overlapped_collectives_have_a_delay(run):
                 assert record.delay is None
 
 
-@needs_mpi
+@pytest.mark.mpi
 def test_a_run_goes_on_with_what_is_missing_and_with_what_refines_it(run, tmp_path):
     output = tmp_path / "results.jsonl"
     lines = run.read_text().splitlines(keepends=True)
@@ -414,7 +413,7 @@ def test_a_run_goes_on_with_what_is_missing_and_with_what_refines_it(run, tmp_pa
     assert json.loads(completed.stdout)["records"] == len(whole.launches[1].records)
 
 
-@needs_mpi
+@pytest.mark.mpi
 def test_refinements_are_planned_again_from_the_file(run, tmp_path):
     """All that is left of a complete plan is a kink that its records show."""
     (launched,) = results.read(run).launches
@@ -437,7 +436,7 @@ def test_refinements_are_planned_again_from_the_file(run, tmp_path):
     assert wanted <= {record.configuration for record in after.launches[1].records}
 
 
-@needs_mpi
+@pytest.mark.mpi
 def test_collectives_of_some_processes_repeat_as_imb_does(tmp_path):
     output = tmp_path / "results.jsonl"
     arguments = ("collective", "--collectives", "bcast,barrier", "--procs", "1:all", "--sizes", "8,1MiB")

@@ -24,7 +24,6 @@ from commmodel.bench.placement import place
 from commmodel.errors import InputError
 from commmodel.results import Overlap, Pattern, Template
 
-needs_mpi = pytest.mark.skipif(find("mpiexec") is None, reason="no mpiexec beside this Python or on PATH")
 PAIR = place([0, 0], [0, 0])
 TWO_NODES = place([0, 0, 1, 1], [0] * 4)
 PATTERNS = get_args(Pattern)
@@ -360,7 +359,7 @@ FIGURE_6 = {  # of 5 messages in bursts of 2: the call, and how many pieces are 
 }
 
 
-@needs_mpi
+@pytest.mark.mpi
 @pytest.mark.skipif(not sys.platform.startswith("linux") or find("mpicc") is None, reason="watches MPI by a preload")
 def test_the_templates_begin_complete_and_compute_as_in_figure_6(tmp_path):
     source, library = tmp_path / "watch.c", tmp_path / "watch.so"
@@ -376,7 +375,7 @@ def test_the_templates_begin_complete_and_compute_as_in_figure_6(tmp_path):
 # A run
 
 
-@needs_mpi
+@pytest.mark.mpi
 def test_a_run_measures_every_template_and_operation_and_can_be_resumed(tmp_path):
     output = tmp_path / "results.jsonl"
     arguments = ["--templates", "all", "--operations", "all", "--volumes", "3000", "--work", "0,2"]
@@ -408,7 +407,7 @@ def test_a_run_measures_every_template_and_operation_and_can_be_resumed(tmp_path
     assert "--passes differs" in said(refused, "commmodel.bench")[0]
 
 
-@needs_mpi
+@pytest.mark.mpi
 def test_four_ranks_measure_every_pattern_in_as_many_problems_in_a_row_as_asked_for(tmp_path):
     output = tmp_path / "results.jsonl"
     arguments = ["--patterns", "all", "--volumes", "2000", "--work", "1", "--passes", "1", "--iterations", "3"]
@@ -428,7 +427,7 @@ BROKEN = {
 }
 
 
-@needs_mpi
+@pytest.mark.mpi
 @pytest.mark.parametrize("patch", BROKEN.values(), ids=BROKEN)
 def test_where_one_sided_operations_do_not_work_it_is_told_in_one_line(patch, tmp_path):
     code = (

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from launching import find, launch, said
+from launching import launch, said
 
 from commmodel import results
 from commmodel.bench.command import describe
@@ -23,7 +23,6 @@ from commmodel.errors import MPIEnvironmentError
 from commmodel.fit import fit_machine
 from commmodel.results import Bandwidth, Burst, Progress, Queue
 
-needs_mpi = pytest.mark.skipif(find("mpiexec") is None, reason="no mpiexec beside this Python or on PATH")
 PAIR = place([0, 0], [0, 0])
 (PATH,) = PAIR
 ROW_BYTES = 16 << 20
@@ -159,7 +158,7 @@ def of_kind(run, kind):
     return [record for record in results.read(run).records if isinstance(record.configuration, kind)]
 
 
-@needs_mpi
+@pytest.mark.mpi
 def test_a_run_measures_what_is_planned_once(run):
     (launched,) = results.read(run).launches
     plan = make_plan(launched.header.options, launched.header.placement)
@@ -169,27 +168,27 @@ def test_a_run_measures_what_is_planned_once(run):
         assert min(record.samples) > 0
 
 
-@needs_mpi
+@pytest.mark.mpi
 def test_a_queue_has_a_sample_for_each_message_and_ends_when_it_has_them(run):
     for record in of_kind(run, Queue):
         assert len(record.samples) == initiations(record.configuration.message_size)
         assert record.stop == "found"
 
 
-@needs_mpi
+@pytest.mark.mpi
 def test_an_exchange_lasts_as_long_as_the_computation_in_it(run):
     for record in of_kind(run, Progress):
         assert record.delay > 0
         assert min(record.samples) >= record.delay * 0.999  # which is a whole number of ticks
 
 
-@needs_mpi
+@pytest.mark.mpi
 def test_the_fastest_of_two_processes_is_the_slowest(run):
     for record in of_kind(run, Bandwidth):
         assert record.fastest == record.samples
 
 
-@needs_mpi
+@pytest.mark.mpi
 def test_a_machine_comes_of_these_records_alone(run):
     machine = fit_machine(results.read(run))
     assert {profile.operation for profile in machine.overlap} == {"two-sided", "put", "get"}
@@ -197,7 +196,7 @@ def test_a_machine_comes_of_these_records_alone(run):
     assert [segment.protocol for segment in machine.segments] == ["all"]
 
 
-@needs_mpi
+@pytest.mark.mpi
 def test_four_processes_communicate_in_both_patterns_and_the_fastest_pair_is_no_slower(tmp_path):
     output = tmp_path / "results.jsonl"
     arguments = ("--sizes", "8,8KiB", "--ci", "50%", "--time", "1s", "--repetitions", "20")
@@ -215,7 +214,7 @@ def test_four_processes_communicate_in_both_patterns_and_the_fastest_pair_is_no_
         assert (np.array(record.fastest) <= record.samples).all()
 
 
-@needs_mpi
+@pytest.mark.mpi
 def test_pairs_of_an_odd_number_of_processes_are_one_line_and_an_exit_code(tmp_path):
     completed = bench(3, "bandwidth", "--procs", "3", "-o", tmp_path / "results.jsonl")
     (line,) = said(completed, "commmodel.bench")

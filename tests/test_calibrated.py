@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from launching import find, launch, said
+from launching import launch, said
 
 from commmodel import machine, results
 from commmodel.bench.driver import make_plan
@@ -24,7 +24,6 @@ from commmodel.simulate import OPERATION, Code, calibrated, joined, run, work
 from commmodel.simulate.outcome import State
 from commmodel.simulate.platform import cabinets
 
-needs_mpi = pytest.mark.skipif(find("mpiexec") is None, reason="no mpiexec beside this Python or on PATH")
 PAIR = place([0, 0], [0, 0])
 
 
@@ -255,7 +254,7 @@ def test_configurations_of_many_sizes_are_told_in_a_few_words():
     assert kernel_of(one).room(one) == (4096, 4096)
 
 
-@needs_mpi
+@pytest.mark.mpi
 def test_one_command_calibrates(tmp_path):
     output = tmp_path / "results.jsonl"
     kernels = ("ping", "pingpong", "contention", "threshold", "--random-sizes", "60", "--sizes", "1:256KiB")

@@ -125,12 +125,13 @@ def wait_for(condition, process):
         time.sleep(0.05)
 
 
+@pytest.mark.mpi
 def test_real_launches_are_killed_go_on_and_stay_apart(tmp_path, capsys):
     """Two launches on 2 and on 3 ranks; the first job is ended once it has measured something."""
     folder = tmp_path / "a sweep"
     launcher = shlex.join([find("mpiexec"), "-n"]) + " {processes}"
     bench = ["collective", "--collectives", "barrier,bcast,allreduce", "--sizes", "8", "--procs", "all"]
-    limits = ["--start", "barrier", "--time", "4s", "--ci", "0.01%", "--repetitions", "100000"]
+    limits = ["--start", "barrier", "--time", "2s", "--ci", "0.01%", "--repetitions", "100000"]
     make(folder, "--procs", "2,3", "--launches", "2", "--launcher", launcher, "--seed", "1", "--", *bench, *limits)
     command = [sys.executable, "-m", "commmodel", "sweep", "run", str(folder)]
     process = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -9,6 +9,7 @@ from launching import ENVIRONMENT, launch, said
 
 from commmodel import _core
 
+pytestmark = pytest.mark.mpi
 FOLDER = Path(_core.__file__).parent
 OTHER = {"mpich": "openmpi", "openmpi": "mpich"}
 

@@ -8,6 +8,7 @@ from launching import launch, said
 
 from commmodel.machine import LogGP, Machine, Parameter, Segment, write
 
+pytestmark = pytest.mark.mpi
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SMALL = {
     "halo.py": ["--rows", "11", "--columns", "301", "--steps", "7"],

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from launching import find, launch, said
+from launching import launch, said
 from report_samples import header, shown
 
 from commmodel.bench import process_memory
@@ -29,7 +29,6 @@ from commmodel.results import Launch, Measurements, Memory, Record, read
 from commmodel.scaling.series import series_over
 
 needs_library = pytest.mark.skipif(not LIBRARY.is_file(), reason="allocations are counted on Linux only")
-needs_mpi = pytest.mark.skipif(find("mpiexec") is None, reason="no mpiexec beside this Python or on PATH")
 CALLS = ("comm_create", "comm_dup", "comm_split", "win_create", "win_allocate", "cart_create")
 PAIR = place([0, 0], [0, 0])
 PAGE = os.sysconf("SC_PAGESIZE")
@@ -286,7 +285,7 @@ def bench(ranks, *arguments, counting=True):
 
 
 @needs_library
-@needs_mpi
+@pytest.mark.mpi
 def test_a_run_finds_what_calls_and_the_process_keep_and_finds_it_again(tmp_path):
     medians = []
     for name in ("one", "other"):
@@ -313,7 +312,7 @@ def test_a_run_finds_what_calls_and_the_process_keep_and_finds_it_again(tmp_path
             assert 100e3 < medians[0][what] < 1e9
 
 
-@needs_mpi
+@pytest.mark.mpi
 def test_without_the_library_the_kernel_is_refused_with_the_command_to_run():
     done = bench(2, "--memory-operations", "comm_dup,init", counting=False)
     assert done.returncode == 3
@@ -322,7 +321,7 @@ def test_without_the_library_the_kernel_is_refused_with_the_command_to_run():
     assert "python -m commmodel.bench memory --memory-operations comm_dup,init" in line
 
 
-@needs_mpi
+@pytest.mark.mpi
 @pytest.mark.skipif(not process_memory.ROLLUP.is_file(), reason="the system has no smaps_rollup")
 def test_the_process_alone_needs_no_library(tmp_path):
     file = tmp_path / "results.jsonl"
@@ -371,7 +370,7 @@ if comm.rank == 0:
 
 
 @needs_library
-@needs_mpi
+@pytest.mark.mpi
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="the allocator does not tell its totals")
 def test_counts_of_mpi_calls_are_those_of_the_allocator_itself():
     # Blocks that wait in a thread's own list to be used again are free for us, but used for mallinfo2.

@@ -38,6 +38,7 @@ def test_what_one_partner_refuses_the_other_refuses_too(mine, theirs):
     assert (here is None) == fits
 
 
+@pytest.mark.mpi
 @given(
     count=st.integers(0, 300),
     dtype=st.sampled_from(["u1", "f4", "c16"]),
@@ -53,6 +54,7 @@ def test_pieces_are_whole_elements_and_cover_the_buffer(count, dtype, message_si
     assert side.end(3).message_size == message_size // buffer.itemsize * buffer.itemsize
 
 
+@pytest.mark.mpi
 @pytest.mark.parametrize(("dtype", "counts"), [("u1", [2**31 - 1, 9]), ("f8", [2**28 - 1, 2])])
 def test_a_message_is_never_longer_than_mpi_can_count(dtype, counts):
     buffer = np.empty(sum(counts), dtype)  # not touched, so it takes no memory
@@ -94,6 +96,7 @@ make(kept)
 """
 
 
+@pytest.mark.mpi
 def test_an_exchange_that_nobody_freed_leaves_nothing_behind():
     """MPICH complains at the end of persistent requests that are left."""
     done = subprocess.run(
@@ -103,6 +106,7 @@ def test_an_exchange_that_nobody_freed_leaves_nothing_behind():
     assert done.stdout + done.stderr == ""
 
 
+@pytest.mark.mpi
 def test_the_benchmark_of_the_overhead_runs():
     options = ["--volume", "4KiB", "--sizes", "1KiB,4KiB", "--turns", "3"]
     done = launch(2, sys.executable, BENCHMARK, *options)

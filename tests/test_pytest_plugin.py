@@ -19,6 +19,12 @@ AT = "at=[8, 16, 32, 64, 128, 256]"
 
 
 @pytest.fixture(autouse=True)
+def without_mpi(pytester, monkeypatch):
+    """Let the tests within start no MPI: a plugin that is beside ours would begin it."""
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:mpi-pytest")
+
+
+@pytest.fixture(autouse=True)
 def clock(monkeypatch):
     """Make time pass in the tests within only where they spend it: no machine is too loaded for that."""
     now = itertools.count()  # a reading costs a nanosecond

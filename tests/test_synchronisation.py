@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from launching import find, launch
+from launching import launch
 
 from commmodel.bench.kernels.clocks import KERNEL
 from commmodel.bench.kernels.starts import Pace
@@ -30,7 +30,6 @@ from commmodel.errors import InputError
 from commmodel.report.parts import collective_tables
 from commmodel.results import Clocks, Header, Launch, Library, Measurements, Record
 
-needs_mpi = pytest.mark.skipif(find("mpiexec") is None, reason="no mpiexec beside this Python or on PATH")
 CAME, BEGAN, ENDED = 1, 2, 4
 
 
@@ -314,7 +313,7 @@ def measured(folder, *arguments):
     return [line for line in lines if line["type"] == "record"], completed.stderr
 
 
-@needs_mpi
+@pytest.mark.mpi
 @pytest.mark.parametrize("start", ["barrier", "round-time", "fixed-window"])
 def test_a_record_says_how_its_repetitions_began(tmp_path, start):
     arguments = ("collective", "--collectives", "allreduce", "--sizes", "1MiB", "--start", start, "--per-rank")
@@ -332,7 +331,7 @@ def test_a_record_says_how_its_repetitions_began(tmp_path, start):
     assert common or not record.get("late")
 
 
-@needs_mpi
+@pytest.mark.mpi
 def test_the_kernel_clocks_tells_what_is_left_after_each_wait(tmp_path):
     records, _ = measured(tmp_path, "clocks", "--waits", "0,10ms")
     found = {(one["configuration"]["method"], one["configuration"]["wait"]) for one in records}
