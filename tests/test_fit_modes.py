@@ -216,6 +216,15 @@ def test_a_mode_takes_the_links_rate_where_its_own_times_tell_none(free):
     assert [model.mode(size).B.value for size in at] == pytest.approx([RATE] * 3, rel=0.05)
 
 
+def test_a_mode_whose_times_fall_has_a_rate_all_the_same():
+    """First messages on a busy machine may take twenty times as long as the next."""
+    sizes = np.array(SIZES)
+    falling = np.where(sizes <= 4000, np.maximum(4e-4 * (1 - sizes / 2000), 5e-6), 2e-4 + sizes / RATE)
+    times = tuple(np.repeat(falling, 3).tolist())
+    (model,) = fit_hybrid(measured(Record(RandomPingPong(SIZES, "any"), "s", times)), FEW)
+    assert all(0 < mode.B.low <= mode.B.value <= mode.B.high <= 2000 * RATE for mode in model.modes)
+
+
 def test_a_fit_is_the_same_each_time():
     first, second = (msgspec.json.encode(fit_hybrid(measured(*made()), FEW)) for _ in range(2))
     assert first == second

@@ -44,6 +44,7 @@ _GROWTH = 0.5  # share of its last time by which a mode's times grow that shows 
 _ENDS = 3  # sizes at each end of a mode whose times tell how much it has room for
 _LATENCY = 0.1  # share of its first times that is left to latency
 _NEARLY = 0.8  # of the link's time for a byte, that a mode's is taken for the same from
+_FASTEST = 1000  # times the link's rate is the most that a mode can have
 _FREE_SHARE = 0.8  # of a transfer that its receive's processor time may be at most
 _SLOWED = 1.1  # by which transfers must be slower beside others for these to matter
 
@@ -363,7 +364,7 @@ def _fit_modes(
         o_s, O_s = send.parameters(settings)
         o_r, O_r = receive.parameters(settings)
         o_is, O_is = isend.parameters(settings) if isend else (None, None)
-        rate = _parameter(1 / wire.beta, "B/s", settings)
+        rate = _parameter(1 / np.maximum(wire.beta, link / _FASTEST), "B/s", settings)
         L = _parameter(wire.alpha, "s", settings)
         seconds = wire.at(part.sizes) + receive.at(part.sizes)
         error = rounded(float(np.median(np.abs(seconds / part.seconds - 1)))) if part.sizes.size else None
