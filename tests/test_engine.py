@@ -317,3 +317,15 @@ def test_a_message_that_is_held_up_on_its_way_does_not_hold_up_the_next_of_its_h
         flat(4),
     )
     assert outcome.ends[:2].tolist() == pytest.approx([FLIGHT + 2 * size / BANDWIDTH, FLIGHT + 2.5 * size / BANDWIDTH])
+
+
+def test_of_messages_to_one_host_the_socket_takes_what_it_holds_and_the_rest_shares():
+    """Two of 50 kB stand in line. The third shares the link with them from the begin, and delays the first."""
+    size = 50_000
+    first = [isend(1, size), isend(1, size), isend(1, size), isend(2, size)]
+    outcome = run(program(first, [recv(0, size)] * 3, [recv(0, size)]), IN_TURN, flat(3))
+    assert outcome.seconds == pytest.approx(FLIGHT + 4 * size / BANDWIDTH)
+    two = run(program(first[:2], [recv(0, size), mark(0), recv(0, size)], []), IN_TURN, flat(3))
+    assert marks_of(two, 1) == pytest.approx([FLIGHT + size / BANDWIDTH])
+    three = run(program(first[:3], [recv(0, size), mark(0), recv(0, size), recv(0, size)], []), IN_TURN, flat(3))
+    assert marks_of(three, 1)[0] > FLIGHT + 1.4 * size / BANDWIDTH

@@ -22,6 +22,7 @@
 #include "requests.hpp"
 #include "routing.hpp"
 #include "sharing.hpp"
+#include "turns.hpp"
 
 namespace commmodel {
 
@@ -40,7 +41,7 @@ class Engine {
         : link_bytes(routing.capacity().size(), 0.0), protocol_(protocol), costs_(protocol_), paths_(routing, protocol_),
           sharing_(capacities(routing, protocol), routing.fatpipe()), matching_(ranks), agenda_(Links{this}),
           ranks_(static_cast<size_t>(ranks)), blocks_(callbacks, ranks),
-          free_(protocol.send_buffer > 0.0 ? routing.hosts() : 0, 0.0), hosts_(hosts), callbacks_(callbacks),
+          turns_(protocol.send_buffer, routing.hosts()), hosts_(hosts), callbacks_(callbacks),
           record_(record) {
         for (int32_t rank = 0; rank < ranks; ++rank) {
             Rank &me = ranks_[rank];
@@ -389,11 +390,8 @@ class Engine {
         }
         const Costs &costs = costs_(message.size);
         double there = now_ + costs.latency_factor * path.latency;
-        if (costs.in_turn && hosts_[message.source] != hosts_[message.destination]) {
-            double &free = free_[hosts_[message.source]];
-            there = std::max(there, free);
-            free = there + costs.work / path.bound;
-        }
+        const int32_t from = hosts_[message.source], to = hosts_[message.destination];
+        if (costs.in_turn && from != to) there = turns_.leave(from, to, there, costs.wire, costs.work / path.bound);
         there > now_ ? agenda_.set(there, ~index) : flow(index);
     }
 
@@ -585,7 +583,7 @@ class Engine {
     Blocks blocks_;
     std::vector<int32_t> message_of_flow_;
     std::vector<double> posted_, left_;  // by message, where they are recorded
-    std::vector<double> free_;           // by host: from when on the next message in turn can leave
+    Turns turns_;
     const int32_t *hosts_;
     Callbacks callbacks_;
     double now_ = 0.0;
