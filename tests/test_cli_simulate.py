@@ -313,6 +313,7 @@ WRONG = [
     ("P", "--collective alltoall -n 8 --root 1", "--root goes with bcast"),
     ("P", "--collective bcast -n 8 --algorithm best", "best"),
     ("P", "--collective bcast -n 8 --algorithm binomial --selector mpich", "leave one out"),
+    ("P", "--collective bcast -n 8 --segment-size 0", "segments of 0 bytes"),
     ("P", "--collective bcast -n 8 -p 0", "-p: '0'"),
     ("P", "--collective bcast -n 8 -p many", "-p: 'many'"),
     ("P", "--collective bcast -n 8 --class B", "--class goes with --kernel"),

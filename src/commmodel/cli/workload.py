@@ -146,7 +146,7 @@ def _collective(asked: argparse.Namespace, processes: int, library: Any) -> Work
         "algorithm": algorithm,
         "selector": selector,
         "root": whole_number("--root", asked.root or "0", 0),
-        "segment_size": segment_size or pieces,
+        "segment_size": pieces if segment_size is None else segment_size,
         "memory_copy": byte_time("--copy", asked.copy) or 0.0,
         "reduction": byte_time("--reduction", asked.reduction) or 0.0,
     }

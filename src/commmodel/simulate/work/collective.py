@@ -174,7 +174,7 @@ def collective(
 
         return smpi.program(operation, message_size, processes, algorithm or smpi.DEFAULT, root, number)
     name, pieces = chosen(operation, message_size, processes, algorithm, selector)
-    problem = Problem(processes, message_size, root, segment_size or pieces)
+    problem = Problem(processes, message_size, root, pieces if segment_size is None else segment_size)
     make = find_algorithm(operation, name)
     tag = collective_tag(number)
 
