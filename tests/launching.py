@@ -1,6 +1,7 @@
 """Starting programs on several ranks from a test."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -23,8 +24,17 @@ def find(name):
 
 
 def launch(ranks, *command):
+    """Run a program on several ranks.
+
+    Rarely Open MPI's launcher loses what a rank printed before it exited with an error. Wrong input, exit code 2, is
+    said in a line that begins with the program's name: where there is none, the program is run again, twice at most.
+    """
     command = [find("mpiexec"), "-n", str(ranks), *map(str, command)]
-    return subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
+    for _ in range(3):
+        completed = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
+        if completed.returncode != 2 or re.search(r"^[\w.-]+: ", completed.stderr, re.MULTILINE):
+            break
+    return completed
 
 
 def said(completed, name):
