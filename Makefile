@@ -2,9 +2,12 @@
 #
 #   make demo               measure this machine, fit a model, show it (MPI=openmpi for the other library)
 #   make test               lint and all tests, with MPICH and with Open MPI
-#   make lint docs bench    parts of it; make bench compares our loops with plain C, formulas with numpy,
-#                           scaling models with those of the package extrap: EXTRAP=an interpreter that has it,
+#   make lint docs bench    parts of it; make bench compares our loops with plain C, what we measure with what a C
+#                           program gets, thread levels with each other, formulas with numpy, scaling models with
+#                           those of the package extrap: EXTRAP=an interpreter that has it,
 #                           and the simulator with SMPI where it is installed, with LogGOPSim: LOGGOPSIM=its folder
+#   make sanitize           the simulator's tests with checks of memory and undefined operations in its core
+#   make fuzz               damaged input for every reader, FUZZ_SECONDS each; by atheris where it can be installed
 #   make cluster-test       the tests that need a network: on two emulated hosts, as root on Linux, else skipped
 #   make cluster-bench      on emulated hosts: collectives predicted and checked, overlap chosen: as root on Linux
 #   make clean              remove what was built
@@ -35,6 +38,9 @@ export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 endif
 
+# Programs of ours that start MPI themselves do so as the benchmark does, not at mpi4py's default.
+AT_SINGLE := env MPI4PY_RC_THREAD_LEVEL=single
+
 UNIT_TESTS := tests src --ignore tests/mpi --ignore tests/cluster
 
 # Messages of one protocol, between two ranks that share memory.
@@ -44,14 +50,28 @@ ONE_PROTOCOL_openmpi := 1:256
 # Else every program that a test starts would compile our modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-one test-without-mpi test-mpi cluster-test lint docs html doctest bench cluster-bench clean
+.PHONY: demo test test-one test-without-mpi test-mpi cluster-test sanitize fuzz lint docs html doctest bench cluster-bench clean
 
-demo: $(VENV)/.demo-ready
+demo:
+	@echo "commmodel: measures this machine's MPI ($(MPI)), fits a model of it and writes a report. About a minute."
+	@test -e $(VENV)/.demo-ready || echo "0/3 setting up $(VENV) with $(MPI) and commmodel: the first time only, some minutes"
+	@$(MAKE) --no-print-directory $(VENV)/.demo-ready
 	@mkdir -p demo/$(MPI)
 	@rm -f demo/$(MPI)/*
+	@echo "1/3 measuring for half a minute: 2 ranks, messages of 1 B to 16 MiB -> demo/$(MPI)/results.jsonl"
 	$(MPIEXEC) -n 2 $(BIND) $(BIN)/python -m commmodel.bench --time 30s -o demo/$(MPI)/results.jsonl
-	$(BIN)/commmodel fit demo/$(MPI)/results.jsonl -o demo/$(MPI)/machine.toml
-	$(BIN)/commmodel report demo/$(MPI)/results.jsonl demo/$(MPI)/machine.toml -o demo/$(MPI)/report.html
+	@echo "2/3 fitting a model of each protocol -> demo/$(MPI)/machine.toml"
+	@$(BIN)/commmodel fit demo/$(MPI)/results.jsonl -o demo/$(MPI)/machine.toml
+	@echo "3/3 writing the report -> demo/$(MPI)/report.html"
+	@$(BIN)/commmodel report demo/$(MPI)/results.jsonl demo/$(MPI)/machine.toml -o demo/$(MPI)/report.html > /dev/null
+	@echo
+	@echo "Look at demo/$(MPI)/report.html in a browser. Then ask the model:"
+	@echo "  $(VENV)/bin/commmodel predict demo/$(MPI)/machine.toml send -n 1MiB           # how long does a message take?"
+	@echo "  $(VENV)/bin/commmodel predict demo/$(MPI)/machine.toml halo -n 64KiB --neighbours 6 # and a halo exchange?"
+	@echo "or a machine that you do not have:"
+	@echo "  $(VENV)/bin/commmodel simulate graphene -p 32 --collective alltoall -n 100KiB -o demo/alltoall.html"
+	@echo "or measure what collectives and overlap need:"
+	@echo "  $(VENV)/bin/mpiexec -n 2 $(BIND) $(VENV)/bin/python -m commmodel.bench pingpong loggp collective -o demo/more.jsonl"
 
 # Both libraries are set up before any test: one test needs the other library beside its own.
 test: lint
@@ -76,6 +96,29 @@ test-mpi: $(VENV)/.test-ready
 	$(BIN)/python -m pytest $(UNIT_TESTS) -m mpi
 	for ranks in 1 2 4; do $(MPIEXEC) -n $$ranks $(BIN)/python -m pytest tests/mpi -m "parallel[$$ranks]" || exit 1; done
 
+# Seconds for each reader; a finding is kept in fuzz/found.
+FUZZ_SECONDS ?= 30
+
+fuzz: $(VENV)/.test-ready
+	@$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/pip install --quiet atheris 2>/dev/null \
+		|| echo "make fuzz: atheris cannot be installed here: plain mutations, which find less"
+	$(BIN)/python fuzz/run.py --seconds $(FUZZ_SECONDS)
+
+# The modules without MPI, compiled so that each access beside its memory and each undefined operation ends the tests.
+SANITIZED := build/sanitize
+SANITIZED_TESTS := $(wildcard $(addprefix tests/test_,engine*.py sharing.py routing.py platform*.py delays.py goal.py traces*.py \
+	simulation_properties.py critical_path.py work*.py timeline.py clock.py fuzz.py))
+LIBASAN := $(shell gcc -print-file-name=libasan.so 2>/dev/null)
+
+sanitize: $(VENV)/.test-ready
+	@test -e "$(LIBASAN)" || { echo "make sanitize: no libasan: install a gcc with its sanitizers"; exit 3; }
+	rm -rf $(SANITIZED)
+	COMMMODEL_SANITIZE=1 CC=gcc CXX=g++ MPICC=$(BIN)/mpicc $(BIN)/pip install --quiet --no-deps --target $(SANITIZED) .
+	PYTHONPATH=$(SANITIZED) $(BIN)/python -c 'import commmodel; assert "$(SANITIZED)" in commmodel.__file__'
+	PYTHONPATH=$(SANITIZED) PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+		LD_PRELOAD="$(LIBASAN) $(shell g++ -print-file-name=libstdc++.so 2>/dev/null)" \
+		$(BIN)/python -m pytest -p no:mpi-pytest -p no:cacheprovider --without-mpi -q $(SANITIZED_TESTS)
+
 cluster-test: $(VENV)/.test-ready
 	$(BIN)/python -m pytest tests/cluster
 
@@ -97,8 +140,10 @@ doctest: .venv/.test-ready
 bench: $(VENV)/.test-ready
 	$(MAKE) -C bench_c MPICC=$(BIN)/mpicc
 	for loop in pingpong blocking-train immediate-train; do \
-		$(MPIEXEC) -n 2 $(BIND) $(BIN)/python bench_c/compare.py $$loop || exit 1; done
-	$(MPIEXEC) -n 2 $(BIND) $(BIN)/python benchmarks/collective_starts.py
+		$(MPIEXEC) -n 2 $(BIND) $(AT_SINGLE) $(BIN)/python bench_c/compare.py $$loop || exit 1; done
+	$(BIN)/python benchmarks/against_c.py --mpiexec "$(MPIEXEC) $(BIND)" --build bench_c/build/$(MPI)
+	$(BIN)/python benchmarks/thread_level.py --mpiexec "$(MPIEXEC) $(BIND)"
+	$(MPIEXEC) -n 2 $(BIND) $(AT_SINGLE) $(BIN)/python benchmarks/collective_starts.py
 	$(BIN)/python benchmarks/model_surfaces.py
 	$(BIN)/python benchmarks/overlap_surfaces.py
 	$(BIN)/python benchmarks/critical_path.py

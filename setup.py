@@ -10,6 +10,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Iterator
 from functools import cached_property
 from glob import glob
@@ -22,7 +23,22 @@ from setuptools.command.build_ext import build_ext
 CORE = "src/commmodel/_core"
 SHARED = ("allocations.h", "ticks.h", "processor.h", "mpicalls.pxd", "messages.pxd", "operations.pxd", "ordering.pxd")
 ALLOCATIONS = "allocations"
+SANITIZE = bool(os.environ.get("COMMMODEL_SANITIZE"))  # `make sanitize`: without MPI, and with checks of memory
+OPTIMISED = ("-O3", "-g0")
+SANITIZED = ("-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
 FLAG_KEYWORDS = {"-I": "include_dirs", "-L": "library_dirs", "-l": "libraries"}
+
+
+def check_compilers() -> None:
+    """End in one line where there is no C or no C++ compiler; MPI's compilers are wrappers around one."""
+    for variable, usual, package in (("CC", "cc", "gcc"), ("CXX", "c++", "g++")):
+        command = os.environ.get(variable) or sysconfig.get_config_var(variable) or usual
+        if not shutil.which(shlex.split(command)[0]):
+            language = package.replace("gcc", "C").replace("g++", "C++")
+            raise SystemExit(
+                f"commmodel: no {language} compiler: {command} is not found: install one (apt install {package}, dnf "
+                f"install gcc-c++, conda install cxx-compiler, module load gcc), or name yours in {variable}"
+            )
 
 
 def run_compiler(mpicc: str, *arguments: str, source: str | None = None) -> str:
@@ -87,7 +103,7 @@ class BuildExtensions(build_ext):
         """Set ``abi`` and ``extensions`` for each pass in turn: first without MPI, then each MPI ABI."""
         every = self.extensions
         try:
-            for abi in [None, *self.mpi_compilers]:
+            for abi in [None, *([] if SANITIZE else self.mpi_compilers)]:
                 self.abi = abi
                 self.extensions = [extension for extension in every if extension.uses_mpi == (abi is not None)]
                 yield abi
@@ -95,6 +111,7 @@ class BuildExtensions(build_ext):
             self.abi, self.extensions = None, every
 
     def build_extensions(self):
+        check_compilers()
         build_temp = self.build_temp
         self.parallel = self.parallel or os.cpu_count()
         for abi in self.passes():
@@ -146,7 +163,8 @@ def core_extension(name: str, uses_mpi: bool, cpp: bool = False) -> Extension:
         [f"{CORE}/{name}.pyx"],
         depends=sorted(glob(f"{CORE}/*.hpp")) if cpp else [f"{CORE}/{shared}" for shared in SHARED],
         include_dirs=[CORE, mpi4py.get_include()],
-        extra_compile_args=["-O3", "-g0", *(["-std=c++17"] if cpp else [])],
+        extra_compile_args=[*(SANITIZED if SANITIZE else OPTIMISED), *(["-std=c++17"] if cpp else [])],
+        extra_link_args=["-fsanitize=address,undefined"] if SANITIZE else [],
         language="c++" if cpp else "c",
         define_macros=[("Py_LIMITED_API", "0x030B0000")],
         py_limited_api=True,
@@ -188,10 +206,13 @@ ext_modules = cythonize(
 )
 for extension in ext_modules:
     extension.uses_mpi = uses_mpi[extension.name]  # cythonize makes new objects
-if sys.platform == "linux":  # elsewhere, other functions allocate and preloading has another name
+if sys.platform == "linux" and not SANITIZE:  # elsewhere, other functions allocate and preloading has another name
     ext_modules.append(allocations_library())
 setup(
     ext_modules=ext_modules,
     cmdclass={"build_ext": BuildExtensions},
-    options={"bdist_wheel": {"py_limited_api": "cp311"}},
+    options={
+        "bdist_wheel": {"py_limited_api": "cp311"},
+        **({"build": {"build_base": "build/sanitized"}} if SANITIZE else {}),  # objects of the two must not mix
+    },
 )

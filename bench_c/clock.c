@@ -1,4 +1,4 @@
-/* The clock of the program `pingpong`, chosen by the rule of commmodel.bench.clock: the processor's counter
+/* The clock of the program `yardstick`, chosen by the rule of commmodel.bench.clock: the processor's counter
  * where it can be trusted, on x86-64 only if CPUID calls it invariant and Linux itself keeps time with it. Its
  * frequency is always counted, never looked up: one way for every processor, and 0.1 s is nothing here.
  */

@@ -2,7 +2,7 @@
  * stand MPI calls and nothing else; a repetition times `batch` exchanges with one pair of ticks. The clock is
  * read by the core's own ticks.h, so that a difference in time is a difference of the loops.
  *
- * Built into the program (program.c) and, twice, into a shared object that compare.py calls by ctypes.
+ * Built into the program (yardstick.c) and, twice, into a shared object that compare.py calls by ctypes.
  */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime, in ticks.h */
 

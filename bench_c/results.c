@@ -120,6 +120,10 @@ int results_header(FILE *file, const struct launch *launch)
     write_member(file, "version", launch->library);
     fputs(",\"abi\":\"" ABI_NAME "\",", file);
     write_member(file, "standard", launch->standard);
+    fputc(',', file);
+    write_member(file, "thread_level", launch->thread_level);
+    fputc(',', file);
+    write_member(file, "thread_level_asked", launch->thread_level_asked);
     fputc('}', file);
     write_hosts(file, launch);
     write_ranks(file, launch);
@@ -131,18 +135,30 @@ int results_header(FILE *file, const struct launch *launch)
     return end_line(file);
 }
 
+static void write_configuration(FILE *file, const struct record *record)
+{
+    if (strcmp(record->loop, "allreduce") == 0)
+        fprintf(file, "{\"kernel\":\"collective\",\"operation\":\"allreduce\",\"message_size\":%d,\"processes\":2}",
+                record->size);
+    else if (strcmp(record->loop, "stream") == 0)
+        fprintf(file,
+                "{\"kernel\":\"stream\",\"message_size\":%d,\"pairs\":1,\"path\":\"%s\",\"window\":%d,"
+                "\"buffers\":\"%s\"}",
+                record->size, record->path, record->window, record->buffers);
+    else
+        fprintf(file, "{\"kernel\":\"pingpong\",\"message_size\":%d,\"path\":\"%s\",\"batch\":%ld}", record->size,
+                record->path, record->batch);
+}
+
 int results_record(FILE *file, const struct record *record)
 {
+    fputs("{\"type\":\"record\",\"configuration\":", file);
+    write_configuration(file, record);
     fprintf(file,
-            "{\"type\":\"record\",\"configuration\":"
-            "{\"kernel\":\"pingpong\",\"message_size\":%d,\"path\":\"%s\",\"batch\":%ld},"
-            "\"unit\":\"s\",\"stop\":\"repetitions\",\"batch\":%ld,\"warmup\":%ld,"
+            ",\"unit\":\"s\",\"stop\":\"repetitions\",\"batch\":%ld,\"warmup\":%ld,"
             "\"started\":%.6f,\"duration\":%.6f,\"samples\":[",
-            record->size, record->path, record->batch, record->batch, record->warmup, record->started,
-            record->duration);
-    double one_way = 1 / (2 * (double)record->batch * record->frequency);
-    for (long i = 0; i < record->repetitions; i++)
-        fprintf(file, "%s%.9g", i ? "," : "", (double)record->ticks[i] * one_way);
+            record->batch, record->warmup, record->started, record->duration);
+    for (long i = 0; i < record->repetitions; i++) fprintf(file, "%s%.9g", i ? "," : "", record->seconds[i]);
     fputs("]}", file);
     return end_line(file);
 }

@@ -17,7 +17,7 @@ struct place {
 
 struct launch {
     char *const *command; /* ends with NULL */
-    const char *library, *standard;
+    const char *library, *standard, *thread_level, *thread_level_asked;
     const struct place *places; /* of each rank */
     int ranks;
     struct clock clock; /* of rank 0 */
@@ -26,11 +26,14 @@ struct launch {
 };
 
 struct record {
+    const char *loop; /* pingpong, stream or allreduce */
     int size;
     const char *path;
+    int window;          /* of a stream, and */
+    const char *buffers; /* where its messages arrive */
     long batch, warmup, repetitions;
-    const uint64_t *ticks;
-    double frequency, started, duration;
+    const double *seconds; /* the samples */
+    double started, duration;
 };
 
 /* Both put one line on disk before they return; 0, or -1 with errno set. */

@@ -1,6 +1,6 @@
 "use strict";
 // Runs the script of a page of Gantt charts without a browser: `node gantt_page.js PAGE < steps.json`.
-// Canvases note what is drawn on them. A step is one of: ["point", chart, x, y], ["wheel", chart, x, y, delta],
+// Canvases note what is drawn on them. A step is one of: ["point", chart, x, y] (y below 0: from the end), ["wheel", chart, x, y, delta],
 // ["drag", chart, from x, to x], ["key", chart, key], ["do", action], ["arrows", on]. Printed is a list, first of how the
 // page begins, then after each step: the tip (or null), and of each chart what was drawn last and what it says below.
 const fs = require("node:fs");
@@ -77,7 +77,8 @@ function seen() {
 
 const found = [seen()];
 for (const [what, ...more] of steps) {
-  const canvas = charts[more[0]], at = { clientX: more[1], clientY: more[2], pointerId: 1 };
+  const canvas = charts[more[0]], high = parseFloat(canvas?.style?.height);
+  const at = { clientX: more[1], clientY: more[2] < 0 ? high + more[2] : more[2], pointerId: 1 };
   if (what === "point") canvas.fire("pointermove", at);
   if (what === "wheel") canvas.fire("wheel", { ...at, deltaX: 0, deltaY: more[3], deltaMode: 0 });
   if (what === "drag") {

@@ -22,7 +22,7 @@ from commmodel.bench.environment import socket_of
 from commmodel.bench.kernels import REGISTRY, buffer_bytes, pairs_of, sensible_kernels
 from commmodel.bench.options import KERNELS, parse
 from commmodel.bench.placement import members, place, place_further
-from commmodel.errors import MPIEnvironmentError
+from commmodel.errors import InputError, MPIEnvironmentError
 from commmodel.results import Contention, Pairs, Ping, PingPong, PointToPoint, Stream, Threshold
 
 QUICK = ("--sizes", "1,1KiB,64KiB", "--time", "0.5s")
@@ -188,6 +188,66 @@ def test_help_is_printed_once():
     assert completed.stdout.count("usage:") == 1
 
 
+def alone(*arguments):
+    """Run the benchmark without a launcher before it."""
+    command = [sys.executable, "-m", "commmodel.bench", *map(str, arguments)]
+    return subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
+
+
+@pytest.mark.mpi
+def test_several_launches_go_into_one_file_and_go_on_where_they_were_stopped(tmp_path):
+    output = tmp_path / "results.jsonl"
+    words = ("pingpong", *QUICK, "--visits", "1", "--launcher", f"{find('mpiexec')} -n 2", "-o", output)
+    completed = alone(*words, "--launches", "2")
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout.startswith(f"{output}: 2 launches, 6 records in ")
+    # As if the third had been stopped within its first record.
+    first = output.read_bytes().splitlines(keepends=True)
+    header = first[0].replace(b'"launch":"', b'"launch":"c')
+    (tmp_path / ".results.jsonl.launch").write_bytes(header + first[1] + b"{")
+    completed = alone(*words, "--launches", "4", "--resume", "--json")
+    assert completed.returncode == 0, completed.stderr
+    assert json.loads(completed.stdout)["launches"] == 4
+    found = results.read(output)
+    assert len({launch.header.launch for launch in found.launches}) == 5
+    assert [launch.header.resumes for launch in found.launches] == [False, False, False, True, False]
+    assert [len(run.records) for run in results.runs(found)] == [3, 3, 3, 3]
+    assert found.launches[2].records == found.launches[0].records[:1]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["results.jsonl"]
+    assert "complete it with --resume" in complaint(alone(*words, "--launches", "5"))
+
+
+@pytest.mark.mpi
+def test_launches_are_not_started_from_within_a_launch(tmp_path):
+    completed = bench(2, "--launches", "2", "-o", tmp_path / "r.jsonl")
+    assert completed.returncode == 2
+    assert "--launches starts the launcher itself" in complaint(completed)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("--launches", "2", "--launcher", "none-such -n 2"), 3, "none-such: No such file or directory"),
+        (("--launches", "2", "--launcher", "'"), 2, "No closing quotation"),
+        (("--launches", "2", "--launcher", " "), 2, "it is empty"),
+    ],
+)
+def test_a_launcher_that_cannot_be_started_is_said_in_one_line(words, code, message, tmp_path):
+    completed = alone(*words, "-o", tmp_path / "r.jsonl")
+    assert completed.returncode == code
+    assert message in complaint(completed)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [(["--launches", "0"], "--launches: '0'"), (["--launcher", "srun"], "--launcher goes with --launches")],
+)
+def test_numbers_of_launches_that_cannot_be_are_refused(words, message):
+    with pytest.raises(InputError, match=message):
+        parse(words)
+
+
 @pytest.mark.mpi
 def test_an_existing_file_is_left_alone(measured):
     before = measured[0].read_bytes()
@@ -205,6 +265,53 @@ def test_a_damaged_file_is_not_resumed_and_stays_as_it_is(tmp_path):
     assert completed.returncode == 2
     assert "line 1" in complaint(completed)
     assert output.read_text().endswith("\n")
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("resume", [(), ("--resume",)])
+def test_an_empty_file_as_a_full_disk_leaves_it_is_begun(resume, tmp_path):
+    output = tmp_path / "results.jsonl"
+    output.touch()
+    completed = bench(2, "pingpong", "--sizes", "8", "--time", "0.2s", "-o", output, *resume)
+    assert completed.returncode == 0, completed.stderr
+    assert [launched.header.resumes for launched in results.read(output).launches] == [False]
+
+
+@pytest.mark.mpi
+def test_a_resumed_run_may_take_longer_but_not_measure_something_else(tmp_path):
+    output = tmp_path / "results.jsonl"
+    begun = bench(2, "pingpong", "--sizes", "8,64", "--time", "0.5s", "--visits", "1", "-o", output)
+    assert begun.returncode == 0
+    lines = output.read_bytes().splitlines(keepends=True)
+    output.write_bytes(b"".join(lines[:-1]))
+    completed = bench(2, "--resume", "--quick", "--time", "1s", "--ci", "3%", "-o", output)
+    assert completed.returncode == 0, completed.stderr
+    first, second = results.read(output).launches
+    assert (second.header.options.time, second.header.options.ci) == (1.0, 0.03)
+    assert second.header.options.sizes == first.header.options.sizes
+    assert len(second.records) == 1
+    for words in (("--sizes", "8"), ("--repetitions", "7"), ("--seed", "1")):
+        assert f"{words[0]} differs" in complaint(bench(2, "--resume", *words, "-o", output))
+
+
+@pytest.mark.mpi
+def test_a_file_that_a_living_launch_writes_is_not_resumed(tmp_path):
+    output = tmp_path / "results.jsonl"
+    command = [find("mpiexec"), "-n", "2", sys.executable, "-m", "commmodel.bench", "--ci", "0.01%", "--time", "60s"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen([*command, "-o", str(output)], env=ENVIRONMENT, start_new_session=True, **quiet)
+    try:
+        while not output.exists() or output.read_bytes().count(b"\n") < 2:
+            assert process.poll() is None
+            time.sleep(0.05)
+        refused = bench(2, "--resume", "-o", output)
+        assert refused.returncode == 2
+        assert "is still writing into it: wait for it or end it" in complaint(refused)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(timeout=60)
+    counts = Counter(record.configuration for record in results.read(output).records)
+    assert set(counts.values()) == {1}
 
 
 @pytest.mark.mpi
@@ -267,7 +374,8 @@ def test_a_killed_run_keeps_what_was_finished_and_resumes(tmp_path):
     whole = results.read(output)
     assert list(whole.records)[: len(kept)] == kept
     counts = Counter(record.configuration for record in whole.records)
-    assert len(counts) == planned
+    sizes = whole.launches[0].header.options.sizes  # where times jump, some between them are measured, too
+    assert sum(getattr(one, "message_size", sizes[0]) in sizes for one in counts) == planned
     assert set(counts.values()) == {1}
     assert [launched.header.resumes for launched in whole.launches] == [False, True]
 
@@ -284,6 +392,18 @@ def test_each_path_is_measured_with_as_many_pairs_as_it_has():
         plan = REGISTRY[name].plan(asked, place([0] * 4 + [1] * 4, [0] * 8))
         most = {path: max(one.pairs for one in plan if one.path == path) for path in ("same-socket", "between-nodes")}
         assert most == {"same-socket": 2, "between-nodes": 4}
+
+
+def test_a_stream_into_one_buffer_is_planned_as_osu_has_it():
+    asked = parse(["stream", "--sizes", "8,1MiB", "--stream-buffers", "both"]).options
+    plan = REGISTRY["stream"].plan(asked, place([0, 0], [0, 0]))
+    windows = {(one.message_size, one.buffers): one.window for one in plan}
+    assert windows == {(8, "each"): 64, (8, "one"): 64, (1 << 20, "each"): 16, (1 << 20, "one"): 64}
+    assert buffer_bytes([one for one in plan if one.buffers == "one"]) == (1 << 20, 1 << 20)
+    assert {describe(one) for one in plan if one.message_size == 8} == {
+        "stream 8 B 1 pairs same-socket",
+        "stream 8 B 1 pairs same-socket into one buffer",
+    }
 
 
 FIVE_HOSTS = [0, 0, 1, 1, 2, 2, 3, 3, 4, 4], [0, 1] * 5
@@ -465,10 +585,31 @@ def test_a_progress_bar_is_drawn_where_the_launcher_writes_to_a_terminal(tmp_pat
     reader = threading.Thread(target=read_all, args=(terminal, seen))
     reader.start()
     command = [find("mpiexec"), "-n", "2", sys.executable, "-m", "commmodel.bench", "pingpong"]
-    command += ["--sizes", "1:8", "--time", "0.2s", "-o", str(tmp_path / "results.jsonl")]
+    command += ["--sizes", "1:8", "--time", "0.2s", "--visits", "1", "-o", str(tmp_path / "results.jsonl")]
     completed = subprocess.run(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=end, timeout=120)
     os.close(end)
     reader.join(timeout=60)
     os.close(terminal)
     assert completed.returncode == 0
     assert b"4/4" in b"".join(seen)
+
+
+@pytest.mark.mpi
+def test_a_second_campaign_into_the_same_file_is_refused_and_harms_nothing(tmp_path):
+    output = tmp_path / "results.jsonl"
+    output.touch()  # as a full disk leaves it
+    words = ["pingpong", "--sizes", "8", "--time", "4s", "--ci", "0.01%", "--launches", "2", "-o", str(output)]
+    command = [sys.executable, "-m", "commmodel.bench", *words, "--launcher", f"{find('mpiexec')} -n 2"]
+    quiet = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": ENVIRONMENT}
+    first = subprocess.Popen(command, **quiet)
+    while not (tmp_path / ".results.jsonl.lock").exists():
+        assert first.poll() is None, first.communicate()
+        time.sleep(0.02)
+    second = subprocess.run(command, check=False, timeout=300, **quiet)
+    assert second.returncode == 2
+    assert "results.jsonl: process" in second.stderr
+    assert "is still writing into it" in second.stderr
+    said = first.communicate(timeout=300)
+    assert first.returncode == 0, said
+    assert len(results.read(output).launches) == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["results.jsonl"]

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from launching import find, launch, said
+from launching import ENVIRONMENT, find, launch, said
 
 from commmodel import results
 
@@ -32,7 +32,7 @@ def build(tmp_path_factory):
 
 
 def measure(build, output, *options):
-    completed = launch(2, build / "pingpong", "-o", output, *options)
+    completed = launch(2, build / "yardstick", "-o", output, *options)
     assert completed.returncode == 0, completed.stderr
     return results.read(output)
 
@@ -49,6 +49,51 @@ def test_program_writes_one_record_for_each_size_in_the_order_asked(build, tmp_p
     assert all(0 < min(record.samples) < 1 for record in records)
     # Each sample is the mean time of one of eight messages; thirty of them cannot last longer than all of it.
     assert all(8 * sum(record.samples) < record.duration for record in records)
+
+
+@pytest.mark.parametrize("options", [[], ["--as-osu"]])
+def test_program_measures_streams_and_allreduces_as_our_kernels_do(build, tmp_path, options):
+    loops = ["allreduce", "pingpong", "stream"]
+    sizes = ["--sizes", "1,1024,1048576", "--repetitions", "3"]
+    measured = measure(build, tmp_path / "r.jsonl", *loops, *sizes, *options)
+    found = [record.configuration for record in measured.records]
+    buffers, windows = ("one", (64, 64, 64)) if options else ("each", (64, 64, 16))
+    every = (1, 1024, 1 << 20)
+    assert found == [
+        *(results.PingPong(size, "same-node") for size in every),
+        *(
+            results.Stream(size, 1, "same-node", window, buffers=buffers)
+            for size, window in zip(every, windows, strict=True)
+        ),
+        *(results.Collective("allreduce", size, 2) for size in every),
+    ]
+    assert all(len(record.samples) == 3 and min(record.samples) > 0 for record in measured.records)
+
+
+@pytest.mark.parametrize("level", ["single", "multiple"])
+def test_program_starts_mpi_at_the_level_asked_for_and_says_so(build, tmp_path, level):
+    measured = measure(build, tmp_path / "r.jsonl", "--sizes", "8", "--repetitions", "2", "--thread-level", level)
+    mpi = measured.launches[0].header.mpi
+    assert (mpi.thread_level, mpi.thread_level_asked) == (level, level)
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("against_c.py", ("ours / C", "control: C / C", "ours / as OSU", "stream, one buffer")),
+        ("thread_level.py", ("multiple / single", "control: single / single")),
+    ],
+)
+def test_launches_in_turn_end_in_a_table(build, script, expected):
+    command = [sys.executable, BENCH_C.parent / "benchmarks" / script, "--mpiexec", find("mpiexec")]
+    command += ["--launches", "2", "--sizes", "8", "--repetitions", "3", "--time", "0.2s"]
+    command += ["--build", build] if script == "against_c.py" else []
+    completed = subprocess.run([*map(str, command)], env=ENVIRONMENT, capture_output=True, text=True)
+    assert completed.returncode == 0, completed.stderr
+    for words in (*expected, "ping-pong", "stream, a buffer each", "allreduce"):
+        assert words in completed.stdout
+    if script == "against_c.py":
+        assert "allreduce, 8 B: within 2 % of C: unclear" in completed.stdout  # two launches tell nothing
 
 
 def test_header_says_on_what_was_measured(build, tmp_path):
@@ -89,14 +134,16 @@ def test_any_file_name_survives_in_the_header(build, tmp_path):
         (["--huge-pages", "maybe"], "--huge-pages maybe: must be"),
         (["--speed"], "--speed: no such option"),
         (["--batch"], "--batch: no such option, or its value is missing"),
-        (["more.jsonl"], "more.jsonl: takes options only"),
+        (["more.jsonl"], "more.jsonl: must be one of pingpong stream allreduce"),
+        (["--stream-buffers", "two"], "--stream-buffers two: must be one of each one"),
+        (["--thread-level", "many"], "--thread-level many: must be one of single"),
     ],
 )
 def test_wrong_arguments_of_the_program_are_one_line_and_exit_code_2(build, tmp_path, options, expected):
     output = tmp_path / "r.jsonl"
-    completed = launch(2, build / "pingpong", "-o", output, *options)
-    (line,) = said(completed, "pingpong")
-    assert line.startswith(f"pingpong: {expected}")
+    completed = launch(2, build / "yardstick", "-o", output, *options)
+    (line,) = said(completed, "yardstick")
+    assert line.startswith(f"yardstick: {expected}")
     assert completed.returncode == 2
     assert not output.exists()
 
@@ -104,29 +151,29 @@ def test_wrong_arguments_of_the_program_are_one_line_and_exit_code_2(build, tmp_
 def test_program_overwrites_nothing(build, tmp_path):
     output = tmp_path / "r.jsonl"
     output.write_text("precious")
-    completed = launch(2, build / "pingpong", "-o", output)
-    assert said(completed, "pingpong") == [f"pingpong: {output} exists: name another file with -o"]
+    completed = launch(2, build / "yardstick", "-o", output)
+    assert said(completed, "yardstick") == [f"yardstick: {output} exists: name another file with -o"]
     assert completed.returncode == 2
     assert output.read_text() == "precious"
 
 
 def test_program_says_where_it_cannot_write(build, tmp_path):
-    completed = launch(2, build / "pingpong", "-o", tmp_path / "no" / "r.jsonl")
-    (line,) = said(completed, "pingpong")
+    completed = launch(2, build / "yardstick", "-o", tmp_path / "no" / "r.jsonl")
+    (line,) = said(completed, "yardstick")
     assert "cannot be written" in line
     assert completed.returncode == 2
 
 
 def test_one_rank_is_told_to_start_two_and_exits_3(build, tmp_path):
-    completed = launch(1, build / "pingpong", "-o", tmp_path / "r.jsonl")
-    (line,) = said(completed, "pingpong")
+    completed = launch(1, build / "yardstick", "-o", tmp_path / "r.jsonl")
+    (line,) = said(completed, "yardstick")
     assert "mpiexec -n 2" in line
     assert completed.returncode == 3
 
 
 def test_further_ranks_do_not_disturb_the_program(build, tmp_path):
     output = tmp_path / "r.jsonl"
-    assert launch(3, build / "pingpong", "-o", output, "--sizes", "1", "--repetitions", "2").returncode == 0
+    assert launch(3, build / "yardstick", "-o", output, "--sizes", "1", "--repetitions", "2").returncode == 0
     measured = results.read(output)
     assert len(measured.launches[0].header.ranks) == 3
     assert len(list(measured.records)) == 1

@@ -233,7 +233,8 @@ def test_launches_that_differ_are_no_change():
 
 def test_a_broadcast_that_became_linear_is_a_mismatch_and_slower():
     for seed in range(5):
-        checked = check(measured(LINEAR, 2 * seed + 1), baseline=measured(seed=2 * seed), draws=40)
+        after, before = (measured(of, 2 * seed + place, 5) for place, of in enumerate((LINEAR, AS_PROMISED)))
+        checked = check(after, baseline=before, draws=40)
         assert {name for name, verdict in verdicts(checked).items() if verdict == "mismatch"} == {"bcast"}
         assert {one.name for one in checked.slower} == {"bcast"}
         worst = max(checked.slower, key=lambda one: one.ratio)
@@ -243,14 +244,19 @@ def test_a_broadcast_that_became_linear_is_a_mismatch_and_slower():
 
 
 def test_what_became_slower_without_growing_faster_is_found_and_what_became_better_is_no_failure():
-    fast = measured(seed=1)
+    fast = measured(seed=1, launches=6)
+    barriers = measured({"barrier": "log p"}, 3, launches=6, constant=9)
     slow = Measurements(
-        (launch(*measured(seed=2).launches[0].records[6:], *measured({"barrier": "log p"}, 3, constant=9).records),)
+        tuple(
+            launch(*usual.records[6:], *own.records)
+            for usual, own in zip(measured(seed=2, launches=6).launches, barriers.launches, strict=True)
+        )
     )
     worse = check(slow, baseline=fast)
     assert set(verdicts(worse).values()) == {"match"}
     assert {one.name for one in worse.slower} == {"barrier"}
     assert not worse.holds
+    assert worse.compared == 6 * len(AS_PROMISED)
     assert check(fast, baseline=slow).holds
     assert check(measured({"bcast": "log p"}, 1), baseline=measured({"bcast": "p"}, 2)).holds
 

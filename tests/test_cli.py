@@ -113,8 +113,21 @@ def test_a_reader_that_has_seen_enough_is_no_fault(tmp_path):
     assert completed.stderr == ""
 
 
-def test_more_than_fits_into_memory_is_one_line(capsys):
-    assert main(["simulate", "graphene", "-p", "99999999999999", "--collective", "bcast", "-n", "5"]) == 2
+@pytest.mark.parametrize(
+    ("left", "said"),
+    [
+        (0.0, "1000000 processes would take about 0.6 GB, and 0 GB are left"),  # asked before
+        (None, "there is not enough memory for what is asked"),  # found out when it is taken
+    ],
+)
+def test_more_than_fits_into_memory_is_one_line(monkeypatch, capsys, left, said):
+    def memory():
+        if left is None:
+            raise MemoryError
+        return left
+
+    monkeypatch.setattr("commmodel.simulate.arguments._memory_left", memory)
+    assert main(["simulate", "graphene", "-p", "1000000", "--collective", "bcast", "-n", "5"]) == 2
     printed = capsys.readouterr()
-    assert printed.err.startswith("commmodel: there is not enough memory for what is asked")
+    assert printed.err.startswith(f"commmodel: {said}")
     assert printed.err.count("\n") == 1

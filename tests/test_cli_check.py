@@ -2,8 +2,9 @@
 
 import json
 
+import numpy as np
 import pytest
-from scaling_samples import AS_PROMISED, KEPT, PROCESSES, kept, launch, measured, written
+from scaling_samples import AS_PROMISED, KEPT, PROCESSES, kept, launch, measured, record, written
 
 from commmodel.cli import main
 from commmodel.results import Measurements
@@ -57,6 +58,21 @@ def test_a_linear_broadcast_is_exit_code_1(linear, capsys):
     assert "2 mismatch" in printed
 
 
+def test_where_no_class_fits_that_is_said_and_exit_code_1(tmp_path, capsys):
+    records = [record("bcast", "1", p, np.random.default_rng(p), constant=5.0 if p < 64 else 90.0) for p in PROCESSES]
+    cliff = written(tmp_path / "cliff.jsonl", Measurements((launch(*records),)))
+    assert run("mpi", cliff) == 1
+    out = capsys.readouterr().out
+    assert "no class fits" in out
+    assert "0 uncertain; no class fits: 1" in out
+    code, checked = as_json(capsys, "mpi", cliff, "--at", "128")
+    assert code == 1
+    (row,) = checked["results"]
+    assert (row["fits"], row["verdict"], row["predicted"]) == (False, "mismatch", None)
+    assert main(["report", cliff, "-o", str(tmp_path / "report.html")]) == 0
+    assert "no class fits" in capsys.readouterr().out
+
+
 def test_the_json_has_the_names_that_scripts_rely_on(good, linear, capsys):
     code, found = as_json(capsys, "mpi", good)
     assert (code, found["holds"], found["violations"]) == (0, True, [])
@@ -71,20 +87,32 @@ def test_the_json_has_the_names_that_scripts_rely_on(good, linear, capsys):
     assert row["parameters"] == {"n": 8.0, "start": "round-time"}
 
 
-def test_a_baseline_alone_is_enough(good, again, linear, capsys):
+def test_a_baseline_alone_is_enough(good, again, tmp_path, capsys):
     assert run(again, "--baseline", good) == 0
     printed = capsys.readouterr().out
     assert "log p, as before" in printed
-    assert "each file has one launch" in " ".join(printed.split())
-    assert run(linear, "--baseline", good) == 1
+    assert "so no time can be called changed; 5 launches on each side" in " ".join(printed.split())
+    growths = AS_PROMISED | {"bcast": "p"}
+    before = written(tmp_path / "before.jsonl", measured(seed=3, noise=0.02, launches=5))
+    after = written(tmp_path / "after.jsonl", measured(growths, seed=4, noise=0.02, launches=5))
+    assert run(after, "--baseline", before) == 1
     printed = capsys.readouterr().out
     assert "larger than before" in printed
-    assert "2, 4, 8, 16, 32, 64" in printed
-    code, found = as_json(capsys, linear, "--baseline", good)
+    assert "4, 8, 16, 32, 64" in printed
+    code, found = as_json(capsys, after, "--baseline", before)
     assert code == 1
     assert {row["source"] for row in found["results"]} == {"before"}
     worst = max(found["slower"], key=lambda one: one["ratio"])
     assert (worst["name"], worst["over"], worst["scale"]) == ("bcast", "p", 64.0)
+
+
+def test_without_any_series_the_last_line_counts_what_was_compared(tmp_path, capsys):
+    """Two processes alone are no series; this said that 0 of 0 series match."""
+    alone = [
+        written(tmp_path / f"{seed}.jsonl", measured(AS_PROMISED, seed, processes=(2,), launches=5)) for seed in (1, 2)
+    ]
+    assert run(alone[1], "--baseline", alone[0]) == 0
+    assert capsys.readouterr().out == "8 values compared with the baseline: none larger\n"
 
 
 def test_expectations_may_stand_anywhere_and_go_with_a_baseline(good, linear, capsys):

@@ -74,12 +74,13 @@ def test_json_has_everything_and_nothing_beside_it(before, tmp_path, capsys):
     found = json.loads(capsys.readouterr().out)
     rows = {row["name"]: row for row in found["differences"]}
     bcast = rows["collective bcast, 0 B, P = 4"]
-    assert bcast["verdict"] == "slower"
+    assert bcast["verdict"] == "unclear"
     assert bcast["launches"] == [5, 1]
     assert bcast["low"] < bcast["ratio"] < bcast["high"]
+    assert (found["together"], found["pairs"]) == (None, 0)
     assert bcast["configuration"]["kernel"] == "collective"
     assert found["only_before"] == found["only_after"] == found["surroundings"] == []
-    assert any("one launch" in remark for remark in found["remarks"])
+    assert any("5 launches before, 1 after" in remark for remark in found["remarks"])
 
 
 @pytest.mark.parametrize(
@@ -87,7 +88,7 @@ def test_json_has_everything_and_nothing_beside_it(before, tmp_path, capsys):
     [
         (["--only", "worse"], "there is no verdict 'worse'"),
         (["--least", "much"], "--least: 'much'"),
-        (["--confidence", "200%"], "confidence 2"),
+        (["--confidence", "200%"], "--confidence: '200%' does not lie between 0 and 100%"),
         (["--statistic", "mode"], "statistic 'mode'"),
         (["--format", "none"], "unknown format 'none'"),
     ],

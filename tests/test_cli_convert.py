@@ -94,12 +94,11 @@ def test_a_file_that_is_there_is_replaced_only_when_told_to(ours, tmp_path, caps
     assert output.read_text().startswith("PARAMETER p\n")
 
 
-def test_a_file_may_be_converted_in_place(tmp_path):
-    path = tmp_path / "file.jsonl"
-    path.write_text(JSON)
-    before = formats.read(path)
-    assert main(["convert", str(path), "-o", str(path), "--to", "commmodel", "--force"]) == 0
-    assert results.read(path).launches == before.launches
+def test_a_file_that_is_replaced_keeps_its_permissions(ours, tmp_path):
+    output = tmp_path / "out.txt"
+    output.touch(0o600)
+    assert main(["convert", str(ours), "-o", str(output), "--over", "p", "--force"]) == 0
+    assert output.stat().st_mode & 0o777 == 0o600
 
 
 def test_no_half_file_is_left(ours, tmp_path, capsys, monkeypatch):

@@ -260,12 +260,22 @@ def test_recording_does_not_change_times(platform, tmp_path, capsys):
 
 def test_a_measured_timeline_is_set_beside_the_simulated_one(platform, tmp_path, capsys):
     measured = tmp_path / "measured.csv"
-    measured.write_text("rank,state,start,end\n0,MPI_Bcast,10.0,10.5\n1,MPI_Bcast,10.0,10.25\n")
+    measured.write_text(
+        "rank,state,start,end\n0,MPI_Bcast,10.0,10.5\n"
+        + "".join(f"{rank},MPI_Bcast,10.0,10.25\n" for rank in range(1, 8))
+    )
     page = tmp_path / "t.html"
     printed = as_json(capsys, platform, *BCAST, "--compare", str(measured), "-o", str(page))
     (other,) = printed["compared"]
     assert (other["model"], other["seconds"], other["messages"]) == ("measured.csv", 0.5, None)
     assert "<h3>measured.csv</h3>" in page.read_text()
+
+
+def test_a_measured_timeline_of_other_ranks_is_refused(platform, tmp_path, capsys):
+    measured = tmp_path / "measured.csv"
+    measured.write_text("rank,state,start,end\n0,MPI_Bcast,10.0,10.5\n2,MPI_Bcast,10.0,10.5\n")
+    said = problem(capsys, platform, *BCAST, "--compare", str(measured))
+    assert "a timeline of 3 ranks beside a program of 8" in said
 
 
 def test_what_a_trace_holds_is_what_was_simulated(platform, tmp_path, capsys):
@@ -285,9 +295,33 @@ def test_a_deadlock_says_who_waits_for_whom(platform, deadlock, tmp_path, capsys
     assert said.out == ""
     assert lines[0] == "commmodel: deadlock: 12 of 12 ranks never end, smpi"
     assert lines[1].strip() == "rank 0 waits in MPI_Recv for a message from rank 1 with tag 0"
-    assert len(lines) == 10
-    assert lines[-1].strip() == "and 4 more ranks"
+    assert len(lines) == 11
+    assert lines[-2].strip() == "and 4 more ranks"
+    assert lines[-1].startswith("note: 12 ranks on the 8 cores")
     assert "compute" in page.read_text()
+
+
+@pytest.mark.parametrize("option", ["-o", "--trace"])
+def test_a_deadlock_at_the_beginning_is_reported_although_there_is_nothing_to_draw(platform, tmp_path, capsys, option):
+    (tmp_path / "t.trace").write_text("0 recv 1 0 8\n1 recv 0 0 8\n")
+    path = tmp_path / ("page.html" if option == "-o" else "none.csv")
+    words = ["simulate", platform, "--replay", str(tmp_path / "t.trace"), option, str(path)]
+    assert main(words) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == "commmodel: deadlock: 2 of 2 ranks never end, smpi"
+    assert main([*words, "--json"]) == 2
+    printed = json.loads(capsys.readouterr().out)
+    assert len(printed["blocked"]) == 2
+    assert printed["output"] is None
+
+
+def test_more_ranks_than_cores_are_told(platform, capsys):
+    words = ["simulate", platform, "--exchange", "ring", "-n", "1MiB", "-p"]
+    assert main([*words, "8"]) == 0
+    assert "cores" not in capsys.readouterr().err
+    assert main([*words, "16"]) == 0
+    assert "note: 16 ranks on the 8 cores of" in capsys.readouterr().err
+    assert "16 ranks on the 8 cores" in as_json(capsys, *words[1:], "16")["notes"][0]
 
 
 def test_a_deadlock_is_in_the_json(platform, deadlock, capsys):
@@ -381,5 +415,9 @@ def test_without_the_extra_for_reports_the_tables_are_there_and_a_page_names_it(
     for name in ("gantt_page", "rendering"):
         monkeypatch.delitem(sys.modules, f"commmodel.report.{name}", raising=False)
     assert main(["simulate", platform, *BCAST]) == 0
-    capsys.readouterr()
-    assert "commmodel[report]" in problem(capsys, platform, *BCAST, "-o", str(tmp_path / "t.html"))
+    tables = capsys.readouterr().out
+    assert main(["simulate", platform, *BCAST, "-o", str(tmp_path / "t.html")]) == 3
+    said = capsys.readouterr()
+    assert len(said.out.splitlines()) == len(tables.splitlines())
+    assert "pip install 'commmodel[report]'; tables only" in said.err
+    assert not (tmp_path / "t.html").exists()

@@ -84,9 +84,9 @@ def test_an_example_refuses_in_one_line(ranks, name, arguments, problem):
 
 
 def test_the_halo_chooses_by_a_machine_file(tmp_path):
-    """Where a burst costs a second and a message nothing, one burst of the smallest messages is best."""
+    """Where a burst costs a second, there is nothing to gain from cutting a row."""
     loggp = LogGP(L=Parameter(1.0, "s"), o=Parameter(1e-9, "s"), g=Parameter(1e-9, "s"), G=Parameter(1e-3, "s/B"))
     write(Machine("slow", (Segment("all", loggp=loggp),)), tmp_path / "machine.toml")
     done = example(2, "halo.py", *SMALL["halo.py"], "--machine", tmp_path / "machine.toml")
     assert done.returncode == 0, done.stderr
-    assert "in messages of 8 B, burst 64" in done.stdout
+    assert "a row of 2408 B in messages of 2408 B, burst 1" in done.stdout

@@ -255,6 +255,11 @@ def written(tmp_path):
     return write
 
 
+def osu_stream(size, pairs, window):
+    """Return what OSU's tests measure unless told otherwise."""
+    return Stream(size, pairs, "any", window, buffers="one")
+
+
 def rows(measurements):
     return [(record.configuration, record.samples) for record in measurements.records]
 
@@ -275,8 +280,8 @@ def one_line(error):
         (REAL_LATENCY_PERCENTILES, [(PingPong(1, "any"), 4.49e-6), (PingPong(8, "any"), 2.32e-6)]),
         (REAL_LATENCY_VALIDATED, [(PingPong(1, "any"), 1.65e-6)]),
         (REAL_LATENCY_OTHER_PERCENTILES, [(PingPong(1, "any"), 2.2e-6)]),
-        (REAL_BANDWIDTH_PERCENTILES, [(Stream(8, 1, "any", 64), 8 / 25.12e6)]),
-        (REAL_RATES_PERCENTILES, [(Stream(1, 2, "any", 64), 2 / 39301.66), (Stream(8, 2, "any", 64), 2 / 45867.56)]),
+        (REAL_BANDWIDTH_PERCENTILES, [(osu_stream(8, 1, 64), 8 / 25.12e6)]),
+        (REAL_RATES_PERCENTILES, [(osu_stream(1, 2, 64), 2 / 39301.66), (osu_stream(8, 2, 64), 2 / 45867.56)]),
         (
             REAL_IMB_MULTI_HEAD + REAL_IMB_MULTI_0,
             [(Pairs(0, 2, "any", 1), 57.42e-6), (Pairs(8, 2, "any", 1), 77.65e-6)],
@@ -285,10 +290,10 @@ def one_line(error):
             REAL_IMB_MULTI_HEAD + REAL_IMB_MULTI_1,
             [(Pairs(0, 2, "any", 1), 43.11e-6), (Pairs(16, 2, "any", 1), 44.99e-6)],
         ),
-        (BANDWIDTH, [(Stream(1000, 1, "any", 64), 2e-6)]),
-        (BANDWIDTH_PERCENTILES, [(Stream(1000, 1, "any", 64), 4e-6)]),
-        (RATES, [(Stream(1, 4, "any", 32), 4 / 12345), (Stream(1000, 4, "any", 32), 2e-6)]),
-        (RATES_ALONE, [(Stream(1000, 8, "any", 64), 2e-6)]),
+        (BANDWIDTH, [(osu_stream(1000, 1, 64), 2e-6)]),
+        (BANDWIDTH_PERCENTILES, [(osu_stream(1000, 1, 64), 4e-6)]),
+        (RATES, [(osu_stream(1, 4, 32), 4 / 12345), (osu_stream(1000, 4, 32), 2e-6)]),
+        (RATES_ALONE, [(osu_stream(1000, 8, 64), 2e-6)]),
         (IMB, [(PingPong(0, "any"), 0.98e-6), (PingPong(1024, "any"), 1.25e-6)]),
         (IMB_HEAD + IMB_MULTI_HEAD + IMB_MULTI_0, [(Pairs(8, 2, "any", 1), 1.5e-6)]),
         (
@@ -337,6 +342,8 @@ def test_the_header_tells_what_the_file_tells(written):
     assert [launch.header.command for launch in osu] == [("osu_latency",), ("osu_bw",), ("osu_mbw_mr",)]
     assert {launch.header.mpi.version for launch in osu} == {"unknown (read from OSU output)"}
     assert osu[0].header.versions == {"osu-micro-benchmarks": "7.4"}
+    assert [launch.header.placement["any"] for launch in osu[:2]] == [((0, 1),), ((0, 1),)]
+    assert osu[2].header.placement["any"] == ((0, 4), (1, 5), (2, 6), (3, 7))
     header = formats.read(written(IMB)).launches[0].header
     assert (header.created, header.mpi.standard) == ("2026-11-20T18:34:48", "5.0")
     assert (header.hosts[0].name, header.hosts[0].kernel) == ("unknown", "6.18")

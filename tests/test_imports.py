@@ -10,10 +10,13 @@ import pytest
 
 import commmodel
 
-BASE = {"errors", "units", "statistics"}
+BASE = {"arguments", "errors", "files", "streams", "units", "statistics"}
 """Anything may import these."""
 MAY_IMPORT = {
     "errors": set(),
+    "arguments": {"errors"},
+    "files": {"errors"},
+    "streams": {"errors"},
     "units": {"errors"},
     "statistics": set(),
     "_core": set(),

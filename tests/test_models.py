@@ -53,6 +53,7 @@ DRAWN = {
     "blocking": st.floats(11, 20),
     "outstanding_volume": SIZE,
     "progress": st.floats(0, 1),
+    "under_way": st.sampled_from([1.0, 2.0]),
 }
 """Name of an argument -> numbers that a machine could have."""
 

@@ -62,7 +62,8 @@ def by_hand(volume, t_V, implementation, o, L, G):
 @settings(max_examples=40, deadline=None)
 def test_the_choice_is_the_fastest_of_all_by_hand(implementation, volume, ratio, o, L, G):
     t_V = ratio * G * volume
-    chosen = choose(volume, t_V, implementation=implementation, overhead=o, latency=L, byte_time=G)
+    network = {"overhead": o, "latency": L, "byte_time": G}
+    chosen = choose(volume, t_V, implementation=implementation, model="paper", **network)
     times = {(S, b): seconds for seconds, S, b in by_hand(volume, t_V, implementation, o, L, G)}
     assert chosen.seconds == pytest.approx(min(times.values()))
     assert times[chosen.message_size, chosen.burst] == pytest.approx(chosen.seconds)
@@ -151,7 +152,7 @@ def test_without_overhead_nothing_but_the_grid_limits():
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_patterns_add_what_their_equations_say(pattern):
-    chosen = choose(MIB, 1e-4, pattern=pattern, peers=8, **INFINIBAND)
+    chosen = choose(MIB, 1e-4, pattern=pattern, peers=8, model="paper", **INFINIBAND)
     S, b, G = chosen.message_size, chosen.burst, 1 / 900e6
     assert MIB * G - chosen.messages * 2e-6 > 1e-4  # communication bound, by Eq 2
     alone = overlap.pipelined_time(MIB, S, b, 1e-4, 2e-6, 10e-6, G, G)

@@ -42,9 +42,10 @@ def plainly(V, S, b, t, pattern, implementation, peers, o, L, G, progress):
     V, t = V / parts, t / parts
     N = math.ceil(V / S)
     return search.whole_time(
-        {"pipelined": search.PIPELINED, "tight": search.TIGHT}[implementation], search.EITHER, PATTERNS[pattern], V,
-        V / N, N / math.ceil(N / b), peers, repeats, t, o(S, b), L, G(S, peers), G(largest, peers),
-        progress(S, b),
+        search.BOUNDED, {"pipelined": search.PIPELINED, "tight": search.TIGHT}[implementation], search.EITHER,
+        PATTERNS[pattern], V, V / N, N / math.ceil(N / b), peers, repeats, t,
+        max(o(S, b), o(largest, 1) / math.ceil(largest / min(S, largest))), L, max(G(S, peers), G(largest, peers)),
+        G(largest, peers), progress(S, b),
     )  # fmt: skip
 
 

@@ -71,7 +71,7 @@ def test_placing_ranks():
     ("processes", "mapping", "problem"),
     [
         (3, "block", "3 processes on 2 cores of platform 'flat': take fewer"),
-        (0, "block", "at least 1"),
+        (0, "block", "0 processes: expected a whole number from 1"),
         (2, "spread", "choose block, round-robin"),
         (2, ["node-7"], "no host 'node-7'; its hosts are node-0, node-1"),
         (2, [0, 2], "there is no host 2"),
@@ -86,14 +86,14 @@ def test_ranks_that_cannot_be_placed(processes, mapping, problem):
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (("hosts = 4", "hosts = 0"), "0 hosts: expected from 1"),
+        (("hosts = 4", "hosts = 0"), "0 hosts: expected a whole number from 1"),
         (("hosts = 4", "hosts = 99999999"), "99999999 hosts"),
         (("hosts = 4", 'hosts = "x"'), "field hosts: expected `?int"),
         (('kind = "flat"', 'kind = "ring"'), "kind"),
         (('"125MB/s"', '"125MBps"'), "field bandwidth: '125MBps': unknown unit"),
         (('"125MB/s"', "0"), "bandwidth 0.0: expected a finite number above 0"),
         (('"125MB/s"', "inf"), "bandwidth inf"),
-        (('"15us"', "-1.0"), "latency finite and not negative"),
+        (('"15us"', "-1.0"), "latency -1.0: expected a finite number from 0"),
         (("version = 1", "version = 2"), "field version: 2: newer"),
         (("version = 1", ""), "field version: None"),
         (("commmodel-platform", "commmodel-machine"), "field format"),

@@ -159,6 +159,15 @@ def test_what_is_not_trusted(text, problem):
         read_xml_bytes(text.encode())
 
 
+@pytest.mark.parametrize("attribute", ["speed", "core", "pstate"])
+def test_a_million_digits_are_one_line(attribute):
+    host = {"id": "a", "speed": "1Gf"} | {attribute: "9" * 1_000_000}
+    text = " ".join(f'{name}="{value}"' for name, value in host.items())
+    with pytest.raises(DamagedFileError, match=attribute) as raised:
+        read(f"<host {text}/>")
+    assert len(str(raised.value)) < 600
+
+
 def test_large_files_are_not_read(tmp_path):
     path = tmp_path / "large.xml"
     with path.open("wb") as file:
@@ -266,3 +275,50 @@ def test_the_files_of_the_measurements(tmp_path):
     assert len(files) > 40
     for path in files:
         assert platforms.read(path).hosts == int(path.stem.split("_")[1])
+
+
+RING = "".join(
+    f'<host id="h{i}" speed="1Gf"/><link id="l{i}" bandwidth="1GBps" latency="1us"/>' for i in range(400)
+) + ("".join(f'<route src="h{i}" dst="h{(i + 1) % 400}"><link_ctn id="l{i}"/></route>' for i in range(400)))
+
+
+@pytest.mark.parametrize("routing", ["Floyd", "Dijkstra", "DijkstraCache"])
+def test_a_zone_that_finds_its_ways_keeps_hops_and_no_ways(routing):
+    """All ways of the ring, listed, would be 16 million links."""
+    platform = read(RING, routing)
+    assert sum(array.nbytes for array in platform.zones[0].values() if hasattr(array, "nbytes")) < 2_000_000
+    assert platform.route(2, 5) == ["l2", "l3", "l4"]
+    assert platform.route(5, 2) == ["l4", "l3", "l2"]
+    assert platform.route(1, 398) == ["l0", "l399", "l398"]
+    assert len(platform.route(0, 200)) == 200
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_found_ways_are_those_of_floyds_algorithm(seed):
+    """Of equally long ways, the one that the algorithm finds first, written out here as its author did."""
+    random = Random(seed)  # noqa: S311
+    points, text, hops = random.randint(2, 9), "", {}
+    names = [f"h{point}" for point in range(points)]
+    text = "".join(f'<host id="{name}" speed="1Gf"/>' for name in names)
+    pairs = [(one, (one + 1) % points) for one in range(points)]
+    pairs += [(random.randrange(points), random.randrange(points)) for _ in range(points)]
+    for one, other in pairs:
+        if one == other or (one, other) in hops:
+            continue
+        links = [f"l{len(hops)}.{part}" for part in range(random.randint(1, 3))]
+        text += "".join(f'<link id="{link}" bandwidth="1GBps" latency="1us"/>' for link in links)
+        listed = "".join(f'<link_ctn id="{link}"/>' for link in links)
+        text += f'<route src="{names[one]}" dst="{names[other]}" symmetrical="NO">{listed}</route>'
+        hops[one, other] = links
+    ways = {pair: list(links) for pair, links in hops.items()}
+    for middle in range(points):
+        for one in range(points):
+            for other in range(points):
+                before, after = ways.get((one, middle)), ways.get((middle, other))
+                if before is None or after is None or one == other or middle in (one, other):
+                    continue
+                if (one, other) not in ways or len(before) + len(after) < len(ways[one, other]):
+                    ways[one, other] = before + after
+    platform = read(text, "Floyd")
+    for pair, links in ways.items():
+        assert platform.route(*pair) == links

@@ -213,7 +213,7 @@ def test_a_node_that_shows_no_limit_may_limit_from_where_it_was_measured():
 SHARE = st.floats(0, 1)
 
 
-@given(st.lists(SHARE, min_size=4, max_size=4), st.integers(1, 64), st.floats(0, 1e9))
+@given(st.lists(SHARE, min_size=4, max_size=4), st.integers(1, 64), st.integers(0, 10**9))
 def test_the_interval_holds_every_combination_of_parameters(shares, processes, size):
     ends = [("s", 1e-6, 3e-6), ("B/s", 4e9, 8e9), ("B/s", 1e9, 5e9), ("B/s", 0, 2e9)]
     alpha, node, first, further = (Parameter((low + high) / 2, unit, low, high) for unit, low, high in ends)
@@ -230,7 +230,7 @@ def test_the_extended_model_says_how_many_processes_fill_the_node_where_it_is_al
     assert optimize.communicating_processes(known, 8) == 1  # further processes add nothing
     with pytest.raises(MissingParameterError, match="does not limit"):
         optimize.communicating_processes(known, 1000)
-    assert optimize.communicating_processes(machine_of(RICH), 1000) == 2
+    assert optimize.communicating_processes(machine_of(RICH), 1000) == 4  # of the model that predicts
 
 
 def test_every_published_machine_names_its_source():

@@ -196,7 +196,7 @@ def test_an_uncertain_verdict_passes_and_is_named_with_advice(pytester):
 def test_an_uncertain_verdict_fails_where_the_mark_says_so(pytester):
     done = run(pytester, UNCERTAIN.format(", uncertain='fail'"))
     done.assert_outcomes(failed=1)
-    done.stdout.fnmatch_lines(["*uncertain: it grows as *", "advice *"])
+    done.stdout.fnmatch_lines(["*uncertain: no class fits, *", "advice *"])
 
 
 def test_an_uncertain_verdict_is_repeated_while_there_is_time(pytester):

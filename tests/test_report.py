@@ -33,7 +33,7 @@ from commmodel.machine import Limit, Machine, MaxRate, Origin, Parameter, Postal
 from commmodel.report import environment_table, machine_table, measurements_table, page
 from commmodel.report.choice import duplex_factor
 from commmodel.report.headlines import headlines
-from commmodel.report.parameters import segment_rows
+from commmodel.report.parameters import remarks, segment_rows
 from commmodel.results import (
     Launch,
     Library,
@@ -187,10 +187,43 @@ def test_a_doubtful_fit_is_not_trusted() -> None:
     assert "too few sizes" in shown(machine_table(doubtful))
 
 
+def test_numbers_of_a_doubtful_fit_are_grey_with_the_measured_peak_beside_them() -> None:
+    fit = MaxRate(parameter(1e-6, "s"), parameter(1e9, "B/s"), None, quality("too few sizes"))
+    html = page.render(FULL, Machine("m", (Segment("all", "same-node", max_rate=fit),)), "m")
+    assert html.count('<div class="doubtful">') == 2
+    assert "Latency <em>(not trusted)</em>" in html
+    assert "Measured peak, one pair" in Balance(html).text
+    assert f"{(1 << 20) / seconds(1 << 20, 1) / 1e9:.1f} GB/s" in html
+    assert '<tr class="doubtful">' in html
+    assert "(not trusted)" not in page.render(FULL, machine(), "m")
+
+
+def test_remarks_on_models_that_nobody_is_told_to_use_are_behind_the_others() -> None:
+    text = shown(machine_table(cluster()))
+    assert "off by 35 %" not in text
+    assert "1 more, on streams and on models that are not recommended" in text
+    html = page.render(cluster_measurements(), cluster(), "cluster")
+    assert html.index("Further remarks, on streams and on models that are not recommended (1)") < html.index(
+        "off by 35 %"
+    )
+
+
+def test_remarks_that_differ_in_figures_alone_are_one() -> None:
+    fits = [MaxRate(parameter(1e-6, "s"), parameter(1e9, "B/s"), None, quality(f"off by {error} % at {error} KiB"))
+            for error in (20, 35, 50)]  # fmt: skip
+    segments = [
+        Segment(name, "p", Limit(1 << 10 * at), max_rate=fit)
+        for at, (name, fit) in enumerate(zip("abc", fits, strict=True), 1)
+    ]
+    doubtful = Machine("m", tuple(segments))
+    assert remarks(doubtful) == ["a (p): off by 20 % at 20 KiB (2 more like it)"]
+    assert remarks(doubtful, further=True) == ["b (p): off by 35 % at 35 KiB", "c (p): off by 50 % at 50 KiB"]
+
+
 def test_a_machine_without_models_is_shown() -> None:
     bare = Machine("m", (Segment("eager", limit=Limit(8192)), Segment("rendezvous")))
     assert "up to 8 KiB" in shown(machine_table(bare))
-    assert "no fit is recorded for eager, rendezvous" in page.render(FULL, bare, "m")
+    assert "no fit is recorded for eager up to 8 KiB, rendezvous above 8 KiB" in page.render(FULL, bare, "m")
 
 
 # The terminal
@@ -353,13 +386,15 @@ def test_a_stream_that_is_not_trusted_is_named() -> None:
     doubtful = Machine("m", (Segment("all", "same-node", postal=good, one_way=poor),))
     (headline,) = headlines(FULL, doubtful)
     assert headline.facts[-1].meaning == "not the fit of all (one way, streams): see the remarks"
-    assert "all (same-node; streams): too few sizes" in shown(machine_table(doubtful))
+    assert "1 more, on streams" in shown(machine_table(doubtful))
+    assert "all (same-node; streams): too few sizes" in Balance(page.render(FULL, doubtful, "m")).text
 
 
 def test_rates_of_streams_are_in_page_and_terminal() -> None:
     streams = measurements([record(Stream(1 << 20, pairs, "same-node"), pairs * 1e-4) for pairs in PAIRS])
     text = re.sub(r"\s+", " ", shown(measurements_table(streams)))
-    assert "same-node, k streams together, one way: rate k n / T" in text
+    heading = "same-node, k streams together, one way, windows of 64 messages, into a buffer of its own each"
+    assert f"{heading}: rate k n / T" in text
     for place in (text, Balance(page.render(streams, None, "m")).text):
         assert "10.5 GB/s" in place
         assert "k = 8" in place

@@ -12,7 +12,21 @@ from msgspec import inspect
 
 from commmodel import results
 from commmodel.errors import DamagedFileError, InputError
-from commmodel.results import Header, Host, Library, Options, PingPong, Rank, Record, Stream, Writer, read, read_all
+from commmodel.results import (
+    Header,
+    Host,
+    Library,
+    Options,
+    PingPong,
+    RandomPingPong,
+    Rank,
+    Record,
+    Stream,
+    Writer,
+    joined,
+    read,
+    read_all,
+)
 from commmodel.statistics import summarise
 
 HEADER = Header(
@@ -60,7 +74,16 @@ def on_known_hosts(header):
 
 
 HEADERS = valid(inspect.type_info(Header)).map(on_known_hosts)
-RECORDS = valid(inspect.type_info(Record))
+
+
+def measured(record):
+    """Return a record whose samples can have been measured, equally many of each size where there are several."""
+    samples = tuple(min(max(value, 1e-30), 1e30) if value else 0.0 for value in record.samples)
+    sizes = getattr(record.configuration, "message_sizes", (1,))
+    return msgspec.structs.replace(record, samples=samples * len(sizes))
+
+
+RECORDS = valid(inspect.type_info(Record)).map(measured)
 
 
 def line(part, **changes):
@@ -91,8 +114,8 @@ def test_whatever_is_valid_is_read_back_as_it_was_written(tmp_path_factory, laun
             for part in (header, *records):
                 writer.write(part)
     measurements = read(file)
-    assert [(launch.header, list(launch.records)) for launch in measurements.launches] == launches
-    assert list(measurements.records) == [record for _, records in launches for record in records]
+    read_back = [(launch.header, launch.records) for launch in measurements.launches]
+    assert read_back == [(header, joined(records)) for header, records in launches]
     assert measurements.notes == ()
 
 
@@ -117,6 +140,13 @@ DAMAGES = {
         "expected float, got str",
     ),
     "missing field": (line(RECORD, unit=None), "line 2: ", "missing required field unit"),
+    "beyond all measuring": (line(RECORD, samples=[1e-6, 1e205]), "line 2: field samples: ", "nobody measured 1e+205"),
+    "beneath all measuring": (line(RECORD, samples=[1e-320]), "line 2: field samples: ", "nobody measured 1e-320"),
+    "sizes cut short": (
+        line(Record(RandomPingPong((1, 2, 3), "any"), "s", (1.0,) * 5)),
+        "line 2: field samples: ",
+        "5 of 3 sizes, which have equally many each",
+    ),
     "unknown unit": (line(RECORD, unit="us"), "line 2: field unit: ", "'us'"),
     "no samples": (line(RECORD, samples=[]), "line 2: field samples: ", "length >= 1"),
     "negative sample": (line(RECORD, samples=[-1e-9]), "line 2: field samples[0]: ", ">= 0"),

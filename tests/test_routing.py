@@ -127,12 +127,28 @@ def test_a_shift_does_not_collide_in_a_full_fat_tree():
         assert platform.routing().count(ranks, (ranks + shift) % 64).max() == 1
 
 
+HOPS = {
+    "kind": "hops",
+    "hosts": 2,
+    "points": 2,
+    "before": [-1, 0, 1, -1],
+    "first": [0, 1, 2],
+    "ends": [1, 0],
+    "offsets": [0, 1, 2],
+    "links": [0, 1],
+}
+
+
 @pytest.mark.parametrize(
     ("zone", "problem"),
     [
         ({"kind": "star", "hosts": 2, "points": 2, "up": [0, 9], "down": [0, 1]}, "link 9: expected -1 to 3"),
         ({"kind": "star", "hosts": 2, "points": 2, "up": [0], "down": [0, 1]}, "for each host"),
         ({"kind": "table", "hosts": 2, "points": 2, "offsets": [0, 1], "links": [0]}, "offsets"),
+        (HOPS | {"before": [-1, 1, 1, -1]}, "does not lead"),
+        (HOPS | {"before": [-1, 0, 1]}, "does not lead"),
+        (HOPS | {"first": [0, 0, 2]}, "does not lead"),
+        (HOPS | {"ends": [1, 2]}, "point 2"),
         ({"kind": "torus", "hosts": 4, "points": 4, "sizes": [2, 3]}, "torus of 6 hosts"),
         ({"kind": "torus", "hosts": 4, "points": 4, "sizes": [2, 2]}, "are not there"),
         ({"kind": "tree", "hosts": 4, "points": 4}, "unknown kind"),

@@ -10,6 +10,7 @@ from commmodel.scaling import (
     ONE,
     Growth,
     case_study_space,
+    default_space,
     even_odds,
     fit,
     fit_term,
@@ -18,7 +19,15 @@ from commmodel.scaling import (
     reduce,
     search_space,
 )
-from commmodel.scaling.fitting import _over, normalised, search, search_positive
+from commmodel.scaling.fitting import (
+    CHANCE,
+    _over,
+    evidence,
+    needed_evidence,
+    normalised,
+    search,
+    search_positive,
+)
 
 SPACE = case_study_space()
 SCALES = np.array([4.0, 8, 16, 32, 64])
@@ -41,6 +50,12 @@ OTHERS = {
     "p^2": (0.746, 0.461, 0.237),
 }
 """How often the package extrap 4.2.5 finds a class under 2, 5 and 10 % noise: ``benchmarks/scaling_models.py``."""
+
+
+CLASSES = (
+    "1", "log p", "p^0.5", "p", "p log p", "p^1.5", "p^2", "p^0.25", "p^(1/3)", "p^0.25 log p", "p^0.5 log p",
+    "p^(2/3)", "p^0.75 log p", "p^(4/3)", "p^1.25 log p", "p^1.75", "log^2 p", "p log^2 p", "p^3",
+)  # fmt: skip
 
 
 def left_out_errors(designs, values, weights):
@@ -226,3 +241,42 @@ def test_an_unknown_criterion_or_statistic_is_refused():
         fit(SCALES, [SCALES], SPACE, "luck")
     with pytest.raises(InputError, match="choose among first quartile, median"):
         reduce([[1.0]], "mode")
+
+
+@pytest.mark.parametrize("constant", [0.0, 5.0, 500.0])
+@pytest.mark.parametrize("scales", [SCALES, np.array([2.0, 3, 4, 6, 8, 12, 16])], ids=len)
+def test_without_noise_every_term_of_the_default_space_comes_back(scales, constant):
+    space = default_space()
+    found = fit(scales, [constant + 3 * term(scales) for term in space], space)
+    assert [found.model(kernel).growth for kernel in range(len(space))] == list(space)
+
+
+def test_what_grows_is_not_taken_for_a_constant():
+    space = default_space()
+    for text in CLASSES[1:]:
+        for noise in (0.02, 0.05):
+            found = fit(SCALES, noisy(5 + 3 * parse(text)(SCALES), noise, 300), space)
+            assert (found.coefficient > 0).all(), (text, noise)
+
+
+@pytest.mark.parametrize("text", ["p^4", "p^6", "2^p", "p^3.5 log p"])
+def test_what_grows_faster_than_all_terms_is_no_constant(text):
+    for constant in (0.0, 5.0, 1000.0):
+        model = fit(SCALES, [constant + parse(text)(SCALES)], default_space()).model(0)
+        assert model.growth >= parse("p^(8/3)"), model.text("p")
+
+
+@pytest.mark.parametrize("noise", [0.02, 0.05, 0.1])
+def test_a_larger_space_calls_no_more_constants_a_growth(noise):
+    found = fit(SCALES, noisy(np.full(5, 7.0), noise, 4000, seed=5), default_space())
+    assert np.mean(found.coefficient > 0) <= 0.04
+
+
+def test_the_simulated_noise_is_what_a_search_of_it_finds():
+    over = _over(SCALES, SPACE)
+    noise = np.random.default_rng(1).normal(size=(500, 5))
+    found = search(over.columns, noise - 100, np.ones_like(noise))  # negative, so that logarithms have no part in it
+    for criterion in ("residuals", "cross-validation"):
+        needed = needed_evidence(over.columns, over.prior, criterion, 500)
+        best = evidence(found, over.columns, over.prior, criterion).max(axis=1)
+        assert np.quantile(best, 1 - CHANCE) == pytest.approx(needed)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commmodel.errors import InputError
-from commmodel.scaling import ONE, fit_surface, parse
+from commmodel.scaling import ONE, case_study_space, default_space, fit_surface, parse, surface
 
 TERMS = [parse(text) for text in ("1", "log p", "p^0.5", "p", "p log p", "p^2")]
 GROWING = st.sampled_from(TERMS[1:])
@@ -61,3 +61,34 @@ def test_simple_terms_are_found_among_others_like_them():
     truth = 3 + 2 * np.log2(P) * N
     models = [fit_surface(P, N, truth * (1 + 0.1 * random.normal(size=P.size)), terms, terms) for _ in range(20)]
     assert sum(model.parts[0][1:] == (parse("log p"), parse("p")) for model in models) >= 15
+
+
+def test_what_noise_reaches_is_simulated_once_for_the_same_points_and_terms(monkeypatch):
+    count = []
+    simulate = surface.needed_evidence
+    monkeypatch.setattr(surface, "needed_evidence", lambda *given: count.append(1) or simulate(*given))
+    surface._designed.cache_clear()
+    for factor in (1.0, 2.0, 3.0):
+        fit_surface(P, N, factor * (3 + np.log2(P) * N), TERMS, TERMS)
+    fit_surface(P, 2 * N, 3 + np.log2(P) * N, TERMS, TERMS)
+    assert len(count) == 2
+
+
+def test_no_other_model_would_have_come_out_had_all_pairs_been_fitted_in_full(monkeypatch):
+    space, random = case_study_space(), np.random.default_rng(0)
+    cases = []
+    for number in range(24):
+        f, g = (space[place](axis) for place, axis in zip(random.integers(len(space), size=2), (P, N), strict=True))
+        truth = random.random() * 5 + (f * g if number % 2 else f / f.max() + g / g.max())
+        cases.append(truth * (1 + random.choice([0, 0.01, 0.05, 0.1]) * random.normal(size=P.size)))
+    some = [fit_surface(P, N, values, space, space).parts for values in cases]
+    monkeypatch.setattr(surface, "_CANDIDATES", 10**6)
+    every = [fit_surface(P, N, values, space, space).parts for values in cases]
+    assert [[part[1:] for part in parts] for parts in some] == [[part[1:] for part in parts] for parts in every]
+
+
+@pytest.mark.parametrize("text", ["p^3", "log^2 p", "p log^2 p"])
+def test_growth_up_to_cubes_is_found_beside_another_parameter(text):
+    space = default_space()
+    model = fit_surface(P, N, 7 + parse(text)(P) * parse("p")(N), space, space)
+    assert [part[1:] for part in model.parts] == [(parse(text), parse("p"))]

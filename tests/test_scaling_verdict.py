@@ -215,3 +215,68 @@ def test_three_scales_that_show_no_growth_leave_it_open_but_the_same_number_thri
     assert "measure at 5 or more" in found.advice
     assert judge([2, 3, 4], [[5400] * 8] * 3, parse("p"), parse("p^0.5")).verdict == "mismatch"
     assert judge([2, 3, 4], [[5752] * 8, [5768] * 8, [5760] * 8], parse("1")).verdict == "match"
+
+
+@pytest.mark.parametrize("expected", ["1", "log p", "p", "p log p"])
+def test_exact_cubes_are_a_mismatch_for_what_should_grow_less(expected):
+    found = judge([4, 8, 16, 32, 64], [[float(p) ** 3] * 5 for p in (4, 8, 16, 32, 64)], parse(expected))
+    assert (found.verdict, found.ensemble.best.growth) == ("mismatch", parse("p^3"))
+
+
+def about(values, noise=0.02, repetitions=5, seed=0):
+    """Return repetitions about values."""
+    random = np.random.default_rng(seed)
+    return [value * (1 + noise * random.normal(size=repetitions)) for value in values]
+
+
+@pytest.mark.parametrize("expected", ["1", "log p", "p"])
+@pytest.mark.parametrize("values", [(1, 1, 1, 1, 10), (1, 1, 10, 10, 10), (1, 2, 4, 8, 100), (9, 9, 9, 1, 0.9)])
+def test_what_goes_one_way_as_no_class_does_is_a_mismatch(values, expected):
+    found = judge([4, 8, 16, 32, 64], about(values), parse(expected))
+    assert not found.ensemble.fits
+    assert found.verdict == "mismatch"
+    assert found.advice.startswith("no class fits")
+
+
+def test_what_falls_is_told_to_be_expected_to_fall():
+    found = judge([4, 8, 16, 32, 64], about([64.0, 32, 16, 8, 4]), ONE)
+    assert (found.verdict, found.advice) == ("mismatch", "no class fits: it falls to 1/16: expect such as 1 / p")
+
+
+def test_values_that_go_up_and_down_are_uncertain_and_no_class_fits():
+    found = judge([4, 8, 16, 32, 64], about([1.0, 1, 5, 1, 1]), ONE)
+    assert not found.ensemble.fits
+    assert found.verdict == "uncertain"
+    assert "go up and down" in found.advice
+
+
+def test_of_four_scales_nobody_knows_whether_no_class_fits():
+    found = judge([4, 8, 16, 32], about([1.0, 1, 1, 20]), ONE)
+    assert found.verdict == "uncertain"
+    assert "no class fits 4 scales" in found.advice
+
+
+@pytest.mark.parametrize("noise", [0.05, 0.3])
+@pytest.mark.parametrize("drift", [0.0, 0.1])
+def test_noise_about_a_class_does_not_keep_it_from_fitting(noise, drift):
+    scales, space = [4, 8, 16, 32, 64], case_study_space()
+    random = np.random.default_rng(1)
+    for seed, text in enumerate(["1", "log p", "p", "p log p", "p^2"] * 8):
+        truth = [(5 + 3 * float(parse(text)(p))) * np.exp(drift * random.normal()) for p in scales]
+        assert ensemble(scales, about(truth, noise, seed=seed), space, draws=50).fits
+
+
+def test_a_disturbed_repetition_in_ten_does_not_keep_a_class_from_fitting():
+    scales, space = [4, 8, 16, 32, 64], case_study_space()
+    random = np.random.default_rng(2)
+    for _ in range(20):
+        samples = [(5 + p) * (1 + 0.02 * random.normal(size=20) + 9 * (random.random(20) < 0.1)) for p in scales]
+        assert ensemble(scales, samples, space, draws=50).fits
+
+
+def test_a_linear_growth_is_not_made_uncertain_by_curves_that_look_like_it():
+    random = np.random.default_rng(3)
+    truth = 5 + 3 * np.array(SCALES[:5], dtype=float)
+    samples = [truth[:, None] * (1 + 0.1 * random.normal(size=(5, 5))) for _ in range(20)]
+    verdicts = [judge(SCALES[:5], list(one), parse("p"), draws=100).verdict for one in samples]
+    assert verdicts.count("match") >= 14

@@ -101,6 +101,7 @@ def test_a_plan_that_lacks_something_is_damaged(tmp_path, change, place):
         ("version = 1", "version = 2", "field version: 2 is newer than this commmodel reads .1.: upgrade it"),
         ("launches = 2", 'launches = "2"', "field launches: expected int, got str"),
         ("launches = 2", "launches = 0", "field launches: expected int >= 1"),
+        ("launches = 2", "launches = 2147483647", "2147483647 launches on each of 2 numbers of processes: more than"),
         ("launches = 2", "launches = 2\nsurprise = 1", "unknown field surprise"),
         ("{processes}", "2", "launcher 'mpiexec -n 2': it lacks {processes}"),
         ("[2, 4]", "[2, 2]", "a number stands there twice"),
@@ -278,6 +279,47 @@ def test_damaged_files_are_named_and_left_out(sweep):
     assert [failure.job for failure in failures] == [Job(2, 1), Job(2, 2), Job(4, 1)]
     assert all("to measure again" in failure.line for failure in failures)
     assert len(calls(sweep)) == 4
+
+
+def test_gathering_writes_through_nothing_that_lies_beside_the_output(sweep, tmp_path):
+    run(sweep)
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    (sweep / ".all.jsonl.part").symlink_to(precious)
+    gather(sweep, sweep / "all.jsonl")
+    assert precious.read_text() == "mine"
+    assert len(read(sweep / "all.jsonl").launches) == 4
+
+
+def test_gathering_replaces_no_file_of_a_job(sweep):
+    run(sweep)
+    part = sweep / Job(2, 1).results
+    before = part.read_bytes()
+    with pytest.raises(InputError, match="is read: it cannot be written, too"):
+        gather(sweep, part)
+    assert part.read_bytes() == before
+
+
+def test_scripts_may_be_run_by_those_whom_the_umask_lets(tmp_path):
+    before = os.umask(0o077)
+    try:
+        make(plan_of(), tmp_path / "sweep")
+    finally:
+        os.umask(before)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "sweep").rglob("*") if path.is_file()}
+    assert (modes["run.sh"], modes["launch01.sh"], modes["sweep.toml"]) == (0o700, 0o700, 0o600)
+
+
+def test_half_a_sweep_is_not_left_where_it_cannot_be_written(tmp_path, monkeypatch):
+    def full(*_):
+        raise InputError("sweep.toml: cannot be written: No space left on device")
+
+    monkeypatch.setattr("commmodel.sweep.scripts.write_plan", full)
+    (tmp_path / "there").mkdir()
+    for folder in (tmp_path / "there", tmp_path / "new"):
+        with pytest.raises(InputError, match="No space left"):
+            make(plan_of(), folder)
+    assert [path.name for path in tmp_path.rglob("*")] == ["there"]
 
 
 def test_a_file_of_another_number_of_ranks_is_damaged(sweep):

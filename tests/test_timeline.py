@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import resource
 
 import numpy as np
 import pytest
@@ -223,6 +224,10 @@ def test_names_of_mpi_functions_are_states(tmp_path):
 HEAD = "rank,state,start,end\n"
 DAMAGED = [
     ("t.csv", "", "no column rank"),
+    ("t.csv", HEAD + "0,wait,0,1\n1,wait,0.5,1.", "line 3: the last line has no end"),
+    ("t.csv", HEAD + "0,wait,0,1_0\n", "field end: '1_0'"),
+    ("t.csv", HEAD + "0,wait,0,\u0663\n", "field end"),
+    ("t.csv", HEAD + "0,wait,-1.7e308,1.7e308\n", "no times in seconds"),
     ("t.csv", HEAD, "no interval"),
     ("t.csv", "rank,state,start,end,colour\n", "columns are rank, state"),
     ("t.csv", HEAD + "0,wait,0\n", "interval 1: 3 fields instead of 4"),
@@ -268,3 +273,15 @@ def test_any_bytes_are_a_timeline_or_one_error(tmp_path_factory, content, suffix
     path.write_bytes(content)
     with pytest.raises(InputError):
         read(path)
+
+
+def test_a_small_file_that_unpacks_to_very_much_is_refused_early(tmp_path):
+    """100 KiB of gzip with 34 million events; of these, no more is unpacked than says that they are too many."""
+    path = tmp_path / "t.json.gz"
+    with gzip.open(path, "wb", compresslevel=9) as file:
+        for _ in range(100):
+            file.write(b"{},\n" * (1 << 18))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(DamagedFileError, match="its events take more than 4 GiB of memory"):
+        read(path)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # KiB

@@ -16,7 +16,10 @@ from work_twin import carry_out
 
 from commmodel.collectives import Problem, build
 from commmodel.collectives.selection import load, select
+from commmodel.simulate import fluid, run
 from commmodel.simulate.operations import EVERY_NAMED, UNNAMED, Code, Program
+from commmodel.simulate.outcome import State
+from commmodel.simulate.platform import flat
 from commmodel.simulate.traces import files, reader, replay, write
 from commmodel.simulate.work import cg, collective, halo, lu, repeated, sequence
 from commmodel.simulate.work.actions import Actions
@@ -321,3 +324,29 @@ def test_the_peers_generator_writes_what_is_read(tmp_path):
     halos = [message for message in carried.messages if message[3] == 100.0]
     assert len(halos) == 22 * 4 * 16
     assert np.isclose(sum(carried.computed.values()), 22 * 16 * 1e-3)
+
+
+@pytest.mark.parametrize("place", ["first", "second", "third", "all but the last"])
+def test_a_piece_of_a_merged_trace_may_hold_no_operations(tmp_path, monkeypatch, place):
+    """A block that gives nobody anything has no users, and must not shift the numbers of those that do."""
+    monkeypatch.setattr(reader, "_LARGEST_PIECE", 1 << 12)
+    work = "".join(f"{rank} compute 1e6\n" for _ in range(400) for rank in range(2))
+    uneven = "0 compute 1e6\n" * 100 + "1 compute 1e6\n" * 400
+    empty = "#" * 99 + "\n"
+    pieces = {
+        "first": [empty * 90, work, uneven, work],
+        "second": [work, empty * 90, uneven, work],
+        "third": [work, uneven, empty * 90, work],
+        "all but the last": [empty * 300, "0 init\n1 init\n", empty * 300, work],
+    }[place]
+    path = tmp_path / "merged.trace"
+    path.write_text("".join(pieces) + "0 send 1 0 1000 6\n1 recv 0 0 1000 6\n")
+    outcome = run(replay(path), fluid(), flat(2, 1e9, 1e-6))
+    assert not outcome.blocked
+    assert outcome.spent[1, State.COMPUTE] == pytest.approx(1e-3 * "".join(pieces).count("1 compute"))
+
+
+def test_a_trace_of_ranks_that_do_nothing_takes_no_time(tmp_path):
+    path = tmp_path / "merged.trace"
+    path.write_text("0 init\n1 init\n")
+    assert run(replay(path), fluid(), flat(2, 1e9, 1e-6)).seconds == 0

@@ -1,6 +1,8 @@
 """Units: what people write is read exactly, what is shown can be read back, nonsense is refused."""
 
+import contextlib
 import math
+import time
 
 import pytest
 from hypothesis import example, given
@@ -17,7 +19,6 @@ WRITTEN = [
     (units.parse_size, "64kB", 64000),
     (units.parse_size, "0.5KiB", 512),
     (units.parse_size, "1.5GB", 1_500_000_000),
-    (units.parse_size, "1_000", 1000),
     (units.parse_size, "1e3", 1000),
     (units.parse_size, "2TiB", 2**41),
     (units.parse_time, "60", 60.0),
@@ -57,6 +58,19 @@ REFUSED = [
     (units.parse_size, "-1", "not negative"),
     (units.parse_size, "9" * 5000, "must be finite"),
     (units.parse_size, "8\n9", "is no size"),
+    (units.parse_size, "1_000", "is no size"),
+    (units.parse_size, "\u0663", "is no size"),
+    (units.parse_time, "1\u00b2s", "unknown unit"),
+    (units.parse_number, "1_0", "is no number"),
+    (units.parse_number, "\u0663", "is no number"),
+    (units.parse_number, "inf", "is no number"),
+    (units.parse_number, "1e999", "is no number"),
+    (units.parse_number, "5us", "is no number"),
+    (units.parse_whole, "\u0663", "no whole number"),
+    (units.parse_whole, "1_0", "no whole number"),
+    (units.parse_whole, "1.0", "no whole number"),
+    (units.parse_whole, "9" * 5000, "no whole number"),
+    (units.parse_counts, "\u0663", "is no count"),
     (units.parse_time, "5m", "unknown unit 'm'"),
     (units.parse_time, "5GB/s", "unknown unit 'GB/s'"),
     (units.parse_time, "-3ms", "not negative"),
@@ -222,3 +236,18 @@ def test_any_text_is_read_or_refused_and_never_anything_else(text):
             assert len(str(error).splitlines()) == 1  # noqa: PT017  (both outcomes are right)
         else:
             assert parse is units.parse_counts or (value >= 0 and math.isfinite(value))
+
+
+@pytest.mark.parametrize("rest", ["", "9" * 20, ".", " " * 20 + "x x", "e", "µ" * 20 + "9"])
+@pytest.mark.parametrize("parse", [units.parse_size, units.parse_number, units.parse_whole])
+def test_a_long_line_takes_time_in_proportion_to_its_length(parse, rest):
+    def steps(length):
+        text = ("9" * (length // 2) + " " * (length // 2)).strip() + rest * (length // 20)
+        begin = time.process_time()
+        with contextlib.suppress(InputError):
+            parse(text)
+        return time.process_time() - begin
+
+    steps(1000)
+    shorter = min(steps(20_000) for _ in range(3))
+    assert steps(160_000) < 30 * max(shorter, 1e-3)  # the square would be 64 times, of some seconds

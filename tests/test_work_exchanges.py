@@ -95,11 +95,17 @@ def test_an_exchange_is_read_from_a_table(tmp_path):
     ("text", "problem"),
     [
         ("0,1\n", "line 1: 2 columns"),
-        ("0,1,5\n0,x,5\n", "line 2: expected three numbers"),
+        ("0,1,5\n0,x,5\n", "line 2: ranks 0 and x"),
+        ("0,1,5\n\u0663,0,5\n", "line 2: ranks \u0663 and 0"),
+        ("0,1_0,5\n", "line 1: ranks 0 and 1_0"),
+        ("0,1,1_0\n", "line 1: 1_0 bytes"),
+        ("-1,0,8\n0,1,8\n", "line 1: ranks -1 and 0"),  # no title
+        ("nan,0,5\n0,1,8\n", "line 1: ranks nan and 0"),
+        ("\u0663,0,5\n0,1,8\n", "line 1: ranks"),
         ("0,-1,5\n", "line 1: ranks 0 and -1"),
         ("0,1,-5\n", "line 1: -5 bytes"),
         ("0,1,nan\n", "line 1: nan bytes"),
-        ("0,4,5\n", "line 1: ranks 0 and 4: they must be 0 to 3"),
+        ("0,4,5\n", "line 1: ranks 0 and 4: they must be whole numbers from 0 to 3"),
         ("", "no messages"),
     ],
 )

@@ -6,10 +6,18 @@
     ├── InputError              a file or an argument is wrong
     │   └── DamagedFileError    ... names file, line or table, and field
     ├── MissingParameterError   the machine lacks a parameter; names the benchmark kernel that provides it
+    ├── MissingPackageError     an optional package is not installed: exit code 3
     └── MPIEnvironmentError     the MPI environment cannot do what was asked: exit code 3
 """
 
-__all__ = ["CommModelError", "DamagedFileError", "InputError", "MPIEnvironmentError", "MissingParameterError"]
+__all__ = [
+    "CommModelError",
+    "DamagedFileError",
+    "InputError",
+    "MPIEnvironmentError",
+    "MissingPackageError",
+    "MissingParameterError",
+]
 
 
 class CommModelError(Exception):
@@ -40,6 +48,12 @@ class DamagedFileError(InputError):
 
 class MissingParameterError(CommModelError, LookupError):
     """The machine has no such parameter."""
+
+
+class MissingPackageError(CommModelError, ImportError):
+    """An optional package is not installed; the message says how to get it."""
+
+    exit_code = 3
 
 
 class MPIEnvironmentError(CommModelError, RuntimeError):

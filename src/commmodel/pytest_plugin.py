@@ -421,16 +421,17 @@ def _explanation(outcome: Mapping[str, Any], expected: _Expectation, judgement: 
     fit = "" if math.isnan(best.adjusted_r2) else f" (adjusted R² {best.adjusted_r2:.3f})"
     others = [growth.text(over) for growth in ensemble.shares if growth != best.growth]
     limits = "" if low == high else f", within {low.text(over)} and {high.text(over)}"
+    grows = f"it grows as {best.growth.text(over)}" if ensemble.fits else "no class fits"
     return "\n".join([
-        f"{expected.metric} of {outcome['name']}: {judgement.verdict}: it grows as {best.growth.text(over)}, "
+        f"{expected.metric} of {outcome['name']}: {judgement.verdict}: {grows}, "
         f"expected is {judgement.expectation.text(over)}",
         "",
         *table,
         "",
         f"expected    {judgement.expectation.text(over)}{limits}",
         f"model       {best.text(over)}{fit}",
-        f"divergence  {judgement.divergence.text(over)}",
-        *([f"or as       {', '.join(others)}"] if others else []),
+        *([f"divergence  {judgement.divergence.text(over)}"] if ensemble.fits else []),
+        *([f"or as       {', '.join(others)}"] if others and ensemble.fits else []),
         *([f"advice      {judgement.advice}"] if judgement.advice else []),
         f"{len(outcome['samples'][0][1])} repetitions, {expected.statistic}; --scaling-seed {seed}",
     ])  # fmt: skip

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 
+from commmodel.arguments import LARGEST, SMALLEST, is_measurable
 from commmodel.errors import InputError
 
 __all__ = [
@@ -18,13 +19,17 @@ __all__ = [
     "format_ratio",
     "format_size",
     "format_time",
+    "parse_confidence",
     "parse_counts",
     "parse_fraction",
+    "parse_number",
     "parse_quantity",
     "parse_rate",
+    "parse_scaled",
     "parse_size",
     "parse_sizes",
     "parse_time",
+    "parse_whole",
 ]
 
 _DECIMAL = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -36,25 +41,88 @@ _TIMES: dict[str, int | Decimal] = {
 }  # fmt: skip
 _BYTE_TIMES = {name + "/B": factor for name, factor in _TIMES.items()}
 _RATES = {name + "/s": factor for name, factor in _SIZES.items()}
-_NUMBER = re.compile(r"\s*([-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\d\s.]*)\s*")
+# Each character can be read in one way only, or a long line of digits takes the square of its length.
+_REAL = r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
+_NUMBER = re.compile(rf"({_REAL})(?:\s*([^0-9\s.]+))?")
+_WHOLE = re.compile(r"[0-9]{1,18}")
 _FLOP_RATES = {f"{prefix}flop/s": 1000**power for power, prefix in enumerate(("", "k", "M", "G", "T", "P"))}
 _TOO_MANY = 100_000
 
 
 def _parse(text: str, what: str, units: Mapping[str, int | Decimal], examples: str) -> float:
-    match = _NUMBER.fullmatch(text)
+    if not isinstance(text, str):
+        raise InputError(f"{text!r} is no text: a {what} is read from one, like {examples}")
+    match = _NUMBER.fullmatch(text.strip())
     if match is None:
-        raise InputError(f"{text!r} is no {what}: write it like {examples}")
-    unit = match[2]
+        raise InputError(f"{_shown(text)} is no {what}: write it like {examples}")
+    unit = match[2] or ""
     if unit and unit not in units:
-        raise InputError(f"{text!r}: unknown unit {unit!r} of a {what}: write it like {examples}")
-    try:  # decimal until the end: 2.5us is 2.5e-6 exactly
-        number = Decimal(match[1].replace("_", ""))
-        value = float(number * units[unit] if unit else number)
-    except ArithmeticError:  # an exponent beyond even those of decimal
-        value = math.inf
+        raise InputError(f"{_shown(text)}: unknown unit {unit[:20]!r} of a {what}: write it like {examples}")
+    value = _exact(match[1], units[unit] if unit else 1)
     if not math.isfinite(value) or value < 0:
-        raise InputError(f"{text!r}: a {what} must be finite and not negative")
+        raise InputError(f"{_shown(text)}: a {what} must be finite and not negative")
+    if not is_measurable(value):
+        raise InputError(f"{_shown(text)}: a {what} is 0, or lies between {SMALLEST} and {LARGEST} in base units")
+    return value
+
+
+def _exact(digits: str, factor: int | Decimal) -> float:
+    """Return a product, decimal until the end: 2.5us is 2.5e-6 exactly."""
+    try:
+        return float(Decimal(digits) * factor)
+    except ArithmeticError:  # an exponent beyond even those of decimal
+        return math.inf
+
+
+def _shown(text: str) -> str:
+    return repr(text) if len(text) <= 80 else f"{text[:80]!r}..."
+
+
+def parse_scaled(text: str, units: Mapping[str, int | Decimal]) -> float | None:
+    """Return a number with one of the units, or with none; None where it is none, infinity beyond all doubles.
+
+    For formats that have units of their own; digits are those of ASCII, and nothing stands between them.
+
+    >>> parse_scaled("2.5 us", {"us": Decimal("1e-6")}), parse_scaled("1_0", {}), parse_scaled("1e999", {})
+    (2.5e-06, None, inf)
+    """
+    match = _NUMBER.fullmatch(text.strip())
+    if match is None or (match[2] and match[2] not in units):
+        return None
+    return _exact(match[1], units[match[2]] if match[2] else 1)
+
+
+def parse_number(text: str) -> float:
+    """Return a finite number without a unit, which may be negative.
+
+    Python's float also takes ``1_0``, ``nan``, ``inf`` and the digits of other scripts: in files these are mistakes.
+
+    >>> parse_number(" -1.5e3 ")
+    -1500.0
+    >>> parse_number("1_0")
+    Traceback (most recent call last):
+    commmodel.errors.InputError: '1_0' is no number: write it like 12, 1.5 or 1e-6
+    """
+    value = parse_scaled(text, {})
+    if value is None or not math.isfinite(value):
+        raise InputError(f"{_shown(text)} is no number: write it like 12, 1.5 or 1e-6")
+    return value
+
+
+def parse_whole(text: str, least: int = 0, most: int = 10**18 - 1) -> int:
+    """Return a whole number written in digits, not outside of two bounds.
+
+    >>> parse_whole("64", least=1)
+    64
+    >>> parse_whole("٣")
+    Traceback (most recent call last):
+    commmodel.errors.InputError: '٣' is no whole number from 0 up
+    """
+    word = text.strip()
+    value = int(word) if _WHOLE.fullmatch(word) else -1
+    if not least <= value <= most:
+        span = f"from {least} up" if most == 10**18 - 1 else f"from {least} to {most}"
+        raise InputError(f"{_shown(text)} is no whole number {span}")
     return value
 
 
@@ -98,6 +166,22 @@ def parse_fraction(text: str) -> float:
     (0.02, 0.05)
     """
     return _parse(text, "share", {"%": Decimal("0.01")}, "2% or 0.02")
+
+
+def parse_confidence(text: str) -> float:
+    """Return a confidence as a number: 95%, 95 and 0.95 are the same.
+
+    >>> parse_confidence("95%"), parse_confidence("95"), parse_confidence("0.95")
+    (0.95, 0.95, 0.95)
+    """
+    value = parse_fraction(text)
+    if 50 <= value < 100:  # in per cent, as people say it
+        value = parse_fraction(f"{text}%")
+    if not 0 < value < 1:
+        raise InputError(f"{text!r} does not lie between 0 and 100%: write it like 95%")
+    if not 0.01 <= value <= 0.999999:
+        raise InputError(f"{text!r} lies too near to 0 or 100%: choose from 1% to 99.9999%")
+    return value
 
 
 def parse_quantity(text: str, unit: str) -> float:
@@ -158,9 +242,10 @@ def parse_sizes(text: str) -> tuple[int, ...]:
 
 
 def _parse_count(text: str) -> int:
-    if not text.isdecimal() or len(text) > 18:
-        raise InputError(f"{text!r} is no count: write it like 4")
-    return int(text)
+    try:
+        return parse_whole(text)
+    except InputError:
+        raise InputError(f"{_shown(text)} is no count: write it like 4") from None
 
 
 def parse_counts(text: str) -> tuple[int, ...]:

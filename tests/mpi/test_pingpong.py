@@ -65,6 +65,14 @@ def test_a_stream_brings_every_message_of_a_window_to_its_place(size, stride, wi
         assert (places[:, size:] == 255).all()
 
 
+@pytest.mark.parallel([2, 4])
+def test_a_stream_into_one_buffer_needs_no_room_but_for_one_message():
+    _, peer, first = partner()
+    send, receive = filled(1000)
+    pingpong.stream(COMM, peer, first, send if first else receive, 1000, 0, 64, 3, clock.COUNTER)
+    assert (receive[:1000] == (255 if first else expected(1000, peer))).all()
+
+
 @pytest.mark.parallel([1, 2, 4])
 @pytest.mark.parametrize(
     ("size", "stride", "window", "problem"),

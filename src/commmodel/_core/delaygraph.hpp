@@ -66,10 +66,14 @@ public:
             agenda.set(rank, first(rank).time);
         }
         while (agenda.least() < NEVER) {
-            double horizon = agenda.horizon();
+            double horizon = std::min(agenda.horizon(), LATEST);
             while (agenda.least() <= horizon) act(agenda.next(horizon), horizon);
         }
-        finish_record();
+        for (const int32_t head : heads_)
+            if (head != NOTHING) record_.failure = TOO_LATE;
+        for (const double end : record_.ends)
+            if (end > LATEST) record_.failure = TOO_LATE;
+        if (record_.failure.empty()) finish_record();
     }
 
     // For `Matching`: a receive waits outside of the heaps, where its links are free.

@@ -16,6 +16,8 @@ namespace commmodel::delays {
 
 constexpr int32_t NOTHING = -1;
 constexpr double NEVER = std::numeric_limits<double>::infinity();
+constexpr double LATEST = std::numeric_limits<double>::max();
+constexpr const char *TOO_LATE = "simulated time goes beyond 1.8e308, more than a number holds: take shorter times";
 
 // A message on its way, or one that has come and waits for its receive. 64 bytes.
 struct Message {

@@ -54,13 +54,18 @@ public:
         record_.spent.assign(ranks_.size() * STATES, 0.0);
         for (size_t rank = 0; rank < ranks_.size(); rank++) agenda_.set(static_cast<int32_t>(rank), 0.0);
         while (agenda_.least() < NEVER) {
-            double horizon = agenda_.horizon();
+            double horizon = std::min(agenda_.horizon(), LATEST);
             while (agenda_.least() <= horizon) {
                 int32_t rank = agenda_.next(horizon);
                 agenda_.set(rank, advance(rank, horizon));
                 if (!record_.failure.empty()) return;
             }
         }
+        for (const Rank &one : ranks_) {
+            const bool waits = one.call != ENDED && (one.call == STALLS || one.flying != NOTHING);
+            if (waits || one.now > LATEST || one.finish > LATEST) record_.failure = TOO_LATE;
+        }
+        if (!record_.failure.empty()) return;
         record_.messages = sent_;
         record_.unreceived = matching_.waiting();
         for (const Rank &one : ranks_) record_.ends.push_back(one.finish);

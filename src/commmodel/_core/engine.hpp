@@ -57,11 +57,11 @@ class Engine {
         while (stop.fault == NO_FAULT) {
             const double flows = sharing_.next(now_), timers = agenda_.first();
             const double time = std::min(flows, timers);
-            if (time == INFINITE) break;
+            if (!(time < INFINITE)) break;
             now_ = time;
             if (++events + messages - asked_ > PATIENCE) {
                 asked_ = events + messages;
-                if (!callbacks_.may_go_on(callbacks_.context)) {
+                if (!callbacks_.may_go_on(callbacks_.context, now_, events)) {
                     stop.fault = INTERRUPTED;
                     return;
                 }
@@ -73,6 +73,7 @@ class Engine {
                     stop.fault = STUCK;
                     return;
                 }
+                flows_ -= static_cast<int64_t>(finished.size());
                 for (int32_t &flow : finished) flow = message_of_flow_[flow];  // before flows of these numbers are added
                 for (const int32_t message : finished) end_flow(message);
             }
@@ -85,6 +86,7 @@ class Engine {
             }
             run_ready();
         }
+        if (stop.fault == NO_FAULT && (flows_ > 0 || !agenda_.empty())) stop.fault = TOO_LATE;  // than all numbers
         if (stop.fault == NO_FAULT) finish();
     }
 
@@ -416,6 +418,7 @@ class Engine {
         const int32_t flow = sharing_.add(now_, path.uses, path.count, path.penalty, path.bound, work);
         if (static_cast<size_t>(flow) >= message_of_flow_.size()) message_of_flow_.resize(flow + 1);
         message_of_flow_[flow] = index;
+        ++flows_;
     }
 
     // All of a message has moved, or what its sender has to wait for: then the rest is a flow of its own.
@@ -587,7 +590,7 @@ class Engine {
     const int32_t *hosts_;
     Callbacks callbacks_;
     double now_ = 0.0;
-    int64_t asked_ = 0;
+    int64_t asked_ = 0, flows_ = 0;
     int32_t first_ready_ = NONE, last_ready_ = NONE;
     bool record_;
 };

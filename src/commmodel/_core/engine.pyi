@@ -15,4 +15,5 @@ def run(
     network: Any,
     record: bool,
     layouts: Mapping[str, np.dtype[np.void]],
+    progress: Callable[[float, int], None] | None = None,
 ) -> dict[str, Any]: ...

@@ -57,6 +57,7 @@ cdef extern from "engine.hpp" namespace "commmodel" nogil:
         TRUNCATED
         INTERRUPTED
         STUCK
+        TOO_LATE
 
     cdef cppclass Stop:
         Fault fault
@@ -70,7 +71,7 @@ cdef extern from "engine.hpp" namespace "commmodel" nogil:
         cpp_bool (*refill_all)(
             void *, const vector[int32_t] &, const Operation **, const int64_t **
         ) noexcept nogil
-        cpp_bool (*may_go_on)(void *) noexcept nogil
+        cpp_bool (*may_go_on)(void *, double, int64_t) noexcept nogil
 
     cdef cppclass Engine:
         vector[double] ends, spent, link_bytes
@@ -97,8 +98,9 @@ cdef int64_t OPERATION_BYTES = 24
 class _Refill:
     """Asks a program for more, holds what it gave as long as the engine needs it, and what it raised."""
 
-    def __init__(self, refill, dtype, ranks) -> None:
+    def __init__(self, refill, dtype, ranks, progress) -> None:
         self.refill = refill
+        self.progress = progress
         self.next_block = getattr(refill, "next_block", None)
         self.dtype = dtype
         self.ranks = ranks
@@ -120,8 +122,13 @@ class _Refill:
         return self.held[rank]
 
     def more_of_all(self):
-        """Return the next operations of all ranks, as bytes, and where each rank's begin; None where that cannot be."""
+        """Return the next operations of all ranks, as bytes, and where each rank's begin; None where that cannot be.
+
+        A block without operations gets no number, as the engine, which counts them too, never hears of it.
+        """
         block = self.next_block()
+        while block is not None and not block[0].size:
+            block = self.next_block()
         if block is None:
             return None
         operations, offsets = block
@@ -145,7 +152,7 @@ cdef cpp_bool _more_of_all(
             if users[number] == 0:
                 del state.blocks[number]
         block = state.more_of_all()
-        if block is None or block[0].size == 0:
+        if block is None:
             return True
         view, bounds = block
         operations[0] = <const Operation *>&view[0]
@@ -173,10 +180,12 @@ cdef cpp_bool _more(void *context, int32_t rank, const Operation **begin, int64_
         return False
 
 
-cdef cpp_bool _may_go_on(void *context) noexcept with gil:
+cdef cpp_bool _may_go_on(void *context, double now, int64_t events) noexcept with gil:
     state = <object>context
     try:
         PyErr_CheckSignals()
+        if state.progress is not None:
+            state.progress(now, events)
         return True
     except BaseException as error:
         state.raised = error
@@ -237,6 +246,10 @@ cdef _explain(Stop stop):
             f"a message of {stop.size:.0f} bytes from rank {stop.number} to rank {stop.rank}{tag} is longer than its"
             f" receive, which takes {stop.limit:.0f}: make the receive larger"
         )
+    if stop.fault == TOO_LATE:
+        return InputError(
+            "simulated time goes beyond 1.8e308 s, more than a number holds: take shorter times, or faster links"
+        )
     what = {
         <int>UNKNOWN_CODE: f"unknown code {stop.number}",
         <int>BAD_PEER: f"there is no rank {stop.number}",
@@ -251,7 +264,7 @@ cdef _explain(Stop stop):
     return InputError(f"rank {stop.rank}, operation {stop.operation}: {what}")
 
 
-def run(routing, hosts, operations, offsets, refill, network, record, layouts):
+def run(routing, hosts, operations, offsets, refill, network, record, layouts, progress=None):
     """Carry a program out.
 
     Parameters
@@ -266,6 +279,8 @@ def run(routing, hosts, operations, offsets, refill, network, record, layouts):
         Whether intervals and transfers are kept.
     layouts : dict
         Names OPERATION, INTERVAL, MESSAGE and MARK -> dtype.
+    progress : callable, optional
+        (seconds simulated, events), called from time to time.
 
     Returns
     -------
@@ -301,7 +316,7 @@ def run(routing, hosts, operations, offsets, refill, network, record, layouts):
     cdef const Operation *first = NULL
     if view.shape[0]:
         first = <const Operation *>&view[0]
-    state = _Refill(refill, layouts["OPERATION"], ranks)
+    state = _Refill(refill, layouts["OPERATION"], ranks, progress)
     cdef Callbacks callbacks
     callbacks.context = <void *>state
     callbacks.may_go_on = _may_go_on

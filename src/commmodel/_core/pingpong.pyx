@@ -88,11 +88,14 @@ def stream(comm, int peer, bint first, unsigned char[::1] buffer not None, Py_ss
            int window, Py_ssize_t repetitions, int clock):
     """Return the ticks of `repetitions` windows, each of `window` messages from `first` to its peer at once.
 
-    Messages leave from the buffer's begin and arrive `stride` bytes apart, as MPI forbids pending receives to overlap.
+    Messages leave from the buffer's begin and arrive `stride` bytes apart, as MPI forbids pending receives to overlap;
+    or, `stride` 0, all in one place, where MPI does not say what arrives, but libraries take as long as for any data.
     The receiver has posted a window's receives before the barrier of `comm` that begins it, and answers when all of
     it is there; the sender's ticks are from its first MPI_Isend to this answer.
     """
-    check_places(buffer, first, size, stride, window)
+    check_places(buffer, first, size, stride or size, window if stride else 1)
+    if window < 1:
+        raise ValueError(f"a window of {window} messages cannot be sent")
     ticks = np.empty(repetitions, dtype=np.uint64)
     cdef uint64_t[::1] out = ticks
     cdef mpi.MPI_Comm handle = PyMPIComm_Get(comm)[0]

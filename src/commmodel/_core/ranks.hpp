@@ -16,7 +16,7 @@ struct Callbacks {
     // not so. `users`: of each block given so far, how many ranks still need it.
     bool (*refill_all)(void *context, const std::vector<int32_t> &users, const Operation **operations,
                        const int64_t **offsets) = nullptr;
-    bool (*may_go_on)(void *context) = nullptr;
+    bool (*may_go_on)(void *context, double now, int64_t events) = nullptr;
 };
 
 enum Doing : int32_t {

@@ -17,9 +17,11 @@
 #include <utility>
 #include <vector>
 
+#include "hops.hpp"
+
 namespace commmodel {
 
-enum class Kind : int32_t { star = 0, table = 1, torus = 2, fat_tree = 3, dragonfly = 4 };
+enum class Kind : int32_t { star = 0, table = 1, torus = 2, fat_tree = 3, dragonfly = 4, hops = 5 };
 
 struct Port {  // what a host of a star is connected by; -1: by none such
     int32_t limiter, up, down, loopback;
@@ -31,13 +33,14 @@ struct Zone {
     Kind kind = Kind::star;
     int64_t first = 0;   // number of its first host; its point 0
     int64_t hosts = 0;
-    int64_t points = 0;  // hosts, and of a table its routers after them
+    int64_t points = 0;  // hosts, and of tables and hops its routers after them
     // Of stars.
     std::vector<Port> ports;
     int32_t backbone = -1;
     // Of tables: where the links of the way between each two points begin, and the links.
     std::vector<int64_t> offsets;
     std::vector<int32_t> links;
+    Hops hops;  // of zones that find their ways by themselves
     // Of the others: first of their links, which count 2 where each direction shares for itself.
     int32_t first_link = 0, directions = 2;
     std::vector<int32_t> loopback;  // of each host; empty: none
@@ -108,6 +111,8 @@ struct Zone {
             way.insert(way.end(), links.begin() + offsets[pair], links.begin() + offsets[pair + 1]);
             return;
         }
+        case Kind::hops:
+            return hops.route(source, destination, way);
         default:
             break;
         }

@@ -4,6 +4,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+def shortest(distance: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.int32]]: ...
+
 class Routing:
     def __init__(
         self,

@@ -20,6 +20,15 @@ cdef extern from "routing.hpp" namespace "commmodel" nogil:
         torus
         fat_tree
         dragonfly
+        hops
+
+    cdef cppclass Hops:
+        int64_t points
+        vector[int32_t] before, ends, links
+        vector[int64_t] first, offsets
+        cpp_bool are_sound()
+
+    void find_shortest(int64_t, double *, int32_t *)
 
     cdef cppclass Port:
         int32_t limiter, up, down, loopback
@@ -35,6 +44,7 @@ cdef extern from "routing.hpp" namespace "commmodel" nogil:
         int32_t backbone, first_link, directions
         vector[int64_t] offsets, sizes, parents, cables
         vector[int32_t] links, loopback, limiter
+        Hops hops
         cpp_bool as_simgrid
         void prepare()
         int64_t own_links()
@@ -97,6 +107,36 @@ cdef vector[int64_t] _sizes(values, str what) except *:
     if out.empty():
         raise ValueError(f"{what}: none")
     return out
+
+
+def shortest(distance):
+    """Return the least distances between all points, and on each way the point before the last.
+
+    Of equally long ways the one found first stands, the points as middles in their order.
+
+    Parameters
+    ----------
+    distance : array of float64, shape (points, points)
+        Of hops: infinite where there is none.
+
+    Returns
+    -------
+    distance : array of float64, shape (points, points)
+    before : array of int32, shape (points, points)
+        -1 where there is no way.
+    """
+    lengths = np.array(distance, np.float64, order="C")
+    cdef int64_t points = lengths.shape[0]
+    if lengths.shape != (points, points):
+        raise ValueError("distances between all points: as many rows as columns")
+    before = np.where(np.isfinite(lengths), np.arange(points, dtype=np.int32)[:, None], np.int32(-1)).astype(np.int32)
+    np.fill_diagonal(lengths, 0.0)
+    cdef double[:, ::1] rows = lengths
+    cdef int32_t[:, ::1] last = before
+    if points:
+        with nogil:
+            find_shortest(points, &rows[0, 0], &last[0, 0])
+    return lengths, before
 
 
 cdef class Routing:
@@ -186,6 +226,16 @@ cdef class Routing:
             one.kind = Kind.table
             one.links = _integers(zone["links"], 0, links - 1, "link")
             one.offsets = _offsets(zone["offsets"], one.points * one.points, one.links.size(), "table")
+        elif kind == "hops":
+            one.kind = Kind.hops
+            one.hops.points = one.points
+            one.hops.before = _integers(zone["before"], -1, one.points - 1, "point")
+            one.hops.ends = _integers(zone["ends"], 0, one.points - 1, "point")
+            one.hops.links = _integers(zone["links"], 0, links - 1, "link")
+            one.hops.first = _offsets(zone["first"], one.points, one.hops.ends.size(), "hops")
+            one.hops.offsets = _offsets(zone["offsets"], one.hops.ends.size(), one.hops.links.size(), "links of hops")
+            if one.hops.before.size() != <size_t>(one.points * one.points) or not one.hops.are_sound():
+                raise ValueError("hops: a way that does not lead from its first point to its last")
         elif kind in ("torus", "fat-tree", "dragonfly"):
             one.sizes = _sizes(zone["sizes"], kind)
             one.directions = 2 if zone["directions"] == 2 else 1
@@ -243,7 +293,7 @@ cdef class Routing:
         cdef Passage passage
         cdef int64_t zones = len(points), i, j
         if "outward" in passages:
-            if "table" in kinds:
+            if "table" in kinds or "hops" in kinds:
                 raise ValueError("a zone with a table of ways has no gateway of its own")
             outward.links = _integers(passages["outward"], 0, links - 1, "link")
             inward.links = _integers(passages["inward"], 0, links - 1, "link")
@@ -262,7 +312,7 @@ cdef class Routing:
                 passage.leave, passage.enter = leave[i * zones + j], enter[i * zones + j]
                 passage.begin, passage.end = offsets[i * zones + j], offsets[i * zones + j + 1]
                 for zone, point in ((i, passage.leave), (j, passage.enter)):
-                    if point >= points[zone] or (point < 0 and kinds[zone] == "table" and i != j):
+                    if point >= points[zone] or (point < 0 and kinds[zone] in ("table", "hops") and i != j):
                         raise ValueError(f"passages: zone {zone} has no point {point}")
                 table.push_back(passage)
         self.inner.set_passages(move(table), move(listed))

@@ -237,7 +237,8 @@ inline bool read_number(Word word, double &value) {
 }
 
 // Return the highest number with which a line begins, -1 where none does; enough digits to be too many are enough.
-inline int64_t highest_rank(const char *text, int64_t size) {
+// seen: for each number below `most`, whether a line has begun with it.
+inline int64_t highest_rank(const char *text, int64_t size, uint8_t *seen, int64_t most) {
     int64_t highest = -1;
     const char *at = text, *end = text + size;
     while (at < end) {
@@ -250,6 +251,8 @@ inline int64_t highest_rank(const char *text, int64_t size) {
         for (; at < stop && *at >= '0' && *at <= '9' && number < 1000000000000; ++at)
             number = 10 * (number < 0 ? 0 : number) + (*at - '0');
         highest = number > highest ? number : highest;
+        if (number >= 0 && number < most)
+            seen[number] = 1;
         at = stop + 1;
     }
     return highest;

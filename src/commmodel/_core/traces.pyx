@@ -5,7 +5,7 @@ Main entries: `arranged` and `exchanged` (rounds to operations), `Parser` (text 
 operations), `spliced` (collectives of traces put in place).
 """
 
-from libc.stdint cimport INT64_MAX, int32_t, int64_t
+from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t
 from libc.string cimport memcpy
 from libcpp cimport bool as cbool
 from libcpp.string cimport string
@@ -51,7 +51,7 @@ cdef extern from "traces.hpp" namespace "commmodel::traces" nogil:
     int64_t spliced_count(const Operation *operations, int64_t count, const vector[Piece] &pieces)
     void splice(const Operation *operations, int64_t count, const vector[Piece] &pieces, Operation *out)
 
-    int64_t _highest_rank "commmodel::traces::highest_rank"(const char *text, int64_t size)
+    int64_t _highest_rank "commmodel::traces::highest_rank"(const char *, int64_t, uint8_t *, int64_t)
 
     cdef cppclass _Parser "commmodel::traces::Parser":
         string problem
@@ -233,9 +233,9 @@ def spliced(operations, pieces):
     return result
 
 
-def highest_rank(bytes text):
-    """Return the highest number with which a line begins, -1 where none does."""
-    return _highest_rank(text, len(text))
+def highest_rank(bytes text, unsigned char[::1] seen not None):
+    """Return the highest number with which a line begins, -1 where none does; `seen` notes 1 for each that occurs."""
+    return _highest_rank(text, len(text), &seen[0] if seen.shape[0] else NULL, seen.shape[0])
 
 
 cdef class Parser:

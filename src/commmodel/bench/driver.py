@@ -7,6 +7,7 @@ processor away from those that are measured.
 
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import InitVar, dataclass, field
 from typing import TYPE_CHECKING
@@ -21,17 +22,19 @@ from commmodel.bench.placement import FurtherNodes, Placement
 from commmodel.bench.session import Session
 from commmodel.bench.synchronisation import GroupClock
 from commmodel.errors import InputError
-from commmodel.results import Buffers, Clock, Configuration, Options, Record
+from commmodel.results import Buffers, Clock, Configuration, Options, RandomPing, RandomPingPong, Record
 from commmodel.units import format_size
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-__all__ = ["Launch", "check_memory", "make_plan", "shuffled"]
+__all__ = ["Launch", "check_memory", "make_plan", "shuffled", "visited"]
 
 _SLEEP_SECONDS = 2e-3
 _TAG_TURN = 7
 _REFINING_SHARE = 0.25  # of the time, kept for what turns out to be worth measuring
+_LEAST_VISIT_SECONDS = 20e-3  # some time slices of a scheduler; where there is less for each, there are fewer visits
+_LEAST_VISIT_SAMPLES = 50
 
 
 def make_plan(options: Options, placement: Placement, further_nodes: FurtherNodes = ()) -> list[Configuration]:
@@ -45,6 +48,23 @@ def shuffled(configurations: Sequence[Configuration], seed: int) -> list[Configu
     order = list(configurations)
     random.Random(seed).shuffle(order)  # noqa: S311  (an order, no secret)
     return order
+
+
+def visited(todo: Sequence[Configuration], options: Options) -> list[list[Configuration]]:
+    """Return what is measured one after the other, in rounds: the plan, then again what several visits are paid to.
+
+    Between two visits to a configuration all others are measured, so what disturbs one is over at the next. Random
+    sizes are spread over one record already.
+    """
+    again = [one for one in todo if _is_revisited(one)]
+    visits = min(options.visits, options.repetitions // _LEAST_VISIT_SAMPLES)
+    while visits > 1 and options.time < _LEAST_VISIT_SECONDS * (len(todo) + (visits - 1) * len(again)):
+        visits -= 1
+    return [list(todo), *(shuffled(again, options.seed + visit) for visit in range(1, visits) if again)]
+
+
+def _is_revisited(configuration: Configuration) -> bool:
+    return kernel_of(configuration).visits and not isinstance(configuration, RandomPing | RandomPingPong)
 
 
 def check_memory(comm: "MPI.Intracomm", room: tuple[int, int]) -> None:
@@ -120,8 +140,7 @@ class Launch:
         refines = any(REGISTRY[name].refine for name in self.options.kernels)
         until = self.options.time * (1 - _REFINING_SHARE * refines)
         while todo:
-            self._walk(todo, keep, started, until)
-            self._quiet_barrier()
+            self._visit(visited(todo, self.options), keep, started, until)
             elapsed = time.perf_counter() - started
             # Each round may show that another one is worth it, so it gets half of what is left.
             until = (elapsed + self.options.time) / 2
@@ -130,23 +149,45 @@ class Launch:
         for comm, _ in self._groups.values():
             comm.Free()
 
-    def _walk(
-        self, todo: Sequence[Configuration], keep: Callable[[Record], None], started: float, until: float
+    def _visit(
+        self, rounds: Sequence[Sequence[Configuration]], keep: Callable[[Record], None], started: float, until: float
     ) -> None:
-        """Measure each configuration in turn, all of them within `until` seconds from `started` if it can be."""
+        """Go through the first round, and the others while there is time."""
+        visits = Counter(one for each in rounds for one in each)
+        left = visits.total()
+        for each in rounds:
+            self._walk(each, visits, left, keep, started, until)
+            left -= len(each)
+            self._quiet_barrier()
+            if left and not self.comm.bcast(time.perf_counter() - started < until):
+                return
+
+    def _walk(
+        self,
+        todo: Sequence[Configuration],
+        visits: Counter[Configuration],
+        left: int,
+        keep: Callable[[Record], None],
+        started: float,
+        until: float,
+    ) -> None:
+        """Measure each configuration in turn; `left` are to be measured until `until` seconds from `started`."""
         for position, configuration in enumerate(todo):
             ranks = participants(configuration, self.placement, self.further_nodes)
             if self.comm.rank not in ranks:
                 continue
             self._wait_for_turn(ranks)
             begun = time.perf_counter() - started
-            share = max(0.0, until - begun) / (len(todo) - position)
-            record = kernel_of(configuration).measure(self._session(ranks, share), configuration)
+            share = max(0.0, until - begun) / (left - position)
+            several = visits[configuration]
+            record = kernel_of(configuration).measure(self._session(ranks, share, several), configuration)
             if record is not None:
+                if several > 1:
+                    record = msgspec.structs.replace(record, visits=(len(record.samples),))
                 duration = time.perf_counter() - started - begun
                 keep(msgspec.structs.replace(record, started=round(begun, 6), duration=round(duration, 6)))
 
-    def _session(self, ranks: list[int], share: float) -> Session:
+    def _session(self, ranks: list[int], share: float, visits: int = 1) -> Session:
         key = tuple(ranks)
         if key not in self._groups:
             group = self.comm.group.Incl(ranks)
@@ -154,7 +195,8 @@ class Launch:
             self._groups[key] = comm, GroupClock(comm, self.clock)
             group.Free()
         comm, shared_clock = self._groups[key]
-        return Session(comm, self.clock, self.options, self._send_buffer, self._receive_buffer, share, shared_clock)
+        options = msgspec.structs.replace(self.options, repetitions=-(-self.options.repetitions // visits))
+        return Session(comm, self.clock, options, self._send_buffer, self._receive_buffer, share, shared_clock)
 
     def _wait_for_turn(self, ranks: list[int]) -> None:
         """Let rank 0 call the others in; they sleep until then."""

@@ -2,8 +2,8 @@
 
 import os
 import platform
+import secrets
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -15,18 +15,28 @@ import numpy as np
 
 from commmodel._core import clock as core_clock
 from commmodel.bench import clock
-from commmodel.results import Clock, Header, Host, Library, Rank
+from commmodel.results import (
+    Clock,
+    Header,
+    Host,
+    Library,
+    Rank,
+    ThreadLevel,
+    oversubscribed,
+    oversubscription,
+    some_names,
+    threads,
+)
 from commmodel.results.file import FORMAT, VERSION
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-__all__ = ["advice", "describe_launch", "host_indices", "oversubscribed", "socket_of"]
+__all__ = ["advice", "data_caches", "describe_launch", "host_indices", "oversubscribed", "socket_of"]
 
 _WTIME_SECONDS = 0.05
 _WTIME_TOLERANCE = 1e-3
 _LOAD_PER_CPU = 0.25
-_MOST_NAMES = 3
 _TOPOLOGY = Path("/sys/devices/system/cpu")
 _GOVERNOR = _TOPOLOGY / "cpu0" / "cpufreq" / "scaling_governor"
 
@@ -103,6 +113,16 @@ def host_indices(names: Sequence[str]) -> tuple[list[str], list[int]]:
     return hosts, [index[name] for name in names]
 
 
+def data_caches(topology: Path = _TOPOLOGY) -> dict[str, int]:
+    """Return the bytes of the first processor's data caches by name; empty where the system does not tell."""
+    found = {}
+    for index in sorted((topology / "cpu0" / "cache").glob("index*")):
+        kibibytes = _read(index / "size").removesuffix("K")  # the kernel writes no other unit
+        if _read(index / "type") in {"Data", "Unified"} and kibibytes.isdecimal():
+            found[f"L{_read(index / 'level')}"] = int(kibibytes) << 10
+    return found
+
+
 def _describe_host(name: str, cpus: set[int], chosen: Clock) -> Host:
     try:
         load: tuple[float, float, float] | None = os.getloadavg()
@@ -117,13 +137,25 @@ def _describe_host(name: str, cpus: set[int], chosen: Clock) -> Host:
         governor=_read(_GOVERNOR),
         clocksource=clock.read_clocksource(),
         transparent_huge_pages=pages.partition("[")[2].partition("]")[0],
+        caches=data_caches(),
         load=load,
         clock=chosen,
     )
 
 
-def describe_launch(comm: "MPI.Comm", command: Sequence[str]) -> tuple[Header, Clock]:
-    """Return the header of this launch (complete on rank 0) and this rank's clock. Called by all ranks."""
+def thread_level() -> ThreadLevel:
+    """Return the thread level that MPI has provided to this process."""
+    from mpi4py import MPI
+
+    provided = MPI.Query_thread()
+    return next(level for level in threads.LEVELS if getattr(MPI, f"THREAD_{level.upper()}") == provided)
+
+
+def describe_launch(comm: "MPI.Comm", command: Sequence[str], asked: ThreadLevel) -> tuple[Header, Clock]:
+    """Return the header of this launch (complete on rank 0) and this rank's clock. Called by all ranks.
+
+    `asked` is the thread level that was asked of MPI.
+    """
     from mpi4py import MPI
 
     from commmodel._core import pingpong
@@ -148,9 +180,16 @@ def describe_launch(comm: "MPI.Comm", command: Sequence[str]) -> tuple[Header, C
         version=VERSION,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         command=tuple(command),
-        mpi=Library(MPI.Get_library_version().strip("\0 \n"), pingpong.MPI_ABI, ".".join(map(str, MPI.Get_version()))),
+        mpi=Library(
+            MPI.Get_library_version().strip("\0 \n"),
+            pingpong.MPI_ABI,
+            ".".join(map(str, MPI.Get_version())),
+            thread_level(),
+            asked,
+        ),
         hosts=tuple(by_name[host_name] for host_name in names),
         ranks=tuple(Rank(number, index[number], *where) for number, (_, *where) in enumerate(ranks or ())),
+        launch=secrets.token_hex(8),
         versions={
             "commmodel": version("commmodel"),
             "mpi4py": version("mpi4py"),
@@ -161,12 +200,6 @@ def describe_launch(comm: "MPI.Comm", command: Sequence[str]) -> tuple[Header, C
     return header, chosen
 
 
-def oversubscribed(header: Header) -> bool:
-    """Return whether ranks have to share processors on some host."""
-    ranks_on = Counter(rank.host for rank in header.ranks)
-    return any(ranks_on[index] > host.cpus > 0 for index, host in enumerate(header.hosts))
-
-
 def advice(header: Header) -> tuple[str, ...]:
     """Return what is wrong with the launch and what to do, a line each."""
     found: dict[str, list[str]] = {}  # what is wrong -> the hosts where it is
@@ -174,15 +207,8 @@ def advice(header: Header) -> tuple[str, ...]:
     def warn(host: Host, problem: str) -> None:
         found.setdefault(problem, []).append(host.name)
 
-    ranks_on = Counter(rank.host for rank in header.ranks)
     highest = max((host.load[0] for host in header.hosts if host.load), default=0.0)
-    for index, host in enumerate(header.hosts):
-        if ranks_on[index] > host.cpus > 0:
-            warn(
-                host,
-                f"{ranks_on[index]} ranks share {host.cpus} processors, so the scheduler is measured: "
-                f"start at most {host.cpus} ranks on it",
-            )
+    for host in header.hosts:
         if host.load and host.load[0] > _LOAD_PER_CPU * max(host.cpus, 1):
             warn(
                 host,
@@ -202,7 +228,13 @@ def advice(header: Header) -> tuple[str, ...]:
                 f"the clock ({host.clock.kind if host.clock else ''}) and MPI_Wtime differ by "
                 f"{100 * drift:.2g} %: compare both with a wall clock before you trust these times",
             )
-    warnings = [f"{_some(names)}: {problem}" for problem, names in found.items()]
+    warnings = [*oversubscription(header), *(f"{some_names(names)}: {problem}" for problem, names in found.items())]
+    level, wanted = header.mpi.thread_level, header.mpi.thread_level_asked
+    if level != wanted and None not in {level, wanted}:
+        warnings.append(
+            f"the MPI thread level is {level}, not {wanted} as asked for: times are those of programs with {level}; "
+            "the library gives no other, or MPI was started before the benchmark set it"
+        )
     unbound = [rank.rank for rank in header.ranks if not rank.bound]
     if unbound:
         warnings.append(
@@ -210,15 +242,6 @@ def advice(header: Header) -> tuple[str, ...]:
             "use mpiexec --bind-to core (Open MPI), -bind-to core (MPICH), srun --cpu-bind=cores"
         )
     return tuple(warnings)
-
-
-def _some(names: Sequence[str]) -> str:
-    """Return some names, for a message.
-
-    >>> _some(["a", "b", "c"]), _some(["a", "b", "c", "d", "e"])
-    ('a, b, c', 'a, b and 3 more')
-    """
-    return ", ".join(names) if len(names) <= _MOST_NAMES else f"{names[0]}, {names[1]} and {len(names) - 2} more"
 
 
 def command_line() -> list[str]:

@@ -10,8 +10,19 @@ from typing import Any, NoReturn, get_args
 from commmodel.bench.kernels import REGISTRY
 from commmodel.bench.kernels.collective import GROUPS
 from commmodel.errors import InputError
-from commmodel.results import Batch, CollectiveName, MemoryOperation, Mode, Options, Pattern, Start, Template
-from commmodel.units import parse_counts, parse_fraction, parse_sizes, parse_time
+from commmodel.results import (
+    Batch,
+    CollectiveName,
+    MemoryOperation,
+    Mode,
+    Options,
+    Pattern,
+    Start,
+    StreamBuffers,
+    Template,
+    ThreadLevel,
+)
+from commmodel.units import parse_confidence, parse_counts, parse_fraction, parse_sizes, parse_time, parse_whole
 
 __all__ = ["KERNELS", "CommandLine", "HelpAsked", "parse", "parse_processes"]
 
@@ -37,6 +48,8 @@ examples:
   mpiexec -n 8 python -m commmodel.bench collective --collectives bcast,allreduce --procs 2:all
   mpiexec -n 2 python -m commmodel.bench overlap --volumes 1MiB --exhaustive --time 10min
   mpiexec -n 4 env LD_PRELOAD=$(commmodel memory-library) python -m commmodel.bench memory
+  python -m commmodel.bench --launches 5 --launcher 'mpiexec -n 2 -bind-to core'
+                                                              five launches, which differ more than repetitions show
   mpiexec -n 2 python -m commmodel.bench --resume             go on where a killed run stopped
 """
 
@@ -50,11 +63,15 @@ class CommandLine:
     """
 
     options: Options
+    thread_level: ThreadLevel
     procs: str
     output: Path
     resume: bool
     json: bool
     given: frozenset[str]
+    launches: int | None = None
+    """How many launches to start from outside of MPI; None: this is one of a launcher's ranks."""
+    launcher: str | None = None
 
 
 class HelpAsked(Exception):  # noqa: N818  (not an error)
@@ -78,9 +95,7 @@ def _batch(text: str) -> Batch:
 
 
 def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise InputError(f"{text!r} is no whole number from 1 up")
-    return int(text)
+    return parse_whole(text, least=1)
 
 
 def _more_than_zero(parse: Callable[[str], float]) -> Callable[[str], float]:
@@ -93,13 +108,6 @@ def _more_than_zero(parse: Callable[[str], float]) -> Callable[[str], float]:
     return checked
 
 
-def _confidence(text: str) -> float:
-    value = parse_fraction(text)
-    if not 0 < value < 1:
-        raise InputError(f"{text!r}: a confidence lies between 0 and 100%")
-    return value
-
-
 def _some_sizes(text: str) -> int:
     count = _positive(text)
     if count > _MOST_SIZES:
@@ -108,9 +116,7 @@ def _some_sizes(text: str) -> int:
 
 
 def _number(text: str) -> int:
-    if not text.isdecimal():
-        raise InputError(f"{text!r} is no whole number from 0 up")
-    return int(text)
+    return parse_whole(text)
 
 
 def _some_of(names: Sequence[str], what: str) -> Callable[[str], tuple[str, ...]]:
@@ -193,9 +199,10 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "node_pairs": parse_counts,
     "time": _more_than_zero(parse_time),
     "ci": _more_than_zero(parse_fraction),
-    "confidence": _confidence,
+    "confidence": parse_confidence,
     "batch": _batch,
     "repetitions": _positive,
+    "visits": _positive,
     "seed": _number,
     "collectives": _collectives,
     "templates": _some_of(_TEMPLATES, "template"),
@@ -233,6 +240,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--pairs", help="numbers of pairs: 1:8, or 1:16:*2 (one to all)")
     parser.add_argument("--node-pairs", help="numbers of pairs of nodes at once: 1:4 needs 8 nodes (1)")
     parser.add_argument("--time", help="seconds for everything (60s)")
+    parser.add_argument(
+        "--visits", default="4",
+        help="how often to go through pingpong, ping, pairs and stream: what disturbs one visit leaves the next (4)",
+    )  # fmt: skip
     parser.add_argument("--ci", help="half width of the median's interval to reach (2%%)")
     parser.add_argument("--confidence", default="95%", help="of that interval (95%%)")
     parser.add_argument(
@@ -267,12 +278,30 @@ def _parser() -> argparse.ArgumentParser:
         help="how repetitions of collectives begin: on synchronised clocks, or after a barrier "
         "(round-time; barrier where ranks outnumber processors, and with --imb-repetitions)",
     )
+    parser.add_argument(
+        "--stream-buffers",
+        choices=(*get_args(StreamBuffers), "both"),
+        default="each",
+        help="where the messages of a window of the kernel stream arrive: each in a buffer of its own, or all in one "
+        "as OSU's do (each)",
+    )
+    parser.add_argument(
+        "--thread-level",
+        choices=get_args(ThreadLevel),
+        default="single",
+        help="asked of MPI; MPI_Init gives single, mpi4py's default is multiple (single)",
+    )
     parser.add_argument("--per-rank", action="store_true", help="keep each rank's times of collectives, too")
     parser.add_argument("--waits", default="0,1s,5s", help="after which the kernel clocks looks at clocks (0,1s,5s)")
     parser.add_argument(
         "--memory-operations", default="all", help=f"of the kernel memory: {','.join(_MEMORY_OPERATIONS)} (all)"
     )
     _add_overlap(parser)
+    parser.add_argument(
+        "--launches", metavar="N",
+        help="start N launches one after the other, into one file; without mpiexec before it (this launch alone)",
+    )  # fmt: skip
+    parser.add_argument("--launcher", help="with --launches: what starts each ('mpiexec -n 2')")
     parser.add_argument("--seed", help="of the order of measurements (random; recorded)")
     parser.add_argument("--resume", action="store_true", help="complete what the output file lacks")
     parser.add_argument("--json", action="store_true", help="print one JSON object about the run")
@@ -319,7 +348,7 @@ def parse(arguments: Sequence[str]) -> CommandLine:
     given = {name for name, value in written.items() if value != defaults[name]}
     preset = _QUICK if written["quick"] else _FULL
     if written["quick"]:
-        given |= set(preset) - {"pairs", "node_pairs"}
+        given |= {"time", "ci"}  # all that is not as it is without
     texts = {name: written[name] if written[name] is not None else preset.get(name) for name in _PARSERS}
     values: dict[str, Any] = {}
     for name, text in texts.items():
@@ -331,6 +360,12 @@ def parse(arguments: Sequence[str]) -> CommandLine:
         parse_processes(written["procs"], _MOST_RANKS)
     except InputError as error:
         raise InputError(f"--procs: {error}") from None
+    try:
+        launches = None if written["launches"] is None else _positive(written["launches"])
+    except InputError as error:
+        raise InputError(f"--launches: {error}") from None
+    if launches is None and written["launcher"] is not None:
+        raise InputError("--launcher goes with --launches: how many launches is it to start?")
     seed = secrets.randbelow(2**32) if values["seed"] is None else values["seed"]
     options = Options(
         kernels=kernels,
@@ -340,8 +375,17 @@ def parse(arguments: Sequence[str]) -> CommandLine:
         exhaustive=written["exhaustive"],
         start=written["start"] or "round-time",
         per_rank=written["per_rank"],
+        stream_buffers=written["stream_buffers"],
         **(values | {"seed": seed}),
     )
     return CommandLine(
-        options, written["procs"], Path(written["output"]), written["resume"], written["json"], frozenset(given)
+        options,
+        written["thread_level"],
+        written["procs"],
+        Path(written["output"]),
+        written["resume"],
+        written["json"],
+        frozenset(given),
+        launches,
+        written["launcher"],
     )

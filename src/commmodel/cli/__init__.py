@@ -1,13 +1,14 @@
 """The command ``commmodel VERB``: each verb is a thin function over the module that does the work, in its own module.
 
-Exit codes: 0 done, 1 a check did not hold, 2 wrong usage or bad input, 3 the MPI environment cannot do it. Main
-entry: `main`.
+Exit codes: 0 done, 1 a check did not hold, 2 wrong usage or bad input, 3 the MPI environment cannot do it, 130
+interrupted. A reader that closes our output early is no fault: the command goes on in silence, and its exit code says
+how it ended. Main entry: `main`.
 """
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import NoReturn
 
 from commmodel.cli.check import add as add_check
@@ -22,30 +23,51 @@ from commmodel.cli.report import add as add_report
 from commmodel.cli.simulate import add as add_simulate
 from commmodel.cli.sweep import add as add_sweep
 from commmodel.cli.tune import add as add_tune
-from commmodel.cli.words import Parser
+from commmodel.cli.words import Parser, refuse_inputs_as_outputs
 from commmodel.errors import CommModelError
+from commmodel.streams import guarded
 
 __all__ = ["main", "run"]
+
+_INTERRUPTED = 130  # what a shell says of a program that Ctrl-C ends
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb; return the exit code."""
     try:
-        asked = _parser().parse_args(arguments)
-        verb: Callable[[argparse.Namespace], int] = asked.verb
-        code = verb(asked)
-        sys.stdout.flush()  # here, where a closed pipe is expected
-        return code
+        with guarded():
+            return _carry_out(arguments)
     except CommModelError as error:
-        print(f"commmodel: {error}", file=sys.stderr)
-        return error.exit_code
+        return _fail(str(error), error.exit_code)
     except MemoryError as error:
-        why = f": {error}" if str(error) else ""
-        print(f"commmodel: there is not enough memory for what is asked{why}: ask for less", file=sys.stderr)
-        return 2
-    except BrokenPipeError:  # the reader of our output, head for one, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return _fail(f"there is not enough memory for what is asked{_because(error)}: ask for less")
+    except RecursionError:
+        return _fail("what is read is nested too deeply: make it flatter")
+    except KeyboardInterrupt as error:
+        return _fail(f"interrupted{_because(error)}", _INTERRUPTED)
+    except UnicodeError as error:
+        return _fail(f"a name or a text is not UTF-8: {error}: rename or convert it")
+    except OSError as error:  # that nobody foresaw where it arose
+        where = f"{error.filename}: " if error.filename else ""
+        return _fail(f"{where}{error.strerror or error}")
+
+
+def _carry_out(arguments: Sequence[str] | None) -> int:
+    asked = _parser().parse_args(arguments)
+    refuse_inputs_as_outputs(asked)
+    verb: Callable[[argparse.Namespace], int] = asked.verb
+    return verb(asked)
+
+
+def _because(error: BaseException) -> str:
+    return f": {error}" if str(error) else ""
+
+
+def _fail(problem: str, code: int = 2) -> int:
+    """Say what is wrong, where there is still somebody to hear it."""
+    with suppress(OSError):
+        print(f"commmodel: {problem}", file=sys.stderr, flush=True)
+    return code
 
 
 def run() -> NoReturn:

@@ -2,11 +2,22 @@
 
 import argparse
 import math
-from pathlib import Path
+import os
 from typing import Any
 
-from commmodel.cli.words import add_format, new_verb, note, parsed, print_json, show, whole_number
-from commmodel.errors import InputError
+from commmodel.cli.words import (
+    add_format,
+    add_thread_level,
+    new_verb,
+    note,
+    parsed,
+    print_json,
+    refuse_other_levels,
+    show,
+    whole_number,
+    wrote_page,
+)
+from commmodel.errors import InputError, MissingPackageError
 
 __all__ = ["add"]
 
@@ -23,6 +34,7 @@ def add(verbs: Any) -> None:
         "launches, or other suites' output (with --baseline, the former may be left out)",
     )  # fmt: skip
     add_format(check)
+    add_thread_level(check)
     check.add_argument(
         "--baseline", metavar="FILE", action="append", help="earlier results: nothing should grow faster or be slower"
     )
@@ -47,7 +59,7 @@ def add(verbs: Any) -> None:
 def _is_expectations(name: str) -> bool:
     from commmodel.scaling import shipped
 
-    return name.endswith(".toml") or (name in shipped() and not Path(name).exists())
+    return name.endswith(".toml") or (name in shipped() and not os.path.exists(name))
 
 
 def _split(asked: argparse.Namespace) -> tuple[str | None, list[str]]:
@@ -69,14 +81,14 @@ def _split(asked: argparse.Namespace) -> tuple[str | None, list[str]]:
 def _options(asked: argparse.Namespace) -> dict[str, Any]:
     """Return the options that `commmodel.scaling.check` takes."""
     from commmodel.scaling import parse_product
-    from commmodel.units import parse_fraction, parse_size
+    from commmodel.units import parse_confidence, parse_fraction, parse_size
 
     if asked.each is not None and asked.limit is None:
         raise InputError("--each goes with --limit: how much memory do they share?")
     options: dict[str, Any] = {
         "statistic": asked.statistic,
         "metric": asked.metric,
-        "confidence": parsed("--confidence", asked.confidence, parse_fraction),
+        "confidence": parsed("--confidence", asked.confidence, parse_confidence),
         "least": parsed("--least", asked.least, parse_fraction),
         "draws": whole_number("--draws", asked.draws, 20),
         "seed": whole_number("--seed", asked.seed, 0),
@@ -105,22 +117,26 @@ def _run(asked: argparse.Namespace) -> int:
     if asked.baseline:
         options["baseline"] = formats.read_all(asked.baseline, asked.format)
         note(options["baseline"])
+    refuse_other_levels(asked, measurements, *(options["baseline"] for _ in asked.baseline or ()))
     checked = check(measurements, expectations, **options)
-    if asked.output is not None:
+    output = asked.output
+    if output is not None:
         from commmodel import report
 
         name = expected or f"as in {', '.join(asked.baseline)}"
-        report.write_checked(asked.output, name, checked, asked.statistic)
+        if not wrote_page(lambda: report.write_checked(output, name, checked, asked.statistic)):
+            output = None
     if asked.json:
-        print_json(_as_json(checked) | {"output": asked.output})
+        print_json(_as_json(checked) | {"output": output})
     else:
         from commmodel.report.checked import checked_lines, checked_tables
 
         show(*checked_tables(checked), *checked_lines(checked))
-        if asked.output is not None:
-            print(f"written to {asked.output}")
-    fails = not checked.holds or (asked.uncertain == "fail" and checked.count("uncertain"))
-    return 1 if fails else 0
+        if output is not None:
+            print(f"written to {output}")
+    if not checked.holds or (asked.uncertain == "fail" and checked.count("uncertain")):
+        return 1
+    return 0 if output == asked.output else MissingPackageError.exit_code
 
 
 def _as_json(checked: Any) -> dict[str, Any]:
@@ -131,6 +147,7 @@ def _as_json(checked: Any) -> dict[str, Any]:
         "possible": [_broken_as_json(broken) for broken in checked.possible],
         "slower": [_slower_as_json(one) for one in checked.slower],
         "notes": checked.notes,
+        "compared": checked.compared,
         "holds": checked.holds,
     }
 
@@ -144,9 +161,8 @@ def _slower_as_json(slower: Any) -> dict[str, Any]:
         "name": slower.name,
         "metric": slower.metric,
         "over": slower.over,
-        "scale": slower.scale,
         "parameters": dict(slower.fixed),
-        **{name: _finite(getattr(slower, name)) for name in ("ratio", "low", "high")},
+        **{name: _finite(getattr(slower, name)) for name in ("scale", "ratio", "low", "high")},
     }
 
 
@@ -162,6 +178,7 @@ def _row_as_json(row: Any) -> dict[str, Any]:
         "adjusted_r2": _finite(best.adjusted_r2),
         "divergence": judged.divergence.text(over),
         "verdict": row.verdict,
+        "fits": judged.ensemble.fits,
         "advice": judged.advice,
         "metric": series.metric,
         "unit": series.unit,

@@ -1,6 +1,7 @@
 """The verb ``convert``: measurements from one format to another."""
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,7 @@ def _run(asked: argparse.Namespace) -> int:
     over = None if asked.over is None else [name.strip() for name in asked.over.split(",")]
     if over is not None and not all(over):
         raise InputError(f"--over: {asked.over!r} is no list of parameters like p,n")
-    if output.exists() and not asked.force:
+    if os.path.exists(output) and not asked.force:
         raise InputError(f"{output} exists: replace it with --force, or name another file with -o")
     measurements = formats.read_all(asked.files, asked.format)
     left_out = formats.write(output, measurements, target, over)

@@ -1,10 +1,21 @@
 """The verb ``fit``: results.jsonl -> machine.toml."""
 
 import argparse
+import os
 from pathlib import Path
 from typing import Any
 
-from commmodel.cli.words import add_format, new_verb, note, print_json, refuse_functions, show, whole_number
+from commmodel.cli.words import (
+    add_format,
+    new_verb,
+    note,
+    parsed,
+    print_json,
+    refuse_functions,
+    show,
+    warn_of,
+    whole_number,
+)
 from commmodel.errors import InputError
 
 __all__ = ["add"]
@@ -25,6 +36,10 @@ def add(verbs: Any) -> None:
         "--mode", choices=("blocking", "non-blocking"), default="blocking",
         help="of the messages that LogGP and pLogP are fitted to (blocking)",
     )  # fmt: skip
+    fit.add_argument(
+        "--loss", choices=("robust", "paper"), default="robust",
+        help="what is minimised: a loss that bears disturbed records, or the squares of Gropp 2016 (robust)",
+    )  # fmt: skip
     fit.add_argument("--confidence", default="95%", help="of the parameters' intervals (95%%)")
     fit.add_argument("--samples", default="1000", help="bootstrap samples behind the intervals (1000)")
     fit.add_argument("--seed", default="1", help="of the bootstrap (1)")
@@ -32,12 +47,11 @@ def add(verbs: Any) -> None:
 
 def _settings(asked: argparse.Namespace) -> Any:
     from commmodel.fit import Settings
-    from commmodel.units import parse_fraction
+    from commmodel.units import parse_confidence
 
-    confidence = parse_fraction(asked.confidence)
-    if not 0 < confidence < 1:
-        raise InputError(f"--confidence: {asked.confidence!r} does not lie between 0 and 100%")
-    return Settings(confidence, whole_number("--samples", asked.samples, 20), whole_number("--seed", asked.seed, 0))
+    confidence = parsed("--confidence", asked.confidence, parse_confidence)
+    samples, seed = whole_number("--samples", asked.samples, 20), whole_number("--seed", asked.seed, 0)
+    return Settings(confidence, samples, seed, asked.loss)
 
 
 def _run(asked: argparse.Namespace) -> int:
@@ -46,14 +60,15 @@ def _run(asked: argparse.Namespace) -> int:
     from commmodel.fit import fit_machine
     from commmodel.fit.consistency import consistency
     from commmodel.fit.variants import error_sums
+    from commmodel.results import pooled
     from commmodel.units import parse_sizes
 
     settings = _settings(asked)
     limits = parse_sizes(asked.limits) if asked.limits else None
     output = Path(asked.output or "machine.toml")
-    if asked.output is None and output.exists():
+    if asked.output is None and os.path.exists(output):
         raise InputError(f"{output} exists: replace it with -o {output}, or name another file with -o")
-    measurements = formats.read_all(asked.results, asked.format)
+    measurements = pooled(formats.read_all(asked.results, asked.format))
     refuse_functions(measurements)
     fitted = fit_machine(
         measurements,
@@ -64,8 +79,9 @@ def _run(asked: argparse.Namespace) -> int:
         mode=asked.mode,
     )
     machine.write(fitted, output)
-    sums, agreement = error_sums(measurements, fitted), consistency(measurements, fitted)
+    sums, agreement = error_sums(measurements, fitted, settings), consistency(measurements, fitted)
     note(measurements)
+    warn_of(fitted)
     if asked.json:
         print_json(_as_json(fitted, sums, agreement))
     else:
@@ -99,6 +115,7 @@ def _as_json(machine: Any, sums: Any, agreement: Any) -> dict[str, Any]:
     return {
         "name": machine.name,
         "confidence": machine.confidence,
+        "warnings": [] if machine.origin is None else machine.origin.warnings,
         "segments": plain["segments"],
         "models": models,
         "error_sums": [row._asdict() for row in sums],

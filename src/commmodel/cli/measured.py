@@ -3,8 +3,8 @@
 import argparse
 from typing import Any
 
-from commmodel.cli.words import known_machine, note, print_json, show
-from commmodel.errors import InputError
+from commmodel.cli.words import known_machine, note, print_json, show, wrote_page
+from commmodel.errors import InputError, MissingPackageError
 
 __all__ = ["run"]
 
@@ -38,19 +38,22 @@ def run(asked: argparse.Namespace) -> int:
         reduction=byte_time("--reduction", asked.reduction),
     )
     summaries = predict.summarise(found.rows)
-    if asked.output is not None:
+    output = asked.output
+    if output is not None:
         from commmodel import report
 
-        report.write_comparison(asked.output, machine.name, found, summaries)
+        if not wrote_page(lambda: report.write_comparison(output, machine.name, found, summaries)):
+            output = None
+    code = 0 if output == asked.output else MissingPackageError.exit_code
     if asked.json:
-        print_json(_as_json(found, summaries, asked.output))
-        return 0
+        print_json(_as_json(found, summaries, output))
+        return code
     from commmodel.report.compared import compared_tables, note_lines
 
     show(*compared_tables(found.rows, summaries), *note_lines(found.notes))
-    if asked.output is not None:
-        print(f"written to {asked.output}")
-    return 0
+    if output is not None:
+        print(f"written to {output}")
+    return code
 
 
 def _as_json(found: Any, summaries: Any, output: str | None) -> dict[str, Any]:

@@ -3,7 +3,16 @@
 import argparse
 from typing import Any
 
-from commmodel.cli.words import known_machine, new_verb, parsed, print_json, show, whole_number
+from commmodel.cli.words import (
+    known_machine,
+    new_verb,
+    parsed,
+    plain_number,
+    print_json,
+    show,
+    warn_of,
+    whole_number,
+)
 from commmodel.errors import InputError
 
 __all__ = ["add"]
@@ -50,6 +59,9 @@ def add(verbs: Any) -> None:
     )
     offered.add_argument("--bursts", help="bursts, only these: 1,2,4")
     offered.add_argument("--rule", help="equations, or measured: what the paper found best for all to all (equations)")
+    optimize.add_argument(
+        "--model", help="bounded by what one processor and one port need, or paper: its equations alone (bounded)"
+    )
     network = optimize.add_argument_group("the network, in place of what the machine says")
     network.add_argument("--overhead", metavar="TIME", help="o of a message at both its ends, like 2us")
     network.add_argument("--latency", metavar="TIME", help="L, like 10us")
@@ -92,6 +104,7 @@ def _choose(asked: argparse.Namespace) -> int:
             "what is to be done is not known: give --volume and --compute, like --volume 8MiB --compute 3ms"
         )
     machine = None if asked.machine is None else known_machine(asked.machine)
+    warnings = warn_of(machine)
     is_any = asked.implementation in {None, "any"}
     made = []
     for pattern in patterns:
@@ -108,13 +121,26 @@ def _choose(asked: argparse.Namespace) -> int:
         sensitivity = optimize.sensitivity(volume, compute, machine, **own)
         loss = optimize.misdiagnosis(volume, compute, machine, **own)
     choices = [choice for choice, _ in made]
+    extrapolates = _extrapolates(machine, choices, own, asked.path)
     if asked.json:
-        print_json(_as_json(choices, sensitivity, loss))
+        print_json(_as_json(choices, sensitivity, loss) | {"extrapolates": extrapolates, "warnings": warnings})
     else:
         from commmodel.report.decomposition import choice_lines, choices_table
 
-        show(choices_table(volume, compute, choices), *choice_lines(best, sensitivity, loss))
+        told = [f"{line[:1].upper()}{line[1:]}." for line in extrapolates]
+        show(choices_table(volume, compute, choices), *choice_lines(best, sensitivity, loss), *told)
     return 0
+
+
+def _extrapolates(machine: Any, choices: Any, own: dict[str, Any], path: str | None) -> tuple[str, ...]:
+    """Return what of the choices lies beyond what the machine's measurements cover, in at most one line."""
+    from commmodel.predict import collective_reach
+
+    if machine is None:
+        return ()
+    largest = max(choice.message_size for choice in choices)
+    peers = own.get("peers", 1)
+    return collective_reach(machine, peers + (not own["pattern"].startswith("all-to-all")), largest, path)
 
 
 def _patterns(asked: argparse.Namespace) -> tuple[str, ...]:
@@ -152,7 +178,7 @@ def _options(asked: argparse.Namespace) -> dict[str, Any]:
         "outstanding_volume": parsed("--outstanding-volume", asked.outstanding_volume, parse_size),
         "sizes": parsed("--sizes", asked.sizes, parse_sizes),
         "bursts": parsed("--bursts", asked.bursts, parse_counts),
-        **{name: getattr(asked, name) for name in ("operation", "direction", "grid", "path")},
+        **{name: getattr(asked, name) for name in ("operation", "direction", "grid", "path", "model")},
     }
     return {name: value for name, value in values.items() if value is not None}
 
@@ -160,10 +186,10 @@ def _options(asked: argparse.Namespace) -> dict[str, Any]:
 def _as_json(choices: Any, sensitivity: Any, loss: float | None) -> dict[str, Any]:
     import msgspec
 
-    plain = msgspec.to_builtins(choices)
+    plain = msgspec.to_builtins(choices, enc_hook=plain_number)
     return {
         **plain[0],
-        "sensitivity": msgspec.to_builtins(sensitivity),
+        "sensitivity": msgspec.to_builtins(sensitivity, enc_hook=plain_number),
         "misdiagnosis": loss,
         "choices": plain,
     }

@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from commmodel.cli.words import known_machine, new_verb, print_json, show, whole_number
+from commmodel.cli.words import known_machine, new_verb, print_json, show, warn_of, whole_number
 from commmodel.errors import InputError, MissingParameterError
 
 __all__ = ["COLLECTIVES", "add"]
@@ -122,6 +122,7 @@ def _collective(asked: argparse.Namespace) -> int:
         "reduction": byte_time("--reduction", asked.reduction),
     }
     known = known_machine(asked.machine)
+    warn_of(known)
     if asked.algorithm == "all":
         found = predict.algorithms(known, asked.operation, size, processes, **options)
         if asked.json:
@@ -162,6 +163,7 @@ def _messages(asked: argparse.Namespace) -> int:
         raise InputError("--link-volume goes with halo: leave it out")
     path = asked.path
     known = known_machine(asked.machine)
+    warn_of(known)
     if is_halo:
         neighbours = _neighbours(asked.neighbours)
         link_volume = None if asked.link_volume is None else parse_size(asked.link_volume)
@@ -177,11 +179,12 @@ def _messages(asked: argparse.Namespace) -> int:
     if asked.json:
         print_json(_messages_as_json(asked, predicted, filling))
     else:
-        from commmodel.report.prediction import prediction_table, prediction_words
+        from commmodel.report.prediction import prediction_lines, prediction_table, prediction_words
 
         leaves_out_links = is_halo and known.link_contention is not None and asked.link_volume is None
-        words = prediction_words(predicted, processes, filling, leaves_out_links=leaves_out_links)
-        show(prediction_table(predicted), words)
+        launches = known.origin.launches if known.origin else None
+        words = prediction_words(predicted, processes, filling, leaves_out_links=leaves_out_links, launches=launches)
+        show(prediction_table(predicted), words, *prediction_lines(predicted))
     return 0
 
 

@@ -3,8 +3,8 @@
 import argparse
 from typing import Any
 
-from commmodel.cli.words import add_format, new_verb, note, print_json, show
-from commmodel.errors import InputError
+from commmodel.cli.words import add_format, new_verb, note, print_json, show, wrote_page
+from commmodel.errors import InputError, MissingPackageError
 
 __all__ = ["add"]
 
@@ -22,14 +22,15 @@ def add(verbs: Any) -> None:
         metavar="NAME",
         help="how functions should grow: a .toml file or mpi, which comes with commmodel",
     )
-    report.add_argument("-o", "--output", default="report.html", help="HTML file to write (report.html)")
+    report.add_argument("-o", "--output", help="HTML file to write (report.html)")
 
 
 def _run(asked: argparse.Namespace) -> int:
     """Print the tables and write the HTML report."""
-    from commmodel import formats, machine
-    from commmodel.report import page, tables
+    from commmodel import formats, machine, report
+    from commmodel.report import tables
     from commmodel.report.scaling import scaled, scaling_lines
+    from commmodel.results import pooled
     from commmodel.scaling import read_expectations
 
     names = machine.published()
@@ -37,16 +38,18 @@ def _run(asked: argparse.Namespace) -> int:
     if len(machines) > 1:
         raise InputError(f"one machine file at most, not {', '.join(machines)}")
     read_machine = machine.load(machines[0]) if machines else None
-    measurements = formats.read_all([path for path in asked.files if path not in machines], asked.format)
+    measurements = pooled(formats.read_all([path for path in asked.files if path not in machines], asked.format))
     if not measurements.launches:
         raise InputError("no results file: commmodel report results.jsonl machine.toml")
     expectations = None if asked.expectations is None else read_expectations(asked.expectations)
     scaling = scaled(measurements, expectations)
-    page.write_html(asked.output, measurements, read_machine, scaling)
-    note(measurements)
+    output = asked.output or "report.html"
+    written = wrote_page(lambda: report.write_html(output, measurements, read_machine, scaling))
+    code = 0 if written or asked.output is None else MissingPackageError.exit_code
+    note(measurements, read_machine)
     if asked.json:
-        print_json(_as_json(asked.output, measurements, read_machine, scaling))
-        return 0
+        print_json(_as_json(output if written else None, measurements, read_machine, scaling))
+        return code
     machine_tables: list[Any] = []
     if read_machine is not None:
         from commmodel.fit.consistency import consistency
@@ -60,11 +63,12 @@ def _run(asked: argparse.Namespace) -> int:
     header = measurements.launches[-1].header
     measured = tables.measurements_table(measurements, read_machine)
     show(tables.environment_table(header), measured, *scaling_lines(scaling), *machine_tables)
-    print(f"written to {asked.output}")
-    return 0
+    if written:
+        print(f"written to {output}")
+    return code
 
 
-def _as_json(output: str, measurements: Any, read_machine: Any, scaling: Any) -> dict[str, Any]:
+def _as_json(output: str | None, measurements: Any, read_machine: Any, scaling: Any) -> dict[str, Any]:
     import msgspec
 
     from commmodel.report.beyond import beyond
@@ -100,6 +104,7 @@ def _grown_as_json(row: Any) -> dict[str, Any]:
         "over": series.over,
         "parameters": dict(series.fixed),
         "model": best.growth.text(series.over),
+        "fits": row.found.fits,
         "constant": best.constant,
         "coefficient": best.coefficient,
         "adjusted_r2": best.adjusted_r2 if best.coefficient else None,

@@ -6,9 +6,9 @@ import sys
 from typing import Any
 
 from commmodel.cli.simulation import MODELS, Place, place, simulator
-from commmodel.cli.words import new_verb, print_json, show
+from commmodel.cli.words import new_verb, print_json, show, warn_of
 from commmodel.cli.workload import EXCHANGES, KERNELS, Workload, workload
-from commmodel.errors import InputError
+from commmodel.errors import InputError, MissingPackageError
 
 __all__ = ["add"]
 
@@ -81,36 +81,89 @@ def _run(asked: argparse.Namespace) -> int:
     others = _others(asked.compare)
     if asked.trace is not None:
         _check_trace(asked.trace, timeline)
-    if asked.output is not None:
-        from commmodel.report import write_gantt  # says at once what is missing
+    page = None if asked.output is None else _page_writer()
+    code = 0 if page is not None or asked.output is None else MissingPackageError.exit_code
+    if page is None:
+        asked.output = None  # is not written
     for path in (asked.output, asked.trace):
         _check_folder(path)
     found = place(asked)
+    warn_of(found.machine)
     work = workload(asked, found.cores, found.selector())
     simulators = [simulator(asked.model, found, work, asked)]
     simulators += [simulator(name, found, work, asked) for name in others if name in MODELS]
     if len({one.model for one in simulators}) < len(simulators):
         raise InputError(f"--compare {simulators[0].model}: it would be set beside itself, name another model")
     measured = [timeline.read(path) for path in others if path not in MODELS]
-    recorded = asked.output is not None
+    for one in measured:
+        if one.processes != work.processes:
+            problem = f"a timeline of {one.processes} ranks beside a program of {work.processes}"
+            raise InputError(f"--compare {one.name}: {problem}: measure and simulate the same number (-p)")
+    recorded = page is not None
     outcomes = [one.run(recorded or (index == 0 and asked.trace is not None)) for index, one in enumerate(simulators)]
 
     timelines = [timeline.Timeline.of(outcome, one.model) for outcome, one in zip(outcomes, simulators, strict=True)]
     results = _results(simulators, outcomes) + [_measured(one) for one in measured]
-    if asked.trace is not None:
-        timeline.write(asked.trace, timelines[0])
     hanging = [(one.model, outcome) for one, outcome in zip(simulators, outcomes, strict=True) if outcome.blocked]
     title = f"{work.words}, {found.name}"
-    if asked.output is not None:
-        from commmodel.report.simulated import rank_parts, result_parts
-
-        said = [f"model {one.name}" if one.outcome else f"measured: {one.name}" for one in results]
-        write_gantt(asked.output, title, [*timelines, *measured], result_parts(results), rank_parts(results), said)
+    notes = _crowded(found, simulators, work)
+    try:
+        if asked.trace is not None:
+            timeline.write(asked.trace, timelines[0])
+        if page is not None:
+            _write_page(page, asked.output, title, simulators, results, [*timelines, *measured])
+    except InputError as error:
+        if not hanging:  # else that is what people have to know first
+            raise
+        asked.output = None
+        notes.append(f"not written: {error}")
     if asked.json:
-        print_json(_as_json(asked, found, work, results, hanging))
+        print_json({**_as_json(asked, found, work, results, hanging), "notes": notes})
     elif not hanging:
         _print(asked, title, results)
-    return _deadlocked(hanging) if hanging else 0
+    if hanging:
+        code = _deadlocked(hanging)
+    for note in notes:
+        print(f"note: {note}", file=sys.stderr)
+    return code
+
+
+def _crowded(found: Place, simulators: list[Any], work: Workload) -> list[str]:
+    """Say where ranks are more than the cores of a platform: models know nothing of ranks that take turns."""
+    if found.cores is None or work.processes <= found.cores or all(one.platform is None for one in simulators):
+        return []
+    said = f"{work.processes} ranks on the {found.cores} cores of {found.name}"
+    return [f"{said}: several share a core, and the model lets each compute as if it had its own"]
+
+
+def _page_writer() -> Any:
+    """Return what writes the page; nothing where a package is missing, said before a long simulation."""
+    from commmodel import report
+
+    try:
+        return report.write_gantt
+    except MissingPackageError as error:
+        print(f"note: {error}; tables only", file=sys.stderr)
+        return None
+
+
+def _write_page(
+    write: Any, path: str, title: str, simulators: list[Any], results: list[Any], timelines: list[Any]
+) -> None:
+    """Write the page of charts; its tables tell waiting from transferring, which only timelines can."""
+    from dataclasses import replace
+
+    from commmodel.report.gantt_page import axis_seconds
+    from commmodel.report.simulated import loads_of, rank_parts, result_parts, spent_in_states
+
+    seconds = axis_seconds(timelines)
+    told = [replace(one, spent=spent_in_states(each)) for one, each in zip(results, timelines, strict=True)]
+    said = [f"model {one.name}" if one.outcome else f"measured: {one.name}" for one in results]
+    loads = [
+        [] if one.platform is None else loads_of(result, one.hosts, one.platform.routing().route, seconds)
+        for one, result in zip(simulators, results, strict=False)
+    ]
+    write(path, title, timelines, result_parts(told), rank_parts(told), said, loads)
 
 
 def _others(words: list[str]) -> list[str]:
@@ -194,6 +247,7 @@ def _as_json(
     return {
         **first,
         "platform": found.name,
+        "warnings": [] if found.machine is None or found.machine.origin is None else found.machine.origin.warnings,
         "work": {"title": work.words, **work.facts},
         "compared": others,
         "blocked": blocked,

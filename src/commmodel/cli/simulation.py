@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from commmodel.cli.progress import Progress
 from commmodel.cli.words import known_machine, whole_number
 from commmodel.cli.workload import Workload
 from commmodel.errors import InputError, MissingParameterError
@@ -75,11 +76,14 @@ class Simulator:
         (record) -> Outcome.
     platform : Platform, optional
         Whose links messages share; None for delay models.
+    hosts : int array, shape (processes,), optional
+        Each rank's host on that platform.
     """
 
     model: str
     run: Callable[[bool], Any]
     platform: Any = None
+    hosts: Any = None
 
 
 def place(asked: argparse.Namespace) -> Place:
@@ -167,7 +171,7 @@ def _is_platform(path: str) -> bool:
     try:
         with open(path, "rb") as file:
             return tomllib.load(file).get("format") == "commmodel-platform"
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
+    except (OSError, ValueError, RecursionError):
         return False
 
 
@@ -217,9 +221,10 @@ def _program(name: str, found: Place, work: Workload, asked: argparse.Namespace)
     speeds = _speeds(platform, hosts, work.processes, asked)
 
     def simulated(record: bool) -> Any:
-        return run(work.program(speeds), model, platform, hosts=hosts, record=record)
+        with Progress(f"{work.words}, by {name}") as progress:
+            return run(work.program(speeds), model, platform, hosts=hosts, record=record, progress=progress.note)
 
-    return Simulator(name, simulated, platform if shared else None)
+    return Simulator(name, simulated, platform if shared else None, hosts)
 
 
 def _model(name: str, found: Place, asked: argparse.Namespace) -> Any:

@@ -1,6 +1,7 @@
 """The verb ``sweep``: many launches of the benchmark, made, run, and gathered into one file."""
 
 import argparse
+import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -163,8 +164,7 @@ def _run(asked: argparse.Namespace) -> int:
     try:
         failures = sweep.run(asked.folder, workers=workers, limit=limit, stop=asked.stop, tell=_tell)
     except KeyboardInterrupt:
-        print(f"commmodel: interrupted: go on with commmodel sweep run {shlex.quote(asked.folder)}", file=sys.stderr)
-        return 1
+        raise KeyboardInterrupt(f"go on with commmodel sweep run {shlex.quote(asked.folder)}") from None
     finally:
         signal.signal(signal.SIGTERM, before)
     found = sweep.states(asked.folder)
@@ -212,7 +212,7 @@ def _gather(asked: argparse.Namespace) -> int:
     from commmodel import sweep
 
     output = Path(asked.output or "results.jsonl")
-    if asked.output is None and output.exists():
+    if asked.output is None and os.path.exists(output):
         raise InputError(f"{output} exists: replace it with -o {output}, or name another file with -o")
     gathered = sweep.gather(asked.folder, output)
     records = sum(one.records for one in gathered.jobs)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from commmodel.cli.predict import COLLECTIVES, byte_time
-from commmodel.cli.words import known_machine, new_verb, print_json, show
+from commmodel.cli.words import known_machine, new_verb, print_json, show, warn_of
 from commmodel.errors import InputError
 
 __all__ = ["add"]
@@ -37,13 +37,15 @@ def _run(asked: argparse.Namespace) -> int:
     """Predict every algorithm on a grid, write the rules, print the choice and how to use them."""
     from commmodel.collectives import selection
     from commmodel.collectives.tuning import tune
-    from commmodel.predict import algorithm_seconds
+    from commmodel.predict import algorithm_seconds, collective_reach
     from commmodel.units import parse_counts, parse_sizes
 
     counts, sizes = parse_counts(asked.ranks), parse_sizes(asked.sizes)
     operations = _operations(asked.operations, asked.library)
     work = {"memory_copy": byte_time("--copy", asked.copy), "reduction": byte_time("--reduction", asked.reduction)}
     machine = known_machine(asked.machine)
+    warnings = warn_of(machine)
+    extrapolates = collective_reach(machine, max(counts), max(sizes), asked.path)
 
     def seconds(operation: str, algorithm: str, message_size: int, processes: int) -> float:
         options: dict[str, Any] = {"model": asked.model, "path": asked.path, "work": work}
@@ -65,12 +67,14 @@ def _run(asked: argparse.Namespace) -> int:
                 "library": asked.library,
                 "choices": [dict(zip(names, choice, strict=True)) for choice in choices],
                 "use": _how_to_use(asked.library, asked.output),
+                "extrapolates": extrapolates,
+                "warnings": warnings,
             }
         )
         return 0
     from commmodel.report.collective import choice_table
 
-    show(choice_table(choices))
+    show(choice_table(choices), *(f"{line[:1].upper()}{line[1:]}." for line in extrapolates))
     print(f"written to {asked.output}; to use it:")
     for line in _how_to_use(asked.library, asked.output):
         print(f"  {line}")

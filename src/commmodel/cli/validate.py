@@ -3,7 +3,8 @@
 import argparse
 from typing import Any
 
-from commmodel.cli.words import known_machine, note, print_json, show
+from commmodel.cli.words import known_machine, note, print_json, show, wrote_page
+from commmodel.errors import MissingPackageError
 
 __all__ = ["validate"]
 
@@ -22,20 +23,23 @@ def validate(asked: argparse.Namespace) -> int:
         machine = fit_machine(measurements)
     else:
         machine = known_machine(asked.machine)
-    found = validation.validate(measurements, machine)
-    if asked.output is not None:
+    found = validation.validate(measurements, machine, asked.model or "bounded")
+    output = asked.output
+    if output is not None:
         from commmodel import report
 
-        report.write_validation(asked.output, machine.name, found)
+        if not wrote_page(lambda: report.write_validation(output, machine.name, found)):
+            output = None
+    code = 0 if output == asked.output else MissingPackageError.exit_code
     if asked.json:
-        print_json(_as_json(found, asked.output))
-        return 0
+        print_json(_as_json(found, output))
+        return code
     from commmodel.report.validated import validation_tables
 
     show(*validation_tables(found))
-    if asked.output is not None:
-        print(f"written to {asked.output}")
-    return 0
+    if output is not None:
+        print(f"written to {output}")
+    return code
 
 
 def _as_json(found: Any, output: str | None) -> dict[str, Any]:

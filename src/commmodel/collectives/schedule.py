@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel.arguments import whole
 from commmodel.errors import InputError
 
 __all__ = ["Algorithm", "Integers", "Problem", "Round", "Schedule", "flatten"]
@@ -48,6 +49,10 @@ class Problem:
     segment_size: int | None = None
 
     def __post_init__(self) -> None:
+        for name in ("processes", "message_size", "root"):
+            object.__setattr__(self, name, whole(name, getattr(self, name)))
+        if self.segment_size is not None:
+            object.__setattr__(self, "segment_size", whole("segment_size", self.segment_size))
         if self.processes < 1:
             raise InputError(f"{self.processes} processes: there must be at least one")
         if self.message_size < 0:
@@ -94,7 +99,7 @@ class Round:
 Algorithm = Callable[[Problem], Iterable[Round]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Schedule:
     """All rounds of an algorithm as flat arrays, ordered by round.
 
@@ -122,6 +127,10 @@ class Schedule:
     def messages(self) -> int:
         """How many messages there are."""
         return self.size.size
+
+    def __repr__(self) -> str:
+        """Return how many processes and messages there are."""
+        return f"Schedule({self.processes} processes, {self.messages} messages)"
 
 
 def flatten(processes: int, rounds: Iterable[Round]) -> Schedule:

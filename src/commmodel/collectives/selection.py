@@ -18,6 +18,7 @@ from msgspec import Meta, Struct
 
 from commmodel.collectives import ALGORITHMS
 from commmodel.errors import DamagedFileError, InputError
+from commmodel.files import write_text
 from commmodel.units import parse_size
 
 __all__ = [
@@ -343,7 +344,7 @@ def load(name_or_path: str | os.PathLike[str]) -> Selector:
     name = os.fspath(name_or_path)
     if name in published():
         return _published(name)
-    if not Path(name).exists():
+    if not os.path.exists(name):
         raise InputError(f"{name!r} is neither a file of rules nor a published selector ({', '.join(published())})")
     return read(name)
 
@@ -405,7 +406,4 @@ def _dumps(selector: Selector) -> str:
 def write(selector: Selector, path: str | os.PathLike[str], format: str = "toml") -> None:  # noqa: A002
     """Write a file of rules, replacing one that is there; see `dumps`."""
     text = dumps(selector, format)
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+    write_text(path, text)

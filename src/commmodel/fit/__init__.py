@@ -3,24 +3,29 @@
 ``points`` takes the medians, ``limits`` finds where protocols end, ``segment`` fits each model of ping-pongs and
 streams to what lies between two limits, with ``least_squares`` and ``bootstrap`` under it; ``loggp`` fits trains,
 ``plogp`` makes the tables of parameterised LogP, ``consistency`` compares the two, ``local`` fits work within memory,
-``overlap`` makes the tables of o(S, b) and G(P, S), ``hybrid`` the modes of messages of random sizes.
+``overlap`` makes the tables of o(S, b) and G(P, S), ``hybrid`` the modes of messages of random sizes; ``coverage`` says
+what was measured and how near the models come.
 """
 
 from collections.abc import Sequence, Set
 from importlib.metadata import version
+from typing import get_args
 
 import msgspec
 import numpy as np
 
+from commmodel.arguments import whole
 from commmodel.errors import InputError
+from commmodel.fit.coverage import measured, most_processes, warnings
 from commmodel.fit.hybrid import fit_hybrid
 from commmodel.fit.judge import recommend
+from commmodel.fit.launches import over_launches
 from commmodel.fit.limits import Part, find_parts
 from commmodel.fit.local import fit_local
 from commmodel.fit.loggp import NO_TRAINS, Trains, collect_trains, fit_loggp_model
 from commmodel.fit.overlap import fit_bandwidth, fit_overlap
 from commmodel.fit.plogp import as_loggp, fit_plogp, plogp_paths
-from commmodel.fit.points import NO_POINTS, Points, between, collect, collect_streams
+from commmodel.fit.points import NO_POINTS, Points, between, collect, collect_streams, stream_buffers
 from commmodel.fit.segment import (
     Settings,
     fit_extended_model,
@@ -30,9 +35,11 @@ from commmodel.fit.segment import (
     ping_pong_error,
 )
 from commmodel.machine import Machine, Origin, PLogP, Segment
-from commmodel.results import Measurements, Mode
+from commmodel.results import Measurements, Mode, pooled, threads
 
 __all__ = ["Settings", "fit_machine"]
+
+_SAMPLES_OF_A_LAUNCH = 20  # of the bootstrap: of a launch alone only the parameters are taken
 
 
 def fit_machine(
@@ -65,17 +72,29 @@ def fit_machine(
     Raises
     ------
     InputError
-        Where there is nothing to fit.
+        Where there is nothing to fit, or what is given is no measurements, no sizes or no mode.
 
     Notes
     -----
     Gropp, Olson and Samfass 2016, Section 4.1: Σ rᵢ²/nᵢ is minimised over each segment. The postal model is fitted to
-    one pair, as a ping-pong would, the others to all numbers of pairs.
+    one pair, as a ping-pong would, the others to all numbers of pairs. Configurations that were measured very often
+    are pooled first (`commmodel.results.pooled`).
     """
+    if not hasattr(measurements, "launches"):
+        problem = f"measurements are a {type(measurements).__name__}: give what commmodel.results.read returns"
+        raise InputError(problem)
     settings = settings or Settings()
+    if limits is not None:
+        limits = [whole("limits", limit) for limit in limits]
+        if any(limit < 0 for limit in limits):
+            raise InputError(f"limits {limits}: a size must not be negative")
+    if mode not in get_args(Mode):
+        raise InputError(f"mode {mode!r}: choose {' or '.join(get_args(Mode))}")
+    measurements = pooled(measurements)
     libraries = list(dict.fromkeys(launch.header.mpi.version.partition("\n")[0] for launch in measurements.launches))
     if len(libraries) > 1:
         raise InputError(f"different MPI libraries were measured ({'; '.join(libraries)}): fit each on its own")
+    threads.refuse_different(measurements.launches, "fit each on its own")
     both_ways, one_way = collect(measurements), collect_streams(measurements)
     trains = collect_trains(measurements, mode)
     segments: list[Segment] = []
@@ -114,9 +133,13 @@ def fit_machine(
         measured=header.created,
         commmodel=version("commmodel"),
         seed=settings.seed,
+        processes=most_processes(launch.header for launch in measurements.launches),
+        warnings=warnings(launch.header for launch in measurements.launches),
+        thread_level=next(filter(None, (threads.known(launch.header) for launch in measurements.launches)), ""),
+        stream_buffers=stream_buffers(measurements),
     )
     fitted = name or (hosts[0] if hosts else "machine")
-    return Machine(
+    machine = Machine(
         fitted,
         tuple(segments),
         confidence=settings.confidence,
@@ -128,6 +151,12 @@ def fit_machine(
         bandwidth=bandwidth,
         hybrid=hybrid,
     )
+
+    def fit_one(launch: Measurements, limits: Sequence[int] | None) -> Machine:
+        quick = Settings(settings.confidence, _SAMPLES_OF_A_LAUNCH, settings.seed)
+        return fit_machine(launch, limits=limits, settings=quick, mode=mode)
+
+    return over_launches(machine, measurements, fit_one)
 
 
 def _bare_segments(known: Set[str], paths: Sequence[str]) -> list[Segment]:
@@ -167,6 +196,7 @@ def _fit_path(
             one_way=fit_max_rate_model(stream_part, settings),
             loggp=by_trains or by_table,
         )
-        recommended, reason = recommend(segment, ping_pong_error(part))
-        segments.append(msgspec.structs.replace(segment, recommended=recommended, reason=reason))
+        recommended, reason = recommend(segment, ping_pong_error(part, settings))
+        segment = msgspec.structs.replace(segment, recommended=recommended, reason=reason)
+        segments.append(measured(segment, part, stream_part))
     return segments

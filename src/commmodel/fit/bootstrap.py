@@ -1,7 +1,8 @@
 """How far the parameters may be off: a bootstrap over the residuals of a fit. Main entry: `resample`.
 
 Times of communication scatter in proportion to themselves, so residuals are compared relative to the fitted time,
-each scaled up by what the fit took out of it (its leverage). Made anew in random order and with random signs, they
+each scaled up by what the fit took out of it (its leverage), and to those of sizes near it, as small messages may
+scatter more than large ones. Made anew in random order and with random signs, they
 give data sets that might as well have been measured; the spread of the parameters fitted to these is the interval.
 This covers what repeating one measurement does not show: that sizes lie beside the model's line.
 """
@@ -17,24 +18,50 @@ Array = NDArray[np.float64]
 
 # A point that determines a parameter alone keeps almost no residual; one that others overrule shows their noise.
 _TELLING_SHARES = 0.2, 2.0
+_NEAR = 1.5  # octaves: sizes that scatter alike
+_KNOWN_NOISE = 0.5  # of the degrees of freedom are left where the noise of each point was estimated, too
+_WIDER = (
+    1.08  # for weights that are of the same residuals: with it the coverage published in docs/theory/fit.md is reached
+)
+_WORTH = 2.0  # points that the mean of all residuals is worth beside those near a point
 
 
 def _residual_shares(design: Array, weights: Array, fitted: Array) -> Array:
     """Return for each point which share of relative noise variance is left in its residual, shape (points,).
 
-    For noise in proportion to the fitted times, the residuals' variance is that of (I − H) noise, with H the hat
-    matrix of the weighted fit.
+    For noise in proportion to the fitted times, or to what is given as them, the residuals' variance is that of
+    (I − H) noise, with H the hat matrix of the weighted fit.
     """
     root = np.sqrt(weights)[:, None]
     scaled = design * root / np.linalg.norm(design * root, axis=0)
-    hat = (scaled @ np.linalg.pinv(scaled)) / root * root.T
-    remaining = np.eye(len(fitted)) - hat
-    share: Array = (remaining**2 @ fitted**2) / fitted**2
+    left, right = scaled / root, np.linalg.pinv(scaled).T * root  # H = left rightᵀ, which is never made
+    diagonal = (left * right).sum(axis=1)
+    others = np.einsum("ij,jk,ik->i", left, (right * fitted[:, None] ** 2).T @ right, left)  # Σ hᵢⱼ² fⱼ²
+    share: Array = 1 - 2 * diagonal + others / fitted**2
     return share
 
 
+def _local(residual: Array, message_size: Array) -> Array:
+    """Return how much more than all points those near each one scatter, shape (points,)."""
+    octave, place = np.unique(np.log2(np.maximum(message_size, 1)), return_inverse=True)
+    near = np.exp(-(((octave[:, None] - octave) / _NEAR) ** 2) / 2)
+    mean = (residual**2).mean() or 1.0
+    squares = near @ np.bincount(place, residual**2) / mean
+    share: Array = np.sqrt((squares + _WORTH) / (near @ np.bincount(place) + _WORTH))
+    return share[place]
+
+
 def resample(
-    design: Array, weights: Array, fitted: Array, times: Array, count: int, confidence: float, seed: int
+    design: Array,
+    weights: Array,
+    fitted: Array,
+    times: Array,
+    count: int,
+    confidence: float,
+    seed: int,
+    *,
+    noise: Array | None = None,
+    message_size: Array | None = None,
 ) -> Array:
     """Return `count` data sets that might have been measured instead, shape (count, points).
 
@@ -44,6 +71,10 @@ def resample(
         Derivative of the model's time in each parameter that is at no bound.
     weights, fitted, times : shape (points,)
         Weights of the fit, its times and the measured ones.
+    noise : shape (points,), optional
+        Relative noise of each point up to a common factor; alike if left out.
+    message_size : shape (points,), optional
+        Bytes, where the noise may change with the size.
 
     Notes
     -----
@@ -54,16 +85,23 @@ def resample(
     from scipy.special import stdtrit
 
     points, parameters = design.shape
-    share = _residual_shares(design, weights, fitted)
+    even = noise is None
+    noise = np.ones(points) if noise is None else noise
+    share = _residual_shares(design, weights, fitted * noise)
     telling = (share > _TELLING_SHARES[0]) & (share < _TELLING_SHARES[1])
     if telling.sum() <= parameters:
         telling[:] = True
-    pool = ((times - fitted) / fitted)[telling] / np.sqrt(np.maximum(share, _TELLING_SHARES[0]))[telling]
+    residual = (times - fitted) / fitted / noise / np.sqrt(np.maximum(share, _TELLING_SHARES[0]))
+    if message_size is not None:
+        noise = noise * _local(np.where(telling, residual, 0.0), message_size)
+        residual = (times - fitted) / fitted / noise / np.sqrt(np.maximum(share, _TELLING_SHARES[0]))
     upper = 0.5 + confidence / 2
-    pool = pool * stdtrit(max(points - parameters, 1), upper) / NormalDist().inv_cdf(upper)
+    freedom = (points - parameters) * (1.0 if even else _KNOWN_NOISE)
+    wider = stdtrit(max(freedom, 1), upper) / NormalDist().inv_cdf(upper) * (1.0 if even else _WIDER)
+    pool = residual[telling] * wider
     random = np.random.default_rng(seed)
-    noise = random.choice(pool, size=(count, points)) * random.choice([-1.0, 1.0], size=(count, points))
-    made: Array = np.maximum(fitted * (1 + noise), fitted * 1e-3)  # a time is positive
+    drawn = random.choice(pool, size=(count, points)) * random.choice([-1.0, 1.0], size=(count, points))
+    made: Array = np.maximum(fitted * (1 + noise * drawn), fitted * 1e-3)  # a time is positive
     return made
 
 

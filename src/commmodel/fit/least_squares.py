@@ -13,7 +13,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MaxRateFit", "PostalFit", "fit_extended", "fit_max_rate", "fit_postal", "fit_unlimited", "merge_cells"]
+__all__ = [
+    "MaxRateFit",
+    "PostalFit",
+    "fit_extended",
+    "fit_max_rate",
+    "fit_postal",
+    "fit_rate",
+    "fit_unlimited",
+    "merge_cells",
+]
 
 Array = NDArray[np.float64]
 
@@ -173,6 +182,13 @@ def fit_unlimited(message_size: Array, pairs: Array, weights: Array, times: Arra
     """Fit the max-rate model of a node that does not limit: T = α + n b for every number of pairs."""
     size, pairs, weights, times = merge_cells(message_size, pairs, weights, times)
     return _best(_unlimited(size, pairs, 1.0, weights, times))[0]
+
+
+def fit_rate(message_size: Array, pairs: Array, weights: Array, times: Array) -> MaxRateFit:  # noqa: ARG001
+    """Fit T = n b for every number of pairs: what is left where no size is small enough to show a latency."""
+    solution, _ = _solve([message_size], weights, times)
+    nothing = np.zeros(len(times))
+    return MaxRateFit(nothing, np.maximum(solution[:, 0], np.finfo(np.float64).tiny), nothing, nothing + 1)
 
 
 def fit_max_rate(message_size: Array, pairs: Array, weights: Array, times: Array) -> MaxRateFit:

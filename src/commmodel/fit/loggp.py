@@ -131,11 +131,13 @@ def fit_loggp_model(trains: Trains, settings: Settings) -> LogGP | None:
     estimate = nonnegative(design, weights, points.seconds - waited)
     fitted = np.maximum(design @ estimate + waited, _LEAST_SHARE * points.seconds)  # no time is 0
     free = design[:, estimate > FLAT]
-    estimates = None
+    estimates = spread = None
     if len(points) - free.shape[1] >= 2:
         rest = (settings.samples, settings.confidence, settings.seed)
         made = bootstrap.resample(free, weights, fitted, points.seconds, *rest)
         estimates = np.array([nonnegative(design, weights, one - waited) for one in made])
+        low, high = np.quantile(estimates @ design.T, (0.5 - settings.confidence / 2, 0.5 + settings.confidence / 2), 0)
+        spread = (high - low) / 2 / fitted
 
     def parameter(column: int, unit: str) -> Parameter:
         value = rounded(float(estimate[column]))
@@ -151,7 +153,7 @@ def fit_loggp_model(trains: Trains, settings: Settings) -> LogGP | None:
         "G": parameter(_G_BYTE, "s/B"),
     }
     remarks = _remarks(trains, design)
-    return LogGP(**parameters, quality=judge(points, weights, fitted, parameters, remarks))
+    return LogGP(**parameters, quality=judge(points, fitted, parameters, remarks, spread=spread, weights=weights))
 
 
 def _remarks(trains: Trains, design: Array) -> list[str]:

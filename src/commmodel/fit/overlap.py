@@ -1,7 +1,7 @@
 """What decides how well computation hides communication, and G(P, S), from measurements.
 
-Medians, and of bandwidths lower quartiles, as they are, in tables: nothing is fitted but where a queue is full, or too
-many bytes are under way. What the quantities are is in `commmodel.machine.OverlapProfile` and
+Medians, and of bandwidths and exchanges lower quartiles, as they are, in tables: nothing is fitted but where a queue
+is full, or too many bytes are under way. What the quantities are is in `commmodel.machine.OverlapProfile` and
 `commmodel.machine.BandwidthProfile` (Iancu and Strohmaier 2007, Section 2.1). Main entries: `fit_overlap`,
 `fit_bandwidth`.
 """
@@ -43,10 +43,11 @@ _MOST = 0.25
 _JUMP = 3.0  # are so many times slower where one is not slow by chance
 _LEAST_DEPTH = 2  # of a queue: below, there is nothing to compare with
 _LEAST_SHARE = 0.1  # of a transfer: below, nothing goes on by itself, and what is seen is noise
+_SLOWER = 1.25  # times an exchange of as many bytes or more: then it was disturbed
 _LOST = 0.5  # of the best share
 _NEAR = 16  # times fewer bytes under way
 _UNDISTURBED = 0.25
-"""Quantile of the times of windows: much is under way in them, and what disturbs such streams only slows them down."""
+"""Quantile of the times of windows and exchanges: what disturbs such streams only slows them down."""
 _TWO = 2  # processes, which are the same in all patterns
 _ENDS: dict[Operation, tuple[str, ...]] = {"two-sided": ("isend", "irecv"), "put": ("put",), "get": ("get",)}
 
@@ -70,8 +71,10 @@ def fit_overlap(measurements: Measurements) -> tuple[OverlapProfile, ...]:
     burst lengths. Where a burst was not measured at a size, as it does not fit into memory, that of the longest shorter
     one stands there; where there is no shorter one, the shortest.
 
-    ``progress``: 2 − T / T₀, from 0 to 1, with T₀ the exchange alone and T the same with a computation of T₀ in it.
-    Gaps are filled as those of the overhead.
+    ``progress``: 2 − T / T₀, from 0 to 1, with T₀ the exchange alone and T the same with a computation of T₀ in it,
+    lower quartiles both.
+    Where T₀ is more than 1.25 times that of as many or more bytes in bursts of that length, it was disturbed when it
+    was timed, and as the share would come out too large, there is none. Gaps are filled as those of the overhead.
 
     ``queue_depth``: the messages before the first that takes more than 3 times the median of all before it, as do three
     quarters of the next 8 and the median of all the rest; in at least two sizes, of which the middle one counts, or in
@@ -145,11 +148,17 @@ def _overheads(records: Sequence[Record], operation: Operation) -> Cells:
 
 
 def _shares(records: Sequence[Record]) -> Cells:
+    measured = [
+        (one.message_size, one.burst, record.delay, float(np.quantile(record.samples, _UNDISTURBED)))
+        for record in records
+        if isinstance(one := record.configuration, Progress) and one.message_size and record.delay
+    ]
     shares: dict[tuple[int, int], list[float]] = {}
-    for record in records:
-        if isinstance(one := record.configuration, Progress) and one.message_size and record.delay:
-            share = min(max(2 - record.summary.median / record.delay, 0.0), 1.0)
-            shares.setdefault((one.message_size, one.burst), []).append(share)
+    least: dict[int, float] = {}
+    for size, burst, alone, seconds in sorted(measured, key=lambda row: (-row[0], row[2])):
+        least[burst] = min(alone, least.get(burst, alone))
+        if alone <= _SLOWER * least[burst]:
+            shares.setdefault((size, burst), []).append(min(max(2 - seconds / alone, 0.0), 1.0))
     return _medians(shares)
 
 

@@ -1,28 +1,37 @@
-"""From raw measurements to the points that a model is fitted to: one median for each size and number of pairs."""
+"""From raw measurements to the points that a model is fitted to: one time for each record.
 
-from dataclasses import dataclass
+It is the median of the samples that nothing disturbed, with what the record says about how well it is known.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from types import UnionType
+from typing import Literal
 
 import numpy as np
 
-from commmodel.results import Measurements, Pairs, PingPong, RandomPingPong, Stream
-from commmodel.statistics import summarise
+from commmodel.fit.undisturbed import Mode, undisturbed
+from commmodel.results import Measurements, Pairs, PingPong, RandomPingPong, Stream, StreamBuffers, fastest_half
 
-__all__ = ["NO_POINTS", "Points", "between", "collect", "collect_streams"]
+__all__ = ["NO_POINTS", "Points", "between", "collect", "collect_streams", "stream_buffers"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Points:
-    """Median times of one path; all arrays have shape (m,), ordered by size, then by pairs.
+    """Times of one path; all arrays have shape (m,), ordered by size, then by pairs.
 
     Attributes
     ----------
     message_size, pairs : int64
         Bytes, and communicating pairs at once.
     seconds : float64
-        Median time of one message.
+        Median time of one message, of the samples that nothing disturbed.
     low, high : float64
         Interval of that median; infinite where a record has too few samples for one.
+    error : float64
+        Relative standard error of that median, as far as its own samples show it; 0 if left out.
+    modes : tuple of tuple of Mode
+        Of each record whose samples have more than one, all of them; empty of the others, and if left out.
     """
 
     message_size: np.ndarray
@@ -30,17 +39,38 @@ class Points:
     seconds: np.ndarray
     low: np.ndarray
     high: np.ndarray
+    error: np.ndarray = field(default_factory=lambda: np.empty(0))
+    modes: tuple[tuple[Mode, ...], ...] = ()
+
+    def __post_init__(self) -> None:
+        """Fill in what was left out."""
+        if self.error.size != self.message_size.size:
+            object.__setattr__(self, "error", np.zeros(self.message_size.size))
+        if len(self.modes) != self.message_size.size:
+            object.__setattr__(self, "modes", ((),) * self.message_size.size)
+
+    def __repr__(self) -> str:
+        """Return how many points there are."""
+        return f"Points({len(self)} of {np.unique(self.message_size).size} sizes)"
 
     def __len__(self) -> int:
         return self.message_size.size
 
     def where(self, mask: np.ndarray) -> "Points":
         """Return the points for which the mask, of shape (m,), is true."""
-        columns = (self.message_size, self.pairs, self.seconds, self.low, self.high)
-        return Points(*(column[mask] for column in columns))
+        chosen = np.arange(len(self))[mask]
+        return Points(
+            self.message_size[mask],
+            self.pairs[mask],
+            self.seconds[mask],
+            self.low[mask],
+            self.high[mask],
+            self.error[mask],
+            tuple(self.modes[index] for index in chosen),
+        )
 
 
-NO_POINTS = Points(*(np.empty(0, dtype=kind) for kind in (np.int64, np.int64, float, float, float)))
+NO_POINTS = Points(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0), np.empty(0), np.empty(0))
 """Where nothing was measured."""
 
 
@@ -62,8 +92,21 @@ def collect(measurements: Measurements) -> dict[str, Points]:
 
 
 def collect_streams(measurements: Measurements) -> dict[str, Points]:
-    """Return the points of each path from stream records, which measure one direction; otherwise as `collect`."""
-    return _collect(measurements, Stream)
+    """Return the points of each path from stream records, which measure one direction; otherwise as `collect`.
+
+    Those whose messages arrive in a buffer each and those whose messages arrive in one are never taken together: see
+    `stream_buffers`.
+    """
+    return _collect(measurements, Stream, stream_buffers(measurements))
+
+
+def stream_buffers(measurements: Measurements) -> StreamBuffers | Literal[""]:
+    """Return which stream records a fit takes, by where their messages arrive; empty where there are none.
+
+    Those with a buffer for each message, as programs have them, where there are such; else those with one for all.
+    """
+    found = {one.configuration.buffers for one in measurements.records if isinstance(one.configuration, Stream)}
+    return "each" if "each" in found else "one" if found else ""
 
 
 def _collect_random(measurements: Measurements) -> dict[str, Points]:
@@ -77,27 +120,32 @@ def _collect_random(measurements: Measurements) -> dict[str, Points]:
     points: dict[str, Points] = {}
     for path, by_size in samples.items():
         sizes = np.array(sorted(by_size), dtype=np.int64)
-        summaries = [summarise(by_size[int(size)]) for size in sizes]
-        times = (np.array([getattr(one, name) for one in summaries]) for name in ("median", "low", "high"))
-        found = Points(sizes, np.ones_like(sizes), *times)
+        found = _points([(int(size), 1, by_size[int(size)]) for size in sizes])
         points[path] = found.where(found.seconds > 0)
     return points
 
 
-def _collect(measurements: Measurements, kinds: type | UnionType) -> dict[str, Points]:
-    rows: dict[str, list[tuple[int, int, float, float, float]]] = {}
+def _collect(measurements: Measurements, kinds: type | UnionType, buffers: str = "") -> dict[str, Points]:
+    rows: dict[str, list[tuple[int, int, Sequence[float]]]] = {}
     for record in measurements.records:
         configuration = record.configuration
         if isinstance(configuration, Pairs | Stream) and configuration.node_pairs > 1:
             continue
+        if isinstance(configuration, Stream) and configuration.buffers != buffers:
+            continue
         if isinstance(configuration, kinds) and isinstance(configuration, PingPong | Pairs | Stream):
             pairs = 1 if isinstance(configuration, PingPong) else configuration.pairs
-            summary = record.summary
-            rows.setdefault(configuration.path, []).append(
-                (configuration.message_size, pairs, summary.median, summary.low, summary.high)
-            )
-    points: dict[str, Points] = {}
-    for path, measured in rows.items():
-        sizes, pair_counts, *times = zip(*sorted(measured), strict=True)
-        points[path] = Points(np.array(sizes), np.array(pair_counts), *(np.array(column) for column in times))
-    return points
+            rows.setdefault(configuration.path, []).append((configuration.message_size, pairs, fastest_half(record)))
+    return {path: _points(measured) for path, measured in rows.items()}
+
+
+def _points(rows: Sequence[tuple[int, int, Sequence[float]]]) -> Points:
+    """Return the points of (message size, pairs, samples)."""
+    found = [(size, pairs, undisturbed(samples)) for size, pairs, samples in rows]
+    found.sort(key=lambda row: (row[0], row[1], row[2].median))
+    sizes, pair_counts, times = zip(*found, strict=True)
+    median, low, high, error = (
+        np.array([getattr(one, name) for one in times]) for name in ("median", "low", "high", "error")
+    )
+    modes = tuple(one.modes if len(one.modes) > 1 else () for one in times)
+    return Points(np.array(sizes), np.array(pair_counts), median, low, high, error, modes)

@@ -1,25 +1,30 @@
 """The models of one protocol segment, fitted, with intervals and a word on whether to trust them.
 
-Minimises Σ rᵢ²/nᵢ as Gropp 2016 (Section 4.1) does. Main entries: the functions `fit_..._model`, one a model.
+Minimises `robust`'s loss, or Σ rᵢ²/nᵢ as Gropp 2016 (Section 4.1) does. Main entries: the functions `fit_..._model`,
+one a model.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel.arguments import share, whole
+from commmodel.errors import InputError
 from commmodel.fit import bootstrap
-from commmodel.fit.judge import FLAT, judge, rounded
+from commmodel.fit.judge import FLAT, judge, mean_error, modes_remark, rounded
 from commmodel.fit.latency_aware import LatencyAwareFit, fit_latency_aware
-from commmodel.fit.least_squares import MaxRateFit, fit_extended, fit_max_rate, fit_postal, fit_unlimited
+from commmodel.fit.least_squares import MaxRateFit, fit_extended, fit_max_rate, fit_rate, fit_unlimited
 from commmodel.fit.points import Points
-from commmodel.machine import Extended, LatencyAware, MaxRate, Parameter, Postal
+from commmodel.fit.robust import minimise
+from commmodel.machine import Extended, LatencyAware, MaxRate, Parameter, Postal, Quality
 from commmodel.units import format_rate
 
 __all__ = [
+    "Loss",
     "Settings",
     "fit_extended_model",
     "fit_latency_aware_model",
@@ -31,17 +36,26 @@ __all__ = [
 
 Array = NDArray[np.float64]
 Solver = Callable[[Array, Array, Array, Array], MaxRateFit]
+Loss = Literal["robust", "paper"]
 
 _LIMITING_MARGIN = 1 + 1e-9
+_NO_TIME = 1e-9  # of the measured one: what a model without latency gives no bytes
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How intervals are made: their confidence, the number of resampled data sets, the seed."""
+    """What is minimised, and how intervals are made: their confidence, the number of resampled data sets, the seed."""
 
     confidence: float = 0.95
     samples: int = 1000
     seed: int = 1
+    loss: Loss = "robust"
+    """``robust``: the biweight of the logarithms; ``paper``: Σ rᵢ²/nᵢ of Gropp 2016."""
+
+    def __post_init__(self) -> None:
+        share("confidence", self.confidence)
+        if whole("samples", self.samples) < 20 or whole("seed", self.seed) < 0:
+            raise InputError(f"samples {self.samples}, seed {self.seed}: give 20 samples or more, and a seed from 0 up")
 
 
 def _rate(seconds_per_byte: Array) -> Array:
@@ -62,59 +76,140 @@ def _parameter(value: float, estimates: Array | None, unit: str, settings: Setti
     return Parameter(rounded(value), unit, rounded(low), rounded(high))
 
 
-def _columns(points: Points) -> tuple[Array, Array, Array]:
-    """Return size, pairs and weight of each point as the solvers want them."""
-    size, pairs = points.message_size.astype(np.float64), points.pairs.astype(np.float64)
-    return size, pairs, 1 / np.maximum(size, 1)
+def _columns(points: Points) -> tuple[Array, Array]:
+    """Return size and pairs of each point as the solvers want them."""
+    return points.message_size.astype(np.float64), points.pairs.astype(np.float64)
 
 
-def _resampled(points: Points, design: list[Array], fitted: Array, settings: Settings) -> Array | None:
-    """Return data sets that might have been measured instead; None where the data say nothing about noise."""
+class _Best(NamedTuple):
+    """The fit with the least loss, and what a bootstrap needs to make others: arrays of shape (points,)."""
+
+    fit: Any
+    fitted: Array
+    weights: Array
+    times: Array
+    """Of which the fit is the weighted least squares solution."""
+    noise: Array | None
+    """Relative, of each point; None where it is taken as even."""
+
+    @property
+    def squares(self) -> Array | None:
+        """The weights, where it was squares that were minimised."""
+        return self.weights if self.noise is None else None
+
+
+def _best(points: Points, solve: Callable[..., Any], parameters: int, settings: Settings) -> _Best:
+    """Return the fit of a model with so many parameters."""
+    size, pairs = _columns(points)
+
+    def predict(fit: Any) -> Array:
+        times: Array = np.maximum(fit.predict(size, pairs)[0], _NO_TIME * points.seconds)  # no time is 0
+        return times
+
+    if settings.loss == "paper":
+        weights = 1 / np.maximum(size, 1)
+        fit = solve(size, pairs, weights, points.seconds[None])
+        return _Best(fit, predict(fit), weights, points.seconds, None)
+    found = minimise(
+        lambda weights, times: solve(size, pairs, weights, times[None]),
+        predict, size, points.seconds, points.error, parameters,
+    )  # fmt: skip
+    weights = 1 / (found.fitted * found.noise) ** 2
+    return _Best(found.fit, found.fitted, weights, found.pseudo, found.noise)
+
+
+def _resampled(points: Points, design: list[Array], best: _Best, solve: Callable[..., Any], settings: Settings) -> Any:
+    """Return the model fitted to data that might have been measured instead; None where nothing tells the noise."""
+    size, pairs = _columns(points)
     rest = (settings.samples, settings.confidence, settings.seed)
     design = [column for column in design if column.any()]  # a parameter that touches no point is not free
+    made: Array | None
     if len(points) - len(design) >= 2:
-        weights = _columns(points)[2]
-        return bootstrap.resample(np.stack(design, axis=1), weights, fitted, points.seconds, *rest)
-    return bootstrap.resample_medians(fitted, (points.high - points.low) / 2, *rest)
+        columns = np.stack(design, axis=1)
+        made = bootstrap.resample(
+            columns, best.weights, best.fitted, best.times, *rest, noise=best.noise, message_size=size
+        )
+    else:
+        made = bootstrap.resample_medians(best.fitted, (points.high - points.low) / 2, *rest)
+    return None if made is None else solve(size, pairs, best.weights, made)
+
+
+def _spread(points: Points, best: _Best, estimates: Any, settings: Settings) -> Array | None:
+    """Return half the interval of the model's time at each point, relative to it; None without an interval."""
+    if estimates is None:
+        return None
+    times = estimates.predict(*_columns(points))
+    low, high = np.quantile(times, (0.5 - settings.confidence / 2, 0.5 + settings.confidence / 2), axis=0)
+    spread: Array = (high - low) / 2 / best.fitted
+    return spread
+
+
+def _postal(size: Array, pairs: Array, weights: Array, times: Array) -> MaxRateFit:
+    return fit_unlimited(size, np.ones_like(pairs), weights, times)
+
+
+def _one_pair(points: Points, settings: Settings) -> tuple[_Best, MaxRateFit | None, Parameter]:
+    """Fit T = α + n β, or T = n β where the sizes do not determine α; α comes beside it."""
+    size, _ = _columns(points)
+    best = _best(points, _postal, 2, settings)
+    alpha, beta = float(best.fit.alpha[0]), float(best.fit.b[0])
+    design = [np.ones_like(size) * (alpha > 0), size * (beta > FLAT)]
+    estimates = _resampled(points, design, best, _postal, settings)
+    latency = _parameter(alpha, estimates and estimates.alpha, "s", settings)
+    if (alpha > 0 and (latency.low is None or latency.low > 0)) or beta <= FLAT or size.min() == 0:
+        return best, estimates, latency
+    best = _best(points, fit_rate, 1, settings)
+    estimates = _resampled(points, [size], best, fit_rate, settings)
+    return best, estimates, Parameter(0.0, "s", *(() if latency.high is None else (0.0, latency.high)))
 
 
 def fit_postal_model(points: Points, settings: Settings) -> Postal | None:
-    """Fit T = α + n β to the points of one pair; None where there are fewer than two sizes of these."""
+    """Fit T = α + n β to the points of one pair; None where there are fewer than two sizes of these.
+
+    Where the sizes do not determine α, because its interval begins at 0, it is T = n β, and α is 0 up to that
+    interval's end.
+    """
     points = points.where(points.pairs == 1)
-    size, _, weights = _columns(points)
-    if np.unique(size).size < 2:
+    if np.unique(points.message_size).size < 2:
         return None
-    fit = fit_postal(size, weights, points.seconds[None])
-    alpha, beta = float(fit.alpha[0]), float(fit.beta[0])
-    fitted = alpha + beta * size
-    design = [np.ones_like(size) * (alpha > 0), size * (beta > FLAT)]
-    resampled = _resampled(points, design, fitted, settings)
-    estimates = None if resampled is None else fit_postal(size, weights, resampled)
+    best, estimates, alpha = _one_pair(points, settings)
+    beta = _not_flat(float(best.fit.b[0]))
     parameters = {
-        "alpha": _parameter(alpha, estimates and estimates.alpha, "s", settings),
-        "beta": _parameter(_not_flat(beta), estimates and _not_flat(estimates.beta), "s/B", settings),
+        "alpha": alpha,
+        "beta": _parameter(beta, estimates and _not_flat(estimates.b), "s/B", settings),
     }
-    return Postal(**parameters, quality=judge(points, weights, fitted, parameters, []))
+    return Postal(**parameters, quality=_judged(points, best, estimates, parameters, modes_remark(points), settings))
 
 
-def postal_times(points: Points, pairs: int | None) -> Array | None:
+def _judged(
+    points: Points,
+    best: _Best,
+    estimates: Any,
+    parameters: dict[str, Parameter],
+    remarks: list[str],
+    settings: Settings,
+) -> Quality:
+    spread = _spread(points, best, estimates, settings)
+    return judge(points, best.fitted, parameters, remarks, spread=spread, weights=best.squares)
+
+
+def postal_times(points: Points, pairs: int | None, settings: Settings) -> Array | None:
     """Return what the postal model says for all points, fitted to those of so many pairs, or of all (None).
 
     The variants of Table 2 of Gropp 2016; None where there are fewer than two sizes to fit.
     """
     part = points if pairs is None else points.where(points.pairs == pairs)
-    size, _, weights = _columns(part)
-    if np.unique(size).size < 2:
+    if np.unique(part.message_size).size < 2:
         return None
-    fit = fit_postal(size, weights, part.seconds[None])
-    times: Array = fit.alpha[0] + points.message_size * fit.beta[0]
-    return times
+    fit = _best(part, _postal, 2, settings).fit
+    times: Array = fit.alpha[0] + points.message_size * fit.b[0]
+    return np.maximum(times, _NO_TIME * points.seconds)  # no time is 0
 
 
-def ping_pong_error(points: Points) -> float | None:
-    """Return the mean relative error over all points of the postal model of one pair, as a ping-pong gives it."""
-    times = postal_times(points, 1)
-    return None if times is None else float(np.abs(times / points.seconds - 1).mean())
+def ping_pong_error(points: Points, settings: Settings) -> float | None:
+    """Return the mean error over all points of the postal model of one pair, as a ping-pong gives it."""
+    times = postal_times(points, 1, settings)
+    return None if times is None else mean_error(times, points.seconds)
 
 
 def fit_max_rate_model(points: Points, settings: Settings) -> MaxRate | None:
@@ -123,31 +218,32 @@ def fit_max_rate_model(points: Points, settings: Settings) -> MaxRate | None:
     R_N is left out where only one number of pairs was measured. It is infinite, with the lowest rate that the
     data allow as its low end, where the data show no limit: where the interval of its estimate has no upper end.
     """
-    size, pairs, weights = _columns(points)
+    size, pairs = _columns(points)
     if np.unique(size).size < 2:
         return None
     remarks = []
-    several = np.unique(pairs).size > 1
-    solve: Solver = fit_max_rate if several else fit_unlimited
-    fit = solve(size, pairs, weights, points.seconds[None])
-    estimates = _estimates(points, fit, settings, solve)
-    R_N = None
-    if not several:
-        remarks.append(f"R_N is not measured: {int(pairs[0])} pair(s) only; run the kernel pairs on more ranks")
+    if np.unique(pairs).size == 1:
+        best, estimates, alpha = _one_pair(points, settings)
+        R_N = None
+        count = f"{int(pairs[0])} pair{'s' if pairs[0] > 1 else ''}"
+        remarks.append(f"R_N is not measured: {count} only; run the kernel pairs on more ranks")
     else:
-        R_N = _node_rate(fit, estimates, pairs.max(), settings)
+        best = _best(points, fit_max_rate, 3, settings)
+        estimates = _estimates(points, best, settings, fit_max_rate)
+        R_N = _node_rate(best.fit, estimates, pairs.max(), settings)
         if not R_N.is_limiting:
             remarks.append(_not_limiting(pairs, R_N))
-            fit = fit_unlimited(size, pairs, weights, points.seconds[None])
-            estimates = _estimates(points, fit, settings, fit_unlimited)
-        elif fit.b[0] <= pairs.min() * fit.c[0] * _LIMITING_MARGIN:
+            best = _best(points, fit_unlimited, 2, settings)
+            estimates = _estimates(points, best, settings, fit_unlimited)
+        elif best.fit.b[0] <= pairs.min() * best.fit.c[0] * _LIMITING_MARGIN:
             remarks.append("R_C is only known to be no less: one pair fills the node already")
+        alpha = _parameter(float(best.fit.alpha[0]), estimates and estimates.alpha, "s", settings)
     parameters = {
-        "alpha": _parameter(float(fit.alpha[0]), estimates and estimates.alpha, "s", settings),
-        "R_C": _parameter(float(_rate(fit.b)[0]), estimates and _rate(estimates.b), "B/s", settings),
+        "alpha": alpha,
+        "R_C": _parameter(float(_rate(best.fit.b)[0]), estimates and _rate(estimates.b), "B/s", settings),
     }
-    quality = judge(points, weights, fit.predict(size, pairs)[0], parameters | ({"R_N": R_N} if R_N else {}), remarks)
-    return MaxRate(**parameters, R_N=R_N, quality=quality)
+    every = parameters | ({"R_N": R_N} if R_N else {})
+    return MaxRate(**parameters, R_N=R_N, quality=_judged(points, best, estimates, every, remarks, settings))
 
 
 def fit_extended_model(points: Points, settings: Settings) -> Extended | None:
@@ -155,11 +251,12 @@ def fit_extended_model(points: Points, settings: Settings) -> Extended | None:
 
     With two, R_Ci and R_N cannot be told apart.
     """
-    size, pairs, weights = _columns(points)
+    size, pairs = _columns(points)
     if np.unique(size).size < 2 or np.unique(pairs).size < 3:
         return None
-    fit = fit_extended(size, pairs, weights, points.seconds[None])
-    estimates = _estimates(points, fit, settings, fit_extended)
+    best = _best(points, fit_extended, 4, settings)
+    estimates = _estimates(points, best, settings, fit_extended)
+    fit = best.fit
     R_N = _node_rate(fit, estimates, pairs.max(), settings)
     remarks = [] if R_N.is_limiting else [_not_limiting(pairs, R_N)]
     parameters = {
@@ -170,19 +267,18 @@ def fit_extended_model(points: Points, settings: Settings) -> Extended | None:
         ),
         "R_N": R_N,
     }
-    return Extended(**parameters, quality=judge(points, weights, fit.predict(size, pairs)[0], parameters, remarks))
+    return Extended(**parameters, quality=_judged(points, best, estimates, parameters, remarks, settings))
 
 
 def fit_latency_aware_model(points: Points, settings: Settings) -> LatencyAware | None:
     """Fit T = max(k n / R_N, α + n / R_C); None where only one number of pairs or of sizes was measured."""
-    size, pairs, weights = _columns(points)
+    size, pairs = _columns(points)
     if np.unique(size).size < 2 or np.unique(pairs).size < 2:
         return None
-    fit = fit_latency_aware(size, pairs, weights, points.seconds[None])
-    fitted, limited = fit.predict(size, pairs)[0], fit.is_limited(size, pairs)[0]
+    best = _best(points, fit_latency_aware, 3, settings)
+    fit, limited = best.fit, best.fit.is_limited(size, pairs)[0]
     design = [~limited * (fit.alpha[0] > 0) * 1.0, np.where(limited, 0.0, size), np.where(limited, pairs * size, 0.0)]
-    resampled = _resampled(points, design, fitted, settings)
-    estimates = None if resampled is None else fit_latency_aware(size, pairs, weights, resampled)
+    estimates = _resampled(points, design, best, fit_latency_aware, settings)
     R_N = _latency_aware_node_rate(fit, estimates, size, pairs, settings)
     parameters = {
         "alpha": _parameter(float(fit.alpha[0]), estimates and estimates.alpha, "s", settings),
@@ -190,24 +286,25 @@ def fit_latency_aware_model(points: Points, settings: Settings) -> LatencyAware 
         "R_N": R_N,
     }
     remarks = [] if R_N.is_limiting else [_not_limiting(pairs, R_N)]
-    return LatencyAware(**parameters, quality=judge(points, weights, fitted, parameters, remarks))
+    return LatencyAware(**parameters, quality=_judged(points, best, estimates, parameters, remarks, settings))
 
 
 def _not_limiting(pairs: Array, R_N: Parameter) -> str:
     return f"R_N does not limit: {int(pairs.max())} pairs show no limit up to {format_rate(R_N.low or 0.0)}"
 
 
-def _estimates(points: Points, fit: MaxRateFit, settings: Settings, solve: Solver) -> MaxRateFit | None:
+def _estimates(points: Points, best: _Best, settings: Settings, solve: Solver) -> MaxRateFit | None:
     """Return the parameters fitted to resampled data."""
-    size, pairs, weights = _columns(points)
+    size, pairs = _columns(points)
+    fit: MaxRateFit = best.fit
     limited = fit.is_limited(pairs)[0]
     share = fit.share[0]
     free = np.where(limited, 0.0, size * pairs / (1 + (pairs - 1) * share))
     design = [np.ones_like(size) * (fit.alpha[0] > 0), free, np.where(limited, pairs * size, 0.0)]
     if solve is fit_extended and share > 0:
         design.append(free * (pairs - 1) / (1 + (pairs - 1) * share))
-    resampled = _resampled(points, design, fit.predict(size, pairs)[0], settings)
-    return None if resampled is None else solve(size, pairs, weights, resampled)
+    estimates: MaxRateFit | None = _resampled(points, design, best, solve, settings)
+    return estimates
 
 
 def _node_rate(fit: MaxRateFit, estimates: MaxRateFit | None, most_pairs: float, settings: Settings) -> Parameter:

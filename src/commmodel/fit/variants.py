@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from commmodel.fit.points import between, collect
-from commmodel.fit.segment import postal_times
+from commmodel.fit.segment import Settings, postal_times
 from commmodel.machine import Machine
 from commmodel.results import Measurements
 
@@ -25,11 +25,12 @@ class ErrorSums(NamedTuple):
     sums: dict[str, float]
 
 
-def error_sums(measurements: Measurements, machine: Machine) -> list[ErrorSums]:
+def error_sums(measurements: Measurements, machine: Machine, settings: Settings | None = None) -> list[ErrorSums]:
     """Return a row for each segment in which several numbers of pairs were measured.
 
-    The machine must have been fitted to these measurements.
+    The machine must have been fitted to these measurements, with these settings.
     """
+    settings = settings or Settings()
     rows = []
     points_of = collect(measurements)
     below: dict[str, float] = {}
@@ -47,7 +48,7 @@ def error_sums(measurements: Measurements, machine: Machine) -> list[ErrorSums]:
         most = int(points.pairs.max())
         variants: tuple[tuple[str, int | None], ...] = (("1 pair", 1), (f"{most} pairs", most), ("all", None))
         for name, pairs in variants:
-            times = postal_times(points, pairs)
+            times = postal_times(points, pairs, settings)
             if times is not None:
                 sums[f"postal, {name}"] = float(np.abs(times / points.seconds - 1).sum())
         rows.append(ErrorSums(segment.protocol, segment.path, len(points), sums))

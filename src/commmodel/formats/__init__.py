@@ -71,7 +71,7 @@ def read(path: str | os.PathLike[str], format: str = "auto") -> Measurements:  #
         raise InputError(f"unknown format {format!r}: choose {', '.join(NAMES)}")
     opening = _opening(Path(path))
     if format == OURS or (format == "auto" and opening == OURS):
-        return results.read(path)
+        return results.distinct([(str(path), results.read(path))])
     if format == "auto" and opening in _REFUSED:
         raise DamagedFileError(path, "line 1", _REFUSED[opening])
     if format in INTERCHANGE or (format == "auto" and opening in INTERCHANGE):
@@ -139,9 +139,5 @@ def _recognised(text: Text, asked: str) -> str:
 
 
 def read_all(paths: Iterable[str | os.PathLike[str]], format: str = "auto") -> Measurements:  # noqa: A002
-    """Read several files as one; `format` holds for all of them."""
-    parts = [read(path, format) for path in paths]
-    return Measurements(
-        tuple(launch for part in parts for launch in part.launches),
-        tuple(note for part in parts for note in part.notes),
-    )
+    """Read several files as one; `format` holds for all of them. A launch that stands in several counts once."""
+    return results.distinct([(str(path), read(path, format)) for path in paths])

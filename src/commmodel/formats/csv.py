@@ -22,10 +22,12 @@ __all__ = ["can_hold", "parse", "recognise", "render"]
 
 _COLUMNS = ("message_size", "seconds", "bandwidth", "pairs", "path", "kernel")
 _SEPARATORS = ",;\t"
+_ONE_BUFFER = "stream-one-buffer"
 _KERNELS: dict[str, Callable[[int, int, MessagePath], Configuration]] = {
     "pingpong": lambda size, _, path: PingPong(size, path),
     "pairs": lambda size, pairs, path: Pairs(size, pairs, path, 1),
     "stream": Stream,
+    _ONE_BUFFER: lambda size, pairs, path: Stream(size, pairs, path, buffers="one"),
 }
 _PATHS: dict[str, MessagePath] = {path: path for path in get_args(MessagePath)}
 
@@ -141,6 +143,7 @@ def render(measurements: Measurements) -> Iterator[bytes]:
     for one in filter(can_hold, measurements.records):
         about = one.configuration
         pairs = 1 if isinstance(about, PingPong) else about.pairs  # type: ignore[union-attr]
-        kernel = type(about).__struct_config__.tag
+        into_one = isinstance(about, Stream) and about.buffers == "one"
+        kernel = _ONE_BUFFER if into_one else type(about).__struct_config__.tag
         for sample in one.samples:
             yield f"{about.message_size},{float(sample)!r},{pairs},{about.path},{kernel}\n".encode()  # type: ignore[union-attr]

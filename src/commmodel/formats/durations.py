@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Literal
 
-from commmodel.formats.lines import Text, launch, real, shown, whole
+from commmodel.formats.lines import Text, launch, measurable, real, shown, whole
 from commmodel.results import Measurements, RandomPing, RandomPingPong, Record
 
 __all__ = ["parse", "recognise"]
@@ -38,7 +38,7 @@ def _row(text: Text, number: int, line: str) -> _Row:
         raise text.damaged(number, f"the call {shown(words[0])} is none of {', '.join(_CALLS)}; remove the line")
     size = whole(text, number, words[1], "bytes")
     real(text, number, words[2], "start")
-    return number, words[0], size, real(text, number, words[3], "duration")
+    return number, words[0], size, measurable(text, number, real(text, number, words[3], "duration"), "duration")
 
 
 def _round_trips(text: Text, rows: Sequence[_Row]) -> list[tuple[int, float]]:

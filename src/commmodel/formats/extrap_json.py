@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from commmodel.formats.extrap import DEFAULT_METRIC, ROOT, Gathered
-from commmodel.formats.lines import Text, shown
+from commmodel.formats.lines import Text, measurable, shown
 from commmodel.formats.tables import Table
 from commmodel.results import Measurements
 
@@ -53,7 +53,7 @@ def _number(text: Text, number: int, value: object, what: str) -> float:
         except OverflowError:
             found = math.inf
         if 0 <= found < math.inf:
-            return found + 0.0  # no -0.0
+            return measurable(text, number, found + 0.0, what)  # no -0.0
     problem = f"{what}: {shown(str(value))} is no finite number from 0 up; correct or remove the line"
     raise text.damaged(number, problem)
 

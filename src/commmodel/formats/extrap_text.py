@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from commmodel.formats.extrap import DEFAULT_METRIC, ROOT, Gathered
-from commmodel.formats.lines import Text, real, shown
+from commmodel.formats.lines import Text, measurable, real, shown
 from commmodel.formats.tables import Table
 from commmodel.results import Measurements
 from commmodel.results.parameters import shortest
@@ -48,7 +48,7 @@ def _points(text: Text, number: int, words: str, count: int) -> list[tuple[float
         elif part == ")":
             depth -= 1
         else:
-            group.append(real(text, number, part, "a point"))
+            group.append(measurable(text, number, real(text, number, part, "a point"), "a point"))
         if depth < 0:
             raise text.damaged(number, "a bracket is closed that was not opened; restore the line")
         if depth == 0 and part != ")" and count > 1:
@@ -120,7 +120,8 @@ class _Reader:
         if self.taken == len(self.points):
             problem = f"more lines of DATA than the {len(self.points)} points; remove it, or add a point"
             raise self.text.damaged(number, problem)
-        values = [real(self.text, number, word, "DATA") + 0.0 for word in words.split()]
+        found = [real(self.text, number, word, "DATA") + 0.0 for word in words.split()]
+        values = [measurable(self.text, number, value, "DATA") for value in found]
         parameters = list(zip(self.names, self.points[self.taken], strict=True))
         self.gathered.add(number, self.region, self.metric, parameters, values)
         self.taken += 1

@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from commmodel.arguments import is_measurable
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.results import Configuration, Header, Host, Launch, Library, MessagePath, Record
 
-__all__ = ["Text", "launch", "load", "real", "record", "shown", "whole"]
+__all__ = ["Text", "launch", "load", "measurable", "real", "record", "shown", "whole"]
 
 LARGEST_FILE = 1 << 24
 """Bytes; the output of a benchmark suite has thousands of lines, not millions."""
@@ -22,7 +23,7 @@ LONGEST_LINE = 20_000
 """Characters; a nodecomm row of 1000 pairs has 10 000."""
 
 _WHOLE = re.compile(r"[0-9]{1,18}", re.ASCII)
-_REAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
+_REAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
 _NOT_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 """Control characters but white space and escape, which coloured output of launchers has."""
 
@@ -104,10 +105,18 @@ def real(text: Text, number: int, word: str, name: str) -> float:
     return value
 
 
+def measurable(text: Text, number: int, value: float, name: str) -> float:
+    """Return a value that may have been measured; refuse any other."""
+    if not is_measurable(value):
+        raise text.damaged(number, f"{name}: nobody measured {value!r}; correct or remove the line")
+    return value
+
+
 def record(text: Text, number: int, configuration: Configuration, seconds: float) -> Record:
     """Return a table row as a record: one sample, which was a mean or a median already."""
     if not 0 < seconds < math.inf:
         raise text.damaged(number, f"a message of {seconds} s: a time must lie between 0 and infinity; remove the line")
+    measurable(text, number, seconds, "the time of a message")
     return Record(configuration, "s", (seconds,))
 
 

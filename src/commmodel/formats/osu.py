@@ -2,8 +2,8 @@
 
 A test's title, ``# OSU MPI Latency Test v7.4``, opens its table; one file may hold several. Latencies are half round
 trips. Bandwidths are aggregates of all pairs in 10⁶ bytes a second, so k pairs that share a rate r take k n / r for a
-message. Where percentiles were asked for (option ``-z``), the median is taken, but of osu_mbw_mr, whose percentiles are
-of the first pair alone. Main entry: `parse`.
+message; rank i sends to rank i + k. Where percentiles were asked for (option ``-z``), the median is taken, but of
+osu_mbw_mr, whose percentiles are of the first pair alone. Main entry: `parse`.
 """
 
 import re
@@ -29,6 +29,8 @@ _COLUMN = re.compile(rf"P[0-9.]+ Tail \S+|(?:Avg |Min |Max )?(?:Latency|Bandwidt
 _MEDIAN = re.compile(r"P50(?:\.0+)? Tail .*")
 DEFAULT_WINDOW = 64
 """Of osu_bw, which does not print it; the time of a message is had without it."""
+_MOST_PAIRS = 1 << 16
+"""That are named; the number of more is in the records."""
 MB = 1e6
 US = 1e6
 """Microseconds in a second; dividing by it is exact to the last bit, multiplying by 1e-6 is not."""
@@ -119,11 +121,13 @@ def _row(text: Text, number: int, line: str, test: _Test, notes: list[str]) -> N
         test.records.append(record(text, number, PingPong(size, "any"), value / US))
         return
     seconds = test.pairs / value if test.taken == "Messages/s" else test.pairs * size / (value * MB)
-    test.records.append(record(text, number, Stream(size, test.pairs, "any", test.window), seconds))
+    test.records.append(record(text, number, Stream(size, test.pairs, "any", test.window, buffers="one"), seconds))
 
 
 def _close(test: _Test) -> Launch:
-    return launch("OSU", (test.program,), test.records, versions={"osu-micro-benchmarks": test.version or "unknown"})
+    pairs = tuple((rank, rank + test.pairs) for rank in range(min(test.pairs, _MOST_PAIRS)))
+    versions = {"osu-micro-benchmarks": test.version or "unknown"}
+    return launch("OSU", (test.program,), test.records, versions=versions, placement={"any": pairs})
 
 
 def parse(text: Text) -> Measurements:

@@ -2,13 +2,12 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
-from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from commmodel.errors import InputError
+from commmodel.files import write_bytes
 from commmodel.formats import csv, extrap_json, extrap_text
 from commmodel.formats.tables import LeftOut, Row, Table, tabulate
 from commmodel.results import Measurements
@@ -166,27 +165,5 @@ def write(
     if format not in WRITTEN:
         raise InputError(f"unknown format {format!r}: choose {', '.join(WRITTEN)}")
     content = WRITTEN[format](measurements, over)
-    _replace(Path(path), content.parts)
+    write_bytes(path, content.parts)
     return content.notes
-
-
-def _replace(path: Path, parts: Iterable[bytes]) -> None:
-    """Write a file beside the one that is meant and give it that one's name, so that nobody ever sees half of it."""
-    try:
-        # A link stays one: what it leads to is replaced.
-        target = path.resolve()
-        if target.exists() and not target.is_file():
-            raise InputError(f"{path}: no regular file: name another one")
-        beside = target.with_name(f".{target.name}.{os.getpid()}.part")
-        try:
-            with beside.open("xb") as file:
-                file.writelines(parts)
-                file.flush()
-                os.fsync(file.fileno())
-            beside.replace(target)
-        except BaseException:  # whatever it was, nothing of it stays behind; it is raised again
-            with suppress(OSError):
-                beside.unlink()
-            raise
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None

@@ -1,16 +1,29 @@
 """A machine as a list of protocol segments, and what it knows beside them. Main entry: `Machine`."""
 
-from typing import Annotated, Literal
+import math
+from bisect import bisect_right
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
+from commmodel.arguments import finite, whole
 from commmodel.collectives import selection as selectors
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine.hybrid import Hybrid
-from commmodel.machine.parameters import Extended, LatencyAware, LogGP, MaxRate, Parameter, PLogP, Postal
+from commmodel.machine.parameters import (
+    MODELS,
+    UNITS,
+    Extended,
+    LatencyAware,
+    LogGP,
+    MaxRate,
+    Parameter,
+    PLogP,
+    Postal,
+)
 from commmodel.machine.tables import BandwidthProfile, OverlapProfile
 
-__all__ = ["FORMAT", "VERSION", "Limit", "Machine", "Origin", "Segment"]
+__all__ = ["FORMAT", "VERSION", "Limit", "Machine", "Measured", "MeasuredTimes", "Origin", "Segment"]
 
 FORMAT: Literal["commmodel-machine"] = "commmodel-machine"
 VERSION = 1
@@ -21,17 +34,63 @@ class Limit(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     """Where a segment ends: it holds for messages of at most `value` bytes."""
 
     value: Annotated[int, Meta(ge=0, le=2**63 - 1)]
-    found_by: Literal["threshold", "change-point", "user", "hand"] = "hand"
-    """``threshold``: the probe; ``change-point``: the times; ``user``: told to the fit; ``hand``: in the file."""
+    found_by: Literal["threshold", "change-point", "cache", "user", "hand"] = "hand"
+    """``threshold``: the probe; ``change-point``: the times; ``cache``: these, where two buffers fill a cache;
+    ``user``: told to the fit; ``hand``: in the file."""
     above: Annotated[int, Meta(ge=0, le=2**63 - 1)] | None = None
     """Smallest size known to belong to the next segment."""
+
+    def __post_init__(self) -> None:
+        if whole("limit", self.value) < 0:
+            raise InputError(f"a limit of {self.value} bytes: a size must not be negative")
+
+
+class MeasuredTimes(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Times at some sizes as they were measured; columns have shape (sizes,), in seconds."""
+
+    sizes: Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(min_length=1)]
+    seconds: tuple[Annotated[float, Meta(gt=0)], ...]
+    low: tuple[Annotated[float, Meta(gt=0)], ...] | None = None
+    """Ends of the medians' intervals."""
+    high: tuple[Annotated[float, Meta(gt=0)], ...] | None = None
+
+    def at(self, message_size: float, end: Literal["seconds", "low", "high"] = "seconds") -> float:
+        """Return the time of any size: on straight lines of logarithms between sizes, at the last rate beyond them.
+
+        Below the first size it is that of the first.
+
+        >>> table = MeasuredTimes((1, 4), (1e-6, 4e-6))
+        >>> [round(1e6 * table.at(size), 3) for size in (0, 2, 8)]
+        [1.0, 2.0, 8.0]
+        """
+        times = getattr(self, end) or self.seconds
+        if message_size <= self.sizes[0]:
+            return float(times[0])
+        if message_size >= self.sizes[-1]:
+            return float(times[-1] * message_size / self.sizes[-1])
+        above = bisect_right(self.sizes, message_size)
+        smaller, larger = max(self.sizes[above - 1], 1), self.sizes[above]  # a size of 0 has no logarithm
+        share = math.log(max(message_size, 1) / smaller) / math.log(larger / smaller) if larger > smaller else 0.0
+        return float(times[above - 1] ** (1 - share) * times[above] ** share)
+
+
+class Measured(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What of a segment was measured with one number of pairs, and how near its models come there."""
+
+    pairs: Annotated[int, Meta(ge=1)]
+    sizes: tuple[Annotated[int, Meta(ge=0)], Annotated[int, Meta(ge=0)]]
+    """Smallest and largest message, bytes."""
+    errors: dict[str, Annotated[float, Meta(ge=0)]] = {}
+    """Model -> mean abs(ln(T_model / T)) over the sizes."""
+    times: MeasuredTimes | None = None
+    """What was measured, where no model of the segment describes it."""
 
 
 class Segment(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One protocol on one path."""
 
     protocol: str
-    """``short``, ``eager``, ``rendezvous``, or ``all`` where no limit was found."""
+    """``short``, ``eager``, ``rendezvous``, ``eager/rendezvous`` for both, or ``all`` where no limit was found."""
     path: str = "any"
     limit: Limit | None = None
     """None: it holds for all larger messages."""
@@ -45,6 +104,13 @@ class Segment(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     recommended: str = ""
     """Name of the model to use: the simplest that is good enough."""
     reason: str = ""
+    measured: tuple[Measured, ...] = ()
+    """One a number of pairs, ascending; empty where the file does not tell."""
+
+    def __repr__(self) -> str:
+        """Return what it is of, up to which size, and which models it has."""
+        models = ", ".join(name for name in MODELS if getattr(self, name) is not None) or "no models"
+        return f"Segment({self.protocol}, {self.path}, {f'up to {self.limit.value} B, ' if self.limit else ''}{models})"
 
 
 class Origin(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -60,6 +126,16 @@ class Origin(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     """Of the bootstrap."""
     source: str = ""
     """A publication, for a machine taken from one."""
+    processes: int = 0
+    """Ranks of the largest launch; 0 where it is not known."""
+    warnings: tuple[str, ...] = ()
+    """What was wrong while it was measured, a line each; whoever uses the machine repeats them."""
+    thread_level: str = ""
+    """MPI's, as MPI_Init_thread names it; empty where nobody knows."""
+    stream_buffers: Literal["", "one", "each"] = ""
+    """Where the messages of the streams arrived that one-way rates are from: all in one buffer, or each in its own."""
+    launches: int | None = None
+    """How many there were of the configuration that was measured in most: intervals of one hold for it alone."""
 
 
 class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -93,6 +169,38 @@ class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     selection: tuple[selectors.Rule, ...] = ()
     """Rules that come before the selector's."""
 
+    def __repr__(self) -> str:
+        """Return its name and what it has."""
+        return f"Machine({self.name!r}, {len(self.segments)} segment(s), paths {', '.join(self.paths[:4])})"
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return the parameters of all segments as columns: ``pandas.DataFrame(machine.to_dict())``.
+
+        Returns
+        -------
+        dict of str to list
+            A row for each parameter: ``path``, ``protocol``, ``limit`` (largest message in bytes, None where there is
+            none larger), ``model``, ``parameter``, ``value``, ``unit``, ``low``, ``high``, ``trusted`` (None where no
+            fit is recorded).
+
+        Examples
+        --------
+        >>> told = Machine("m", (Segment("all", postal=Postal(Parameter(1e-6), Parameter(1e-9))),)).to_dict()
+        >>> told["parameter"], told["value"], told["unit"]
+        (['alpha', 'beta'], [1e-06, 1e-09], ['s', 's/B'])
+        """
+        rows = [
+            (segment.path, segment.protocol, segment.limit and segment.limit.value, name, field, value.value,
+             UNITS.get(field, value.unit), value.low, value.high, model.quality and model.quality.trusted)
+            for segment in self.segments
+            for name in MODELS
+            if (model := getattr(segment, name)) is not None
+            for field in model.__struct_fields__
+            if isinstance(value := getattr(model, field), Parameter)
+        ]  # fmt: skip
+        names = ("path", "protocol", "limit", "model", "parameter", "value", "unit", "low", "high", "trusted")
+        return {name: [row[column] for row in rows] for column, name in enumerate(names)}
+
     @property
     def paths(self) -> tuple[str, ...]:
         """The paths that the machine has segments for, in the order of the file."""
@@ -107,7 +215,7 @@ class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
         >>> hand_made.segment(8192).protocol, hand_made.segment(8193).protocol
         ('eager', 'rendezvous')
         """
-        if message_size < 0:
+        if finite("message_size", message_size) < 0:
             raise InputError(f"a message of {message_size} bytes: a size must not be negative")
         path = path or ("between-nodes" if "between-nodes" in self.paths else self.paths[0])
         by_path = {name: [one for one in self.segments if one.path == name] for name in self.paths}

@@ -3,7 +3,7 @@
 import math
 import os
 import tomllib
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from itertools import chain, pairwise, product
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,9 @@ import msgspec
 
 from commmodel.collectives import selection as selectors
 from commmodel.errors import DamagedFileError, InputError
+from commmodel.files import write_text
 from commmodel.machine import hybrid
-from commmodel.machine.description import FORMAT, VERSION, Machine
+from commmodel.machine.description import FORMAT, VERSION, Machine, Measured
 from commmodel.machine.parameters import MODELS, PLOGP_COLUMNS, UNITS, Parameter, PLogP
 from commmodel.machine.tables import Table
 from commmodel.units import parse_quantity
@@ -166,6 +167,26 @@ def _check_table(path: Path, where: str, table: PLogP) -> None:
             raise DamagedFileError(path, f"{where}.high.{name}", "an interval does not ascend")
 
 
+def _check_measured(path: Path, where: str, measured: Sequence[Measured]) -> None:
+    """Raise where what was measured contradicts itself."""
+    counts = [one.pairs for one in measured]
+    if counts != sorted(set(counts)):
+        raise DamagedFileError(path, where, f"pairs must ascend, each once: {counts}")
+    for index, one in enumerate(measured):
+        if one.sizes[0] > one.sizes[1]:
+            raise DamagedFileError(path, f"{where}[{index}].sizes", f"the smallest comes first: {list(one.sizes)}")
+        times = one.times
+        if times is None:
+            continue
+        if any(above <= below for below, above in pairwise(times.sizes)):
+            raise DamagedFileError(path, f"{where}[{index}].times.sizes", "sizes must ascend, each once")
+        for name in ("seconds", "low", "high"):
+            column = getattr(times, name)
+            if column is not None and (len(column) != len(times.sizes) or not all(map(math.isfinite, column))):
+                problem = f"expected a finite number for each of {len(times.sizes)} sizes"
+                raise DamagedFileError(path, f"{where}[{index}].times.{name}", problem)
+
+
 def _check_profiles(path: Path, machine: Machine) -> None:
     """Raise where two profiles are of the same thing, or a share is more than all."""
     for index, profile in enumerate(machine.overlap):
@@ -200,6 +221,8 @@ def _check(path: Path, machine: Machine) -> None:
         _check_table(path, f"field plogp[{index}]", table)
         if table.path in {one.path for one in machine.plogp[:index]}:
             raise DamagedFileError(path, f"field plogp[{index}].path", f"a second table of path {table.path!r}")
+    for index, segment in enumerate(machine.segments):
+        _check_measured(path, f"field segments[{index}].measured", segment.measured)
     _check_profiles(path, machine)
     hybrid.check(path, machine.hybrid)
     for name in machine.paths:
@@ -271,7 +294,7 @@ def load(name_or_path: str | os.PathLike[str]) -> Machine:
     known = published()
     if name in known:
         return read(known[name])
-    if not name.endswith(".toml") and not Path(name).exists():
+    if not name.endswith(".toml") and not os.path.exists(name):
         raise InputError(f"{name!r} is neither a machine file nor a published machine ({', '.join(known)})")
     return read(name)
 
@@ -320,7 +343,4 @@ def dumps(machine: Machine) -> str:
 
 def write(machine: Machine, path: str | os.PathLike[str]) -> None:
     """Write a machine file, replacing one that is there."""
-    try:
-        Path(path).write_text(dumps(machine), encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+    write_text(path, dumps(machine))

@@ -5,6 +5,8 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
+from commmodel.errors import InputError
+
 __all__ = [
     "MODELS", "PLOGP_COLUMNS", "UNITS", "Extended", "LatencyAware", "LogGP", "MaxRate", "PLogP", "Parameter", "Postal",
     "Quality",
@@ -33,6 +35,12 @@ class Parameter(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     low: float | None = None
     high: float | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("value", "low", "high"):
+            number = getattr(self, name)
+            if isinstance(number, str | bool) or (name == "value" and number is None):
+                raise InputError(f"{name} of a parameter is {number!r}: give a number in its base unit")
+
     @property
     def is_limiting(self) -> bool:
         """False for an infinite rate."""
@@ -46,7 +54,9 @@ class Quality(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     relative_error_sum: float
     """Σ |T_model − T| / T, as in Gropp 2016, Table 2."""
     relative_error_mean: float
+    """exp(mean |log T_model − log T|) − 1, without records that were disturbed as a whole."""
     relative_error_max: float
+    """exp(max |log T_model − log T|) − 1, of all."""
     trusted: bool
     remarks: tuple[str, ...] = ()
     """Why not, or what to know: at a bound, too few sizes, R_N not limiting, ..."""

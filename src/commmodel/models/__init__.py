@@ -40,6 +40,8 @@ REGISTRY: dict[str, Formula] = {
     "overlap pipelined": overlap.pipelined_time,
     "overlap pipelined least": overlap.pipelined_least_time,
     "overlap pipelined computation": overlap.pipelined_computation_time,
+    "overlap processor least": overlap.processor_least_time,
+    "overlap turns least": overlap.turns_least_time,
     "overlap partly hidden": overlap.partly_hidden_time,
     "overlap multiple end points": overlap.multiple_end_points_time,
     "overlap congested": overlap.congested_time,

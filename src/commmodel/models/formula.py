@@ -49,7 +49,8 @@ class Formula:
         shape = np.broadcast_shapes(*(array.shape for array in arrays))
         if is_worthwhile(shape) and (out is None or takes_grid(out, shape, arrays)):
             return over_grid(self.python, arrays, shape, out)
-        return self.compiled(*arrays, out=out)
+        with np.errstate(all="ignore"):  # vector code computes both sides of a branch, and flags what it throws away
+            return self.compiled(*arrays, out=out)
 
     @cached_property
     def compiled(self) -> Any:

@@ -26,9 +26,11 @@ __all__ = [
     "pipelined_computation_time",
     "pipelined_least_time",
     "pipelined_time",
+    "processor_least_time",
     "queue_slack",
     "tight_computation_time",
     "tight_time",
+    "turns_least_time",
 ]
 
 
@@ -188,11 +190,63 @@ def pipelined_computation_time(
 
 
 @formula
+def processor_least_time(volume: float, message_size: float, computation: float, o: float, L: float, G: float) -> float:
+    """Return what no order of messages and computation falls below, T = max(N o + t_V, N o + L + S G + t_S).
+
+    Arguments as in `blocking_time`.
+
+    Notes
+    -----
+    Not in the paper. One processor initiates all N messages and computes on all of them; and after it has initiated
+    the last one, that message has to arrive and to be computed on. Eq 5 and 7 may fall below either, as they take the
+    overhead of messages for hidden where a transfer is under way meanwhile.
+
+    Examples
+    --------
+    >>> processor_least_time(64, 4, 16.0, 1.0, 3.0, 0.5)
+    32.0
+    >>> processor_least_time(64, 4, 0.0, 1.0, 3.0, 0.5)
+    21.0
+    """
+    return volume / message_size * o + max(computation, L + message_size * G + computation * message_size / volume)
+
+
+@formula
+def turns_least_time(
+    volume: float, message_size: float, burst: float, computation: float, o: float, L: float, G: float, under_way: float
+) -> float:
+    """Return what bursts that wait for each other take at least, T = ⌈n_b / u⌉ (max(o + b S G, b o + S G) + L + t_S).
+
+    Parameters
+    ----------
+    volume, message_size, burst, computation, o, L, G : float
+        As in `tight_time`.
+    under_way : float
+        u, bursts under way at once: 2 pipelined, 1 tight.
+
+    Notes
+    -----
+    Not in the paper. A burst is asked for after the one u bursts before has been computed on, and its last message
+    arrives when the port has carried all b, or the processor has initiated them, and L has passed. Eq 5 hides o + L of
+    all bursts but the first where computation is short, however few messages are under way meanwhile.
+
+    Examples
+    --------
+    >>> turns_least_time(64, 4, 4, 16.0, 1.0, 3.0, 0.5, 2.0)
+    26.0
+    >>> turns_least_time(64, 4, 4, 16.0, 1.0, 3.0, 0.5, 1.0) == tight_time(64, 4, 4, 16.0, 1.0, 3.0, 0.5)
+    True
+    """
+    turns = math.ceil(volume / message_size / burst / under_way - 1e-9)  # 4.0000000001 bursts are four
+    carried = max(o + burst * message_size * G, burst * o + message_size * G)
+    return turns * (carried + L + computation * message_size / volume)
+
+
+@formula
 def partly_hidden_time(
     seconds: float,
     volume: float,
     message_size: float,
-    burst: float,
     computation: float,
     o: float,
     L: float,
@@ -201,31 +255,31 @@ def partly_hidden_time(
 ) -> float:
     """Return the time where only a share φ of a transfer goes on by itself, while nobody calls MPI.
 
-    T = φ T(V, S, b) + (1 − φ) ((o + L) n_b + N S G + t_V)
+    T = φ T(V, S, b) + (1 − φ) ((o + L + S G) N + t_V)
 
     Parameters
     ----------
     seconds : float
         T(V, S, b), the time where all of it goes on: of `tight_time`, `pipelined_time` and so on.
-    volume, message_size, burst, computation, o, L, G : float
-        As in `tight_time`.
+    volume, message_size, computation, o, L, G : float
+        As in `blocking_time`.
     progress : float
         φ(S, b), 0 to 1.
 
     Notes
     -----
-    Not in the paper, whose networks move data by themselves. What multiplies 1 − φ is the time where messages overlap
-    with each other but not with computation (Iancu 2007, Figure 6-B): there the transfer begins when somebody waits.
+    Not in the paper, whose networks move data by themselves. What multiplies 1 − φ is the blocking time in messages of
+    S: a transfer that begins when somebody waits for it is over before the computation goes on, message by message.
 
     Examples
     --------
-    >>> partly_hidden_time(41.0, 64, 4, 4, 16.0, 1.0, 3.0, 0.5, 0.75)
-    46.75
-    >>> partly_hidden_time(41.0, 64, 4, 4, 16.0, 1.0, 3.0, 0.5, 1.0)
+    >>> partly_hidden_time(41.0, 64, 4, 16.0, 1.0, 3.0, 0.5, 0.75)
+    58.75
+    >>> partly_hidden_time(41.0, 64, 4, 16.0, 1.0, 3.0, 0.5, 1.0)
     41.0
     """
-    communication = (o + L) * (volume / message_size / burst) + volume * G
-    return progress * seconds + (1.0 - progress) * (communication + computation)
+    stalled = (o + L + message_size * G) * (volume / message_size) + computation
+    return progress * seconds + (1.0 - progress) * stalled
 
 
 @formula

@@ -7,17 +7,32 @@ messages and bursts to cut a transfer so that computation hides it; `surface` gi
 import math
 
 from commmodel.errors import MissingParameterError
-from commmodel.machine import Machine, Parameter, Table
+from commmodel.machine import (
+    Extended,
+    LatencyAware,
+    Machine,
+    MaxRate,
+    MeasuredTimes,
+    Parameter,
+    Postal,
+    Segment,
+    Table,
+    speaker,
+)
+from commmodel.machine.speaking import seconds
 from commmodel.models import maxrate
-from commmodel.optimize.choice import LIMITS, Choice, choose
+from commmodel.optimize.choice import LIMITS, Choice, Rejected, choose
 from commmodel.optimize.problem import Options
 from commmodel.optimize.robustness import Sensitivity, misdiagnosis, sensitivity
 from commmodel.optimize.surfaces import surface
 
 __all__ = [
-    "LIMITS", "Choice", "Options", "Sensitivity", "Table", "choose", "communicating_processes", "misdiagnosis",
-    "sensitivity", "surface",
+    "LIMITS", "Choice", "Options", "Rejected", "Sensitivity", "Table", "choose", "communicating_processes",
+    "misdiagnosis", "sensitivity", "surface",
 ]  # fmt: skip
+
+_ALL_BUT = 0.95
+"""Share of the highest rate that is as good as all of it."""
 
 
 def communicating_processes(machine: Machine, message_size: float, path: str | None = None) -> int:
@@ -35,9 +50,11 @@ def communicating_processes(machine: Machine, message_size: float, path: str | N
     Returns
     -------
     int
-        k = R_N / R_C, or of the extended model where only that is there, 1 + (R_N − R_Cb) / R_Ci; rounded up: with
-        fewer, the node could send more; with more, each only gets less. 1 where further processes add nothing. Where
-        streams alone were measured, the rates are those of one direction.
+        k = R_N / R_C, or of the extended model 1 + (R_N − R_Cb) / R_Ci, of the model that speaks for the most
+        processes that were measured (`commmodel.machine.speaker`); rounded up: with fewer, the node could send more;
+        with more, each only gets less. 1 where further processes add nothing. Where no model describes what was
+        measured, the fewest processes that moved 95 % of the most that any number did. Where streams alone were
+        measured, the rates are those of one direction.
 
     Raises
     ------
@@ -56,19 +73,38 @@ def communicating_processes(machine: Machine, message_size: float, path: str | N
     2
     """
     segment = machine.segment(message_size, path)
-    extended, one_way = segment.extended, segment.one_way
-    knows_both_ways = segment.max_rate is not None and segment.max_rate.R_N is not None
-    if extended is not None and not knows_both_ways:
-        if extended.R_Ci.value == 0:
+    most = max((one.pairs for one in segment.measured), default=2)
+    found = speaker(segment, max(most, 2))
+    match found.model:
+        case None:
+            machine.max_rate(message_size, path)  # raises: nothing is known of several
+            raise AssertionError
+        case MeasuredTimes():
+            return _filling_as_measured(machine, segment, message_size)
+        case Postal():
+            count = float(_limiting(machine, None))
+        case Extended(R_Ci=Parameter(value=0.0)):
             return 1
-        R_N = _limiting(machine, extended.R_N)
-        count: float = maxrate.best_process_count_extended(R_N, extended.R_Cb.value, extended.R_Ci.value)
-    elif one_way is not None and one_way.R_N is not None and not knows_both_ways:
-        count = maxrate.best_process_count(_limiting(machine, one_way.R_N), one_way.R_C.value)
-    else:
-        parameters = machine.max_rate(message_size, path)
-        count = maxrate.best_process_count(_limiting(machine, parameters.R_N), parameters.R_C.value)
+        case Extended(R_N=R_N, R_Cb=first, R_Ci=further):
+            count = maxrate.best_process_count_extended(_limiting(machine, R_N), first.value, further.value)
+        case MaxRate(R_N=R_N, R_C=R_C) | LatencyAware(R_N=R_N, R_C=R_C):
+            count = maxrate.best_process_count(_limiting(machine, R_N), R_C.value)
     return math.ceil(round(count, 9))  # 4.0000000001 processes are four
+
+
+def _filling_as_measured(machine: Machine, segment: Segment, message_size: float) -> int:
+    """Return the fewest of the measured numbers of processes whose rate together is all but the highest."""
+    rates = {}
+    for one in segment.measured:
+        found = speaker(segment, one.pairs)
+        if found.model is not None:
+            time = seconds(found.model, message_size, one.pairs)
+            rates[one.pairs] = one.pairs / time if time > 0 else 0.0
+    highest = max(rates.values())
+    count = min(pairs for pairs, rate in rates.items() if rate >= _ALL_BUT * highest)
+    if count == max(rates):
+        _limiting(machine, None)
+    return count
 
 
 def _limiting(machine: Machine, R_N: Parameter | None) -> float:

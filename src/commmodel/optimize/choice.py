@@ -11,10 +11,15 @@ ends, o = o_s + o_r, and the gap between messages left out, as in the paper. Wha
   messages, bursts and computation are all there. o, G and the constraints are those of a full message and burst.
 - Of equally fast decompositions: the one of fewest messages, then of the longest burst.
 
+The model ``paper`` is that. In the model ``bounded`` no time is below what one processor and one port need for the
+messages in their order, nor is a byte faster in a smaller message, and where the gain is below its error the answer is
+not to cut.
+
 Main entry: `choose`.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import msgspec
 
@@ -24,7 +29,8 @@ from commmodel.optimize import search
 from commmodel.optimize.problem import Found, Implementation, Options, Problem
 from commmodel.results import Pattern
 
-__all__ = ["LIMITS", "Choice", "choose"]
+__all__ = ["LIMITS", "Choice", "Rejected", "choose"]
+
 
 LIMITS = {
     "initiation": "the overhead of all messages must fit into what the transfer takes longer than computation (Eq 2)",
@@ -43,6 +49,14 @@ _BITS = {
 }
 _NAMES: tuple[Implementation, Implementation] = ("pipelined", "tight")
 """By their codes."""
+
+
+class Rejected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The fastest decomposition by the model, whose gain is not above its error."""
+
+    message_size: int
+    burst: int
+    seconds: float
 
 
 class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -66,6 +80,20 @@ class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pattern: Pattern
     alternatives: tuple[tuple[int, int], ...]
     """(S, b) beside the choice on the grid that may be as fast within the intervals of the machine's parameters."""
+    low: float
+    """The interval of `seconds` begins here: all parameters at the fast ends of their intervals."""
+    high: float
+    """It ends here."""
+    advice: Literal["cut", "do not cut"]
+    """Not to cut where the gain is not above its error: the choice is then the whole, if that is offered."""
+    gain_seconds: float
+    """By what the model's fastest decomposition is faster than blocking messages."""
+    error_seconds: float
+    """By what that gain may be too large: the model's own error and the parameters' intervals."""
+    progress: float
+    """The largest share of a transfer that goes on by itself, of the message sizes offered; 1 where nobody knows."""
+    rejected: Rejected | None = None
+    """What was not taken although the model holds it for faster."""
 
 
 def choose(
@@ -89,6 +117,7 @@ def choose(
     bursts: Sequence[int] | None = None,
     rule: str = "equations",
     path: str | None = None,
+    model: str = "bounded",
 ) -> Choice:
     """Return the message size and the burst with which computation hides most of a transfer.
 
@@ -137,11 +166,15 @@ def choose(
         computation takes at least 3/4 of the transfer, else what is best with several end points.
     path : str, optional
         Of the machine; ``between-nodes`` where it has that and nothing else is said.
+    model : str
+        ``bounded``, or ``paper``: the equations as they are printed, corrections aside, whose promises may be below
+        what the processor alone needs.
 
     Returns
     -------
     Choice
-        The fastest decomposition.
+        The fastest decomposition; of the bounded model the whole, in blocking messages, where the fastest one's gain is
+        not above its error.
 
     Raises
     ------
@@ -166,27 +199,40 @@ def choose(
         "pattern": pattern, "implementation": implementation, "peers": peers, "operation": operation,
         "direction": direction, "overhead": overhead, "latency": latency, "byte_time": byte_time, "progress": progress,
         "queue_depth": queue_depth, "outstanding_volume": outstanding_volume, "grid": grid, "sizes": sizes,
-        "bursts": bursts, "rule": rule, "path": path,
+        "bursts": bursts, "rule": rule, "path": path, "model": model,
     }  # fmt: skip
     problem = Problem(volume, computation, machine, options)
     found = problem.solve()
     offered = problem.grid
-    size = int(offered.sizes[found.row])
+    size, length = int(offered.sizes[found.row]), int(offered.bursts[found.column])
     # What messages of another size add to the computation is no communication, hidden or not.
     repeats = problem.shape.repeats / problem.shape.parts
     whole, own = float(problem.computed[0]) * repeats, float(problem.computed[found.row]) * repeats
-    hidden = overlap.hidden_share.python(found.seconds - own + whole, found.blocking_seconds, whole)
+    (is_cut, gain, error), rejected = problem.advice(found), None
+    seconds, low, high = found.seconds, found.low, found.high
+    if not is_cut and problem.offers_whole:
+        if found.row > 0:
+            rejected = Rejected(size, length, found.seconds)
+        size, length, own = int(offered.sizes[0]), 1, whole
+        seconds, low, high = found.blocking_seconds, found.blocking_low, found.blocking_high
     return Choice(
         message_size=size,
-        burst=int(offered.bursts[found.column]),
+        burst=length,
         messages=-(-problem.volume // size),
-        seconds=found.seconds,
+        seconds=seconds,
         blocking_seconds=found.blocking_seconds,
-        hidden_fraction=hidden,
+        hidden_fraction=overlap.hidden_share.python(seconds - own + whole, found.blocking_seconds, whole),
         limits=tuple(name for name, bit in _BITS.items() if found.limits & bit) if found.limits else (),
         implementation=_NAMES[found.implementation],
         pattern=problem.pattern,
-        alternatives=_neighbours(problem, found) if found.neighbours else (),
+        alternatives=_neighbours(problem, found) if found.neighbours and rejected is None else (),
+        low=low,
+        high=high,
+        advice="cut" if is_cut else "do not cut",
+        gain_seconds=gain,
+        error_seconds=error,
+        progress=float(problem.known.progress[0, offered.first_row :].max()),
+        rejected=rejected,
     )
 
 

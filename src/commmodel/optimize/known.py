@@ -7,6 +7,7 @@ G of a message alone, or pLogP where LogGP lacks something.
 import math
 from collections.abc import Callable
 from functools import lru_cache
+from numbers import Real
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -17,6 +18,7 @@ from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import BandwidthProfile, LogGP, Machine, OverlapProfile, Parameter, PLogP, Table
 from commmodel.optimize.compiled import compiled
 from commmodel.optimize.search import interpolate, look_up
+from commmodel.optimize.steady import steady_costs, steady_shares
 
 __all__ = ["Asked", "Known", "known", "profile"]
 
@@ -34,7 +36,7 @@ _NONE = np.empty(0)
 
 
 class Known(NamedTuple):
-    """o of shape (1 or 3, sizes, bursts or 1), L and G (1 or 3, sizes), progress (sizes, bursts or 1).
+    """o and progress of shape (1 or 3, sizes, bursts or 1), L and G (1 or 3, sizes).
 
     Of three the first is the value, the others are the ends of its interval.
     """
@@ -79,6 +81,8 @@ def known(
     byte_time: Given, progress: Given,
 ) -> Known:  # fmt: skip
     """Return o, L, G and progress at sizes and bursts; raise `MissingParameterError` where something is not known."""
+    if machine is not None and not isinstance(machine, Machine):
+        raise InputError(f"machine is {machine!r}: give what commmodel.machine.read or load returns")
     quantities = [None if one is None else _given(name, one) for name, one in _named(overhead, latency, byte_time)]
     share = None if progress is None else _given("progress", progress)
     segments: _Segments | None = None
@@ -101,7 +105,7 @@ def known(
     )
     if segments is not None:
         G = np.maximum(G, _FASTEST)
-    own_share = np.ones((sizes.size, 1)) if share is None else share(sizes, bursts)[0]
+    own_share = np.ones((1, sizes.size, 1)) if share is None else share(sizes, bursts)
     return Known(*map(np.ascontiguousarray, (o, L[:, :, 0], G[:, :, 0], own_share)))
 
 
@@ -122,10 +126,9 @@ def _given(name: str, given: Any) -> Quantity:
             return np.array(values, dtype=np.float64)[None]
 
         return _checked(name, of_function)
-    try:
-        number = np.full((1, 1, 1), given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} is {given!r}: give a number, or a function or a table of them") from None
+    if not isinstance(given, Real):
+        raise InputError(f"{name} is {given!r}: give a number, or a function or a table of them")
+    number = np.full((1, 1, 1), float(given))
     _check(name, number)
     return lambda sizes, _counts: number.repeat(sizes.size, axis=1)
 
@@ -158,6 +161,20 @@ def _of_table(same: _Same) -> Quantity:
         return found[None]
 
     return of_table
+
+
+@lru_cache(maxsize=64)
+def _of_measured(same: _Same, *, are_shares: bool = False) -> Quantity:
+    """Return what a machine's table says, read against its neighbours, with the ends of its intervals."""
+    table: Table = same.one
+    axes = [np.array(axis, dtype=np.float64) for axis in (table.sizes, table.bursts)]
+    columns = [np.ascontiguousarray(each) for each in (steady_shares(table) if are_shares else steady_costs(table))]
+    kept = columns[:1] if all(np.array_equal(columns[0], each) for each in columns[1:]) else columns
+
+    def of_measured(sizes: Array, counts: Array) -> Array:
+        return np.array([compiled(look_up, _LOOK_UP)(sizes, counts, *axes, each) for each in kept])
+
+    return of_measured
 
 
 def _path(machine: Machine, path: str | None) -> str:
@@ -195,7 +212,7 @@ def _profiles(same: _Same, asked: Asked) -> tuple[tuple[Quantity | None, ...], Q
     G: Quantity | None = None
     share: Quantity | None = None
     if own is not None:
-        o = None if own.overhead is None else _of_table(_Same(own.overhead))
+        o = None if own.overhead is None else _of_measured(_Same(own.overhead))
         L = None if own.L is None else _of_parameter(own.L)
         share = None if own.progress is None else _of_single(_Same(own.progress))
     if bandwidth is not None:
@@ -205,13 +222,13 @@ def _profiles(same: _Same, asked: Asked) -> tuple[tuple[Quantity | None, ...], Q
 
 def _of_single(table: _Same) -> Quantity:
     """Return the values of bursts of one: a process calls MPI after each message on which it has computed."""
-    of_table = _of_table(table)
+    of_table = _of_measured(table, are_shares=True)
     return lambda sizes, _bursts: of_table(sizes, np.ones(1))
 
 
 def _of_bandwidth(byte_time: Table, processes: Array | None) -> Quantity:
     """Return G of so many processes, or of as many as are asked for."""
-    table = _of_table(_Same(byte_time))
+    table = _of_measured(_Same(byte_time))
     return lambda sizes, peers: np.maximum(table(sizes, peers if processes is None else processes), _FASTEST)
 
 

@@ -21,21 +21,36 @@ from commmodel.optimize.grid import Decompositions, Kind, decompositions
 from commmodel.optimize.known import Asked, known, profile
 from commmodel.results import Pattern
 
-__all__ = ["Found", "Implementation", "Options", "Problem", "Shape", "check_peers", "number", "one_of", "shape"]
+__all__ = [
+    "MODELS",
+    "OWN_ERROR",
+    "Found",
+    "Implementation",
+    "Options",
+    "Problem",
+    "Shape",
+    "check_peers",
+    "number",
+    "one_of",
+    "shape",
+]
 
 Array = NDArray[np.float64]
 Implementation = Literal["pipelined", "tight"]
 Operation = Literal["two-sided", "put", "get"]
 Direction = Literal["both-ways", "one-way"]
 Rule = Literal["equations", "measured"]
+Model = Literal["bounded", "paper"]
 Computation = float | Callable[[int], float]
 
 _BOUNDS = {None: search.EITHER, "communication": search.COMMUNICATION, "computation": search.COMPUTATION}
 """Whose formulas are used: those of the case at hand, or of one case whatever it is."""
 _CODES = {"pipelined": (search.PIPELINED,) * 2, "tight": (search.TIGHT,) * 2, "any": (search.PIPELINED, search.TIGHT)}
+MODELS = {"bounded": search.BOUNDED, "paper": search.PAPER}
 _CHOICES = {
     "pattern": get_args(Pattern), "implementation": tuple(_CODES), "grid": get_args(Kind),
     "operation": get_args(Operation), "direction": get_args(Direction), "rule": get_args(Rule),
+    "model": get_args(Model),
 }  # fmt: skip
 _ADDED = {
     "end-point-congestion": search.CONGESTED,
@@ -47,13 +62,17 @@ _BALANCED = 0.75
 """Computation over transfer, between those of the paper's communication-bound problems, 0.5, and balanced ones, 1."""
 _SHORT_BURST = 2
 """The best measured burst of balanced and computation-bound all-to-all problems."""
+OWN_ERROR = 0.02
+"""Of the blocking time: by what the bounded times are off where all parameters are known (benchmarks/overlap_losses.py:
+nine of ten choices lose less)."""
 _LARGEST = 2**53
 """Bytes that a float counts exactly."""
 _ONE, _TWO, _THREE = "float64[::1]", "float64[:,::1]", "float64[:,:,::1]"
 _SEARCH = (
-    "Tuple((int64, int64, int64, float64, float64, int64, int64))"
-    f"({_ONE}, {_ONE}, int64, int64, int64, int64, int64, int64, float64, float64, float64, {_ONE}, {_THREE}, {_TWO}, "
-    f"{_TWO}, {_TWO}, float64, float64)"
+    "Tuple((int64, int64, int64, float64, float64, int64, int64, float64, float64, float64, "
+    "float64, float64))"
+    f"(int64, {_ONE}, {_ONE}, int64, int64, int64, int64, int64, int64, float64, float64, float64, {_ONE}, {_THREE}, "
+    f"{_TWO}, {_TWO}, {_THREE}, float64, float64)"
 )
 
 
@@ -76,6 +95,7 @@ class Options(TypedDict, total=False):
     bursts: Sequence[int] | None
     rule: str
     path: str | None
+    model: str
 
 
 class Shape(NamedTuple):
@@ -103,6 +123,11 @@ class Found(NamedTuple):
     blocking_seconds: float
     limits: int
     neighbours: int
+    low: float
+    high: float
+    blocking_low: float
+    blocking_high: float
+    least_gain: float
 
 
 def shape(pattern: str, volume: int, peers: int) -> Shape:
@@ -152,16 +177,17 @@ class Problem:
             ("pattern", self.pattern), ("implementation", get("implementation", "pipelined")),
             ("grid", get("grid", "powers-of-two")), ("operation", get("operation", "two-sided")),
             ("direction", get("direction", "both-ways")), ("rule", get("rule", "equations")),
+            ("model", get("model", "bounded")),
         )  # fmt: skip
         for name, value in asked_for:
             one_of(name, value)
-        _, (_, implementation), _, (_, operation), (_, direction), (_, rule) = asked_for
+        _, (_, implementation), _, (_, operation), (_, direction), (_, rule), (_, model) = asked_for
         kind: Kind = get("grid", "powers-of-two")
         self._check_numbers(volume, get("queue_depth"), get("outstanding_volume"))
         self.volume = int(volume)
         self.shape = shape(self.pattern, self.volume, self.peers)
         path, queue_depth, outstanding = get("path"), get("queue_depth"), get("outstanding_volume")
-        if machine is not None and machine.overlap:
+        if isinstance(machine, Machine) and machine.overlap:
             own = profile(machine, path, operation)
             if own is not None:
                 queue_depth = own.queue_depth if queue_depth is None else queue_depth
@@ -175,6 +201,12 @@ class Problem:
             machine, Asked(path, operation, direction, self.shape.profile), self.grid.sizes, self.grid.bursts,
             self.peers, get("overhead"), get("latency"), get("byte_time"), get("progress"),
         )  # fmt: skip
+        self.model = MODELS[model]
+        if self.model == search.BOUNDED:  # cutting makes nothing cheaper: what says so is a cache, or noise
+            o, G = self.known.o, self.known.G
+            pieces = np.ceil(self.grid.sizes[0] / self.grid.sizes)
+            o = np.maximum(o, o[:, :1, -1:] / pieces[:, None])
+            self.known = self.known._replace(o=o, G=np.maximum(G, G[:, :1]))
         self.implementations = _CODES[implementation]
         self.computed = self._computed(computation)
         self._instead: Decompositions | None = None
@@ -190,8 +222,12 @@ class Problem:
         check_peers(self.pattern, self.peers)
         if queue_depth is not None:
             number("queue_depth", queue_depth, 2, "a burst must be shorter than the queue, so give at least 2")
+            if queue_depth != int(queue_depth):
+                raise InputError(f"queue_depth is {queue_depth}: give whole messages")
         if outstanding is not None:
             number("outstanding_volume", outstanding, 1, "give bytes, at least one")
+            if outstanding != int(outstanding):
+                raise InputError(f"outstanding_volume is {outstanding}: give whole bytes")
 
     def _computed(self, computation: Any) -> Array:
         """Return the seconds of computation on V bytes, in messages of each size."""
@@ -237,13 +273,27 @@ class Problem:
             raise InputError(self._why_nothing())
         return found
 
+    @property
+    def offers_whole(self) -> bool:
+        """Whether the whole, in one message or one a peer, is among what may be chosen."""
+        return self.grid.first_row == 0 and self.grid.last_column == self.grid.bursts.size - 1
+
+    def advice(self, found: Found) -> tuple[bool, float, float]:
+        """Return whether to cut as found, by how much it is faster than blocking messages, and the error of that."""
+        gain, error = found.blocking_seconds - found.seconds, 0.0
+        if self.model == search.BOUNDED:
+            error = OWN_ERROR * found.blocking_seconds + gain - found.least_gain
+        return (found.row > 0 or self.grid.first_row > 0) and gain > error, gain, error
+
     def _search(self, grid: Decompositions, factor: float, bound: str | None) -> Found:
         shape = self.shape
-        return Found(*compiled(search.search, _SEARCH)(
-            grid.sizes, grid.bursts, grid.first_row, grid.last_column, *self.implementations, _BOUNDS[bound],
-            shape.added, self.volume / shape.parts, self.peers, shape.repeats, self.computed * (factor / shape.parts),
-            *self.known, self.queue_depth, self.outstanding_volume,
-        ))  # fmt: skip
+        found = compiled(search.search, _SEARCH)(
+            self.model, grid.sizes, grid.bursts, grid.first_row, grid.last_column, *self.implementations,
+            _BOUNDS[bound], shape.added, self.volume / shape.parts, self.peers, shape.repeats,
+            self.computed * (factor / shape.parts), *self.known, self.queue_depth, self.outstanding_volume,
+        )  # fmt: skip
+        kinds = Found.__annotations__.values()
+        return Found(*(kind(value) for kind, value in zip(kinds, found, strict=True)))  # uncompiled, they are numpy's
 
     def _why_nothing(self) -> str:
         size, burst = self.grid.sizes[-1], self.grid.bursts[self.grid.last_column]
@@ -266,9 +316,9 @@ class Problem:
         messages = math.ceil(volume / grid.sizes[row])
         burst = messages / math.ceil(messages / grid.bursts[column])
         return float(search.whole_time(
-            found.implementation, search.EITHER, shape.added, volume, volume / messages, burst, self.peers,
+            self.model, found.implementation, search.EITHER, shape.added, volume, volume / messages, burst, self.peers,
             shape.repeats, self.computed[row] / shape.parts, o[0, row, column if o.shape[2] > 1 else 0], L[0, row],
-            G[0, row], G[0, 0], progress[row, column if progress.shape[1] > 1 else 0],
+            G[0, row], G[0, 0], progress[0, row, column if progress.shape[2] > 1 else 0],
         ))  # fmt: skip
 
 

@@ -40,7 +40,8 @@ def sensitivity(
 ) -> Sensitivity:
     """Return by which factors the computation may be estimated wrongly before the choice changes.
 
-    Arguments as in `choose`. With the rule ``measured`` the problem stays of the kind that it is.
+    Arguments as in `choose`; not to cut is a choice too. With the rule ``measured`` the problem stays of the kind that
+    it is.
 
     Notes
     -----
@@ -50,12 +51,14 @@ def sensitivity(
     --------
     >>> found = sensitivity(1 << 20, 500e-6, overhead=2e-6, latency=10e-6, byte_time=1 / 900e6)
     >>> round(found.overestimate, 2), round(found.underestimate, 2)
-    (2.78, inf)
+    (2.78, 108.95)
     """
     problem = Problem(volume, computation, machine, options)
 
     def chosen(factor: float) -> tuple[int, int, int]:
         found = problem.solve(factor)
+        if problem.offers_whole and not problem.advice(found)[0]:
+            return -1, 0, 0
         return found.implementation, found.row, found.column
 
     right = chosen(1.0)

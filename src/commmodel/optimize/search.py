@@ -2,8 +2,8 @@
 
 Main entries: `search`, which finds the fastest decomposition of a grid, and `fill`, which writes the times of many.
 Codes stand for names, as compiled loops take numbers only. Arrays: sizes from the largest, bursts from the longest;
-o of shape (1 or 3, sizes, bursts or 1), L and G (1 or 3, sizes), progress (sizes, bursts or 1). The first of three is
-the value, the others are the ends of its interval. Source: Iancu and Strohmaier 2007.
+o and progress of shape (1 or 3, sizes, bursts or 1), L and G (1 or 3, sizes). The first of three is the value, the
+others are the ends of its interval, the low one first. Source: Iancu and Strohmaier 2007.
 """
 
 import math
@@ -15,13 +15,15 @@ from numpy.typing import NDArray
 from commmodel.models import overlap
 
 __all__ = [
-    "ALONE", "BURST_OVERHEAD", "COMMUNICATION", "COMPUTATION", "CONGESTED", "CONTIGUOUS", "EITHER",
-    "INDEPENDENT_PROGRESS", "INITIATION", "INTERLEAVED", "OUTSTANDING_VOLUME", "PIPELINED", "QUEUE_DEPTH", "TIGHT",
-    "fill", "interpolate", "look_up", "search",
+    "ALONE", "BOUNDED", "BURST_OVERHEAD", "COMMUNICATION", "COMPUTATION", "CONGESTED", "CONTIGUOUS", "EITHER",
+    "INDEPENDENT_PROGRESS", "INITIATION", "INTERLEAVED", "OUTSTANDING_VOLUME", "PAPER", "PIPELINED",
+    "QUEUE_DEPTH", "TIGHT", "fill", "interpolate", "look_up", "search",
 ]  # fmt: skip
 
 Array = NDArray[np.float64]
 
+PAPER, BOUNDED = 0, 1
+"""Which model: the paper's equations, or these and what no order of messages and computation falls below."""
 PIPELINED, TIGHT = 0, 1
 EITHER, COMMUNICATION, COMPUTATION = 0, 1, 2
 """Which formulas: those of the case at hand, or of one case whatever it is."""
@@ -44,10 +46,13 @@ multiple_end_points_time = overlap.multiple_end_points_time.python
 outstanding_slack = overlap.outstanding_slack.python
 partly_hidden_time = overlap.partly_hidden_time.python
 pipelined_computation_time = overlap.pipelined_computation_time.python
+pipelined_least_time = overlap.pipelined_least_time.python
 pipelined_time = overlap.pipelined_time.python
+processor_least_time = overlap.processor_least_time.python
 queue_slack = overlap.queue_slack.python
 tight_computation_time = overlap.tight_computation_time.python
 tight_time = overlap.tight_time.python
+turns_least_time = overlap.turns_least_time.python
 
 
 def between_two(
@@ -84,30 +89,42 @@ def with_peers(
 
 
 def whole_time(
-    implementation: int, bound: int, pattern: int, volume: float, size: float, burst: float, peers: float,
+    model: int, implementation: int, bound: int, pattern: int, volume: float, size: float, burst: float, peers: float,
     repeats: float, computation: float, o: float, L: float, G: float, G_V: float, progress: float,
 ) -> float:  # fmt: skip
     """Return the time of a decomposition, with its pattern and with the progress that transfers make."""
     seconds = between_two(implementation, bound, volume, size, burst, computation, o, L, G, G_V)
+    if model == BOUNDED:
+        seconds = max(seconds, processor_least_time(volume, size, computation, o, L, G))
+        under_way = 1.0 if implementation == TIGHT else 2.0
+        seconds = max(seconds, turns_least_time(volume, size, burst, computation, o, L, G, under_way))
     if progress < 1.0:
-        seconds = partly_hidden_time(seconds, volume, size, burst, computation, o, L, G, progress)
-    return with_peers(seconds, pattern, volume, size, burst, peers, repeats, G)
+        seconds = partly_hidden_time(seconds, volume, size, computation, o, L, G, progress)
+    seconds = with_peers(seconds, pattern, volume, size, burst, peers, repeats, G)
+    if model == BOUNDED and pattern == CONGESTED:  # all the processes' bytes pass one port
+        shared = pipelined_least_time(peers * volume, size, peers * computation, o, L, G)
+        seconds = max(seconds, multiple_end_points_time(shared, repeats))
+    return seconds
 
 
 def search(
-    sizes: Array, bursts: Array, first_row: int, last_column: int, first_implementation: int, last_implementation: int,
-    bound: int, pattern: int, volume: float, peers: float, repeats: float, computation: Array, o: Array, L: Array,
-    G: Array, progress: Array, queue_depth: float, outstanding_volume: float,
-) -> tuple[int, int, int, float, float, int, int]:  # fmt: skip
-    """Return (implementation, row, column, seconds, blocking seconds, limits, neighbours).
+    model: int, sizes: Array, bursts: Array, first_row: int, last_column: int, first_implementation: int,
+    last_implementation: int, bound: int, pattern: int, volume: float, peers: float, repeats: float,
+    computation: Array, o: Array, L: Array, G: Array, progress: Array, queue_depth: float, outstanding_volume: float,
+) -> tuple[int, int, int, float, float, int, int, float, float, float, float, float]:  # fmt: skip
+    """Return (implementation, row, column, seconds, blocking seconds, limits, neighbours, low, high, ...).
+
+    Further: blocking low, blocking high, least gain.
 
     Rows before `first_row` and columns after `last_column` are there for the blocking time alone. `limits` are the
     constraints without which another decomposition would be faster; `neighbours` has bit 3 i + j for the decomposition
-    at (row + i − 1, column + j − 1) that is as fast as the choice at some corner of the intervals. The implementation
-    is −1 where nothing keeps all constraints.
+    at (row + i − 1, column + j − 1) that is as fast as the choice at some corner of the intervals. `low` and `high` are
+    the least and the largest time of the choice, and of blocking messages, with all costs at one end of their intervals
+    and progress at either of its own; the least gain is the least of what the one is faster than the other there. The
+    implementation is −1 where nothing keeps all constraints.
     """
     rows, columns = sizes.size, bursts.size
-    per_burst, progress_per_burst = o.shape[2] > 1, progress.shape[1] > 1
+    per_burst, progress_per_burst = o.shape[2] > 1, progress.shape[2] > 1
     times, mean_bursts = np.empty((2, rows, columns)), np.empty((rows, columns))
     broken = np.empty((rows, columns), dtype=np.uint8)
     G_V = G[0, 0]
@@ -138,9 +155,9 @@ def search(
                 if broken[row, column] == UNFIT:
                     continue
                 seconds = whole_time(
-                    implementation, bound, pattern, volume, mean_size, mean_bursts[row, column], peers, repeats, t_V,
-                    o[0, row, column if per_burst else 0], own_L, own_G, G_V,
-                    progress[row, column if progress_per_burst else 0],
+                    model, implementation, bound, pattern, volume, mean_size, mean_bursts[row, column], peers, repeats,
+                    t_V, o[0, row, column if per_burst else 0], own_L, own_G, G_V,
+                    progress[0, row, column if progress_per_burst else 0],
                 )  # fmt: skip
                 times[implementation, row, column] = seconds
                 if broken[row, column] == 0 and seconds < own_least:
@@ -151,7 +168,7 @@ def search(
     alone = blocking_time(volume, whole, computation[0], o[0, 0, o.shape[2] - 1], L[0, 0], G_V)
     blocking = with_peers(alone, pattern, volume, whole, 1.0, peers, repeats, G_V)
     if best < 0:
-        return best, 0, 0, least, blocking, 0, 0
+        return best, 0, 0, least, blocking, 0, 0, least, least, blocking, blocking, 0.0
 
     row, column = first_within(times[best], broken, least * (1.0 + EQUAL))
     seconds = times[best, row, column]
@@ -168,19 +185,21 @@ def search(
                 continue
             if marks != 0:
                 continue
-            own_o, share = o[0, down, across if per_burst else 0], progress[down, across if progress_per_burst else 0]
+            own_o = o[0, down, across if per_burst else 0]
+            share = progress[0, down, across if progress_per_burst else 0]
             burst = mean_bursts[down, across]
             if share < 1.0 and limits & INDEPENDENT_PROGRESS == 0 and (down != row or across != column):
                 free = whole_time(
-                    best, bound, pattern, volume, mean_size, burst, peers, repeats, t_V, own_o, own_L, own_G, G_V, 1.0
-                )
+                    model, best, bound, pattern, volume, mean_size, burst, peers, repeats, t_V, own_o, own_L, own_G,
+                    G_V, 1.0,
+                )  # fmt: skip
                 if free < faster:
                     limits |= INDEPENDENT_PROGRESS
             is_broken = communicates and limits & INITIATION == 0
             if is_broken and initiation_slack(volume, mean_size, t_V, own_o, own_G) <= 0.0:
                 free = whole_time(
-                    best, COMMUNICATION, pattern, volume, mean_size, burst, peers, repeats, t_V, own_o, own_L, own_G,
-                    G_V, share,
+                    model, best, COMMUNICATION, pattern, volume, mean_size, burst, peers, repeats, t_V, own_o, own_L,
+                    own_G, G_V, share,
                 )  # fmt: skip
                 if free < faster:
                     limits |= INITIATION
@@ -196,15 +215,33 @@ def search(
             if down < 0 or down >= rows or across < 0 or across >= columns or broken[down, across] != 0:
                 continue
             at_corner = whole_time(
-                best, bound, pattern, volume, volume / math.ceil(volume / sizes[down]), mean_bursts[down, across],
-                peers, repeats, computation[down], o[of_o, down, across if per_burst else 0], L[of_L, down],
-                G[of_G, down], G[of_G, 0], progress[down, across if progress_per_burst else 0],
+                model, best, bound, pattern, volume, volume / math.ceil(volume / sizes[down]),
+                mean_bursts[down, across], peers, repeats, computation[down],
+                o[of_o, down, across if per_burst else 0], L[of_L, down], G[of_G, down], G[of_G, 0],
+                progress[0, down, across if progress_per_burst else 0],
             )  # fmt: skip
             if near == 4:
                 chosen = at_corner
             elif at_corner <= chosen * (1.0 + EQUAL):
                 neighbours |= 1 << near
-    return best, row, column, seconds, blocking, limits, neighbours
+
+    low, high, low_blocking, high_blocking, least_gain = seconds, seconds, blocking, blocking, blocking - seconds
+    mean_size, burst = volume / math.ceil(volume / sizes[row]), mean_bursts[row, column]
+    for end in range(1 if max(o.shape[0], L.shape[0], G.shape[0], progress.shape[0]) == 1 else 4):
+        of_o, of_L = min(o.shape[0] - 1, 1 + end % 2), min(L.shape[0] - 1, 1 + end % 2)
+        of_G, of_progress = min(G.shape[0] - 1, 1 + end % 2), min(progress.shape[0] - 1, 1 + end // 2)
+        cut = whole_time(
+            model, best, bound, pattern, volume, mean_size, burst, peers, repeats, computation[row],
+            o[of_o, row, column if per_burst else 0], L[of_L, row], G[of_G, row], G[of_G, 0],
+            progress[of_progress, row, column if progress_per_burst else 0],
+        )  # fmt: skip
+        alone = blocking_time(volume, whole, computation[0], o[of_o, 0, o.shape[2] - 1], L[of_L, 0], G[of_G, 0])
+        uncut = with_peers(alone, pattern, volume, whole, 1.0, peers, repeats, G[of_G, 0])
+        low, high, low_blocking, high_blocking, least_gain = (
+            min(low, cut), max(high, cut), min(low_blocking, uncut), max(high_blocking, uncut),
+            min(least_gain, uncut - cut),
+        )  # fmt: skip
+    return best, row, column, seconds, blocking, limits, neighbours, low, high, low_blocking, high_blocking, least_gain
 
 
 def first_within(times: Array, broken: NDArray[np.uint8], most: float) -> tuple[int, int]:
@@ -265,20 +302,21 @@ def interpolate(asked: Array, sizes: Array, columns: Array) -> Array:
 
 
 def fill(
-    surface: NDArray[Any], implementation: int, pattern: int, volumes: Array, sizes: Array, bursts: Array,
-    computations: Array, peers: float, repeats: float, o: Array, L: Array, G: Array, G_V: Array, progress: Array,
+    surface: NDArray[Any], model: int, implementation: int, pattern: int, volumes: Array, sizes: Array, bursts: Array,
+    computations: Array, peers: float, repeats: float, o: Array, least_o: Array, L: Array, G: Array, G_V: Array,
+    progress: Array,
 ) -> None:  # fmt: skip
     """Write the times of all decompositions, shape (volumes, sizes, bursts, computations)."""
     for i in range(volumes.size):
         volume, whole = volumes[i], G_V[i]
         for j in range(sizes.size):
             messages = math.ceil(volume / sizes[j])
-            mean_size, own_L, own_G = volume / messages, L[j], G[j]
+            mean_size, own_L, own_G = volume / messages, L[j], max(G[j], whole) if model == BOUNDED else G[j]
             for k in range(bursts.size):
                 burst = messages / math.ceil(messages / bursts[k])
-                own_o, share = o[j, k], progress[j, k]
+                own_o, share = max(o[j, k], least_o[i, j]), progress[j, k]
                 for m in range(computations.size):
                     surface[i, j, k, m] = whole_time(
-                        implementation, EITHER, pattern, volume, mean_size, burst, peers, repeats, computations[m],
-                        own_o, own_L, own_G, whole, share,
+                        model, implementation, EITHER, pattern, volume, mean_size, burst, peers, repeats,
+                        computations[m], own_o, own_L, own_G, whole, share,
                     )  # fmt: skip

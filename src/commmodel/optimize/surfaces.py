@@ -10,7 +10,7 @@ from commmodel.machine import Machine, Table
 from commmodel.optimize import search
 from commmodel.optimize.compiled import compiled
 from commmodel.optimize.known import Asked, known
-from commmodel.optimize.problem import check_peers, one_of, shape
+from commmodel.optimize.problem import MODELS, check_peers, one_of, shape
 
 __all__ = ["surface"]
 
@@ -19,8 +19,8 @@ Array = NDArray[np.float64]
 _CODES = {"pipelined": search.PIPELINED, "tight": search.TIGHT}
 _ONE, _TWO = "float64[::1]", "float64[:,::1]"
 _FILL = (
-    f"void(float64[:,:,:,::1], int64, int64, {_ONE}, {_ONE}, {_ONE}, {_ONE}, float64, float64, {_TWO}, {_ONE}, {_ONE}, "
-    f"{_ONE}, {_TWO})"
+    f"void(float64[:,:,:,::1], int64, int64, int64, {_ONE}, {_ONE}, {_ONE}, {_ONE}, float64, float64, {_TWO}, {_TWO}, "
+    f"{_ONE}, {_ONE}, {_ONE}, {_TWO})"
 )
 
 
@@ -41,6 +41,7 @@ def surface(
     operation: str = "two-sided",
     direction: str = "both-ways",
     path: str | None = None,
+    model: str = "bounded",
     out: Array | None = None,
 ) -> Array:
     """Return the time of every decomposition of every problem, in seconds.
@@ -49,7 +50,7 @@ def surface(
     ----------
     volumes, sizes, bursts, computations : array-like
         V and S in bytes and b, all from 1 up, t_V in seconds; one dimension each.
-    machine, pattern, implementation, peers, overhead, latency, byte_time, progress, operation, direction, path
+    machine, pattern, implementation, peers, overhead, latency, byte_time, progress, operation, direction, path, model
         As in `choose`; one implementation.
     out : array, optional
         Takes the result: float64, its values one after the other in memory.
@@ -84,31 +85,41 @@ def surface(
     V, S, b = (_axis(name, one, 1) for name, one in (("volumes", volumes), ("sizes", sizes), ("bursts", bursts)))
     t = _axis("computations", computations, 0)
     one_of("pattern", pattern)
+    one_of("model", model)
     check_peers(pattern, peers)
     shapes = [shape(pattern, int(volume), peers) for volume in V]
     own = shapes[0]
     asked = Asked(path, operation, direction, own.profile)
     found = known(machine, asked, S, b, peers, overhead, latency, byte_time, progress)
     largest = np.array([each.largest for each in shapes], dtype=np.float64)
-    G_V = known(machine, asked, largest, np.ones(1), peers, overhead, latency, byte_time, None).G[0]
-    o, share = (np.broadcast_to(each, (S.size, b.size)).copy() for each in (found.o[0], found.progress))
+    whole = known(machine, asked, largest, np.ones(1), peers, overhead, latency, byte_time, None)
+    least_o = np.zeros((V.size, S.size))
+    if model == "bounded":
+        least_o = whole.o[0] / np.ceil(largest[:, None] / np.minimum(S, largest[:, None]))
+    o, share = (np.broadcast_to(each[0], (S.size, b.size)).copy() for each in (found.o, found.progress))
     times = _taken(out, (V.size, S.size, b.size, t.size))
     compiled(search.fill, _FILL)(
-        times, _CODES[implementation], own.added, V / own.parts, S, b, t / own.parts, peers, own.repeats, o, found.L[0],
-        found.G[0], G_V, share,
+        times, MODELS[model], _CODES[implementation], own.added, V / own.parts, S, b, t / own.parts, peers,
+        own.repeats, o, least_o, found.L[0], found.G[0], whole.G[0],
+        share,
     )  # fmt: skip
     return times
 
 
 def _axis(name: str, given: Any, least: float) -> Array:
     try:
-        axis = np.array(given, dtype=np.float64, ndmin=1)
+        plain = np.array(given, ndmin=1)
+        axis = plain.astype(np.float64)
     except (TypeError, ValueError):
         raise InputError(f"{name}: {given!r} are no numbers") from None
+    if plain.dtype.kind not in "iuf":
+        raise InputError(f"{name}: {given!r} are no numbers")
     if axis.ndim != 1 or not axis.size:
         raise InputError(f"{name} has shape {axis.shape}: give a row of numbers")
     if not (axis.min() >= least and np.isfinite(axis).all()):
         raise InputError(f"{name}: give finite numbers, all from {least} up")
+    if least and (axis != np.floor(axis)).any():
+        raise InputError(f"{name}: give whole numbers, not {axis[axis != np.floor(axis)][0]}")
     return axis
 
 

@@ -10,39 +10,33 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from statistics import median
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
+import numpy as np
 
 from commmodel.errors import InputError, MissingParameterError
-from commmodel.machine import Machine, OverlapProfile
+from commmodel.machine import Machine
 from commmodel.models import overlap
 from commmodel.optimize import choose
+from commmodel.optimize.progress import progress_sentence
 from commmodel.results import Header, Measurements, Overlap, Record
 from commmodel.statistics import summarise
-from commmodel.units import format_ratio, format_size
+from commmodel.units import format_ratio
 
 __all__ = [
-    "MISESTIMATES", "Case", "Misestimate", "Summary", "Sweep", "Timed", "Validation", "progress_sentence",
-    "required_sweeps", "sweeps", "validate",
+    "MISESTIMATES", "Case", "Misestimate", "Summary", "Sweep", "Timed", "Validation", "required_sweeps", "sweeps",
+    "validate",
 ]  # fmt: skip
 
 MISESTIMATES = (0.5, 0.8, 1.2, 1.5)
 """Estimates of the computation over the truth, with which choices are made again (Iancu 2007, Table 2)."""
 _LITTLE = 0.1
-"""Share of the communication below which nothing is hidden, or of a transfer below which nothing moves."""
-_ALL = 0.9
-"""Share of a transfer from which on it moves by itself."""
+"""Share of the communication below which nothing is hidden."""
+_UNSTEADY = 1.5  # times as long: the same computation in other records
 _FEWEST = 3  # decompositions: between fewer there is no choice to judge
 _EQUAL = 1e-12  # relative difference of modelled times that is rounding
-_MOST_CLAUSES = 3
 _MEASURE = "mpiexec -n 2 python -m commmodel.bench pingpong burst bandwidth progress overlap --exhaustive"
-_PLACES = {
-    "same-socket": "between ranks of one socket",
-    "same-node": "between ranks of one node",
-    "between-nodes": "between ranks of different nodes",
-}
-_MESSAGES = {"two-sided": "messages", "put": "puts", "get": "gets"}
 
 
 class Timed(msgspec.Struct, frozen=True):
@@ -76,6 +70,13 @@ class Sweep(msgspec.Struct, frozen=True):
     """The same problem without overlap, in one message from each peer; None where that was not measured."""
     computation: float | None = None
     """t_V, of all that a process computes on; None where that was not measured."""
+    scatter: float = 1.0
+    """By which factor t_V differs between the records: 90th over 10th percentile."""
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether the processor was too unsteady to tell the best decomposition from the luckiest record."""
+        return self.scatter > _UNSTEADY
 
     @property
     def best(self) -> Timed:
@@ -134,17 +135,20 @@ class Case(msgspec.Struct, frozen=True):
 
     sweep: Sweep
     chosen: Timed
-    """The model's choice, as measured."""
+    """The model's choice, as measured; the blocking version where it says not to cut."""
     model_seconds: float
     """What the model promises of it."""
     loss: float
-    """(T_chosen − T_best) / T_blocking, of measured times."""
+    """(T_chosen − T_best) / T_blocking, of measured times; the best of all decompositions and the blocking version."""
     misestimates: tuple[Misestimate, ...]
+    advice: Literal["cut", "do not cut"]
+    against_blocking: float
+    """(T_chosen − T_blocking) / T_blocking, of measured times: above 0 the advice costs time."""
 
     @property
     def within_noise(self) -> bool:
         """Whether the intervals of the choice and of the best overlap, so that neither is known to be faster."""
-        return self.chosen.low <= self.sweep.best.high
+        return self.chosen.low <= _fastest(self.sweep).high
 
     @property
     def hidden_share(self) -> float | None:
@@ -163,6 +167,12 @@ class Case(msgspec.Struct, frozen=True):
         if self.sweep.nothing_to_hide or chosen is None or best is None:
             return None
         return chosen / best
+
+
+def _fastest(sweep: Sweep) -> Timed:
+    """Return the fastest of all decompositions and the blocking version."""
+    best = sweep.best
+    return sweep.blocking if sweep.blocking is not None and sweep.blocking.seconds <= best.seconds else best
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -185,6 +195,14 @@ class Summary(msgspec.Struct, frozen=True):
     worst_loss_of_nothing: float | None
     misestimates: tuple[tuple[float, float, float], ...]
     """(estimate of the computation over the truth, median loss, worst loss)."""
+    not_cut: int
+    """Of all cases, those in which the advice is not to cut."""
+    median_loss_of_all: float
+    """With those in which there is nothing to hide."""
+    worst_against_blocking: float
+    """The most that the advice costs over blocking messages, in all cases; below 0 it never costs anything."""
+    disturbed: int
+    """Of all cases, those whose records are too unsteady to judge by: see `Sweep.disturbed`."""
 
 
 class Validation(msgspec.Struct, frozen=True):
@@ -235,6 +253,12 @@ def _computation(problem: _Problem, records: Iterable[Record]) -> float | None:
     return 0.0 if problem.passes == 0 else None
 
 
+def _scatter(records: Iterable[Record]) -> float:
+    times = [record.computation for record in records if record.computation]
+    low, high = np.quantile(times, (0.1, 0.9)) if times else (1.0, 1.0)
+    return float(high / low)
+
+
 def sweeps(measurements: Measurements) -> tuple[Sweep, ...]:
     """Return what was measured of each problem and template, blocking aside, which each of them carries.
 
@@ -267,7 +291,7 @@ def sweeps(measurements: Measurements) -> tuple[Sweep, ...]:
         base = whole.get(largest, [])
         blocking = _timed(*largest, base) if base else None
         for template, decompositions in templates.items():
-            others = (record for records in decompositions.values() for record in records)
+            others = [record for records in decompositions.values() for record in records]
             made.append(
                 Sweep(
                     **problem._asdict(),
@@ -275,6 +299,7 @@ def sweeps(measurements: Measurements) -> tuple[Sweep, ...]:
                     decompositions=tuple(_timed(*where, records) for where, records in sorted(decompositions.items())),
                     blocking=blocking,
                     computation=_computation(problem, base or others),
+                    scatter=_scatter([*base, *others]),
                 )
             )
     return tuple(sorted(made, key=_order))
@@ -307,8 +332,16 @@ def _order(sweep: Sweep) -> tuple[object, ...]:
     return *_group(sweep), sweep.processes, sweep.iterations, sweep.passes, sweep.volume
 
 
-def _choice(sweep: Sweep, machine: Machine, computation: float) -> tuple[Timed, float]:
-    """Return the model's choice among the measured decompositions, as measured, and its modelled time.
+class _Chosen(NamedTuple):
+    """The model's choice among what was measured, as measured, its modelled time and whether to cut."""
+
+    timed: Timed
+    seconds: float
+    advice: Literal["cut", "do not cut"]
+
+
+def _choice(sweep: Sweep, blocking: Timed, machine: Machine, computation: float, model: str) -> _Chosen:
+    """Return the model's choice among the measured decompositions and the blocking version.
 
     Size by size, as not every burst was measured with every size; of equally fast ones the largest size, as `choose`.
     """
@@ -317,7 +350,9 @@ def _choice(sweep: Sweep, machine: Machine, computation: float) -> tuple[Timed, 
         sweep.pattern, sweep.processes if sweep.pattern.startswith("all-to-all") else sweep.processes - 1
     )
     measured = {(one.message_size, one.burst): one for one in sweep.decompositions}
-    least, chosen, refused = math.inf, None, None
+    least = math.inf
+    chosen: _Chosen | None = None
+    refused: InputError | None = None
     for size in sorted({one.message_size for one in sweep.decompositions}, reverse=True):
         try:
             found = choose(
@@ -329,6 +364,7 @@ def _choice(sweep: Sweep, machine: Machine, computation: float) -> tuple[Timed, 
                 implementation=sweep.template,
                 peers=peers,
                 path=None if sweep.path == "any" else sweep.path,
+                model=model,
                 sizes=(size,),
                 bursts=tuple(one.burst for one in sweep.decompositions if one.message_size == size),
             )
@@ -336,22 +372,32 @@ def _choice(sweep: Sweep, machine: Machine, computation: float) -> tuple[Timed, 
             refused = error
             continue
         if found.seconds < least * (1 - _EQUAL):
-            least, chosen = found.seconds, measured[found.message_size, found.burst]
+            least = found.seconds
+            if found.advice == "cut" or model == "paper":
+                chosen = _Chosen(measured[found.message_size, found.burst], least, found.advice)
+            else:
+                chosen = _Chosen(blocking, found.blocking_seconds, found.advice)
     if chosen is None:
         raise refused or InputError(f"no decomposition of {sweep.volume} bytes can be chosen")
-    return chosen, least
+    return chosen
 
 
-def _judged(sweep: Sweep, blocking: Timed, computation: float, machine: Machine) -> Case:
+def _judged(sweep: Sweep, blocking: Timed, computation: float, machine: Machine, model: str) -> Case:
+    least = _fastest(sweep).seconds
+
     def loss(seconds: float) -> float:
-        return float(overlap.performance_loss(seconds, sweep.best.seconds, blocking.seconds))
+        return float(overlap.performance_loss(seconds, least, blocking.seconds))
 
-    chosen, modelled = _choice(sweep, machine, computation)
+    chosen = _choice(sweep, blocking, machine, computation, model)
     misestimates = []
     for factor in MISESTIMATES:
-        other, _ = _choice(sweep, machine, factor * computation)
+        other = _choice(sweep, blocking, machine, factor * computation, model).timed
         misestimates.append(Misestimate(factor, other.message_size, other.burst, loss(other.seconds)))
-    return Case(sweep, chosen, modelled, loss(chosen.seconds), tuple(misestimates))
+    seconds = chosen.timed.seconds
+    return Case(
+        sweep, chosen.timed, chosen.seconds, loss(seconds), tuple(misestimates), chosen.advice,
+        float(overlap.performance_loss(seconds, blocking.seconds, blocking.seconds)),
+    )  # fmt: skip
 
 
 def _summary(names: _Names, cases: Sequence[Case]) -> Summary:
@@ -378,6 +424,10 @@ def _summary(names: _Names, cases: Sequence[Case]) -> Summary:
         nothing_to_hide=len(nothing),
         worst_loss_of_nothing=max(nothing, default=None),
         misestimates=tuple((factor, median(found), max(found)) for factor, found in by_factor.items() if found),
+        not_cut=sum(case.advice == "do not cut" for case in cases),
+        median_loss_of_all=median(case.loss for case in cases),
+        worst_against_blocking=max(case.against_blocking for case in cases),
+        disturbed=sum(case.sweep.disturbed for case in cases),
     )
 
 
@@ -402,7 +452,7 @@ def _why_not(sweep: Sweep) -> str:
     return ""
 
 
-def validate(measurements: Measurements, machine: Machine) -> Validation:
+def validate(measurements: Measurements, machine: Machine, model: str = "bounded") -> Validation:
     """Judge the model's choices by measured times.
 
     Parameters
@@ -411,6 +461,8 @@ def validate(measurements: Measurements, machine: Machine) -> Validation:
         With records of the kernel overlap: template blocking, and pipelined or tight in several sizes and bursts.
     machine : Machine
         With whose parameters `commmodel.optimize.choose` chooses among the sizes and bursts that were measured.
+    model : str
+        ``bounded`` or ``paper``, as in `commmodel.optimize.choose`.
 
     Returns
     -------
@@ -429,6 +481,8 @@ def validate(measurements: Measurements, machine: Machine) -> Validation:
     Iancu and Strohmaier 2007, Section 4: the loss of performance is (T_chosen − T_best) / T_blocking, and the hidden
     share of the communication (T_blocking − T_chosen) / (T_blocking − t_V). All these are measured medians; the model's
     own time of its choice stands beside them. As in Table 2, choices with a wrong estimate of t_V are judged too.
+
+    Of the bounded model the choice is the blocking version where its advice is not to cut.
 
     Where the best decomposition hides less than 10 % of the communication, or the blocking version is not known to be
     slower than the computation alone, there is nothing to hide, and any choice would do: such cases are summed apart.
@@ -458,7 +512,7 @@ def validate(measurements: Measurements, machine: Machine) -> Validation:
         reason = _why_not(sweep)
         if not reason and sweep.blocking is not None and sweep.computation is not None:
             try:
-                cases.append(_judged(sweep, sweep.blocking, sweep.computation, machine))
+                cases.append(_judged(sweep, sweep.blocking, sweep.computation, machine, model))
                 continue
             except (MissingParameterError, InputError) as error:
                 missing = error if isinstance(error, MissingParameterError) else missing
@@ -471,70 +525,3 @@ def validate(measurements: Measurements, machine: Machine) -> Validation:
         raise InputError(f"no case to judge: {'; '.join(lines)}")
     sentences = tuple(filter(None, map(progress_sentence, machine.overlap)))
     return Validation(tuple(cases), _summaries(cases), lines, sentences)
-
-
-class _Run(NamedTuple):
-    """Neighbouring sizes that behave alike; `least` and `most` are shares of a transfer."""
-
-    sizes: tuple[float, ...]
-    least: float
-    most: float
-
-
-def _behaviour(shares: Sequence[float]) -> str:
-    if max(shares) < _LITTLE:
-        return "none"
-    return "all" if min(shares) >= _ALL else "part"
-
-
-def _clause(what: str, behaviour: str, run: _Run) -> str:
-    least, most = format_ratio(run.least), format_ratio(run.most)
-    match behaviour:
-        case "none":
-            said = f"{what} do not move while both sides compute, at most {most} of a transfer"
-            return f"{said}: computation cannot hide them"
-        case "all":
-            return f"{what} move while both sides compute, at least {least} of a transfer: computation can hide them"
-    return f"{what} move in part while both sides compute, {least} to {most} of a transfer"
-
-
-def progress_sentence(profile: OverlapProfile) -> str:
-    """Return whether transfers go on while both sides compute and do not call MPI, as a plain sentence.
-
-    Empty where the profile does not tell. Below 10 % of a transfer counts as nothing, 90 % as all of it.
-
-    >>> from commmodel.machine import Table
-    >>> shares = Table(sizes=(1024, 65536, 1048576), bursts=(1, 8), values=((0.95, 1.0), (0.04, 0.02), (0.0, 0.0)))
-    >>> print(progress_sentence(OverlapProfile("same-node", progress=shares)))
-    Between ranks of one node messages of 1 KiB move while both sides compute, at least 95 % of a transfer: \
-computation can hide them; messages of 64 KiB and more do not move while both sides compute, at most 4.0 % of a \
-transfer: computation cannot hide them.
-    """
-    table = profile.progress
-    if table is None:
-        return ""
-    rows = list(zip(table.sizes, table.values, strict=True))
-    runs = []
-    for behaviour, group in groupby(rows, key=lambda row: _behaviour(row[1])):
-        own = list(group)
-        shares = [share for _, values in own for share in values]
-        runs.append((behaviour, _Run(tuple(size for size, _ in own), min(shares), max(shares))))
-    place = _PLACES.get(profile.path, "between ranks")
-    kind = _MESSAGES[profile.operation]
-    if len(runs) > _MOST_CLAUSES:
-        least, most = (format_ratio(end(one for row in table.values for one in row)) for end in (min, max))
-        said = f"{place} it differs from size to size which part of {kind} moves while both sides compute: "
-        said += f"{least} to {most}"
-    else:
-        clauses = []
-        for place_in_row, (behaviour, run) in enumerate(runs):
-            first, last = format_size(run.sizes[0]), format_size(run.sizes[-1])
-            if len(runs) == 1:
-                what = f"{kind} of {first} to {last}" if first != last else f"{kind} of {first}"
-            elif place_in_row == len(runs) - 1:
-                what = f"{kind} of {first} and more"
-            else:
-                what = f"{kind} of {first} to {last}" if first != last else f"{kind} of {first}"
-            clauses.append(_clause(what, behaviour, run))
-        said = f"{place} {'; '.join(clauses)}"
-    return f"{said[:1].upper()}{said[1:]}."

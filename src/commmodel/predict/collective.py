@@ -15,6 +15,7 @@ import numpy as np
 from msgspec import Struct
 
 from commmodel._core.criticalpath import finish_times
+from commmodel.arguments import LARGEST, finite, whole
 from commmodel.collectives import ALGORITHMS, Problem, Schedule, selection
 from commmodel.collectives import algorithm as algorithm_of
 from commmodel.collectives.schedule import Integers, Round, flatten
@@ -23,6 +24,7 @@ from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import Machine, Parameter
 from commmodel.models.collectives import CLOSED_FORMS
 from commmodel.predict.costs import MODELS, End, check_path, default_model, loggp_at, message_costs
+from commmodel.predict.extrapolation import collective_reach
 from commmodel.predict.seconds import Seconds, end_of
 
 __all__ = [
@@ -65,6 +67,10 @@ class CollectivePrediction(Struct, frozen=True):
     exactness: str = ""
     """Where the formula is what the schedule gives, and where a bound."""
     remarks: tuple[str, ...] = ()
+    extrapolates: tuple[str, ...] = ()
+    """What lies beyond what was measured, as far as the machine tells what was."""
+    warnings: tuple[str, ...] = ()
+    """What was wrong while the machine was measured."""
 
 
 class _Work(NamedTuple):
@@ -113,6 +119,8 @@ def _by_schedule(task: _Task, schedule: Schedule, model: str, end: End) -> float
     """Return when the last process has finished."""
     costs = message_costs(task.machine, model, task.path, end)(schedule.size)
     copying, combining = task.work(end)
+    if max(copying, combining) * float(schedule.size.sum()) > LARGEST:
+        raise InputError(f"a copy takes {copying:g} s a byte, combining {combining:g} s: give smaller times")
     work = schedule.copied * copying + schedule.reduced * combining
     finished = finish_times(
         schedule.processes,
@@ -192,6 +200,9 @@ def _task(
     memory_copy: float | None,
     reduction: float | None,
 ) -> _Task:
+    for name, given in (("memory_copy", memory_copy), ("reduction", reduction)):
+        if given is not None and finite(name, given) < 0:
+            raise InputError(f"{name} is {given}: a time must not be negative")
     known = machine.memory_copy or Parameter(0.0)
     copying = known if memory_copy is None else Parameter(memory_copy)
     combining = machine.reduction or copying
@@ -262,6 +273,8 @@ def _predicted(
         closed_form=by_formula,
         exactness=form.exactness if form is not None and by_formula is not None else "",
         remarks=remarks,
+        extrapolates=collective_reach(task.machine, problem.processes, largest, task.path),
+        warnings=task.machine.origin.warnings if task.machine.origin is not None else (),
     )
 
 
@@ -305,7 +318,18 @@ def chosen_rule(
     return rule.algorithm, rule.segment_size, found.name
 
 
-def _check(machine: Machine, operation: str, message_size: int, root: int, path: str | None, model: str | None) -> None:
+def _check(
+    machine: Machine,
+    operation: str,
+    message_size: int,
+    processes: int,
+    root: int,
+    path: str | None,
+    model: str | None,
+) -> tuple[int, int, int]:
+    """Return message size, processes and root as whole numbers; raise for what nobody can predict."""
+    message_size, processes = whole("message_size", message_size), whole("processes", processes)
+    root = whole("root", root)
     if operation not in ALGORITHMS:
         raise InputError(f"{operation!r} is no collective operation: choose one of {', '.join(OPERATIONS)}")
     if operation == "barrier" and message_size:
@@ -315,6 +339,7 @@ def _check(machine: Machine, operation: str, message_size: int, root: int, path:
     if model is not None and model not in MODELS:
         raise InputError(f"{model!r} is no model of collectives: choose one of {', '.join(MODELS)}")
     check_path(machine, path)
+    return message_size, processes, root
 
 
 def collective(
@@ -388,7 +413,7 @@ def collective(
     >>> predicted.algorithm, predicted.model, round(1e6 * predicted.time.seconds, 3), predicted.messages
     ('dissemination', 'loggp', 26.0, 2048)
     """
-    _check(machine, operation, message_size, root, path, model)
+    message_size, processes, root = _check(machine, operation, message_size, processes, root, path, model)
     if algorithm == BEST:
         ranked = algorithms(
             machine, operation, message_size, processes, model=model, root=root, segment_size=segment_size, path=path,
@@ -428,7 +453,7 @@ def algorithms(
     >>> ranked[0].algorithm
     'bruck'
     """
-    _check(machine, operation, message_size, root, path, model)
+    message_size, processes, root = _check(machine, operation, message_size, processes, root, path, model)
     problem = Problem(processes, message_size, root, segment_size)
     found = []
     problems: list[InputError] = []

@@ -21,7 +21,7 @@ from commmodel.predict.collective import OPERATIONS, collective
 from commmodel.predict.costs import MODELS as COST_MODELS
 from commmodel.predict.point_to_point import MODELS, send
 from commmodel.predict.seconds import Seconds
-from commmodel.results import Collective, Header, Measurements, PingPong, Record
+from commmodel.results import Collective, Header, Measurements, PingPong, Record, threads
 
 __all__ = ["SEND", "Compared", "Comparison", "ErrorSummary", "compare", "summarise"]
 
@@ -236,9 +236,11 @@ def compare(
                 left_out[str(error)] += 1
                 continue
             rows.append(row)
-    notes = tuple(f"{count} record{'s' * (count > 1)} left out: {why}" for why, count in left_out.items())
+    origin = machine.origin
+    notes = threads.remarks(measurements.launches, origin.thread_level if origin else "")
+    notes += tuple(f"{count} record{'s' * (count > 1)} left out: {why}" for why, count in left_out.items())
     if not rows:
-        what = notes[0] if notes else "no records of the kernels collective or pingpong"
+        what = notes[-1] if left_out else "no records of the kernels collective or pingpong"
         raise InputError(f"nothing to compare{f' of {operation}' if operation else ''}: {what}")
     return Comparison(tuple(sorted(rows, key=_place)), notes)
 

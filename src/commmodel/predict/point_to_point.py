@@ -12,17 +12,20 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from commmodel.arguments import finite, whole
 from commmodel.errors import InputError, MissingParameterError
-from commmodel.machine import UNITS, Extended, LatencyAware, LogGP, Machine, MaxRate, Parameter, Postal, Segment
+from commmodel.machine import UNITS, LogGP, Machine, MeasuredTimes, Parameter, Segment, speaker
+from commmodel.machine.speaking import Model as SeveralModel
 from commmodel.models import loggp, maxrate, nodeaware
 from commmodel.models import postal as postal_model
 from commmodel.predict.costs import MODELS as COST_MODELS
 from commmodel.predict.costs import End, check_path, plogp_table
+from commmodel.predict.extrapolation import Reach, reach_of
 from commmodel.predict.seconds import Seconds, end_of
 
 __all__ = ["MODELS", "Prediction", "halo", "send"]
 
-Model = Postal | MaxRate | Extended | LatencyAware | LogGP
+Model = SeveralModel | LogGP
 
 
 class Prediction(Struct, frozen=True):
@@ -46,6 +49,16 @@ class Prediction(Struct, frozen=True):
     """γ m², what of `time` is the search among received messages; None where the machine has no γ, and for `send`."""
     link_contention: Seconds | None = None
     """δ ℓ, what of `time` is contention on the busiest link; None where ℓ was not given."""
+    extrapolates: tuple[str, ...] = ()
+    """What lies beyond what was measured, a line each, as far as the machine tells what was."""
+    is_bound: bool = False
+    """Whether `time` is a bound: for more processes than were measured, where no limit of the node is known, it is the
+    time in which the node moves as much as it did with the most that were. Its low end is that of a node without
+    limit."""
+    remarks: tuple[str, ...] = ()
+    """Where the model is far from what was measured with so many processes, how far."""
+    warnings: tuple[str, ...] = ()
+    """What was wrong while the machine was measured."""
 
 
 class _OnPath(NamedTuple):
@@ -58,6 +71,8 @@ class _OnPath(NamedTuple):
     """Name of the model to use."""
     lone: Seconds
     """What a ping-pong of one pair promises."""
+    reach: Reach
+    """What of it lies beyond what was measured."""
 
 
 class _Kind(NamedTuple):
@@ -151,7 +166,15 @@ def _times(machine: Machine, segment: Segment, message_size: float, processes: i
             times[name] = _of_parameters(kind, _with_unit(parameters), message_size, processes)
     if plogp_table(machine, segment.path) is not None:
         times["plogp"] = _by_table(machine, segment.path, message_size)
-    return {name: times[name] for name in MODELS if name in times}
+    found = speaker(segment, processes)
+    measured = {found.name: _as_measured(found.model, message_size)} if isinstance(found.model, MeasuredTimes) else {}
+    return measured | {name: times[name] for name in MODELS if name in times}
+
+
+def _as_measured(table: MeasuredTimes, message_size: float) -> Seconds:
+    if table.low is None or table.high is None:
+        return Seconds(table.at(message_size))
+    return Seconds(table.at(message_size), table.at(message_size, "low"), table.at(message_size, "high"))
 
 
 def _lone(machine: Machine, segment: Segment, message_size: float) -> Seconds | None:
@@ -175,7 +198,7 @@ def _missing(machine: Machine, segment: Segment, what: str, kernel: str) -> Miss
 
 
 def _chosen(machine: Machine, segment: Segment, times: dict[str, Seconds], processes: int, model: str | None) -> str:
-    """Return the model asked for, the recommended one, or the richest that can answer; LogP only where asked for."""
+    """Return the model asked for, or the one that speaks; LogP only where asked for."""
     if model is not None:
         if model not in MODELS:
             raise InputError(f"{model!r} is no model: choose one of {', '.join(MODELS)}")
@@ -184,7 +207,10 @@ def _chosen(machine: Machine, segment: Segment, times: dict[str, Seconds], proce
             raise _missing(machine, segment, what, _KERNELS.get(model, "pairs on at least 4 ranks"))
         return model
     able = [name for name in times if name != "logp"]
-    if processes > 1 and not any(name in _SEVERAL for name in times):
+    speaking = speaker(segment, processes).name
+    if speaking in able:
+        return speaking
+    if processes > 1:
         ignoring = able[0] if able else "postal"
         what = (
             f"R_N is missing, so it says nothing about {processes} processes at once (--model {ignoring} ignores that)"
@@ -192,10 +218,7 @@ def _chosen(machine: Machine, segment: Segment, times: dict[str, Seconds], proce
         raise _missing(machine, segment, what, "pairs on at least 4 ranks")
     if not able:
         raise _missing(machine, segment, "LogGP's G is missing (--model logp leaves a byte's time out)", "loggp")
-    both_ways = any(name in times for name in ("extended", "max-rate", "latency-aware"))
-    if processes > 1 and not both_ways:  # ping-pongs of one pair say nothing about several
-        return "one-way"
-    return segment.recommended if segment.recommended in able else able[0]
+    return able[0]
 
 
 def send(
@@ -207,14 +230,14 @@ def send(
     ----------
     machine : Machine
         With the parameters of at least one model for the message size.
-    message_size : float
-        n, in bytes, ≥ 0.
+    message_size : int
+        n, in whole bytes, ≥ 0.
     processes : int
         k, processes of the node that send at once, ≥ 1.
     path : str, optional
         ``between-nodes`` where the machine has it and nothing else is said.
     model : str, optional
-        One of `MODELS`. Left out, it is the one that the fit recommends, else the richest with all its parameters.
+        One of `MODELS`. Left out, it is the one that speaks for so many processes (`commmodel.machine.speaker`).
 
     Returns
     -------
@@ -224,6 +247,8 @@ def send(
 
     Raises
     ------
+    InputError
+        Where a number is no whole one, or too small.
     MissingParameterError
         Where no model can answer; it names the kernel of the benchmark that provides what is missing.
 
@@ -296,6 +321,7 @@ def halo(
         raise InputError(f"path {path!r} beside neighbours on paths of their own: name every path in neighbours")
     if not counts:
         raise InputError("a halo exchange with no neighbours: there must be at least one")
+    counts = {name: whole("neighbours", count) for name, count in counts.items()}
     for name, count in counts.items():
         if count < 1:
             where = f" on path {name!r}" if name else ""
@@ -309,7 +335,7 @@ def _beside(machine: Machine, messages: int, link_volume: float | None) -> tuple
     gamma, delta = machine.queue_search, machine.link_contention
     if link_volume is None:
         delta = None
-    elif not 0 <= link_volume < math.inf:
+    elif finite("link_volume", link_volume) < 0:
         raise InputError(f"{link_volume} bytes on the busiest link: a volume must be finite and not negative")
     elif delta is None:
         raise MissingParameterError(
@@ -337,7 +363,16 @@ def _on_path(machine: Machine, message_size: float, processes: int, path: str, m
         raise _missing(machine, segment, "it has no model", "pingpong pairs")
     if times.keys() <= set(COST_MODELS) and segment.max_rate is not None and processes == 1 and model is None:
         times = {"postal": lone} | times  # max-rate of one number of pairs is the postal model
-    return _OnPath(segment, times, _chosen(machine, segment, times, processes, model), lone)
+    chosen = _chosen(machine, segment, times, processes, model)
+    reach = reach_of(machine, segment, message_size, processes, chosen, bounds=model is None)
+    if reach.most_pairs is not None:  # the node's limit is not known: a bound
+        slow = _times(machine, segment, message_size, reach.most_pairs)[chosen]
+        bound = _times_over(slow, processes / reach.most_pairs)
+        own = times[chosen]
+        fast = own.seconds if own.low is None else own.low
+        high = bound.seconds if bound.high is None else bound.high
+        times[chosen] = Seconds(bound.seconds, min(fast, bound.seconds), high)
+    return _OnPath(segment, times, chosen, lone, reach)
 
 
 def _predicted(
@@ -353,6 +388,7 @@ def _predicted(
 
     The path of name "" is the one that `Machine.segment` takes where none is said.
     """
+    message_size, processes = whole("message_size", message_size), whole("processes", processes)
     if processes < 1:
         raise InputError(f"{processes} processes: there must be at least one")
     parts = [_on_path(machine, message_size, processes, path, model) for path in messages]
@@ -377,6 +413,10 @@ def _predicted(
         path=_joined(one.segment.path for one in parts),
         queue_search=queue_search,
         link_contention=link_contention,
+        extrapolates=tuple(dict.fromkeys(line for one in parts for line in one.reach.lines)),
+        is_bound=any(one.reach.most_pairs is not None for one in parts),
+        remarks=tuple(dict.fromkeys(one.reach.doubt for one in parts if one.reach.doubt)),
+        warnings=machine.origin.warnings if machine.origin is not None else (),
     )
 
 
@@ -384,7 +424,7 @@ def _joined(names: Iterable[str]) -> str:
     return " + ".join(dict.fromkeys(names))
 
 
-def _times_over(time: Seconds, messages: int) -> Seconds:
+def _times_over(time: Seconds, messages: float) -> Seconds:
     if time.low is None or time.high is None:
         return Seconds(messages * time.seconds)
     return Seconds(messages * time.seconds, messages * time.low, messages * time.high)

@@ -9,7 +9,7 @@ Main entries: `machine_table`, `measurements_table`, `environment_table`, `rende
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from commmodel.errors import CommModelError
+from commmodel.errors import MissingPackageError
 
 if TYPE_CHECKING:
     from commmodel.report.compared_page import write_comparison
@@ -51,5 +51,6 @@ def __getattr__(name: str) -> object:
         missing = (error.name or "").partition(".")[0]
         if missing not in _EXTRA:
             raise
-        raise CommModelError(f"reports need {missing}, which is not here: pip install 'commmodel[report]'") from None
+        problem = f"reports need {missing}, which is not here: pip install 'commmodel[report]'"
+        raise MissingPackageError(problem) from None
     return module if name == home else getattr(module, name)

@@ -39,7 +39,11 @@ def parameter_cell(parameter: Parameter, unit: str) -> Cell:
     Cell(value='1.50 us', detail='[1.40, 1.60]')
     >>> print(parameter_cell(Parameter(float("inf"), low=12e9), "B/s"))
     not limiting up to 12.0 GB/s
+    >>> print(parameter_cell(Parameter(0.0, low=0.0, high=5e-5), "s"))
+    not determined up to 50.0 us
     """
+    if parameter.value == 0 and unit == "s" and parameter.high is not None and math.isfinite(parameter.high):
+        return Cell("not determined", f"up to {format_quantity(parameter.high, unit)}")
     if not parameter.is_limiting:
         bound = parameter.low
         known = bound is not None and math.isfinite(bound) and bound > 0

@@ -14,7 +14,7 @@ from commmodel.report.terminal import new_table, text
 from commmodel.scaling import BrokenRule, Checked, CheckedSeries, Room, Slower, Verdict
 from commmodel.units import format_interval, format_size
 
-__all__ = ["checked_lines", "checked_tables", "parameter_words"]
+__all__ = ["NO_CLASS", "checked_lines", "checked_tables", "parameter_words"]
 
 _LOOKS: dict[Verdict, tuple[str, str]] = {
     "match": ("✓ match", "green"),
@@ -22,6 +22,8 @@ _LOOKS: dict[Verdict, tuple[str, str]] = {
     "mismatch": ("✗ mismatch", "bold red"),
     "uncertain": ("? uncertain", "yellow"),
 }
+NO_CLASS = "no class fits"
+"""Said in the place of a model."""
 _MOST_NAMES = 4
 Parameters = tuple[tuple[str, float | str], ...]
 
@@ -81,16 +83,16 @@ def _table(rows: Sequence[CheckedSeries]) -> Table:
     table = new_table(title, columns)
     for row in rows:
         series, judged = row.series, row.judgement
-        best, over = judged.ensemble.best, series.over
+        best, fits, over = judged.ensemble.best, judged.ensemble.fits, series.over
         words, style = _LOOKS[row.verdict]
         cells = [text(series.name)]
         cells += [text(parameter_words(tuple(item for item in series.fixed if item not in common)))] if differ else []
         before = ", as before" if row.source == "before" else ""
         cells += [
             text(judged.expectation.text(over) + before),
-            text(best.growth.text(over)),
-            text(f"{best.adjusted_r2:.2f}" if math.isfinite(best.adjusted_r2) else "–"),
-            text(judged.divergence.text(over)),
+            text(best.growth.text(over) if fits else NO_CLASS),
+            text(f"{best.adjusted_r2:.2f}" if fits and math.isfinite(best.adjusted_r2) else "–"),
+            text(judged.divergence.text(over) if fits else "–"),
             text(words, style),
         ]
         if targets:
@@ -113,7 +115,8 @@ def _slower_table(slower: Sequence[Slower]) -> Table:
         worst = max(ones, key=lambda one: one.ratio)
         span = f"{worst.ratio:.2f} [{worst.low:.2f}, {worst.high:.2f}]" if math.isfinite(worst.ratio) else "it was 0"
         scales = ", ".join(f"{scale:g}" for scale in sorted(one.scale for one in ones))
-        cells = (name, metric, parameter_words(fixed), f"{over} = {worst.scale:g}", span, scales)
+        where = (f"{over} = {worst.scale:g}", scales) if math.isfinite(worst.scale) else ("", "everywhere")
+        cells = (name, metric, parameter_words(fixed), where[0], span, where[1])
         table.add_row(*(text(cell, "red" if cell == span else "") for cell in cells))
     return table
 
@@ -138,13 +141,13 @@ def _broken(broken: BrokenRule) -> str:
     return f"{rule}: will be broken at some larger {broken.over}: its left side grows faster"
 
 
-def _advice(rows: Sequence[CheckedSeries]) -> dict[str, list[str]]:
-    """Return what to measure next, each with the functions that it is for."""
-    found: dict[str, list[str]] = {}
+def _advice(rows: Sequence[CheckedSeries]) -> dict[tuple[Verdict, str], list[str]]:
+    """Return what to measure next or to look at, each with the functions that it is for."""
+    found: dict[tuple[Verdict, str], list[str]] = {}
     for row in rows:
         if row.judgement.advice:
             numbers = tuple(item for item in row.series.fixed if not isinstance(item[1], str))
-            found.setdefault(row.judgement.advice, []).append(f"{row.series.name}{_where(numbers)}")
+            found.setdefault((row.verdict, row.judgement.advice), []).append(f"{row.series.name}{_where(numbers)}")
     return found
 
 
@@ -154,16 +157,21 @@ def checked_lines(checked: Checked) -> Iterator[Text]:
         yield text(f"✗ {_broken(broken)}", "bold red")
     for broken in checked.possible:
         yield text(f"note: {_broken(broken)}", "yellow")
-    for advice, names in _advice(checked.rows).items():
+    for (verdict, advice), names in _advice(checked.rows).items():
         shown = ", ".join(names[:_MOST_NAMES])
         more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-        yield text(f"? {shown}{more}: {advice}", "yellow")
+        words, style = _LOOKS[verdict]
+        yield text(f"{words[0]} {shown}{more}: {advice}", style)
     for words in checked.notes:
         yield text(f"note: {words}", "dim")
     counts = ", ".join(f"{checked.count(verdict)} {verdict}" for verdict in _LOOKS)
-    parts = [f"{len(checked.rows)} series: {counts}"]
+    parts = [f"{len(checked.rows)} series: {counts}"] if checked.rows or not checked.compared else []
+    if without := sum(not row.judgement.ensemble.fits for row in checked.rows):
+        parts.append(f"{NO_CLASS}: {without}")
     if checked.violations:
         parts.append(f"rules broken: {len(checked.violations)}")
-    if checked.slower:
-        parts.append(f"values larger than before: {len(checked.slower)}")
+    if checked.compared:
+        larger = sum(not math.isnan(one.scale) for one in checked.slower)
+        together = ", and all times together" if larger < len(checked.slower) else ""
+        parts.append(f"{checked.compared} values compared with the baseline: {larger or 'none'} larger{together}")
     yield text("; ".join(parts), "bold")

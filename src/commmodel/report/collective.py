@@ -62,7 +62,7 @@ def algorithms_table(ranked: Sequence[CollectivePrediction]) -> Table:
 
 def remark_lines(predictions: Sequence[CollectivePrediction]) -> list[Text]:
     """Return what there is to know of the predictions, each remark once."""
-    remarks = dict.fromkeys(remark for one in predictions for remark in one.remarks)
+    remarks = dict.fromkeys(remark for one in predictions for remark in (*one.extrapolates, *one.remarks))
     return [text(f"{remark[:1].upper()}{remark[1:]}.", "dim") for remark in remarks]
 
 

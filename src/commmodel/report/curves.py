@@ -13,10 +13,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.machine import Extended, LatencyAware, MaxRate, Parameter, Postal, Segment
+from commmodel.machine import Extended, LatencyAware, MaxRate, MeasuredTimes, Parameter, Postal, Segment, speaker
 from commmodel.models import Formula, maxrate
 from commmodel.report.cells import bandwidth
-from commmodel.report.choice import Model, knows_several, named, recommended
+from commmodel.report.choice import ONE_WAY, Model, named
 
 __all__ = ["RECOMMENDED", "Line", "limits", "lines", "prediction"]
 
@@ -40,15 +40,13 @@ class Line:
     slow: Floats | None
 
 
-def _model(segment: Segment, name: str, pairs: int) -> Model | None:
+def _model(segment: Segment, name: str, pairs: int) -> Model | MeasuredTimes | None:
     """Return the model that tells the time of so many pairs."""
-    model = named(segment, recommended(segment) if name == RECOMMENDED else name)
-    match model:
-        case Postal() if pairs > 1 and name == RECOMMENDED and not knows_several(segment):
-            return None
-        case MaxRate(R_N=None) if pairs > 1:
-            return None
-    return model
+    if name == RECOMMENDED:
+        found = speaker(segment, pairs)
+        return None if found.name == ONE_WAY else found.model
+    model = named(segment, name)
+    return None if isinstance(model, MaxRate) and model.R_N is None and pairs > 1 else model
 
 
 def _end(parameter: Parameter, end: _End, least: float) -> float:
@@ -56,8 +54,11 @@ def _end(parameter: Parameter, end: _End, least: float) -> float:
     return max(parameter.value if found is None else found, least)
 
 
-def _times(model: Model, sizes: Floats, pairs: int, latency: _End, rate: _End) -> Floats:
+def _times(model: Model | MeasuredTimes, sizes: Floats, pairs: int, latency: _End, rate: _End) -> Floats:
     """Return the times of a model, its parameters at the ends asked for."""
+    if isinstance(model, MeasuredTimes):
+        end: Literal["seconds", "low", "high"] = "seconds" if latency == "value" else latency
+        return np.array([model.at(float(size), end) for size in sizes])
     alpha = _end(model.alpha, latency, 0.0)
     node = getattr(model, "R_N", None)
     R_N = math.inf if node is None else _end(node, rate, _SLOWEST)
@@ -77,7 +78,9 @@ def _times(model: Model, sizes: Floats, pairs: int, latency: _End, rate: _End) -
     return np.array([formula(float(size), pairs, alpha, R_N, *rates) for size in sizes])
 
 
-def _has_interval(model: Model) -> bool:
+def _has_interval(model: Model | MeasuredTimes) -> bool:
+    if isinstance(model, MeasuredTimes):
+        return model.low is not None
     parameters = (getattr(model, name) for name in model.__struct_fields__)
     return any(
         isinstance(parameter, Parameter) and (parameter.low is not None or parameter.high is not None)
@@ -103,7 +106,7 @@ def prediction(segments: Sequence[Segment], sizes: Floats, pairs: int, model: st
     return times
 
 
-def _line(model: Model, sizes: Floats, pairs: int) -> Line:
+def _line(model: Model | MeasuredTimes, sizes: Floats, pairs: int) -> Line:
     seconds = _times(model, sizes, pairs, "value", "value")
     if not _has_interval(model):
         return Line(sizes, seconds, None, None)

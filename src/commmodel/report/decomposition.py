@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from commmodel.optimize import LIMITS, Choice, Sensitivity
+from commmodel.optimize.progress import LITTLE_MOVES, NOTHING_MOVES
 from commmodel.report.terminal import new_table, text
 from commmodel.units import format_ratio, format_size, format_time
 
@@ -31,17 +32,19 @@ def choices_table(volume: int, computation: float, choices: Sequence[Choice]) ->
 
 
 def choice_lines(choice: Choice, sensitivity: Sensitivity | None = None, loss: float | None = None) -> Iterator[Text]:
-    """Yield what the fastest choice means, a line each: limits, alternatives, how much depends on the estimate.
+    """Yield what the fastest choice means, a line each: advice, limits, alternatives, what depends on the estimate.
+
+    Where little of a transfer goes on by itself, that comes first.
 
     `loss` is what a wrong diagnosis costs, a share of the blocking time.
     """
-    several = f", bursts of {choice.burst}" if choice.burst > 1 else ", one at a time"
-    one = "one message" if choice.messages == 1 else f"messages of {format_size(choice.message_size)}{several}"
-    yield text(
-        f"Fastest: {one}, {choice.implementation}: {format_time(choice.seconds)} instead of "
-        f"{format_time(choice.blocking_seconds)} in blocking messages. It hides {format_ratio(choice.hidden_fraction)} "
-        "of the communication."
-    )
+    if choice.progress < LITTLE_MOVES:
+        much = "Nothing" if choice.progress < NOTHING_MOVES else "Little"
+        yield text(
+            f"{much} goes on by itself here: at most {format_ratio(choice.progress)} of a transfer moves while nobody "
+            "calls MPI (kernel progress), and cutting hides no more than that."
+        )
+    yield text(_advice_words(choice))
     for name in choice.limits:
         yield text(f"Limited by {name}: {LIMITS[name]}.")
     if choice.alternatives:
@@ -53,6 +56,40 @@ def choice_lines(choice: Choice, sensitivity: Sensitivity | None = None, loss: f
         yield text(
             f"Taken for a problem of the other kind, it takes {format_ratio(max(loss, 0.0))} of the blocking time more."
         )
+
+
+def _messages_words(messages: int, message_size: int, burst: int) -> str:
+    if messages == 1:
+        return "one message"
+    return f"messages of {format_size(message_size)}{f', bursts of {burst}' if burst > 1 else ', one at a time'}"
+
+
+def _advice_words(choice: Choice) -> str:
+    """Return what to do: with the gain and its error, where the model has one."""
+    whole = format_time(choice.blocking_seconds)
+    share = choice.blocking_seconds or 1.0
+    gain = f"{format_time(choice.gain_seconds)} ({format_ratio(choice.gain_seconds / share)})"
+    error = f"{format_time(choice.error_seconds)} ({format_ratio(choice.error_seconds / share)})"
+    if choice.advice == "cut":
+        words = _messages_words(choice.messages, choice.message_size, choice.burst)
+        said = f"Fastest: {words}, {choice.implementation}: {format_time(choice.seconds)}{_interval_words(choice)} "
+        said += f"instead of {whole} in blocking messages. "
+        said += f"It hides {format_ratio(choice.hidden_fraction)} of the communication."
+        return said + (f" The gain, {gain}, is above its error, {error}." if choice.error_seconds else "")
+    rejected = choice.rejected
+    if rejected is None and choice.messages == 1:
+        return f"Do not cut: by the model nothing is faster than blocking messages, {whole}{_interval_words(choice)}."
+    size, burst = (choice.message_size, choice.burst) if rejected is None else (rejected.message_size, rejected.burst)
+    return (
+        f"Do not cut: in blocking messages it takes {whole}. The fastest decomposition, messages of "
+        f"{format_size(size)} x {burst}, gains {gain} by the model, which is not above the gain's error, {error}."
+    )
+
+
+def _interval_words(choice: Choice) -> str:
+    """Return the interval of the time, where it is wide enough to see."""
+    low, high = format_time(choice.low), format_time(choice.high)
+    return f" ({low} to {high})" if low != high else ""
 
 
 def _sensitivity_words(found: Sensitivity) -> str:

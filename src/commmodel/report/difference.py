@@ -14,11 +14,11 @@ from commmodel.results import Configuration, Function
 from commmodel.scaling.difference import Change, Difference, Differences
 from commmodel.units import format_interval, format_quantity, format_ratio, format_size, format_time
 
-__all__ = ["HINT", "configuration_words", "difference_part", "difference_tables", "summary_words"]
+__all__ = ["HINT", "configuration_words", "difference_part", "difference_tables", "summary_words", "together_words"]
 
 HINT = (
-    "Behind each ratio the interval of that ratio alone. Of many intervals some lie beside 1 by chance: a change is "
-    "called one where chance does not explain it among all that was compared."
+    "Behind each ratio the interval of that ratio alone, over launches. Of many intervals some lie beside 1 by "
+    "chance: a change is called one where chance does not explain it among all that was compared."
 )
 _SIZES = {"message_size", "volume"}
 _SYMBOLS = {"processes": "P", "pairs": "k", "node_pairs": "h", "messages": "n", "burst": "b"}
@@ -60,6 +60,12 @@ def configuration_words(configuration: Configuration) -> str:
     return ", ".join((f"{kernel.__struct_config__.tag} {operation}".rstrip(), *words))
 
 
+def _ratio(ratio: float, low: float, high: float) -> str:
+    """Return a ratio with its interval, without one that says nothing."""
+    words = format_interval(ratio, low, high, "").replace("  ", " ")
+    return words if low > 0 or not math.isinf(high) else words.partition(" [")[0]
+
+
 def _effect(row: Difference) -> str:
     return "from nothing" if math.isinf(row.ratio) else error_words(row.ratio - 1)
 
@@ -73,7 +79,7 @@ def difference_part(rows: Iterable[Difference]) -> PartTable:
             Cell(format_quantity(row.before, row.unit if row.unit != "1" else "").rstrip()),
             Cell(format_quantity(row.after, row.unit if row.unit != "1" else "").rstrip()),
             Cell(_effect(row)),
-            Cell(format_interval(row.ratio, row.low, row.high, "").replace("  ", " ")),
+            Cell(_ratio(row.ratio, row.low, row.high)),
             Cell(f"{row.launches[0]}, {row.launches[1]}"),
             Cell(row.change),
         )
@@ -93,9 +99,20 @@ def summary_words(found: Differences, least: float) -> str:
         As of `commmodel.scaling.difference.differences`.
     """
     counts: Counter[Change] = Counter(row.change for row in found.rows)
-    words = [f"{counts[one]} {one}" for one in counts if one not in {"same", "unclear"}] or ["nothing changed"]
+    words = [f"{counts[one]} {one}" for one in counts if one not in {"same", "unclear"}] or ["no change found"]
     words += [f"{counts['same']} the same within {format_ratio(least)}", f"{counts['unclear']} unclear"]
     return f"Of {len(found.rows)} configurations: {', '.join(words)}."
+
+
+def together_words(found: Differences) -> str:
+    """Return what the times of all configurations do in common, in one line; empty where there are too few."""
+    if found.together is None:
+        return ""
+    one = found.together
+    how = f"in {found.pairs} pairs of launches" if found.pairs else "over all launches"
+    ratio = _ratio(one.ratio, one.low, one.high)
+    verdict = {"same": "the same", "unclear": "no change that chance does not explain"}.get(one.change, one.change)
+    return f"All {one.configurations} times together, after / before, {how}: {ratio}: {verdict}."
 
 
 def _named(configurations: Sequence[Configuration]) -> str:
@@ -130,4 +147,5 @@ def difference_tables(found: Differences, rows: Sequence[Difference], least: flo
         if configurations:
             shown.append(text(f"Only {where}: {_named(configurations)}"))
     shown += [text(f"note: {remark}", "yellow") for remark in found.remarks]
-    return [*shown, text(summary_words(found, least))]
+    together = together_words(found)
+    return [*shown, *([text(together)] if together else []), text(summary_words(found, least))]

@@ -1,7 +1,8 @@
 """Where a model is wrong: its relative error over message size and number of pairs, after Gropp 2016, Figure 2.
 
-The paper scales each of its maps to its own maximum; here all maps of all reports have one scale, in steps of about
-a factor of two, so that one colour always means one error. Main entry: `error_maps`.
+An error is the longer of both times over the shorter, less 1: a time too short by a factor is as far off as one too
+long by it. The paper scales each of its maps to its own maximum; here all maps of all reports have one scale, in steps
+of about a factor of two, so that one colour always means one error. Main entry: `error_maps`.
 """
 
 from bisect import bisect_left
@@ -47,7 +48,7 @@ def _cells(series: Series, model: str) -> list[_Cell]:
         for size, measured, modelled in zip(
             points.message_size.tolist(), points.seconds.tolist(), expected.tolist(), strict=True
         ):
-            error = abs(modelled / measured - 1)
+            error = float(np.exp(abs(np.log(modelled / measured)))) - 1 if modelled > 0 else np.inf
             known = worst.get((size, pairs))
             if np.isfinite(error) and (known is None or error > known.error):
                 words = (
@@ -159,7 +160,7 @@ def error_maps(pingpongs: Series | None, streams: Series | None) -> list[Plot]:
     for series, model, words in wanted:
         cells = _cells(series, model)
         if cells:
-            what = "Relative error |T_model − T| / T, in the same colours in all maps."
+            what = "Error: the longer of T_model and T over the shorter, less 1, in the same colours in all maps."
             if model == "postal":
                 what = f"{what} The postal model, which knows one pair alone, taken for any number of pairs."
             plots.append(_draw(series, cells, f"error-{model}-{series.path}", f"Error, {series.path}: {words}", what))

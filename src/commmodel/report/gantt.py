@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel.report.linkload import LinkLoad, spread
 from commmodel.simulate.outcome import State
-from commmodel.simulate.timeline import Timeline
+from commmodel.simulate.timeline import DRAWN_NAMES, TRANSFER, Timeline
 
 __all__ = [
     "COLOURS",
@@ -38,15 +39,18 @@ _TOGETHER = 0x80
 _PERMILLE = 1000
 _GOLDEN = (5**0.5 - 1) / 2
 
-COLOURS = {
+COLOURS: dict[int, tuple[str, str]] = {
     State.COMPUTE: ("#0072b2", "#56b4e9"),
     State.SEND: ("#d55e00", "#f0904e"),
     State.RECEIVE: ("#009e73", "#35c79c"),
     State.WAIT: ("#e3b52a", "#e8cc5a"),
     State.SLEEP: ("#a9b1ba", "#6b747f"),
+    TRANSFER: ("#cc79a7", "#d9a0c3"),
 }
 """State -> its colour on a light page and on a dark one (Okabe and Ito, as in the plots)."""
-LETTERS = {State.COMPUTE: "C", State.SEND: "S", State.RECEIVE: "R", State.WAIT: "W", State.SLEEP: "Z"}
+LETTERS: dict[int, str] = {
+    State.COMPUTE: "C", State.SEND: "S", State.RECEIVE: "R", State.WAIT: "W", State.SLEEP: "Z", TRANSFER: "T",
+}  # fmt: skip
 
 Piece = np.dtype(
     [
@@ -75,6 +79,8 @@ class Chart:
         Seconds; shorter intervals that stand side by side were put together; 0 where all are there.
     bands : list
         Of the overview: for each band of ranks the runs (state, begin, end) in columns; see `overview`.
+    states : tuple of int
+        Numbers of the states that are there, ascending.
     """
 
     name: str
@@ -87,6 +93,7 @@ class Chart:
     shown_messages: int
     resolution: float
     bands: list[list[tuple[int, int, int]]]
+    states: tuple[int, ...]
 
 
 def _groups(rows: NDArray[np.void], resolution: float) -> NDArray[np.bool_]:
@@ -137,7 +144,9 @@ def _pieces(rows: NDArray[np.void], first: NDArray[np.intp]) -> NDArray[np.void]
     counts = np.diff(first, append=rows.size)
     alone = counts == 1
     taken = rows["end"] - rows["start"]
-    by_state = np.stack([np.add.reduceat(np.where(rows["state"] == state, taken, 0.0), first) for state in State])
+    by_state = np.stack(
+        [np.add.reduceat(np.where(rows["state"] == state, taken, 0.0), first) for state in range(len(DRAWN_NAMES))]
+    )
     total = by_state.sum(axis=0)
     for name in ("rank", "peer", "size", "start"):
         pieces[name] = rows[name][first]
@@ -167,16 +176,21 @@ def _packed(values: NDArray[np.generic], kind: str) -> str:
     return base64.b64encode(np.ascontiguousarray(values, dtype=kind).tobytes()).decode("ascii")
 
 
-def chart(timeline: Timeline, seconds: float, most_intervals: int, most_messages: int) -> Chart:
+def chart(
+    timeline: Timeline, seconds: float, most_intervals: int, most_messages: int, loads: Sequence[LinkLoad] = ()
+) -> Chart:
     """Return what a page needs of a timeline.
 
     Parameters
     ----------
     timeline : Timeline
+        Its states may be those of `commmodel.simulate.timeline.split_waits`.
     seconds : float
         Length of the time axis that all charts of the page share.
     most_intervals, most_messages : int
         That this chart may hold. Of more messages, the largest stay, of equal ones some from all of the time.
+    loads : sequence of LinkLoad
+        Links whose load is drawn below the ranks.
     """
     pieces, resolution = thinned(timeline, most_intervals)
     sent = timeline.transfers
@@ -207,10 +221,13 @@ def chart(timeline: Timeline, seconds: float, most_intervals: int, most_messages
         "bytes": _packed(sent["size"], "<f4"),
         "left": _packed(ticks(sent["posted"]), "<u4"),
         "arrived": _packed(ticks(sent["arrived"]), "<u4"),
+        "links": [one.name for one in loads],
+        "loads": _packed(np.rint(255 * np.stack([one.shares for one in loads])) if loads else np.empty(0), "<u1"),
     }
     return Chart(
         timeline.name, timeline.processes, timeline.seconds, data, timeline.intervals.size, pieces.size,
         timeline.transfers.size, sent.size, resolution, overview(pieces, timeline.processes, seconds),
+        tuple(np.unique(pieces["state"]).tolist()),
     )  # fmt: skip
 
 
@@ -228,16 +245,11 @@ def overview(
     bands = min(processes, most_bands)
     if not pieces.size or seconds <= 0:
         return [[] for _ in range(bands)]
-    filled = np.zeros((bands, len(State), columns + 1))
+    filled = np.zeros((bands, len(DRAWN_NAMES), columns + 1))
     band = pieces["rank"].astype(np.int64) * bands // processes
     state = pieces["state"].astype(np.int64)
     begin, end = (np.clip(pieces[name] * (columns / seconds), 0, columns) for name in ("start", "end"))
-    # the share of each column that an interval covers, as differences: + at its begin, − at its end, summed up below
-    for place, sign in ((begin, 1.0), (end, -1.0)):
-        column = np.minimum(place.astype(np.int64), columns - 1)
-        covered = sign * (column + 1 - place)
-        np.add.at(filled, (band, state, column), covered)
-        np.add.at(filled, (band, state, column + 1), sign - covered)
+    spread(filled, (band, state), begin, end)
     shares = np.cumsum(filled, axis=2)[:, :, :columns]
     ranks = np.bincount(np.arange(processes) * bands // processes, minlength=bands)
     shown = np.where(shares.sum(axis=1) >= 0.5 * ranks[:, None], shares.argmax(axis=1), -1)

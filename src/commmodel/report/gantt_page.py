@@ -10,18 +10,19 @@ import json
 import math
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 
 from markupsafe import Markup
 
 from commmodel.errors import InputError
 from commmodel.report.gantt import COLOURS, LETTERS, MOST_INTERVALS, MOST_MESSAGES, Chart, chart, shares
+from commmodel.report.linkload import COLUMNS, LinkLoad
 from commmodel.report.parts import PartTable
 from commmodel.report.rendering import render_page, template_text, write
-from commmodel.simulate.outcome import State
-from commmodel.simulate.timeline import STATE_NAMES, Timeline
+from commmodel.simulate.timeline import DRAWN_NAMES, Timeline, split_waits
 from commmodel.units import format_time
 
-__all__ = ["render", "write_gantt"]
+__all__ = ["axis_seconds", "render", "write_gantt"]
 
 _WIDTH, _BAND, _TOP = 720, 9, 4
 _LEFT = 70
@@ -33,6 +34,7 @@ def render(
     parts: Sequence[PartTable] = (),
     folded: Sequence[PartTable] = (),
     said: Sequence[str] = (),
+    loads: Sequence[Sequence[LinkLoad]] = (),
 ) -> str:
     """Return the page; it refers to nothing outside itself.
 
@@ -41,31 +43,39 @@ def render(
     name : str
         What was simulated.
     timelines : sequence of Timeline
-        One chart each, on one time axis.
+        One chart each, on one time axis; waits are told apart by the messages.
     parts : sequence of PartTable
         Tables below the charts.
     folded : sequence of PartTable
         Long ones behind them.
     said : sequence of str
         What to know first, a line each.
+    loads : sequence of sequences of LinkLoad
+        Links whose load is drawn below each of the first charts, on the page's time axis (`axis_seconds`).
 
     Raises
     ------
     InputError
         Where no timeline holds an interval.
     """
-    seconds = max((_length(one) for one in timelines), default=0.0)
+    seconds = axis_seconds(timelines)
     if seconds <= 0:
         raise InputError("nothing to draw: no rank was in any state for any time")
+    timelines = [replace(one, intervals=split_waits(one)) for one in timelines]
     intervals = shares([one.intervals.size for one in timelines], MOST_INTERVALS)
     messages = shares([one.transfers.size for one in timelines], MOST_MESSAGES)
-    charts = [chart(one, seconds, *most) for one, *most in zip(timelines, intervals, messages, strict=True)]
+    charts = [
+        chart(one, seconds, intervals[number], messages[number], loads[number] if number < len(loads) else ())
+        for number, one in enumerate(timelines)
+    ]
+    states = sorted({state for one in charts for state in one.states})
     script = template_text("gantt.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     data = {
         "seconds": seconds,
-        "states": STATE_NAMES,
-        "letters": [LETTERS[state] for state in State],
+        "states": DRAWN_NAMES,
+        "letters": [LETTERS[state] for state in range(len(DRAWN_NAMES))],
+        "columns": COLUMNS,
         "charts": [one.data for one in charts],
     }
     return render_page(
@@ -78,7 +88,9 @@ def render(
         light_states=Markup(_variables(0)),  # noqa: S704  (hex colours)
         dark_states=Markup(_variables(1)),  # noqa: S704  (hex colours)
         data=Markup(_inside_script(data)),  # noqa: S704  (JSON without < and &)
-        legend=[(STATE_NAMES[state], LETTERS[state], int(state)) for state in State],
+        legend=[(DRAWN_NAMES[state], LETTERS[state], state) for state in states],
+        has_messages=any(one.messages for one in charts),
+        has_loads=any(loads),
         charts=[(one, Markup(_svg(one, number, seconds)), _left_out(one))  # noqa: S704  (drawn from numbers)
                 for number, one in enumerate(charts)],
         seconds=format_time(seconds),
@@ -96,17 +108,20 @@ def write_gantt(
     parts: Sequence[PartTable] = (),
     folded: Sequence[PartTable] = (),
     said: Sequence[str] = (),
+    loads: Sequence[Sequence[LinkLoad]] = (),
 ) -> None:
     """Write the page; a file that is there is replaced."""
-    write(path, render(name, timelines, parts, folded, said))
+    write(path, render(name, timelines, parts, folded, said, loads))
 
 
-def _length(timeline: Timeline) -> float:
-    return max(timeline.seconds, float(timeline.transfers["arrived"].max(initial=0.0)))
+def axis_seconds(timelines: Sequence[Timeline]) -> float:
+    """Return the length of the time axis that the timelines of a page share, in seconds."""
+    ends = (max(one.seconds, float(one.transfers["arrived"].max(initial=0.0))) for one in timelines)
+    return max(ends, default=0.0)
 
 
 def _variables(column: int) -> str:
-    return "; ".join(f"--state-{int(state)}: {COLOURS[state][column]}" for state in State)
+    return "; ".join(f"--state-{state}: {colours[column]}" for state, colours in sorted(COLOURS.items()))
 
 
 def _inside_script(data: object) -> str:
@@ -140,7 +155,7 @@ def _svg(one: Chart, number: int, seconds: float) -> str:
     scale = (_WIDTH - _LEFT) / columns
     band = max(_BAND, math.ceil(96 / max(len(one.bands), 1)))  # two ranks alone would be thin
     height = _TOP + band * len(one.bands)
-    paths: dict[int, list[str]] = {int(state): [] for state in State}
+    paths: dict[int, list[str]] = {state: [] for state in range(len(DRAWN_NAMES))}
     for row, runs in enumerate(one.bands):
         top = _TOP + band * row
         for state, begin, end in runs:

@@ -69,8 +69,8 @@ class PathRows:
     thresholds: tuple[str, ...]
     times: tuple[TimeRow, ...]
     pairs: TogetherRows
-    streams: TogetherRows
-    """In one direction."""
+    streams: tuple[tuple[str, TogetherRows], ...]
+    """In one direction: where the messages of a window arrive, and their rates."""
     parts: tuple[PartTable, ...]
     """Trains for LogGP, quantities of pLogP, overhead in bursts and long rows of calls."""
     endings: tuple[str, ...]
@@ -139,6 +139,22 @@ def _together_cell(size: int, pairs: int, record: Record) -> Cell:
     return Cell(starred(_rate(size, pairs, seconds) or "–", record), format_time(seconds))
 
 
+BUFFER_WORDS = {"each": "a buffer of its own each", "one": "one buffer, as OSU's do"}
+"""Where messages of a stream's window arrive, in words."""
+
+
+def _streams(records: Sequence[Record]) -> Iterable[tuple[str, TogetherRows]]:
+    for buffers, words in BUFFER_WORDS.items():
+        found = [
+            one for one in records if isinstance(one.configuration, Stream) and one.configuration.buffers == buffers
+        ]
+        rows = _together(found, Stream)
+        if rows.sizes:
+            windows = {one.configuration.window for one in found if isinstance(one.configuration, Stream)}
+            span = f"{min(windows)} to {max(windows)}" if len(windows) > 1 else f"{max(windows)}"
+            yield f"windows of {span} messages, into {words}", rows
+
+
 def _together(records: Sequence[Record], kernel: type[Pairs | Stream]) -> TogetherRows:
     cells: dict[int, dict[int, list[Cell]]] = defaultdict(lambda: defaultdict(list))
     for record in records:
@@ -178,7 +194,7 @@ def path_rows(measurements: Measurements) -> list[PathRows]:
     rows = []
     for path, records in by_path.items():
         thresholds = tuple(_threshold(record) for record in records if isinstance(record.configuration, Threshold))
-        pairs, streams = _together(records, Pairs), _together(records, Stream)
+        pairs, streams = _together(records, Pairs), tuple(_streams(records))
         times, parts = tuple(_time_rows(records)), (*path_parts(records), *burst_parts(records))
         rows.append(PathRows(path, thresholds, times, pairs, streams, parts, _endings(records)))
     return rows

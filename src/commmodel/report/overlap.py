@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 
 from commmodel.fit.overlap import fit_overlap
 from commmodel.machine import Machine, OverlapProfile
-from commmodel.optimize.validation import Sweep, progress_sentence, sweeps
+from commmodel.optimize.progress import progress_sentence
+from commmodel.optimize.validation import Sweep, sweeps
 from commmodel.report.cells import NOTHING, Cell
 from commmodel.report.parts import PartTable, size_rows, starred
 from commmodel.results import Bandwidth, Burst, Measurements, Queue, Record

@@ -11,9 +11,10 @@ from commmodel.fit.consistency import consistency
 from commmodel.machine import Machine
 from commmodel.report.beyond import beyond, share_rows
 from commmodel.report.headlines import headlines
-from commmodel.report.hybrid import hybrid_parts, hybrid_plots, hybrid_remarks
+from commmodel.report.hybrid import hybrid_parts, hybrid_remarks
+from commmodel.report.hybrid_plots import hybrid_plots
 from commmodel.report.loggp import has_other_models, loggp_remarks, logp_parts
-from commmodel.report.measured import collective_endings, overlap_endings, path_rows
+from commmodel.report.measured import BUFFER_WORDS, collective_endings, overlap_endings, path_rows
 from commmodel.report.memory import memory_parts
 from commmodel.report.overlap import overlap_parts, overlap_verdicts
 from commmodel.report.parameters import are_compared, explanations, have_criteria, remarks, segment_rows
@@ -23,7 +24,8 @@ from commmodel.report.rendering import drawn, render_page, write
 from commmodel.report.scaling import Scaling, scaled
 from commmodel.report.scaling_page import section
 from commmodel.report.surroundings import command_line, environment_rows, library_name
-from commmodel.results import Measurements
+from commmodel.report.tables import interval_words
+from commmodel.results import Measurements, launches_of, pooled, threads
 from commmodel.statistics import CONFIDENCE
 from commmodel.units import format_ratio
 
@@ -39,9 +41,12 @@ def _origin(machine: Machine) -> list[tuple[str, str]]:
         ("hosts", ", ".join(origin.hosts)),
         ("results", ", ".join(origin.results)),
         ("measured", origin.measured),
+        ("launches", "" if origin.launches is None else str(origin.launches)),
         ("fitted by commmodel", origin.commmodel),
         ("seed of the bootstrap", "" if origin.seed is None else str(origin.seed)),
         ("source", origin.source),
+        ("MPI thread level", origin.thread_level),
+        ("messages of streams arrived in", BUFFER_WORDS.get(origin.stream_buffers, "")),
     ]
     return [(name, text) for name, text in told if text]
 
@@ -76,6 +81,7 @@ def render(measurements: Measurements, machine: Machine | None, name: str, scali
     str
         One page; it refers to nothing outside itself.
     """
+    measurements = pooled(measurements)
     plots = [*draw(measurements, machine), *hybrid_plots(measurements, machine)]
     scaling_section, scaling_plots = section(scaled(measurements) if scaling is None else scaling)
     segments = segment_rows(machine) if machine and has_other_models(machine) else []
@@ -87,12 +93,18 @@ def render(measurements: Measurements, machine: Machine | None, name: str, scali
         [*plots, *scaling_plots],
         subtitle=_subtitle(measurements),
         warnings=[
-            *dict.fromkeys(text for launch in measurements.launches for text in launch.header.warnings),
+            *dict.fromkeys(
+                [
+                    *(text for launch in measurements.launches for text in launch.header.warnings),
+                    *(machine.origin.warnings if machine is not None and machine.origin is not None else ()),
+                ]
+            ),
             *measurements.notes,
+            *threads.remarks(measurements.launches, (machine and machine.origin and machine.origin.thread_level) or ""),
         ],
         headlines=headlines(measurements, machine),
         machine=machine,
-        machine_confidence=format_ratio(machine.confidence) if machine and machine.confidence else "",
+        machine_intervals=interval_words(machine) if machine else "",
         segments=segments,
         compared=are_compared(segments),
         has_criteria=have_criteria(segments),
@@ -101,6 +113,7 @@ def render(measurements: Measurements, machine: Machine | None, name: str, scali
         if machine
         else [],
         remarks=[*remarks(machine), *loggp_remarks(machine), *hybrid_remarks(machine)] if machine else [],
+        further_remarks=remarks(machine, further=True) if machine else [],
         origin=_origin(machine) if machine else [],
         plots=drawn(plots),
         paths=path_rows(measurements),
@@ -115,6 +128,7 @@ def render(measurements: Measurements, machine: Machine | None, name: str, scali
         node_pair_counts=node_pair_counts,
         shares=shares,
         median_confidence=format_ratio(CONFIDENCE),
+        is_one_launch=launches_of(measurements) == 1,
         launches=[
             (environment_rows(launch.header), command_line(launch.header), len(launch.records))
             for launch in measurements.launches

@@ -1,5 +1,7 @@
 """A machine's parameters in words: one entry a protocol segment, one line a model. Main entry: `segment_rows`."""
 
+import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -17,6 +19,8 @@ STREAMS = "one way, streams"
 """How the model of streams is called."""
 DUPLEX = "R_N of ping-pongs over R_N of streams: between 1 and 2 on a full-duplex link"
 _FEW = 2  # segments that are named one by one
+_FIGURE = re.compile(r"\d[\d.,]*(?: ?[A-Za-z%]+(?:/s)?)?")
+"""A number and its unit."""
 _ONE_PAIR = Cell("one pair", "measured")
 _FORMULAS = {
     "postal": "Postal: T = α + n β",
@@ -188,29 +192,58 @@ def explanations(rows: Iterable[SegmentRow]) -> list[str]:
     return [f"{words}." for name, words in _FORMULAS.items() if name in shown]
 
 
-def _findings(segment: Segment) -> Iterable[tuple[str, str]]:
-    """Yield what there is to know of a segment, with the name of the model that it is about, empty for all."""
+def _findings(segment: Segment) -> Iterable[tuple[str, str, bool]]:
+    """Yield what there is to know of a segment: the model that it is about, empty for all; the words; whether first.
+
+    What is said of streams, and of models that are not recommended, can wait.
+    """
     several = len(_shown(segment)) > 1
     if segment.limit is not None and limit_words(segment.limit).startswith("between"):
-        yield "", f"its limit lies {limit_words(segment.limit)}"
+        yield "", f"its limit lies {limit_words(segment.limit)}", True
     if segment.reason and segment.recommended and _has_choice(segment):
-        yield "", f"{segment.recommended} is recommended: {segment.reason}"
+        yield "", f"{segment.recommended} is recommended: {segment.reason}", True
+    for one in segment.measured:
+        if one.times is not None:
+            nearest = math.expm1(min(one.errors.values(), default=math.inf))
+            pairs = "one pair" if one.pairs == 1 else f"{one.pairs} pairs"
+            off = f" (the nearest is off by {format_ratio(nearest)})" if math.isfinite(nearest) else ""
+            yield "", f"no model describes {pairs}{off}: their measured times speak for themselves", True
     if (factor := duplex_factor(segment)) is not None:
-        yield "", f"duplex factor {factor_cell(factor)}, {DUPLEX}"
+        yield "", f"duplex factor {factor_cell(factor)}, {DUPLEX}", True
     hidden = two_way(segment).keys() - _shown(segment).keys()  # the max-rate model that is the postal one
     for name, model in [*two_way(segment).items(), ("streams", segment.one_way)]:
         about = ("postal" if name in hidden else name) if several else ""
-        yield from ((about, remark) for remark in (model.quality.remarks if model and model.quality else ()))
+        first = about in ("", recommended(segment))
+        yield from ((about, remark, first) for remark in (model.quality.remarks if model and model.quality else ()))
 
 
-def remarks(machine: Machine) -> list[str]:
-    """Return what there is to know of fits and limits: each remark once, with the segments and models it is about."""
-    about: dict[str, dict[tuple[str, str], list[str]]] = {}
+def remarks(machine: Machine, *, further: bool = False) -> list[str]:
+    """Return what there is to know of fits and limits: each remark once, with the segments and models it is about.
+
+    Of remarks that differ in their figures alone the first is there, with how many there are more. With `further`, what
+    was left out instead: these others, and the remarks on streams and on models that are not recommended.
+    """
+    about: dict[tuple[bool, str], dict[tuple[str, str], list[str]]] = {}
     for segment in machine.segments:
-        for model, remark in _findings(segment):
-            about.setdefault(remark, {}).setdefault((segment.protocol, segment.path), []).append(model)
+        for model, remark, first in _findings(segment):
+            about.setdefault((first, remark), {}).setdefault((segment.protocol, segment.path), []).append(model)
     every = {(segment.protocol, segment.path) for segment in machine.segments}
-    return [f"{_places(places, every)}: {remark}" for remark, places in about.items()]
+    shown: dict[str, list[str]] = {}
+    left: list[str] = []
+    for (first, remark), places in about.items():
+        words = f"{_places(places, every)}: {remark}"
+        if first:
+            shown.setdefault(_FIGURE.sub("#", remark).partition(":")[0], []).append(words)
+        else:
+            left.append(words)
+    if further:
+        return [*(words for alike in shown.values() for words in alike[1:]), *left]
+    warnings = machine.origin.warnings if machine.origin else ()
+    return [*warnings, *(f"{alike[0]}{_more(len(alike) - 1)}" for alike in shown.values())]
+
+
+def _more(count: int) -> str:
+    return f" ({count} more like it)" if count else ""
 
 
 def _places(places: dict[tuple[str, str], list[str]], every: set[tuple[str, str]]) -> str:

@@ -8,12 +8,11 @@ import os
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from commmodel.errors import InputError
+from commmodel.files import write_text
 from commmodel.report.canvas import Plot, declarations
 
 __all__ = ["drawn", "fragment", "render_page", "template_text", "write"]
@@ -68,7 +67,4 @@ def write(path: str | os.PathLike[str], page: str) -> None:
     InputError
         Where it cannot be written.
     """
-    try:
-        Path(path).write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+    write_text(path, page)

@@ -12,7 +12,7 @@ from rich.console import RenderableType
 
 from commmodel.errors import InputError
 from commmodel.report.cells import Cell
-from commmodel.report.checked import checked_lines, parameter_words
+from commmodel.report.checked import NO_CLASS, checked_lines, parameter_words
 from commmodel.report.compared import part_table
 from commmodel.report.parts import PartTable
 from commmodel.report.scaling_surfaces import Surface, surface_parts, surfaces
@@ -26,8 +26,8 @@ from commmodel.scaling import (
     Judgement,
     Model,
     Series,
-    case_study_space,
     check,
+    default_space,
     ensemble,
     series_over,
 )
@@ -151,7 +151,7 @@ def scaled(measurements: Measurements, expectations: Expectations | None = None)
         said += known.said
         for series in _all_series(own):
             if _key(series) not in judged:
-                found = ensemble(series.scales, series.samples, case_study_space())
+                found = ensemble(series.scales, series.samples, default_space())
                 rows.append(Scaled(series, machine, found))
     if expectations is not None and not rows:
         raise InputError("expectations: nothing that can grow was measured: measure collective or memory --procs 2:all")
@@ -187,15 +187,19 @@ def _cells(row: Scaled, *, with_machine: bool, with_verdict: bool) -> tuple[Cell
     if len(others) > _MOST_OTHERS:
         others[_MOST_OTHERS:] = [f"{len(others) - _MOST_OTHERS} more"]
     judged = row.judgement
-    r2 = "–" if not best.coefficient else f"{best.adjusted_r2:.3f}"
+    fits = row.found.fits
+    r2 = f"{best.adjusted_r2:.3f}" if fits and best.coefficient else "–"
     cells = [Cell(series.name), Cell(parameter_words(series.fixed))]
     cells += [Cell(row.machine)] if with_machine else []
-    cells += [Cell(model_words(best, series.unit, series.over)), Cell(r2), Cell(", ".join(others) or "–")]
+    cells += [Cell(model_words(best, series.unit, series.over) if fits else NO_CLASS), Cell(r2)]
+    cells += [Cell((", ".join(others) if fits else "") or "–")]
     if with_verdict and judged is None:
         cells += [Cell(_NO_VERDICT)] * 3
     elif judged is not None:
         cells += [
-            Cell(judged.expectation.text(series.over)), Cell(judged.divergence.text(series.over)), Cell(judged.verdict)
+            Cell(judged.expectation.text(series.over)),
+            Cell(judged.divergence.text(series.over) if fits else "–"),
+            Cell(judged.verdict),
         ]  # fmt: skip
     return tuple(cells)
 
@@ -221,7 +225,8 @@ def scaling_parts(rows: Sequence[Scaled]) -> list[PartTable]:
         with_machine = any(row.machine for row in own)
         with_verdict = any(row.judgement for row in own)
         columns = ["function", "parameters", *(["MPI library"] if with_machine else []), "model", "R²", "or"]
-        hint = "R²: adjusted; it has no value for a constant. Or: further classes that the data cannot tell apart."
+        hint = "R²: adjusted; it has no value for a constant. Or: further classes that the data cannot tell apart. "
+        hint += f"{NO_CLASS.capitalize()}: the best is beside the values by more than their scatter explains."
         if with_verdict:
             columns += ["expected", "δ", "verdict"]
             hint += " δ: by how much it grows faster than expected."

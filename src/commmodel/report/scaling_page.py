@@ -19,6 +19,9 @@ __all__ = ["render_checked", "section", "write_checked"]
 
 _VERDICTS = {"match": "yes", "approximate": "yes", "mismatch": "no", "uncertain": "unknown"}
 
+_NOTE = "note: "
+"""Begins what can be read after the figures."""
+
 
 def section(found: Scaling) -> tuple[Markup, list[Plot]]:
     """Return the section, and its plots, whose colours the page must declare; nothing where nothing grows.
@@ -34,7 +37,8 @@ def section(found: Scaling) -> tuple[Markup, list[Plot]]:
     in_detail = sum(plot.key.startswith("growth") for plot in plots)
     text = fragment(
         "scaling.html",
-        said=found.said,
+        said=[text for text in found.said if not text.startswith(_NOTE)],
+        notes=[text for text in found.said if text.startswith(_NOTE)],
         parts=[*scaling_parts(found.rows), *surface_parts(found.surfaces)],
         verdicts=_VERDICTS,
         plots=drawn(plots),

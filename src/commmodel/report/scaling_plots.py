@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from commmodel.report import axes as look
 from commmodel.report.canvas import Canvas, Plot, new_canvas
-from commmodel.report.checked import parameter_words
+from commmodel.report.checked import NO_CLASS, parameter_words
 from commmodel.report.scaling import Scaled, model_words
 from commmodel.scaling import ONE, Growth, deviation_limits, fit_term
 from commmodel.units import format_quantity
@@ -130,6 +130,7 @@ def growth_plot(row: Scaled, key: str) -> Plot:
     _show(canvas, model, least)
     canvas.shown += found.values.tolist()
     text = model_words(found.best, series.unit, series.over)
+    text = text if found.fits else f"{NO_CLASS}, the best: {text}"
     handles: list[Line2D | Patch] = [
         Line2D([], [], color=_COLOUR, marker="o", linestyle="", label=row.statistic),
         Line2D([], [], color=_COLOUR, marker="o", alpha=0.25, markersize=3, linestyle="", label="repetitions"),
@@ -235,7 +236,7 @@ def draw(rows: Sequence[Scaled]) -> list[Plot]:
     """Return the divergence of each metric and parameter, then the growth of each series, of at most twelve."""
     groups: dict[tuple[str, str], list[Scaled]] = defaultdict(list)
     for row in rows:
-        if row.judgement is not None:
+        if row.judgement is not None and row.found.fits:
             groups[row.series.metric, row.series.over].append(row)
     with look.style():
         plots = [divergence_plot(own, f"divergence-{index}") for index, own in enumerate(groups.values())]

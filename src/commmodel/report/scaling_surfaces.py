@@ -9,7 +9,7 @@ import numpy as np
 from commmodel.report.cells import Cell
 from commmodel.report.parts import PartTable
 from commmodel.results import Function, Measurements
-from commmodel.scaling import ONE, SurfaceModel, case_study_space, fit_surface, reduce, series_over
+from commmodel.scaling import ONE, SurfaceModel, default_space, fit_surface, reduce, series_over
 from commmodel.units import format_quantity, format_ratio
 
 __all__ = ["Surface", "surface_parts", "surface_words", "surfaces"]
@@ -88,7 +88,7 @@ def surfaces(measurements: Measurements) -> Iterator[Surface]:
         for (name, metric, unit, words), points in found.items():
             x, y, values = np.array(points).reshape(-1, 3).T
             if len(points) >= _FEWEST_POINTS and min(len(np.unique(one)) for one in (x, y)) >= _FEWEST_VALUES:
-                model = fit_surface(x, y, values, case_study_space(), case_study_space())
+                model = fit_surface(x, y, values, default_space(), default_space())
                 error = float(np.abs(model(x, y) / values - 1).mean())
                 yield Surface(name, metric, unit, (first, second), words, len(points), model, error)
 

@@ -3,7 +3,7 @@
 Main entries: `Result`, `result_tables` and `result_parts`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,15 +12,16 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from commmodel.report.cells import Cell
+from commmodel.report.linkload import LinkLoad, link_loads
 from commmodel.report.parts import PartTable
 from commmodel.report.terminal import new_table, text
 from commmodel.simulate.outcome import Outcome
-from commmodel.simulate.timeline import STATE_NAMES
+from commmodel.simulate.timeline import DRAWN_NAMES, Timeline, split_waits
 from commmodel.units import format_rate, format_ratio, format_time
 
 __all__ = [
-    "Result", "breakdown", "busiest_links", "deadlock_lines", "rank_parts", "result_as_json",
-    "result_parts", "result_tables",
+    "Result", "breakdown", "busiest_links", "deadlock_lines", "loads_of", "rank_parts", "result_as_json",
+    "result_parts", "result_tables", "spent_in_states",
 ]  # fmt: skip
 
 _MOST_LINKS = 8
@@ -43,6 +44,7 @@ class Result:
     seconds : float
     ends : float64 array, shape (processes,)
     spent : float64 array, shape (processes, states)
+        In the order of `DRAWN_NAMES`; without the last where waits are not told apart.
     outcome : Outcome, optional
         Of a simulation.
     link_names : sequence of str
@@ -74,13 +76,14 @@ class LinkUse(NamedTuple):
     name: str
     carried: float
     share: float
+    number: int
 
 
 def breakdown(result: Result) -> list[Spent]:
     """Return mean, least and most seconds of the ranks in each state; and idle, what is left until the last end."""
     idle = result.seconds - result.spent.sum(axis=1)
     idle = np.where(idle > _ROUNDING * result.seconds, idle, 0.0)
-    columns = [*zip(STATE_NAMES, result.spent.T, strict=True), ("idle", idle)]
+    columns = [*zip(DRAWN_NAMES, result.spent.T, strict=False), ("idle", idle)]
     return [Spent(name, float(each.mean()), float(each.min()), float(each.max())) for name, each in columns]
 
 
@@ -89,13 +92,32 @@ def busiest_links(result: Result, most: int = _MOST_LINKS) -> list[LinkUse]:
     outcome, capacity = result.outcome, result.capacity
     if outcome is None or capacity is None or outcome.link_bytes.size != capacity.size or result.seconds <= 0:
         return []
-    shares = outcome.link_bytes / (capacity * result.seconds)
+    shares = outcome.link_bytes / capacity / result.seconds
     order = np.lexsort((np.arange(shares.size), -outcome.link_bytes, -shares))[:most]
     return [
-        LinkUse(result.link_names[link], float(outcome.link_bytes[link]), float(shares[link]))
+        LinkUse(result.link_names[link], float(outcome.link_bytes[link]), float(shares[link]), link)
         for link in order.tolist()
         if outcome.link_bytes[link] > 0
     ]
+
+
+def spent_in_states(timeline: Timeline) -> NDArray[np.float64]:
+    """Return the seconds of each rank in each of `DRAWN_NAMES`, waits told apart, shape (processes, states)."""
+    rows = split_waits(timeline)
+    spent = np.zeros((timeline.processes, len(DRAWN_NAMES)))
+    np.add.at(spent, (rows["rank"], rows["state"]), rows["end"] - rows["start"])
+    return spent
+
+
+def loads_of(
+    result: Result, hosts: NDArray[np.int64], route: Callable[[int, int], list[int]], seconds: float
+) -> list[LinkLoad]:
+    """Return the load over time of the busiest links, on a time axis of so many seconds."""
+    ran, capacity = result.outcome, result.capacity
+    if ran is None or capacity is None:
+        return []
+    links = [(one.number, one.name, float(capacity[one.number])) for one in busiest_links(result)]
+    return link_loads(links, ran.transfers, hosts, route, ran.link_bytes, seconds)
 
 
 def _beside(result: Result, first: Result) -> str:
@@ -174,7 +196,7 @@ def rank_parts(results: Sequence[Result]) -> list[PartTable]:
     """Return what each of the first ranks spent its time on, a table for each model."""
     parts = []
     for one in results:
-        headings = ("rank", "end", *STATE_NAMES)
+        headings = ("rank", "end", *DRAWN_NAMES[: one.spent.shape[1]])
         rows = [
             (str(rank), *(format_time(value) if value else "0" for value in (end, *spent)))
             for rank, (end, spent) in enumerate(

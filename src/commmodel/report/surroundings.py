@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from commmodel.results import Clock, Header, Host, Options, Rank
+from commmodel.results import Clock, Header, Host, Options, Rank, threads
 from commmodel.units import format_ratio, format_size, format_time
 
 __all__ = ["command_line", "environment_rows", "library_name"]
@@ -110,6 +110,14 @@ def _pairs(header: Header) -> tuple[str, ...]:
     )
 
 
+def _ranks(header: Header) -> tuple[str, ...]:
+    """Return how many ranks there were on how many hosts, as far as another suite's file tells."""
+    if not header.ranks:
+        pairs = max(map(len, header.placement.values()), default=0)
+        return (f"{2 * pairs} in {pairs} pair{'s' * (pairs > 1)}; on which hosts is not known",) if pairs else ()
+    return (f"{len(header.ranks)} on {len(header.hosts)} host{'s' * (len(header.hosts) != 1)}",)
+
+
 def _options(options: Options) -> tuple[str, ...]:
     sizes = [format_size(size) for size in options.sizes]
     span = f"{sizes[0]} to {sizes[-1]}, {len(sizes)} sizes" if len(sizes) > 1 else ", ".join(sizes)
@@ -130,7 +138,8 @@ def environment_rows(header: Header) -> list[tuple[str, tuple[str, ...]]]:
     rows: list[tuple[str, tuple[str, ...]]] = [
         ("measured", (header.created + (" (goes on with the launch before it)" if header.resumes else ""),)),
         ("MPI library", (library_name(header) + standard,)),
-        ("ranks", (f"{len(header.ranks)} on {len(header.hosts)} host{'s' * (len(header.hosts) != 1)}",)),
+        ("thread level", (threads.words(header),)),
+        ("ranks", _ranks(header)),
         *_hosts(header.hosts),
         ("rank → processors", _binding(header)),
         ("pairs of ranks", _pairs(header)),

@@ -33,7 +33,7 @@ from commmodel.report.terminal import new_table, stacked, text
 from commmodel.results import Header, Measurements
 from commmodel.units import format_ratio
 
-__all__ = ["environment_table", "machine_table", "measurements_table", "remark_list"]
+__all__ = ["environment_table", "interval_words", "machine_table", "measurements_table", "remark_list"]
 
 _MOST_PAIR_COLUMNS = 8
 _TRUST = {"yes": ("trusted", "green"), "no": ("not trusted", "bold red")}
@@ -63,7 +63,21 @@ def _model_name(row: ModelRow) -> Text:
 
 
 def _numbers(row: ModelRow) -> tuple[Text, ...]:
-    return tuple(map(_lines, ((row.latency,), row.pair_rate, row.node_rate, (row.error,))))
+    """Return a model's numbers, grey where it is not trusted."""
+    cells = tuple(map(_lines, ((row.latency,), row.pair_rate, row.node_rate, (row.error,))))
+    if row.trusted == "no":
+        for cell in cells:
+            cell.stylize("bright_black")
+    return cells
+
+
+def _remarks(machine: Machine) -> Iterable[RenderableType]:
+    """Yield the remarks of a machine's fits; those on models that nobody is told to use are only counted."""
+    yield from _list("Remarks", remarks(machine))
+    if further := len(remarks(machine, further=True)):
+        yield text(
+            f"{further} more, on streams and on models that are not recommended: in the page of commmodel report", "dim"
+        )
 
 
 _PARAMETERS = (
@@ -99,6 +113,21 @@ def _several_models(title: str, segments: Sequence[SegmentRow]) -> Table:
     return table
 
 
+def interval_words(machine: Machine) -> str:
+    """Return what the intervals of a machine's parameters are of; empty where it has none.
+
+    >>> from commmodel.machine import Origin, Segment
+    >>> interval_words(Machine("m", (Segment("all"),), confidence=0.95, origin=Origin(launches=5)))
+    '95 % intervals over 5 launches'
+    """
+    if machine.confidence is None:
+        return ""
+    words, launches = f"{format_ratio(machine.confidence)} intervals", machine.origin and machine.origin.launches
+    if launches == 1:
+        return f"{words} of this launch; launches differ by more: measure several, as with --launches 5"
+    return f"{words} over {launches} launches" if launches else words
+
+
 def machine_table(machine: Machine) -> Group:
     """Return a machine's parameters, a block for each protocol segment, and the remarks of its fits.
 
@@ -106,12 +135,12 @@ def machine_table(machine: Machine) -> Group:
     extended one; that of a node is R_N. Where a segment has several models, the recommended one is marked.
     """
     rows = segment_rows(machine)
-    hints = [f"[low, high]: {format_ratio(machine.confidence)} intervals"] if machine.confidence else []
+    hints = [f"[low, high]: {interval_words(machine)}"] if machine.confidence else []
     if not are_compared(rows):
         return Group(
             _one_model_each(f"Machine {machine.name}", rows),
             text("".join(hints), "dim"),
-            *_list("Remarks", remarks(machine)),
+            *_remarks(machine),
         )
     hints.append("error sum: Σ |T_model − T| / T")
     if have_criteria(rows):
@@ -120,7 +149,7 @@ def machine_table(machine: Machine) -> Group:
         _several_models(f"Machine {machine.name}", rows),
         text("; ".join(hints), "dim"),
         *(text(words, "dim") for words in explanations(rows)),
-        *_list("Remarks", remarks(machine)),
+        *_remarks(machine),
     )
 
 
@@ -178,8 +207,8 @@ def _path_tables(rows: PathRows) -> Iterable[RenderableType]:
         yield _times(rows)
     if rows.pairs.sizes:
         yield _together(f"{rows.path}, k pairs together", rows.pairs)
-    if rows.streams.sizes:
-        yield _together(f"{rows.path}, k streams together, one way", rows.streams)
+    for about, streams in rows.streams:
+        yield _together(f"{rows.path}, k streams together, one way, {about}", streams)
     yield from (_part(f"{rows.path}, {part.title}", part) for part in rows.parts)
     yield from (text(f"{rows.path}: {threshold}") for threshold in rows.thresholds)
     yield text(f"How the records ended. {'; '.join(rows.endings)}\n", "dim")

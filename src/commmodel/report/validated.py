@@ -16,8 +16,8 @@ __all__ = ["case_parts", "misestimate_part", "summary_part", "validation_tables"
 
 HINT = (
     "r: computation over communication, t_V / (T_blocking − t_V). hidden: share of the communication that the choice "
-    "hides, and that the best hides. loss: (T_chosen − T_best) / T_blocking, measured; best: the choice is the best; "
-    "~: the intervals overlap, so neither is known to be faster."
+    "hides, and that the best hides. not cut: the advice is one blocking message. loss: (T_chosen − T_best) / "
+    "T_blocking, measured; best: the choice is the best; ~: the intervals overlap, so neither is known to be faster."
 )
 
 
@@ -32,7 +32,7 @@ def _hidden(case: Case) -> Cell:
 
 
 def _loss(case: Case) -> Cell:
-    if case.chosen == case.sweep.best:
+    if case.loss == 0:
         return Cell("best")
     return Cell(f"{'~' * case.within_noise}{format_ratio(case.loss)}")
 
@@ -46,7 +46,9 @@ def _row(case: Case) -> tuple[Cell, ...]:
         blocking,
         Cell(decomposition_words(best.message_size, best.burst)),
         measured_cell(best.seconds, best.low, best.high, "s"),
-        Cell(decomposition_words(chosen.message_size, chosen.burst)),
+        Cell("not cut")
+        if case.advice == "do not cut"
+        else Cell(decomposition_words(chosen.message_size, chosen.burst)),
         measured_cell(chosen.seconds, chosen.low, chosen.high, "s"),
         Cell(format_time(case.model_seconds)),
         _hidden(case),
@@ -141,13 +143,28 @@ def verdicts(validation: Validation) -> list[str]:
         elif least is not None:
             line += " At worst they hide nothing, and take as long as without overlap or longer."
         said.append(line)
+    count = over_all.cases + over_all.nothing_to_hide
+    cost = over_all.worst_against_blocking
+    line = f"In {over_all.not_cut} of {count} cases the advice is not to cut."
+    line += (
+        f" Against not cutting, the advice costs {format_ratio(cost)} at worst."
+        if cost > 0
+        else (" Nowhere does the advice cost more than not cutting.")
+    )
+    said.append(line)
+    if over_all.disturbed:
+        said.append(
+            f"In {over_all.disturbed} of {count} cases the computation alone takes 1.5 times as long in some records "
+            "as in others: the best of so many unsteady times is the luckiest, and losses are too large. Measure on a "
+            "quieter machine, or longer."
+        )
     if over_all.nothing_to_hide:
         cases = _cases(over_all.nothing_to_hide, "further " * bool(over_all.cases))
         said.append(
             f"In {cases} there is nothing to hide: even the best decomposition hides less than 10 % of the "
             "communication, or there is hardly any."
         )
-    return said + list(validation.progress)
+    return [*validation.progress, *said]
 
 
 def validation_tables(validation: Validation) -> list[RenderableType]:

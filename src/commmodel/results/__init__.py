@@ -35,18 +35,37 @@ from commmodel.results.configurations import (
     RandomPingPong,
     Start,
     Stream,
+    StreamBuffers,
     Template,
     Threshold,
     Train,
 )
 from commmodel.results.file import Writer, read, read_all, schema
+from commmodel.results.launches import distinct, launches_of, runs
+from commmodel.results.oversubscription import oversubscribed, oversubscription, some_names
 from commmodel.results.parameters import described, with_labels
-from commmodel.results.records import Buffers, Clock, Header, Host, Launch, Library, Measurements, Options, Rank, Record
+from commmodel.results.pooling import pooled
+from commmodel.results.records import (
+    Buffers,
+    Clock,
+    Header,
+    Host,
+    Launch,
+    Library,
+    Measurements,
+    Options,
+    Rank,
+    Record,
+    ThreadLevel,
+)
+from commmodel.results.visits import fastest_half, joined
 
 __all__ = [
     "Bandwidth", "Batch", "Buffers", "Burst", "Clock", "Clocks", "Collective", "CollectiveMode", "CollectiveName",
     "Configuration", "Contention", "Function", "Header", "Host", "Launch", "Library", "Local", "Measurements", "Memory",
     "MemoryOperation", "MessagePath", "Mode", "Options", "Overlap", "PLogP", "Pairs", "Pattern", "Ping", "PingPong",
     "PointToPoint", "Progress", "Queue", "RandomPing", "RandomPingPong", "Rank", "Record", "Start", "Stream",
-    "Template", "Threshold", "Train", "Writer", "described", "read", "read_all", "schema", "with_labels",
+    "StreamBuffers", "Template", "ThreadLevel", "Threshold", "Train", "Writer", "described", "distinct", "fastest_half",
+    "joined", "launches_of", "oversubscribed", "oversubscription", "pooled", "read", "read_all", "runs", "schema",
+    "some_names", "with_labels",
 ]  # fmt: skip

@@ -8,7 +8,8 @@ __all__ = [
     "Bandwidth", "Batch", "Burst", "Bytes", "Clocks", "Collective", "CollectiveMode", "CollectiveName",
     "Configuration", "Contention", "Count", "Direction", "Function", "Local", "Memory", "MemoryOperation",
     "MessagePath", "Mode", "Overlap", "PLogP", "Pairs", "Pattern", "Ping", "PingPong", "PointToPoint", "Progress",
-    "Queue", "RandomPing", "RandomPingPong", "Seconds", "Share", "Start", "Stream", "Template", "Threshold", "Train",
+    "Queue", "RandomPing", "RandomPingPong", "Seconds", "Share", "Start", "Stream", "StreamBuffers", "Template",
+    "Threshold", "Train",
 ]  # fmt: skip
 
 Count = Annotated[int, Meta(ge=1, le=2**63 - 1)]
@@ -49,6 +50,9 @@ Pattern = Literal[
 ]  # fmt: skip
 """Who communicates with whom, in which order (Iancu 2007, Section 2.2). With several peers, each is finished before
 the next (contiguous), or they take turns (interleaved)."""
+StreamBuffers = Literal["one", "each"]
+"""Where the messages of a window arrive: all in one buffer, which stays in the cache, as OSU's tests do unless told
+otherwise; or each in a buffer of its own, as MPI demands of pending receives, and so as programs do."""
 Direction = Literal["one-way", "both-ways"]
 """From the first rank of a pair to the second, or that and back at once."""
 
@@ -84,6 +88,7 @@ class Stream(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel"
     window: Count = 64
     node_pairs: Count = 1
     """Pairs of hosts that are active at once, each with `pairs` pairs of ranks."""
+    buffers: StreamBuffers = "each"
 
 
 class Ping(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="ping"):

@@ -1,18 +1,24 @@
 """The file ``results.jsonl``, read strictly and written a record at a time. Main entries: `read`, `Writer`."""
 
+import fcntl
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Literal, Self, TypeVar
+from typing import Literal, Self, TypeVar
 
 import msgspec
 from msgspec import Struct
 
+from commmodel.arguments import LARGEST, SMALLEST, is_measurable
 from commmodel.errors import DamagedFileError, InputError
+from commmodel.files import unwritable
+from commmodel.results.configurations import Configuration, RandomPing, RandomPingPong
+from commmodel.results.launches import distinct
 from commmodel.results.records import Header, Launch, Measurements, Record
+from commmodel.results.visits import joined
 
-__all__ = ["FORMAT", "VERSION", "Writer", "read", "read_all", "schema"]
+__all__ = ["FORMAT", "VERSION", "Writer", "claim", "read", "read_all", "schema"]
 
 FORMAT: Literal["commmodel-results"] = "commmodel-results"
 VERSION = 1
@@ -44,14 +50,41 @@ def _decode(path: Path, number: int, line: bytes, decode: Callable[[bytes], _Lin
         raise DamagedFileError(path, f"line {number}", problem) from None
 
 
-def _lines(path: Path) -> tuple[list[bytes], int]:
-    """Return the complete lines of a file and the number of bytes after the last of them."""
+def _decoded(path: Path, number: int, line: bytes) -> Header | Record:
     try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
-    complete, _, rest = content.rpartition(b"\n")
-    return (complete.split(b"\n") if complete else []), len(rest)
+        decoded: Header | Record = _line_decoder.decode(line)
+        if isinstance(decoded, Record):  # nearly all are
+            return decoded
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass  # what a newer version wrote may be beyond this one, so the version comes first
+    kind = _decode(path, number, line, _version_decoder.decode)
+    if kind.type == "header" and kind.format == FORMAT and kind.version > VERSION:
+        problem = f"field version: {kind.version} is newer than this commmodel reads ({VERSION}): upgrade it"
+        raise DamagedFileError(path, f"line {number}", problem)
+    read_line: Header | Record = _decode(path, number, line, _line_decoder.decode)
+    return read_line
+
+
+class _Lines:
+    """The complete lines of a file, one after the other, so that no more than one is in memory."""
+
+    def __init__(self, path: Path) -> None:
+        self.cut_off = 0
+        """Bytes after the last complete line, known at the end."""
+        self.count = 0
+        self._path = path
+
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            with open(self._path, "rb") as file:
+                for line in file:
+                    if line.endswith(b"\n"):
+                        self.count += 1
+                        yield line[:-1]
+                    else:
+                        self.cut_off = len(line)
+        except OSError as error:
+            raise InputError(f"{self._path}: {error.strerror}") from None
 
 
 def read(path: str | os.PathLike[str]) -> Measurements:
@@ -61,29 +94,29 @@ def read(path: str | os.PathLike[str]) -> Measurements:
     without its end, left by a killed run, is no damage: it is left out and noted.
     """
     path = Path(path)
-    lines, cut_off = _lines(path)
+    lines = _Lines(path)
     launches: list[tuple[Header, list[Record]]] = []
+    configurations: dict[Configuration, Configuration] = {}  # equal ones are one object
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
-        kind = _decode(path, number, line, _version_decoder.decode)
-        if kind.type == "header" and kind.format == FORMAT and kind.version > VERSION:
-            problem = f"field version: {kind.version} is newer than this commmodel reads ({VERSION}): upgrade it"
-            raise DamagedFileError(path, f"line {number}", problem)
-        match _decode(path, number, line, _line_decoder.decode):
+        match _decoded(path, number, line):
             case Header() as header:
                 _check_header(path, number, header)
                 launches.append((header, []))
             case Record() as record if launches:
-                launches[-1][1].append(record)
+                _check_record(path, number, record)
+                one = record.configuration
+                known = configurations.setdefault(one, one)
+                launches[-1][1].append(record if known is one else msgspec.structs.replace(record, configuration=known))
             case Record():
                 raise DamagedFileError(path, f"line {number}", "a record stands before any header; restore the header")
     if not launches:
-        what = f"its only line is incomplete ({cut_off} bytes)" if cut_off else "it is empty"
+        what = f"its only line is incomplete ({lines.cut_off} bytes)" if lines.cut_off else "it is empty"
         raise DamagedFileError(path, "", f"no measurements: {what}; run python -m commmodel.bench")
-    note = f"{path}: line {len(lines) + 1} is incomplete ({cut_off} bytes), left out: its writer was stopped"
+    note = f"{path}: line {lines.count + 1} is incomplete ({lines.cut_off} bytes), left out: its writer was stopped"
     return Measurements(
-        tuple(Launch(header, tuple(records)) for header, records in launches), (note,) if cut_off else ()
+        tuple(Launch(header, joined(records)) for header, records in launches), (note,) if lines.cut_off else ()
     )
 
 
@@ -94,17 +127,34 @@ def _check_header(path: Path, number: int, header: Header) -> None:
             raise DamagedFileError(path, f"line {number}", problem)
 
 
+def _check_record(path: Path, number: int, record: Record) -> None:
+    samples = record.samples
+    if not (is_measurable(min(samples)) and is_measurable(max(samples))):
+        value = next(value for value in samples if not is_measurable(value))
+        problem = f"field samples: nobody measured {value!r}: values lie from {SMALLEST} to {LARGEST}, or are 0"
+        raise DamagedFileError(path, f"line {number}", problem)
+    if isinstance(record.configuration, RandomPing | RandomPingPong):
+        sizes = len(record.configuration.message_sizes)
+        if len(samples) % sizes:
+            problem = f"field samples: {len(samples)} of {sizes} sizes, which have equally many each: cut short?"
+            raise DamagedFileError(path, f"line {number}", problem)
+
+
 def read_all(paths: Iterable[str | os.PathLike[str]]) -> Measurements:
-    """Read several results files as one."""
-    parts = [read(path) for path in paths]
-    return Measurements(
-        tuple(launch for part in parts for launch in part.launches),
-        tuple(note for part in parts for note in part.notes),
-    )
+    """Read several results files as one; a launch that stands in several of them counts once (`distinct`)."""
+    return distinct([(str(path), read(path)) for path in paths])
+
+
+def _cut_off(path: Path) -> int:
+    """Return the number of bytes after the last complete line."""
+    lines = _Lines(path)
+    for _ in lines:
+        pass
+    return lines.cut_off
 
 
 class Writer:
-    """Appends lines to a results file, each on disk before the call returns.
+    """Appends lines to a results file, each whole and on disk before the call returns; one writer at a time.
 
     >>> import tempfile, pathlib
     >>> from commmodel.results import Header, Library, Record, Threshold
@@ -119,42 +169,107 @@ class Writer:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, resume: bool = False) -> None:
-        """Create the file, or with `resume` go on after its last complete line."""
+        """Create the file, or with `resume` go on after its last complete line.
+
+        Nobody else can write into it until it is closed.
+
+        Raises
+        ------
+        InputError
+            Where the file holds something and is not resumed, is missing and is resumed, is being written by another
+            program, or cannot be written.
+        """
         self._path = path
         self._encoder = msgspec.json.Encoder()
-        self._file: IO[bytes]
         try:
-            if resume:
-                self._file = open(path, "r+b")  # noqa: SIM115  (closed by close)
-                self._file.seek(-_lines(Path(path))[1], os.SEEK_END)
-                self._file.truncate()
-            else:
-                self._file = open(path, "xb")  # noqa: SIM115
-        except FileExistsError:
-            raise InputError(f"{path} exists: complete it with --resume, or name another file with --output") from None
+            self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | (0 if resume else os.O_CREAT), 0o666)
         except OSError as error:
-            raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+            raise unwritable(path, error) from None
+        try:
+            claim(self._file, path)
+            size = os.fstat(self._file).st_size
+            if size and not resume:
+                problem = f"{path} exists: complete it with --resume, or name another file with --output"
+                raise InputError(problem)
+            self._end = size - _cut_off(Path(path)) if size else 0
+            if size and not self._end and not _begins_header(os.pread(self._file, 64, 0)):
+                raise DamagedFileError(path, "line 1", "no beginning of a results file: name another one with --output")
+            self._left_over = size > self._end
+        except OSError as error:
+            os.close(self._file)
+            raise unwritable(path, error) from None
+        except BaseException:  # whatever it was: the lock must not stay; it is raised again
+            os.close(self._file)
+            raise
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no complete line is in it."""
+        return self._end == 0
 
     def write(self, line: Header | Record) -> None:
-        """Append one line."""
+        """Append one line, or on a full disk nothing."""
+        content = self._encoder.encode(line) + b"\n"
+        written = 0
         try:
-            self._file.write(self._encoder.encode(line) + b"\n")
-            self._file.flush()
-            os.fsync(self._file.fileno())
+            if self._left_over:  # of a writer that was killed
+                os.ftruncate(self._file, self._end)
+                self._left_over = False
+            while written < len(content):
+                written += os.write(self._file, content[written:])
+            os.fsync(self._file)
         except OSError as error:
             with suppress(OSError):
-                self._file.close()  # tries once more to write what is left, and fails once more
-            raise InputError(f"{self._path}: cannot be written: {error.strerror}") from None
+                os.ftruncate(self._file, self._end)
+            raise unwritable(self._path, error) from None
+        self._end += written
 
     def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+        """Close the file, for others to write into."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def claim(file: int, path: str | os.PathLike[str]) -> None:
+    """Lock an open file, that of `path` or one beside it, for as long as this process has it open.
+
+    Raises
+    ------
+    InputError
+        Where another program has it: ranks of a launch whose launcher was killed may still be measuring.
+    """
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        process = _holder(os.fstat(file))
+        who = f"process {process}" if process else "another program, perhaps on another host,"
+        problem = f"{who} is still writing into it: wait for it or end it, or name another file with --output"
+        raise InputError(f"{path}: {problem}") from None
+    except OSError:  # a file system without locks: go on without
+        pass
+
+
+def _begins_header(content: bytes) -> bool:
+    """Return whether a file's first bytes may be those of a header that was cut off."""
+    start = b'{"type":"header"'
+    return content.startswith(start) or start.startswith(content)
+
+
+def _holder(status: os.stat_result) -> int | None:
+    """Return the process of this host that has locked a file, where Linux says so."""
+    device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+    with suppress(OSError, ValueError, IndexError):
+        for words in map(str.split, Path("/proc/locks").read_text(encoding="ascii").splitlines()):
+            if words[1] == "FLOCK" and words[5] == device:
+                return int(words[4])
+    return None
 
 
 def schema() -> bytes:

@@ -1,8 +1,9 @@
 """A launch of the benchmark: where it ran, what was asked, a record for each configuration. Main entry: `Record`."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
+import msgspec
 from msgspec import Meta, Struct
 
 from commmodel.results.configurations import (
@@ -18,13 +19,19 @@ from commmodel.results.configurations import (
     Seconds,
     Share,
     Start,
+    StreamBuffers,
     Template,
 )
 from commmodel.statistics import Summary, summarise
 
 __all__ = [
     "Buffers", "Clock", "Header", "Host", "Launch", "Library", "Measurements", "Options", "Rank", "Record",
+    "ThreadLevel",
 ]  # fmt: skip
+
+
+ThreadLevel = Literal["single", "funneled", "serialized", "multiple"]
+"""What threads of a process may do, as MPI_Init_thread names it: MPI_Init gives ``single``."""
 
 
 class Clock(Struct, frozen=True, forbid_unknown_fields=True):
@@ -58,6 +65,9 @@ class Host(Struct, frozen=True, forbid_unknown_fields=True):
     load: tuple[float, float, float] | None = None
     """Load averages just before the first measurement."""
     clock: Clock | None = None
+    caches: dict[str, Bytes] = {}
+    """Bytes of each data cache that its first processor uses, by name: ``L1``, ``L2``, ...; the last is often
+    shared."""
 
 
 class Rank(Struct, frozen=True, forbid_unknown_fields=True):
@@ -83,6 +93,10 @@ class Library(Struct, frozen=True, forbid_unknown_fields=True):
     abi: str = ""
     """Build of commmodel's core that ran: ``mpich``, ``openmpi`` or ``mpiabi``."""
     standard: str = ""
+    thread_level: ThreadLevel | None = None
+    """What MPI_Query_thread says; None where it was not recorded."""
+    thread_level_asked: ThreadLevel | None = None
+    """What the benchmark asked for."""
 
 
 class Buffers(Struct, frozen=True, forbid_unknown_fields=True):
@@ -145,9 +159,13 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     """Of the kernel ``clocks``."""
     memory_operations: tuple[MemoryOperation, ...] = ()
     """Of the kernel ``memory``."""
+    visits: Count = 1
+    """How often the plan is gone through, for the kernels pingpong, ping, pairs and stream."""
     random_sizes: Count | None = None
     """Of the kernels ``ping`` and ``pingpong``: how many sizes to draw at random between the ends of `sizes`, to be
     taken instead of those."""
+    stream_buffers: StreamBuffers | Literal["both"] = "each"
+    """Of the kernel ``stream``."""
 
 
 class Header(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="header"):
@@ -170,6 +188,8 @@ class Header(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", 
     warnings: tuple[str, ...] = ()
     resumes: bool = False
     """True where this launch goes on with what the one before it left undone."""
+    launch: str = ""
+    """A random number that no other launch has, in hexadecimal; empty in older files and those of other programs."""
 
 
 class Record(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="record"):
@@ -194,6 +214,8 @@ class Record(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", 
     """For the kernel bandwidth: the samples of the fastest pair."""
     computation: Seconds | None = None
     """For the kernel overlap: the time of the computation alone."""
+    visits: tuple[Count, ...] = ()
+    """Samples of each visit, where the plan was gone through several times; in a file, one visit a line."""
     late: Annotated[int, Meta(ge=0)] = 0
     """Repetitions left out of the samples, since a rank missed their common start."""
     window: Seconds | None = None
@@ -211,12 +233,23 @@ class Record(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", 
         """Quantiles of the samples and the interval of their median."""
         return summarise(self.samples)
 
+    def __repr__(self) -> str:
+        """Return what was measured and the median, without the samples."""
+        return (
+            f"Record({_words(self.configuration)}: {self.summary.median:.4g} {self.unit}, {len(self.samples)} samples)"
+        )
+
 
 class Launch(Struct, frozen=True):
     """A header and the records that follow it."""
 
     header: Header
     records: tuple[Record, ...]
+
+    def __repr__(self) -> str:
+        """Return when and where it was, and how many records it has."""
+        hosts, library = len(self.header.hosts), self.header.mpi.version.partition("\n")[0]
+        return f"Launch({self.header.created}, {library}, {hosts} host(s), {len(self.records)} records)"
 
 
 class Measurements(Struct, frozen=True):
@@ -230,3 +263,48 @@ class Measurements(Struct, frozen=True):
     def records(self) -> Iterator[Record]:
         """Every record of every launch."""
         return (record for launch in self.launches for record in launch.records)
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return the records as columns: ``pandas.DataFrame(measurements.to_dict())``.
+
+        Returns
+        -------
+        dict of str to list
+            A row for each record: ``launch`` (its number), ``kernel``, every field that some configuration has (None
+            where another one has not), ``unit``, what `commmodel.statistics.Summary` has, and ``stop``.
+
+        Examples
+        --------
+        >>> from commmodel.results import PingPong
+        >>> record = Record(PingPong(8, "any"), "s", (1e-6, 3e-6, 2e-6))
+        >>> mpi = Header("commmodel-results", 1, "", (), Library("MPICH"), (), ())
+        >>> table = Measurements((Launch(mpi, (record,)),)).to_dict()
+        >>> table["kernel"], table["message_size"], table["median"]
+        (['pingpong'], [8], [2e-06])
+        """
+        rows = [
+            {"launch": number, **msgspec.to_builtins(record.configuration), "unit": record.unit,
+             **msgspec.structs.asdict(record.summary), "stop": record.stop}
+            for number, launch in enumerate(self.launches)
+            for record in launch.records
+        ]  # fmt: skip
+        first, last = ("launch", "kernel"), ("unit", *Summary.__struct_fields__, "stop")
+        told = dict.fromkeys(name for row in rows for name in row)
+        names = [
+            *first,
+            *(name for name in told if name not in (*first, *last)),
+            *(name for name in last if name in told),
+        ]
+        return {name: [row.get(name) for row in rows] for name in names}
+
+    def __repr__(self) -> str:
+        """Return how many launches and records there are."""
+        records = sum(len(launch.records) for launch in self.launches)
+        return f"Measurements({len(self.launches)} launch(es), {records} records)"
+
+
+def _words(configuration: Configuration) -> str:
+    """Return a configuration's kernel and what tells it apart, as short as it can be."""
+    told = msgspec.to_builtins(configuration)
+    shown = (f"{name}={value}" for name, value in told.items() if name != "kernel" and not isinstance(value, list))
+    return f"{told['kernel']} {', '.join(shown)}"

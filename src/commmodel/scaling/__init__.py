@@ -7,7 +7,7 @@ it, `fit` models of many kernels at once, check rules between functions, and `pr
 from commmodel.scaling.baseline import Slower
 from commmodel.scaling.bootstrap import Ensemble, ensemble
 from commmodel.scaling.checking import Checked, CheckedSeries, Room, check
-from commmodel.scaling.difference import Difference, Differences, differences
+from commmodel.scaling.difference import Difference, Differences, Together, differences
 from commmodel.scaling.expectations import Expectation, Expectations, Guideline, read_expectations, shipped
 from commmodel.scaling.fitting import Fits, Model, fit, fit_term
 from commmodel.scaling.growth import ONE, Growth, parse, parse_product
@@ -26,8 +26,10 @@ from commmodel.scaling.series import Series, series_over
 from commmodel.scaling.space import (
     case_study_space,
     default_deviation,
+    default_space,
     deviation_limits,
     even_odds,
+    judged_space,
     prior_odds,
     search_space,
     ticks,
@@ -38,9 +40,9 @@ from commmodel.scaling.verdict import Judgement, Verdict, divergence, judge, pub
 __all__ = [
     "ONE", "STATISTICS", "BrokenRule", "Checked", "CheckedSeries", "Difference", "Differences", "Ensemble",
     "Expectation", "Expectations", "Fits", "Growth", "Guideline", "Judgement", "Model", "Prediction", "Room", "Rule",
-    "Series", "Slower", "SurfaceModel", "Verdict", "Violation", "case_study_space", "check", "class_violation",
-    "default_deviation", "deviation_limits", "differences", "divergence", "ensemble", "even_odds", "fit", "fit_surface",
-    "fit_term", "judge", "largest_scale", "measured_violation", "modelled_violation", "parse", "parse_product",
-    "parse_rule", "predict", "prior_odds", "published_verdict", "rank", "read_expectations", "reduce", "search_space",
-    "series_over", "shipped", "ticks",
+    "Series", "Slower", "SurfaceModel", "Together", "Verdict", "Violation", "case_study_space", "check",
+    "class_violation", "default_deviation", "default_space", "deviation_limits", "differences", "divergence",
+    "ensemble", "even_odds", "fit", "fit_surface", "fit_term", "judge", "judged_space", "largest_scale",
+    "measured_violation", "modelled_violation", "parse", "parse_product", "parse_rule", "predict", "prior_odds",
+    "published_verdict", "rank", "read_expectations", "reduce", "search_space", "series_over", "shipped", "ticks",
 ]  # fmt: skip

@@ -12,18 +12,23 @@ from commmodel.scaling.difference import Difference, differences
 from commmodel.scaling.growth import Growth
 from commmodel.scaling.guidelines import Settings
 from commmodel.scaling.series import Fixed, Series
-from commmodel.scaling.space import case_study_space, default_deviation
+from commmodel.scaling.space import default_deviation, default_space
 from commmodel.scaling.verdict import Judgement, Verdict, divergence
 
-__all__ = ["Slower", "modelled", "slower", "status_quo"]
+__all__ = ["TOGETHER", "Slower", "modelled", "slower", "status_quo"]
 
+TOGETHER = "all times together"
+"""What a `Slower` is called that is of no value alone."""
 _EVEN = 0.5
 _CLEAR = 3.0  # standard deviations by which a function's ends must have moved apart to be called a faster growth
 
 
 @dataclass(frozen=True)
 class Slower:
-    """A value that is larger than in the baseline, at the same scale: `ratio` new over old, and its interval."""
+    """A value that is larger than in the baseline, at the same scale: `ratio` new over old, and its interval.
+
+    Where all times together are larger, though none alone need be, `name` says so and `scale` is nan.
+    """
 
     name: str
     metric: str
@@ -36,11 +41,11 @@ class Slower:
 
 
 def modelled(series: Series, settings: Settings) -> Ensemble:
-    """Return the models of a series of which nothing is expected, among the terms of `case_study_space`."""
+    """Return the models of a series of which nothing is expected, among the terms of `default_space`."""
     return ensemble(
         series.scales,
         series.samples,
-        case_study_space(),
+        default_space(),
         statistic=settings.statistic,
         draws=settings.draws,
         seed=settings.seed,
@@ -151,8 +156,8 @@ def slower(
     parameters: Iterable[str],
     settings: Settings,
     metric: str | None = None,
-) -> tuple[tuple[Slower, ...], tuple[str, ...]]:
-    """Return what is larger than it was at the same scale, and what a reader must know of the comparison, a line each.
+) -> tuple[tuple[Slower, ...], int, tuple[str, ...]]:
+    """Return what is larger than it was at the same scale, how many values were compared, and what a reader must know.
 
     Parameters
     ----------
@@ -178,4 +183,8 @@ def slower(
     )
     worse = tuple(_of_series(row, named) for row in found.rows if row.is_worse)
     changed = (f"since the baseline, {name}: {old} became {new}" for name, old, new in found.surroundings)
-    return worse, (*changed, *found.remarks)
+    if found.together is not None and found.together.change == "slower":
+        one = found.together
+        all_of_them = Slower(TOGETHER, METRICS["s"], named[0], math.nan, (), one.ratio, one.low, one.high)
+        worse = (all_of_them, *worse)
+    return worse, len(found.rows), (*changed, *found.remarks)

@@ -2,8 +2,8 @@
 
 Data that might as well have been measured are made in two ways: by drawing from the repetitions of each scale, and by
 drawing from the residuals of the best model, which also know of what repeating does not show: that scales lie beside
-the curve. Each is fitted, with even odds for all terms, since a preference for simple ones would hide what else the
-data allow; a model chosen often enough in either way belongs to the set.
+the curve. Each is fitted, with even odds for (nearly) all terms, since a preference for simple ones would hide what
+else the data allow; a model chosen often enough in either way belongs to the set.
 """
 
 import math
@@ -13,20 +13,26 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from commmodel.errors import InputError
-from commmodel.scaling.fitting import Fits, Model, check_scales, fit, growing_share
+from commmodel.scaling.fitting import Fits, Model, check_scales, fit, growing_share, misfit
+from commmodel.scaling.given import number, share, whole
 from commmodel.scaling.growth import ONE, Growth
 from commmodel.scaling.samples import check_samples, reduce, resample
-from commmodel.scaling.space import even_odds
+from commmodel.scaling.space import drawn_odds
 
 __all__ = ["Ensemble", "ensemble"]
 
 Array = NDArray[np.float64]
 
+MOST_DRAWS = 1_000_000
 OFTEN_ENOUGH = 0.05
 """Share of the draws of one way from which on a model is in the set."""
 TELLING_SHARE = 0.5
 """Where the best model is a constant: which share of the value at the largest scale a term may make up unnoticed."""
+
+TOLERATED = 0.25
+"""How far a value may be beside its model, relative to itself, though repetitions do not scatter by so much."""
+PLAIN = 5.0
+"""How many times its scatter a value may be beside its model."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,11 @@ class Ensemble:
         Where that is a constant: share of the draws in which the class may make up half of the value at the largest.
     noise : float
         How much a value scatters, relative to itself.
+    misfit : float
+        How far values are beside the best of all models, constants among them: a root mean square, over what each value
+        may be beside it, `TOLERATED` or `PLAIN` times its scatter.
+    goes_one_way : bool
+        Whether the values only rise or only fall, but for as much.
     """
 
     scales: Array
@@ -54,10 +65,24 @@ class Ensemble:
     drawn: Fits
     shares: dict[Growth, float]
     noise: float
+    misfit: float = 0.0
+    goes_one_way: bool = True
+
+    @property
+    def fits(self) -> bool:
+        """Whether a class fits at all: otherwise the best model says nothing of how it grows."""
+        return self.misfit < 1
 
     def interval(self, x: float, confidence: float = 0.95) -> tuple[float, float]:
-        """Return what the models drawn say at `x`, in `confidence` of all cases; `x` may be beyond the scales."""
-        low, high = np.quantile(self.drawn.values(x), (0.5 - confidence / 2, 0.5 + confidence / 2))
+        """Return what the models drawn say at `x` ≥ 1, in `confidence` of all cases; `x` may be beyond the scales.
+
+        Raises
+        ------
+        InputError
+            For an `x` below 1, or a confidence that is none.
+        """
+        half = share("confidence", confidence) / 2
+        low, high = np.quantile(self.drawn.values(number("scale", x, 1)), (0.5 - half, 0.5 + half))
         return float(low), float(high)
 
 
@@ -109,18 +134,37 @@ def ensemble(
     >>> {growth.text("p"): share for growth, share in found.shares.items()}
     {'p': 1.0}
     """
-    if draws < 1:
-        raise InputError(f"{draws} draws: no model can be told from another: use at least 100")
+    count, seed = whole("draws", draws, 1, MOST_DRAWS), whole("seed", seed, 0, 2**64)
     x = check_scales(scales)
     arrays = check_samples(x, samples)
     values = reduce(samples, statistic)
     best = fit(x, values[None], terms).model(0)
     random = np.random.default_rng(seed)
-    made = resample(arrays, draws, statistic, random), _from_residuals(x, values, best, draws, random)
+    made = resample(arrays, count, statistic, random), _from_residuals(x, values, best, count, random)
     together = np.concatenate(made)
-    drawn = fit(x, together, terms, prior=even_odds)
-    spread = [np.median(one.std(axis=0) / np.where(values == 0, 1.0, np.abs(values))) for one in made]
-    return Ensemble(x, values, best, drawn, _shares(best, drawn, together, x), float(max(spread)))
+    drawn = fit(x, together, terms, prior=drawn_odds)
+    scatter = [one.std(axis=0) / np.where(values == 0, 1.0, np.abs(values)) for one in made]
+    noise = float(max(np.median(one) for one in scatter))
+    tolerance = np.maximum(TOLERATED, PLAIN * scatter[0])
+    off = misfit(x, values, terms, tolerance)
+    shares = _shares(best, drawn, together, x)
+    return Ensemble(x, values, best, drawn, shares, noise, off, _goes_one_way(x, values, tolerance))
+
+
+def _goes_one_way(scales: Array, values: Array, tolerance: Array) -> bool:
+    """Whether values do not both rise and fall, from any scale to any larger one, by more than is tolerated of both.
+
+    >>> x, tolerance = np.arange(2.0, 7.0), np.full(5, 0.25)
+    >>> [_goes_one_way(x, np.array(y), tolerance) for y in ([1, 1.1, 1, 1, 9], [9, 8, 3, 2, 1], [1, 1, 5, 1, 1])]
+    [True, True, False]
+    """
+    if values.min() <= 0:
+        return True
+    order = np.argsort(scales)
+    logarithms, squares = np.log(values[order]), tolerance[order] ** 2
+    change = (logarithms[None] - logarithms[:, None]) / np.sqrt(squares[None] + squares[:, None])
+    later = np.triu(change, 1)
+    return bool(min(later.max(), -later.min()) < 1)
 
 
 def _often(chosen: NDArray[np.bool_]) -> Array:

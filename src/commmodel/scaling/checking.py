@@ -12,9 +12,10 @@ from typing import Literal
 from commmodel.errors import InputError
 from commmodel.results import Function, Measurements
 from commmodel.scaling.baseline import Slower, modelled, slower, status_quo
-from commmodel.scaling.bootstrap import Ensemble
+from commmodel.scaling.bootstrap import MOST_DRAWS, Ensemble
 from commmodel.scaling.expectations import Expectation, Expectations, Guideline
 from commmodel.scaling.fitting import FEWEST_SCALES
+from commmodel.scaling.given import number, share, whole
 from commmodel.scaling.growth import ONE, Growth
 from commmodel.scaling.guidelines import BrokenRule, Settings, broken_guidelines, usable
 from commmodel.scaling.limits import Prediction, largest_scale, predict
@@ -49,7 +50,7 @@ class CheckedSeries:
         ``expected`` where the expectation was written down, ``before`` where it is how the baseline grows.
     judgement : Judgement
     predicted : Prediction, optional
-        At the target scale, in the series' unit.
+        At the target scale, in the series' unit; nothing where no class fits.
     room : Room, optional
         Up to which scale the limit is kept; of memory only.
     """
@@ -81,6 +82,8 @@ class Checked:
         What became larger since the baseline.
     notes : tuple of str
         What was not tested and why, a line each.
+    compared : int
+        Values that were compared with the baseline.
     """
 
     rows: tuple[CheckedSeries, ...]
@@ -88,6 +91,7 @@ class Checked:
     possible: tuple[BrokenRule, ...] = ()
     slower: tuple[Slower, ...] = ()
     notes: tuple[str, ...] = ()
+    compared: int = 0
 
     @property
     def holds(self) -> bool:
@@ -136,15 +140,16 @@ def _room(found: Ensemble, limit: float, each: float, confidence: float) -> Room
 def _check_options(statistic: str, confidence: float, least: float, at: float | None, each: float, draws: int) -> None:
     if statistic not in STATISTICS:
         raise InputError(f"statistic {statistic!r}: there is none of this name: choose among {', '.join(STATISTICS)}")
-    if not 0 < confidence < 1:
+    share("confidence", confidence)
+    if 1 - confidence in {0.0, 1.0}:
         raise InputError(f"confidence {confidence:g}: it must be between 0 and 1, such as 0.95")
-    if not 0 <= least < math.inf:
+    if not 0 <= number("least effect", least) < math.inf:
         raise InputError(f"least effect {least:g}: it must be a share from 0 up, such as 0.05")
-    if at is not None and not 1 <= at < math.inf:
-        raise InputError(f"target scale {at:g}: it must be a number of at least 1")
-    if not each > 0:
+    if at is not None:
+        number("target scale", at, 1)
+    if not number("each", each) > 0:
         raise InputError(f"each = {each:g}: it must be positive, such as the processes of a node")
-    if draws < 20:
+    if whole("draws", draws, 1, MOST_DRAWS) < 20:
         raise InputError(f"{draws} draws: too few to tell models apart: use 20 or more, better 200")
 
 
@@ -238,9 +243,10 @@ def check(
         guidelines, list(series.values()), models_of, between_launches(models), at, settings
     )
     worse: tuple[Slower, ...] = ()
+    values = 0
     compared: tuple[str, ...] = ()
     if baseline is not None:
-        worse, compared = slower(baseline, measurements, parameters, settings, metric)
+        worse, values, compared = slower(baseline, measurements, parameters, settings, metric)
     missing = (
         [] if expectations is None else list(_missing(expected, guidelines, series, {_key(row.series) for row in rows}))
     )
@@ -254,6 +260,7 @@ def check(
         tuple(one for one in broken if not one.certain),
         worse,
         (*notes, *missing, *untested, *compared),
+        values,
     )
 
 
@@ -323,8 +330,8 @@ def _with_limits(
     row: CheckedSeries, at: float | None, limit: float | None, each: float, confidence: float
 ) -> CheckedSeries:
     found = row.judgement.ensemble
-    predicted = None if at is None else predict(found, at, confidence)
-    room = None if limit is None or row.series.unit != "B" else _room(found, limit, each, confidence)
+    predicted = None if at is None or not found.fits else predict(found, at, confidence)
+    room = None if limit is None or row.series.unit != "B" or not found.fits else _room(found, limit, each, confidence)
     return CheckedSeries(row.series, row.source, row.judgement, predicted, room)
 
 

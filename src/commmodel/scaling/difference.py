@@ -1,9 +1,10 @@
 """What became slower between two files of measurements, with intervals and few false alarms. Main entry: `differences`.
 
-Launches differ by more than their repetitions show (Hunold and Carpen-Amarie 2016), so launches are compared, by
-Welch's interval, where there are several. A launch alone is cut into pieces that are compared in their place (batch
-means, Conway 1963): repetitions in a row resemble each other, and as single ones they would promise too much. Over all
-configurations the share of false discoveries is limited (Benjamini and Hochberg 1995).
+Launches differ by more than their repetitions show (Hunold and Carpen-Amarie 2016), on a shared machine by far more and
+with several modes. So launches are the unit: each gives one value, and whether times changed is said by exchanging
+launches (`commmodel.scaling.permutation`), which limits the chance of any false alarm among all configurations. Of one
+launch on each side nothing can be said. Counts and bytes are the same each time; of those the share of false
+discoveries is limited (Benjamini and Hochberg 1995).
 """
 
 import math
@@ -15,22 +16,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.errors import InputError
-from commmodel.results import Clocks, Configuration, Function, Header, Measurements, Memory, Queue
+from commmodel.results import Clocks, Configuration, Function, Launch, Measurements, Memory, Queue, runs
+from commmodel.scaling.environment import changed_surroundings
+from commmodel.scaling.permutation import FEWEST_PLAIN, Shifts, fewest_launches, fewest_pairs, paired, unpaired
 from commmodel.scaling.samples import STATISTICS, reduce
 
-__all__ = ["Change", "Difference", "Differences", "changed_surroundings", "differences"]
+__all__ = ["Change", "Difference", "Differences", "Together", "differences"]
 
 Array = NDArray[np.float64]
 Change = Literal["slower", "faster", "larger", "smaller", "same", "unclear"]
 
 PIECES = 6
-"""Of a launch alone: few, so that they are longer than what repetitions remember of each other."""
-FEWEST_ALONE = 5
-"""Configurations from which on their ratios say how much launches differ that were not repeated."""
+"""Of a launch's repetitions, whose scatter says how much its value scatters at least."""
 MOST_WARNINGS = 3
 """Of each file: launches hardly ever warn of the same load."""
+WANTED = 0.10
+"""Change whose number of launches is named where there are too few."""
 _OF_NORMAL = 1.4826  # standard deviations of normal numbers over their median absolute deviation
-_EFFICIENCY = 0.37  # of a median absolute deviation against a variance
+_FOUND = 2.8  # standard errors of a change that is found in 80 % of cases, at 5 % false ones
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,11 @@ class Difference:
         ``slower`` or ``faster``, of bytes, counts and errors of clocks ``larger`` or ``smaller``: where chance does not
         explain it among all that was compared, and the ratio is far enough from 1; ``same`` where the interval stays
         near 1; else ``unclear``.
+
+    Notes
+    -----
+    Of times the means are geometric. Where launches were measured in turns (`Differences.pairs`), the ratio is the
+    centre of the pairs' ratios, which need not be that of the means.
     """
 
     configuration: Configuration
@@ -75,6 +83,30 @@ class Difference:
 
 
 @dataclass(frozen=True)
+class Together:
+    """What the times of all configurations do in common.
+
+    Attributes
+    ----------
+    configurations : int
+        How many there are.
+    ratio, low, high : float
+        The median ratio, after over before, and its interval.
+    p_value : float
+        How often chance alone makes such a difference, here or in any single configuration.
+    change : str
+        ``slower``, ``faster``, ``same`` or ``unclear``, as of `Difference`.
+    """
+
+    configurations: int
+    ratio: float
+    low: float
+    high: float
+    p_value: float
+    change: Change
+
+
+@dataclass(frozen=True)
 class Differences:
     """All that two files say about each other.
 
@@ -88,6 +120,10 @@ class Differences:
         What differs in where and how was measured: name, before, after.
     remarks : tuple of str
         What else a reader must know, such as that launches were not repeated.
+    together : Together, optional
+        What the times of three configurations or more do in common.
+    pairs : int
+        Launches before that have one after beside them, measured in turns; 0 where sides were not.
     """
 
     rows: tuple[Difference, ...]
@@ -95,6 +131,15 @@ class Differences:
     only_after: tuple[Configuration, ...]
     surroundings: tuple[tuple[str, str, str], ...]
     remarks: tuple[str, ...]
+    together: Together | None = None
+    pairs: int = 0
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether anything became slower, or keeps or counts more."""
+        return any(row.is_worse for row in self.rows) or (
+            self.together is not None and self.together.change == "slower"
+        )
 
 
 @dataclass(frozen=True)
@@ -154,24 +199,6 @@ def _parts(before: _Side, after: _Side) -> list[_Part]:
     ]
 
 
-def _scatter(pairs: Sequence[tuple[_Side, _Side]]) -> _Part:
-    """Return how much launches differ where none was repeated: as far as ratios scatter more than repetitions do.
-
-    About their median, so that not even a change of all of them hides itself; nothing where there are few.
-    """
-    known = [
-        pair
-        for pair in pairs
-        if all(one.value > 0 and one.launches == 1 and not math.isnan(one.variance) for one in pair)
-    ]
-    if len(known) < FEWEST_ALONE:
-        return _Part(0.0, math.inf)
-    ratios = np.log([after.value / before.value for before, after in known])
-    spread = _OF_NORMAL * float(np.median(np.abs(ratios - np.median(ratios))))
-    within = float(np.median([sum(part.variance for part in _parts(*pair)) for pair in known]))
-    return _Part(max(0.0, spread**2 - within), _EFFICIENCY * (len(known) - 1))
-
-
 def _effect(before: _Side, after: _Side, parts: Sequence[_Part]) -> tuple[float, float, float]:
     """Return the standard error of the ratio, or of the difference, its freedom and its p-value."""
     from scipy.special import stdtr
@@ -224,48 +251,227 @@ def _change(
     return "same" if 1 / (1 + least) <= low and high <= 1 + least else "unclear"
 
 
-Measured = dict[Configuration, tuple[Literal["s", "B", "1"], list[Array]]]
+class _Measured(NamedTuple):
+    """A configuration's unit, and its samples in each launch that measured it: number of the launch -> samples."""
+
+    unit: Literal["s", "B", "1"]
+    launches: dict[int, Array]
 
 
-def _collected(measurements: Measurements) -> Measured:
+def _collected(launches: Sequence[Launch]) -> dict[Configuration, _Measured]:
     """Return the launches of each configuration; a launch's records of the same one are put together."""
-    found: Measured = {}
-    for launch in measurements.launches:
+    found: dict[Configuration, _Measured] = {}
+    for number, launch in enumerate(launches):
         own: dict[Configuration, list[float]] = {}
         for record in launch.records:
             own.setdefault(record.configuration, []).extend(record.samples)
-            found.setdefault(record.configuration, (record.unit, []))
+            found.setdefault(record.configuration, _Measured(record.unit, {}))
         for configuration, samples in own.items():
-            found[configuration][1].append(np.array(samples))
+            found[configuration].launches[number] = np.array(samples)
     return found
 
 
-def _remarks(before: Measurements, after: Measurements, rows: Sequence[Difference], left_out: int) -> tuple[str, ...]:
+def _is_timed(unit: str, *sides: _Measured) -> bool:
+    """Whether ratios of launches can be compared: of times above 0."""
+    return unit == "s" and all(float(one.min()) > 0 for side in sides for one in side.launches.values())
+
+
+def _order(before: Sequence[Launch], after: Sequence[Launch]) -> list[int] | None:
+    """Return the numbers of all launches, those after behind those before, in the order in which they began.
+
+    None where that is not known: where one does not say when it began, or two say the same.
+    """
+    begun = [launch.header.created for launch in (*before, *after)]
+    if not all(begun) or len(set(begun)) < len(begun):
+        return None
+    return sorted(range(len(begun)), key=lambda number: begun[number])
+
+
+def _take_turns(order: Sequence[int], before: int) -> list[tuple[int, int]]:
+    """Return the pairs of launches, before and after, where each two that follow each other are of both sides.
+
+    >>> _take_turns([0, 2, 3, 1], 2), _take_turns([0, 1, 2, 3], 2)
+    ([(0, 0), (1, 1)], [])
+    """
+    both = list(zip(order[::2], order[1::2], strict=False))
+    if len(order) % 2 or any((first < before) == (second < before) for first, second in both):
+        return []
+    return [(min(pair), max(pair) - before) for pair in both]
+
+
+class _Launches(NamedTuple):
+    """How the launches of both sides lie in time: pairs of them (before, after), or their order."""
+
+    before: int
+    after: int
+    pairs: list[tuple[int, int]]
+    order: list[int] | None
+
+
+def _arranged(before: Sequence[Launch], after: Sequence[Launch], in_pairs: bool | None) -> _Launches:
+    order = _order(before, after)
+    pairs = list(zip(range(len(before)), range(len(after)), strict=False)) if in_pairs else []
+    if in_pairs and len(before) != len(after):
+        raise InputError(f"{len(before)} launches before and {len(after)} after: pairs need as many on both sides")
+    if in_pairs is None and order is not None and len(before) > 1:
+        pairs = _take_turns(order, len(before))
+    return _Launches(len(before), len(after), pairs, order)
+
+
+def _logs(sides: Sequence[tuple[_Measured, _Measured]], launches: _Launches, statistic: str) -> tuple[Array, Array]:
+    """Return logarithms of each launch's value, shape (configurations, launches), before and after; nan: none."""
+    found = tuple(np.full((len(sides), count), math.nan) for count in (launches.before, launches.after))
+    for row, pair in enumerate(sides):
+        for table, side in zip(found, pair, strict=True):
+            numbers = list(side.launches)
+            table[row, numbers] = np.log(reduce(list(side.launches.values()), statistic))
+    return found[0], found[1]
+
+
+def _shifts(before: Array, after: Array, launches: _Launches, confidence: float) -> Shifts:
+    if launches.pairs:
+        first, second = (list(numbers) for numbers in zip(*launches.pairs, strict=True))
+        return paired(after[:, second] - before[:, first], confidence=confidence)
+    logs, is_after = np.hstack([before, after]), np.arange(launches.before + launches.after) >= launches.before
+    if launches.order is not None:
+        return unpaired(logs[:, launches.order], is_after[launches.order], in_time=True, confidence=confidence)
+    return unpaired(logs, is_after, confidence=confidence)
+
+
+def _spread(before: Array, after: Array) -> float:
+    """Return how much launches typically differ: the standard deviation of logarithms; nan where nothing tells."""
+    within = [table - np.nanmean(table, axis=1, keepdims=True) for table in (before, after) if table.shape[1] > 1]
+    if within:
+        free = sum(table.shape[1] - 1 for table in within)
+        return float(np.median(np.sqrt(np.nansum(np.hstack(within) ** 2, axis=1) / free)))
+    ratios = after[:, 0] - before[:, 0]
+    if len(ratios) < 2:
+        return math.nan
+    return _OF_NORMAL * float(np.median(np.abs(ratios - np.median(ratios)))) / math.sqrt(2)
+
+
+def _of_launches(launches: _Launches, shifts: Shifts, spread: float, confidence: float) -> list[str]:
+    """Return what can be told of so many launches, measured so."""
+    in_turns = "measure in turns with commmodel compare --run"
+    if launches.pairs:
+        needed = fewest_pairs(confidence)
+        if len(launches.pairs) < needed:
+            return [
+                f"{len(launches.pairs)} pairs of launches: too few to call a time changed: measure {needed} or more"
+            ]
+        return []
+    fewest = fewest_launches(confidence)
+    splits = math.comb(launches.before + launches.after, launches.after)
+    said = []
+    if 2 / splits > 1 - confidence or min(launches.before, launches.after) == 1:
+        counts = (
+            "each file has one launch"
+            if launches.before == launches.after == 1
+            else f"{_count(launches.before)} before, {launches.after} after"
+        )
+        differ = f", here by about {math.expm1(spread):.0%}" if math.isfinite(spread) and spread > 0 else ""
+        only = (
+            "no time can be called changed"
+            if min(launches.before, launches.after) < FEWEST_PLAIN
+            else "only a time that is off by far more can be called changed"
+        )
+        needed = max(fewest, math.ceil(2 * (_FOUND * spread / math.log1p(WANTED)) ** 2)) if differ else fewest
+        said.append(
+            f"{counts}: launches of one program differ among themselves{differ}, so {only}; "
+            f"{fewest} launches on each side can show a change, about {needed} one of {WANTED:.0%}; {in_turns}"
+        )
+    elif shifts.drifts:
+        said.append(
+            "the launches of both files did not take turns: drift of the machine looks like a change, so only what is "
+            f"larger than it is called: {in_turns}"
+        )
+    return said
+
+
+def _count(launches: int) -> str:
+    return "one launch" if launches == 1 else f"{launches} launches"
+
+
+def _remarks(before: Measurements, after: Measurements, of_launches: Sequence[str], left_out: int) -> tuple[str, ...]:
     said = [*before.notes, *after.notes]
     for name, measurements in (("before", before), ("after", after)):
         warnings = list(dict.fromkeys(text for launch in measurements.launches for text in launch.header.warnings))
         more = len(warnings) - MOST_WARNINGS
         said += [f"{name}: {warning}" for warning in warnings[:MOST_WARNINGS]]
         said += [f"{name}: {more} more warnings, which commmodel report shows"] if more > 0 else []
-    alone = sum(row.launches == (1, 1) and row.unit == "s" for row in rows)
-    if alone:
-        guessed = (
-            "which is guessed from how their ratios scatter about the median of all"
-            if alone >= FEWEST_ALONE
-            else "of which these intervals do not know"
+    shared = sum(launch in after.launches for launch in before.launches if launch.records)
+    if shared:
+        said.append(
+            f"{_count(shared)} {'is' if shared == 1 else 'are'} in both files: leave what is the same out of one"
         )
-        everywhere = all(row.launches == (1, 1) for row in rows)
-        which = (
-            "each file has one launch of each configuration"
-            if everywhere
-            else f"both files have one launch of {alone} configurations"
-        )
-        said.append(f"{which}: launches differ among themselves, {guessed}; measure in several launches on both sides")
-    if any(1 in row.launches and row.launches != (1, 1) for row in rows):
-        said.append("where one file has one launch, it is taken to scatter as the other file's launches do")
+    said += of_launches
     if left_out:
         said.append(f"left out: {left_out} records of the kernel queue, whose samples are of different messages")
     return tuple(said)
+
+
+def _timed_rows(
+    sides: dict[Configuration, tuple[_Measured, _Measured]],
+    launches: _Launches,
+    statistic: str,
+    confidence: float,
+    least: float,
+) -> tuple[list[Difference], Together | None, list[str]]:
+    """Return the rows of times, what they do together, and remarks."""
+    if not sides:
+        return [], None, []
+    before, after = _logs(list(sides.values()), launches, statistic)
+    shifts = _shifts(before, after, launches, confidence)
+    rows = []
+    for number, (configuration, (first, second)) in enumerate(sides.items()):
+        value, new_value = (float(np.exp(np.nanmean(table[number]))) for table in (before, after))
+        counts = len(first.launches), len(second.launches)
+        ratio, low, high = _as_ratios(shifts.rows[number])
+        if math.isnan(ratio):  # no pair has both
+            ratio = _as_ratios([math.log(new_value) - math.log(value)] * 3)[0]
+        is_real = bool(shifts.among_all[number] <= 1 - confidence or shifts.plain[number])
+        change = _change(configuration, "s", ratio, low, high, least, is_real=is_real)
+        p_value = float(shifts.alone[number])
+        rows.append(Difference(configuration, "s", value, new_value, counts, ratio, low, high, p_value, change))
+    together = None
+    if math.isfinite(shifts.common[0]):
+        ratio, low, high = _as_ratios(shifts.common)
+        change = _change(next(iter(sides)), "s", ratio, low, high, least, is_real=shifts.together <= 1 - confidence)
+        together = Together(len(sides), ratio, low, high, shifts.together, change)
+    return rows, together, _of_launches(launches, shifts, _spread(before, after), confidence)
+
+
+def _as_ratios(logs: Sequence[float] | Array) -> tuple[float, float, float]:
+    """Return the ratios of three logarithms; 0 or infinite what no number can be."""
+    with np.errstate(over="ignore", under="ignore"):
+        ratio, low, high = np.exp(np.asarray(logs, dtype=np.float64)).tolist()
+    return ratio, low, high
+
+
+def _counted_rows(
+    sides: dict[Configuration, tuple[_Measured, _Measured]], statistic: str, confidence: float, least: float
+) -> list[Difference]:
+    """Return the rows of bytes, counts, and of times that are 0."""
+    pairs = []
+    for first, second in sides.values():
+        largest = max(float(one.max()) for side in (first, second) for one in side.launches.values()) or 1.0
+        one, other = (
+            _side([launch / largest for launch in side.launches.values()], side.unit, statistic)
+            for side in (first, second)
+        )
+        pairs.append((_with_launches_of(one, other), _with_launches_of(other, one), largest))
+    effects = [_effect(one, other, _parts(one, other)) for one, other, _ in pairs]
+    limit = _limit([p_value for _, _, p_value in effects], 1 - confidence)
+    rows = []
+    for (configuration, (measured, _)), (old, new, largest), (error, freedom, p_value) in zip(
+        sides.items(), pairs, effects, strict=True
+    ):
+        ratio, low, high = map(float, _interval(old, new, error, freedom, p_value, 1 - confidence))
+        change = _change(configuration, measured.unit, ratio, low, high, least, is_real=p_value <= limit)
+        launches = old.launches, new.launches
+        values = old.value * largest, new.value * largest
+        rows.append(Difference(configuration, measured.unit, *values, launches, ratio, low, high, p_value, change))
+    return rows
 
 
 def differences(
@@ -275,33 +481,36 @@ def differences(
     statistic: str = "median",
     confidence: float = 0.95,
     least: float = 0.05,
+    in_pairs: bool | None = None,
 ) -> Differences:
     """Return how every configuration that was measured in both changed.
 
     Parameters
     ----------
     before, after : Measurements
-        Of any kernels; better of several launches each.
+        Of any kernels, of five launches or more each.
     statistic : str
         What the repetitions of a launch are reduced to, one of `commmodel.scaling.samples.STATISTICS`.
     confidence : float
         Of each interval by itself, and of all verdicts together: where nothing changed at all, 1 − `confidence` is the
-        chance that anything is called changed; where something did, it is the share of false ones among what is.
+        most that the chance is that anything is called changed.
     least : float
         Changes up to this share are not called, and an interval within it is ``same``.
+    in_pairs : bool, optional
+        Whether the first launch of one side belongs to the first of the other, and so on. Left out: where their
+        headers say that they began in turns.
 
     Raises
     ------
     InputError
-        Where nothing was measured in both, or for an unknown statistic, a confidence or a least effect that are none.
+        Where nothing was measured in both, for sides that are no pairs, or for an unknown statistic, a confidence or a
+        least effect that are none.
 
     Notes
     -----
-    With few launches a bootstrap over them promises too much: its 95 % intervals hold the truth in 80 % of all cases
-    with three launches on each side, and in 88 % with five. Welch's interval of the launches' statistics holds what it
-    says from two launches on. Where neither side has several, the scatter of the ratios of all timed configurations
-    about their median, where there are five or more, stands for that of launches: a change of few of them, or one that
-    is the same for all, is seen, a change of half of them is not.
+    Times are compared by exchanging launches, which needs five on each side, or seven pairs, to call anything at 95 %
+    (`commmodel.scaling.permutation`). Where the headers say when launches began, and the two sides did not take turns,
+    drift is allowed for: only changes that are larger than a random walk of the launches makes are called.
 
     Examples
     --------
@@ -316,91 +525,31 @@ def differences(
     """
     if statistic not in STATISTICS:
         raise InputError(f"statistic {statistic!r}: there is none of this name: choose among {', '.join(STATISTICS)}")
-    if not 0 < confidence < 1:
+    if not 0 < confidence < 1 or 1 - confidence in {0.0, 1.0}:
         raise InputError(f"confidence {confidence:g}: it must be between 0 and 1, such as 0.95")
     if not 0 <= least < math.inf:
         raise InputError(f"least effect {least:g}: it must be a share from 0 up, such as 0.05")
-    old, new = _collected(before), _collected(after)
-    both = [one for one in old if one in new and not isinstance(one, Queue) and old[one][0] == new[one][0]]
+    own = runs(before), runs(after)
+    old, new = (_collected(launches) for launches in own)
+    both: dict[Configuration, tuple[_Measured, _Measured]] = {
+        one: (old[one], new[one])
+        for one in old
+        if one in new and not isinstance(one, Queue) and old[one].unit == new[one].unit
+    }
     if not both:
         raise InputError("nothing was measured in both files: measure the same kernels, sizes and processes again")
-    pairs = []
-    for configuration in both:
-        unit = old[configuration][0]
-        first, second = (_side(side[configuration][1], unit, statistic) for side in (old, new))
-        pairs.append((_with_launches_of(first, second), _with_launches_of(second, first)))
-    timed = [pair for pair, configuration in zip(pairs, both, strict=True) if old[configuration][0] == "s"]
-    scatter = _scatter(timed)
-    effects = []
-    for configuration, (first, second) in zip(both, pairs, strict=True):
-        is_alone = old[configuration][0] == "s" and first.launches == second.launches == 1
-        parts = [*_parts(first, second), *([scatter] if is_alone else [])]
-        effects.append(_effect(first, second, parts))
-    limit = _limit([p_value for _, _, p_value in effects], 1 - confidence)
-    rows = []
-    for configuration, (first, second), (error, freedom, p_value) in zip(both, pairs, effects, strict=True):
-        unit = old[configuration][0]
-        ratio, low, high = map(float, _interval(first, second, error, freedom, p_value, 1 - confidence))
-        launches = first.launches, second.launches
-        change = _change(configuration, unit, ratio, low, high, least, is_real=p_value <= limit)
-        rows.append(
-            Difference(configuration, unit, first.value, second.value, launches, ratio, low, high, p_value, change)
-        )
+    launches = _arranged(*own, in_pairs)
+    timed = {one: pair for one, pair in both.items() if _is_timed(old[one].unit, *pair)}
+    rows, together, of_launches = _timed_rows(timed, launches, statistic, confidence, least)
+    counted = {one: pair for one, pair in both.items() if one not in timed}
+    rows += _counted_rows(counted, statistic, confidence, least) if counted else []
     rows.sort(key=lambda row: -abs(math.log(row.ratio)) if 0 < row.ratio < math.inf else -math.inf)
     return Differences(
         tuple(rows),
         tuple(one for one in old if one not in new),
         tuple(one for one in new if one not in old),
         changed_surroundings(before, after),
-        _remarks(before, after, rows, sum(isinstance(one, Queue) for one in old if one in new)),
+        _remarks(before, after, of_launches, sum(isinstance(one, Queue) for one in old if one in new)),
+        together,
+        len(launches.pairs),
     )
-
-
-def _said(header: Header) -> dict[str, str]:
-    """Return what may make times differ, in words."""
-    hosts, buffers = header.hosts, header.buffers
-
-    def of_hosts(name: str) -> str:
-        return ", ".join(dict.fromkeys(str(getattr(host, name)) for host in hosts))
-
-    said: dict[str, str] = {
-        "MPI library": " ".join(header.mpi.version.strip().partition("\n")[0].split()),
-        "hosts": ", ".join(host.name for host in hosts),
-        "CPU": of_hosts("cpu_model"),
-        "processors": of_hosts("cpus"),
-        "kernel": of_hosts("kernel"),
-        "frequency governor": of_hosts("governor"),
-        "huge pages of the system": of_hosts("transparent_huge_pages"),
-        "clock": ", ".join(dict.fromkeys(host.clock.kind for host in hosts if host.clock)),
-        "ranks": str(len(header.ranks)) if header.ranks else "",
-        "binding": ", ".join(f"{rank.rank} on {rank.cpus}" for rank in header.ranks if rank.bound) or "none",
-        "huge pages of the buffers": buffers.huge_pages if buffers else "",
-    }
-    said |= {f"version of {name}": version for name, version in header.versions.items()}
-    return said | _options(header)
-
-
-def _options(header: Header) -> dict[str, str]:
-    if header.options is None:
-        return {}
-    # Seeds differ from launch to launch, and which kernels were asked for changes no measurement.
-    plan = {"seed", "kernels", "sizes", "pairs", "node_pairs", "collectives", "procs", "volumes", "bursts", "work"}
-    names = [name for name in header.options.__struct_fields__ if name not in plan]
-    return {f"option {name}": str(getattr(header.options, name)) for name in names}
-
-
-def changed_surroundings(before: Measurements, after: Measurements) -> tuple[tuple[str, str, str], ...]:
-    """Return what differs in where and how was measured: (name, before, after).
-
-    Where several launches of one file differ, each is named once. What only one of the files recorded is left out.
-    """
-    sides: list[dict[str, dict[str, None]]] = []
-    for measurements in (before, after):
-        found: dict[str, dict[str, None]] = {}
-        for launch in measurements.launches:
-            for name, said in _said(launch.header).items():
-                found.setdefault(name, {})[said] = None
-        sides.append({name: {said: None for said in values if said} for name, values in found.items()})
-    old, new = sides
-    both = (name for name in old if old[name] and new.get(name) and set(old[name]) != set(new[name]))
-    return tuple((name, "; ".join(old[name]), "; ".join(new[name])) for name in both)

@@ -237,9 +237,11 @@ def read_expectations(name_or_path: str | os.PathLike[str]) -> Expectations:
     >>> mpi.title, mpi.expectations[1].name, mpi.expectations[1].expect.text("p"), str(mpi.guidelines[0].rule)
     ('MPI', 'bcast', 'log p', 'allreduce <= reduce + bcast')
     """
+    if not isinstance(name_or_path, str | os.PathLike):
+        raise InputError(f"{name_or_path!r}: name a file of expectations, or some that come with commmodel")
     name = os.fspath(name_or_path)
     known = shipped()
-    if name not in known and not name.endswith(".toml") and not Path(name).exists():
+    if name not in known and not name.endswith(".toml") and not os.path.exists(name):
         raise InputError(f"{name!r}: no such file, nor expectations that come with commmodel ({', '.join(known)})")
     path = known.get(name, Path(name))
     try:

@@ -7,6 +7,7 @@ noise alone would not have done as well.
 """
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -15,7 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commmodel.errors import InputError
-from commmodel.scaling.growth import ONE, Growth
+from commmodel.scaling.given import numbers
+from commmodel.scaling.growth import ONE, Growth, check_growths
 from commmodel.scaling.space import prior_odds
 
 __all__ = ["FEWEST_SCALES", "Fits", "Model", "check_scales", "fit", "fit_term"]
@@ -34,6 +36,7 @@ _EXACT = 1e-10  # relative residuals below are rounding
 _LEAST_FREEDOM = 1e-9  # of 1 − leverage: a term that one scale alone determines cannot be tested there
 _SMALLEST_SHARE = 1e-6  # of the largest value: what smaller values, 0 among them, are compared with
 _BLOCK = 1 << 17  # numbers in one array of the search: they should stay in the cache
+_FACTORS = 1 << 14  # numbers in one product of matrices: more are shared out to threads, which cost more than they save
 
 
 @dataclass(frozen=True)
@@ -53,9 +56,9 @@ class Model:
     adjusted_r2: float = float("nan")
 
     def __call__(self, x: ArrayLike) -> Array:
-        """Return the values at `x`, of its shape."""
+        """Return the values at `x` ≥ 1, of its shape."""
         if not self.coefficient:
-            return np.full(np.shape(x), self.constant)
+            return self.constant * ONE(x)
         return np.asarray(self.constant + self.coefficient * self.term(x))
 
     @property
@@ -104,9 +107,9 @@ def check_scales(scales: ArrayLike) -> Array:
     Raises
     ------
     InputError
-        With fewer than three, one below 1, or two that are the same.
+        With fewer than three, one that is no number or below 1, or two that are the same.
     """
-    x = np.asarray(scales, dtype=np.float64)
+    x = numbers("scales", scales)
     if x.ndim != 1 or x.size < FEWEST_SCALES:
         raise InputError(f"{x.size} scales: no growth can be seen: measure at {FEWEST_SCALES} or more, better 5")
     if not (np.isfinite(x) & (x >= 1)).all():
@@ -133,7 +136,8 @@ class Search:
     """Of every kernel and term, shape (kernels, terms): coefficients, and sums of squares, infinite where none may be.
 
     `rss` is of residuals, `loo` of leave-one-out errors; `odds` is the logarithm of how much the curve itself speaks
-    for the model, before its residuals. `mean` and `total`, shape (kernels,), are the constant and its sum of squares.
+    for the model, before its residuals. `mean` and `total`, shape (kernels,), are the constant and its sum of squares,
+    that of logarithms where it is larger: relative to itself, a value far above a constant is beside it by 1 at most.
     """
 
     slope: Array
@@ -173,7 +177,15 @@ def search(columns: Array, values: Array, weights: Array) -> Search:
     slope, rss, loo = _sums(off, weights, columns[None] - centre[..., None], 1 - share[:, None])
     with np.errstate(invalid="ignore"):
         constant = mean[:, None] - slope * centre
-    return Search(slope, constant, rss, loo, np.zeros_like(rss), mean, (weights * off**2).sum(axis=1))
+    total = np.maximum((weights * off**2).sum(axis=1), _of_logarithms(values))
+    return Search(slope, constant, rss, loo, np.zeros_like(rss), mean, total)
+
+
+def _of_logarithms(values: Array) -> Array:
+    """Return sums of squares about a constant of the logarithms of positive values, otherwise 0; shape (kernels,)."""
+    positive = values.min(axis=1) > 0
+    logarithms = np.log(np.where(positive[:, None], values, 1.0))
+    return np.asarray(((logarithms - logarithms.mean(axis=1, keepdims=True)) ** 2).sum(axis=1))
 
 
 def search_positive(columns: Array, lowest: Array, values: Array, weights: Array) -> Search:
@@ -224,15 +236,32 @@ def evidence(found: Search, columns: Array, prior: Array, criterion: Criterion) 
 def needed_evidence(columns: Array, prior: Array, criterion: Criterion, draws: int) -> float:
     """Return the evidence that the best of the terms reaches by chance, in a share `CHANCE` of all cases.
 
-    These are cases of noise about a constant; `draws` of them are simulated.
+    These are cases of noise about a constant; `draws` of them are simulated. Their weights are all the same, so that
+    their sums of squares are products of matrices.
     """
-    noise = np.random.default_rng(_SEED).normal(size=(draws, columns.shape[1]))
+    terms, scales = columns.shape
+    off = columns - columns.mean(axis=1, keepdims=True)
+    along = off / np.sqrt((off**2).sum(axis=1, keepdims=True))
+    freedom = 1 - 1 / scales - along**2
+    usable = freedom.min(axis=1) > _LEAST_FREEDOM
+    left_out = np.where(usable[:, None], np.maximum(freedom, _LEAST_FREEDOM) ** -2, 1.0)
+    noise = np.random.default_rng(_SEED).normal(size=(draws, scales))
+    noise -= noise.mean(axis=1, keepdims=True)
+    sharpness = _sharpness(columns)
+    dearer = prior ** (-1 / sharpness)  # what odds are worth as a factor of the errors
     best = np.empty(draws)
-    block = max(1, _BLOCK // columns.size)
+    block = max(1, _FACTORS // terms)
     for start in range(0, draws, block):
         part = noise[start : start + block]
-        found = search(columns, part, np.ones_like(part))
-        best[start : start + block] = evidence(found, columns, prior, criterion).max(axis=1)
+        slope = part @ along.T
+        total = (part**2).sum(axis=1)
+        if criterion == "cross-validation":
+            errors = part**2 @ left_out.T - 2 * slope * (part @ (left_out * along).T)
+            errors += slope**2 * (left_out * along**2).sum(axis=1)
+        else:
+            errors = total[:, None] - slope**2
+        errors = np.where((slope > 0) & usable, np.maximum(errors, _rounding(columns)) * dearer, np.inf)
+        best[start : start + block] = sharpness * (np.log(total) - np.log(errors.min(axis=1)))
     return float(np.quantile(best, 1 - CHANCE))
 
 
@@ -326,7 +355,8 @@ def fit(
     ['1 + 3 p', '2 + 1 log p', '5']
     """
     x = check_scales(scales)
-    y = np.asarray(values, dtype=np.float64)
+    y = numbers("values", values)
+    check_growths(*terms)
     if y.ndim != 2 or y.shape[1] != x.size:
         raise InputError(f"values of shape {y.shape}: give one row for each kernel, with {x.size} values, one a scale")
     if not np.isfinite(y).all():
@@ -374,6 +404,25 @@ def growing_share(scales: Array, values: Array, terms: Sequence[Growth]) -> Arra
     return share
 
 
+def misfit(scales: Array, values: Array, terms: Sequence[Growth], tolerance: Array) -> float:
+    """Return how far values, shape (scales,), are beside the best of all models: a root mean square over the tolerance.
+
+    Both are relative to the values. From 1 on no class fits. 0 where a value is none that anything is relative to.
+
+    >>> x = np.array([2.0, 4, 8, 16, 32])
+    >>> cliff = np.array([1.0, 1, 1, 1, 9])
+    >>> [round(misfit(x, y, [Growth(power=1)], np.full(5, 0.25)), 1) for y in (x, x + 3, cliff)]
+    [0.0, 0.0, 1.8]
+    """
+    if values.min() <= 0:
+        return 0.0
+    y, weights, _ = normalised(values[None])
+    weights = weights / tolerance**2
+    found = search(_over(scales, tuple(terms)).columns, y, weights)
+    of_constant = float((weights * (y - found.mean) ** 2).sum()) / (scales.size - 1)
+    return math.sqrt(min(of_constant, float(found.rss.min(initial=np.inf)) / (scales.size - 2)))
+
+
 def fit_term(scales: ArrayLike, values: ArrayLike, term: Growth) -> Model:
     """Return the model with this term, whether or not it is better than others.
 
@@ -395,7 +444,11 @@ def fit_term(scales: ArrayLike, values: ArrayLike, term: Growth) -> Model:
     '1 + 2 p'
     """
     x = check_scales(scales)
-    y, weights, (unit,) = normalised(np.asarray(values, dtype=np.float64)[None])
+    given = numbers("values", values)
+    check_growths(term)
+    if given.shape != x.shape or not np.isfinite(given).all():
+        raise InputError(f"values of shape {given.shape}: give {x.size} finite numbers, one a scale")
+    y, weights, (unit,) = normalised(given[None])
     if term == ONE:
         return Model(float((weights * y).sum() / weights.sum() * unit), 0.0, ONE)
     over = _over(x, (term,))

@@ -6,7 +6,7 @@ and `parse`.
 
 import functools
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import NoReturn
 
@@ -14,14 +14,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commmodel.errors import InputError
+from commmodel.scaling.given import numbers
 
-__all__ = ["ONE", "Growth", "parse", "parse_product"]
+__all__ = ["ONE", "Growth", "check_growths", "parse", "parse_product"]
 
 _LONGEST = 200
 _LARGEST_EXPONENT = 1000
 _LOGARITHMS = {"log", "log2", "lg", "ln", "log10"}  # their bases differ by a constant factor
 _WRITTEN = {"**": "^", "·": "*", "×": "*", "−": "-", "√": " sqrt ", "₂": "2", "²": "^2", "³": "^3", "Θ": "O"}
-_TOKEN = re.compile(r"\s*(?:(?P<number>\d+\.?\d*|\.\d+)|(?P<name>[^\W\d]\w*)|(?P<sign>[-+*/^()]))")
+_TOKEN = re.compile(r"\s*(?:(?P<number>[0-9]+\.?[0-9]*|\.[0-9]+)|(?P<name>[^\W\d]\w*)|(?P<sign>[-+*/^()]))")
+
+
+def _exact(exponent: Fraction | float) -> Fraction:
+    try:
+        return Fraction(exponent)
+    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
+        raise InputError(f"exponent {exponent!r}: it must be a number") from None
 
 
 @functools.total_ordering
@@ -46,10 +54,16 @@ class Growth:
     log: Fraction = Fraction(0)
     power: Fraction = Fraction(0)
     exponential: Fraction = Fraction(0)
+    _hash: int = field(init=False, repr=False, compare=False, default=0)
 
     def __post_init__(self) -> None:
         for name in ("log", "power", "exponential"):
-            object.__setattr__(self, name, Fraction(getattr(self, name)))
+            object.__setattr__(self, name, _exact(getattr(self, name)))
+        # Hashing fractions is slow, and spaces of many terms are looked up again and again.
+        object.__setattr__(self, "_hash", hash(self._order()))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def __lt__(self, other: "Growth") -> bool:
         return self._order() < other._order()
@@ -61,15 +75,23 @@ class Growth:
         return self * other**-1
 
     def __pow__(self, exponent: Fraction | float) -> "Growth":
-        exponent = Fraction(exponent)
+        exponent = _exact(exponent)
         return Growth(self.log * exponent, self.power * exponent, self.exponential * exponent)
 
     def _order(self) -> tuple[Fraction, Fraction, Fraction]:
         return self.exponential, self.power, self.log
 
     def __call__(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Return the values at `x` ≥ 1, of its shape; infinite where they are too large for a number."""
-        at = np.asarray(x, dtype=np.float64)
+        """Return the values at `x` ≥ 1, of its shape; infinite where they are too large for a number.
+
+        Raises
+        ------
+        InputError
+            Where one of `x` is no number, or below 0.
+        """
+        at = numbers("x", x)
+        if not (at >= 0).all():
+            raise InputError(f"x = {at.min():g}: a class of growth is of numbers of at least 1")
         value = np.ones_like(at)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             if self.exponential:
@@ -102,6 +124,13 @@ class Growth:
 
 ONE = Growth()
 """The class of constants."""
+
+
+def check_growths(*given: object) -> None:
+    """Raise an InputError for what is no class of growth, such as the text of one."""
+    for one in given:
+        if not isinstance(one, Growth):
+            raise InputError(f"{one!r} is no class of growth: make one of it with commmodel.scaling.parse")
 
 
 def _plain(number: Fraction) -> str:
@@ -138,6 +167,8 @@ class _Parser:
 
     def __init__(self, text: str) -> None:
         self.text = text
+        if not isinstance(text, str):
+            self.fail("it must be text, such as 'p log p'")
         if len(text) > _LONGEST:
             self.text = f"{text[:20]}..."
             self.fail(f"longer than {_LONGEST} characters, which no class of growth is")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from commmodel.errors import InputError
 from commmodel.scaling.bootstrap import Ensemble
 from commmodel.scaling.fitting import Model
+from commmodel.scaling.given import number
 
 __all__ = ["Prediction", "largest_scale", "predict"]
 
@@ -53,10 +54,7 @@ def predict(found: Ensemble, scale: float, confidence: float = 0.95) -> Predicti
     >>> round(predict(found, 1024).value)
     2048
     """
-    if not 1 <= scale < math.inf:
-        raise InputError(f"scale {scale:g}: it must be a number of at least 1")
-    if not 0 < confidence < 1:
-        raise InputError(f"confidence {confidence:g}: it must be between 0 and 1, such as 0.95")
+    scale = number("scale", scale, 1)
     low, high = found.interval(scale, confidence)
     value = float(found.best(scale))
     return Prediction(scale, value, min(low, value), max(high, value))
@@ -83,7 +81,7 @@ def largest_scale(model: Model | Callable[[float], float], limit: float, each: f
     Raises
     ------
     InputError
-        Where `each` is not positive.
+        Where `each` is not positive, or the limit is no number from 0 up.
 
     Notes
     -----
@@ -95,8 +93,9 @@ def largest_scale(model: Model | Callable[[float], float], limit: float, each: f
     >>> int(largest_scale(Model(16e6, 0.56e6, Growth(power=1)), 24e9, each=8))
     5328
     """
-    if not each > 0:
+    if not number("each", each) > 0:
         raise InputError(f"each = {each:g}: it must be positive, such as the processes of a node")
+    limit = number("limit", limit, 0)
 
     def fits(scale: float) -> bool:
         return each * float(model(scale)) <= limit

@@ -4,6 +4,7 @@ Source: Shudler and others (2015), Sections 2.1, 2.4 and 3.1; the rules of MPI a
 `parse_rule`, `measured_violation`, `modelled_violation` and `class_violation`.
 """
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,13 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commmodel.errors import InputError
+from commmodel.scaling.bootstrap import MOST_DRAWS
 from commmodel.scaling.fitting import Model
-from commmodel.scaling.growth import Growth
+from commmodel.scaling.given import number, numbers, share, whole
+from commmodel.scaling.growth import Growth, check_growths
 from commmodel.scaling.samples import check_samples, reduce, resample
 
 __all__ = ["Rule", "Violation", "class_violation", "measured_violation", "modelled_violation", "parse_rule"]
 
-_PART = re.compile(r"\s*(?:(?P<factor>\d+(?:\.\d*)?|\.\d+)\s*\*?\s*)?(?P<name>[^\W\d][\w.-]*)\s*")
+_PART = re.compile(r"\s*(?:(?P<factor>[0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*\*?\s*)?(?P<name>[^\W\d][\w.-]*)\s*")
 _DOUBLINGS = 64  # up to which multiple of the largest scale models are compared: 2^64
 _BISECTIONS = 60
 
@@ -83,6 +86,8 @@ def parse_rule(text: str) -> Rule:
     Traceback (most recent call last):
     commmodel.errors.InputError: rule 'allreduce < bcast': write it as allreduce <= reduce + bcast, with <= once
     """
+    if not isinstance(text, str):
+        raise InputError(f"rule {text!r}: write it as allreduce <= reduce + bcast")
     left, *rest = text.replace("≤", "<=").split("<=")
     if len(rest) != 1:
         raise InputError(f"rule {text!r}: write it as allreduce <= reduce + bcast, with <= once")
@@ -90,8 +95,8 @@ def parse_rule(text: str) -> Rule:
     if any(part is None for part in found):
         raise InputError(f"rule {text!r}: each side is made of names of functions, and + between those of the right")
     parts = [(float(part["factor"] or 1), part["name"]) for part in found if part]
-    if parts[0][0] != 1 or any(not factor for factor, _ in parts):
-        raise InputError(f"rule {text!r}: the left side has no factor, and none is 0: divide by it")
+    if parts[0][0] != 1 or not all(0 < factor < math.inf for factor, _ in parts):
+        raise InputError(f"rule {text!r}: the left side has no factor, and none is 0 or beyond a number: divide by it")
     return Rule(parts[0][1], tuple(parts[1:]))
 
 
@@ -116,6 +121,7 @@ def class_violation(rule: Rule, classes: Mapping[str, Growth]) -> Violation | No
     'class'
     """
     _needed(rule, classes, "class of growth")
+    check_growths(*(classes[name] for name in rule.functions))
     broken = classes[rule.left] > max(classes[name] for _, name in rule.right)
     return Violation(rule, "class", float("nan"), float("nan")) if broken else None
 
@@ -144,6 +150,7 @@ def modelled_violation(rule: Rule, models: Mapping[str, Model], largest: float, 
     (100.0, 10.0)
     """
     _needed(rule, models, "model")
+    largest, target = number("largest scale", largest, 1), number("target", target, 1)
     if not target >= largest:
         raise InputError(f"target {target:g}: below the largest scale, {largest:g}: choose a larger one")
 
@@ -192,7 +199,7 @@ def measured_violation(
     Raises
     ------
     InputError
-        Where a function was not measured, or samples do not belong to the scales.
+        Where a function was not measured, samples do not belong to the scales, or an option is none.
 
     Examples
     --------
@@ -201,8 +208,12 @@ def measured_violation(
     8.0
     """
     _needed(rule, samples, "samples")
-    x = np.asarray(scales, dtype=np.float64)
-    random = np.random.default_rng(seed)
+    x = numbers("scales", scales)
+    if not x.size or x.ndim != 1 or not np.isfinite(x).all():
+        raise InputError(f"scales {x.tolist()}: give a list of numbers")
+    share("confidence", confidence)
+    draws = whole("draws", draws, 1, MOST_DRAWS)
+    random = np.random.default_rng(whole("seed", seed, 0, 2**64))
     drawn = {
         name: resample(check_samples(x, samples[name]), draws, statistic, random)
         for name in dict.fromkeys(rule.functions)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commmodel.errors import InputError
+from commmodel.scaling.given import numbers
 
 __all__ = ["STATISTICS", "check_samples", "reduce", "resample"]
 
@@ -40,11 +41,13 @@ def check_samples(scales: Array, samples: Sequence[ArrayLike]) -> list[Array]:
     InputError
         Where scales and samples do not belong together, or a sample is no finite number.
     """
+    if not isinstance(samples, Sequence | np.ndarray) or isinstance(samples, str):
+        raise InputError(f"samples {samples!r}: give a list for each scale")
     if len(samples) != len(scales):
         raise InputError(f"samples of {len(samples)} scales, but {len(scales)} scales: give as many")
     arrays = []
     for scale, given in zip(scales, samples, strict=True):
-        array = np.asarray(given, dtype=np.float64)
+        array = numbers(f"samples at {scale:g}:", given)
         if array.ndim not in {1, 2} or not array.size:
             raise InputError(
                 f"samples at {scale:g}: shape {array.shape}: give (repetitions,) or (launches, repetitions)"
@@ -69,7 +72,7 @@ def reduce(samples: Sequence[ArrayLike], statistic: str = "first quartile") -> A
     Raises
     ------
     InputError
-        For an unknown statistic.
+        For an unknown statistic, or samples that are no finite numbers.
 
     Examples
     --------
@@ -77,7 +80,13 @@ def reduce(samples: Sequence[ArrayLike], statistic: str = "first quartile") -> A
     [2.0, 7.0]
     """
     of = _statistic(statistic)
-    return np.array([of(np.ravel(np.asarray(one, dtype=np.float64))) for one in samples], dtype=np.float64)
+    if not isinstance(samples, Sequence | np.ndarray) or isinstance(samples, str):
+        raise InputError(f"samples {samples!r}: give a list for each scale")
+    arrays = [numbers("samples", one) for one in samples]
+    for place, array in enumerate(arrays):
+        if not array.size or not np.isfinite(array).all():
+            raise InputError(f"samples[{place}]: give finite numbers, at least one")
+    return np.array([of(np.ravel(array)) for array in arrays], dtype=np.float64)
 
 
 def _quantiles_of_resamples(values: Array, share: float, count: int, random: np.random.Generator) -> Array:

@@ -1,7 +1,7 @@
 """What an expectation means: deviation limits, and the terms among which a model is searched.
 
 Source: Shudler and others (2015), Section 2.3, with the gaps closed that ``docs/theory/scaling.md`` names. Main
-entries: `default_deviation`, `deviation_limits` and `search_space`.
+entries: `default_deviation`, `deviation_limits`, `default_space` and `judged_space`.
 """
 
 import functools
@@ -9,21 +9,30 @@ from fractions import Fraction
 from itertools import product
 
 from commmodel.errors import InputError
-from commmodel.scaling.growth import ONE, Growth
+from commmodel.scaling.growth import ONE, Growth, check_growths
 
 __all__ = [
-    "case_study_space", "default_deviation", "deviation_limits", "even_odds", "prior_odds", "search_space", "ticks",
+    "case_study_space", "default_deviation", "default_space", "deviation_limits", "drawn_odds", "even_odds",
+    "judged_space", "prior_odds", "search_space", "ticks",
 ]  # fmt: skip
 
 _CLASSES = ("exponential", "power", "log")
 """F₃, F₂, F₁: the fields of `Growth`."""
 _TICKS = 8  # between 1 and E², by halving three times
 _ZERO, _UNIT = Fraction(0), Fraction(1)
+_SQUARE = 2  # of the logarithm
 _LEAST_SIMPLE = 4  # finer parts than quarters are as likely as quarters
+_EXTRA_P = (
+    "1/4 1/3 1/2 2/3 3/4 4/5 1 5/4 4/3 3/2 5/3 7/4 2 9/4 7/3 5/2 8/3 11/4 3",
+    "0 1/4 1/3 1/2 2/3 3/4 1 5/4 4/3 3/2 2 5/2 3",
+    "0 1/4 1/3 1/2 2/3 3/4 1 3/2 2 5/2",
+)
+"""Exponents of x beside log^0, log^1 and log^2 x among which Extra-P 4.2.5 searches by default."""
 
 
 def _class_of(growth: Growth) -> str:
     """Return the class of the leading factor; a constant is given the lowest."""
+    check_growths(growth)
     return next((name for name in _CLASSES if getattr(growth, name)), "log")
 
 
@@ -52,7 +61,7 @@ def deviation_limits(expectation: Growth, deviation: Growth | None = None) -> tu
     Raises
     ------
     InputError
-        For a deviation below 1.
+        For a deviation below 1, and for what is no class of growth.
 
     Notes
     -----
@@ -65,6 +74,7 @@ def deviation_limits(expectation: Growth, deviation: Growth | None = None) -> tu
     ['p^0.5', 'p^1.5']
     """
     D = default_deviation(expectation) if deviation is None else deviation
+    check_growths(expectation, D)
     if D < ONE:
         raise InputError(f"deviation {D.text('x')}: it falls, but must be 1 or grow: write its inverse")
     return expectation / D, expectation * D
@@ -141,22 +151,71 @@ def case_study_space() -> tuple[Growth, ...]:
     return tuple(sorted(Growth(log=log, power=power) for power in powers for log in (_ZERO, _UNIT)))
 
 
-def prior_odds(term: Growth) -> float:
-    """Return how likely a term is before anything was measured, against one whose exponents are whole.
+@functools.lru_cache(maxsize=1)
+def default_space() -> tuple[Growth, ...]:
+    """Return the terms that are searched where nothing is expected: those of Extra-P, and of the paper's study of MPI.
 
-    Algorithms grow like log x, x, x log x and x², rarely like x^(3/4). Each exponent divides the odds by its
-    denominator, at most by 4.
+    Powers up to x^3, beside the squares of log x up to x^(5/2) log^2 x.
+
+    Notes
+    -----
+    Extra-P 4.2.5, ``SingleParameterModeler.create_default_building_blocks``; and `case_study_space`, which adds two.
 
     Examples
     --------
     >>> from commmodel.scaling.growth import parse
-    >>> [prior_odds(parse(text)) for text in ("x log x", "x^0.5", "x^0.25", "x^0.5 log^0.5 x")]
-    [1.0, 0.5, 0.25, 0.25]
+    >>> len(default_space()), [parse(text) in default_space() for text in ("x^3", "x log^2 x", "x^4")]
+    (45, [True, True, False])
     """
+    theirs = {Growth(Fraction(log), Fraction(power)) for log, powers in enumerate(_EXTRA_P) for power in powers.split()}
+    return tuple(sorted(theirs | set(case_study_space())))
+
+
+@functools.lru_cache(maxsize=64)
+def judged_space(expectation: Growth) -> tuple[Growth, ...]:
+    """Return the terms among which it is searched whether something grows as expected.
+
+    `search_space`, and `default_space` beside it: what grows faster than E² should be found as well, and not be taken
+    for a constant because nothing near it is among the terms.
+
+    Examples
+    --------
+    >>> Growth(power=3) in search_space(Growth(power=1)), Growth(power=3) in judged_space(Growth(power=1))
+    (False, True)
+    """
+    return tuple(sorted({*search_space(expectation), *default_space()}))
+
+
+def prior_odds(term: Growth) -> float:
+    """Return how likely a term is before anything was measured, against one whose exponents are whole.
+
+    Algorithms grow like log x, x, x log x and x², rarely like x^(3/4). Each exponent divides the odds by its
+    denominator, at most by 4, a logarithm's beyond 1 by itself, and `drawn_odds` count.
+
+    Examples
+    --------
+    >>> from commmodel.scaling.growth import parse
+    >>> [prior_odds(parse(text)) for text in ("x log x", "x^0.5", "x^0.25", "x log^2 x")]
+    [1.0, 0.5, 0.25, 0.5]
+    """
+    check_growths(term)
     likely = 1.0
     for name in _CLASSES:
         likely /= min(getattr(term, name).denominator, _LEAST_SIMPLE)
-    return likely
+    return likely * drawn_odds(term) / max(float(term.log), 1.0)
+
+
+def drawn_odds(term: Growth) -> float:
+    """Return the odds of terms where models are sought that the data cannot tell apart: even, with one exception.
+
+    Squares of the logarithm beside a power that is not whole have 1/4: over any range that can be measured, x^(1/3)
+    log^2 x looks like x, though it grows less in the end, so that hardly a linear growth would be certain.
+
+    >>> from commmodel.scaling.growth import parse
+    >>> [drawn_odds(parse(text)) for text in ("x^0.75", "log^2 x", "x log^2 x", "x^(1/3) log^2 x")]
+    [1.0, 1.0, 1.0, 0.25]
+    """
+    return 1 / _LEAST_SIMPLE if term.log >= _SQUARE and term.power.denominator > 1 else 1.0
 
 
 def even_odds(term: Growth) -> float:

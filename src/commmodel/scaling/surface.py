@@ -1,9 +1,11 @@
 """Models of two parameters at once, such as processes and message size. Main entry: `fit_surface`.
 
 Source: Calotoiu and others, "Fast Multi-Parameter Performance Modeling" (2016): a product of two terms or their sum.
-Here all pairs of terms are tried, in closed form as in `commmodel.scaling.fitting`.
+Here all pairs of terms are tried, in closed form as in `commmodel.scaling.fitting`; what depends on the points and the
+terms alone is worked out once.
 """
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from commmodel.errors import InputError
 from commmodel.scaling.fitting import evidence, needed_evidence, normalised, search
-from commmodel.scaling.growth import ONE, Growth
+from commmodel.scaling.given import numbers
+from commmodel.scaling.growth import ONE, Growth, check_growths
 from commmodel.scaling.space import prior_odds
 
 __all__ = ["SurfaceModel", "fit_surface"]
@@ -22,6 +25,7 @@ Array = NDArray[np.float64]
 FEWEST_POINTS = 9
 _DRAWS = 500
 _EXACT = 1e-10  # relative residuals below are rounding
+_CANDIDATES = 64  # with the least residuals, among which leave-one-out errors choose
 _LEAST_GAIN = 0.8  # a sum has one number more than a product: it must leave less than this share of its error
 
 
@@ -51,7 +55,27 @@ class SurfaceModel:
         return " + ".join(words)
 
 
-def _values(terms: Sequence[Growth], at: Array) -> tuple[list[Growth], Array, Array]:
+@dataclass(frozen=True)
+class _Design:
+    """What a search over these points and terms needs, whatever was measured there.
+
+    `first` and `second`, shapes (firsts, points) and (seconds, points), are the terms' values over their `largest`, the
+    constant first; `columns` are their products but for the constant, `squares` of these, `prior` the products of their
+    odds, `needed` is the evidence that a product needs.
+    """
+
+    firsts: tuple[Growth, ...]
+    seconds: tuple[Growth, ...]
+    first: Array
+    second: Array
+    largest: tuple[Array, Array]
+    columns: Array
+    squares: Array
+    prior: Array
+    needed: float
+
+
+def _values(terms: Sequence[Growth], at: Array) -> tuple[tuple[Growth, ...], Array, Array]:
     """Return the terms that stay finite and vary, the constant first, their values over the largest, and these."""
     kept, rows = [ONE], [np.ones_like(at)]
     for term in dict.fromkeys(terms):
@@ -61,26 +85,69 @@ def _values(terms: Sequence[Growth], at: Array) -> tuple[list[Growth], Array, Ar
             rows.append(row)
     values = np.array(rows)
     largest = values.max(axis=1)
-    return kept, values / largest[:, None], largest
+    return tuple(kept), values / largest[:, None], largest
+
+
+@functools.lru_cache(maxsize=16)
+def _designed(
+    x: tuple[float, ...], y: tuple[float, ...], first: tuple[Growth, ...], second: tuple[Growth, ...]
+) -> _Design:
+    """Return the design, and simulate once what noise about a constant reaches there."""
+    firsts, f, f_largest = _values(first, np.array(x))
+    seconds, g, g_largest = _values(second, np.array(y))
+    columns = (f[:, None] * g[None]).reshape(-1, len(x))[1:]
+    prior = np.outer([prior_odds(one) for one in firsts], [prior_odds(one) for one in seconds]).ravel()[1:]
+    needed = needed_evidence(columns, prior, "cross-validation", _DRAWS) if len(columns) else np.inf
+    return _Design(firsts, seconds, f, g, (f_largest, g_largest), columns, columns**2, prior, needed)
+
+
+def _best_products(design: _Design, values: Array, weights: Array) -> NDArray[np.int64]:
+    """Return the products whose residuals and odds speak most for them, as places in `design.columns`."""
+    off = values - weights @ values / weights.sum()
+    along = design.columns @ (weights * off)
+    spread = design.squares @ weights - (design.columns @ weights) ** 2 / weights.sum()
+    total = float(weights @ off**2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        left = np.maximum(total - along**2 / spread, values.size * _EXACT**2)
+        odds = np.log(design.prior) - (values.size / 2 - 1) * np.log(left)
+    odds = np.where((spread > 0) & (along > 0), odds, -np.inf)
+    return np.argpartition(odds, -min(_CANDIDATES, odds.size))[-_CANDIDATES:]
+
+
+def _best_sums(first: Array, second: Array, values: Array, weights: Array) -> tuple[NDArray[np.int64], ...]:
+    """Return the pairs of terms whose sums c₀ + c₁ f + c₂ g leave the least residuals, as places (firsts, seconds)."""
+    share = weights / weights.sum()
+    off = values - share @ values
+    f, g = (one - (one @ share)[:, None] for one in (first, second))
+    f_squares, g_squares = (f**2) @ weights, (g**2) @ weights
+    both = (f * weights) @ g.T
+    along_f, along_g = (f * weights) @ off, (g * weights) @ off
+    with np.errstate(divide="ignore", invalid="ignore"):
+        determinant = f_squares[:, None] * g_squares - both**2
+        c1 = (g_squares * along_f[:, None] - both * along_g) / determinant
+        c2 = (f_squares[:, None] * along_g - both * along_f[:, None]) / determinant
+        gain = c1 * along_f[:, None] + c2 * along_g
+        gain = np.where((determinant > _EXACT * f_squares[:, None] * g_squares) & (c1 > 0) & (c2 > 0), gain, -np.inf)
+    best = np.argpartition(gain.ravel(), -min(_CANDIDATES, gain.size))[-_CANDIDATES:]
+    return np.unravel_index(best[np.isfinite(gain.ravel()[best])], gain.shape)
 
 
 def _sums(first: Array, second: Array, values: Array, weights: Array) -> tuple[Array, Array]:
-    """Return leave-one-out errors of c₀ + c₁ f + c₂ g, shape (firsts, seconds), and these c, the last axis."""
-    shape = (len(first), len(second), len(values))
-    design = np.stack([np.ones(shape), *np.broadcast_arrays(first[:, None], second[None])], axis=-1)
+    """Return leave-one-out errors of c₀ + c₁ f + c₂ g for rows of f and g, shape (pairs,), and these c, (pairs, 3)."""
+    design = np.stack([np.ones_like(first), first, second], axis=-1)
     root = np.sqrt(weights)
     # The orthogonal factor gives the fit and the leverage at once.
     orthogonal, triangle = np.linalg.qr(design * root[:, None])
     target = values * root
-    along = np.einsum("fgpc,p->fgc", orthogonal, target)
-    residual = target - np.einsum("fgpc,fgc->fgp", orthogonal, along)
+    along = np.einsum("ipc,p->ic", orthogonal, target)
+    residual = target - np.einsum("ipc,ic->ip", orthogonal, along)
     freedom = 1 - (orthogonal**2).sum(axis=-1)
     solvable = np.abs(np.diagonal(triangle, axis1=-2, axis2=-1)).min(axis=-1) > _EXACT
     solvable &= freedom.min(axis=-1) > _EXACT
-    numbers = np.zeros((*shape[:2], 3))
+    numbers = np.zeros((len(design), 3))
     numbers[solvable] = np.linalg.solve(triangle[solvable], along[solvable][..., None])[..., 0]
     errors = (residual / np.where(freedom > 0, freedom, 1.0)) ** 2
-    usable = solvable & (numbers[..., 1:] > 0).all(axis=-1)
+    usable = solvable & (numbers[:, 1:] > 0).all(axis=-1)
     return np.where(usable, errors.sum(axis=-1), np.inf), numbers
 
 
@@ -116,41 +183,42 @@ def fit_surface(
     >>> fit_surface(p.ravel(), n.ravel(), (3 + 2 * np.log2(p) + 5 * n).ravel(), terms, terms).text("p", "n")
     '3 + 2 log p + 5 n'
     """
-    at_x, at_y, measured = (np.asarray(one, dtype=np.float64) for one in (x, y, values))
+    at_x, at_y, measured = (numbers(name, one) for name, one in (("x", x), ("y", y), ("values", values)))
+    check_growths(*first, *second)
     if not at_x.shape == at_y.shape == measured.shape or at_x.ndim != 1:
         raise InputError(f"shapes {at_x.shape}, {at_y.shape} and {measured.shape}: give one list each, equally long")
     if measured.size < FEWEST_POINTS:
         raise InputError(f"{measured.size} points: too few for two parameters: measure at {FEWEST_POINTS}, better 25")
-    if not (np.isfinite(measured).all() and (at_x >= 1).all() and (at_y >= 1).all()):
+    if not (np.isfinite([at_x, at_y, measured]).all() and (at_x >= 1).all() and (at_y >= 1).all()):
         raise InputError("points: values must be finite numbers, and both parameters at least 1")
-    firsts, f, f_largest = _values(first, at_x)
-    seconds, g, g_largest = _values(second, at_y)
+    design = _designed(tuple(at_x.tolist()), tuple(at_y.tolist()), tuple(first), tuple(second))
     shares, weights, (unit,) = normalised(measured[None])
-    columns = (f[:, None] * g[None]).reshape(-1, measured.size)
-    found = search(columns[1:], shares, weights)
-    unit, mean = float(unit), float(found.mean[0])
-    total = float(found.total[0])
-    if total <= measured.size * _EXACT**2 or not len(columns) > 1:
-        return SurfaceModel(mean * unit, ())
-    before = np.outer([prior_odds(one) for one in firsts], [prior_odds(one) for one in seconds]).ravel()[1:]
-    odds = evidence(found, columns[1:], before, "cross-validation")[0]
-    if float(odds.max()) < needed_evidence(columns[1:], before, "cross-validation", _DRAWS):
-        product_error, product = np.inf, SurfaceModel(mean * unit, ())
-    else:
-        best = int(odds.argmax())
-        i, j = divmod(best + 1, len(seconds))
-        slope = float(found.slope[0, best])
-        scale = float(f_largest[i] * g_largest[j])
-        product_error = float(found.loo[0, best])
-        constant = float(found.constant[0, best])
-        product = SurfaceModel(constant * unit, ((slope * unit / scale, firsts[i], seconds[j]),))
-    if not product.parts or len(firsts) < 2 or len(seconds) < 2:
+    unit, exact = float(unit), measured.size * _EXACT**2
+    products = _best_products(design, shares[0], weights[0]) if len(design.columns) else np.empty(0, np.int64)
+    columns = design.columns[products]
+    found = search(columns, shares, weights)
+    constant = SurfaceModel(float(found.mean[0]) * unit, ())
+    if float(found.total[0]) <= exact or not products.size:
+        return constant
+    odds = evidence(found, columns, design.prior[products], "cross-validation")[0]
+    best = int(odds.argmax())
+    if float(odds[best]) < design.needed:
+        return constant
+    i, j = divmod(int(products[best]) + 1, len(design.seconds))
+    slope = float(found.slope[0, best]) * unit / float(design.largest[0][i] * design.largest[1][j])
+    product = SurfaceModel(float(found.constant[0, best]) * unit, ((slope, design.firsts[i], design.seconds[j]),))
+    product_error = float(found.loo[0, best])
+    if len(design.firsts) < 2 or len(design.seconds) < 2 or product_error <= exact:
         return product
-    errors, numbers = _sums(f[1:], g[1:], shares[0], weights[0])
-    i, j = divmod(int(errors.argmin()), errors.shape[1])
-    if not (errors[i, j] < _LEAST_GAIN * product_error and product_error > measured.size * _EXACT**2):
+    i_, j_ = _best_sums(design.first[1:], design.second[1:], shares[0], weights[0])
+    if not i_.size:
         return product
-    c0, c1, c2 = (float(one) * unit for one in numbers[i, j])
-    one = c1 / float(f_largest[i + 1]), firsts[i + 1], ONE
-    other = c2 / float(g_largest[j + 1]), ONE, seconds[j + 1]
+    errors, fitted = _sums(design.first[i_ + 1], design.second[j_ + 1], shares[0], weights[0])
+    least = int(errors.argmin())
+    if not errors[least] < _LEAST_GAIN * product_error:
+        return product
+    i, j = int(i_[least]) + 1, int(j_[least]) + 1
+    c0, c1, c2 = (float(one) * unit for one in fitted[least])
+    one = c1 / float(design.largest[0][i]), design.firsts[i], ONE
+    other = c2 / float(design.largest[1][j]), ONE, design.seconds[j]
     return SurfaceModel(c0, (one, other))

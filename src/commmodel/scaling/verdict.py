@@ -1,7 +1,8 @@
 """Does it grow as promised: divergence and verdict. Main entry: `judge`.
 
 Source: Shudler and others (2015), Section 2.4. Beyond it, a verdict is that of all models which the data cannot tell
-apart (`commmodel.scaling.bootstrap`); where these disagree, it is `uncertain` and says what to measure next.
+apart (`commmodel.scaling.bootstrap`); where these disagree, it is `uncertain` and says what to measure next. What
+rises, or falls, and no class fits is a mismatch, whatever was expected.
 """
 
 import math
@@ -13,9 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from commmodel.scaling.bootstrap import Ensemble, ensemble
-from commmodel.scaling.fitting import FEWEST_SCALES, fit_term
-from commmodel.scaling.growth import ONE, Growth
-from commmodel.scaling.space import default_deviation, deviation_limits, search_space
+from commmodel.scaling.fitting import FEWEST_SCALES, fit_term, misfit
+from commmodel.scaling.given import numbers
+from commmodel.scaling.growth import ONE, Growth, check_growths
+from commmodel.scaling.space import default_deviation, deviation_limits, judged_space
 
 __all__ = ["Judgement", "Verdict", "divergence", "judge", "published_verdict", "rank"]
 
@@ -26,6 +28,7 @@ LEAST_ADJUSTED_R2 = 0.5
 ENOUGH_SCALES = 5
 """Shudler 2015, Section 2.3: as many as the search needs by the authors' experience."""
 _CLEAR = 3.0  # standard deviations between two models from which on a measurement tells them apart
+_NEAR = 0.05  # of a value: so far beside it a class may be that three scales do not tell from others
 _STEPS = 3  # scales beyond the largest that are worth proposing
 _MOST_REPETITIONS = 100  # times as many as there were
 
@@ -40,13 +43,14 @@ class Judgement:
         E and D.
     verdict : "match", "approximate", "mismatch" or "uncertain"
         A match where the expected class is among the models that the data cannot tell apart and all of them are within
-        the limits; approximate where they are within the limits without it; a mismatch where all are outside.
+        the limits; approximate where they are within the limits without it; a mismatch where all are outside, and where
+        values rise or fall as no class does (`Ensemble.fits`).
     divergence : Growth
         δ = G / E of the best model.
     ensemble : Ensemble
         The best model G and those that the data cannot tell from it.
     advice : str
-        What to measure next where the verdict is uncertain, otherwise nothing.
+        What to measure next where the verdict is uncertain, or what to look at where no class fits; otherwise nothing.
     """
 
     expectation: Growth
@@ -63,6 +67,7 @@ def divergence(model: Growth, expectation: Growth) -> Growth:
     >>> divergence(Growth(power=1), Growth(power=1, log=1)).text("p")
     '1 / log p'
     """
+    check_growths(model, expectation)
     return model / expectation
 
 
@@ -85,6 +90,7 @@ def rank(model: Growth, expectation: Growth, deviation: Growth | None = None) ->
     ('approximate', 'mismatch')
     """
     low, high = deviation_limits(expectation, deviation)
+    check_growths(model)
     if model == expectation:
         return "match"
     return "approximate" if low <= model <= high else "mismatch"
@@ -113,7 +119,8 @@ def published_verdict(
     >>> published_verdict(logarithm, 0.23, logarithm), published_verdict(logarithm, 0.99, logarithm)
     ('uncertain', 'match')
     """
-    return "uncertain" if adjusted_r2 < LEAST_ADJUSTED_R2 else rank(model, expectation, deviation)
+    verdict = rank(model, expectation, deviation)
+    return "uncertain" if numbers("adjusted_r2", adjusted_r2).min(initial=math.inf) < LEAST_ADJUSTED_R2 else verdict
 
 
 def judge(
@@ -143,7 +150,7 @@ def judge(
     over : str
         What the advice calls the parameter.
     terms : sequence of Growth, optional
-        Search space, by default `search_space` of the expectation.
+        Search space, by default `judged_space` of the expectation.
     statistic, draws, seed
         As of `commmodel.scaling.bootstrap.ensemble`.
 
@@ -164,16 +171,19 @@ def judge(
     ('mismatch', 'p / log p')
     """
     D = default_deviation(expectation) if deviation is None else deviation
-    space = search_space(expectation) if terms is None else (*terms, expectation)
+    deviation_limits(expectation, D)  # refuses what is no deviation
+    space = judged_space(expectation) if terms is None else (*terms, expectation)
     found = ensemble(scales, samples, space, statistic=statistic, draws=draws, seed=seed)
     ranks = {growth: rank(growth, expectation, D) for growth in found.shares}
     inside = [growth for growth in ranks if ranks[growth] != "mismatch"]
     outside = [growth for growth in ranks if ranks[growth] == "mismatch"]
     verdict: Verdict = "mismatch" if not inside else "match" if expectation in inside else "approximate"
     advice = ""
-    if inside and outside:
+    if not found.fits:
+        verdict, advice = _without_class(found, over)
+    elif inside and outside:
         verdict, advice = "uncertain", _advice(found, inside[0], outside[0], over)
-    elif outside and found.best.growth == ONE and _too_few(found):
+    elif outside and _too_few(found, expectation):
         verdict = "uncertain"
         advice = f"{FEWEST_SCALES} scales hardly show a growth: measure at {ENOUGH_SCALES} or more"
     elif found.best.adjusted_r2 < LEAST_ADJUSTED_R2:
@@ -182,9 +192,28 @@ def judge(
     return Judgement(expectation, D, verdict, divergence(found.best.growth, expectation), found, advice)
 
 
-def _too_few(found: Ensemble) -> bool:
-    """Whether a constant says little: of so few scales, unless all values are the same."""
-    return len(found.scales) == FEWEST_SCALES and float(np.ptp(found.values)) > 0
+def _without_class(found: Ensemble, over: str) -> tuple[Verdict, str]:
+    """Return the verdict where no class fits; of few scales, or where values jump, disturbances may be the reason."""
+    far = f"no class fits: values are beside the best by {found.misfit:.2g} times what is tolerated"
+    if len(found.scales) < ENOUGH_SCALES:
+        return "uncertain", f"no class fits {len(found.scales)} scales: measure at {ENOUGH_SCALES} or more"
+    if not found.goes_one_way:
+        return "uncertain", f"{far}, and go up and down: measure again, and powers of two apart from other numbers"
+    low, high = found.values.min(), found.values.max()
+    if found.best.growth == ONE and found.values[np.argmax(found.scales)] == low:
+        return "mismatch", f"no class fits: it falls to 1/{high / low:.3g}: expect such as 1 / {over}"
+    return "mismatch", f"{far}: judge apart what lies on either side of a change of algorithm or of hosts"
+
+
+def _too_few(found: Ensemble, expectation: Growth) -> bool:
+    """Whether a mismatch says little: of so few scales, unless all values are the same.
+
+    A growth says enough where the expected class is plainly beside the values: some class is near any three of them.
+    """
+    if len(found.scales) > FEWEST_SCALES or not np.ptp(found.values):
+        return False
+    near = np.full(FEWEST_SCALES, _NEAR)
+    return found.best.growth == ONE or misfit(found.scales, found.values, [expectation], near) < 1
 
 
 def _next_scales(scales: np.ndarray) -> list[float]:

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from commmodel._core import loggops
 from commmodel.errors import InputError, MissingParameterError
+from commmodel.simulate.arguments import check_amount
 from commmodel.simulate.operations import Program
 from commmodel.simulate.outcome import INTERVAL, MARK, MESSAGE, Blocked, Outcome, State
 
@@ -62,8 +63,8 @@ class DelayParameters(Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
             value = getattr(self, name)
-            if not (value >= 0 and (name == "S" or math.isfinite(value))):
-                raise InputError(f"parameter {name} of a delay model is {value}: it must be a number from 0")
+            if not (name == "S" and value == math.inf):
+                check_amount(value, f"parameter {name} of a delay model:")
 
 
 class DelayModel(Struct, frozen=True, forbid_unknown_fields=True):
@@ -192,6 +193,8 @@ def run_schedule(
 
 
 def _ticks(value: float) -> float:
+    if math.isinf(value):
+        raise InputError("a parameter is more than 1.8e308 units of the schedule's time: give a smaller one")
     nearest = float(round(value))
     return nearest if abs(value - nearest) <= 1e-9 * max(nearest, 1.0) else value
 

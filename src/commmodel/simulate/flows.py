@@ -5,7 +5,7 @@ in which order things happen. The engine is `commmodel._core.engine`. Main entry
 `commmodel.simulate.run` calls.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from commmodel._core import engine
 from commmodel.errors import InputError
+from commmodel.simulate.arguments import check_amount
 from commmodel.simulate.network import Factor, Network, Overhead
 from commmodel.simulate.operations import OPERATION, Code, Program
 from commmodel.simulate.outcome import INTERVAL, MARK, MESSAGE, Blocked, Outcome
@@ -31,7 +32,12 @@ _CALLS = {
 
 
 def simulated(
-    program: Program, network: Network, platform: "Platform", hosts: ArrayLike | None, record: bool
+    program: Program,
+    network: Network,
+    platform: "Platform",
+    hosts: ArrayLike | None,
+    record: bool,
+    progress: Callable[[float, int], None] | None = None,
 ) -> Outcome:
     """Simulate a program on links; parameters, outcome and errors are those of `commmodel.simulate.run`.
 
@@ -62,6 +68,7 @@ def simulated(
         network,
         record,
         {"OPERATION": OPERATION, "INTERVAL": INTERVAL, "MESSAGE": MESSAGE, "MARK": MARK},
+        progress,
     )
     blocked = tuple(
         Blocked(
@@ -81,11 +88,9 @@ def _check(network: Network) -> None:
     """Refuse parameters with which times would not be times."""
     numbers = ("header", "window", "capacity_weight", "cross_traffic", "send_buffer")
     for name in numbers:
-        value = getattr(network, name)
-        if not 0 <= value < np.inf:
-            raise InputError(f"network {network.name!r}: {name} is {value}: expected a number from 0 on")
+        check_amount(getattr(network, name), f"network {network.name!r}: {name}")
     for name in ("eager_limit", "detached_limit"):
-        if np.isnan(getattr(network, name)):
+        if not isinstance(getattr(network, name), int | float) or np.isnan(getattr(network, name)):
             raise InputError(f"network {network.name!r}: {name} is not a number")
     for name in ("send", "isend", "receive"):
         pieces: tuple[Overhead, ...] = getattr(network, name)

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from commmodel._core.loggops import parse_goal
 from commmodel.collectives import Schedule as CollectiveSchedule
 from commmodel.errors import DamagedFileError, InputError
+from commmodel.files import write_bytes
+from commmodel.simulate.arguments import check_plausible, check_ranks
 from commmodel.simulate.traces.files import pieces
 
 __all__ = ["DEPENDENCY", "GOAL_OPERATION", "Kind", "Schedule", "from_collective", "parse", "read", "text", "write"]
@@ -141,6 +143,11 @@ def _parsed(where: object, text_pieces: Iterable[bytes], name: str) -> Schedule:
     except ValueError as error:
         line, problem = error.args
         raise DamagedFileError(where, f"line {line}" if line else "", problem) from None
+    try:
+        check_plausible(begins.size - 1, int(np.count_nonzero(begins >= 0)), ", or leave out ranks without operations")
+        check_ranks(begins.size)
+    except InputError as error:
+        raise DamagedFileError(where, "", str(error)) from None
     operations: NDArray[np.void] = rows.view(GOAL_OPERATION)
     dependencies: NDArray[np.void] = edges.view(DEPENDENCY)
     begins, ends = np.where(begins < 0, 0, begins), np.where(ends < 0, 0, ends)
@@ -197,8 +204,7 @@ def _operation(value: float, peer: int, tag: int, kind: int, cpu: int, nic: int)
 
 def write(schedule: Schedule, path: str | os.PathLike[str]) -> None:
     """Write a schedule as text; times and sizes as integers, as the format has them."""
-    with open(path, "w", encoding="ascii") as file:
-        file.writelines(text(schedule))
+    write_bytes(path, (line.encode("ascii") for line in text(schedule)))
 
 
 def from_collective(schedule: CollectiveSchedule, memory_copy: float = 0.0, reduction: float = 0.0) -> Schedule:

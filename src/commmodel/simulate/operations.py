@@ -56,7 +56,7 @@ COLLECTIVE_TAG = -2
 """Messages of collective operations have this tag or one below it: no receive of the application matches them."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Program:
     """What each rank does.
 
@@ -79,6 +79,8 @@ class Program:
     name: str = ""
 
     def __post_init__(self) -> None:
+        if not isinstance(self.operations, np.ndarray) or not isinstance(self.offsets, np.ndarray):
+            raise InputError("operations and offsets of a program must be arrays")
         if self.operations.dtype != OPERATION:
             raise InputError(f"operations of type {self.operations.dtype}: they must be of type OPERATION")
         ends_right = self.offsets.size >= 2 and self.offsets[0] == 0 and self.offsets[-1] == self.operations.size
@@ -89,6 +91,11 @@ class Program:
     def processes(self) -> int:
         """P."""
         return self.offsets.size - 1
+
+    def __repr__(self) -> str:
+        """Return its name, and how many ranks and operations it has."""
+        more = " and more" if self.refill is not None else ""
+        return f"Program({self.name!r}, {self.processes} ranks, {self.operations.size} operations{more})"
 
     def restarted(self) -> Callable[[int], Operations] | None:
         """Return `refill`, at its beginning where it knows how to begin anew, so that a program runs more than once."""

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +60,7 @@ class Blocked:
         return f"rank {self.rank} waits in {self.call} for a message from {source}{tag}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Outcome:
     """How a program went.
 
@@ -107,3 +108,19 @@ class Outcome:
     def seconds(self) -> float:
         """When the last rank came to its end."""
         return float(self.ends.max(initial=0.0))
+
+    def __repr__(self) -> str:
+        """Return how long it took and what was sent."""
+        hanging = f", {len({one.rank for one in self.blocked})} ranks hang" if self.blocked else ""
+        return f"Outcome({self.model}: {self.seconds:.6g} s, {self.ends.size} ranks, {self.messages} messages{hanging})"
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return what each rank spent its time on as columns: ``pandas.DataFrame(outcome.to_dict())``.
+
+        Returns
+        -------
+        dict of str to list
+            A row for each rank: ``rank``, ``end``, and the seconds in each `State`, in small letters.
+        """
+        spent = {state.name.lower(): self.spent[:, state].tolist() for state in State}
+        return {"rank": list(range(self.ends.size)), "end": self.ends.tolist(), **spent}

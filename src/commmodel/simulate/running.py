@@ -5,6 +5,7 @@ The model is an option: a `commmodel.simulate.network.Network`, whose messages s
 of what has to come before what: `commmodel.simulate.delays.run_schedule` runs these.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
@@ -29,6 +30,7 @@ def run(
     *,
     hosts: ArrayLike | None = None,
     record: bool = False,
+    progress: Callable[[float, int], None] | None = None,
 ) -> Outcome:
     """Simulate a program by a model.
 
@@ -45,6 +47,9 @@ def run(
         Rank -> number of its host; without it, the platform places the ranks, one block after the other.
     record : bool
         Whether to keep what each rank did when, and each message: 40 bytes for each interval, 44 for a message.
+    progress : callable, optional
+        (seconds simulated, events so far), called now and then while a network is simulated; delay models, which take
+        microseconds a message, do not call it.
 
     Returns
     -------
@@ -89,4 +94,4 @@ def run(
         raise InputError(
             f"by the model {model.name!r} messages share links: give a platform, as in run(program, model, platform)"
         )
-    return flows.simulated(program, model, platform, hosts, record)
+    return flows.simulated(program, model, platform, hosts, record, progress)

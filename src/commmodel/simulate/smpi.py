@@ -18,6 +18,7 @@ from commmodel.collectives import allgather, alltoall, barrier, broadcast, gathe
 from commmodel.collectives.patterns import Fold, halving
 from commmodel.collectives.schedule import Algorithm, Integers, Problem, Round
 from commmodel.errors import InputError
+from commmodel.simulate.arguments import check_ranks, check_size
 from commmodel.simulate.operations import Program
 from commmodel.simulate.work.collective import blocks_of, collective_tag
 from commmodel.simulate.work.streams import program_of
@@ -195,6 +196,8 @@ def program(
     >>> program("bcast", 1024, 4, "flattree").offsets.tolist()  # three sends, then a wait
     [0, 4, 6, 8, 10]
     """
+    check_ranks(processes)
+    message_size = int(check_size(message_size))
     if operation not in ALGORITHMS:
         raise InputError(f"SMPI's {operation!r} is not known: choose one of {', '.join(ALGORITHMS)}")
     if algorithm not in ALGORITHMS[operation]:

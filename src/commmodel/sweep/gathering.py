@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Literal
 
 from commmodel.errors import InputError
+from commmodel.files import refuse_inputs, write_bytes
 from commmodel.results import read
-from commmodel.sweep.plan import Job, Plan, read_plan
+from commmodel.sweep.plan import FILE, Job, Plan, read_plan
 
 __all__ = ["Gathered", "JobState", "gather", "states"]
 
@@ -96,13 +97,7 @@ def gather(folder: str | os.PathLike[str], output: str | os.PathLike[str]) -> Ga
     if not complete:
         raise InputError(f"{folder}: no job is done yet: run them with commmodel sweep run {folder}")
     parts = [folder / one.job.results for one in complete]
-    beside = output.with_name(f".{output.name}.part")
-    try:
-        with open(beside, "wb") as file:
-            for part in parts:
-                file.write(part.read_bytes().rstrip(b"\n") + b"\n")
-        beside.replace(output)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise InputError(f"{output}: cannot be written: {error.strerror}") from None
+    of_jobs = (name for one in found for name in (one.job.script, one.job.results, one.job.done, one.job.log))
+    refuse_inputs(output, (folder / name for name in (FILE, *of_jobs)))
+    write_bytes(output, (part.read_bytes().rstrip(b"\n") + b"\n" for part in parts))
     return Gathered(complete, tuple(one for one in found if one.state != "done"))

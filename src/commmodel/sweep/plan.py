@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from commmodel.errors import DamagedFileError, InputError
+from commmodel.files import write_text
 
 __all__ = ["FILE", "FORMAT", "VERSION", "Job", "Plan", "Slurm", "launcher_words", "read_plan", "write_plan"]
 
@@ -20,6 +21,7 @@ FILE = "sweep.toml"
 FORMAT: Literal["commmodel-sweep"] = "commmodel-sweep"
 VERSION = 1
 # History of the format: 1, first version.
+_MOST_JOBS = 100_000
 Count = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 
 
@@ -129,6 +131,9 @@ def launcher_words(launcher: str, values: Mapping[str, int]) -> list[str]:
 def check(plan: Plan) -> None:
     """Raise `InputError` where a plan cannot be carried out."""
     launcher_words(plan.launcher, {"processes": 1})
+    if len(plan.processes) * plan.launches > _MOST_JOBS:
+        problem = f"{plan.launches} launches on each of {len(plan.processes)} numbers of processes"
+        raise InputError(f"{problem}: more than {_MOST_JOBS} jobs: take fewer launches")
     if len(set(plan.processes)) < len(plan.processes):
         raise InputError(f"processes {list(plan.processes)}: a number stands there twice: leave one out")
 
@@ -141,7 +146,7 @@ def write_plan(plan: Plan, path: Path) -> None:
     document.add(tomlkit.comment("Launches of commmodel's benchmark. The scripts beside this file were made from it:"))
     document.add(tomlkit.comment("to change what they do, make another sweep."))
     document.update({name: value for name, value in msgspec.to_builtins(plan).items() if value is not None})
-    path.write_text(tomlkit.dumps(document), encoding="utf-8")
+    write_text(path, tomlkit.dumps(document))
 
 
 def read_plan(folder: str | os.PathLike[str]) -> Plan:
@@ -161,7 +166,7 @@ def read_plan(folder: str | os.PathLike[str]) -> Plan:
         raise InputError(f"{folder} is no sweep, it has no {FILE}: make one with commmodel sweep make") from None
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # ValueError: of TOML, of UTF-8, and of numbers of 5000 digits
         raise DamagedFileError(path, "", str(error)) from None
     version = content.get("version")
     if content.get("format") == FORMAT and isinstance(version, int) and version > VERSION:

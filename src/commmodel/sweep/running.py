@@ -59,7 +59,7 @@ class _Jobs:
             process.wait(self._limit)
         except subprocess.TimeoutExpired:
             line = f"it took longer than {self._limit:g} s and was ended: it goes on with the next run"
-            _end(process)
+            end_with_children(process)
         finally:
             with self._lock:
                 self._running.discard(process)
@@ -73,10 +73,10 @@ class _Jobs:
             self._is_over = True
             running = list(self._running)
         for process in running:
-            _end(process)
+            end_with_children(process)
 
 
-def _end(process: "subprocess.Popen[bytes]") -> None:
+def end_with_children(process: "subprocess.Popen[bytes]") -> None:
     """End a job with all it has started; its shell ends at once, a launcher may have to clear up."""
     end = monotonic() + _GRACE
     with suppress(ProcessLookupError):

@@ -3,11 +3,13 @@
 import os
 import re
 import shlex
+import shutil
 from importlib.resources import files
 from math import ceil
 from pathlib import Path
 
 from commmodel.errors import InputError
+from commmodel.files import write_text
 from commmodel.sweep.plan import FILE, Job, Plan, Slurm, check, write_plan
 
 __all__ = ["job_script", "make"]
@@ -108,21 +110,28 @@ def make(plan: Plan, folder: str | os.PathLike[str]) -> None:
     if plan.slurm is not None:
         _check_slurm(plan.slurm)
     folder = Path(folder)
+    was_there = folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
             raise InputError(f"{folder} is not empty: name a new folder")
-        jobs = plan.jobs()
-        for job in jobs:
-            (folder / job.script).parent.mkdir(exist_ok=True)
-            _write_script(folder / job.script, job_script(plan, job))
-        template = "run.sh" if plan.slurm is None else "submit.sh"
-        _write_script(folder / template, _filled(template, jobs=" ".join(job.name for job in jobs)))
-        write_plan(plan, folder / FILE)
+        try:
+            _write_all(plan, folder)
+        except BaseException:  # whatever it was: half a sweep would be in the way of the next attempt
+            for made in folder.iterdir():
+                shutil.rmtree(made) if made.is_dir() else made.unlink()
+            if not was_there:
+                folder.rmdir()
+            raise
     except OSError as error:
         raise InputError(f"{error.filename or folder}: {error.strerror}") from None
 
 
-def _write_script(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
-    path.chmod(0o755)
+def _write_all(plan: Plan, folder: Path) -> None:
+    jobs = plan.jobs()
+    for job in jobs:
+        (folder / job.script).parent.mkdir(exist_ok=True)
+        write_text(folder / job.script, job_script(plan, job), executable=True)
+    template = "run.sh" if plan.slurm is None else "submit.sh"
+    write_text(folder / template, _filled(template, jobs=" ".join(job.name for job in jobs)), executable=True)
+    write_plan(plan, folder / FILE)

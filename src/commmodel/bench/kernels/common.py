@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 __all__ = [
-    "Kernel", "Room", "message_room", "modes", "pause_ticks", "sampled", "stride", "undisturbed_seconds", "window",
-    "window_room",
+    "WINDOW", "Kernel", "Room", "message_room", "modes", "pause_ticks", "sampled", "stride", "undisturbed_seconds",
+    "window", "window_room",
 ]  # fmt: skip
 
 Floats = NDArray[np.float64]
 Room = tuple[int, int]
 """Bytes that the send buffer and the receive buffer need."""
 
-_WINDOW = 64  # as OSU's and most other bandwidth tests have it
+WINDOW = 64  # messages, as OSU's and most other bandwidth tests have it
 _WINDOW_BYTES = 16 << 20  # takes about a thousand times as long as the answer after it, at 10 GB/s and 1.5 us
 _LOOK_SECONDS = 10e-3  # of repetitions for a first look at a time: longer than another process's time slice
 _FEWEST_LOOKS, _MOST_LOOKS = 5, 99
@@ -61,6 +61,8 @@ class Kernel:
         options -> what the plan leaves out, in one line; empty where nothing is.
     on_request : bool
         Whether it is measured only where it is named.
+    visits : bool
+        Whether its configurations are visited several times, where `Options.visits` says so.
     """
 
     summary: str
@@ -71,6 +73,7 @@ class Kernel:
     check: Callable[["MPI.Intracomm", Sequence[Configuration]], None] | None = None
     left_out: Callable[[Options], str] | None = None
     on_request: bool = False
+    visits: bool = False
 
 
 def sampled(session: Session, configuration: Configuration, measure: Measure, batch: Batch = 1) -> Record | None:
@@ -112,9 +115,9 @@ def stride(size: int) -> int:
 
 def window(size: int) -> int:
     """Return how many messages a window has: a function of the size alone, so that --resume finds the same."""
-    return max(1, min(_WINDOW, _WINDOW_BYTES // max(stride(size), 1)))
+    return max(1, min(WINDOW, _WINDOW_BYTES // max(stride(size), 1)))
 
 
 def window_room(size: int) -> int:
     """Return the bytes that a window of messages needs, or of any smaller ones."""
-    return max(stride(size), min(_WINDOW * stride(size), _WINDOW_BYTES))
+    return max(stride(size), min(WINDOW * stride(size), _WINDOW_BYTES))

@@ -4,9 +4,10 @@ The samples of a ping-pong are half round trips of the rank that sends first; th
 MPI_Send, and inside MPI_Recv, while the other side is ready.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from itertools import product
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +17,25 @@ from commmodel.bench.kernels import random_sizes
 from commmodel.bench.kernels.common import Kernel, Room, message_room, pause_ticks, sampled
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
-from commmodel.results import Configuration, Options, Ping, PingPong, RandomPing, RandomPingPong, Record, Threshold
+from commmodel.results import (
+    Configuration,
+    MessagePath,
+    Options,
+    Ping,
+    PingPong,
+    RandomPing,
+    RandomPingPong,
+    Record,
+    Threshold,
+    fastest_half,
+    joined,
+)
 
 __all__ = ["PING", "PINGPONG", "THRESHOLD"]
+
+_JUMP = 1.3  # over the line through the two sizes before: more than noise makes of several visits
+_LEAST_REFINED = 64  # bytes
+_PARTS = 4  # of the span in which a jump lies
 
 
 def _plan_pingpong(options: Options, placement: Placement) -> list[Configuration]:
@@ -26,6 +43,26 @@ def _plan_pingpong(options: Options, placement: Placement) -> list[Configuration
         return [*random_sizes.plan_pingpong(options, placement)]
     batch = options.batch or 1
     return [PingPong(size, path, batch) for path, size in product(placement, options.sizes)]
+
+
+def _refine_pingpong(options: Options, records: Sequence[Record]) -> list[Configuration]:
+    """Return sizes between two that follow each other in the plan, where the time jumps: there a limit may lie."""
+    times: dict[str, dict[int, float]] = {}
+    for record in joined(records):
+        match record.configuration:
+            case PingPong(message_size=size, path=path) if size in options.sizes:
+                times.setdefault(path, {})[size] = float(np.median(fastest_half(record)))
+    found: list[Configuration] = []
+    for path in get_args(MessagePath):
+        known = times.get(path, {})
+        sizes = sorted(known)
+        for before, below, above in zip(sizes, sizes[1:], sizes[2:], strict=False):
+            slope = max(known[below] - known[before], 0.0) / (below - before)
+            jumps = known[above] > _JUMP * (known[below] + slope * (above - below))
+            if jumps and below >= _LEAST_REFINED and above <= 2 * below:
+                between = ((below * (_PARTS - part) + above * part) // _PARTS for part in range(1, _PARTS))
+                found += [PingPong(size, path, options.batch or 1) for size in between]
+    return found
 
 
 def _room(configuration: PingPong | Ping | RandomPingPong | RandomPing) -> Room:
@@ -102,5 +139,7 @@ def _threshold_room(configuration: Threshold) -> Room:  # noqa: ARG001
 
 
 THRESHOLD = Kernel("the eager limit, by a send that blocks", _plan_threshold, _measure_threshold, _threshold_room)
-PINGPONG = Kernel("blocking ping-pong of one pair", _plan_pingpong, _measure_pingpong, _room)
-PING = Kernel("time inside MPI_Send and inside MPI_Recv", _plan_ping, _measure_ping, _room)
+PINGPONG = Kernel(
+    "blocking ping-pong of one pair", _plan_pingpong, _measure_pingpong, _room, _refine_pingpong, visits=True
+)
+PING = Kernel("time inside MPI_Send and inside MPI_Recv", _plan_ping, _measure_ping, _room, visits=True)

@@ -6,16 +6,17 @@ direction; a sample is a window's time over its messages.
 
 from collections.abc import Iterable
 from itertools import product
+from typing import get_args
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.bench.kernels.common import Kernel, Room, sampled, stride, window, window_room
+from commmodel.bench.kernels.common import WINDOW, Kernel, Room, message_room, sampled, stride, window, window_room
 from commmodel.bench.placement import FurtherNodes, Placement
 from commmodel.bench.session import Session
 from commmodel.errors import MPIEnvironmentError
-from commmodel.results import Configuration, Contention, MessagePath, Options, Pairs, Record, Stream
+from commmodel.results import Configuration, Contention, MessagePath, Options, Pairs, Record, Stream, StreamBuffers
 
 __all__ = ["PAIRS", "STREAM", "on_several_nodes"]
 
@@ -95,7 +96,11 @@ def _measure_pairs(session: Session, configuration: Pairs) -> Record | None:
 
 
 def _plan_stream(options: Options, placement: Placement) -> list[Configuration]:
-    return [Stream(size, count, path, window(size)) for path, count, size in _counted(options, placement)]
+    buffers = get_args(StreamBuffers) if options.stream_buffers == "both" else (options.stream_buffers,)
+    return [
+        Stream(size, count, path, window(size) if where == "each" else WINDOW, buffers=where)
+        for (path, count, size), where in product(_counted(options, placement), buffers)
+    ]
 
 
 def _measure_stream(session: Session, configuration: Stream) -> Record | None:
@@ -103,10 +108,11 @@ def _measure_stream(session: Session, configuration: Stream) -> Record | None:
 
     size, count = configuration.message_size, configuration.window
     buffer = session.send_buffer if session.first else session.receive_buffer
+    apart = stride(size) if configuration.buffers == "each" else 0
 
     def measure(batch: int, repetitions: int) -> NDArray[np.float64]:  # noqa: ARG001
         ticks = pingpong.stream(
-            session.comm, session.peer, session.first, buffer, size, stride(size), count,
+            session.comm, session.peer, session.first, buffer, size, apart, count,
             repetitions, session.clock_number,
         )  # fmt: skip
         return session.seconds(ticks) / count * session.first
@@ -115,8 +121,10 @@ def _measure_stream(session: Session, configuration: Stream) -> Record | None:
 
 
 def _stream_room(configuration: Stream) -> Room:
+    if configuration.buffers == "one":
+        return message_room(configuration)
     return configuration.message_size, window_room(configuration.message_size)
 
 
-PAIRS = Kernel("several blocking ping-pongs at once", _plan_pairs, _measure_pairs)
-STREAM = Kernel("windows of messages in one direction", _plan_stream, _measure_stream, _stream_room)
+PAIRS = Kernel("several blocking ping-pongs at once", _plan_pairs, _measure_pairs, visits=True)
+STREAM = Kernel("windows of messages in one direction", _plan_stream, _measure_stream, _stream_room, visits=True)

@@ -5,6 +5,8 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const TICKS = 4294967295, STATES = data.states.length, TOGETHER = 0x80;
   const LEFT = 74, TOP = 22, BOTTOM = 6, MOST_ARROWS = 1500;
+  const INK = 0.06;  // share of the rows' area that arrows may cover, as lines one pixel wide
+  const LINK = 10, ABOVE_LINKS = 8;  // heights of a strip of link load, and of the gap above the first
   const tip = document.getElementById("tip"), arrows = document.getElementById("arrows");
 
   const bytesOf = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer;
@@ -15,7 +17,8 @@
     peer: new Int32Array(bytesOf(one.peer)), detail: new Float32Array(bytesOf(one.detail)),
     sender: new Int32Array(bytesOf(one.sender)), receiver: new Int32Array(bytesOf(one.receiver)),
     bytes: new Float32Array(bytesOf(one.bytes)), left: new Uint32Array(bytesOf(one.left)),
-    arrived: new Uint32Array(bytesOf(one.arrived)),
+    arrived: new Uint32Array(bytesOf(one.arrived)), links: one.links, loads: new Uint8Array(bytesOf(one.loads)),
+    crowded: false, pointed: null,
     canvas: document.getElementById(`canvas-${number}`), seen: document.getElementById(`seen-${number}`),
   }));
   const mostRanks = Math.max(...charts.map((one) => one.ranks));
@@ -57,9 +60,10 @@
     pen.beginPath();
     if (state === 1) { pen.moveTo(-2, 2); pen.lineTo(2, -2); pen.moveTo(0, 8); pen.lineTo(8, 0); pen.moveTo(6, 10); pen.lineTo(10, 6); }
     if (state === 2) { pen.moveTo(-2, 6); pen.lineTo(2, 10); pen.moveTo(0, 0); pen.lineTo(8, 8); pen.moveTo(6, -2); pen.lineTo(10, 2); }
+    if (state === 5) { pen.moveTo(2.5, 0); pen.lineTo(2.5, 8); pen.moveTo(6.5, 0); pen.lineTo(6.5, 8); }
     if (state === 3) { pen.moveTo(0, 2.5); pen.lineTo(8, 2.5); pen.moveTo(0, 6.5); pen.lineTo(8, 6.5); }
     pen.stroke();
-    return state >= 1 && state <= 3 ? context.createPattern(tile, "repeat") : null;
+    return [1, 2, 3, 5].includes(state) ? context.createPattern(tile, "repeat") : null;
   }
 
   // The last interval of a rank that begins at or before a time, or the rank's first.
@@ -74,9 +78,11 @@
   }
 
   function rowsInView(chart) { return Math.min(view.rows, chart.ranks); }
+  const linkRoom = (chart) => chart.links.length ? ABOVE_LINKS + LINK * chart.links.length : 0;
+  const roomOf = (chart, height) => height - TOP - BOTTOM - linkRoom(chart);
   function heightOf(chart) {
     const each = Math.max(1, Math.min(22, Math.floor(420 / charts.length ** 0.5 / Math.max(1, rowsInView(chart)))));
-    return TOP + BOTTOM + Math.max(60, Math.min(rowsInView(chart) * each, Math.round(520 / charts.length ** 0.5)));
+    return TOP + BOTTOM + linkRoom(chart) + Math.max(60, Math.min(rowsInView(chart) * each, Math.round(520 / charts.length ** 0.5)));
   }
 
   function drawTimes(chart, context, width, height) {
@@ -133,7 +139,7 @@
     context.fillRect(0, 0, width, height);
     drawTimes(chart, context, width, height);
 
-    const columns = Math.max(1, Math.floor(width - LEFT)), room = height - TOP - BOTTOM, rows = rowsInView(chart);
+    const columns = Math.max(1, Math.floor(width - LEFT)), room = roomOf(chart, height), rows = rowsInView(chart);
     const top = Math.min(view.top, Math.max(0, chart.ranks - rows)), each = room / rows;
     const taken = new Float32Array(columns * STATES), gap = each >= 6 ? 1.5 : each >= 3 ? 0.5 : 0;
     const patterns = data.states.map((_, state) => each >= 6 ? stripes(context, state) : null);
@@ -150,8 +156,10 @@
       drawRow(context, taken, columns, to - from, y, high, patterns);
       if (each >= 6) drawMarks(chart, context, from, columns, y, high);
     }
-    if (arrows.checked) drawMessages(chart, context, width, top, each, rows);
+    chart.crowded = false;
+    if (arrows.checked) drawMessages(chart, context, width, top, each, rows, room);
     context.restore();
+    drawLinks(chart, context, width, height);
     drawRanks(chart, context, top, rows, each, room);
     if (!arrows.checked) chart.seen.textContent = "";
   }
@@ -209,29 +217,60 @@
     }
   }
 
-  function drawMessages(chart, context, width, top, each, rows) {
-    const inner = width - LEFT, scale = inner / (view.end - view.begin), found = [];
-    let inView = 0;
+  // The load of the busiest links: the stronger the colour, the fuller the link.
+  function drawLinks(chart, context, width, height) {
+    const inner = width - LEFT, ticks = TICKS / data.columns, top = TOP + roomOf(chart, height) + ABOVE_LINKS;
+    context.font = "10px system-ui, sans-serif";
+    context.textAlign = "right"; context.textBaseline = "middle";
+    chart.links.forEach((name, row) => {
+      const y = top + row * LINK;
+      context.fillStyle = look.soft;
+      context.fillText(name.length > 12 ? `${name.slice(0, 11)}…` : name, LEFT - 8, y + LINK / 2);
+      context.fillStyle = look.states[0];
+      const load = (column) => chart.loads[row * data.columns + column];
+      const x = (column) => Math.round(Math.max(0, Math.min(inner, (column * ticks - view.begin) / (view.end - view.begin) * inner)));
+      const from = Math.floor(view.begin / ticks), to = Math.min(data.columns, Math.ceil(view.end / ticks));
+      for (let column = from; column < to;) {  // equal loads side by side are one piece, without seams
+        let next = column + 1;
+        while (next < to && load(next) === load(column)) next++;
+        context.globalAlpha = load(column) / 255;
+        context.beginPath(); context.rect(LEFT + x(column), y, x(next) - x(column), LINK - 2);
+        if (load(column)) context.fill();
+        column = next;
+      }
+      context.globalAlpha = 1;
+    });
+  }
+
+  function drawMessages(chart, context, width, top, each, rows, room) {
+    if (!chart.left.length) return;
+    const inner = width - LEFT, scale = inner / (view.end - view.begin), found = [], pointed = chart.pointed, own = [];
+    const across = (ticks) => (ticks - view.begin) * scale, down = (rank) => (rank - top + 0.5) * each;
+    let inView = 0, ink = 0;
     for (let index = 0; index < chart.left.length; index++) {
       if (chart.left[index] > view.end || chart.arrived[index] < view.begin) continue;
       const sender = chart.sender[index] - top, receiver = chart.receiver[index] - top;
       if (Math.max(sender, receiver) < 0 || Math.min(sender, receiver) >= rows) continue;
       inView++;
-      if (inView <= MOST_ARROWS) found.push(index);
+      if (inView <= MOST_ARROWS) {
+        found.push(index);
+        const begin = Math.max(0, across(chart.left[index])), end = Math.min(inner, across(chart.arrived[index]));
+        ink += Math.hypot(end - begin, Math.min(room, Math.abs(sender - receiver) * each));
+      }
+      if (pointed && (chart.sender[index] === pointed.rank || chart.receiver[index] === pointed.rank)
+        && chart.left[index] <= pointed.tick && chart.arrived[index] >= pointed.tick) own.push(index);
     }
-    if (!chart.left.length) return;
-    if (inView > MOST_ARROWS || each < 3) {
-      chart.seen.textContent = `${inView.toLocaleString("en")} messages in view: zoom in to see them.`;
-      return;
-    }
-    chart.seen.textContent = inView ? `${inView} message${inView === 1 ? "" : "s"} in view.` : "";
+    chart.crowded = inView > MOST_ARROWS || each < 3 || ink > INK * inner * room;
+    const word = `${inView.toLocaleString("en")} message${inView === 1 ? "" : "s"} in view`;
+    chart.seen.textContent = chart.crowded ? `${word}: point at a row for those of its rank, or zoom in.` : inView ? `${word}.` : "";
     context.save();
     context.beginPath(); context.rect(LEFT, TOP, inner, 1e6); context.clip();
-    context.strokeStyle = look.ink; context.fillStyle = look.ink; context.lineWidth = 1;
-    context.globalAlpha = found.length > 200 ? 0.4 : 0.75;
-    for (const index of found) {
-      const x0 = LEFT + (chart.left[index] - view.begin) * scale, x1 = LEFT + (chart.arrived[index] - view.begin) * scale;
-      const y0 = TOP + (chart.sender[index] - top + 0.5) * each, y1 = TOP + (chart.receiver[index] - top + 0.5) * each;
+    context.lineWidth = chart.crowded ? 1.5 : 1;
+    context.globalAlpha = chart.crowded ? 0.9 : 0.75;
+    for (const index of chart.crowded ? own.slice(0, MOST_ARROWS) : found) {
+      context.strokeStyle = context.fillStyle = look.ink;
+      const x0 = LEFT + across(chart.left[index]), x1 = LEFT + across(chart.arrived[index]);
+      const y0 = TOP + down(chart.sender[index]), y1 = TOP + down(chart.receiver[index]);
       context.beginPath(); context.moveTo(x0, y0); context.lineTo(x1, y1); context.stroke();
       const angle = Math.atan2(y1 - y0, x1 - x0), head = Math.min(7, 2 + each / 4);
       context.beginPath(); context.moveTo(x1, y1);
@@ -280,10 +319,19 @@
 
   function tell(chart, event) {
     const box = chart.canvas.getBoundingClientRect(), x = event.clientX - box.left - LEFT, y = event.clientY - box.top - TOP;
-    const room = box.height - TOP - BOTTOM, shown = rowsInView(chart);
+    const room = roomOf(chart, box.height), shown = rowsInView(chart);
     const rank = Math.floor(Math.min(view.top, Math.max(0, chart.ranks - shown)) + y / room * shown);
-    if (x < 0 || y < 0 || y >= room || rank >= chart.ranks) { tip.hidden = true; return; }
-    const tick = view.begin + x / (box.width - LEFT) * (view.end - view.begin), index = at(chart, rank, tick);
+    const tick = view.begin + x / (box.width - LEFT) * (view.end - view.begin);
+    const link = Math.floor((y - room - ABOVE_LINKS) / LINK);
+    if (x >= 0 && link >= 0 && link < chart.links.length) {
+      const column = Math.min(data.columns - 1, Math.floor(tick / TICKS * data.columns));
+      show([chart.links[link], `load ${trimmed(chart.loads[link * data.columns + column] / 2.55, 2)} % at ${time(seconds(tick))}`], event);
+      point(chart, null);
+      return;
+    }
+    if (x < 0 || y < 0 || y >= room || rank >= chart.ranks) { tip.hidden = true; point(chart, null); return; }
+    point(chart, { rank, tick });
+    const index = at(chart, rank, tick);
     const lines = [`rank ${rank} at ${time(seconds(tick))}`];
     // within two pixels of an interval's end is near enough to one that is thin
     const near = 2 / (box.width - LEFT) * (view.end - view.begin);
@@ -297,6 +345,17 @@
       }
       lines.push(`start ${time(seconds(chart.start[index]), 6)}, length ${time(length)}`);
     } else lines.push("idle");
+    show(lines, event);
+  }
+
+  // Messages of the rank pointed at are drawn where there are too many to draw all.
+  function point(chart, pointed) {
+    const again = chart.crowded && (pointed || chart.pointed);
+    chart.pointed = pointed;
+    if (again) redraw();
+  }
+
+  function show(lines, event) {
     tip.textContent = lines.join("\n");
     tip.hidden = false;
     tip.style.left = `${Math.max(4, Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8))}px`;
@@ -312,7 +371,7 @@
       const factor = Math.exp(Math.max(-120, Math.min(120, delta)) * 0.003), across = box.width - LEFT;
       if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
         move(view.begin + ((event.deltaX || delta) / across) * (view.end - view.begin));
-      } else if (event.altKey) rows(factor, (event.clientY - box.top - TOP) / (box.height - TOP - BOTTOM));
+      } else if (event.altKey) rows(factor, (event.clientY - box.top - TOP) / roomOf(chart, box.height));
       else zoom(factor, Math.max(0, Math.min(1, (event.clientX - box.left - LEFT) / across)));
       tip.hidden = true;
     }, { passive: false });
@@ -330,7 +389,7 @@
         if (apart) zoom(apart / now, ((one.clientX + other.clientX) / 2 - box.left - LEFT) / across);
         apart = now;
       } else if (from && pointers.size === 1) {
-        const room = box.height - TOP - BOTTOM;
+        const room = roomOf(chart, box.height);
         scroll(from.top - (event.clientY - from.y) / room * rowsInView(chart));
         move(from.begin - (event.clientX - from.x) / across * (view.end - view.begin));
         tip.hidden = true;
@@ -339,7 +398,7 @@
     const release = (event) => { pointers.delete(event.pointerId); from = null; apart = 0; canvas.classList.remove("moving"); };
     canvas.addEventListener("pointerup", release);
     canvas.addEventListener("pointercancel", release);
-    canvas.addEventListener("pointerleave", () => { tip.hidden = true; });
+    canvas.addEventListener("pointerleave", () => { tip.hidden = true; point(chart, null); });
     canvas.addEventListener("dblclick", () => zoom(0.5));
     canvas.addEventListener("keydown", (event) => {
       if (event.key in KEYS && !event.ctrlKey && !event.metaKey) { event.preventDefault(); does[KEYS[event.key]](); }

@@ -5,7 +5,6 @@ B/s, latencies in s, speeds in flop/s. Sources: the limiter and cabinets: Bédar
 Main entries: `flat`, `cabinets`, `fat_tree`, `torus`, `dragonfly`, `crossbar`, `build`.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal
@@ -15,6 +14,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from commmodel.errors import InputError
+from commmodel.simulate.arguments import check_amount, check_count
 from commmodel.simulate.platform import zones
 from commmodel.simulate.platform.description import MOST_HOSTS, Assembly, Platform
 
@@ -118,6 +118,10 @@ Description = Flat | Cabinets | FatTree | Torus | Dragonfly | Crossbar
 
 def _cables(what: Any) -> zones.Cables:
     backbone = getattr(what, "backbone", None)
+    for link, title in ((what.loopback, "loopback"), (backbone, "backbone")):
+        if link is not None:
+            check_amount(link.bandwidth, f"bandwidth of the {title}")
+            check_amount(link.latency, f"latency of the {title}")
     return zones.Cables(
         what.bandwidth,
         what.latency,
@@ -136,9 +140,7 @@ def _namer(pattern: str) -> Callable[[int], str]:
 
 
 def _checked_count(hosts: int) -> int:
-    if not 1 <= hosts <= MOST_HOSTS:
-        raise InputError(f"{hosts} hosts: expected from 1 to {MOST_HOSTS}")
-    return hosts
+    return check_count(hosts, "hosts", 1, MOST_HOSTS)
 
 
 def _lists(lists: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -204,11 +206,11 @@ def build(what: Description) -> Platform:
         Where a number is out of range.
     """
     assembly, name, passages = Assembly(), _namer(what.host_names), None
-    if not 1 <= what.cores <= 2**20:
-        raise InputError(f"{what.cores} cores: expected from 1 to {2**20}")
+    check_count(what.cores, "cores", 1, 2**20)
+    check_amount(what.latency, "latency")
     rates = {"bandwidth": what.bandwidth, "limiter": what.limiter, "speed": what.speed}
     for field, value in rates.items():
-        if value is not None and not 0 < value < math.inf:
+        if value is not None and not check_amount(value, field) > 0:
             raise InputError(f"{field} {value}: expected a finite number above 0")
     match what:
         case Flat():

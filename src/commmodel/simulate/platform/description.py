@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from commmodel._core.routing import Routing
 from commmodel.errors import InputError
+from commmodel.simulate.arguments import check_ranks
 
 __all__ = ["MOST_HOSTS", "SHARING", "Assembly", "Names", "Platform"]
 
@@ -54,7 +55,7 @@ class Names(Sequence[str]):
         return self._functions[piece](place - (self._ends[piece - 1] if piece else 0))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Platform:
     """Hosts and what connects them.
 
@@ -94,6 +95,10 @@ class Platform:
     def hosts(self) -> int:
         """How many there are."""
         return self.speeds.size
+
+    def __repr__(self) -> str:
+        """Return its name and kind, and how many hosts and links it has."""
+        return f"Platform({self.name!r}, {self.kind}, {self.hosts} hosts, {self.capacity.size} links)"
 
     @cached_property
     def _routing(self) -> Routing:
@@ -151,8 +156,7 @@ class Platform:
         >>> two.place(4).tolist(), two.place(4, "round-robin").tolist(), two.place(3, ["node-1"]).tolist()
         ([0, 0, 1, 1], [0, 1, 0, 1], [1, 1, 1])
         """
-        if processes < 1:
-            raise InputError(f"{processes} processes: there must be at least 1")
+        check_ranks(processes)
         if isinstance(mapping, str):
             if mapping == "block":
                 if processes > (room := int(self.cores.sum())):
@@ -246,10 +250,12 @@ class Assembly:
         if self.links + count * directions > _MOST_LINKS:
             raise InputError(f"more than {_MOST_LINKS} links")
         rates, times = (
-            np.repeat(np.broadcast_to(np.asarray(values, np.float64), (count,)), directions)
+            np.full(count * directions, values, np.float64)  # a file lists links by the thousand, one at a time
+            if isinstance(values, float)
+            else np.repeat(np.broadcast_to(np.asarray(values, np.float64), (count,)), directions)
             for values in (capacity, latency)
         )
-        if not (rates > 0).all() or not (times >= 0).all() or not np.isfinite(times).all():
+        if not ((rates > 0) & (times >= 0) & (times < math.inf)).all():
             which = int(np.flatnonzero(~((rates > 0) & (times >= 0) & np.isfinite(times)))[0]) // directions
             raise InputError(f"link {name(which)!r}: a bandwidth must be above 0, a latency finite and not negative")
         self._columns.append((rates, times, np.full(rates.size, sharing == "fatpipe", np.uint8)))

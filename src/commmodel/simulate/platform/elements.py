@@ -16,6 +16,7 @@ from xml.parsers import expat
 
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.simulate.platform.description import MOST_HOSTS
+from commmodel.units import parse_scaled, parse_whole
 
 __all__ = ["Element", "Ranges", "parse"]
 
@@ -41,7 +42,6 @@ _UNITS: dict[str, dict[str, int | Decimal]] = {
     },
     "speed": {prefix + unit: factor for prefix, factor in _PREFIXES.items() for unit in ("f", "flops")},
 }
-_NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4})?)\s*([A-Za-z]*)\s*", re.ASCII)
 
 
 @dataclass
@@ -56,7 +56,7 @@ class Element:
 
     def error(self, problem: str) -> DamagedFileError:
         """Return what is wrong with this element."""
-        return DamagedFileError(self.path, f"line {self.line}", f"<{self.tag}>: {problem}")
+        return DamagedFileError(self.path, f"line {self.line}", f"<{self.tag[:40]}>: {problem[:400]}")
 
     def fail(self, problem: str) -> NoReturn:
         """Raise what is wrong with this element."""
@@ -87,22 +87,20 @@ class Element:
     def quantity(self, name: str, kind: str, default: str | None = None) -> float:
         """Return a number with a unit; without one, it is in B/s, s or flop/s."""
         text = self.text(name, default)
-        match = _NUMBER.fullmatch(text)
-        unit: int | Decimal | None = 1 if match and not match[2] else _UNITS[kind].get(match[2]) if match else None
-        if match is None or unit is None:
+        value = parse_scaled(text, _UNITS[kind])
+        if value is None:
             examples = {"bandwidth": "125MBps or 1Gbps", "latency": "15us", "speed": "1Gf"}
-            self.fail(f"{name} {text!r} is no {kind}: write it like {examples[kind]}")
-        value = float(Decimal(match[1]) * unit)
+            self.fail(f"{name} {text[:80]!r} is no {kind}: write it like {examples[kind]}")
         if not 0 <= value < math.inf or (value == 0 and kind != "latency"):
-            self.fail(f"{name} {text!r} must be finite and {'not negative' if kind == 'latency' else 'above 0'}")
+            self.fail(f"{name} {text[:80]!r} must be finite and {'not negative' if kind == 'latency' else 'above 0'}")
         return value
 
     def count(self, name: str, default: str | None = None, most: int = 2**20) -> int:
         """Return a number of things, at least one."""
-        text = self.text(name, default).strip()
-        if not (text.isascii() and text.isdecimal() and len(text) < 10 and 1 <= int(text) <= most):
-            self.fail(f"{name} {text!r}: expected a number from 1 to {most}")
-        return int(text)
+        try:
+            return parse_whole(self.text(name, default), 1, most)
+        except InputError as error:
+            self.fail(f"{name} {error}")
 
     def counts(self, name: str, text: str) -> tuple[int, ...]:
         """Return numbers with commas between them."""

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from commmodel.errors import DamagedFileError, InputError
+from commmodel.files import write_text
 from commmodel.simulate.platform.build import Description, build
 from commmodel.simulate.platform.description import Platform
 from commmodel.simulate.platform.xml import read_xml
@@ -119,7 +120,7 @@ def read(name_or_path: str | os.PathLike[str]) -> Platform:
         with path.open("rb") as file:
             content = file.read(_MOST_BYTES + 1)
     except (OSError, ValueError) as error:
-        if not path.suffix and name not in known and not path.exists():
+        if not path.suffix and name not in known and not os.path.exists(path):
             raise InputError(f"{name!r} is neither a platform file nor one of {', '.join(known)}") from None
         raise InputError(f"{name}: {getattr(error, 'strerror', None) or error}") from None
     if path.suffix.lower() == ".xml" or content.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"<":
@@ -161,7 +162,4 @@ def dumps(platform: Platform) -> str:
 def write(platform: Platform, path: str | os.PathLike[str]) -> None:
     """Write a platform as TOML, replacing a file that is there."""
     text = dumps(platform)
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+    write_text(path, text)

@@ -4,18 +4,18 @@ A way between hosts of two leaf zones is a way from the host to the point where 
 is the same for all hosts of the zone, and a way from the point where the other is entered. Main entry: `passages`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel._core.routing import Routing
+from commmodel._core.routing import Routing, shortest
 from commmodel.errors import InputError
 
-__all__ = ["Leaf", "Point", "Tree", "passages", "shortest", "table_of"]
+__all__ = ["Leaf", "Point", "Tree", "found", "passages", "table_of"]
 
 Point = tuple[int, int]
 """Leaf zone and point in it; point −1 is its gateway."""
@@ -88,31 +88,64 @@ class Tree:
         return [*(self.parent.ancestors() if self.parent else []), self]
 
 
-def shortest(
-    points: Sequence[int], hops: Mapping[tuple[int, int], int]
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return the least number of links between points, and on each way the point before the last (Floyd, 1962).
+def found(points: int, hops: Mapping[tuple[int, int], Sequence[int]]) -> "Found":
+    """Return the ways between points that take the fewest links (Floyd, 1962), made of hops: points -> links.
 
-    Of equally long ways the one found first stands, points in the order given.
+    Of equally long ways the one found first stands, points in their order.
     """
-    size = len(points)
-    if size > _MOST_POINTS:
-        raise InputError(f"{size} points of a zone that finds ways by itself: at most {_MOST_POINTS}")
-    distance = np.full((size, size), np.inf)
-    before = np.full((size, size), -1, np.int64)
-    for (source, destination), count in hops.items():
-        distance[source, destination] = count
-        before[source, destination] = source
-    np.fill_diagonal(distance, 0.0)
-    for middle in points:
-        through = distance[:, middle, None] + distance[None, middle, :]
-        better = through < distance
-        distance[better] = through[better]
-        before[better] = np.broadcast_to(before[middle], better.shape)[better]
-    return distance, before
+    _check_points(points)
+    distance = np.full((points, points), np.inf)
+    for ends, links in hops.items():
+        distance[ends] = len(links)
+    return Found(hops, shortest(distance)[1])
 
 
-def walk(before: NDArray[np.int64], source: int, destination: int) -> list[int]:
+def _check_points(points: int) -> None:
+    if points > _MOST_POINTS:
+        raise InputError(f"{points} points of a zone that finds ways by itself: at most {_MOST_POINTS}")
+
+
+@dataclass(frozen=True, eq=False)
+class Found(Mapping[tuple[int, int], Sequence[int]]):
+    """Ways over hops: points -> links, put together when asked for."""
+
+    hops: Mapping[tuple[int, int], Sequence[int]]
+    before: NDArray[np.int32]
+    """Shape (points, points): of each way the point before the last."""
+
+    def __getitem__(self, ends: tuple[int, int]) -> list[int]:
+        if ends not in self:
+            raise KeyError(ends)
+        if ends[0] == ends[1]:
+            return list(self.hops[ends])
+        return [link for hop in pairwise(walk(self.before, *ends)) for link in self.hops[hop]]
+
+    def __contains__(self, ends: object) -> bool:
+        if not isinstance(ends, tuple):
+            return False
+        return ends in self.hops or (ends[0] != ends[1] and bool(self.before[ends] >= 0))
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        size = self.before.shape[0]
+        return (ends for ends in product(range(size), range(size)) if ends in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what `commmodel._core.routing.Routing` takes."""
+        ordered = sorted(self.hops)
+        counts = np.bincount([source for source, _ in ordered], minlength=self.before.shape[0])
+        return {
+            "before": self.before,
+            "first": np.concatenate([[0], np.cumsum(counts)]),
+            "ends": np.array([destination for _, destination in ordered], np.int64),
+            "offsets": np.cumsum([0, *(len(self.hops[ends]) for ends in ordered)]),
+            "links": np.array([link for ends in ordered for link in self.hops[ends]], np.int64),
+        }
+
+
+def walk(before: NDArray[np.int32], source: int, destination: int) -> list[int]:
     """Return the points of a way."""
     points = [destination]
     while points[-1] != source:
@@ -141,7 +174,7 @@ class _Finder:
         self.leaves = leaves
         self.ancestors = [tree.ancestors() for tree in trees]
         self.known: dict[tuple[int, int], tuple[int, list[int], int]] = {}
-        self.paths: dict[int, tuple[dict[str, int], NDArray[np.int64]]] = {}
+        self.paths: dict[int, tuple[dict[str, int], NDArray[np.int32]]] = {}
 
     def way(self, one: Point, other: Point) -> list[int]:
         """Return the links between any two points."""
@@ -185,8 +218,8 @@ class _Finder:
             raise InputError(f"zone {tree.name!r}: no route from zone {one!r} to zone {other!r}")
         if id(tree) not in self.paths:
             numbers = {name: number for number, name in enumerate(tree.order)}
-            hops = {(numbers[a], numbers[b]): len(way[1]) for (a, b), way in tree.between.items()}
-            self.paths[id(tree)] = numbers, shortest(range(len(numbers)), hops)[1]
+            hops = {(numbers[a], numbers[b]): way[1] for (a, b), way in tree.between.items()}
+            self.paths[id(tree)] = numbers, found(len(numbers), hops).before
         numbers, before = self.paths[id(tree)]
         try:
             names = [tree.order[number] for number in walk(before, numbers[one], numbers[other])]
@@ -214,7 +247,7 @@ def passages(leaves: Sequence[Leaf], trees: Sequence[Tree]) -> dict[str, Any] | 
     if count > _MOST_LEAVES:
         raise InputError(f"{count} zones with hosts or routers: at most {_MOST_LEAVES}")
     finder = _Finder(leaves, trees)
-    default = [0 if leaf.zone["kind"] == "table" else -1 for leaf in leaves]
+    default = [0 if leaf.zone["kind"] in {"table", "hops"} else -1 for leaf in leaves]
     leave = np.tile(np.array(default, np.int64)[:, None], (1, count))
     enter = np.tile(np.array(default, np.int64)[None, :], (count, 1))
     offsets = np.zeros(count * count + 1, np.int64)

@@ -12,6 +12,7 @@ import msgspec
 
 from commmodel.errors import InputError
 from commmodel.simulate.network import SMPI, Factor, Network, Overhead
+from commmodel.units import parse_number
 
 __all__ = ["network"]
 
@@ -27,12 +28,9 @@ _CROSS_TRAFFIC = 0.05
 
 def _number(name: str, text: str) -> float:
     try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise InputError(f"setting {name}: {text[:40]!r} is no number")
-    return value
+        return parse_number(text)
+    except InputError:
+        raise InputError(f"setting {name}: {text[:40]!r} is no number") from None
 
 
 def _pieces(name: str, text: str, values: int) -> list[tuple[float, tuple[float, ...]]]:

@@ -9,17 +9,17 @@ Format: the manual of SimGrid, "XML reference"; where that is silent, ways and l
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.simulate.platform import zones
 from commmodel.simulate.platform.description import Assembly, Platform
 from commmodel.simulate.platform.elements import Element, Ranges, parse, parse_bytes
-from commmodel.simulate.platform.hierarchy import Leaf, Point, Tree, passages, shortest, table_of, walk
+from commmodel.simulate.platform.hierarchy import Leaf, Point, Tree, found, passages, table_of
 
 __all__ = ["read_xml", "read_xml_bytes"]
 
@@ -61,12 +61,18 @@ class _Cluster:
 
 @dataclass
 class _Own:
-    """Hosts and routers of a zone itself: elements of hosts; names of routers; hosts of cabinets with their links."""
+    """Hosts and routers of a zone itself: hosts, and their names; names of routers; hosts of cabinets with links."""
 
     hosts: list[tuple[str, float, int]] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
     routers: list[str] = field(default_factory=list)
     ports: dict[str, tuple[int, int, int, int]] = field(default_factory=dict)
     backbone: int = -1
+
+    def add(self, name: str, speed: float, cores: int) -> None:
+        """Add a host."""
+        self.hosts.append((name, speed, cores))
+        self.names.add(name)
 
 
 class _Reader:
@@ -211,7 +217,7 @@ class _Reader:
         elif child.tag == "host":
             child.check({"id", "speed", "power", "core", "pstate", "coordinates"}, {"prop"})
             self.name_point(child, child.text("id"), (leaf, len(own.hosts)))
-            own.hosts.append((child.text("id"), self.speed(child), child.count("core", "1")))
+            own.add(child.text("id"), self.speed(child), child.count("core", "1"))
         elif child.tag == "router":
             child.check({"id", "coordinates"}, {"prop"})
             own.routers.append(child.text("id"))
@@ -232,7 +238,7 @@ class _Reader:
                 if name not in self.links:
                     child.fail(f"there is no link {name!r} before this")
             host = child.text("id")
-            if host not in {one for one, _, _ in own.hosts} or host in own.ports:
+            if host not in own.names or host in own.ports:
                 child.fail(f"{host!r} is no host of this zone before this, or has its links")
             down = self.links[names[1]]
             own.ports[host] = -1, self.links[names[0]][0], down[1] if names[1] in self.split else down[0], -1
@@ -338,7 +344,7 @@ class _Reader:
         for place in range(count):
             name = names(place)
             self.name_point(element, name, (leaf, len(own.hosts)))
-            own.hosts.append((name, speed, cores))
+            own.add(name, speed, cores)
             limiter, up, down, loopback = (int(zone[key][place]) for key in ("limiter", "up", "down", "loopback"))
             own.ports[name] = limiter, up, down, loopback
 
@@ -374,20 +380,27 @@ class _Reader:
             if {source[0], destination[0]} != {leaf}:
                 child.fail("joins hosts or routers of other zones: that takes a <zoneRoute>")
             self.add_way(child, ways, (source[1], destination[1]), self.route(child))
-        if tree.finds_ways:
-            ways = self.found(points, ways)
         for host in range(hosts):
             if (host, host) not in ways:
                 if self.loopback < 0:
                     self.loopback = self.assembly.add_links(1, *_LOOPBACK, lambda _: "loopback", "fatpipe")
                 ways[host, host] = [self.loopback]
-        if len(ways) < points * points:
-            for one in range(hosts):
-                for other in range(hosts):
-                    if (one, other) not in ways:
-                        names = f"{own.hosts[one][0]!r} to {own.hosts[other][0]!r}"
-                        element.fail(f"no route from {names}: every host must reach every other")
-        self.finish(tree, own, zones.table(hosts, points, *table_of(points, ways)), ways)
+        if tree.finds_ways:
+            over_hops = found(points, ways)
+            self.check_all_reached(element, own, over_hops.before[:hosts, :hosts] < 0)
+            return self.finish(tree, own, zones.hops(hosts, points, **over_hops.arrays()), over_hops)
+        zone = zones.table(hosts, points, *table_of(points, ways))
+        missing = np.ones((points, points), np.bool_)
+        missing[tuple(np.array(list(ways), np.int64).reshape(-1, 2).T)] = False
+        self.check_all_reached(element, own, missing[:hosts, :hosts])
+        return self.finish(tree, own, zone, ways)
+
+    def check_all_reached(self, element: Element, own: _Own, missing: NDArray[np.bool_]) -> None:
+        """Raise where there is no way between two hosts."""
+        if missing.any():
+            one, other = np.argwhere(missing)[0].tolist()
+            names = f"{own.hosts[one][0]!r} to {own.hosts[other][0]!r}"
+            element.fail(f"no route from {names}: every host must reach every other")
 
     def add_way(self, child: Element, ways: dict[Any, Any], ends: tuple[Any, Any], links: tuple[Any, Any]) -> None:
         """Note a route, and the way back."""
@@ -398,18 +411,6 @@ class _Reader:
             if ends[::-1] in ways:
                 child.fail('a second route between the same two: say symmetrical="NO" for each')
             ways[ends[::-1]] = links[1]
-
-    def found(self, points: int, hops: dict[tuple[int, int], list[int]]) -> dict[tuple[int, int], list[int]]:
-        """Return the shortest ways over given ones."""
-        distance, before = shortest(range(points), {ends: len(links) for ends, links in hops.items()})
-        if float(distance[np.isfinite(distance)].sum()) > 2**25:
-            raise InputError("the routes of a zone are too many or too long")
-        ways = {ends: links for ends, links in hops.items() if ends[0] == ends[1]}
-        for source, destination in np.argwhere(np.isfinite(distance)).tolist():
-            if source != destination:
-                steps = walk(before, source, destination)
-                ways[source, destination] = [link for pair in pairwise(steps) for link in hops[pair]]
-        return ways
 
     def zone_route(self, child: Element, tree: Tree) -> None:
         """Read a route between two inner zones."""

@@ -1,7 +1,7 @@
 """The kinds of zones that ways are computed in, each as the mapping that `commmodel._core.routing.Routing` takes.
 
 A zone's links are added to an `Assembly`; limiters and loopbacks are those of the hosts, and in networks with switches
-limiters are those of the switches as well. Main entries: `star`, `table`, `torus`, `fat_tree`, `dragonfly`.
+limiters are those of the switches as well. Main entries: `star`, `table`, `hops`, `torus`, `fat_tree`, `dragonfly`.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.errors import InputError
+from commmodel.simulate.arguments import check_count
 from commmodel.simulate.platform.description import MOST_HOSTS, Assembly
 
-__all__ = ["Cables", "dragonfly", "fat_tree", "star", "table", "torus"]
+__all__ = ["Cables", "dragonfly", "fat_tree", "hops", "star", "table", "torus"]
 
 Name = Callable[[int], str]
 
@@ -50,7 +51,7 @@ class Cables:
 
 def _bounded(sizes: Sequence[int], what: str) -> int:
     """Return the product of sizes, which must not be absurd."""
-    if any(size < 1 for size in sizes) or prod(sizes) > MOST_HOSTS:
+    if prod(check_count(size, what) for size in sizes) > MOST_HOSTS:
         raise InputError(f"{what} {list(sizes)}: all must be at least 1, and their product at most {MOST_HOSTS}")
     return prod(sizes)
 
@@ -82,6 +83,11 @@ def star(assembly: Assembly, hosts: int, cables: Cables, name: Name, zone_name: 
 def table(hosts: int, points: int, offsets: NDArray[np.int64], links: NDArray[np.int64]) -> dict[str, Any]:
     """Return a zone that lists the links between each two of its points; the hosts are the first of them."""
     return {"kind": "table", "hosts": hosts, "points": points, "offsets": offsets, "links": links}
+
+
+def hops(hosts: int, points: int, **ways: NDArray[Any]) -> dict[str, Any]:
+    """Return a zone whose ways lead over hops, as `commmodel._core.routing.Routing` takes it."""
+    return {"kind": "hops", "hosts": hosts, "points": points, **ways}
 
 
 def _regular(kind: str, sizes: Sequence[int], common: Cables, first: int, **more: Any) -> dict[str, Any]:

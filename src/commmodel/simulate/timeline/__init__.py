@@ -3,6 +3,7 @@
 ::
 
     record.py     Timeline, in the order of ranks and times; made from an Outcome
+    transferring.py  waits told apart: nothing moves, or a message of the rank is under way
     perfetto.py   the Trace Event Format (Perfetto, chrome://tracing), written
     paje.py       Paje (ViTE, pj_dump), written
     measured.py   our CSV, written and read; the Trace Event Format, read
@@ -18,8 +19,12 @@ from commmodel.simulate.timeline.measured import read, write_csv
 from commmodel.simulate.timeline.paje import write_paje
 from commmodel.simulate.timeline.perfetto import write_perfetto
 from commmodel.simulate.timeline.record import STATE_NAMES, Timeline
+from commmodel.simulate.timeline.transferring import DRAWN_NAMES, TRANSFER, split_waits
 
-__all__ = ["STATE_NAMES", "WRITERS", "Timeline", "read", "write", "write_csv", "write_paje", "write_perfetto"]
+__all__ = [
+    "DRAWN_NAMES", "STATE_NAMES", "TRANSFER", "WRITERS", "Timeline", "read", "split_waits", "write", "write_csv",
+    "write_paje", "write_perfetto",
+]  # fmt: skip
 
 WRITERS = {".json": write_perfetto, ".paje": write_paje, ".trace": write_paje, ".csv": write_csv}
 """Which format a file's name asks for."""

@@ -18,8 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.errors import DamagedFileError, InputError
+from commmodel.simulate.arguments import check_memory
 from commmodel.simulate.outcome import INTERVAL, MESSAGE, State
 from commmodel.simulate.timeline.record import CHUNK, STATE_NAMES, Timeline, opened
+from commmodel.units import parse_number
 
 __all__ = ["read", "write_csv"]
 
@@ -27,8 +29,14 @@ _COLUMNS = ("rank", "state", "start", "end")
 _MORE = ("peer", "tag", "bytes")
 _MOST_ROWS = 20_000_000
 _MOST_BYTES = 1 << 30
+_MOST_JSON = 1 << 32
+_EVENT = 300
+"""Bytes of an event in memory; one with arguments counts twice, as it has two braces."""
+_PIECE = 1 << 20
 _MOST_RANKS = 1 << 24
+_LATEST = 1e300
 _MICRO = 1e-6
+_LONGEST_LINE = 1 << 16
 _WORDS = {
     **{name: State(number) for number, name in enumerate(STATE_NAMES)},
     "computing": State.COMPUTE,
@@ -113,10 +121,13 @@ def read(path: str | os.PathLike[str]) -> Timeline:
 
 def _bounded(path: object, file: IO[bytes]) -> Iterator[str]:
     taken = 0
-    for number, line in enumerate(iter(lambda: file.readline(1 << 16), b""), 1):
+    for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), b""), 1):
         taken += len(line)
         if taken > _MOST_BYTES:
             raise DamagedFileError(path, f"line {number}", "more than 1 GiB: cut it to the part of interest")
+        if not line.endswith(b"\n") and len(line) < _LONGEST_LINE:
+            problem = "the last line has no end: the file is cut short, or write one behind it"
+            raise DamagedFileError(path, f"line {number}", problem)
         try:
             yield line.decode()
         except UnicodeDecodeError:
@@ -163,8 +174,8 @@ def _row(path: object, place: str, header: list[str], words: list[str]) -> tuple
 
 def _number(path: object, place: str, name: str, word: str, least: float, *, whole: bool = False) -> float:
     try:
-        value = float(word)
-    except ValueError:
+        value = parse_number(word)
+    except InputError:
         value = math.nan
     if not math.isfinite(value) or value < least or (whole and (value != round(value) or value >= 2**31)):
         raise DamagedFileError(path, place, f"field {name}: {word!r} is no {'whole ' * whole}number that fits")
@@ -174,6 +185,8 @@ def _number(path: object, place: str, name: str, word: str, least: float, *, who
 def _check(path: object, place: str, rank: int, start: float, end: float) -> None:
     if rank >= _MOST_RANKS:
         raise DamagedFileError(path, place, f"rank {rank} is beyond {_MOST_RANKS}")
+    if max(abs(start), abs(end)) > _LATEST:
+        raise DamagedFileError(path, place, f"from {start:g} to {end:g}: no times in seconds")
     if end < start:
         raise DamagedFileError(path, place, f"ends at {end:g}, before it begins at {start:g}")
 
@@ -197,9 +210,7 @@ def _read_json(path: object, file: IO[bytes]) -> tuple[NDArray[np.void], NDArray
 
         traceEvents: list[Event]  # noqa: N815  (the format's name)
 
-    content = file.read(_MOST_BYTES + 1)
-    if len(content) > _MOST_BYTES:
-        raise DamagedFileError(path, "", "more than 1 GiB: cut it to the part of interest")
+    content = _text_of_events(path, file)
     try:
         if content.lstrip()[:1] == b"[":
             events = msgspec.json.decode(content, type=list[Event])
@@ -217,7 +228,7 @@ def _read_json(path: object, file: IO[bytes]) -> tuple[NDArray[np.void], NDArray
         rank = event.tid
         if not isinstance(rank, int) or not 0 <= rank < _MOST_RANKS:
             raise DamagedFileError(path, place, f"tid {rank!r} is no rank: a whole number from 0 up")
-        if not (math.isfinite(event.ts) and math.isfinite(event.dur)) or event.dur < 0:
+        if not (abs(event.ts) <= _LATEST and 0 <= event.dur <= _LATEST):
             raise DamagedFileError(path, place, f"ts {event.ts!r} and dur {event.dur!r} are no times")
         if event.ph == "s":
             left[event.id] = (rank, event)
@@ -227,6 +238,19 @@ def _read_json(path: object, file: IO[bytes]) -> tuple[NDArray[np.void], NDArray
         elif event.ph == "X" and event.name not in {"arrival", "departure"}:
             rows.append(_slice(path, place, event, rank))
     return np.array(rows, dtype=INTERVAL), np.array(sent, dtype=MESSAGE)
+
+
+def _text_of_events(path: object, file: IO[bytes]) -> bytes:
+    """Return what a file holds, as long as its events fit into memory: 1 MiB of gzip may be a GiB of them."""
+    pieces, needed = [], 0
+    while piece := file.read(_PIECE):
+        pieces.append(piece)
+        needed += 2 * len(piece) + _EVENT * piece.count(b"{")
+        if needed > _MOST_JSON:
+            what = f"its events take more than {_MOST_JSON >> 30} GiB of memory"
+            raise DamagedFileError(path, "", f"{what}: cut it to the part of interest")
+    check_memory(needed, f"{path}: its events")
+    return b"".join(pieces)
 
 
 def _argument(path: object, place: str, event: Any, name: str, default: float, least: float) -> float:

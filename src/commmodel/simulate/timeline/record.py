@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TextIO
+from typing import IO, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.errors import InputError
+from commmodel.files import open_output
 from commmodel.simulate.outcome import INTERVAL, MESSAGE, Blocked, Outcome, State
 
 __all__ = ["CHUNK", "STATE_NAMES", "Timeline", "opened"]
@@ -22,7 +22,7 @@ CHUNK = 1 << 15
 """Rows that are put into words at once."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Timeline:
     """Who was in which state when.
 
@@ -64,6 +64,11 @@ class Timeline:
         rows = np.concatenate([outcome.intervals, _hanging(outcome)]) if outcome.blocked else outcome.intervals
         return cls(name or outcome.model, outcome.ends.size, rows, outcome.transfers)
 
+    def __repr__(self) -> str:
+        """Return its name, and how much it holds."""
+        sizes = f"{self.processes} ranks, {self.intervals.size} intervals, {self.transfers.size} messages"
+        return f"Timeline({self.name!r}, {sizes})"
+
     @property
     def seconds(self) -> float:
         """When the last interval ends."""
@@ -95,16 +100,20 @@ def _hanging(outcome: Outcome) -> NDArray[np.void]:
 @contextmanager
 def opened(path: str | os.PathLike[str]) -> Iterator[TextIO]:
     """Open a file for writing, compressed where its name says so; the same content gives the same bytes."""
-    try:
-        if os.fspath(path).endswith(".gz"):
-            with (
-                open(path, "wb") as raw,  # without name and time inside: equal timelines are equal files
-                gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0) as packed,
-                io.TextIOWrapper(packed, encoding="utf-8", newline="\n") as text,
-            ):
+    with open_output(path) as raw:
+        if os.fspath(path).endswith(".gz"):  # without name and time inside: equal timelines are equal files
+            with gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0) as packed, _as_text(packed) as text:
                 yield text
         else:
-            with open(path, "w", encoding="utf-8", newline="\n") as text:
+            with _as_text(raw) as text:
                 yield text
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+@contextmanager
+def _as_text(file: IO[bytes] | gzip.GzipFile) -> Iterator[TextIO]:
+    """Write text into a file that stays open."""
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="\n")
+    try:
+        yield text
+    finally:
+        text.detach()

@@ -17,6 +17,7 @@ import numpy as np
 from commmodel._core.traces import Parser, TraceError, highest_rank
 from commmodel.collectives.selection import Selector
 from commmodel.errors import DamagedFileError, InputError
+from commmodel.simulate.arguments import check_amount, check_plausible, check_ranks
 from commmodel.simulate.operations import Operations, Program
 from commmodel.simulate.traces.files import pieces, starts_with
 from commmodel.simulate.work.actions import each_speed
@@ -28,6 +29,8 @@ __all__ = ["replay"]
 
 _LARGEST_LIST = 1 << 28
 _MOST_PROCESSES = 1 << 20
+_MERGED_RANK = 6000
+"""Bytes of a rank of a merged trace that calls one collective: its operations, and what waits for it."""
 _TOGETHER = 1 << 26
 _SMALLEST_PIECE, _LARGEST_PIECE = 1 << 12, 1 << 20
 _ACTION = re.compile(rb"\s*\d+\s+[A-Za-z_]+(\s|$)")
@@ -127,7 +130,7 @@ def _listed(path: Path) -> list[Path]:
     if starts_with(path):
         return [path]
     try:
-        if not path.is_file():
+        if not os.path.isfile(path):
             raise InputError(f"{path}: not a file: give a list of traces, or a trace")
         with path.open("rb") as file:
             begin = file.read(1 << 16)
@@ -148,7 +151,7 @@ def _listed(path: Path) -> list[Path]:
         if not name or name.startswith("#"):
             continue
         trace = path.parent / name
-        if "\0" in name or not trace.is_file():
+        if not os.path.isfile(trace):
             raise DamagedFileError(path, f"line {number}", f"{name[:200]!r}: there is no such trace")
         found.append(trace)
     if not found:
@@ -159,13 +162,29 @@ def _listed(path: Path) -> list[Path]:
 def _count(path: Path) -> int:
     """Return how many ranks a merged trace has."""
     highest = -1
+    seen = np.zeros(_MOST_PROCESSES, dtype=np.uint8)
     for text in pieces(path, _LARGEST_PIECE):
-        highest = max(highest, highest_rank(text))
+        highest = max(highest, highest_rank(text, seen))
         if highest >= _MOST_PROCESSES:
             raise DamagedFileError(path, "", f"rank {highest}: at most {_MOST_PROCESSES} ranks are possible")
     if highest < 0:
         raise DamagedFileError(path, "", "no actions: expected lines of rank, action, arguments")
+    try:
+        check_plausible(highest, int(np.count_nonzero(seen)))
+    except InputError as error:
+        raise DamagedFileError(path, _line_of(path, highest), str(error)) from None
     return highest + 1
+
+
+def _line_of(path: Path, rank: int) -> str:
+    """Return where a rank's first action stands."""
+    begin, number = b"%d" % rank, 0
+    for text in pieces(path, _LARGEST_PIECE):
+        for line in text.split(b"\n")[: None if not text.endswith(b"\n") else -1]:
+            number += 1
+            if line.split(None, 1)[:1] == [begin]:
+                return f"line {number}"
+    return ""
 
 
 def replay(
@@ -206,7 +225,7 @@ def replay(
     """
     place = Path(path)
     traces = _listed(place)
-    if processes is not None and not 1 <= processes <= _MOST_PROCESSES:
+    if processes is not None and not 1 <= check_ranks(processes) <= _MOST_PROCESSES:
         raise InputError(f"{processes} processes: 1 to {_MOST_PROCESSES} are possible")
     if len(traces) > 1:
         if processes not in (None, len(traces)):
@@ -214,6 +233,10 @@ def replay(
         processes = len(traces)
     elif processes is None:
         processes = _count(traces[0])
+    if len(traces) == 1:
+        check_ranks(processes, bytes_of_one=_MERGED_RANK)
+    check_amount(memory_copy, "memory_copy")
+    check_amount(reduction, "reduction")
     listed = each_speed(speeds, processes)
     # Of a merged trace all ranks' operations lie in one block, so even large collectives are put in whole.
     expander = Expander(processes, listed, selector, memory_copy, reduction, whole=len(traces) == 1)

@@ -9,10 +9,12 @@ import gzip
 import lzma
 import os
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from commmodel.errors import InputError
+from commmodel.files import open_output, write_text
 from commmodel.simulate.operations import ANY, COLLECTIVE_TAG, EVERY_NAMED, Code, Operations, Program
 from commmodel.simulate.work.actions import Actions
 from commmodel.simulate.work.streams import fresh
@@ -20,7 +22,12 @@ from commmodel.simulate.work.streams import fresh
 __all__ = ["write"]
 
 _COLLECTIVE_TAGS_FROM, _COLLECTIVE_TAGS = 900_000, 100_000  # below 10^6, the highest tag of the peer
-_OPEN: dict[str, Any] = {"": open, ".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_OPEN: dict[str, Any] = {
+    "": nullcontext,
+    ".gz": lambda file: gzip.GzipFile("", "wb", fileobj=file),
+    ".bz2": lambda file: bz2.BZ2File(file, "wb"),
+    ".xz": lambda file: lzma.LZMAFile(file, "wb"),  # noqa: SIM115  (opened by who calls it)
+}
 
 
 def write(
@@ -60,17 +67,17 @@ def write(
         for rank, name in enumerate(names):
             _write_rank(_OPEN[compression], place / name, text(rank))
         index = place / "list.txt"
-        index.write_text("".join(f"{name}\n" for name in names), encoding="ascii")
+        write_text(index, "".join(f"{name}\n" for name in names))
     except OSError as error:
         raise InputError(f"{error.filename or place}: {error.strerror}") from None
     return index
 
 
 def _write_rank(opened: Any, path: Path, parts: Iterator[str]) -> None:
-    file: IO[str]
-    with opened(path, "wt", encoding="ascii") as file:
+    # There may be a hundred thousand of them: only the list, which is written when all are there, waits for the disk.
+    with open_output(path, sync=False) as raw, opened(raw) as file:
         for part in parts:
-            file.write(part)
+            file.write(part.encode("ascii"))
 
 
 def _texts(program: Program, speed: float) -> Callable[[int], Iterator[str]]:

@@ -13,6 +13,7 @@ import numpy as np
 from commmodel._core.traces import Parser, TraceError
 from commmodel.collectives.selection import Selector
 from commmodel.errors import InputError
+from commmodel.simulate.arguments import check_amount
 from commmodel.simulate.operations import Operations, Program
 from commmodel.simulate.work.called import Caller
 from commmodel.simulate.work.expansion import Expander
@@ -27,7 +28,10 @@ def each_speed(speeds: float | Sequence[float], processes: int) -> list[float]:
     >>> each_speed(1e9, 2)
     [1000000000.0, 1000000000.0]
     """
-    listed = [float(speeds)] * processes if isinstance(speeds, int | float) else [float(one) for one in speeds]
+    if isinstance(speeds, int | float):
+        listed = [check_amount(speeds, "speed")] * processes
+    else:
+        listed = [check_amount(one, "speed") for one in speeds]
     if len(listed) != processes:
         raise InputError(f"{len(listed)} speeds for {processes} processes: give one for each, or one for all")
     if not all(0 < one < float("inf") for one in listed):

@@ -16,6 +16,7 @@ from commmodel.collectives import flatten
 from commmodel.collectives.schedule import Integers, Problem, Round
 from commmodel.collectives.selection import Selector, load, select
 from commmodel.errors import InputError
+from commmodel.simulate.arguments import check_amount, check_count, check_ranks, check_size
 from commmodel.simulate.operations import COLLECTIVE_TAG, Program
 from commmodel.simulate.work.streams import Block, program_of
 
@@ -27,7 +28,6 @@ SMPI_SELECTOR = "smpi"
 _BLOCK = 1 << 16
 """Operations of a block, about: 1.5 MiB, so that what was just made is still in the cache."""
 _PER_RANK = 24
-_MOST_PROCESSES = 1 << 30
 
 
 def collective_tag(number: int) -> int:
@@ -163,10 +163,13 @@ def collective(
     >>> program.offsets.tolist()  # the root sends and waits, twice
     [0, 4, 6, 10, 12]
     """
-    if not 1 <= processes <= _MOST_PROCESSES:
-        raise InputError(f"{processes} processes: there must be at least one, and at most {_MOST_PROCESSES}")
-    if not (memory_copy >= 0 and reduction >= 0):
-        raise InputError("seconds for each byte must not be negative")
+    check_ranks(processes)
+    message_size = int(check_size(message_size))
+    check_count(root, "as root", 0)
+    if segment_size is not None:
+        check_size(segment_size, "segments")
+    check_amount(memory_copy, "memory_copy")
+    check_amount(reduction, "reduction")
     if operation == "barrier" and message_size:
         raise InputError(f"a barrier of {message_size} bytes: its messages are empty, give 0")
     if selector == SMPI_SELECTOR:

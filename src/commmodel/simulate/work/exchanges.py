@@ -16,9 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 from commmodel._core.traces import arranged
 from commmodel.collectives.schedule import Round
 from commmodel.errors import DamagedFileError, InputError
+from commmodel.simulate.arguments import MOST_RANKS, check_count, check_plausible, check_ranks, check_size
 from commmodel.simulate.operations import OPERATION, UNNAMED, Code, Operations, Program, joined
 from commmodel.simulate.work.collective import blocks_of
 from commmodel.simulate.work.streams import Block, program_of
+from commmodel.units import parse_number, parse_whole
 
 __all__ = ["halo", "pair", "pairwise", "read_sparse", "ring", "shifts", "sparse", "square_grid"]
 
@@ -28,10 +30,8 @@ _TAG = 1
 
 
 def _check(processes: int, message_size: float, least: int = 1) -> None:
-    if processes < least:
-        raise InputError(f"{processes} processes: there must be at least {least}")
-    if not 0 <= message_size < math.inf:
-        raise InputError(f"messages of {message_size} bytes: a size must be finite and not negative")
+    check_ranks(processes, least)
+    check_size(message_size)
 
 
 def ring(message_size: int, processes: int) -> Program:
@@ -161,8 +161,8 @@ def shifts(message_size: int, processes: int, rounds: int = 1) -> Program:
     [40960, 8192, 0]
     """
     _check(processes, message_size, 2)
-    if rounds < 1:
-        raise InputError(f"{rounds} rounds: there must be at least one")
+    check_count(rounds, "rounds")
+    message_size = int(message_size)
     rank = np.arange(processes)
 
     def made() -> Iterator[Round]:
@@ -234,18 +234,25 @@ def sparse(
     >>> sparse([0, 0], [1, 2], [8, 16]).offsets.tolist()
     [0, 3, 5, 7]
     """
-    senders, receivers, sizes = np.asarray(sender), np.asarray(receiver), np.asarray(size, dtype=np.float64)
+    senders, receivers = np.asarray(sender), np.asarray(receiver)
+    if np.asarray(size).dtype.kind not in "iuf":
+        raise InputError("sizes of an exchange must be numbers of bytes")
+    sizes = np.asarray(size, dtype=np.float64)
     if not senders.shape == receivers.shape == sizes.shape or senders.ndim != 1:
         raise InputError("senders, receivers and sizes of an exchange must be rows of one length")
     if senders.size and not (np.issubdtype(senders.dtype, np.integer) and np.issubdtype(receivers.dtype, np.integer)):
         raise InputError("senders and receivers of an exchange must be whole numbers")
     highest = int(max(senders.max(initial=0), receivers.max(initial=0)))
-    processes = highest + 1 if processes is None else processes
+    if processes is None:
+        if highest >= senders.size:  # else as many messages as that: no need to look
+            check_plausible(highest, np.unique(np.concatenate([senders, receivers])).size)
+        processes = highest + 1
     _check(processes, 0)
     if min(senders.min(initial=0), receivers.min(initial=0)) < 0 or highest >= processes:
         raise InputError(f"an exchange with a rank that is not 0 to {processes - 1}")
-    if not (np.isfinite(sizes) & (sizes >= 0)).all():
-        raise InputError("an exchange with a size that is negative or not finite")
+    right = np.isfinite(sizes) & (sizes >= 0) & (sizes == np.floor(sizes))
+    if not right.all():
+        check_size(float(sizes[np.argmin(right)]))
     rounds = np.zeros(senders.size, dtype=np.int64)
     made = arranged(processes, rounds, senders, receivers, sizes, _NO_WORK, _NO_WORK, np.empty(0), _TAG)
     return program_of(processes, lambda: iter([Block(*made)]), name or f"{sizes.size} messages at once")
@@ -268,7 +275,7 @@ def read_sparse(path: str | os.PathLike[str], processes: int | None = None) -> P
             raise DamagedFileError(place, "", f"larger than {_LARGEST_FILE >> 20} MiB")
         with place.open(newline="", encoding="utf-8") as file:
             for number, row in enumerate(csv.reader(file), 1):
-                if not row or row[0].lstrip().startswith("#") or (number == 1 and not row[0].strip()[:1].isdigit()):
+                if not row or row[0].lstrip().startswith("#") or (number == 1 and not any(map(_is_number, row))):
                     continue
                 rows.append(_row(place, number, row, processes))
     except OSError as error:
@@ -278,22 +285,39 @@ def read_sparse(path: str | os.PathLike[str], processes: int | None = None) -> P
     if not rows:
         raise DamagedFileError(place, "", "no messages: expected lines of sender, receiver, bytes")
     columns = tuple(zip(*rows, strict=True))
-    return sparse(
-        np.array(columns[0], dtype=np.int64), np.array(columns[1], dtype=np.int64), columns[2], processes, place.name
-    )
+    senders, receivers = (np.array(column, dtype=np.int64) for column in columns[:2])
+    try:
+        return sparse(senders, receivers, columns[2], processes, place.name)
+    except DamagedFileError:
+        raise
+    except InputError as error:
+        raise DamagedFileError(place, "", str(error)) from None
+
+
+def _is_number(word: str) -> bool:
+    """Whether a word would be a number to anybody: then it is no title, be it a rank or not."""
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
 
 
 def _row(path: Path, number: int, row: list[str], processes: int | None) -> tuple[int, int, float]:
     where = f"line {number}"
     if len(row) != 3:
         raise DamagedFileError(path, where, f"{len(row)} columns: expected sender, receiver, bytes")
+    most = MOST_RANKS if processes is None else processes
     try:
-        sender, receiver, size = int(row[0]), int(row[1]), float(row[2])
-    except ValueError:
-        raise DamagedFileError(path, where, "expected three numbers: sender, receiver, bytes") from None
-    most = (1 << 30) if processes is None else processes
-    if not (0 <= sender < most and 0 <= receiver < most):
-        raise DamagedFileError(path, where, f"ranks {sender} and {receiver}: they must be 0 to {most - 1}")
-    if not 0 <= size < math.inf:
-        raise DamagedFileError(path, where, f"{row[2].strip()} bytes: a size must be finite and not negative")
+        sender, receiver = (parse_whole(word, 0, most - 1) for word in row[:2])
+    except InputError:
+        said = " and ".join(word.strip()[:40] for word in row[:2])
+        raise DamagedFileError(path, where, f"ranks {said}: they must be whole numbers from 0 to {most - 1}") from None
+    try:
+        size = parse_number(row[2])
+    except InputError:
+        size = -1
+    if size < 0 or size != round(size):
+        said = row[2].strip()[:40]
+        raise DamagedFileError(path, where, f"{said} bytes: a size must be a whole number, finite and not negative")
     return sender, receiver, size

@@ -7,7 +7,6 @@ Empty messages of the first three are not sent. What an action computes comes af
 those of time-independent traces (SimGrid's documentation of ``smpirun -replay``). Main entry: `Expander`.
 """
 
-import math
 import os
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -20,6 +19,7 @@ from commmodel.errors import InputError
 from commmodel.simulate.operations import ANY, COLLECTIVE_TAG, OPERATION, UNNAMED, Code, Operations, Program
 from commmodel.simulate.work.collective import SMPI_SELECTOR, collective
 from commmodel.simulate.work.streams import NOTHING, fresh
+from commmodel.units import parse_number
 
 __all__ = ["TYPE_SIZES", "Expander"]
 
@@ -49,10 +49,10 @@ class _Arguments:
         """Return a number ≥ 0."""
         word = self._word(place, name)
         try:
-            value = float(word)
-        except ValueError:
-            raise InputError(f"{name} {word[:40]!r}: expected a number") from None
-        if not 0 <= value < math.inf:
+            value = parse_number(word)
+        except InputError:
+            raise InputError(f"{name} {word[:40]!r}: expected a finite number") from None
+        if value < 0:
             raise InputError(f"{name} {word[:40]!r}: expected a finite number that is not negative")
         return value
 

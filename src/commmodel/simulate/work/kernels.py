@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from commmodel.errors import InputError
+from commmodel.simulate.arguments import check_count, check_ranks
 from commmodel.simulate.work.actions import Actions
 
 __all__ = ["CG_CLASSES", "LU_CLASSES", "cg", "lu"]
@@ -71,10 +72,10 @@ def _grid(
     """
     if nas_class not in classes:
         raise InputError(f"{name} has no class {nas_class!r}: choose one of {', '.join(classes)}")
-    if not 1 <= processes <= _MOST_PROCESSES or processes & (processes - 1):
+    if not 1 <= check_ranks(processes) <= _MOST_PROCESSES or processes & (processes - 1):
         raise InputError(f"{name} on {processes} processes: a power of two up to {_MOST_PROCESSES} is needed")
-    if iterations is not None and iterations < 1:
-        raise InputError(f"{name} with {iterations} iterations: there must be at least one")
+    if iterations is not None:
+        check_count(iterations, "iterations")
     problem = classes[nas_class]
     across = 1 << processes.bit_length() // 2
     extent, what = problem[0], problem._fields[0]

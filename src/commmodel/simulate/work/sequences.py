@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.errors import InputError
+from commmodel.simulate.arguments import check_count, check_ranks
 from commmodel.simulate.operations import ANY, OPERATION, UNNAMED, Code, Operations, Program
 from commmodel.simulate.outcome import Outcome
 from commmodel.simulate.work.collective import collective
@@ -118,8 +119,7 @@ def repeated(program: Program, times: int) -> Program:
     >>> repeated(collective("barrier", 0, 2), 3).offsets.tolist()
     [0, 9, 18]
     """
-    if times < 1:
-        raise InputError(f"{times} repetitions: there must be at least one")
+    check_count(times, "repetitions")
     name = f"{times} times {program.name}"
     if program.refill is not None:
         kept = fresh(program)
@@ -138,6 +138,8 @@ def repeated(program: Program, times: int) -> Program:
 
 def mark(processes: int, number: int) -> Program:
     """Return the program in which every rank notes the time under a number."""
+    check_ranks(processes)
+    check_count(number, "as mark", 0, 2**31 - 1)
     operations = np.empty(processes, dtype=OPERATION)
     operations[:] = (Code.MARK, ANY, ANY, UNNAMED, number)
     return Program(operations, np.arange(processes + 1, dtype=np.int64))

@@ -1,0 +1,264 @@
+"""What is fuzzed: for each reader, a function of bytes, and a few inputs to begin with.
+
+A reader may refuse its input with a `CommModelError` of one line. Anything else that it raises is a finding, as is a
+crash, a hang, or more memory than the machine should give for a small file (`run.py` watches these).
+"""
+
+import os
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from commmodel.errors import CommModelError
+
+Target = Callable[[bytes], None]
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "commmodel"
+FOLDER = Path(os.environ.get("FUZZ_FOLDER") or tempfile.mkdtemp(prefix="commmodel-fuzz-"))
+MOST = 1 << 16
+"""Bytes of an input."""
+
+
+def _file(name: str, content: bytes) -> Path:
+    path = FOLDER / name
+    path.write_bytes(content)
+    return path
+
+
+def _reads(name: str, read: Callable[[Path], object]) -> Target:
+    """Return the target that writes its input to a file of that name and has it read."""
+
+    def target(content: bytes) -> None:
+        path = _file(name, content)
+        try:
+            read(path)
+        except CommModelError as error:
+            if len(str(error).splitlines()) > 1:
+                raise AssertionError(f"more than one line: {error}") from error
+
+    return target
+
+
+def _results(path: Path) -> object:
+    from commmodel import formats
+    from commmodel.fit import fit_machine
+
+    measurements = formats.read(path)
+    with suppress(CommModelError):
+        fit_machine(measurements)
+    return measurements
+
+
+def _machine(path: Path) -> object:
+    from commmodel import machine
+
+    return machine.read(path)
+
+
+def _measurements(path: Path) -> object:
+    from commmodel import formats
+
+    return formats.read(path)
+
+
+def _simulated(program: object) -> object:
+    from commmodel.simulate import DelayModel, DelayParameters, fluid, run
+    from commmodel.simulate.platform import flat
+
+    processes = program.processes  # type: ignore[attr-defined]
+    if processes > 64:
+        return None
+    with suppress(CommModelError):
+        run(program, DelayModel(DelayParameters(L=1e-6, o=1e-6, G=1e-9, S=1e4)))  # type: ignore[arg-type]
+    return run(program, fluid(), flat(processes, 1e9, 1e-6), record=True)  # type: ignore[arg-type]
+
+
+def _trace(path: Path) -> object:
+    from commmodel.simulate.traces import replay
+
+    return _simulated(replay(path))
+
+
+def _exchange(path: Path) -> object:
+    from commmodel.simulate.work import read_sparse
+
+    return _simulated(read_sparse(path))
+
+
+def _timeline(path: Path) -> object:
+    from commmodel.simulate import timeline
+
+    return timeline.read(path)
+
+
+def _goal(path: Path) -> object:
+    from commmodel.simulate import DelayParameters, delays, goal
+
+    return delays.run_schedule(goal.read(path), DelayParameters(L=1e-6, o=1e-6, g=1e-6, G=1e-9, S=1e4))
+
+
+def _platform(path: Path) -> object:
+    from commmodel.simulate import fluid, platform, run
+    from commmodel.simulate.work import ring
+
+    found = platform.read(path)
+    return run(ring(70000, 3), fluid(), found, hosts=found.place(3, "round-robin"))
+
+
+def _units(content: bytes) -> None:
+    from commmodel import units
+
+    text = content.decode("utf-8", "replace")
+    parsers = (units.parse_size, units.parse_time, units.parse_rate, units.parse_fraction, units.parse_sizes,
+               units.parse_counts, units.parse_number, units.parse_whole)  # fmt: skip
+    for parse in parsers:
+        with suppress(CommModelError):
+            parse(text)
+
+
+def _sweep(path: Path) -> object:
+    from commmodel.sweep.plan import read_plan
+
+    return read_plan(path.parent).jobs()
+
+
+def _expectations(path: Path) -> object:
+    from commmodel.scaling.expectations import read_expectations
+
+    return read_expectations(path)
+
+
+READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
+    "results": ("results.jsonl", _results),
+    "machine": ("machine.toml", _machine),
+    "csv": ("measured.csv", _measurements),
+    "osu": ("osu.txt", _measurements),
+    "imb": ("imb.txt", _measurements),
+    "nodecomm": ("nodecomm.txt", _measurements),
+    "extrap-text": ("extrap.txt", _measurements),
+    "extrap-json": ("extrap.jsonl", _measurements),
+    "trace": ("merged.trace", _trace),
+    "exchange": ("exchange.csv", _exchange),
+    "timeline-csv": ("timeline.csv", _timeline),
+    "timeline-json": ("timeline.json", _timeline),
+    "goal": ("schedule.goal", _goal),
+    "platform-toml": ("platform.toml", _platform),
+    "platform-xml": ("platform.xml", _platform),
+    "sweep": ("sweep.toml", _sweep),
+    "expectations": ("expectations.toml", _expectations),
+}
+"""Target -> the name of its file, and what reads that."""
+TARGETS: dict[str, Target] = {name: _reads(*one) for name, one in READERS.items()} | {"units": _units}
+
+_XML = """<?xml version="1.0"?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1"><config id="General"><prop id="smpi/os" value="0:1e-6:2e-9;100:2e-6:0"/></config>
+<zone id="z" routing="{routing}"><host id="a" speed="1Gf" core="2"/><host id="b" speed="1Gf,2Gf" pstate="1"/>
+<link id="l" bandwidth="1GBps" latency="1us" sharing_policy="SPLITDUPLEX"/><link id="m" bandwidth="125MBps"/>
+<route src="a" dst="b"><link_ctn id="l" direction="UP"/><link_ctn id="m"/></route></zone></platform>
+"""
+_CLUSTER = """<platform version="4"><AS id="z" routing="Full"><cluster id="c" prefix="n" suffix="" radical="0-7"
+ speed="1Gf" bw="1GBps" lat="1us" topology="{topology}" topo_parameters="{parameters}"/></AS></platform>"""
+_OSU = "# OSU MPI Latency Test v7.4\n# Datatype: MPI_CHAR.\n# Size       Avg Latency(us)\n1      0.55\n1024     1.20\n"
+_IMB = """#    Intel(R) MPI Benchmarks 2021.11, MPI-1 part
+#-----------------------------------------------------------------------------
+# Benchmarking PingPong
+# #processes = 2
+#-----------------------------------------------------------------------------
+       #bytes #repetitions      t[usec]   Mbytes/sec
+            0         1000         0.52         0.00
+         1024         1000         1.30       787.00
+"""
+_TRACE = """0 init
+1 init
+0 compute 1e6
+1 sleep 0.001
+0 isend 1 0 1000 6
+1 irecv 0 0 1000 6
+0 wait 0 1 0
+1 waitall
+0 allreduce 100 5
+1 allreduce 100 5
+0 alltoall 10 10 1 1
+1 alltoall 10 10 1 1
+0 bcast 100 0 6
+1 bcast 100 0 6
+0 barrier
+1 barrier
+0 finalize
+1 finalize
+"""
+_GOAL = """num_ranks 2
+rank 0 {
+l1: calc 100 cpu 0
+l2: send 8b to 1 tag 3 nic 0
+l2 requires l1
+}
+rank 1 {
+l1: recv 8b from 0 tag 3
+l2: calc 5
+l2 irequires l1
+}
+"""
+_EVENTS = """[{"ph":"X","name":"wait","tid":0,"ts":0.5,"dur":2,"args":{"peer":1,"bytes":8}},
+{"ph":"s","id":1,"tid":0,"ts":1,"args":{"tag":3}},{"ph":"f","id":1,"tid":1,"ts":2},{"ph":"X","name":"send","tid":1}]"""
+_EXTRAP = "PARAMETER p\nPOINTS (4) (8) (16)\nREGION main\nMETRIC time\nDATA 1 1.1\nDATA 2 2.1\nDATA 4 4.2\n"
+_PLAN = """format = "commmodel-sweep"
+version = 1
+processes = [2, 4]
+launches = 2
+bench = ["memory"]
+launcher = "mpiexec -n {processes}"
+python = "python3"
+seed = 1
+"""
+_FLAT = 'format = "commmodel-platform"\nversion = 1\nkind = "{kind}"\nbandwidth = "125MB/s"\nlatency = "1us"\n{more}\n'
+
+
+def _package(pattern: str) -> list[bytes]:
+    return [path.read_bytes()[:MOST] for path in sorted(PACKAGE.glob(pattern))]
+
+
+def _lines(path: Path) -> list[bytes]:
+    return [b"".join(path.read_bytes().splitlines(keepends=True)[:20])] if path.is_file() else []
+
+
+def seeds(name: str) -> list[bytes]:
+    """Return inputs of a target that are right."""
+    texts: dict[str, list[str]] = {
+        "csv": ["message_size,seconds,pairs,path,kernel\n8,4.1us,1,between-nodes,pairs\n1MiB,1ms,1,any,stream\n"],
+        "osu": [_OSU],
+        "imb": [_IMB],
+        "nodecomm": ["Pingpong for\nmaster: 0, 1\npartner: 2, 3\n1 1e-6 2e-6\n2 1.1e-6 2.1e-6\n1024 3e-6 4e-6\n"],
+        "extrap-text": [_EXTRAP],
+        "extrap-json": ['{"params":{"p":4},"value":1.5}\n{"params":{"p":8},"value":3.5,"callpath":"a->b"}\n'],
+        "trace": [_TRACE, "0 init\n1 init\n", "#\n" * 2000 + _TRACE],
+        "exchange": ["sender,receiver,bytes\n0,1,8\n1,0,1e6\n2,0,5\n"],
+        "timeline-csv": ["rank,state,start,end\n0,MPI_Send,0,1\n1,MPI_Recv,0.5,1.5\n"],
+        "timeline-json": [_EVENTS],
+        "goal": [_GOAL],
+        "platform-toml": [
+            _FLAT.format(kind="flat", more='hosts = 4\nlimiter = "0.2GB/s"'),
+            _FLAT.format(kind="torus", more="sizes = [3, 2]"),
+            _FLAT.format(kind="fat-tree", more="down = [2, 2]\nup = [1, 2]\nparallel = [1, 1]"),
+            _FLAT.format(kind="dragonfly", more="groups = 2\nchassis = 2\nblades = 2\nnodes = 2"),
+            _FLAT.format(kind="crossbar", more="hosts = 3"),
+        ],
+        "platform-xml": [
+            *(_XML.format(routing=routing) for routing in ("Full", "Floyd", "Dijkstra")),
+            _CLUSTER.format(topology="FAT_TREE", parameters="2;4,2;1,2;1,2"),
+            _CLUSTER.format(topology="DRAGONFLY", parameters="2,1;2,1;1,1;2"),
+            _CLUSTER.format(topology="TORUS", parameters="2,4"),
+        ],
+        "units": ["64KiB", "2.5us", "1.5GB/s", "2%", "1:1KiB:*4", "1:16:*2", "1e-9"],
+        "sweep": [_PLAN],
+    }
+    files = {
+        "results": _lines(ROOT / "docs" / "examples" / "results.jsonl"),
+        "machine": _package("machines/*.toml"),
+        "expectations": _package("expectations/*.toml"),
+        "platform-toml": _package("platforms/*.toml"),
+    }
+    return [text.encode() for text in texts.get(name, [])] + files.get(name, [])

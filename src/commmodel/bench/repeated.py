@@ -1,0 +1,174 @@
+"""Several launches of the same measurements, one after the other, into one file. Main entry: `measure_repeatedly`.
+
+Runs without MPI, outside of it: no launcher can be relied on to start another from within. A launch is measured into
+a file beside the output and appended once it is complete, so an interrupted campaign goes on with ``--resume``.
+"""
+
+import argparse
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from commmodel.bench.options import CommandLine
+from commmodel.errors import CommModelError, InputError, MPIEnvironmentError
+from commmodel.files import unwritable, write_bytes
+from commmodel.results import read, runs
+from commmodel.results.file import claim
+from commmodel.units import format_time
+
+__all__ = ["is_launched", "measure_repeatedly"]
+
+_LAUNCHED = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_STEP_ID")
+"""What MPICH's, Open MPI's and Slurm's launchers tell each rank."""
+_PIECE = 1 << 20  # bytes that are copied at a time
+_GRACE = 15.0  # seconds that a launcher gets to end its ranks
+
+
+def is_launched() -> bool:
+    """Return whether this process is a rank that a launcher started."""
+    return any(name in os.environ for name in _LAUNCHED)
+
+
+def _launcher(text: str | None) -> list[str]:
+    if text is None:
+        beside = Path(sys.executable).with_name("mpiexec")
+        return [str(beside) if beside.is_file() else "mpiexec", "-n", "2"]
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise InputError(f"--launcher: {text!r}: {error}: write it like 'mpiexec -n 2'") from None
+    if not words:
+        raise InputError("--launcher: it is empty: write it like 'mpiexec -n 2'")
+    return words
+
+
+def _of_one_launch(arguments: Sequence[str]) -> list[str]:
+    """Return the words that each launch gets: all but what is about their number and their file.
+
+    >>> _of_one_launch(["pingpong", "--launches=5", "-o", "r.jsonl", "--launcher", "srun -n 2", "--quick", "--json"])
+    ['pingpong', '--quick']
+    """
+    ours = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    for option in ("--launches", "--launcher"):
+        ours.add_argument(option)
+    ours.add_argument("-o", "--output")
+    for option in ("--resume", "--json"):
+        ours.add_argument(option, action="store_true")
+    return ours.parse_known_args(arguments)[1]
+
+
+def measure_repeatedly(asked: CommandLine, arguments: Sequence[str]) -> int:
+    """Carry out the launches that the file lacks; return the exit code.
+
+    Raises
+    ------
+    InputError
+        Where the output is there and not to be resumed, or cannot be written.
+    MPIEnvironmentError
+        Where the launcher cannot be started.
+    """
+    with _claimed(asked.output):
+        return _measure(asked, arguments)
+
+
+def _measure(asked: CommandLine, arguments: Sequence[str]) -> int:
+    launcher, output, wanted = _launcher(asked.launcher), asked.output, asked.launches or 1
+    begun = output.exists() and output.stat().st_size > 0  # a full disk leaves an empty one
+    if begun and not asked.resume:
+        raise InputError(f"{output} exists: complete it with --resume, or name another file with --output")
+    done = len(runs(read(output))) if begun else 0
+    part = output.with_name(f".{output.name}.launch")
+    if not asked.resume:
+        part.unlink(missing_ok=True)
+    words, said = _of_one_launch(arguments), set[str]()
+    command = [*launcher, sys.executable, "-m", "commmodel.bench"]
+    for number in range(done + 1, wanted + 1):
+        if sys.stderr.isatty():
+            print(f"launch {number} of {wanted}", file=sys.stderr, flush=True)
+        go_on = part.exists() and b"\n" in part.read_bytes()
+        if not go_on:
+            part.unlink(missing_ok=True)
+        code = _launch([*command, *(["--resume"] if go_on else words), "--json", "-o", str(part)], output.name, said)
+        if code:
+            print(f"commmodel.bench: launch {number} of {wanted} ended with exit code {code}: once that is mended, "
+                  "the same command with --resume goes on", file=sys.stderr)  # fmt: skip
+            return code
+        _append(part, output)
+    measured = runs(read(output))
+    records = [record for launch in measured for record in launch.records]
+    seconds = sum(record.duration for record in records)
+    if asked.json:
+        found = {"output": str(output), "launches": len(measured), "records": len(records), "seconds": seconds}
+        print(msgspec.json.encode(found).decode())
+    else:
+        print(f"{output}: {len(measured)} launches, {len(records)} records in {format_time(seconds)}; "
+              f"next: commmodel fit {shlex.quote(str(output))}")  # fmt: skip
+    return 0
+
+
+def _launch(command: Sequence[str], name: str, said: set[str]) -> int:
+    """Run one launch; pass on what it says, but each line once only."""
+    try:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+            errors="replace",
+        )  # fmt: skip
+    except OSError as error:
+        raise MPIEnvironmentError(
+            f"{command[0]}: {error.strerror}: name what starts MPI programs with --launcher 'mpiexec -n 2'"
+        ) from None
+    try:
+        for line in process.stderr or ():
+            if line not in said:
+                print(line, end="", file=sys.stderr, flush=True)
+            said.add(line)
+        return process.wait()
+    except BaseException as error:  # interrupted: the ranks would go on without us
+        process.terminate()
+        try:
+            process.wait(_GRACE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+        if isinstance(error, KeyboardInterrupt):
+            raise CommModelError(f"interrupted: the same command with --resume goes on with {name}") from None
+        raise
+
+
+def _append(part: Path, output: Path) -> None:
+    """Put a complete launch at the end of the file, which is whole before and after."""
+
+    def content() -> Iterator[bytes]:
+        for path in (output, part):
+            if path.exists():
+                with path.open("rb") as old:
+                    yield from iter(lambda: old.read(_PIECE), b"")
+
+    try:
+        write_bytes(output, content())
+    except InputError as error:
+        raise InputError(f"{error}; the launch is kept in {part}") from None
+    part.unlink()
+
+
+@contextmanager
+def _claimed(output: Path) -> Iterator[None]:
+    """Keep others from the same file: each would measure into the one beside it."""
+    path = output.with_name(f".{output.name}.lock")
+    try:
+        lock = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise unwritable(output, error) from None
+    try:
+        claim(lock, output)
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+    finally:
+        os.close(lock)

@@ -1,0 +1,64 @@
+"""Says on a terminal that a long command is still at work, and how far it is. Main entry: `Progress`."""
+
+import sys
+import threading
+import time
+from types import TracebackType
+from typing import Self
+
+from commmodel.units import format_time
+
+__all__ = ["Progress"]
+
+_FIRST, _BETWEEN = 2.0, 0.5
+"""Seconds until the first line, and between two."""
+
+
+class Progress:
+    """A line on standard error, written over from time to time and taken away at the end.
+
+    Where standard error is no terminal, nothing is written. A thread of its own writes: it shows that time goes by
+    while compiled code, which has nothing to note, is at work.
+
+    Parameters
+    ----------
+    what : str
+        What goes on, in a few words.
+    """
+
+    def __init__(self, what: str) -> None:
+        self._what = what[:60]
+        self._noted: tuple[float, int] | None = None
+        self._done = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def note(self, seconds: float, events: int) -> None:
+        """Note how far the simulation is."""
+        self._noted = seconds, events
+
+    def __enter__(self) -> Self:
+        if sys.stderr.isatty():
+            self._thread = threading.Thread(target=self._show, daemon=True)
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._done.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _show(self) -> None:
+        begin, shown = time.monotonic(), False
+        while not self._done.wait(_BETWEEN):
+            taken = time.monotonic() - begin
+            if taken < _FIRST:
+                continue
+            far = "" if self._noted is None else f"; simulated {format_time(self._noted[0])}, {self._noted[1]:,} events"
+            sys.stderr.write(f"\r\x1b[K{self._what}: {taken:.0f} s{far}")
+            sys.stderr.flush()
+            shown = True
+        if shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()

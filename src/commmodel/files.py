@@ -1,0 +1,184 @@
+"""Files that commmodel writes: whole or not at all, and never one that it reads.
+
+What is written goes into a file beside the one that is meant, reaches the disk, and then takes that one's name. A full
+disk, an interruption or a fault leaves what was there as it was. Only the file of measurements is not written here: it
+grows by lines (`commmodel.results.Writer`). Main entries: `open_output`, `write_text`, `write_bytes`, `refuse_inputs`.
+"""
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from commmodel.errors import InputError
+
+__all__ = ["open_output", "refuse_inputs", "unwritable", "write_bytes", "write_text"]
+
+_STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/self/fd/")
+"""Names that stand for what is open already."""
+_MENDS = {
+    errno.ENOSPC: "make room, or name another place",
+    errno.EDQUOT: "make room, or name another place",
+    errno.ENAMETOOLONG: "choose a shorter name",
+}
+
+
+def unwritable(path: str | os.PathLike[str], error: OSError) -> InputError:
+    """Return the one line to raise for a file that the system does not let us write.
+
+    >>> print(unwritable("m.toml", OSError(errno.ENOSPC, "No space left on device")))
+    m.toml: cannot be written: No space left on device: make room, or name another place
+    """
+    mend = _MENDS.get(error.errno or 0)
+    return InputError(f"{path}: cannot be written: {error.strerror or error}{f': {mend}' if mend else ''}")
+
+
+def refuse_inputs(output: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]]) -> None:
+    """Refuse an output that is one of the inputs, by whatever name, link or hard link.
+
+    Parameters
+    ----------
+    output : path
+        What is to be written; need not exist.
+    inputs : iterable of paths
+        What is read. Those that are no files are passed over.
+
+    Raises
+    ------
+    InputError
+        Naming both.
+
+    Examples
+    --------
+    >>> refuse_inputs("machine.toml", ["results.jsonl"])
+    """
+    for one in inputs:
+        if _are_one_file(output, one):
+            same = "" if os.fspath(output) == os.fspath(one) else f" (the same file as {one})"
+            raise InputError(f"{output}{same} is read: it cannot be written, too: name another output")
+
+
+def _are_one_file(first: str | os.PathLike[str], second: str | os.PathLike[str]) -> bool:
+    try:
+        found, other = os.stat(first), os.stat(second)
+    except (OSError, ValueError):  # what is not there is no input; what else is wrong with it is said on opening
+        return False
+    return stat.S_ISREG(found.st_mode) and os.path.samestat(found, other)
+
+
+@contextmanager
+def open_output(path: str | os.PathLike[str], *, sync: bool = True) -> Iterator[IO[bytes]]:
+    """Open a file for writing that takes its name, at once, when the block ends well.
+
+    A file that is there is replaced and hands on its permissions; a new one has those that the umask leaves. Of a
+    symbolic link, what it leads to is replaced. A device, and ``/dev/stdout``, are written as they are.
+
+    Parameters
+    ----------
+    path : path
+        Where to.
+    sync : bool
+        Whether to wait until it is on the disk; without, a crash of the machine may lose it.
+
+    Raises
+    ------
+    InputError
+        Where it cannot be written. Errors of the block that name another file pass through.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "greeting.txt"
+    ...     with open_output(path) as file:
+    ...         _ = file.write(b"hello")
+    ...     path.read_bytes(), os.listdir(folder)
+    (b'hello', ['greeting.txt'])
+    """
+    target = Path(os.path.realpath(path))
+    beside = target.with_name(f".commmodel-{secrets.token_hex(6)}.part")
+    with _said(path, target, beside):
+        mode = _mode(path)
+        if os.fspath(path).startswith(_STREAMS) or (mode is not None and stat.S_ISCHR(mode)):
+            with open(path, "wb") as file:
+                yield file
+            return
+        if mode is not None and stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if mode is not None and not stat.S_ISREG(mode):
+            raise InputError(f"{path}: no regular file: name another one")
+        if mode is not None and not os.access(target, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        try:
+            with _created(beside, target if mode is not None else None) as file:
+                yield file
+                file.flush()
+                if sync:
+                    os.fsync(file.fileno())
+            beside.replace(target)
+        except BaseException:  # whatever it was, nothing of it stays behind; it is raised again
+            with suppress(OSError):
+                beside.unlink()
+            raise
+    if sync:
+        _sync_folder(target.parent)
+
+
+@contextmanager
+def _said(path: str | os.PathLike[str], *others: Path) -> Iterator[None]:
+    """Turn what the system says of a file into one line; of other files, read while it is written, it passes."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None and os.fspath(error.filename) not in {os.fspath(one) for one in (path, *others)}:
+            raise
+        raise unwritable(path, error) from None
+
+
+def _mode(path: str | os.PathLike[str]) -> int | None:
+    """Return type and permissions of what is there, if anything is."""
+    try:
+        return os.stat(path).st_mode
+    except FileNotFoundError:
+        return None
+
+
+def _created(beside: Path, replaced: Path | None) -> IO[bytes]:
+    """Return a new file that nobody may read who may not read the one that it replaces."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    number = os.open(beside, flags, 0o666 if replaced is None else 0o600)
+    if replaced is not None:
+        before = os.stat(replaced)
+        with suppress(OSError):  # another's file in a folder of ours: it becomes ours
+            os.fchown(number, before.st_uid, before.st_gid)
+        os.fchmod(number, stat.S_IMODE(before.st_mode) & 0o777)
+    return os.fdopen(number, "wb")
+
+
+def _sync_folder(folder: Path) -> None:
+    """Put a folder's names on the disk, where its file system can."""
+    with suppress(OSError):
+        number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
+
+
+def write_bytes(path: str | os.PathLike[str], parts: bytes | Iterable[bytes]) -> None:
+    """Write a file whole; see `open_output`."""
+    with open_output(path) as file:
+        file.writelines([parts] if isinstance(parts, bytes) else parts)
+
+
+def write_text(path: str | os.PathLike[str], text: str, *, executable: bool = False) -> None:
+    """Write a file of UTF-8 whole; see `open_output`. An executable one may be run by all who may read it."""
+    with open_output(path) as file:
+        file.write(text.encode())
+        if executable:
+            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+            os.fchmod(file.fileno(), mode | (mode & 0o444) >> 2)

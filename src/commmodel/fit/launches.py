@@ -1,0 +1,81 @@
+"""Intervals over launches. Main entry: `over_launches`.
+
+A launch's own repetitions and sizes do not show how much launches differ: the interval of one holds for it alone. Of
+several, each is fitted by itself, and Student's interval of these parameters, of their logarithms, is that of the next
+launch's mean; the wider of both is kept.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from commmodel.errors import CommModelError
+from commmodel.fit.judge import rounded
+from commmodel.machine import MODELS, Machine, Parameter
+from commmodel.results import Measurements, launches_of, runs
+from commmodel.statistics import log_half_width
+
+__all__ = ["over_launches"]
+
+
+def over_launches(machine: Machine, measurements: Measurements, fit_one: Callable[..., Machine]) -> Machine:
+    """Return a machine whose intervals know how much launches differ, and how many there were.
+
+    Parameters
+    ----------
+    machine : Machine
+        Fitted to all launches.
+    measurements : Measurements
+        Those launches.
+    fit_one : function
+        From measurements of one launch, and limits or None, to its machine.
+    """
+    count = launches_of(measurements)
+    if machine.origin is not None:
+        machine = msgspec.structs.replace(machine, origin=msgspec.structs.replace(machine.origin, launches=count))
+    if count < 2 or machine.confidence is None:
+        return machine
+    ends = {path: tuple(one.limit.value for one in machine.segments if one.path == path and one.limit)
+            for path in machine.paths}  # fmt: skip
+    limits = next(iter(ends.values())) if len(set(ends.values())) == 1 else None
+    alone = []
+    for launch in runs(measurements):
+        try:
+            alone.append(fit_one(Measurements((launch,)), limits))
+        except CommModelError:  # it measured too little: what it has is in the fit of all
+            continue
+    segments = []
+    for segment in machine.segments:
+        like = [one for other in alone for one in other.segments if _same(one, segment)]
+        changes = {
+            name: _wider(model, [getattr(one, name) for one in like], machine.confidence)
+            for name in MODELS
+            if (model := getattr(segment, name)) is not None
+        }
+        segments.append(msgspec.structs.replace(segment, **changes))
+    return msgspec.structs.replace(machine, segments=tuple(segments))
+
+
+def _same(one: msgspec.Struct, other: msgspec.Struct) -> bool:
+    """Whether two segments are of the same messages."""
+    first, second = ((each.path, each.limit and each.limit.value, each.protocol) for each in (one, other))  # type: ignore[attr-defined]
+    return bool(first == second)
+
+
+def _wider(model: msgspec.Struct, others: Sequence[msgspec.Struct | None], confidence: float) -> msgspec.Struct:
+    """Return a model whose parameters' intervals are those of its launches where these are wider."""
+    changes = {}
+    for name in model.__struct_fields__:
+        parameter = getattr(model, name)
+        if isinstance(parameter, Parameter) and 0 < parameter.value < math.inf:
+            values = [found.value for one in others if one is not None and (found := getattr(one, name)) is not None]
+            if len(values) > 1 and all(0 < value < math.inf for value in values):
+                factor = math.exp(min(log_half_width(values, confidence), 700.0))
+                low, high = parameter.value / factor, parameter.value * factor
+                changes[name] = msgspec.structs.replace(
+                    parameter,
+                    low=rounded(low if parameter.low is None else min(low, parameter.low)),
+                    high=rounded(high if parameter.high is None else max(high, parameter.high)),
+                )
+    return msgspec.structs.replace(model, **changes)

@@ -1,0 +1,148 @@
+"""Which model speaks for a protocol and a number of processes. Main entries: `speaker` and `recommended`.
+
+Predictions, plots and choices all ask here, so that they never speak by different models.
+"""
+
+import math
+from typing import NamedTuple
+
+from commmodel.machine.description import MeasuredTimes, Segment
+from commmodel.machine.parameters import Extended, LatencyAware, MaxRate, Postal
+from commmodel.models import maxrate, postal
+
+__all__ = [
+    "DESCRIBES", "MEASURED", "ONE_WAY", "Model", "Speaker", "knows_several", "named", "recommended", "seconds",
+    "speaker", "two_way",
+]  # fmt: skip
+
+Model = Postal | MaxRate | Extended | LatencyAware
+
+ONE_WAY = "one-way"
+"""Name of the model of streams."""
+MEASURED = "measured"
+"""Name of what was measured, `Measured.times`, where it speaks for itself."""
+DESCRIBES = math.log(1.2)
+"""Mean abs(ln(T_model / T)) up to which a model describes what was measured."""
+_AS_GOOD = 1.25  # mean errors whose ratio is at most this are alike
+_RICHEST_FIRST = ("extended", "max-rate", "latency-aware", "postal")
+
+
+class Speaker(NamedTuple):
+    """The model that speaks for a segment and a number of processes."""
+
+    name: str
+    """Empty where the segment has none."""
+    model: Model | MeasuredTimes | None = None
+    measured_pairs: int | None = None
+    """The measured number of pairs by which it was chosen; None where the machine does not tell what was measured."""
+    error: float | None = None
+    """Its mean abs(ln(T_model / T)) there."""
+
+
+def two_way(segment: Segment) -> dict[str, Model]:
+    """Return the models of ping-pongs that a segment has, by name, the simplest first."""
+    there: dict[str, Model | None] = {
+        "postal": segment.postal,
+        "max-rate": segment.max_rate,
+        "extended": segment.extended,
+        "latency-aware": segment.latency_aware,
+    }
+    return {name: model for name, model in there.items() if model is not None}
+
+
+def recommended(segment: Segment) -> str:
+    """Return the name of the model that speaks for a segment as a whole; empty where it has none.
+
+    The one that the fit recommends; where it recommends none, as in a file written by hand, the richest.
+
+    >>> from commmodel.machine import Parameter
+    >>> recommended(Segment("all", postal=Postal(Parameter(1e-6), Parameter(1e-9)), recommended="extended"))
+    'postal'
+    """
+    models = two_way(segment)
+    return next((name for name in (segment.recommended, *_RICHEST_FIRST) if name in models), "")
+
+
+def named(segment: Segment, name: str) -> Model | None:
+    """Return a model of a segment; None where it has no such model."""
+    return segment.one_way if name == ONE_WAY else two_way(segment).get(name)
+
+
+def knows_several(segment: Segment) -> bool:
+    """Return whether the segment's models come from more than one number of pairs."""
+    return any(getattr(model, "R_N", None) is not None for model in two_way(segment).values())
+
+
+def seconds(model: Model | MeasuredTimes, message_size: float, processes: int) -> float:
+    """Return the time of a message by a model while `processes` of the node send one each.
+
+    >>> from commmodel.machine import Parameter
+    >>> seconds(MaxRate(Parameter(1e-6), Parameter(1e9), Parameter(2e9)), 1000, 4)
+    3e-06
+    """
+    if isinstance(model, MeasuredTimes):
+        return model.at(message_size)
+    alpha, formula = model.alpha.value, maxrate.time
+    R_N = getattr(model, "R_N", None)
+    node = math.inf if R_N is None else R_N.value
+    match model:
+        case Postal():
+            return float(postal.time(message_size, alpha, model.beta.value))
+        case Extended():
+            rates = (model.R_Cb.value, model.R_Ci.value)
+            return float(maxrate.extended_time(message_size, processes, alpha, node, *rates))
+        case LatencyAware():
+            formula = maxrate.latency_aware_time
+    return float(formula(message_size, processes, alpha, node, model.R_C.value))
+
+
+def speaker(segment: Segment, processes: int = 1) -> Speaker:
+    """Return the model that speaks for so many processes of a node that send at once.
+
+    The recommended one, as long as it describes what was measured with so many pairs: a mean abs(ln(T_model / T)) of
+    at most ln 1.2, or one at most a quarter above the best model's. Else the best there; where none describes it, the
+    measured times themselves. What was measured with more processes comes before what was measured with fewer.
+    The name is empty where the segment says nothing of so many processes.
+
+    Parameters
+    ----------
+    segment : Segment
+    processes : int
+        k, ≥ 1.
+
+    Examples
+    --------
+    >>> from commmodel.machine import Measured, Parameter
+    >>> alone = Postal(Parameter(1e-6), Parameter(1e-9))
+    >>> shared = MaxRate(Parameter(1e-6), Parameter(1e9), Parameter(1e9))
+    >>> errors = [{"postal": 0.01, "max-rate": 0.02}, {"postal": 0.69, "max-rate": 0.03}]
+    >>> measured = [Measured(pairs, (1, 4096), error) for pairs, error in zip((1, 2), errors)]
+    >>> segment = Segment("all", postal=alone, max_rate=shared, recommended="postal", measured=tuple(measured))
+    >>> [speaker(segment, processes).name for processes in (1, 2, 3)]
+    ['postal', 'max-rate', 'max-rate']
+    """
+    models: dict[str, Model | MeasuredTimes] = {**two_way(segment)}
+    if processes > 1:
+        if not knows_several(segment):  # ping-pongs of one pair say nothing about several
+            models = {}
+        if getattr(models.get("max-rate"), "R_N", None) is None:
+            models.pop("max-rate", None)
+    if not models:
+        if segment.one_way is None or (processes > 1 and segment.one_way.R_N is None):
+            return Speaker("")
+        return Speaker(ONE_WAY, segment.one_way)
+    chosen = next(name for name in (segment.recommended, *_RICHEST_FIRST) if name in models)
+    known = {one.pairs: one for one in segment.measured if one.errors}
+    if not known:
+        return Speaker(chosen, models[chosen])
+    pairs = min((count for count in known if count >= processes), default=max(known))
+    measured = known[pairs]
+    if measured.times is not None:
+        return Speaker(MEASURED, measured.times, pairs, 0.0)
+    errors = {name: measured.errors[name] for name in models if name in measured.errors}
+    if not errors:
+        return Speaker(chosen, models[chosen], pairs)
+    best = min(errors, key=lambda name: errors[name])
+    if errors.get(chosen, math.inf) > max(DESCRIBES, _AS_GOOD * errors[best]):
+        chosen = best
+    return Speaker(chosen, models[chosen], pairs, errors.get(chosen))

@@ -1,0 +1,85 @@
+"""What of a prediction lies beyond what was measured, in words. Main entries: `reach_of` and `collective_reach`."""
+
+import math
+from typing import NamedTuple
+
+from commmodel.machine import Machine, Segment, speaker
+from commmodel.machine.speaking import DESCRIBES, ONE_WAY, named
+from commmodel.units import format_size
+
+__all__ = ["Reach", "collective_reach", "reach_of"]
+
+
+class Reach(NamedTuple):
+    """What of a prediction lies beyond what was measured."""
+
+    lines: tuple[str, ...] = ()
+    most_pairs: int | None = None
+    """The most pairs that were measured, where the model knows no limit of the node beyond them."""
+    doubt: str = ""
+    """How far the model is from what was measured with so many pairs, where that is far."""
+
+
+def _sizes(machine: Machine, path: str, message_size: float) -> list[str]:
+    """Return what to say of a size that is none of those between the smallest and the largest on the path."""
+    sizes = [size for segment in machine.segments if segment.path == path for one in segment.measured
+             for size in one.sizes]  # fmt: skip
+    if not sizes or min(sizes) <= message_size <= max(sizes) or (message_size == 0 and min(sizes) == 1):
+        return []
+    beyond = f"up to {format_size(max(sizes))}" if message_size > max(sizes) else f"from {format_size(min(sizes))} up"
+    return [f"n = {format_size(round(message_size))} is extrapolated: measured {beyond} (--sizes)"]
+
+
+def _has_limit(segment: Segment, name: str) -> bool:
+    """Return whether a model knows what the node moves at most."""
+    rate = getattr(named(segment, name), "R_N", None)
+    return rate is not None and rate.is_limiting
+
+
+def reach_of(
+    machine: Machine, segment: Segment, message_size: float, processes: int, model: str, *, bounds: bool = True
+) -> Reach:
+    """Return what of a message's time by a model lies beyond what was measured; nothing where the file does not tell.
+
+    `bounds`: the time will be a bound where the node's limit is not known.
+
+    >>> from commmodel.machine import MaxRate, Measured, Parameter
+    >>> rates = MaxRate(Parameter(1e-6), Parameter(1e9), Parameter(4e9))
+    >>> segment = Segment("all", max_rate=rates, measured=(Measured(1, (1, 4096)), Measured(2, (1, 4096))))
+    >>> reach_of(Machine("m", (segment,)), segment, 1024, 8, "max-rate").lines
+    ('k = 8 is extrapolated: measured up to k = 2',)
+    """
+    lines = _sizes(machine, segment.path, message_size)
+    most = max((one.pairs for one in segment.measured), default=processes)
+    bounded = None
+    if processes > most:
+        if _has_limit(segment, model):
+            lines.append(f"k = {processes} is extrapolated: measured up to k = {most}")
+        else:
+            bounded = most if bounds else None
+            kernel = "stream" if model == ONE_WAY else "pairs"
+            taken = f", so the time is a bound, of a node that moves no more than with {most}" if bounds else ""
+            lines.append(
+                f"k = {processes} is extrapolated: measured up to k = {most}, and what the node moves at most is not "
+                f"known{taken}: measure it with python -m commmodel.bench {kernel} on at least {2 * processes} ranks"
+            )
+    speaking = speaker(segment, processes)
+    doubt = ""
+    if speaking.name == model and speaking.error is not None and speaking.error > DESCRIBES:
+        pairs = f"{speaking.measured_pairs} pair{'s' * (speaking.measured_pairs != 1)}"
+        doubt = f"the times of {pairs} lie a factor of {math.exp(speaking.error):.1f} from this model in the mean"
+    return Reach(tuple(lines), bounded, doubt)
+
+
+def collective_reach(machine: Machine, processes: int, largest: int, path: str | None) -> tuple[str, ...]:
+    """Return what of a collective operation's time lies beyond what was measured, in at most one line.
+
+    Of more processes than were measured that is usual: the model is one of messages.
+    """
+    most = machine.origin.processes if machine.origin is not None else 0
+    what = [f"{most} processes"] if 0 < most < processes else []
+    path = path or ("between-nodes" if "between-nodes" in machine.paths else machine.paths[0])
+    sizes = [one.sizes[1] for segment in machine.segments if segment.path == path for one in segment.measured]
+    if sizes and largest > max(sizes):
+        what.append(f"messages of {format_size(max(sizes))}")
+    return (f"extrapolated: measured up to {' and '.join(what)}",) if what else ()

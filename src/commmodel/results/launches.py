@@ -1,0 +1,102 @@
+"""Which launches there are: each counts once, however often it was read. Main entries: `distinct` and `runs`."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from commmodel.results.configurations import Configuration
+from commmodel.results.records import Launch, Measurements, Record
+
+__all__ = ["distinct", "launches_of", "runs"]
+
+_encoder = msgspec.json.Encoder(order="deterministic")
+
+
+def distinct(parts: Sequence[tuple[str, Measurements]]) -> Measurements:
+    """Return several files as one, without launches that stand in them twice.
+
+    A launch is known by its header, in which the benchmark writes a number that no other launch has. Of two with the
+    same header, one that has no record of its own is left out. Older headers, and those of other programs, may be the
+    same by chance: there the records decide alone.
+
+    Parameters
+    ----------
+    parts : sequence of (str, Measurements)
+        Names of files and what is in them, in order.
+
+    Examples
+    --------
+    >>> from commmodel.results import Header, Library, PingPong
+    >>> header = Header("commmodel-results", 1, "2026-01-01", (), Library("MPI"), (), ())
+    >>> launch = Launch(header, (Record(PingPong(8, "same-node"), "s", (1e-6,)),))
+    >>> found = distinct([("a.jsonl", Measurements((launch,))), ("all.jsonl", Measurements((launch,)))])
+    >>> len(found.launches), found.notes
+    (1, ('1 launch (1 record) of all.jsonl is in a.jsonl as well: counted once',))
+    """
+    kept: list[Launch] = []
+    places: dict[bytes, list[int]] = {}  # header -> numbers in `kept`
+    source: list[str] = []
+    dropped: list[tuple[str, str, int]] = []  # file, the file that has it as well, records
+    for name, measurements in parts:
+        for launch in measurements.launches:
+            alike = places.setdefault(_encoder.encode(launch.header), [])
+            place, merged, lost = _merged(launch, [(number, kept[number]) for number in alike])
+            if place is None or not launch.records:
+                alike.append(len(kept))
+                kept.append(launch)
+                source.append(name)
+                continue
+            kept[place] = merged
+            dropped.append((name, source[place], lost))
+    notes = [note for _, measurements in parts for note in measurements.notes]
+    return Measurements(tuple(kept), (*notes, *([_note(dropped)] if dropped else ())))
+
+
+def _merged(launch: Launch, others: Sequence[tuple[int, Launch]]) -> tuple[int | None, Launch, int]:
+    """Return which of the launches with this header it is, the two as one, and how many records stood in both."""
+    for number, other in others:
+        new = _without(launch.records, other.records)
+        lost = len(launch.records) - len(new)
+        if launch.header.launch or not new or len(new) + len(other.records) == len(launch.records):
+            return number, Launch(other.header, (*other.records, *new)), lost
+    return None, launch, 0
+
+
+def _without(records: Sequence[Record], others: Sequence[Record]) -> list[Record]:
+    known = set(others)
+    return [record for record in records if record not in known]
+
+
+def _note(dropped: Sequence[tuple[str, str, int]]) -> str:
+    launches, records = len(dropped), sum(lost for _, _, lost in dropped)
+    files = dict.fromkeys(name for name, _, _ in dropped)
+    others = dict.fromkeys(name for _, name, _ in dropped)
+    count = "1 launch" if launches == 1 else f"{launches} launches"
+    of_them = "1 record" if records == 1 else f"{records} records"
+    verb = "is" if launches == 1 else "are"
+    where = "there twice" if files == others else f"in {', '.join(others)} as well"
+    return f"{count} ({of_them}) of {', '.join(files)} {verb} {where}: counted once"
+
+
+def runs(measurements: Measurements) -> tuple[Launch, ...]:
+    """Return the launches, each with the records of those that resumed it."""
+    found: list[Launch] = []
+    for launch in measurements.launches:
+        if launch.header.resumes and found:
+            found[-1] = Launch(found[-1].header, (*found[-1].records, *launch.records))
+        else:
+            found.append(launch)
+    return tuple(found)
+
+
+def launches_of(measurements: Measurements) -> int:
+    """Return how many launches measured the configuration that most of them did: one, where none was repeated.
+
+    >>> launches_of(Measurements(()))
+    0
+    """
+    counts: dict[Configuration, int] = {}
+    for launch in runs(measurements):
+        for configuration in dict.fromkeys(record.configuration for record in launch.records):
+            counts[configuration] = counts.get(configuration, 0) + 1
+    return max(counts.values(), default=0)

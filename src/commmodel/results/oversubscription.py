@@ -1,0 +1,48 @@
+"""Launches of more ranks than processors. Main entries: `oversubscribed` and `oversubscription`."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from commmodel.results.records import Header, Host
+
+__all__ = ["oversubscribed", "oversubscription", "some_names"]
+
+_MOST_NAMES = 3
+
+
+def _crowded(header: Header) -> list[tuple[Host, int]]:
+    """Return the hosts on which ranks have to share processors, each with its ranks."""
+    ranks_on = Counter(rank.host for rank in header.ranks)
+    return [(host, ranks_on[index]) for index, host in enumerate(header.hosts) if ranks_on[index] > host.cpus > 0]
+
+
+def oversubscribed(header: Header) -> bool:
+    """Return whether ranks have to share processors on some host."""
+    return bool(_crowded(header))
+
+
+def oversubscription(header: Header) -> tuple[str, ...]:
+    """Return on which hosts ranks share processors and what to do, a line for hosts that are alike.
+
+    >>> from commmodel.results import Library, Rank
+    >>> ranks = (Rank(0, 0), Rank(1, 0), Rank(2, 0))
+    >>> oversubscription(Header("commmodel-results", 1, "", (), Library("MPICH"), (Host("vm", cpus=2),), ranks))
+    ('vm: 3 ranks share 2 processors, so the scheduler is measured: start at most 2 ranks on it',)
+    """
+    found: dict[str, list[str]] = {}
+    for host, ranks in _crowded(header):
+        problem = (
+            f"{ranks} ranks share {host.cpus} processors, so the scheduler is measured: "
+            f"start at most {host.cpus} ranks on it"
+        )
+        found.setdefault(problem, []).append(host.name)
+    return tuple(f"{some_names(names)}: {problem}" for problem, names in found.items())
+
+
+def some_names(names: Sequence[str]) -> str:
+    """Return some names, for a message.
+
+    >>> some_names(["a", "b", "c"]), some_names(["a", "b", "c", "d", "e"])
+    ('a, b, c', 'a, b and 3 more')
+    """
+    return ", ".join(names) if len(names) <= _MOST_NAMES else f"{names[0]}, {names[1]} and {len(names) - 2} more"

@@ -1,0 +1,94 @@
+"""Many records of one configuration, pooled into few. Main entry: `pooled`.
+
+Fits and reports take time and memory for each record. What launches without number add to each other is a narrower
+interval, which their samples give as well when they lie together in fewer records.
+"""
+
+from collections import Counter
+
+from commmodel.results.configurations import Configuration, Pairs, Ping, PingPong, Stream
+from commmodel.results.records import Launch, Measurements, Record
+from commmodel.results.visits import as_one
+
+__all__ = ["MOST_REPEATS", "pooled"]
+
+MOST_REPEATS = 40
+"""Records of one configuration that are kept apart."""
+
+
+def _groups(measurements: Measurements) -> list[int]:
+    """Return for each record the number of what it is a measurement of; −1 for one that may not be pooled."""
+    of_object: dict[int, int] = {}  # objects that live on are looked up faster than they are hashed
+    configurations: dict[Configuration, int] = {}
+    numbers: dict[tuple[int, str, int], int] = {}
+    groups = []
+    for record in measurements.records:
+        one = record.configuration
+        if not isinstance(one, PingPong | Pairs | Stream | Ping):
+            groups.append(-1)
+            continue
+        known = of_object.get(id(one))
+        if known is None:
+            known = of_object[id(one)] = configurations.setdefault(one, len(configurations))
+        groups.append(numbers.setdefault((known, record.unit, record.batch), len(numbers)))
+    return groups
+
+
+def pooled(measurements: Measurements, most: int = MOST_REPEATS) -> Measurements:
+    """Return measurements with at most `most` records of each configuration of ping-pongs, pings, pairs and streams.
+
+    Parameters
+    ----------
+    measurements : Measurements
+        Any; where nothing is repeated more often they come back as they are.
+    most : int
+        Records of one configuration, ≥ 1.
+
+    Returns
+    -------
+    Measurements
+        Records that follow each other are pooled: one with the samples of all, in the launch of the first. A note says
+        how many there were.
+
+    Examples
+    --------
+    >>> from commmodel.results import Header, Library
+    >>> records = tuple(Record(PingPong(8, "same-node"), "s", (float(time),)) for time in range(1, 7))
+    >>> header = Header("commmodel-results", 1, "2026-01-01", (), Library("MPICH"), (), ())
+    >>> [record.samples for record in pooled(Measurements((Launch(header, records),)), 2).records]
+    [(1.0, 2.0, 3.0), (4.0, 5.0, 6.0)]
+    """
+    groups = _groups(measurements)
+    counts = Counter(groups)
+    del counts[-1]
+    if max(counts.values(), default=0) <= most:
+        return measurements
+    members: dict[tuple[int, int], list[Record]] = {}
+    seen: Counter[int] = Counter()
+    launches: list[list[list[Record]]] = []
+    following = iter(groups)
+    for launch in measurements.launches:
+        launches.append([])
+        for record in launch.records:
+            group = next(following)
+            count = counts[group]
+            if count <= most:  # and what may not be pooled
+                launches[-1].append([record])
+                continue
+            part = group, seen[group] * most // count
+            seen[group] += 1
+            if part in members:
+                members[part].append(record)
+            else:
+                members[part] = [record]
+                launches[-1].append(members[part])
+    found = tuple(
+        Launch(launch.header, tuple(map(as_one, parts)))
+        for launch, parts in zip(measurements.launches, launches, strict=True)
+    )
+    many = sum(count for count in counts.values() if count > most)
+    note = (
+        f"{many} records of {sum(count > most for count in counts.values())} configurations, each measured more than "
+        f"{most} times, are taken as {most} records each, with the samples of all"
+    )
+    return Measurements(found, (*measurements.notes, note))

@@ -1,0 +1,71 @@
+"""Several visits to one configuration within a launch, read as one record. Main entries: `joined`, `fastest_half`.
+
+A disturbance of some milliseconds takes a whole record where a configuration is measured at once. Where the plan is
+gone through several times, it takes one visit, and the others tell.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+import numpy as np
+
+from commmodel.results.configurations import Configuration
+from commmodel.results.records import Record
+
+__all__ = ["STOPS", "as_one", "fastest_half", "joined"]
+
+STOPS = ("found", "interval", "repetitions", "time")
+"""Why records end, the worst last."""
+
+
+def as_one(records: Sequence[Record]) -> Record:
+    """Return one record with the samples of all, which are of one configuration."""
+    if len(records) == 1:
+        return records[0]
+    return msgspec.structs.replace(
+        records[0],
+        samples=tuple(sample for record in records for sample in record.samples),
+        visits=tuple(visit for record in records for visit in record.visits),
+        stop=max((record.stop for record in records), key=STOPS.index),
+        duration=sum(record.duration for record in records),
+    )
+
+
+def joined(records: Iterable[Record]) -> tuple[Record, ...]:
+    """Return records with the visits of each configuration as one, in the order of the first visits.
+
+    Examples
+    --------
+    >>> from commmodel.results import PingPong
+    >>> visits = [Record(PingPong(8, "same-node"), "s", (time,), visits=(1,)) for time in (1e-6, 3e-6)]
+    >>> [(record.samples, record.visits) for record in joined(visits)]
+    [((1e-06, 3e-06), (1, 1))]
+    """
+    records = tuple(records)
+    if not any(record.visits for record in records):  # a million of them take no list each
+        return records
+    parts: list[list[Record]] = []
+    of: dict[Configuration, list[Record]] = {}
+    for record in records:
+        if record.visits and record.configuration in of:
+            of[record.configuration].append(record)
+            continue
+        parts.append([record])
+        if record.visits:
+            of[record.configuration] = parts[-1]
+    return tuple(map(as_one, parts))
+
+
+def fastest_half(record: Record) -> Sequence[float]:
+    """Return the samples of those visits, half of them or one more, whose medians are least; all of a single visit.
+
+    >>> from commmodel.results import PingPong
+    >>> fastest_half(Record(PingPong(8, "same-node"), "s", (1.0, 1.1, 9.0, 1.2), visits=(2, 1, 1)))
+    (1.0, 1.1, 1.2)
+    """
+    if len(record.visits) < 2 or sum(record.visits) != len(record.samples):
+        return record.samples
+    ends = np.cumsum(record.visits).tolist()
+    parts = [record.samples[end - count : end] for end, count in zip(ends, record.visits, strict=True)]
+    kept = sorted(sorted(range(len(parts)), key=lambda index: float(np.median(parts[index])))[: (len(parts) + 1) // 2])
+    return tuple(sample for index in kept for sample in parts[index])

@@ -1,0 +1,56 @@
+"""What differs between two files in where and how was measured. Main entry: `changed_surroundings`."""
+
+from commmodel.results import Header, Measurements, threads
+
+__all__ = ["changed_surroundings"]
+
+
+def _said(header: Header) -> dict[str, str]:
+    """Return what may make times differ, in words."""
+    hosts, buffers = header.hosts, header.buffers
+
+    def of_hosts(name: str) -> str:
+        return ", ".join(dict.fromkeys(str(getattr(host, name)) for host in hosts))
+
+    said: dict[str, str] = {
+        "MPI library": " ".join(header.mpi.version.strip().partition("\n")[0].split()),
+        "thread level": threads.words(header),
+        "hosts": ", ".join(host.name for host in hosts),
+        "CPU": of_hosts("cpu_model"),
+        "processors": of_hosts("cpus"),
+        "kernel": of_hosts("kernel"),
+        "frequency governor": of_hosts("governor"),
+        "huge pages of the system": of_hosts("transparent_huge_pages"),
+        "clock": ", ".join(dict.fromkeys(host.clock.kind for host in hosts if host.clock)),
+        "ranks": str(len(header.ranks)) if header.ranks else "",
+        "binding": ", ".join(f"{rank.rank} on {rank.cpus}" for rank in header.ranks if rank.bound) or "none",
+        "huge pages of the buffers": buffers.huge_pages if buffers else "",
+    }
+    said |= {f"version of {name}": version for name, version in header.versions.items()}
+    return said | _options(header)
+
+
+def _options(header: Header) -> dict[str, str]:
+    if header.options is None:
+        return {}
+    # Seeds differ from launch to launch, and which kernels were asked for changes no measurement.
+    plan = {"seed", "kernels", "sizes", "pairs", "node_pairs", "collectives", "procs", "volumes", "bursts", "work"}
+    names = [name for name in header.options.__struct_fields__ if name not in plan]
+    return {f"option {name}": str(getattr(header.options, name)) for name in names}
+
+
+def changed_surroundings(before: Measurements, after: Measurements) -> tuple[tuple[str, str, str], ...]:
+    """Return what differs in where and how was measured: (name, before, after).
+
+    Where several launches of one file differ, each is named once. What only one of the files recorded is left out.
+    """
+    sides: list[dict[str, dict[str, None]]] = []
+    for measurements in (before, after):
+        found: dict[str, dict[str, None]] = {}
+        for launch in measurements.launches:
+            for name, said in _said(launch.header).items():
+                found.setdefault(name, {})[said] = None
+        sides.append({name: {said: None for said in values if said} for name, values in found.items()})
+    old, new = sides
+    both = (name for name in old if old[name] and new.get(name) and set(old[name]) != set(new[name]))
+    return tuple((name, "; ".join(old[name]), "; ".join(new[name])) for name in both)

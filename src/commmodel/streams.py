@@ -1,0 +1,79 @@
+"""Standard output and error: closed, cut off or full, they cost a line at most. Main entry: `guarded`."""
+
+import io
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, TextIO, cast
+
+from commmodel.errors import InputError
+
+__all__ = ["guarded"]
+
+
+class _Output:
+    """Standard output that forgives a reader who has gone, and says in one line what else is wrong."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        try:
+            return self._stream.write(text)
+        except OSError as error:
+            self._silence(error)
+            return len(text)
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except OSError as error:
+            self._silence(error)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def _silence(self, error: OSError) -> None:
+        """Send what is printed from now on nowhere, and what is left in the buffer, too."""
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        with suppress(OSError):  # a stream of Python's own has no number
+            os.dup2(nowhere, self._stream.fileno())
+        os.close(nowhere)
+        if not isinstance(error, BrokenPipeError):
+            raise InputError(f"standard output: cannot be written: {error.strerror or error}") from None
+
+
+@contextmanager
+def guarded() -> Iterator[None]:
+    """Run a command within it: whatever becomes of standard output, the command goes on or ends in one line.
+
+    A reader that has seen enough, like ``head``, gets no more: the command goes on in silence, and its exit code says
+    how it ended. A stream that was closed before the program began takes all and keeps nothing. Signs that the
+    stream's encoding lacks are written as escapes.
+
+    Raises
+    ------
+    InputError
+        Where standard output cannot be written for another reason, as on a full disk.
+
+    Examples
+    --------
+    >>> with guarded():
+    ...     print("hello")
+    hello
+    """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  (as long as the program)
+    stream = sys.stdout
+    if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+        stream.reconfigure(errors="backslashreplace")
+    sys.stdout = cast("TextIO", _Output(stream))
+    try:
+        yield
+    finally:
+        try:
+            sys.stdout.flush()  # here, not when the program ends: then it would be a fault
+        finally:
+            sys.stdout = stream

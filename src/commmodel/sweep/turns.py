@@ -1,0 +1,183 @@
+"""Two sides measured in turns, launch by launch, so that what drifts hits both alike. Main entry: `measure_in_turns`.
+
+In half of the pairs, drawn at random, the second side begins: then chance alone decides which launch of a pair meets
+more load, and the pairs' ratios can be tested whatever the load does (`commmodel.scaling.permutation`).
+"""
+
+import os
+import random
+import shlex
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from commmodel.errors import DamagedFileError, InputError
+from commmodel.files import write_bytes
+from commmodel.results import Launch, Measurements, read
+from commmodel.sweep.running import end_with_children
+
+__all__ = ["FILE", "MOST_PAIRS", "Turn", "Turns", "measure_in_turns", "turns"]
+
+FILE = "turns.json"
+MOST_PAIRS = 1000
+SIDES = ("before", "after")
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One launch: of which pair, from 1 up, and of which side, 0 or 1."""
+
+    pair: int
+    side: int
+
+    @property
+    def name(self) -> str:
+        """Path of its files without their ending."""
+        return f"pair{self.pair:03}-{SIDES[self.side]}"
+
+
+class Turns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is measured: the file `FILE` in the folder, so that an interrupted run goes on with the same."""
+
+    command: str
+    sides: tuple[str, str]
+    seed: int
+
+    def words(self, turn: Turn, output: Path) -> list[str]:
+        """Return the command of one launch.
+
+        >>> Turns("mpiexec -n 2 {side}/bin/python -m commmodel.bench -o {output}", ("old", "new"), 1).words(
+        ...     Turn(1, 1), Path("r.jsonl"))
+        ['mpiexec', '-n', '2', 'new/bin/python', '-m', 'commmodel.bench', '-o', 'r.jsonl']
+        """
+        return [
+            word.replace("{side}", self.sides[turn.side]).replace("{output}", str(output))
+            for word in shlex.split(self.command)
+        ]
+
+    def order(self, pairs: int) -> list[Turn]:
+        """Return all launches in the order in which they run; that of more pairs begins with that of fewer.
+
+        Of each two pairs, one begins with either side, so that a steady drift cancels.
+
+        >>> [turn.name for turn in Turns("", ("old", "new"), 1).order(2)]
+        ['pair001-before', 'pair001-after', 'pair002-after', 'pair002-before']
+        """
+        drawn = random.Random(self.seed)  # noqa: S311  (an order, no secret)
+        found: list[Turn] = []
+        first = 0
+        for pair in range(1, pairs + 1):
+            first = drawn.randrange(2) if pair % 2 else 1 - first
+            found += [Turn(pair, first), Turn(pair, 1 - first)]
+        return found
+
+
+def turns(command: str, sides: Sequence[str], seed: int) -> Turns:
+    """Return what to measure.
+
+    Raises
+    ------
+    InputError
+        Where the command cannot be split into words, or lacks ``{side}`` or ``{output}``.
+    """
+    example = "'mpiexec -n 2 {side}/bin/python -m commmodel.bench --quick -o {output}'"
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise InputError(f"--run: {command!r}: {error}: write it like {example}") from None
+    for place in ("{side}", "{output}"):
+        if not any(place in word for word in words):
+            raise InputError(f"--run: {command!r}: it lacks {place}: write it like {example}")
+    if sides[0] == sides[1]:
+        raise InputError(f"both sides are {sides[0]!r}: name what differs, such as two installations")
+    return Turns(command, (sides[0], sides[1]), seed)
+
+
+def measure_in_turns(
+    wanted: Turns, pairs: int, folder: str | os.PathLike[str], tell: Callable[[Turn, int], None] | None = None
+) -> tuple[Measurements, Measurements]:
+    """Run what the folder lacks, and return the launches of both sides, a pair at the same place.
+
+    Parameters
+    ----------
+    wanted : Turns
+        Its seed holds for a new folder only: one that is there goes on with its own.
+    pairs : int
+        At least one; more than there are go on where these end.
+    folder : path
+        Made where it is not there. Each launch has a file in it.
+    tell : callable, optional
+        Called before each launch with it and how many are left with it.
+
+    Raises
+    ------
+    InputError
+        Where the folder holds something else, or a launch fails.
+    """
+    folder = Path(folder)
+    plan = _claimed(wanted, folder)
+    left = [turn for turn in plan.order(pairs) if not (folder / f"{turn.name}.jsonl").exists()]
+    for number, turn in enumerate(left):
+        if tell is not None:
+            tell(turn, len(left) - number)
+        _carry_out(plan, turn, folder)
+    sides = [[_as_one(folder / f"{Turn(pair, side).name}.jsonl") for pair in range(1, pairs + 1)] for side in (0, 1)]
+    return Measurements(tuple(sides[0])), Measurements(tuple(sides[1]))
+
+
+def _claimed(wanted: Turns, folder: Path) -> Turns:
+    """Return the plan of a folder: written into a new one, held against that of an old one."""
+    path = folder / FILE
+    try:
+        if path.exists():
+            found = msgspec.json.decode(path.read_bytes(), type=Turns)
+            for what in ("command", "sides"):
+                then, now = getattr(found, what), getattr(wanted, what)
+                if then != now:
+                    raise InputError(f"{folder} was begun with {what} {then!r}, not {now!r}: name another with -o")
+            return found
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise InputError(f"{folder} is not empty, and no {FILE} is in it: name a new folder with -o")
+        write_bytes(path, msgspec.json.format(msgspec.json.encode(wanted)) + b"\n")
+    except OSError as error:
+        raise InputError(f"{error.filename or folder}: {error.strerror}") from None
+    except msgspec.DecodeError as error:
+        raise DamagedFileError(path, "", str(error)) from None
+    return wanted
+
+
+def _carry_out(plan: Turns, turn: Turn, folder: Path) -> None:
+    """Run one launch; its file has its name once the command has ended well."""
+    part, log = (folder / f"{turn.name}.{ending}" for ending in ("part", "log"))
+    words = plan.words(turn, part)
+    try:
+        part.unlink(missing_ok=True)
+        with log.open("wb") as said:
+            process = subprocess.Popen(
+                words, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True
+            )
+    except OSError as error:
+        raise InputError(f"{error.filename or words[0]}: {error.strerror}: it stands in --run") from None
+    try:
+        code = process.wait()
+    except BaseException:  # interrupted: the ranks would go on without us
+        end_with_children(process)
+        raise
+    where = f"pair {turn.pair}, {plan.sides[turn.side]}"
+    if code:
+        lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+        raise InputError(f"{where}: exit code {code}: {lines[-1] if lines else shlex.join(words)} (all of it: {log})")
+    if not part.exists():
+        raise InputError(f"{where}: {shlex.join(words)} ended well, but wrote no {part}")
+    _as_one(part)
+    part.rename(folder / f"{turn.name}.jsonl")
+
+
+def _as_one(path: Path) -> Launch:
+    """Return all that one command measured as a launch."""
+    launches = read(path).launches
+    return Launch(launches[0].header, tuple(record for launch in launches for record in launch.records))

@@ -1,0 +1,139 @@
+"""What public functions are given: NaN, texts, fractions of bytes and negative sizes are refused where they come in."""
+
+import math
+
+import numpy as np
+import pytest
+
+from commmodel.arguments import finite, is_measurable, share, whole
+from commmodel.cli.words import print_json
+from commmodel.errors import InputError
+from commmodel.fit import Settings, fit_machine
+from commmodel.machine import Limit, Machine, Parameter, Postal, Segment, load
+from commmodel.predict import algorithms, collective, halo, send
+from commmodel.results import Measurements
+from commmodel.units import format_ratio, parse_confidence, parse_size, parse_time
+
+POSTAL = Machine("m", (Segment("all", postal=Postal(Parameter(1e-6), Parameter(1e-9))),))
+RANGER = load("ranger")
+NOTHING = Measurements(())
+NO_WHOLE = [math.nan, math.inf, 8.5, "8", b"8", None, True, 1 << 80, [8], np.float64(2.5), 1j]
+
+
+@pytest.mark.parametrize("wrong", NO_WHOLE, ids=repr)
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda wrong: whole("n", wrong),
+        lambda wrong: send(POSTAL, wrong),
+        lambda wrong: send(POSTAL, 8, wrong),
+        lambda wrong: halo(POSTAL, wrong, 4),
+        lambda wrong: halo(POSTAL, 8, wrong),
+        lambda wrong: halo(POSTAL, 8, {"any": wrong}),
+        lambda wrong: halo(POSTAL, 8, 4, wrong),
+        lambda wrong: collective(RANGER, "bcast", wrong, 4),
+        lambda wrong: collective(RANGER, "bcast", 8, wrong),
+        lambda wrong: collective(RANGER, "bcast", 8, 4, root=wrong),
+        lambda wrong: algorithms(RANGER, "bcast", wrong, 4),
+        lambda wrong: fit_machine(NOTHING, limits=[wrong]),
+        lambda wrong: Settings(samples=wrong),
+        lambda wrong: Settings(seed=wrong),
+        lambda wrong: Limit(wrong),
+    ],
+)
+def test_what_is_no_whole_number_is_refused_in_one_line(call, wrong):
+    with pytest.raises(InputError, match=r"give a (whole )?number") as caught:
+        call(wrong)
+    assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize(
+    "wrong", [math.nan, math.inf, "8", None, True, [1.0], 10**400], ids=lambda wrong: repr(wrong)[:9]
+)
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda wrong: finite("t", wrong),
+        lambda wrong: share("confidence", wrong),
+        lambda wrong: Settings(confidence=wrong),
+        lambda wrong: POSTAL.segment(wrong),
+    ],
+)
+def test_what_is_no_finite_number_is_refused_in_one_line(call, wrong):
+    with pytest.raises(InputError, match=r"give a (finite )?number"):
+        call(wrong)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: send(POSTAL, -1),
+        lambda: halo(POSTAL, -1, 4),
+        lambda: collective(RANGER, "bcast", -1, 4),
+        lambda: POSTAL.segment(-1),
+        lambda: Limit(-1),
+        lambda: fit_machine(NOTHING, limits=[-1]),
+        lambda: collective(RANGER, "allgather", 8, 4, memory_copy=-1e-9),
+    ],
+)
+def test_a_negative_size_or_time_is_refused(call):
+    with pytest.raises(InputError, match="must not be negative"):
+        call()
+
+
+@pytest.mark.parametrize("name", ["memory_copy", "reduction"])
+@pytest.mark.parametrize("wrong", [math.nan, "1ns/B", math.inf])
+def test_work_on_a_byte_is_a_finite_time(name, wrong):
+    with pytest.raises(InputError, match=name):
+        collective(RANGER, "allgather", 8, 4, **{name: wrong})
+
+
+def test_whole_floats_and_numbers_of_numpy_are_whole_numbers():
+    expected = send(POSTAL, 8)
+    for size in (8.0, np.int32(8), np.float64(8), np.array(8)):
+        assert send(POSTAL, size) == expected
+
+
+def test_a_parameter_is_a_number_and_no_text():
+    with pytest.raises(InputError, match="value of a parameter is '4us': give a number in its base unit"):
+        Parameter("4us")
+
+
+def test_a_path_is_no_measurements():
+    with pytest.raises(InputError, match=r"measurements are a str: give what commmodel.results.read returns"):
+        fit_machine("results.jsonl")
+    with pytest.raises(InputError, match="mode 'fast': choose blocking or non-blocking"):
+        fit_machine(NOTHING, mode="fast")
+
+
+@pytest.mark.parametrize("parse", [parse_size, parse_time, parse_confidence])
+@pytest.mark.parametrize("wrong", [8, None, math.nan])
+def test_a_number_is_no_text(parse, wrong):
+    with pytest.raises(InputError, match="is no text"):
+        parse(wrong)
+
+
+@pytest.mark.parametrize("text", ["95%", "95", "0.95", " 95 %", "95.0"])
+def test_a_confidence_is_understood_as_people_write_it(text):
+    assert parse_confidence(text) == 0.95
+    assert format_ratio(parse_confidence(text)) == "95 %"
+
+
+@pytest.mark.parametrize(
+    "text", ["0", "100%", "100", "3", "1", "49", "1e-308", "0.9999999", "0.5%", "-0.5", "nan", "much"]
+)
+def test_what_is_no_confidence_is_refused(text):
+    with pytest.raises(InputError):
+        parse_confidence(text)
+
+
+def test_what_may_have_been_measured_leaves_room_for_products():
+    assert is_measurable(1e-30)
+    assert is_measurable(1e30)
+    for value in (1e-320, 1e205, math.inf, math.nan, -1.0):
+        assert not is_measurable(value)
+
+
+def test_json_takes_numbers_of_numpy(capsys):
+    print_json({"seconds": np.float64(1.5), "count": np.int64(3)})
+    assert capsys.readouterr().out == '{"seconds":1.5,"count":3}\n'

@@ -1,0 +1,22 @@
+"""The README's Python runs as it stands, on a machine of one pair as `make demo` makes it."""
+
+import re
+from pathlib import Path
+
+from commmodel.cli import main
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_the_python_block_runs_on_the_machine_of_the_demo(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    results = ROOT / "docs" / "examples" / "results.jsonl"
+    assert main(["fit", str(results), "-o", "machine.toml", "--samples", "20"]) == 0
+    _, text = (ROOT / "README.md").read_text(encoding="utf-8").split("## In Python\n")
+    block = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
+    names = {"values": []}
+    # A line that only computes is kept, to see that it computed something.
+    kept = re.sub(r"^([\w.]+\(.*\)[.\w]*)(  #.*)?$", r"values.append(\1)", block, flags=re.MULTILINE)
+    exec(compile(kept, "README.md", "exec"), names)  # noqa: S102  (our own file)
+    assert len(names["values"]) == 4
+    assert all(names["values"])
