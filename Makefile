@@ -132,7 +132,7 @@ docs: .venv/.test-ready
 	$(MAKE) --jobs=2 html doctest
 
 html: .venv/.test-ready
-	.venv/bin/sphinx-build -W -n -q --keep-going -b html docs docs/_build/html
+	.venv/bin/sphinx-build -E -W -n -q --keep-going -b html docs docs/_build/html
 
 doctest: .venv/.test-ready
 	.venv/bin/sphinx-build -W -q -b doctest docs docs/_build/doctest

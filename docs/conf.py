@@ -28,12 +28,15 @@ exclude_patterns = ["_build"]
 nitpicky = True
 nitpick_ignore_regex = [
     # What others define: there is no network at build time, so their inventories are not read.
-    ("py:.*", r"(numpy|np|msgspec|pathlib|os|collections|argparse|mpi4py|MPI|mmap|datetime|fractions)\..*"),
+    ("py:.*", r"(numpy|np|msgspec|pathlib|os|collections|argparse|mpi4py|MPI|mmap|datetime|decimal|fractions)\..*"),
     # Types in the docstrings of attributes are words for people: "callable", "uint8 arrays".
     ("py:class", r"[a-z][a-z0-9_]*|(float64|int64|uint8|structured) array|processes \+ 1"),
     # One of some words, such as "match", the union of all kernels' configurations, and what is compiled.
-    ("py:class", r'"[^"]*"|Configuration|CommonClock|commmodel\.collectives\.schedule\.Schedule'),
+    ("py:class", r'"[^"]*"|Configuration|CommonClock|commmodel\.collectives\.schedule\.Schedule|commmodel\.fit\.robust\.Fit'),
+    # Parts of aliases such as dict[str, float], which Sphinx cuts at their commas.
+    ("py:.*", r"(typing\.Annotated|tuple|dict)\[.*"),
 ]
+suppress_warnings = ["ref.python"]  # `low` in a docstring is its own class's, however many classes have one
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3

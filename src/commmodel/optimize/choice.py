@@ -85,11 +85,11 @@ class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     high: float
     """It ends here."""
     advice: Literal["cut", "do not cut"]
-    """Not to cut where the gain is not above its error: the choice is then the whole, if that is offered."""
+    """The advice not to cut is given where the gain is not above its error; the choice is then the whole, if offered."""
     gain_seconds: float
     """By what the model's fastest decomposition is faster than blocking messages."""
     error_seconds: float
-    """By what that gain may be too large: the model's own error and the parameters' intervals."""
+    """The amount by which that gain may be too large, from the error of the model and the intervals of parameters."""
     progress: float
     """The largest share of a transfer that goes on by itself, of the message sizes offered; 1 where nobody knows."""
     rejected: Rejected | None = None

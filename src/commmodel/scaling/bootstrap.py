@@ -70,7 +70,7 @@ class Ensemble:
 
     @property
     def fits(self) -> bool:
-        """Whether a class fits at all: otherwise the best model says nothing of how it grows."""
+        """Whether any class fits; otherwise the best model says nothing of how it grows."""
         return self.misfit < 1
 
     def interval(self, x: float, confidence: float = 0.95) -> tuple[float, float]:
