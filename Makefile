@@ -106,8 +106,7 @@ fuzz: $(VENV)/.test-ready
 
 # The modules without MPI, compiled so that each access beside its memory and each undefined operation ends the tests.
 SANITIZED := build/sanitize
-SANITIZED_TESTS := $(wildcard $(addprefix tests/test_,engine*.py sharing.py routing.py platform*.py delays.py goal.py traces*.py \
-	simulation_properties.py critical_path.py work*.py timeline.py clock.py fuzz.py))
+SANITIZED_TESTS := tests/core tests/simulate tests/test_fuzz.py
 LIBASAN := $(shell gcc -print-file-name=libasan.so 2>/dev/null)
 
 sanitize: $(VENV)/.test-ready
@@ -141,25 +140,25 @@ bench: $(VENV)/.test-ready
 	$(MAKE) -C bench_c MPICC=$(BIN)/mpicc
 	for loop in pingpong blocking-train immediate-train; do \
 		$(MPIEXEC) -n 2 $(BIND) $(AT_SINGLE) $(BIN)/python bench_c/compare.py $$loop || exit 1; done
-	$(BIN)/python benchmarks/against_c.py --mpiexec "$(MPIEXEC) $(BIND)" --build bench_c/build/$(MPI)
-	$(BIN)/python benchmarks/thread_level.py --mpiexec "$(MPIEXEC) $(BIND)"
-	$(MPIEXEC) -n 2 $(BIND) $(AT_SINGLE) $(BIN)/python benchmarks/collective_starts.py
-	$(BIN)/python benchmarks/model_surfaces.py
-	$(BIN)/python benchmarks/overlap_surfaces.py
-	$(BIN)/python benchmarks/critical_path.py
-	$(BIN)/python benchmarks/scaling_models.py $(if $(EXTRAP),--extrap $(EXTRAP))
-	$(BIN)/python benchmarks/guard_alarms.py
-	PYTHONPATH=tests $(BIN)/python benchmarks/smpi_accuracy.py
-	PYTHONPATH=tests $(BIN)/python benchmarks/simulators.py $(if $(LOGGOPSIM),--loggopsim $(LOGGOPSIM))
-	$(BIN)/python benchmarks/speedup_curves.py
-	$(BIN)/python benchmarks/loggp_under_load.py --mpiexec "$(MPIEXEC) $(BIND)" --sizes $(ONE_PROTOCOL_$(MPI))
+	$(BIN)/python -m benchmarks.speed.against_c --mpiexec "$(MPIEXEC) $(BIND)" --build bench_c/build/$(MPI)
+	$(BIN)/python -m benchmarks.speed.thread_level --mpiexec "$(MPIEXEC) $(BIND)"
+	$(MPIEXEC) -n 2 $(BIND) $(AT_SINGLE) $(BIN)/python -m benchmarks.speed.collective_starts
+	$(BIN)/python -m benchmarks.speed.model_surfaces
+	$(BIN)/python -m benchmarks.speed.overlap_surfaces
+	$(BIN)/python -m benchmarks.speed.critical_path
+	$(BIN)/python -m benchmarks.validation.scaling_models $(if $(EXTRAP),--extrap $(EXTRAP))
+	$(BIN)/python -m benchmarks.validation.guard_alarms
+	$(BIN)/python -m benchmarks.validation.smpi_accuracy
+	$(BIN)/python -m benchmarks.speed.simulators $(if $(LOGGOPSIM),--loggopsim $(LOGGOPSIM))
+	$(BIN)/python -m benchmarks.validation.speedup_curves
+	$(BIN)/python -m benchmarks.validation.loggp_under_load --mpiexec "$(MPIEXEC) $(BIND)" --sizes $(ONE_PROTOCOL_$(MPI))
 
 # Predictions and choices against an emulated network: as root on Linux, on an otherwise idle machine. A quarter of an hour.
 cluster-bench: $(VENV)/.test-ready
-	PYTHONPATH=tests $(BIN)/python benchmarks/emulated_collectives.py
-	PYTHONPATH=tests $(BIN)/python benchmarks/emulated_overlap.py
-	PYTHONPATH=tests $(BIN)/python benchmarks/emulated_guard.py
-	PYTHONPATH=tests $(BIN)/python benchmarks/emulated_simulation.py
+	$(BIN)/python -m benchmarks.validation.emulated_collectives
+	$(BIN)/python -m benchmarks.validation.emulated_overlap
+	$(BIN)/python -m benchmarks.validation.emulated_guard
+	$(BIN)/python -m benchmarks.validation.emulated_simulation
 
 $(VENV)/.mpi-ready:
 	$(PYTHON) -m venv $(VENV)

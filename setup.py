@@ -1,7 +1,8 @@
 """Build the compiled core; everything else about the package stands in pyproject.toml.
 
-An extension that calls MPI is compiled once for each MPI ABI and its file is named after it
-(``pingpong.mpich.abi3.so``), so that one wheel or one source tree serves several MPI libraries:
+The folder is the build rule. What is in ``_core/mpi`` is compiled once for each MPI ABI and its file is named after it
+(``pingpong.mpich.abi3.so``), so that one wheel or one source tree serves several MPI libraries; what is in
+``_core/preload`` is a library to preload; all else is compiled once, without MPI:
 ``MPICC=/path/a/mpicc:/path/b/mpicc pip install .``
 """
 
@@ -21,8 +22,6 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 CORE = "src/commmodel/_core"
-SHARED = ("allocations.h", "ticks.h", "processor.h", "mpicalls.pxd", "messages.pxd", "operations.pxd", "ordering.pxd")
-ALLOCATIONS = "allocations"
 SANITIZE = bool(os.environ.get("COMMMODEL_SANITIZE"))  # `make sanitize`: without MPI, and with checks of memory
 OPTIMISED = ("-O3", "-g0")
 SANITIZED = ("-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
@@ -149,19 +148,21 @@ class BuildExtensions(build_ext):
 
     def get_ext_filename(self, fullname):
         filename = super().get_ext_filename(fullname)
-        name = fullname.rpartition(".")[2]
-        if name == ALLOCATIONS:  # no module: named so that no search for one finds it
+        name = fullname.rpartition(".")[2]  # setuptools asks with and without the package
+        if os.path.exists(f"{CORE}/preload/{name}.c"):  # no module: named so that no search for one finds it
             return os.path.join(os.path.dirname(filename), f"libcommmodel-{name}.so")
         head, _, suffix = filename.rpartition(name)
         return f"{head}{name}.{self.abi}{suffix}" if self.abi else filename
 
 
-def core_extension(name: str, uses_mpi: bool, cpp: bool = False) -> Extension:
-    """Describe ``commmodel._core.<name>``; with `cpp`, one in C++."""
+def core_extension(source: str) -> Extension:
+    """Describe the module of the core made from `source`: in C++ where its folder has C++ headers."""
+    folder = os.path.dirname(source)
+    cpp = bool(glob(f"{folder}/*.hpp"))
     extension = Extension(
-        f"commmodel._core.{name}",
-        [f"{CORE}/{name}.pyx"],
-        depends=sorted(glob(f"{CORE}/*.hpp")) if cpp else [f"{CORE}/{shared}" for shared in SHARED],
+        source.removeprefix("src/").removesuffix(".pyx").replace("/", "."),
+        [source],
+        depends=sorted(glob(f"{CORE}/*/*.hpp") if cpp else [*glob(f"{CORE}/*/*.pxd"), *glob(f"{CORE}/*/*.h")]),
         include_dirs=[CORE, mpi4py.get_include()],
         extra_compile_args=[*(SANITIZED if SANITIZE else OPTIMISED), *(["-std=c++17"] if cpp else [])],
         extra_link_args=["-fsanitize=address,undefined"] if SANITIZE else [],
@@ -169,16 +170,16 @@ def core_extension(name: str, uses_mpi: bool, cpp: bool = False) -> Extension:
         define_macros=[("Py_LIMITED_API", "0x030B0000")],
         py_limited_api=True,
     )
-    extension.uses_mpi = uses_mpi
+    extension.uses_mpi = folder == f"{CORE}/mpi"
     return extension
 
 
-def allocations_library() -> Extension:
-    """Describe the library that counts allocations, to be preloaded: plain C, without Python and MPI."""
+def preloaded_library(source: str) -> Extension:
+    """Describe a library to be preloaded into any program: plain C, without Python and MPI."""
     extension = Extension(
-        f"commmodel._core.{ALLOCATIONS}",
-        [f"{CORE}/{ALLOCATIONS}.c"],
-        depends=[f"{CORE}/{ALLOCATIONS}.h"],
+        source.removeprefix("src/").removesuffix(".c").replace("/", "."),
+        [source],
+        depends=glob(f"{CORE}/preload/*.h"),
         extra_compile_args=["-O2", "-g0", "-fno-builtin"],  # or the compiler takes malloc for what it knows of it
         libraries=["dl", "pthread"],
     )
@@ -186,17 +187,7 @@ def allocations_library() -> Extension:
     return extension
 
 
-SIMULATOR = tuple(
-    one for one in ("engine", "loggops", "routing", "sharing", "traces") if os.path.exists(f"{CORE}/{one}.pyx")
-)
-MPI_MODULES = ("burst", "clocksync", "collective", "memory", "overlap", "pingpong", "trains")
-
-extensions = [
-    core_extension("clock", uses_mpi=False),
-    core_extension("criticalpath", uses_mpi=False),
-    *(core_extension(name, uses_mpi=False, cpp=True) for name in SIMULATOR),
-    *(core_extension(name, uses_mpi=True) for name in MPI_MODULES),
-]
+extensions = [core_extension(source) for source in sorted(glob(f"{CORE}/*/*.pyx"))]
 uses_mpi = {extension.name: extension.uses_mpi for extension in extensions}
 ext_modules = cythonize(
     extensions,
@@ -207,7 +198,7 @@ ext_modules = cythonize(
 for extension in ext_modules:
     extension.uses_mpi = uses_mpi[extension.name]  # cythonize makes new objects
 if sys.platform == "linux" and not SANITIZE:  # elsewhere, other functions allocate and preloading has another name
-    ext_modules.append(allocations_library())
+    ext_modules.extend(preloaded_library(source) for source in sorted(glob(f"{CORE}/preload/*.c")))
 setup(
     ext_modules=ext_modules,
     cmdclass={"build_ext": BuildExtensions},

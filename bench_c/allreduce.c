@@ -1,8 +1,8 @@
-/* MPI_Allreduce with the meaning of commmodel._core.collective.collective: between two ticks stands one operation. */
+/* MPI_Allreduce with the meaning of commmodel._core.mpi.collective.collective: between two ticks stands one operation. */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime, in ticks.h */
 
 #include "allreduce.h"
-#include "ticks.h"
+#include "clock/ticks.h"
 
 struct elements elements_of(int size)
 {

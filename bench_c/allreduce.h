@@ -1,4 +1,4 @@
-/* MPI_Allreduce in plain C: what commmodel._core.collective is measured against. */
+/* MPI_Allreduce in plain C: what commmodel._core.mpi.collective is measured against. */
 #ifndef BENCH_C_ALLREDUCE_H
 #define BENCH_C_ALLREDUCE_H
 

@@ -5,8 +5,8 @@
 #define _GNU_SOURCE /* CLOCK_MONOTONIC_RAW */
 
 #include "clock.h"
-#include "processor.h"
-#include "ticks.h"
+#include "clock/processor.h"
+#include "clock/ticks.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -25,7 +25,7 @@ from mpi4py import MPI
 from commmodel._core import mpi_abi
 from commmodel.bench.buffers import allocate
 from commmodel.bench.clock import choose
-from commmodel.bench.kernels.common import stride
+from commmodel.bench.kernels.kernel import stride
 from commmodel.errors import CommModelError, InputError, MPIEnvironmentError
 from commmodel.results import Clock
 from commmodel.statistics import summarise

@@ -15,9 +15,9 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from commmodel._core import pingpong, trains
+from commmodel._core.mpi import pingpong, trains
 from commmodel.bench.clock import kind_number
-from commmodel.bench.kernels.common import stride
+from commmodel.bench.kernels.kernel import stride
 from commmodel.errors import InputError, MPIEnvironmentError
 from commmodel.results import Clock
 
@@ -207,7 +207,7 @@ def _contest_of_trains(name: str) -> Contest:
     descriptions = {
         "c_a": f"{name} of bench_c/trains.c, copy A",
         "c_b": f"{name} of bench_c/trains.c, copy B: the control",
-        "cython": f"commmodel._core.trains.{name}",
+        "cython": f"commmodel._core.mpi.trains.{name}",
     }
     return Contest("1,1KiB,64KiB", 16, 1, loops, descriptions)
 
@@ -221,7 +221,7 @@ CONTESTS = {
         {
             "c_a": "bench_c/pingpong.c, copy A",
             "c_b": "bench_c/pingpong.c, copy B: the control",
-            "cython": "commmodel._core.pingpong",
+            "cython": "commmodel._core.mpi.pingpong",
             "mpi4py": "comm.Send and comm.Recv of a numpy buffer in Python, between two calls of MPI.Wtime",
         },
     ),

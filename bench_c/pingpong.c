@@ -1,4 +1,4 @@
-/* Blocking ping-pong in plain C, with the meaning of commmodel._core.pingpong.pingpong: between two ticks
+/* Blocking ping-pong in plain C, with the meaning of commmodel._core.mpi.pingpong.pingpong: between two ticks
  * stand MPI calls and nothing else; a repetition times `batch` exchanges with one pair of ticks. The clock is
  * read by the core's own ticks.h, so that a difference in time is a difference of the loops.
  *
@@ -7,7 +7,7 @@
 #define _POSIX_C_SOURCE 200809L /* clock_gettime, in ticks.h */
 
 #include "pingpong.h"
-#include "ticks.h"
+#include "clock/ticks.h"
 
 enum { TAG_MESSAGE = 1 };
 

@@ -1,10 +1,10 @@
-/* Streams in plain C, with the meaning of commmodel._core.pingpong.stream: receives are posted before the barrier, and
+/* Streams in plain C, with the meaning of commmodel._core.mpi.pingpong.stream: receives are posted before the barrier, and
  * between two ticks stand MPI calls and nothing else.
  */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime, in ticks.h */
 
 #include "streams.h"
-#include "ticks.h"
+#include "clock/ticks.h"
 
 #include <stdlib.h>
 

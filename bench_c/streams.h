@@ -1,4 +1,4 @@
-/* Windows of messages in one direction, in plain C: what the loop stream of commmodel._core.pingpong is measured against. */
+/* Windows of messages in one direction, in plain C: what the loop stream of commmodel._core.mpi.pingpong is measured against. */
 #ifndef BENCH_C_STREAMS_H
 #define BENCH_C_STREAMS_H
 

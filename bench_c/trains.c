@@ -1,11 +1,11 @@
-/* Trains of messages in plain C, with the meaning of commmodel._core.trains: MPI_Send and MPI_Recv, or MPI_Isend and
+/* Trains of messages in plain C, with the meaning of commmodel._core.mpi.trains: MPI_Send and MPI_Recv, or MPI_Isend and
  * MPI_Irecv with one MPI_Waitall. Between two ticks stand MPI calls, and with a delay the reading of the clock until
  * it is over. compare.py calls them by ctypes, without a delay: a wait would only hide what a loop costs.
  */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime, in ticks.h */
 
 #include "trains.h"
-#include "ticks.h"
+#include "clock/ticks.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* Trains of messages with one answer in plain C: what the loops of commmodel._core.trains are measured against. */
+/* Trains of messages with one answer in plain C: what the loops of commmodel._core.mpi.trains are measured against. */
 #ifndef BENCH_C_TRAINS_H
 #define BENCH_C_TRAINS_H
 

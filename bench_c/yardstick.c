@@ -13,7 +13,7 @@
 #include "pingpong.h"
 #include "results.h"
 #include "streams.h"
-#include "ticks.h"
+#include "clock/ticks.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -33,7 +33,7 @@
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_TOO_FEW_RANKS = 3 };
 enum { MOST_SIZES = 256, MOST_REPETITIONS = 100000000, HUGE_PAGE = 2 << 20 };
 enum { WARMUP_DIVISOR = 10 }; /* a tenth of the repetitions, on top of them */
-enum { WINDOW = 64, WINDOW_BYTES = 16 << 20, LINE = 64 }; /* as commmodel.bench.kernels.common has them */
+enum { WINDOW = 64, WINDOW_BYTES = 16 << 20, LINE = 64 }; /* as commmodel.bench.kernels.kernel has them */
 enum { PINGPONG, STREAM, ALLREDUCE, LOOPS };
 static const char *const loop_names[] = {"pingpong", "stream", "allreduce", NULL};
 static const char *const huge_page_names[] = {"never", "always", "system", NULL};

@@ -257,8 +257,8 @@ def seeds(name: str) -> list[bytes]:
     }
     files = {
         "results": _lines(ROOT / "docs" / "examples" / "results.jsonl"),
-        "machine": _package("machines/*.toml"),
-        "expectations": _package("expectations/*.toml"),
+        "machine": _package("machine/published/*.toml"),
+        "expectations": _package("scaling/published/*.toml"),
         "platform-toml": _package("platforms/*.toml"),
     }
     return [text.encode() for text in texts.get(name, [])] + files.get(name, [])

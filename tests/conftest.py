@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from launching import find
+from support.launching import find
 
 # No limits of time: what a test takes on a loaded machine says nothing about the code.
 settings.register_profile("commmodel", parent=settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])

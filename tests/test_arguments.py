@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from commmodel.arguments import finite, is_measurable, share, whole
-from commmodel.cli.words import print_json
+from commmodel.cli.parsers import print_json
 from commmodel.errors import InputError
 from commmodel.fit import Settings, fit_machine
 from commmodel.machine import Limit, Machine, Parameter, Postal, Segment, load

@@ -5,11 +5,11 @@ import os
 import shlex
 import shutil
 import sysconfig
-from pathlib import Path
 
 import pytest
+from support.paths import ROOT
 
-SETUP = Path(__file__).parents[1] / "setup.py"
+SETUP = ROOT / "setup.py"
 
 
 def function_of_setup(name):

@@ -1,15 +1,15 @@
 """The programs in examples/: right on any number of ranks, and they notice where they are not."""
 
 import sys
-from pathlib import Path
 
 import pytest
-from launching import launch, said
+from support.launching import launch, said
+from support.paths import ROOT
 
 from commmodel.machine import LogGP, Machine, Parameter, Segment, write
 
 pytestmark = pytest.mark.mpi
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = ROOT / "examples"
 SMALL = {
     "halo.py": ["--rows", "11", "--columns", "301", "--steps", "7"],
     "transpose.py": ["-n", "61", "--message-size", "100", "--burst", "3"],

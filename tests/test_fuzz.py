@@ -3,12 +3,12 @@
 import importlib.util
 import subprocess
 import sys
-from pathlib import Path
 from random import Random
 
 import pytest
+from support.paths import ROOT
 
-FUZZ = Path(__file__).parents[1] / "fuzz"
+FUZZ = ROOT / "fuzz"
 
 
 def loaded(name):

@@ -1,15 +1,15 @@
 """Overlap formulas: what the corrected equations promise, beside the values that test_models checks."""
 
 import tomllib
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.paths import ORACLES
 
 from commmodel.models import overlap
 
-ORACLES = tomllib.loads(Path(__file__).with_name("oracles").joinpath("overlap.toml").read_text("utf-8"))
+PUBLISHED = tomllib.loads((ORACLES / "overlap.toml").read_text("utf-8"))
 BURSTS = [2**step for step in range(7)]
 POWER = st.integers(0, 12).map(lambda step: 2.0**step)
 TIME = st.floats(1e-9, 1e-3)
@@ -25,7 +25,7 @@ def decompositions(draw):
 
 
 def all_to_all(message_size, burst, contiguous):
-    known = ORACLES["all_to_all"]
+    known = PUBLISHED["all_to_all"]
     V, o, L, G = (known[name] for name in ("volume", "overhead", "latency", "byte_time"))
     alone = overlap.pipelined_time(V, message_size, burst, known["ratio"] * G * V, o, L, G, G)
     if contiguous:
@@ -35,7 +35,7 @@ def all_to_all(message_size, burst, contiguous):
 
 @pytest.mark.parametrize("order", ["contiguous", "interleaved"])
 def test_all_to_all_is_best_with_the_bursts_that_the_equations_say_and_not_always_with_one(order):
-    known = ORACLES["all_to_all"]
+    known = PUBLISHED["all_to_all"]
     for size, expected in zip(known["message_sizes"], known[order], strict=True):
         times = {burst: all_to_all(size, burst, order == "contiguous") for burst in BURSTS}
         assert min(times, key=times.get) == expected
@@ -43,7 +43,7 @@ def test_all_to_all_is_best_with_the_bursts_that_the_equations_say_and_not_alway
 
 @given(st.sampled_from([64, 512, 1024]), st.floats(0.5, 2))
 def test_no_burst_is_better_than_the_best_of_all_to_all(size, factor):
-    known = ORACLES["all_to_all"]
+    known = PUBLISHED["all_to_all"]
     V, P, o, L, G = (known[name] for name in ("volume", "peers", "overhead", "latency", "byte_time"))
     best = overlap.all_to_all_best_burst(V, size, known["ratio"] * G * V, P, o, L, G, G)
     assert all_to_all(size, best, True) <= all_to_all(size, best * factor, True) * (1 + 1e-12)

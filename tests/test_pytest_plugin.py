@@ -5,9 +5,9 @@ import json
 import subprocess
 import sys
 import types
-from pathlib import Path
 
 import pytest
+from support.paths import ROOT
 
 from commmodel import pytest_plugin
 from commmodel.results import Function, read
@@ -500,7 +500,7 @@ def test_quadratic(n):
 
 
 def test_the_marks_of_the_documentation_are_right(pytester):
-    guide = Path(__file__).parents[1] / "docs" / "howto" / "library-tests.md"
+    guide = ROOT / "docs" / "howto" / "library-tests.md"
     code = guide.read_text(encoding="utf-8").partition("```python\n")[2].partition("```")[0]
     pytester.makepyfile(code)
     done = pytester.runpytest_inprocess("--collect-only", "-q", "--strict-markers")

@@ -1,11 +1,10 @@
 """The README's Python runs as it stands, on a machine of one pair as `make demo` makes it."""
 
 import re
-from pathlib import Path
+
+from support.paths import ROOT
 
 from commmodel.cli import main
-
-ROOT = Path(__file__).parents[1]
 
 
 def test_the_python_block_runs_on_the_machine_of_the_demo(tmp_path, monkeypatch, capsys):

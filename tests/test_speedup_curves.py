@@ -2,16 +2,15 @@
 
 import importlib.util
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from support.paths import ROOT
 
 from commmodel.simulate.platform import read as read_platform
 from commmodel.units import format_size
 
-ROOT = Path(__file__).parents[1]
-BENCHMARK = ROOT / "benchmarks" / "speedup_curves.py"
+BENCHMARK = ROOT / "benchmarks" / "validation" / "speedup_curves.py"
 PAGE = ROOT / "docs" / "theory" / "speedup.md"
 LINE = (1, 2)
 

@@ -5,12 +5,12 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
-from scaling_samples import measured, written
+from support.paths import ROOT
+from support.scaling_samples import measured, written
 
-RESULTS = Path(__file__).parent.parent / "docs" / "examples" / "results.jsonl"
+RESULTS = ROOT / "docs" / "examples" / "results.jsonl"
 VERB = f"{sys.executable} -m commmodel"
 MACHINES = f"{VERB} machines"
 

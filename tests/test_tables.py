@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from report_samples import FULL, cluster, cluster_measurements, machine
-from timelines import made
+from support.report_samples import FULL, cluster, cluster_measurements, machine
+from support.timelines import made
 
 from commmodel.collectives import ALGORITHMS
 from commmodel.collectives.schedule import Problem, flatten

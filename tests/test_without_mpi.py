@@ -3,9 +3,9 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from support.paths import ROOT
 
 TESTS = '''
 """
@@ -17,7 +17,7 @@ TESTS = '''
 import subprocess, sys
 
 import pytest
-from launching import launch
+from support.launching import launch
 
 def test_nothing():
     pass
@@ -44,14 +44,14 @@ def test_in_this_process():
 def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("tests")
     (made / "test_it.py").write_text(TESTS)
-    (made / "conftest.py").write_text((Path(__file__).parent / "conftest.py").read_text())
+    (made / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
     (made / "pytest.ini").write_text("[pytest]\nmarkers = mpi\n")
     return made
 
 
 def run(folder, *options):
     command = [sys.executable, "-m", "pytest", "--doctest-modules", "-rA", "-p", "no:cacheprovider", *options]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), *sys.path])}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     said = [line.split() for line in done.stdout.splitlines() if line.startswith(("PASSED ", "FAILED ", "ERROR "))]
     return {words[1].partition("::")[2]: words[0] for words in said}, done.stdout

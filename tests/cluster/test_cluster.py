@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from cluster.emulated import cluster, hosts, launcher, missing, mpi_environment, set_rate, socket_rate
-from launching import ENVIRONMENT, find
+from support.launching import ENVIRONMENT, find
 
 from commmodel import results
 from commmodel.fit import fit_machine

@@ -2,15 +2,13 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from cluster.emulated import missing
-from launching import ENVIRONMENT, find
+from support.launching import ENVIRONMENT, find
+from support.paths import ROOT
 
 MPIEXEC = find("mpiexec")
-TESTS = Path(__file__).parents[1]
-BENCHMARK = TESTS.parent / "benchmarks" / "emulated_collectives.py"
 
 pytestmark = [
     pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec beside this Python or on PATH"),
@@ -20,9 +18,20 @@ pytestmark = [
 
 def test_the_predictions_are_as_near_as_wanted():
     """A tenth of `make cluster-bench`: its exit code says whether the median error and the largest are small enough."""
-    command = [sys.executable, str(BENCHMARK), "--hosts", "4", "--rate", "100e6", "--sizes", "16KiB", "--time", "8s"]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.validation.emulated_collectives",
+        "--hosts",
+        "4",
+        "--rate",
+        "100e6",
+        "--sizes",
+        "16KiB",
+        "--time",
+        "8s",
+    ]
     command += ["--mpiexec", MPIEXEC]
-    environment = ENVIRONMENT | {"PYTHONPATH": str(TESTS)}
-    completed = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=200)
+    completed = subprocess.run(command, env=ENVIRONMENT, cwd=ROOT, capture_output=True, text=True, timeout=200)
     assert completed.returncode == 0, completed.stdout + completed.stderr
     assert completed.stdout.count("of 6: kept") == 2

@@ -2,15 +2,13 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from cluster.emulated import missing
-from launching import ENVIRONMENT, find
+from support.launching import ENVIRONMENT, find
+from support.paths import ROOT
 
 MPIEXEC = find("mpiexec")
-TESTS = Path(__file__).parents[1]
-BENCHMARK = TESTS.parent / "benchmarks" / "emulated_guard.py"
 
 pytestmark = [
     pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec beside this Python or on PATH"),
@@ -22,7 +20,8 @@ def test_a_linear_broadcast_is_a_mismatch():
     """A short `make cluster-bench`; whether noise alone passes is not asked on a machine that others use."""
     command = [
         sys.executable,
-        str(BENCHMARK),
+        "-m",
+        "benchmarks.validation.emulated_guard",
         "--hosts",
         "8",
         "--procs",
@@ -31,7 +30,6 @@ def test_a_linear_broadcast_is_a_mismatch():
         "bcast,bcast_linear",
     ]
     command += ["--time", "6s", "--launches", "1", "--mpiexec", MPIEXEC]
-    environment = ENVIRONMENT | {"PYTHONPATH": str(TESTS)}
-    completed = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=200)
+    completed = subprocess.run(command, env=ENVIRONMENT, cwd=ROOT, capture_output=True, text=True, timeout=200)
     assert completed.returncode in {0, 1}, completed.stderr
     assert "planted, by itself: mismatch: kept" in completed.stdout, completed.stdout

@@ -5,23 +5,23 @@ import subprocess
 import sys
 
 import pytest
-from cluster import emulated
-from launching import ENVIRONMENT, find, said
+from support.launching import ENVIRONMENT, find, said
+from tools import emulated_cluster
 
 from commmodel import results
 from commmodel.fit.points import collect_streams
-from commmodel.report.beyond import beyond
+from commmodel.report.measurements.oversubscription import beyond
 from commmodel.results import PingPong, Stream
 
 MPIEXEC = find("mpiexec")
-HOSTS = emulated.hosts(4)
+HOSTS = emulated_cluster.hosts(4)
 SWITCH, ENDS = "commmodel-b2", ("commmodel-t1", "commmodel-t2")  # the other switch, and the link between both
 RATE = 200e6  # bit/s
 SIZE = 16 << 10  # a window of them takes 42 ms on the link
 
 pytestmark = [
     pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec beside this Python or on PATH"),
-    pytest.mark.skipif(bool(problem := emulated.missing()), reason=f"no emulated cluster here: {problem}"),
+    pytest.mark.skipif(bool(problem := emulated_cluster.missing()), reason=f"no emulated cluster here: {problem}"),
 ]
 
 
@@ -37,17 +37,17 @@ def remove_the_other_switch():
 @pytest.fixture(scope="module")
 def tapered():
     """Four hosts with links of no limit, the second of each pair on a switch of its own behind one slow link."""
-    with emulated.cluster(len(HOSTS)):
+    with emulated_cluster.cluster(len(HOSTS)):
         remove_the_other_switch()
         try:
             ip("add", SWITCH, "up", "type", "bridge")
             ip("add", ENDS[0], "type", "veth", "peer", "name", ENDS[1])
             limit = ("tbf", "rate", f"{RATE:.0f}bit", "burst", "8kb", "latency", "100ms")
-            for device, switch in zip(ENDS, (emulated.BRIDGE, SWITCH), strict=True):
+            for device, switch in zip(ENDS, (emulated_cluster.BRIDGE, SWITCH), strict=True):
                 ip("set", device, "master", switch, "up")
                 subprocess.run(["tc", "qdisc", "add", "dev", device, "root", *limit], check=True)
             for host in HOSTS[1::2]:
-                ip("set", emulated.link(host), "master", SWITCH)
+                ip("set", emulated_cluster.link(host), "master", SWITCH)
             yield
         finally:
             remove_the_other_switch()
@@ -55,8 +55,8 @@ def tapered():
 
 def bench(*arguments):
     """Run one rank on each of the four hosts."""
-    command = [*emulated.launcher(MPIEXEC, HOSTS, 1), sys.executable, "-m", "commmodel.bench", "--seed", "1"]
-    environment = ENVIRONMENT | emulated.mpi_environment()
+    command = [*emulated_cluster.launcher(MPIEXEC, HOSTS, 1), sys.executable, "-m", "commmodel.bench", "--seed", "1"]
+    environment = ENVIRONMENT | emulated_cluster.mpi_environment()
     return subprocess.run([*command, *arguments], env=environment, capture_output=True, text=True, timeout=120)
 
 

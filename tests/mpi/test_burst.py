@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-from commmodel._core import burst, clock
+from commmodel._core.clock import processor_clock
+from commmodel._core.mpi import burst
 from commmodel.bench.buffers import allocate
 
 COMM = MPI.COMM_WORLD
@@ -54,7 +55,7 @@ def exposed_and_own(operation, sent, received):
 def test_a_burst_brings_every_message_to_its_place(size, stride, count):
     sent, received = buffers(count * stride)
     own = sent if FIRST else received
-    ticks = burst.two_sided_burst(COMM, PEER, FIRST, own, size, stride, count, 3, clock.COUNTER)
+    ticks = burst.two_sided_burst(COMM, PEER, FIRST, own, size, stride, count, 3, processor_clock.COUNTER)
     assert ticks.shape == (3,)
     assert (ticks > 0).all()
     assert FIRST or arrived(received, PEER, size, stride, count)
@@ -68,7 +69,7 @@ def test_a_one_sided_burst_is_begun_by_the_first_rank_alone(operation, size, str
     exposed, own = exposed_and_own(operation, sent, received)
     loop = {"put": burst.put_burst, "get": burst.get_burst}[operation]
     with window(exposed) as made:
-        ticks = loop(COMM, made, PEER, FIRST, own, size, stride, 5, 3, clock.COUNTER)
+        ticks = loop(COMM, made, PEER, FIRST, own, size, stride, 5, 3, processor_clock.COUNTER)
     assert ticks.shape == (3,)
     assert ((ticks > 0) == FIRST).all()
     # Put: into the second rank's memory. Got: into the first one's.
@@ -83,7 +84,7 @@ def test_a_one_sided_burst_is_begun_by_the_first_rank_alone(operation, size, str
 def test_a_queue_times_each_message_and_brings_it_to_its_place(size):
     sent, received = buffers(20 * size)
     own = sent if FIRST else received
-    ticks = burst.isend_queue(COMM, PEER, FIRST, own, size, size, 20, 3, clock.CLOCK_GETTIME)
+    ticks = burst.isend_queue(COMM, PEER, FIRST, own, size, size, 20, 3, processor_clock.CLOCK_GETTIME)
     assert ticks.shape == (3, 20)
     assert ticks.any(axis=1).all() == FIRST
     assert FIRST or arrived(received, PEER, size, size, 20)
@@ -96,7 +97,7 @@ def test_a_one_sided_queue_times_each_message_and_brings_it_to_its_place(operati
     exposed, own = exposed_and_own(operation, sent, received)
     loop = {"put": burst.put_queue, "get": burst.get_queue}[operation]
     with window(exposed) as made:
-        ticks = loop(COMM, made, PEER, FIRST, own, 8, 64, 20, 3, clock.COUNTER)
+        ticks = loop(COMM, made, PEER, FIRST, own, 8, 64, 20, 3, processor_clock.COUNTER)
     assert ticks.shape == (3, 20)
     assert ticks.any(axis=1).all() == FIRST
     assert (operation == "get") != FIRST or arrived(received, PEER, 8, 64, 20)
@@ -107,7 +108,7 @@ def test_a_one_sided_queue_times_each_message_and_brings_it_to_its_place(operati
 @pytest.mark.parametrize("delay", [0, 1000])
 def test_an_exchange_goes_both_ways(size, stride, delay):
     sent, received = buffers(5 * stride)
-    ticks = burst.two_sided_exchange(COMM, PEER, sent, received, size, stride, 5, delay, 3, clock.COUNTER)
+    ticks = burst.two_sided_exchange(COMM, PEER, sent, received, size, stride, 5, delay, 3, processor_clock.COUNTER)
     assert ticks.shape == (3,)
     assert (ticks > delay).all()
     assert arrived(received, PEER, size, stride, 5)
@@ -121,7 +122,7 @@ def test_a_one_sided_exchange_goes_both_ways(operation, size, stride):
     exposed, own = exposed_and_own(operation, sent, received)
     loop = {"put": burst.put_exchange, "get": burst.get_exchange}[operation]
     with window(exposed) as made:
-        ticks = loop(COMM, made, PEER, own, size, stride, 5, 1000, 3, clock.COUNTER)
+        ticks = loop(COMM, made, PEER, own, size, stride, 5, 1000, 3, processor_clock.COUNTER)
     assert ticks.shape == (3,)
     assert (ticks > 1000).all()
     assert arrived(received, PEER, size, stride, 5)
@@ -132,15 +133,15 @@ def test_an_exchange_lasts_as_long_as_its_delay_at_least_and_without_one_less():
     sent, received = buffers(64)
     delay = 20_000_000
     common = (COMM, PEER, sent, received, 8, 64, 1)
-    assert burst.two_sided_exchange(*common, delay, 2, clock.CLOCK_GETTIME).min() >= delay
-    assert burst.two_sided_exchange(*common, 0, 21, clock.CLOCK_GETTIME).min() < delay
+    assert burst.two_sided_exchange(*common, delay, 2, processor_clock.CLOCK_GETTIME).min() >= delay
+    assert burst.two_sided_exchange(*common, 0, 21, processor_clock.CLOCK_GETTIME).min() < delay
 
 
 @pytest.mark.parallel([2, 4])
 @pytest.mark.parametrize(("size", "stride"), MESSAGES)
 def test_windows_go_both_ways_at_once(size, stride):
     sent, received = buffers(5 * stride)
-    ticks = burst.both_ways(COMM, PEER, sent, received, size, stride, 5, 3, clock.COUNTER)
+    ticks = burst.both_ways(COMM, PEER, sent, received, size, stride, 5, 3, processor_clock.COUNTER)
     assert ticks.shape == (3,)
     assert (ticks > 0).all()
     places = received[: 5 * stride].reshape(5, stride)
@@ -150,7 +151,7 @@ def test_windows_go_both_ways_at_once(size, stride):
 
 def loops(buffer, made):
     """Return each loop as a function of size, stride and number of messages, with what stands before and after."""
-    common, end = (COMM, 0, False, buffer), (1, clock.COUNTER)
+    common, end = (COMM, 0, False, buffer), (1, processor_clock.COUNTER)
     both = (COMM, 0, buffer, buffer)
     return {
         "two_sided_burst": (common, end),
@@ -205,7 +206,7 @@ def test_an_error_of_mpi_becomes_an_exception():
         ((nobody, buffer, buffer), burst.both_ways, ()),
     ):
         with pytest.raises(MPI.Exception) as caught:
-            loop(duplicate, *before, 8, 8, 1, *after, 1, clock.COUNTER)
+            loop(duplicate, *before, 8, 8, 1, *after, 1, processor_clock.COUNTER)
         assert caught.value.Get_error_class() == MPI.ERR_RANK
     duplicate.Free()
 
@@ -215,4 +216,4 @@ def test_an_error_of_a_window_becomes_an_exception():
     with window(allocate(64, "never")) as made:
         for loop in (burst.put_exchange, burst.get_exchange):
             with pytest.raises(MPI.Exception):
-                loop(COMM, made, COMM.size + 7, allocate(64, "never"), 8, 8, 1, 0, 1, clock.COUNTER)
+                loop(COMM, made, COMM.size + 7, allocate(64, "never"), 8, 8, 1, 0, 1, processor_clock.COUNTER)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-from commmodel._core import clock, clocksync
+from commmodel._core.clock import processor_clock
+from commmodel._core.mpi import clock_sync
 from commmodel.bench.clock import choose
 from commmodel.bench.synchronisation import GroupClock, MPIWires, residuals, synchronise
 
@@ -39,9 +40,9 @@ def test_the_offset_alone_leaves_the_drift():
 @pytest.mark.parallel(2)
 def test_answers_lie_between_question_and_answer_where_ranks_share_a_clock():
     if COMM.rank:
-        clocksync.answer(COMM, 0, 5, clock.COUNTER)
+        clock_sync.answer(COMM, 0, 5, processor_clock.COUNTER)
         return
-    sent, received, answered = clocksync.ask(COMM, 1, 5, clock.COUNTER)
+    sent, received, answered = clock_sync.ask(COMM, 1, 5, processor_clock.COUNTER)
     assert sent.dtype == received.dtype == answered.dtype == np.uint64
     assert (sent < answered).all()
     assert (answered < received).all()
@@ -51,9 +52,9 @@ def test_answers_lie_between_question_and_answer_where_ranks_share_a_clock():
 @pytest.mark.parallel(2)
 def test_an_error_of_mpi_becomes_an_exception():
     with pytest.raises(MPI.Exception):
-        clocksync.ask(COMM, 99, 1, clock.COUNTER)
+        clock_sync.ask(COMM, 99, 1, processor_clock.COUNTER)
     with pytest.raises(MPI.Exception):
-        clocksync.answer(COMM, 99, 1, clock.COUNTER)
+        clock_sync.answer(COMM, 99, 1, processor_clock.COUNTER)
 
 
 @pytest.mark.parallel([1, 2, 4])

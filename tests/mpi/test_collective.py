@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-from commmodel._core import clock, collective
+from commmodel._core.clock import processor_clock
+from commmodel._core.mpi import collective
 from commmodel.bench.buffers import allocate
 from commmodel.results import CollectiveMode, CollectiveName
 
@@ -14,7 +15,7 @@ REDUCTIONS = ("reduce", "allreduce", "reduce_scatter", "scan")
 
 
 def run(operation, size, send, receive, comm=COMM):
-    ticks = collective.collective(comm, operation, send, receive, size, 3, clock.COUNTER)
+    ticks = collective.collective(comm, operation, send, receive, size, 3, processor_clock.COUNTER)
     assert ticks.shape == (3,)
     assert (ticks > 0).all()
 
@@ -115,9 +116,9 @@ def test_what_does_not_fit_or_is_unknown_is_refused_before_anything_is_sent():
     enough = allocate(8 * COMM.size, "never")
     for send, receive in ((small, enough), (enough, small)):
         with pytest.raises(ValueError, match="do not fit buffers"):
-            collective.collective(COMM, "alltoall", send, receive, 8, 1, clock.COUNTER)
+            collective.collective(COMM, "alltoall", send, receive, 8, 1, processor_clock.COUNTER)
     with pytest.raises(ValueError, match="unknown collective 'gatherw'"):
-        collective.collective(COMM, "gatherw", enough, enough, 8, 1, clock.COUNTER)
+        collective.collective(COMM, "gatherw", enough, enough, 8, 1, processor_clock.COUNTER)
 
 
 @pytest.mark.parallel([1, 2, 4])
@@ -125,7 +126,9 @@ def test_an_error_of_mpi_becomes_an_exception():
     group = COMM.Dup()
     group.Free()
     with pytest.raises(MPI.Exception):
-        collective.collective(group, "barrier", allocate(8, "never"), allocate(8, "never"), 0, 1, clock.COUNTER)
+        collective.collective(
+            group, "barrier", allocate(8, "never"), allocate(8, "never"), 0, 1, processor_clock.COUNTER
+        )
 
 
 @pytest.mark.parallel(1)
@@ -133,12 +136,12 @@ def test_an_error_of_mpi_becomes_an_exception():
 def test_work_within_memory_copies_and_adds(size):
     source = np.frombuffer(bytes(range(1, 9)) * 1024, dtype=np.uint8).copy()
     target = np.zeros_like(source)
-    assert collective.copies(source, target, size, 3, clock.COUNTER).size == 3
+    assert collective.copies(source, target, size, 3, processor_clock.COUNTER).size == 3
     assert (target[:size] == source[:size]).all()
     assert not target[size:].any()
     floats, sums = np.full(2048, 1.5, dtype=np.float32), np.zeros(2048, dtype=np.float32)
     if size % 4 == 0:
-        collective.reductions(floats.view(np.uint8), sums.view(np.uint8), size, 2, clock.COUNTER)
+        collective.reductions(floats.view(np.uint8), sums.view(np.uint8), size, 2, processor_clock.COUNTER)
         assert (sums[: size // 4] == 3).all()
         assert not sums[size // 4 :].any()
 
@@ -149,4 +152,4 @@ def test_work_within_memory_stays_within_its_buffers(loop):
     buffer = np.zeros(64, dtype=np.uint8)
     for size in (-1, 65):
         with pytest.raises(ValueError, match="do not fit"):
-            loop(buffer, buffer.copy(), size, 1, clock.COUNTER)
+            loop(buffer, buffer.copy(), size, 1, processor_clock.COUNTER)

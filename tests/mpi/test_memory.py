@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-from commmodel._core import memory
+from commmodel._core.mpi import memory
 from commmodel.bench import process_memory
 from commmodel.bench.kernels import check
 from commmodel.bench.kernels import memory as kernel

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-from commmodel._core import clock, overlap
+from commmodel._core.clock import processor_clock
+from commmodel._core.mpi import overlap_templates
 from commmodel.bench.buffers import allocate
-from commmodel.bench.kernels.overlap_order import order, room
+from commmodel.bench.kernels.exchange_order import order, room
 from commmodel.results import Overlap, Pattern, Template
 
 COMM = MPI.COMM_WORLD
@@ -46,11 +47,13 @@ def buffers(one, rank):
 def run(one, comm, made, iterations=1, repetitions=2):
     """Do what the kernel does; return the ticks."""
     plan, send, receive, result = order(one, comm.rank), *made
-    counts = one.passes, iterations, repetitions, clock.COUNTER
+    counts = one.passes, iterations, repetitions, processor_clock.COUNTER
     if one.operation == "two-sided":
-        return overlap.two_sided(comm, one.template, *plan, send, receive, result, *counts)
+        return overlap_templates.two_sided(comm, one.template, *plan, send, receive, result, *counts)
     steps = plan.receives, plan.receive_bounds
-    loop, own, exposed = (overlap.get, receive, send) if one.operation == "get" else (overlap.put, send, receive)
+    loop, own, exposed = (
+        (overlap_templates.get, receive, send) if one.operation == "get" else (overlap_templates.put, send, receive)
+    )
     window = MPI.Win.Create(exposed, 1, comm=comm)
     window.Lock_all()
     ticks = loop(comm, window, one.template, *steps, own, result, *counts)
@@ -128,7 +131,7 @@ def test_the_computation_alone_is_that_of_all_pieces():
     steps = order(one, 0).receives
     buffer, result = allocate(room(one), "never"), allocate(room(one), "never")
     buffer[:], result[:] = sent(0, room(one)), UNTOUCHED
-    ticks = overlap.computations(COMM, steps, buffer, result, 3, 4, clock.COUNTER)
+    ticks = overlap_templates.computations(COMM, steps, buffer, result, 3, 4, processor_clock.COUNTER)
     assert ticks.shape == (4,)
     assert (result.view(np.float64)[:125] == buffer.view(np.float64)[:125] + 3).all()
 
@@ -141,7 +144,10 @@ def test_no_pass_is_left_out_by_the_compiler():
     passes = (1, 2, 4, 8, 16)
     least = np.full(len(passes), np.inf)
     for _ in range(20):  # until no other work has slowed all repetitions of one of them
-        taken = [overlap.computations(COMM, steps, buffer, result, one, 200, clock.CLOCK_GETTIME) for one in passes]
+        taken = [
+            overlap_templates.computations(COMM, steps, buffer, result, one, 200, processor_clock.CLOCK_GETTIME)
+            for one in passes
+        ]
         least = np.minimum(least, [one.min() for one in taken])
         if all(1.4 * fewer < more for fewer, more in pairwise(least)):
             return
@@ -176,11 +182,13 @@ def test_steps_and_bursts_that_cannot_be_are_refused_before_anything_is_sent(ste
     limits = bounds(*limits)
     nothing = np.empty((0, 3), dtype=np.int64), np.zeros_like(limits)
     with pytest.raises(ValueError, match=words):
-        overlap.two_sided(COMM, "tight", steps, limits, *nothing, buffer, buffer, result, 1, 1, 1, clock.COUNTER)
+        overlap_templates.two_sided(
+            COMM, "tight", steps, limits, *nothing, buffer, buffer, result, 1, 1, 1, processor_clock.COUNTER
+        )
     window = MPI.Win.Create(buffer, 1, comm=COMM)
-    for loop in (overlap.get, overlap.put):
+    for loop in (overlap_templates.get, overlap_templates.put):
         with pytest.raises(ValueError, match=words):
-            loop(COMM, window, "tight", steps, limits, buffer, result, 1, 1, 1, clock.COUNTER)
+            loop(COMM, window, "tight", steps, limits, buffer, result, 1, 1, 1, processor_clock.COUNTER)
     window.Free()
 
 
@@ -191,8 +199,18 @@ def test_other_arguments_that_cannot_be_are_refused_too():
 
     def two_sided(template="tight", send_bounds=(0,), passes=1, iterations=1):
         steps = np.empty((0, 3), dtype=np.int64)
-        overlap.two_sided(
-            COMM, template, steps, bounds(0), steps, bounds(*send_bounds), *rest, passes, iterations, 1, clock.COUNTER
+        overlap_templates.two_sided(
+            COMM,
+            template,
+            steps,
+            bounds(0),
+            steps,
+            bounds(*send_bounds),
+            *rest,
+            passes,
+            iterations,
+            1,
+            processor_clock.COUNTER,
         )
 
     two_sided()
@@ -208,7 +226,7 @@ def test_other_arguments_that_cannot_be_are_refused_too():
 
 @pytest.mark.parallel([1, 2])
 def test_the_loops_know_the_templates_of_the_file_format():
-    assert tuple(overlap.TEMPLATES) == get_args(Template)
+    assert tuple(overlap_templates.TEMPLATES) == get_args(Template)
 
 
 @pytest.mark.parallel([1, 2])
@@ -218,8 +236,8 @@ def test_an_error_of_mpi_becomes_an_exception():
     nothing = np.empty((0, 3), dtype=np.int64), bounds(0, 0)
     duplicate = COMM.Dup()
     with pytest.raises(MPI.Exception) as caught:
-        overlap.two_sided(
-            duplicate, "tight", steps, bounds(0, 1), *nothing, buffer, buffer, buffer, 1, 1, 1, clock.COUNTER
+        overlap_templates.two_sided(
+            duplicate, "tight", steps, bounds(0, 1), *nothing, buffer, buffer, buffer, 1, 1, 1, processor_clock.COUNTER
         )
     assert caught.value.Get_error_class() == MPI.ERR_RANK
     duplicate.Free()

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-from commmodel._core import clock, trains
+from commmodel._core.clock import processor_clock
+from commmodel._core.mpi import trains
 from commmodel.bench.buffers import allocate
 
 COMM = MPI.COMM_WORLD
@@ -25,7 +26,7 @@ def test_a_train_brings_every_message_to_its_place(train, size, stride, messages
     peer, first = partner()
     buffer = allocate(messages * stride, "never")
     buffer[:] = (np.arange(buffer.size) + COMM.rank) % 251 if first else 255
-    ticks = train(COMM, peer, first, buffer, size, stride, messages, delay, answer, 3, clock.COUNTER)
+    ticks = train(COMM, peer, first, buffer, size, stride, messages, delay, answer, 3, processor_clock.COUNTER)
     assert ticks.shape == (3,)
     assert (ticks > 0).all()
     if not first:
@@ -42,8 +43,8 @@ def test_the_delay_lies_between_each_message_and_the_next(train):
     buffer = allocate(64 * 5, "never")
     delay = 2_000_000
     common = (COMM, peer, first, buffer, 8, 64)
-    five = train(*common, 5, delay, 1, 2, clock.CLOCK_GETTIME)
-    one = train(*common, 1, delay, 1, 21, clock.CLOCK_GETTIME)
+    five = train(*common, 5, delay, 1, 2, processor_clock.CLOCK_GETTIME)
+    one = train(*common, 1, delay, 1, 21, processor_clock.CLOCK_GETTIME)
     if first:
         assert five.min() >= 4 * delay
         assert one.min() < delay
@@ -63,7 +64,7 @@ def test_the_delay_lies_between_each_message_and_the_next(train):
 )
 def test_a_train_that_cannot_be_is_refused_before_anything_is_sent(train, size, stride, messages, answer, problem):
     with pytest.raises(ValueError, match=problem):
-        train(COMM, 0, False, allocate(64, "never"), size, stride, messages, 0, answer, 1, clock.COUNTER)
+        train(COMM, 0, False, allocate(64, "never"), size, stride, messages, 0, answer, 1, processor_clock.COUNTER)
 
 
 @pytest.mark.parallel([1, 2, 4])
@@ -72,6 +73,6 @@ def test_an_error_of_mpi_becomes_an_exception(train):
     duplicate = COMM.Dup()
     duplicate.Set_errhandler(MPI.ERRORS_RETURN)
     with pytest.raises(MPI.Exception) as caught:
-        train(duplicate, COMM.size + 7, False, allocate(8, "never"), 8, 8, 1, 0, 1, 1, clock.COUNTER)
+        train(duplicate, COMM.size + 7, False, allocate(8, "never"), 8, 8, 1, 0, 1, 1, processor_clock.COUNTER)
     assert caught.value.Get_error_class() == MPI.ERR_RANK
     duplicate.Free()

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-from commmodel._core import clock, collective
+from commmodel._core.clock import processor_clock
+from commmodel._core.mpi import collective
 from commmodel.bench.buffers import allocate
 from commmodel.bench.clock import choose, kind_number
-from commmodel.bench.kernels import starts
+from commmodel.bench.kernels import synchronisation_scheme
 
 COMM = MPI.COMM_WORLD
 CLOCK = choose()
@@ -19,7 +20,7 @@ CAME, BEGAN, ENDED = (collective.LATE[name] for name in ("came", "began", "ended
 def common_clock(ahead=0.0, slack=NEVER):
     """Return a clock that ranks of one host share, since they read the same one; this rank's may go ahead."""
     number = kind_number(CLOCK)
-    origin = COMM.bcast(int(clock.read_ticks(number, 1)[0]))
+    origin = COMM.bcast(int(processor_clock.read_ticks(number, 1)[0]))
     patience = round(50e-6 * CLOCK.frequency)
     return collective.CommonClock(number, origin, 1 / CLOCK.frequency, ahead, patience, slack)
 
@@ -33,7 +34,7 @@ def buffers(size=8):
 
 @pytest.mark.parallel([1, 2, 4])
 def test_both_sides_mean_the_same_by_begun_late():
-    assert starts._BEGAN_LATE == BEGAN
+    assert synchronisation_scheme._BEGAN_LATE == BEGAN
 
 
 @pytest.mark.parallel([1, 2, 4])

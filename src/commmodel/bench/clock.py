@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from commmodel._core import clock as core
+from commmodel._core.clock import processor_clock as core
 from commmodel.results import Clock
 
 __all__ = ["choose", "describe", "kind_number", "read_clocksource"]

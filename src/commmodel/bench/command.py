@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import msgspec
 
 from commmodel.bench import process_memory
+from commmodel.bench.launches import is_launched, measure_repeatedly
 from commmodel.bench.options import CommandLine, HelpAsked, parse, parse_processes
-from commmodel.bench.repeated import is_launched, measure_repeatedly
 from commmodel.errors import CommModelError, InputError, MPIEnvironmentError
 from commmodel.results import (
     Bandwidth,
@@ -31,7 +31,7 @@ from commmodel.results import (
     Writer,
     joined,
     read,
-    threads,
+    thread_level,
 )
 from commmodel.statistics import summarise
 from commmodel.streams import guarded
@@ -182,7 +182,7 @@ def _measure_into(writers: list[Writer], comm: "MPI.Intracomm", asked: CommandLi
             "(or srun -n 2; if that still gives one rank, mpiexec and mpi4py belong to different MPI libraries)"
         )
     try:
-        from commmodel._core import pingpong  # noqa: F401  (fails where the core was built for another MPI library)
+        from commmodel._core.mpi import pingpong  # noqa: F401  (fails where the core was built for another MPI library)
     except ImportError as error:
         raise MPIEnvironmentError(str(error)) from None
     from commmodel.bench import environment
@@ -306,10 +306,11 @@ def _what_is_left(asked: CommandLine, header: Header) -> tuple[Options, list[Rec
             raise InputError(
                 f"{asked.output}: its {what} was {then!r}, now it is {now!r}: start a new file with --output"
             )
-    level = threads.known(before)
-    if level != threads.known(header):
+    level = thread_level.known(before)
+    if level != thread_level.known(header):
         raise InputError(
-            f"{asked.output}: its MPI thread level was {threads.words(before)}, now it is {threads.words(header)}: "
+            f"{asked.output}: its MPI thread level was {thread_level.words(before)}, "
+            f"now it is {thread_level.words(header)}: "
             f"resume it with --thread-level {level}, or start a new file with --output"
         )
     given = {name: getattr(asked.options, name) for name in asked.given & set(Options.__struct_fields__)}

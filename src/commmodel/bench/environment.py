@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from commmodel._core import clock as core_clock
+from commmodel._core.clock import processor_clock as core_clock
 from commmodel.bench import clock
 from commmodel.results import (
     Clock,
@@ -25,7 +25,7 @@ from commmodel.results import (
     oversubscribed,
     oversubscription,
     some_names,
-    threads,
+    thread_level,
 )
 from commmodel.results.file import FORMAT, VERSION
 
@@ -143,12 +143,12 @@ def _describe_host(name: str, cpus: set[int], chosen: Clock) -> Host:
     )
 
 
-def thread_level() -> ThreadLevel:
+def provided_level() -> ThreadLevel:
     """Return the thread level that MPI has provided to this process."""
     from mpi4py import MPI
 
     provided = MPI.Query_thread()
-    return next(level for level in threads.LEVELS if getattr(MPI, f"THREAD_{level.upper()}") == provided)
+    return next(level for level in thread_level.LEVELS if getattr(MPI, f"THREAD_{level.upper()}") == provided)
 
 
 def describe_launch(comm: "MPI.Comm", command: Sequence[str], asked: ThreadLevel) -> tuple[Header, Clock]:
@@ -158,7 +158,7 @@ def describe_launch(comm: "MPI.Comm", command: Sequence[str], asked: ThreadLevel
     """
     from mpi4py import MPI
 
-    from commmodel._core import pingpong
+    from commmodel._core.mpi import pingpong
 
     name = MPI.Get_processor_name()
     on_host = comm.Split_type(MPI.COMM_TYPE_SHARED)
@@ -184,7 +184,7 @@ def describe_launch(comm: "MPI.Comm", command: Sequence[str], asked: ThreadLevel
             MPI.Get_library_version().strip("\0 \n"),
             pingpong.MPI_ABI,
             ".".join(map(str, MPI.Get_version())),
-            thread_level(),
+            provided_level(),
             asked,
         ),
         hosts=tuple(by_name[host_name] for host_name in names),

@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 
 from commmodel.bench.buffers import allocate
-from commmodel.bench.kernels.overlap import BASE_BYTES, base_passes
+from commmodel.bench.kernels.overlap_templates import BASE_BYTES, base_passes
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
 from commmodel.bench.synchronisation import GroupClock

@@ -21,7 +21,7 @@ from commmodel.results import Clock
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-    from commmodel._core.collective import CommonClock
+    from commmodel._core.mpi.collective import CommonClock
 
 __all__ = [
     "METHODS", "Exchanges", "GlobalClock", "GroupClock", "MPIWires", "Reading", "Wires", "anchor", "best_reading",
@@ -243,7 +243,7 @@ class MPIWires:
     """The ranks of a communicator; made by all of them alike."""
 
     def __init__(self, comm: "MPI.Intracomm", clock: Clock) -> None:
-        from commmodel._core import clock as core
+        from commmodel._core.clock import processor_clock as core
 
         self._comm = comm
         self.number = kind_number(clock)
@@ -263,19 +263,19 @@ class MPIWires:
 
     def ask(self, peer: int, count: int) -> Exchanges:
         """Ask a rank that answers for its time so many times; all times are in seconds of each one's own clock."""
-        from commmodel._core import clocksync
+        from commmodel._core.mpi import clock_sync
 
         self._meet(peer)
-        sent, received, answered = clocksync.ask(self._comm, peer, count, self.number)
+        sent, received, answered = clock_sync.ask(self._comm, peer, count, self.number)
         return Exchanges(self.seconds(self.rank, sent), self.seconds(self.rank, received),
                          self.seconds(peer, answered))  # fmt: skip
 
     def answer(self, peer: int, count: int) -> None:
         """Answer so many questions of a rank."""
-        from commmodel._core import clocksync
+        from commmodel._core.mpi import clock_sync
 
         self._meet(peer)
-        clocksync.answer(self._comm, peer, count, self.number)
+        clock_sync.answer(self._comm, peer, count, self.number)
 
     def tell(self, peer: int, numbers: tuple[float, ...]) -> None:
         """Send some numbers."""
@@ -338,7 +338,7 @@ class GroupClock:
 
     def for_loops(self, slack: float) -> "CommonClock":
         """Return the clock as loops of `_core` know it; who begins later than `slack` seconds has missed a start."""
-        from commmodel._core import collective
+        from commmodel._core.mpi import collective
 
         if self._wires is None:
             raise RuntimeError("a clock must be refreshed before it is used")

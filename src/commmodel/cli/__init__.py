@@ -12,18 +12,18 @@ from contextlib import suppress
 from typing import NoReturn
 
 from commmodel.cli.check import add as add_check
+from commmodel.cli.compare import add as add_difference
 from commmodel.cli.convert import add as add_convert
-from commmodel.cli.difference import add as add_difference
 from commmodel.cli.fit import add as add_fit
 from commmodel.cli.machines import add as add_machines
 from commmodel.cli.memory_library import add as add_memory_library
 from commmodel.cli.optimize import add as add_optimize
+from commmodel.cli.parsers import Parser, refuse_inputs_as_outputs
 from commmodel.cli.predict import add as add_predict
 from commmodel.cli.report import add as add_report
 from commmodel.cli.simulate import add as add_simulate
 from commmodel.cli.sweep import add as add_sweep
 from commmodel.cli.tune import add as add_tune
-from commmodel.cli.words import Parser, refuse_inputs_as_outputs
 from commmodel.errors import CommModelError
 from commmodel.streams import guarded
 

@@ -5,7 +5,7 @@ import math
 import os
 from typing import Any
 
-from commmodel.cli.words import (
+from commmodel.cli.parsers import (
     add_format,
     add_thread_level,
     new_verb,
@@ -129,7 +129,7 @@ def _run(asked: argparse.Namespace) -> int:
     if asked.json:
         print_json(_as_json(checked) | {"output": output})
     else:
-        from commmodel.report.checked import checked_lines, checked_tables
+        from commmodel.report.scaling.checks import checked_lines, checked_tables
 
         show(*checked_tables(checked), *checked_lines(checked))
         if output is not None:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from commmodel.cli.words import add_format, new_verb, note, print_json
+from commmodel.cli.parsers import add_format, new_verb, note, print_json
 from commmodel.errors import InputError
 
 __all__ = ["add"]

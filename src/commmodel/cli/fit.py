@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from commmodel.cli.words import (
+from commmodel.cli.parsers import (
     add_format,
     new_verb,
     note,
@@ -59,7 +59,7 @@ def _run(asked: argparse.Namespace) -> int:
     from commmodel import formats, machine
     from commmodel.fit import fit_machine
     from commmodel.fit.consistency import consistency
-    from commmodel.fit.variants import error_sums
+    from commmodel.fit.model_errors import error_sums
     from commmodel.results import pooled
     from commmodel.units import parse_sizes
 
@@ -85,11 +85,11 @@ def _run(asked: argparse.Namespace) -> int:
     if asked.json:
         print_json(_as_json(fitted, sums, agreement))
     else:
-        from commmodel.report.comparison import error_sums_table
-        from commmodel.report.hybrid import hybrid_remarks, hybrid_tables
-        from commmodel.report.loggp import has_other_models, loggp_remarks, logp_tables
-        from commmodel.report.overlap import overlap_verdicts
-        from commmodel.report.tables import machine_table, remark_list
+        from commmodel.report.machine.hybrid import hybrid_remarks, hybrid_tables
+        from commmodel.report.machine.loggp import has_other_models, loggp_remarks, logp_tables
+        from commmodel.report.machine.model_errors import error_sums_table
+        from commmodel.report.machine.tables import machine_table, remark_list
+        from commmodel.report.overlap.measurements import overlap_verdicts
 
         tables: list[Any] = [machine_table(fitted)] if has_other_models(fitted) else []
         tables += [error_sums_table(sums)] if sums else []

@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from commmodel.cli.words import new_verb, print_json
+from commmodel.cli.parsers import new_verb, print_json
 from commmodel.errors import MPIEnvironmentError
 
 __all__ = ["add"]

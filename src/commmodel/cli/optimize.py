@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from commmodel.cli.words import (
+from commmodel.cli.parsers import (
     known_machine,
     new_verb,
     parsed,
@@ -81,7 +81,7 @@ def add(verbs: Any) -> None:
 
 def _run(asked: argparse.Namespace) -> int:
     if asked.validate is not None:
-        from commmodel.cli.validate import validate
+        from commmodel.cli.optimize_validate import validate
 
         for name, option in _OF_CHOICES.items():
             if getattr(asked, name) is not None:
@@ -125,7 +125,7 @@ def _choose(asked: argparse.Namespace) -> int:
     if asked.json:
         print_json(_as_json(choices, sensitivity, loss) | {"extrapolates": extrapolates, "warnings": warnings})
     else:
-        from commmodel.report.decomposition import choice_lines, choices_table
+        from commmodel.report.overlap.choices import choice_lines, choices_table
 
         told = [f"{line[:1].upper()}{line[1:]}." for line in extrapolates]
         show(choices_table(volume, compute, choices), *choice_lines(best, sensitivity, loss), *told)

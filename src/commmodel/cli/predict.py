@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from commmodel.cli.words import known_machine, new_verb, print_json, show, warn_of, whole_number
+from commmodel.cli.parsers import known_machine, new_verb, print_json, show, warn_of, whole_number
 from commmodel.errors import InputError, MissingParameterError
 
 __all__ = ["COLLECTIVES", "add"]
@@ -60,7 +60,7 @@ def add(verbs: Any) -> None:
 
 def _run(asked: argparse.Namespace) -> int:
     if asked.compare is not None:
-        from commmodel.cli.measured import run
+        from commmodel.cli.predict_compare import run
 
         _refuse(asked, _NOT_OF_COMPARISONS, "goes with one prediction: leave it out, or leave out --compare")
         return run(asked)
@@ -128,7 +128,7 @@ def _collective(asked: argparse.Namespace) -> int:
         if asked.json:
             print_json({**_collective_as_json(found[0]), "algorithms": [_collective_as_json(one) for one in found]})
         else:
-            from commmodel.report.collective import algorithms_table, remark_lines
+            from commmodel.report.prediction.collective import algorithms_table, remark_lines
 
             show(algorithms_table(found), *remark_lines(found))
         return 0
@@ -137,7 +137,7 @@ def _collective(asked: argparse.Namespace) -> int:
     if asked.json:
         print_json(_collective_as_json(predicted))
     else:
-        from commmodel.report.collective import collective_table, collective_words, remark_lines
+        from commmodel.report.prediction.collective import collective_table, collective_words, remark_lines
 
         show(collective_table(predicted), collective_words(predicted), *remark_lines([predicted]))
     return 0
@@ -179,7 +179,7 @@ def _messages(asked: argparse.Namespace) -> int:
     if asked.json:
         print_json(_messages_as_json(asked, predicted, filling))
     else:
-        from commmodel.report.prediction import prediction_lines, prediction_table, prediction_words
+        from commmodel.report.prediction.point_to_point import prediction_lines, prediction_table, prediction_words
 
         leaves_out_links = is_halo and known.link_contention is not None and asked.link_volume is None
         launches = known.origin.launches if known.origin else None

@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from commmodel.cli.words import add_format, new_verb, note, print_json, show, wrote_page
+from commmodel.cli.parsers import add_format, new_verb, note, print_json, show, wrote_page
 from commmodel.errors import InputError, MissingPackageError
 
 __all__ = ["add"]
@@ -28,8 +28,8 @@ def add(verbs: Any) -> None:
 def _run(asked: argparse.Namespace) -> int:
     """Print the tables and write the HTML report."""
     from commmodel import formats, machine, report
-    from commmodel.report import tables
-    from commmodel.report.scaling import scaled, scaling_lines
+    from commmodel.report.machine import tables
+    from commmodel.report.scaling.growth import scaled, scaling_lines
     from commmodel.results import pooled
     from commmodel.scaling import read_expectations
 
@@ -53,8 +53,8 @@ def _run(asked: argparse.Namespace) -> int:
     machine_tables: list[Any] = []
     if read_machine is not None:
         from commmodel.fit.consistency import consistency
-        from commmodel.report.hybrid import hybrid_remarks, hybrid_tables
-        from commmodel.report.loggp import has_other_models, loggp_remarks, logp_tables
+        from commmodel.report.machine.hybrid import hybrid_remarks, hybrid_tables
+        from commmodel.report.machine.loggp import has_other_models, loggp_remarks, logp_tables
 
         machine_tables += [tables.machine_table(read_machine)] if has_other_models(read_machine) else []
         machine_tables += logp_tables(read_machine, consistency(measurements, read_machine))
@@ -71,8 +71,8 @@ def _run(asked: argparse.Namespace) -> int:
 def _as_json(output: str | None, measurements: Any, read_machine: Any, scaling: Any) -> dict[str, Any]:
     import msgspec
 
-    from commmodel.report.beyond import beyond
-    from commmodel.report.overlap import overlap_verdicts
+    from commmodel.report.measurements.oversubscription import beyond
+    from commmodel.report.overlap.measurements import overlap_verdicts
 
     records = [
         {

@@ -5,9 +5,9 @@ import os
 import sys
 from typing import Any
 
-from commmodel.cli.simulation import MODELS, Place, place, simulator
-from commmodel.cli.words import new_verb, print_json, show, warn_of
-from commmodel.cli.workload import EXCHANGES, KERNELS, Workload, workload
+from commmodel.cli.parsers import new_verb, print_json, show, warn_of
+from commmodel.cli.simulate_scenario import MODELS, Place, place, simulator
+from commmodel.cli.simulate_workload import EXCHANGES, KERNELS, Workload, workload
 from commmodel.errors import InputError, MissingPackageError
 
 __all__ = ["add"]
@@ -153,8 +153,8 @@ def _write_page(
     """Write the page of charts; its tables tell waiting from transferring, which only timelines can."""
     from dataclasses import replace
 
-    from commmodel.report.gantt_page import axis_seconds
-    from commmodel.report.simulated import loads_of, rank_parts, result_parts, spent_in_states
+    from commmodel.report.simulation.gantt_page import axis_seconds
+    from commmodel.report.simulation.summary import loads_of, rank_parts, result_parts, spent_in_states
 
     seconds = axis_seconds(timelines)
     told = [replace(one, spent=spent_in_states(each)) for one, each in zip(results, timelines, strict=True)]
@@ -192,7 +192,7 @@ def _check_folder(path: str | None) -> None:
 
 
 def _results(simulators: list[Any], outcomes: list[Any]) -> list[Any]:
-    from commmodel.report.simulated import Result
+    from commmodel.report.simulation.summary import Result
 
     return [
         Result(one.model, outcome.seconds, outcome.ends, outcome.spent, outcome,
@@ -205,7 +205,7 @@ def _results(simulators: list[Any], outcomes: list[Any]) -> list[Any]:
 def _measured(timeline: Any) -> Any:
     import numpy as np
 
-    from commmodel.report.simulated import Result
+    from commmodel.report.simulation.summary import Result
     from commmodel.simulate.timeline import STATE_NAMES
 
     rows = timeline.intervals
@@ -217,8 +217,8 @@ def _measured(timeline: Any) -> Any:
 
 
 def _print(asked: argparse.Namespace, title: str, results: list[Any]) -> None:
-    from commmodel.report.simulated import result_tables
-    from commmodel.report.terminal import text
+    from commmodel.report.kit.terminal import text
+    from commmodel.report.simulation.summary import result_tables
 
     show(text(title, "bold"), *result_tables(results))
     for path in (asked.output, asked.trace):
@@ -234,7 +234,7 @@ def _as_json(
 ) -> dict[str, Any]:
     import msgspec
 
-    from commmodel.report.simulated import result_as_json
+    from commmodel.report.simulation.summary import result_as_json
 
     first, *others = (result_as_json(one) for one in results)
     for one in (first, *others):
@@ -258,7 +258,7 @@ def _as_json(
 
 def _deadlocked(hanging: list[tuple[str, Any]]) -> int:
     """Say who waits for whom, on standard error."""
-    from commmodel.report.simulated import deadlock_lines
+    from commmodel.report.simulation.summary import deadlock_lines
 
     for model, outcome in hanging:
         first, *lines = deadlock_lines(outcome, model)

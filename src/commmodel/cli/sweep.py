@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from commmodel.cli.words import Parser, print_json, show, whole_number
+from commmodel.cli.parsers import Parser, print_json, show, whole_number
 from commmodel.errors import InputError
 
 __all__ = ["add"]

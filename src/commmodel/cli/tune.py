@@ -4,8 +4,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from commmodel.cli.parsers import known_machine, new_verb, print_json, show, warn_of
 from commmodel.cli.predict import COLLECTIVES, byte_time
-from commmodel.cli.words import known_machine, new_verb, print_json, show, warn_of
 from commmodel.errors import InputError
 
 __all__ = ["add"]
@@ -35,8 +35,8 @@ def add(verbs: Any) -> None:
 
 def _run(asked: argparse.Namespace) -> int:
     """Predict every algorithm on a grid, write the rules, print the choice and how to use them."""
-    from commmodel.collectives import selection
-    from commmodel.collectives.tuning import tune
+    from commmodel.collectives.library import selection
+    from commmodel.collectives.library.tuning import tune
     from commmodel.predict import algorithm_seconds, collective_reach
     from commmodel.units import parse_counts, parse_sizes
 
@@ -72,7 +72,7 @@ def _run(asked: argparse.Namespace) -> int:
             }
         )
         return 0
-    from commmodel.report.collective import choice_table
+    from commmodel.report.prediction.collective import choice_table
 
     show(choice_table(choices), *(f"{line[:1].upper()}{line[1:]}." for line in extrapolates))
     print(f"written to {asked.output}; to use it:")
@@ -83,9 +83,9 @@ def _run(asked: argparse.Namespace) -> int:
 
 def _operations(text: str | None, library: str) -> list[str]:
     """Return the operations that are asked for, or those of which the library lets its user choose an algorithm."""
-    from commmodel.collectives import rules_mpich, rules_openmpi
+    from commmodel.collectives.library import mpich, openmpi
 
-    offers = rules_openmpi.OFFERS if library == "openmpi" else rules_mpich.OFFERS
+    offers = openmpi.OFFERS if library == "openmpi" else mpich.OFFERS
     if text is None:
         return [name for name in COLLECTIVES if offers.get(name)]
     names = [name.strip() for name in text.split(",")]

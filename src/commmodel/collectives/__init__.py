@@ -1,10 +1,10 @@
 """Collective operations: each algorithm as a schedule of messages, and which algorithm a library picks.
 
 Used by predict and by simulate alike. A new algorithm is one function and one row in `ALGORITHMS`. Main entries:
-`build`, `summary`, `ALGORITHMS`; `commmodel.collectives.verify` checks a schedule.
+`build`, `summary`, `ALGORITHMS`; `commmodel.collectives.verification` checks a schedule.
 """
 
-from commmodel.collectives import (
+from commmodel.collectives.algorithms import (
     allgather,
     allreduce,
     alltoall,

@@ -5,9 +5,9 @@ send it, waits for all of it, and then copies or combines what it got. It enters
 no process waits for others than those it exchanges messages with, so processes may be in different rounds. Everything
 is an array over the messages of the round, so that a schedule of a million messages is built in a moment.
 
-What moves is named by blocks (`commmodel.collectives.blocks`), so that `verify` can run a schedule on symbols and see
-whether the right data arrive. An algorithm is a function from a `Problem` to rounds. Main entry: `build`, in
-`commmodel.collectives`.
+What moves is named by blocks (`commmodel.collectives.algorithms.blocks`), so that `verify` can run a schedule on
+symbols and see whether the right data arrive. An algorithm is a function from a `Problem` to rounds. Main entry:
+`build`, in `commmodel.collectives`.
 """
 
 from collections.abc import Callable, Iterable, Sequence

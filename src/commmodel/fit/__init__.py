@@ -16,16 +16,15 @@ import numpy as np
 
 from commmodel.arguments import whole
 from commmodel.errors import InputError
-from commmodel.fit.coverage import measured, most_processes, warnings
 from commmodel.fit.hybrid import fit_hybrid
-from commmodel.fit.judge import recommend
 from commmodel.fit.launches import over_launches
-from commmodel.fit.limits import Part, find_parts
-from commmodel.fit.local import fit_local
+from commmodel.fit.local_costs import fit_local
 from commmodel.fit.loggp import NO_TRAINS, Trains, collect_trains, fit_loggp_model
-from commmodel.fit.overlap import fit_bandwidth, fit_overlap
+from commmodel.fit.measured_range import measured, most_processes, warnings
+from commmodel.fit.overlap_parameters import fit_bandwidth, fit_overlap
 from commmodel.fit.plogp import as_loggp, fit_plogp, plogp_paths
 from commmodel.fit.points import NO_POINTS, Points, between, collect, collect_streams, stream_buffers
+from commmodel.fit.protocol_limits import Part, find_parts
 from commmodel.fit.segment import (
     Settings,
     fit_extended_model,
@@ -34,8 +33,9 @@ from commmodel.fit.segment import (
     fit_postal_model,
     ping_pong_error,
 )
+from commmodel.fit.trust import recommend
 from commmodel.machine import Machine, Origin, PLogP, Segment
-from commmodel.results import Measurements, Mode, pooled, threads
+from commmodel.results import Measurements, Mode, pooled, thread_level
 
 __all__ = ["Settings", "fit_machine"]
 
@@ -94,7 +94,7 @@ def fit_machine(
     libraries = list(dict.fromkeys(launch.header.mpi.version.partition("\n")[0] for launch in measurements.launches))
     if len(libraries) > 1:
         raise InputError(f"different MPI libraries were measured ({'; '.join(libraries)}): fit each on its own")
-    threads.refuse_different(measurements.launches, "fit each on its own")
+    thread_level.refuse_different(measurements.launches, "fit each on its own")
     both_ways, one_way = collect(measurements), collect_streams(measurements)
     trains = collect_trains(measurements, mode)
     segments: list[Segment] = []
@@ -135,7 +135,7 @@ def fit_machine(
         seed=settings.seed,
         processes=most_processes(launch.header for launch in measurements.launches),
         warnings=warnings(launch.header for launch in measurements.launches),
-        thread_level=next(filter(None, (threads.known(launch.header) for launch in measurements.launches)), ""),
+        thread_level=next(filter(None, (thread_level.known(launch.header) for launch in measurements.launches)), ""),
         stream_buffers=stream_buffers(measurements),
     )
     fitted = name or (hosts[0] if hosts else "machine")

@@ -1,9 +1,10 @@
 """The hybrid model of each path, from messages of random sizes (Bédaride 2013, Section IV). Main entry: `fit_hybrid`.
 
-`commmodel.fit.modes` finds limits in the times of MPI_Send, MPI_Isend and MPI_Recv. Which of them is S_a and which S_d
-the times say, too. Up to S_a a message that was sent is there when it is received: MPI_Recv is shorter than the
-transfer, above it is not. Above S_d MPI_Send takes about as long as the transfer. The kernel threshold, where it was
-run, knows S_a better. In each mode lines are fitted to the calls, and L + k / B to half a round trip less o_r + k O_r.
+`commmodel.fit.change_points` finds limits in the times of MPI_Send, MPI_Isend and MPI_Recv. Which of them is S_a and
+which S_d the times say, too. Up to S_a a message that was sent is there when it is received: MPI_Recv is shorter than
+the transfer, above it is not. Above S_d MPI_Send takes about as long as the transfer. The kernel threshold, where it
+was run, knows S_a better. In each mode lines are fitted to the calls, and L + k / B to half a round trip less o_r + k
+O_r.
 """
 
 import math
@@ -17,9 +18,9 @@ from numpy.typing import NDArray
 
 from commmodel.errors import InputError
 from commmodel.fit import bootstrap
-from commmodel.fit.judge import rounded
-from commmodel.fit.modes import NEAR, FoundLimit, find_limits, medians, robust_lines, split_in_two
+from commmodel.fit.change_points import NEAR, FoundLimit, find_limits, medians, robust_lines, split_in_two
 from commmodel.fit.segment import Settings
+from commmodel.fit.trust import rounded
 from commmodel.machine import Edge, Hybrid, Mode, Parameter
 from commmodel.results import Contention, Measurements, MessagePath, RandomPing, RandomPingPong, Record, Threshold
 from commmodel.units import format_ratio

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from commmodel.errors import CommModelError
-from commmodel.fit.judge import rounded
+from commmodel.fit.trust import rounded
 from commmodel.machine import MODELS, Machine, Parameter
 from commmodel.results import Measurements, launches_of, runs
 from commmodel.statistics import log_half_width

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.fit import bootstrap
-from commmodel.fit.judge import FLAT, judge, rounded
 from commmodel.fit.points import Points
 from commmodel.fit.segment import Settings
+from commmodel.fit.trust import FLAT, judge, rounded
 from commmodel.machine import LogGP, Parameter
 from commmodel.results import Measurements, Mode, Train
 from commmodel.units import format_ratio

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.fit.judge import rounded
 from commmodel.fit.loggp import nonnegative
+from commmodel.fit.trust import rounded
 from commmodel.machine import LogGP, Parameter, PLogP
 from commmodel.results import Measurements, Mode
 from commmodel.results import PLogP as Configuration

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from commmodel.arguments import share, whole
 from commmodel.errors import InputError
 from commmodel.fit import bootstrap
-from commmodel.fit.judge import FLAT, judge, mean_error, modes_remark, rounded
 from commmodel.fit.latency_aware import LatencyAwareFit, fit_latency_aware
 from commmodel.fit.least_squares import MaxRateFit, fit_extended, fit_max_rate, fit_rate, fit_unlimited
 from commmodel.fit.points import Points
 from commmodel.fit.robust import minimise
+from commmodel.fit.trust import FLAT, judge, mean_error, modes_remark, rounded
 from commmodel.machine import Extended, LatencyAware, MaxRate, Parameter, Postal, Quality
 from commmodel.units import format_rate
 

@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 
 from commmodel.formats.extrap import DEFAULT_METRIC, ROOT, Gathered
+from commmodel.formats.interchange import Table
 from commmodel.formats.lines import Text, measurable, shown
-from commmodel.formats.tables import Table
 from commmodel.results import Measurements
 
 __all__ = ["parse", "recognise", "render"]

@@ -18,8 +18,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from commmodel.formats.extrap import DEFAULT_METRIC, ROOT, Gathered
+from commmodel.formats.interchange import Table
 from commmodel.formats.lines import Text, measurable, real, shown
-from commmodel.formats.tables import Table
 from commmodel.results import Measurements
 from commmodel.results.parameters import shortest
 

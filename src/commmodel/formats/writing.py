@@ -9,7 +9,7 @@ import msgspec
 from commmodel.errors import InputError
 from commmodel.files import write_bytes
 from commmodel.formats import csv, extrap_json, extrap_text
-from commmodel.formats.tables import LeftOut, Row, Table, tabulate
+from commmodel.formats.interchange import LeftOut, Row, Table, tabulate
 from commmodel.results import Measurements
 
 __all__ = ["WRITTEN", "write"]

@@ -10,6 +10,7 @@ speaks for a number of processes.
 from commmodel.machine.description import Limit, Machine, Measured, MeasuredTimes, Origin, Segment
 from commmodel.machine.file import dumps, load, published, read, write
 from commmodel.machine.hybrid import Edge, Hybrid, Mode
+from commmodel.machine.model_choice import Speaker, recommended, speaker
 from commmodel.machine.parameters import (
     MODELS,
     UNITS,
@@ -22,7 +23,6 @@ from commmodel.machine.parameters import (
     Postal,
     Quality,
 )
-from commmodel.machine.speaking import Speaker, recommended, speaker
 from commmodel.machine.tables import BandwidthProfile, OverlapProfile, Table
 
 __all__ = [

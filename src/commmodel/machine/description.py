@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from commmodel.arguments import finite, whole
-from commmodel.collectives import selection as selectors
+from commmodel.collectives.library import selection as selectors
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine.hybrid import Hybrid
 from commmodel.machine.parameters import (
@@ -165,7 +165,7 @@ class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     hybrid: tuple[Hybrid, ...] = ()
     """One a path."""
     selector: str = ""
-    """Which algorithms of collectives its library picks: a name of `commmodel.collectives.selection.published`."""
+    """The selector of its library: a name of `commmodel.collectives.library.selection.published`."""
     selection: tuple[selectors.Rule, ...] = ()
     """Rules that come before the selector's."""
 
@@ -249,7 +249,7 @@ class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
 
         Examples
         --------
-        >>> from commmodel.collectives.selection import select
+        >>> from commmodel.collectives.library.selection import select
         >>> cluster = Machine("m", (Segment("all"),), selector="mpich", selection=(selectors.Rule("bcast", "chain"),))
         >>> [select(cluster.collectives(), operation, 8, 64).algorithm for operation in ("bcast", "scan")]
         ['chain', 'recursive-doubling']

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from commmodel.collectives import selection as selectors
+from commmodel.collectives.library import selection as selectors
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.files import write_text
 from commmodel.machine import hybrid
@@ -268,7 +268,7 @@ def published() -> dict[str, Path]:
     >>> "blue-waters" in published()
     True
     """
-    files = (Path(__file__).parents[1] / "machines").glob("*.toml")
+    files = Path(__file__).with_name("published").glob("*.toml")
     return {path.stem: path for path in sorted(files, key=lambda path: path.stem)}
 
 

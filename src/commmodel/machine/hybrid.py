@@ -1,6 +1,6 @@
 """The hybrid model of a path: modes by message size, and how much a node's link holds (Bédaride 2013, Section IV).
 
-Main entry: `Hybrid`, of which `commmodel.simulate.calibrated` makes a network and a platform.
+Main entry: `Hybrid`, of which `commmodel.simulate.from_machine` makes a network and a platform.
 """
 
 import math

@@ -1,9 +1,9 @@
 """How long a collective operation takes, as a formula: LogGP with copies within memory and reductions.
 
 Source: March et al. 2009, Table 4, for its rows, corrected where it is misprinted; the others are derived in the same
-spirit from the rules of `commmodel._core.criticalpath`, which a schedule of `commmodel.collectives` follows message by
-message. Those with a root stand in `commmodel.models.rooted`.
-`CLOSED_FORMS` has them all, and says of each where it is exact and where a bound.
+spirit from the rules of `commmodel._core.delays.critical_path`, which a schedule of `commmodel.collectives` follows
+message by message. Those with a root stand in `commmodel.models.rooted`. `CLOSED_FORMS` has them all, and says of each
+where it is exact and where a bound.
 
 All formulas take the same arguments:
 

@@ -19,7 +19,7 @@ from commmodel.machine import (
     Table,
     speaker,
 )
-from commmodel.machine.speaking import seconds
+from commmodel.machine.model_choice import seconds
 from commmodel.models import maxrate
 from commmodel.optimize.choice import LIMITS, Choice, Rejected, choose
 from commmodel.optimize.problem import Options

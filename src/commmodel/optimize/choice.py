@@ -85,7 +85,7 @@ class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     high: float
     """It ends here."""
     advice: Literal["cut", "do not cut"]
-    """The advice not to cut is given where the gain is not above its error; the choice is then the whole, if offered."""
+    """"do not cut" where the gain is not above its error; the choice is then the whole transfer, if that is offered."""
     gain_seconds: float
     """By what the model's fastest decomposition is faster than blocking messages."""
     error_seconds: float

@@ -17,8 +17,8 @@ from commmodel.errors import InputError
 from commmodel.machine import Machine, Table
 from commmodel.optimize import search
 from commmodel.optimize.compiled import compiled
-from commmodel.optimize.grid import Decompositions, Kind, decompositions
-from commmodel.optimize.known import Asked, known, profile
+from commmodel.optimize.decompositions import Decompositions, Kind, decompositions
+from commmodel.optimize.parameters import Asked, known, profile
 from commmodel.results import Pattern
 
 __all__ = [
@@ -63,7 +63,7 @@ _BALANCED = 0.75
 _SHORT_BURST = 2
 """The best measured burst of balanced and computation-bound all-to-all problems."""
 OWN_ERROR = 0.02
-"""Of the blocking time: by what the bounded times are off where all parameters are known (benchmarks/overlap_losses.py:
+"""Error of bounded times where all parameters are known, of the blocking time (benchmarks/validation/overlap_losses.py:
 nine of ten choices lose less)."""
 _LARGEST = 2**53
 """Bytes that a float counts exactly."""

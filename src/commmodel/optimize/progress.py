@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from commmodel.machine import OverlapProfile
-from commmodel.optimize.steady import steady_shares
+from commmodel.optimize.smoothing import steady_shares
 from commmodel.units import format_ratio, format_size
 
 __all__ = ["ALL_MOVES", "LITTLE_MOVES", "NOTHING_MOVES", "progress_sentence"]

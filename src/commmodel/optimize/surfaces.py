@@ -9,7 +9,7 @@ from commmodel.errors import InputError
 from commmodel.machine import Machine, Table
 from commmodel.optimize import search
 from commmodel.optimize.compiled import compiled
-from commmodel.optimize.known import Asked, known
+from commmodel.optimize.parameters import Asked, known
 from commmodel.optimize.problem import MODELS, check_peers, one_of, shape
 
 __all__ = ["surface"]

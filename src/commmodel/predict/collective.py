@@ -1,10 +1,11 @@
 """How long a collective operation takes on a machine, by its schedule of messages.
 
 The algorithm is the one that is given, the one that the MPI library would pick, or the fastest. Its schedule
-(`commmodel.collectives`) is carried out message by message under the rules of LogGP (`commmodel._core.criticalpath`):
-the time is that of the process that finishes last. Beside it stands the closed form of the same algorithm, where there
-is one. Schedules too large to carry out are answered by the closed form alone. Sources: March 2009, Sections 3.2 and
-4.2, and those of each algorithm. Main entries: `collective` and `algorithms`.
+(`commmodel.collectives`) is carried out message by message under the rules of LogGP
+(`commmodel._core.delays.critical_path`): the time is that of the process that finishes last. Beside it stands the
+closed form of the same algorithm, where there is one. Schedules too large to carry out are answered by the closed form
+alone. Sources: March 2009, Sections 3.2 and 4.2, and those of each algorithm. Main entries: `collective` and
+`algorithms`.
 """
 
 import os
@@ -14,12 +15,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 from msgspec import Struct
 
-from commmodel._core.criticalpath import finish_times
+from commmodel._core.delays.critical_path import finish_times
 from commmodel.arguments import LARGEST, finite, whole
-from commmodel.collectives import ALGORITHMS, Problem, Schedule, selection
+from commmodel.collectives import ALGORITHMS, Problem, Schedule
 from commmodel.collectives import algorithm as algorithm_of
+from commmodel.collectives.library import selection
+from commmodel.collectives.library.selection import Selector
 from commmodel.collectives.schedule import Integers, Round, flatten
-from commmodel.collectives.selection import Selector
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import Machine, Parameter
 from commmodel.models.collectives import CLOSED_FORMS
@@ -373,7 +375,7 @@ def collective(
     algorithm : str, optional
         Its name, or ``best`` for the fastest. Left out, it is the one that the selector picks.
     selector : str, path or Selector, optional
-        Name of a published selector or a file of rules (`commmodel.collectives.selection.load`), instead of the
+        Name of a published selector or a file of rules (`commmodel.collectives.library.selection.load`), instead of the
         machine's. Left out, the machine's `selection` holds, then its `selector`; without one, that of Open MPI for a
         machine measured with it, else MPICH's.
     model : str, optional

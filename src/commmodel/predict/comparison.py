@@ -14,14 +14,14 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from commmodel.collectives.selection import Selector
+from commmodel.collectives.library.selection import Selector
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import Machine
 from commmodel.predict.collective import OPERATIONS, collective
 from commmodel.predict.costs import MODELS as COST_MODELS
 from commmodel.predict.point_to_point import MODELS, send
 from commmodel.predict.seconds import Seconds
-from commmodel.results import Collective, Header, Measurements, PingPong, Record, threads
+from commmodel.results import Collective, Header, Measurements, PingPong, Record, thread_level
 
 __all__ = ["SEND", "Compared", "Comparison", "ErrorSummary", "compare", "summarise"]
 
@@ -237,7 +237,7 @@ def compare(
                 continue
             rows.append(row)
     origin = machine.origin
-    notes = threads.remarks(measurements.launches, origin.thread_level if origin else "")
+    notes = thread_level.remarks(measurements.launches, origin.thread_level if origin else "")
     notes += tuple(f"{count} record{'s' * (count > 1)} left out: {why}" for why, count in left_out.items())
     if not rows:
         what = notes[-1] if left_out else "no records of the kernels collective or pingpong"

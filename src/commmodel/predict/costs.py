@@ -1,6 +1,7 @@
 """What each message of a collective costs: the processor's time at both ends, the ports' gap, the way between.
 
-LogP, LogGP and pLogP differ only in these four numbers (`commmodel._core.criticalpath`). For m = 0 LogGP has m = 1:
+LogP, LogGP and pLogP differ only in these four numbers (`commmodel._core.delays.critical_path`). For m = 0 LogGP has m
+= 1:
 
 =====  ============  ============  =============  ==========================
 model  sending       receiving     gap            way

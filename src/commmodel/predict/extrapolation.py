@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 from commmodel.machine import Machine, Segment, speaker
-from commmodel.machine.speaking import DESCRIBES, ONE_WAY, named
+from commmodel.machine.model_choice import DESCRIBES, ONE_WAY, named
 from commmodel.units import format_size
 
 __all__ = ["Reach", "collective_reach", "reach_of"]

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from commmodel.errors import MissingPackageError
 
 if TYPE_CHECKING:
-    from commmodel.report.compared_page import write_comparison
-    from commmodel.report.gantt_page import write_gantt
-    from commmodel.report.page import render, write_html
-    from commmodel.report.scaling import scaled
-    from commmodel.report.scaling_page import write_checked
-    from commmodel.report.tables import environment_table, machine_table, measurements_table
-    from commmodel.report.validated_page import write_validation
+    from commmodel.report.machine.page import render, write_html
+    from commmodel.report.machine.tables import environment_table, machine_table, measurements_table
+    from commmodel.report.overlap.validation_page import write_validation
+    from commmodel.report.prediction.comparison_page import write_comparison
+    from commmodel.report.scaling.growth import scaled
+    from commmodel.report.scaling.page import write_checked
+    from commmodel.report.simulation.gantt_page import write_gantt
 
 __all__ = [
     "environment_table", "machine_table", "measurements_table", "render", "scaled", "write_checked",
@@ -26,31 +26,29 @@ __all__ = [
 ]  # fmt: skip
 
 _HOMES = {
-    "environment_table": "tables",
-    "machine_table": "tables",
-    "measurements_table": "tables",
-    "render": "page",
-    "scaled": "scaling",
-    "write_checked": "scaling_page",
-    "write_comparison": "compared_page",
-    "write_gantt": "gantt_page",
-    "write_html": "page",
-    "write_validation": "validated_page",
+    "environment_table": "machine.tables",
+    "machine_table": "machine.tables",
+    "measurements_table": "machine.tables",
+    "render": "machine.page",
+    "scaled": "scaling.growth",
+    "write_checked": "scaling.page",
+    "write_comparison": "prediction.comparison_page",
+    "write_gantt": "simulation.gantt_page",
+    "write_html": "machine.page",
+    "write_validation": "overlap.validation_page",
 }
-_MODULES = set(_HOMES.values())
 _EXTRA = {"jinja2", "markupsafe", "matplotlib"}
 
 
 def __getattr__(name: str) -> object:
-    home = _HOMES.get(name, name)
-    if home not in _MODULES:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        module = import_module(f"{__name__}.{home}")
+        module = import_module(f"{__name__}.{_HOMES[name]}")
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if missing not in _EXTRA:
             raise
         problem = f"reports need {missing}, which is not here: pip install 'commmodel[report]'"
         raise MissingPackageError(problem) from None
-    return module if name == home else getattr(module, name)
+    return getattr(module, name)

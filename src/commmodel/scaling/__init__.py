@@ -22,8 +22,7 @@ from commmodel.scaling.rules import (
     parse_rule,
 )
 from commmodel.scaling.samples import STATISTICS, reduce
-from commmodel.scaling.series import Series, series_over
-from commmodel.scaling.space import (
+from commmodel.scaling.search_space import (
     case_study_space,
     default_deviation,
     default_space,
@@ -34,6 +33,7 @@ from commmodel.scaling.space import (
     search_space,
     ticks,
 )
+from commmodel.scaling.series import Series, series_over
 from commmodel.scaling.surface import SurfaceModel, fit_surface
 from commmodel.scaling.verdict import Judgement, Verdict, divergence, judge, published_verdict, rank
 

@@ -11,8 +11,8 @@ from commmodel.scaling.bootstrap import Ensemble, ensemble
 from commmodel.scaling.difference import Difference, differences
 from commmodel.scaling.growth import Growth
 from commmodel.scaling.guidelines import Settings
+from commmodel.scaling.search_space import default_deviation, default_space
 from commmodel.scaling.series import Fixed, Series
-from commmodel.scaling.space import default_deviation, default_space
 from commmodel.scaling.verdict import Judgement, Verdict, divergence
 
 __all__ = ["TOGETHER", "Slower", "modelled", "slower", "status_quo"]

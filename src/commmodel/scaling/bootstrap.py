@@ -17,7 +17,7 @@ from commmodel.scaling.fitting import Fits, Model, check_scales, fit, growing_sh
 from commmodel.scaling.given import number, share, whole
 from commmodel.scaling.growth import ONE, Growth
 from commmodel.scaling.samples import check_samples, reduce, resample
-from commmodel.scaling.space import drawn_odds
+from commmodel.scaling.search_space import drawn_odds
 
 __all__ = ["Ensemble", "ensemble"]
 

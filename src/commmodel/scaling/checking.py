@@ -18,9 +18,9 @@ from commmodel.scaling.fitting import FEWEST_SCALES
 from commmodel.scaling.given import number, share, whole
 from commmodel.scaling.growth import ONE, Growth
 from commmodel.scaling.guidelines import BrokenRule, Settings, broken_guidelines, usable
+from commmodel.scaling.launch_scatter import between_launches
 from commmodel.scaling.limits import Prediction, largest_scale, predict
 from commmodel.scaling.samples import STATISTICS
-from commmodel.scaling.scatter import between_launches
 from commmodel.scaling.series import Key, Series, series_over
 from commmodel.scaling.verdict import Judgement, Verdict, judge
 

@@ -1,6 +1,6 @@
 """What differs between two files in where and how was measured. Main entry: `changed_surroundings`."""
 
-from commmodel.results import Header, Measurements, threads
+from commmodel.results import Header, Measurements, thread_level
 
 __all__ = ["changed_surroundings"]
 
@@ -14,7 +14,7 @@ def _said(header: Header) -> dict[str, str]:
 
     said: dict[str, str] = {
         "MPI library": " ".join(header.mpi.version.strip().partition("\n")[0].split()),
-        "thread level": threads.words(header),
+        "thread level": thread_level.words(header),
         "hosts": ", ".join(host.name for host in hosts),
         "CPU": of_hosts("cpu_model"),
         "processors": of_hosts("cpus"),

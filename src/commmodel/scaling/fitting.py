@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from commmodel.errors import InputError
 from commmodel.scaling.given import numbers
 from commmodel.scaling.growth import ONE, Growth, check_growths
-from commmodel.scaling.space import prior_odds
+from commmodel.scaling.search_space import prior_odds
 
 __all__ = ["FEWEST_SCALES", "Fits", "Model", "check_scales", "fit", "fit_term"]
 
@@ -225,7 +225,7 @@ def _rounding(columns: Array) -> float:
 def evidence(found: Search, columns: Array, prior: Array, criterion: Criterion) -> Array:
     """Return the log odds of each term over the constant, shape (kernels, terms), but for a number common to all.
 
-    `prior`, shape (terms,), are their odds before anything was measured (`commmodel.scaling.space.prior_odds`).
+    `prior`, shape (terms,), are their odds before anything was measured (`commmodel.scaling.search_space.prior_odds`).
     """
     errors = found.loo if criterion == "cross-validation" else found.rss
     least = _rounding(columns)
@@ -332,7 +332,7 @@ def fit(
         squares are comparable; with few scales they find the right term more often.
     prior : function of a Growth
         How likely a term is before anything was measured, > 0: that of simple terms, or
-        `commmodel.scaling.space.even_odds`.
+        `commmodel.scaling.search_space.even_odds`.
 
     Raises
     ------

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from commmodel.scaling.bootstrap import Ensemble
 from commmodel.scaling.expectations import Guideline
 from commmodel.scaling.fitting import FEWEST_SCALES
+from commmodel.scaling.launch_scatter import Scatter
 from commmodel.scaling.rules import Rule, class_violation, measured_violation, modelled_violation
 from commmodel.scaling.samples import reduce
-from commmodel.scaling.scatter import Scatter
 from commmodel.scaling.series import Fixed, Series
 
 __all__ = ["BrokenRule", "Settings", "broken_guidelines", "usable"]

@@ -16,7 +16,7 @@ from commmodel.errors import InputError
 from commmodel.scaling.fitting import evidence, needed_evidence, normalised, search
 from commmodel.scaling.given import numbers
 from commmodel.scaling.growth import ONE, Growth, check_growths
-from commmodel.scaling.space import prior_odds
+from commmodel.scaling.search_space import prior_odds
 
 __all__ = ["SurfaceModel", "fit_surface"]
 

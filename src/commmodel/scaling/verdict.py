@@ -17,7 +17,7 @@ from commmodel.scaling.bootstrap import Ensemble, ensemble
 from commmodel.scaling.fitting import FEWEST_SCALES, fit_term, misfit
 from commmodel.scaling.given import numbers
 from commmodel.scaling.growth import ONE, Growth, check_growths
-from commmodel.scaling.space import default_deviation, deviation_limits, judged_space
+from commmodel.scaling.search_space import default_deviation, deviation_limits, judged_space
 
 __all__ = ["Judgement", "Verdict", "divergence", "judge", "published_verdict", "rank"]
 

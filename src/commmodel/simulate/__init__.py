@@ -19,8 +19,8 @@ Main entry: `run`; GOAL schedules are another kind of work, which `delays.run_sc
 from commmodel.simulate.delays import DelayModel, DelayParameters
 from commmodel.simulate.network import SMPI, Network, fluid
 from commmodel.simulate.operations import OPERATION, Code, Program, joined
-from commmodel.simulate.outcome import Outcome
-from commmodel.simulate.running import run
+from commmodel.simulate.result import Outcome
+from commmodel.simulate.run import run
 
 __all__ = [
     "OPERATION", "SMPI", "Code", "DelayModel", "DelayParameters", "Network", "Outcome", "Program", "fluid", "joined",

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from commmodel._core import loggops
+from commmodel._core.delays import loggops
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.simulate.arguments import check_amount
 from commmodel.simulate.operations import Program
-from commmodel.simulate.outcome import INTERVAL, MARK, MESSAGE, Blocked, Outcome, State
+from commmodel.simulate.result import INTERVAL, MARK, MESSAGE, Blocked, Outcome, State
 
 if TYPE_CHECKING:
     from commmodel.machine import Hybrid, LogGP, Machine, Segment

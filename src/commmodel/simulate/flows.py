@@ -1,7 +1,7 @@
 """Simulates a program on a platform whose links its messages share: the hybrid model, the fluid model, SMPI's.
 
 The source of the model is Bédaride et al. 2013, Section IV; `docs/theory/simulation.md` says what each call does, and
-in which order things happen. The engine is `commmodel._core.engine`. Main entry: `simulated`, which
+in which order things happen. The engine is `commmodel._core.flows.engine`. Main entry: `simulated`, which
 `commmodel.simulate.run` calls.
 """
 
@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from commmodel._core import engine
+from commmodel._core.flows import engine
 from commmodel.errors import InputError
 from commmodel.simulate.arguments import check_amount
 from commmodel.simulate.network import Factor, Network, Overhead
 from commmodel.simulate.operations import OPERATION, Code, Program
-from commmodel.simulate.outcome import INTERVAL, MARK, MESSAGE, Blocked, Outcome
+from commmodel.simulate.result import INTERVAL, MARK, MESSAGE, Blocked, Outcome
 
 if TYPE_CHECKING:
     from commmodel.simulate.platform import Platform

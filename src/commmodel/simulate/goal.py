@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel._core.loggops import parse_goal
+from commmodel._core.delays.loggops import parse_goal
 from commmodel.collectives import Schedule as CollectiveSchedule
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.files import write_bytes

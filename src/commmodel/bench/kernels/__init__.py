@@ -15,15 +15,15 @@ from commmodel.bench.kernels import (
     contention,
     local,
     memory,
-    overlap,
+    multi_pair,
+    overlap_templates,
     pingpong,
     plogp,
     progress,
-    together,
     trains,
 )
-from commmodel.bench.kernels.common import Kernel
-from commmodel.bench.kernels.together import on_several_nodes
+from commmodel.bench.kernels.kernel import Kernel
+from commmodel.bench.kernels.multi_pair import on_several_nodes
 from commmodel.bench.placement import FurtherNodes, Placement, members
 from commmodel.results import (
     Bandwidth,
@@ -54,8 +54,8 @@ REGISTRY: dict[str, Kernel] = {
     "threshold": pingpong.THRESHOLD,
     "pingpong": pingpong.PINGPONG,
     "ping": pingpong.PING,
-    "pairs": together.PAIRS,
-    "stream": together.STREAM,
+    "pairs": multi_pair.PAIRS,
+    "stream": multi_pair.STREAM,
     "loggp": trains.KERNEL,
     "plogp": plogp.KERNEL,
     "local": local.KERNEL,
@@ -66,7 +66,7 @@ REGISTRY: dict[str, Kernel] = {
     "queue": burst.QUEUE,
     "progress": progress.PROGRESS,
     "bandwidth": bandwidth.BANDWIDTH,
-    "overlap": overlap.KERNEL,
+    "overlap": overlap_templates.KERNEL,
     "contention": contention.KERNEL,
 }
 

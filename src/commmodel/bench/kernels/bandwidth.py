@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.bench.kernels.common import Kernel, Room, sampled, stride, window, window_room
+from commmodel.bench.kernels.kernel import Kernel, Room, sampled, stride, window, window_room
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
 from commmodel.errors import MPIEnvironmentError
@@ -66,7 +66,7 @@ def _fastest(session: Session, peer: int, seconds: NDArray[np.float64]) -> NDArr
 
 
 def _measure(session: Session, configuration: Bandwidth) -> Record | None:
-    from commmodel._core import burst, pingpong
+    from commmodel._core.mpi import burst, pingpong
 
     size, count = configuration.message_size, configuration.window
     peer, first = _partner(session, configuration.pattern)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.bench.kernels.common import Kernel, Room, sampled, stride
+from commmodel.bench.kernels.kernel import Kernel, Room, sampled, stride
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
 from commmodel.results import Burst, Configuration, Options, Progress, Queue, Record
@@ -131,7 +131,7 @@ def _plan_bursts(options: Options, placement: Placement) -> list[Configuration]:
 
 
 def _measure_burst(session: Session, configuration: Burst) -> Record | None:
-    from commmodel._core import burst as core
+    from commmodel._core.mpi import burst as core
 
     loops = {"put": core.put_burst, "get": core.get_burst}
     is_timed = session.first != (configuration.operation == "irecv")
@@ -168,7 +168,7 @@ def _queue_room(configuration: Queue) -> Room:
 
 
 def _measure_queue(session: Session, configuration: Queue) -> Record | None:
-    from commmodel._core import burst as core
+    from commmodel._core.mpi import burst as core
 
     loops = {"put": core.put_queue, "get": core.get_queue}
     loop = loops.get(configuration.operation, core.isend_queue)

@@ -4,7 +4,7 @@ import time
 from itertools import product
 from typing import Literal, get_args
 
-from commmodel.bench.kernels.common import Kernel, Room
+from commmodel.bench.kernels.kernel import Kernel, Room
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
 from commmodel.bench.synchronisation import MPIWires, residuals, synchronise

@@ -11,8 +11,8 @@ from typing import get_args
 import msgspec
 import numpy as np
 
-from commmodel.bench.kernels.common import Kernel, Room
-from commmodel.bench.kernels.starts import measure_started
+from commmodel.bench.kernels.kernel import Kernel, Room
+from commmodel.bench.kernels.synchronisation_scheme import measure_started
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
 from commmodel.results import Collective, CollectiveMode, CollectiveName, Configuration, Mode, Options, Record

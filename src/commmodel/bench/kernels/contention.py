@@ -10,7 +10,7 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.bench.kernels.common import Kernel, sampled
+from commmodel.bench.kernels.kernel import Kernel, sampled
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
 from commmodel.results import Configuration, Contention, Options, Record
@@ -28,7 +28,7 @@ def _plan(options: Options, placement: Placement) -> list[Configuration]:
 
 
 def _measure(session: Session, configuration: Contention) -> Record | None:
-    from commmodel._core import burst, pingpong
+    from commmodel._core.mpi import burst, pingpong
 
     size = configuration.message_size
 

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.bench.kernels.common import Kernel, sampled
+from commmodel.bench.kernels.kernel import Kernel, sampled
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
 from commmodel.results import Configuration, Local, Options, Record
@@ -24,7 +24,7 @@ def _plan(options: Options, placement: Placement) -> list[Configuration]:  # noq
 
 
 def _measure(session: Session, configuration: Local) -> Record | None:
-    from commmodel._core import collective
+    from commmodel._core.mpi import collective
 
     loop = collective.copies if configuration.operation == "copy" else collective.reductions
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from commmodel import _core
 from commmodel.bench import process_memory
-from commmodel.bench.kernels.common import Kernel, Room
+from commmodel.bench.kernels.kernel import Kernel, Room
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
 from commmodel.errors import MPIEnvironmentError
@@ -75,7 +75,7 @@ def _check(comm: "MPI.Intracomm", plan: Sequence[Configuration]) -> None:
     """Raise `MPIEnvironmentError` on every rank alike where calls are planned and some rank does not count."""
     if not any(isinstance(one, Memory) and one.measure in _COUNTERS for one in plan):
         return
-    from commmodel._core import memory
+    from commmodel._core.mpi import memory
 
     silent = [rank for rank, counts in enumerate(comm.allgather(memory.is_counting())) if not counts]
     if not silent:
@@ -112,7 +112,7 @@ def _own_bytes(session: Session, configuration: Memory) -> list[float]:
     match configuration:
         case Memory(operation="init" | "use" as stage, measure="private" | "pss" as measure):
             return [max(0.0, float(process_memory.grown(stage, measure) or 0))]
-    from commmodel._core import memory
+    from commmodel._core.mpi import memory
 
     calls = min(_CALLS, session.options.repetitions)
 

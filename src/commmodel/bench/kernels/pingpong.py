@@ -12,9 +12,9 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.bench import threshold
+from commmodel.bench import eager_limit
 from commmodel.bench.kernels import random_sizes
-from commmodel.bench.kernels.common import Kernel, Room, message_room, pause_ticks, sampled
+from commmodel.bench.kernels.kernel import Kernel, Room, message_room, pause_ticks, sampled
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
 from commmodel.results import (
@@ -82,7 +82,7 @@ def _measure_pingpong(session: Session, configuration: PingPong | RandomPingPong
 
 
 def _round_trips(session: Session, size: int, batch: int, repetitions: int) -> NDArray[np.float64]:
-    from commmodel._core import pingpong
+    from commmodel._core.mpi import pingpong
 
     ticks = pingpong.pingpong(
         session.comm, session.peer, session.first, session.send_buffer, session.receive_buffer,
@@ -103,7 +103,7 @@ def _plan_ping(options: Options, placement: Placement) -> list[Configuration]:
 def _measure_ping(session: Session, configuration: Ping | RandomPing) -> Record | None:
     if isinstance(configuration, RandomPing):
         return random_sizes.measure_ping(session, configuration)
-    from commmodel._core import pingpong
+    from commmodel._core.mpi import pingpong
 
     size = configuration.message_size
     common = (session.comm, session.peer, session.first, session.send_buffer, size)
@@ -128,14 +128,14 @@ def _plan_threshold(options: Options, placement: Placement) -> list[Configuratio
 
 
 def _measure_threshold(session: Session, configuration: Threshold) -> Record | None:
-    limit, above = threshold.search(session, partial(threshold.send_blocks, session))
+    limit, above = eager_limit.search(session, partial(eager_limit.send_blocks, session))
     if not session.is_root:
         return None
     return Record(configuration, "B", (float(limit),), bracket=(limit, above))
 
 
 def _threshold_room(configuration: Threshold) -> Room:  # noqa: ARG001
-    return threshold.LARGEST, threshold.LARGEST
+    return eager_limit.LARGEST, eager_limit.LARGEST
 
 
 THRESHOLD = Kernel("the eager limit, by a send that blocks", _plan_threshold, _measure_threshold, _threshold_room)

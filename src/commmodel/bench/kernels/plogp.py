@@ -14,7 +14,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.bench.kernels.common import Kernel, Room, modes, pause_ticks, sampled, window, window_room
+from commmodel.bench.kernels.kernel import Kernel, Room, modes, pause_ticks, sampled, window, window_room
 from commmodel.bench.kernels.trains import time_trains
 from commmodel.bench.placement import Placement
 from commmodel.bench.sampling import Measure
@@ -61,7 +61,7 @@ def _gaps(session: Session, configuration: PLogP, repetitions: int) -> NDArray[n
 
 
 def _sends(session: Session, configuration: PLogP, repetitions: int) -> NDArray[np.float64]:
-    from commmodel._core import pingpong
+    from commmodel._core.mpi import pingpong
 
     loop = pingpong.ping_send if configuration.mode == "blocking" else pingpong.ping_isend
     ticks = loop(
@@ -72,7 +72,7 @@ def _sends(session: Session, configuration: PLogP, repetitions: int) -> NDArray[
 
 
 def _receives(session: Session, configuration: PLogP, repetitions: int, pause: int) -> NDArray[np.float64]:
-    from commmodel._core import pingpong
+    from commmodel._core.mpi import pingpong
 
     loop = pingpong.ping_receive if configuration.mode == "blocking" else pingpong.ping_ireceive
     ticks = loop(

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.bench.kernels.burst import few, fits, locked_window, origin_buffer, row_room, rows_left_out
-from commmodel.bench.kernels.common import Kernel, sampled, stride, undisturbed_seconds
+from commmodel.bench.kernels.kernel import Kernel, sampled, stride, undisturbed_seconds
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
 from commmodel.results import Configuration, Options, Progress, Record
@@ -43,7 +43,7 @@ def _left_out(options: Options) -> str:
 @contextmanager
 def _exchange(session: Session, configuration: Progress) -> Iterator[Exchange]:
     """Give the loop of an exchange, while the window of a one-sided one is locked."""
-    from commmodel._core import burst as core
+    from commmodel._core.mpi import burst as core
 
     size, operation = configuration.message_size, configuration.operation
     messages = (size, stride(size), configuration.burst)

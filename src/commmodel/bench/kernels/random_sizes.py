@@ -13,7 +13,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.bench.kernels.common import Room
+from commmodel.bench.kernels.kernel import Room
 from commmodel.bench.placement import Placement
 from commmodel.bench.sampling import ROUNDING
 from commmodel.bench.session import Session
@@ -80,7 +80,7 @@ def room(configuration: RandomPing | RandomPingPong) -> Room:
 
 
 def _round_trips(session: Session, size: int, repetitions: int) -> Floats:
-    from commmodel._core import pingpong
+    from commmodel._core.mpi import pingpong
 
     ticks = pingpong.pingpong(
         session.comm, session.peer, session.first, session.send_buffer, session.receive_buffer,
@@ -106,7 +106,7 @@ def measure_pingpong(session: Session, configuration: RandomPingPong) -> Record 
 
 def measure_ping(session: Session, configuration: RandomPing) -> Record | None:
     """Measure the time inside one call."""
-    from commmodel._core import burst, pingpong
+    from commmodel._core.mpi import burst, pingpong
 
     common = session.comm, session.peer, session.first, session.send_buffer
     pauses: dict[int, int] = {}

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.bench.kernels.common import Kernel, Room, modes, sampled, stride, undisturbed_seconds
+from commmodel.bench.kernels.kernel import Kernel, Room, modes, sampled, stride, undisturbed_seconds
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
 from commmodel.results import Configuration, Mode, Options, Record, Train
@@ -51,7 +51,7 @@ def time_trains(
     session: Session, size: int, mode: Mode, *, count: int, delay: int = 0, answer: int, repetitions: int
 ) -> NDArray[np.float64]:
     """Return the seconds of trains of `count` messages, `delay` ticks apart, on the sender and 0 elsewhere."""
-    from commmodel._core import trains
+    from commmodel._core.mpi import trains
 
     loop = trains.blocking_train if mode == "blocking" else trains.immediate_train
     buffer = session.send_buffer if session.first else session.receive_buffer
@@ -73,7 +73,7 @@ def _single_seconds(session: Session, size: int, mode: Mode) -> float:
 
 def _wait_seconds(session: Session, delay: int) -> float:
     """Return how long a busy wait of so many ticks lasts: it ends a little late, by its last look at the clock."""
-    from commmodel._core import trains
+    from commmodel._core.mpi import trains
 
     asked = session.ticks(_WAIT_SECONDS)
     rows = [trains.waits(asked, _WAITS, session.clock_number) / _WAITS for _ in range(_ROWS)]

@@ -14,7 +14,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from commmodel._core.routing import Routing
+from commmodel._core.routing.routes import Routing
 from commmodel.errors import InputError
 from commmodel.simulate.arguments import check_ranks
 
@@ -73,7 +73,7 @@ class Platform:
     fatpipe : uint8 array, shape (links,)
         1 where each flow may have all of the capacity.
     zones, passages
-        What `commmodel._core.routing.Routing` computes ways from.
+        What `commmodel._core.routing.routes.Routing` computes ways from.
     description : object
         What `commmodel.simulate.platform.write` writes; None where the platform has no such form.
     """

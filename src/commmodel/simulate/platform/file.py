@@ -12,8 +12,8 @@ import msgspec
 
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.files import write_text
-from commmodel.simulate.platform.build import Description, build
 from commmodel.simulate.platform.description import Platform
+from commmodel.simulate.platform.topologies import Description, build
 from commmodel.simulate.platform.xml import read_xml
 from commmodel.units import parse_quantity
 
@@ -89,7 +89,7 @@ def published() -> dict[str, Path]:
     >>> sorted(published())
     ['graphene', 'switch']
     """
-    files = (Path(__file__).parents[2] / "platforms").glob("*.toml")
+    files = Path(__file__).with_name("published").glob("*.toml")
     return {path.stem: path for path in sorted(files, key=lambda path: path.stem)}
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel._core.routing import Routing, shortest
+from commmodel._core.routing.routes import Routing, shortest
 from commmodel.errors import InputError
 
 __all__ = ["Leaf", "Point", "Tree", "found", "passages", "table_of"]
@@ -133,7 +133,7 @@ class Found(Mapping[tuple[int, int], Sequence[int]]):
         return sum(1 for _ in self)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what `commmodel._core.routing.Routing` takes."""
+        """Return what `commmodel._core.routing.routes.Routing` takes."""
         ordered = sorted(self.hops)
         counts = np.bincount([source for source, _ in ordered], minlength=self.before.shape[0])
         return {
@@ -156,7 +156,7 @@ def walk(before: NDArray[np.int32], source: int, destination: int) -> list[int]:
 
 
 def table_of(points: int, ways: Mapping[tuple[int, int], Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return offsets and links of the ways between all points, as `commmodel._core.routing` takes them."""
+    """Return offsets and links of the ways between all points, as `commmodel._core.routing.routes` takes them."""
     if points > _MOST_POINTS:
         raise InputError(f"{points} hosts and routers in one zone of routes: at most {_MOST_POINTS}; take a cluster")
     counts = np.zeros(points * points + 1, np.int64)
@@ -233,7 +233,7 @@ class _Finder:
 
 
 def passages(leaves: Sequence[Leaf], trees: Sequence[Tree]) -> dict[str, Any] | None:
-    """Return what is between leaf zones, as `commmodel._core.routing` takes it; None for one zone.
+    """Return what is between leaf zones, as `commmodel._core.routing.routes` takes it; None for one zone.
 
     Parameters
     ----------

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.simulate.platform import zones
 from commmodel.simulate.platform.description import Assembly, Platform
-from commmodel.simulate.platform.elements import Element, Ranges, parse, parse_bytes
 from commmodel.simulate.platform.hierarchy import Leaf, Point, Tree, found, passages, table_of
+from commmodel.simulate.platform.xml_elements import Element, Ranges, parse, parse_bytes
 
 __all__ = ["read_xml", "read_xml_bytes"]
 
@@ -449,7 +449,7 @@ def read_xml(path: str | os.PathLike[str]) -> tuple[Platform, dict[str, str]]:
     Returns
     -------
     Platform, dict
-        The platform, and what its ``config`` sets: name -> value (`commmodel.simulate.platform.properties.network`).
+        The platform, and what its ``config`` sets: name -> value (`commmodel.simulate.platform.xml_settings.network`).
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The kinds of zones that ways are computed in, each as the mapping that `commmodel._core.routing.Routing` takes.
+"""The kinds of zones that routes are computed in, as the mappings that `commmodel._core.routing.routes` takes.
 
 A zone's links are added to an `Assembly`; limiters and loopbacks are those of the hosts, and in networks with switches
 limiters are those of the switches as well. Main entries: `star`, `table`, `hops`, `torus`, `fat_tree`, `dragonfly`.
@@ -86,7 +86,7 @@ def table(hosts: int, points: int, offsets: NDArray[np.int64], links: NDArray[np
 
 
 def hops(hosts: int, points: int, **ways: NDArray[Any]) -> dict[str, Any]:
-    """Return a zone whose ways lead over hops, as `commmodel._core.routing.Routing` takes it."""
+    """Return a zone whose ways lead over hops, as `commmodel._core.routing.routes.Routing` takes it."""
     return {"kind": "hops", "hosts": hosts, "points": points, **ways}
 
 

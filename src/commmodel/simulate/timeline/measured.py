@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.simulate.arguments import check_memory
-from commmodel.simulate.outcome import INTERVAL, MESSAGE, State
+from commmodel.simulate.result import INTERVAL, MESSAGE, State
 from commmodel.simulate.timeline.record import CHUNK, STATE_NAMES, Timeline, opened
 from commmodel.units import parse_number
 

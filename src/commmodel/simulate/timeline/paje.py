@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from commmodel.simulate.outcome import State
+from commmodel.simulate.result import State
 from commmodel.simulate.timeline.record import CHUNK, STATE_NAMES, Timeline, opened
 
 __all__ = ["write_paje"]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.files import open_output
-from commmodel.simulate.outcome import INTERVAL, MESSAGE, Blocked, Outcome, State
+from commmodel.simulate.result import INTERVAL, MESSAGE, Blocked, Outcome, State
 
 __all__ = ["CHUNK", "STATE_NAMES", "Timeline", "opened"]
 
@@ -31,14 +31,14 @@ class Timeline:
     name : str
         What it is, for people: a model, or a file.
     processes : int
-    intervals : structured array of `commmodel.simulate.outcome.INTERVAL`
+    intervals : structured array of `commmodel.simulate.result.INTERVAL`
         In the order of ranks, and of times for each rank.
-    transfers : structured array of `commmodel.simulate.outcome.MESSAGE`
+    transfers : structured array of `commmodel.simulate.result.MESSAGE`
         In the order in which they were posted; empty where they are not known.
 
     Examples
     --------
-    >>> from commmodel.simulate.outcome import INTERVAL
+    >>> from commmodel.simulate.result import INTERVAL
     >>> rows = np.array([(1, State.WAIT, 0, 7, 8.0, 0.0, 2e-6), (0, State.SEND, 1, 7, 8.0, 0.0, 1e-6)], dtype=INTERVAL)
     >>> timeline = Timeline("example", 2, rows)
     >>> timeline.intervals["rank"].tolist(), timeline.seconds

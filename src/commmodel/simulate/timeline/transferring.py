@@ -6,7 +6,7 @@ Main entry: `split_waits`.
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.simulate.outcome import State
+from commmodel.simulate.result import State
 from commmodel.simulate.timeline.record import STATE_NAMES, Timeline
 
 __all__ = ["DRAWN_NAMES", "TRANSFER", "split_waits"]
@@ -27,13 +27,13 @@ def split_waits(timeline: Timeline) -> NDArray[np.void]:
 
     Returns
     -------
-    structured array of `commmodel.simulate.outcome.INTERVAL`
+    structured array of `commmodel.simulate.result.INTERVAL`
         In the timeline's order. Parts of a WAIT in which a message to or from the rank is under way have the state
         `TRANSFER`; a RECEIVE that is called before any of the rank's messages has left begins with a WAIT.
 
     Examples
     --------
-    >>> from commmodel.simulate.outcome import INTERVAL, MESSAGE
+    >>> from commmodel.simulate.result import INTERVAL, MESSAGE
     >>> waits = np.array([(1, State.WAIT, 0, 7, 8.0, 0.0, 5.0)], dtype=INTERVAL)
     >>> message = np.array([(0, 1, 7, 8.0, 2.0, 2.0, 4.0)], dtype=MESSAGE)
     >>> parts = split_waits(Timeline("late sender", 2, waits, message))

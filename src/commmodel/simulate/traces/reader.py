@@ -14,16 +14,16 @@ from pathlib import Path
 
 import numpy as np
 
-from commmodel._core.traces import Parser, TraceError, highest_rank
-from commmodel.collectives.selection import Selector
+from commmodel._core.program.traces import Parser, TraceError, highest_rank
+from commmodel.collectives.library.selection import Selector
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.simulate.arguments import check_amount, check_plausible, check_ranks
 from commmodel.simulate.operations import Operations, Program
 from commmodel.simulate.traces.files import pieces, starts_with
 from commmodel.simulate.work.actions import each_speed
-from commmodel.simulate.work.called import Caller
-from commmodel.simulate.work.expansion import Expander
-from commmodel.simulate.work.streams import NOTHING, Block, Stream
+from commmodel.simulate.work.block_streams import NOTHING, Block, Stream
+from commmodel.simulate.work.collective_calls import Caller
+from commmodel.simulate.work.collective_expansion import Expander
 
 __all__ = ["replay"]
 

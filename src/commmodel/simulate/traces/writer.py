@@ -17,7 +17,7 @@ from commmodel.errors import InputError
 from commmodel.files import open_output, write_text
 from commmodel.simulate.operations import ANY, COLLECTIVE_TAG, EVERY_NAMED, Code, Operations, Program
 from commmodel.simulate.work.actions import Actions
-from commmodel.simulate.work.streams import fresh
+from commmodel.simulate.work.block_streams import fresh
 
 __all__ = ["write"]
 

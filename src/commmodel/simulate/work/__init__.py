@@ -3,9 +3,9 @@
 Main entries: `collective`, `halo` and its like, `lu` and `cg`, `sequence`, `repeated`, `measured`.
 """
 
+from commmodel.simulate.work.application_kernels import cg, lu
 from commmodel.simulate.work.collective import collective
 from commmodel.simulate.work.exchanges import halo, pair, pairwise, read_sparse, ring, shifts, sparse
-from commmodel.simulate.work.kernels import cg, lu
 from commmodel.simulate.work.sequences import mark, measured, repeated, sequence, slowest
 
 __all__ = [

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from commmodel._core.traces import Parser, TraceError
-from commmodel.collectives.selection import Selector
+from commmodel._core.program.traces import Parser, TraceError
+from commmodel.collectives.library.selection import Selector
 from commmodel.errors import InputError
 from commmodel.simulate.arguments import check_amount
 from commmodel.simulate.operations import Operations, Program
-from commmodel.simulate.work.called import Caller
-from commmodel.simulate.work.expansion import Expander
-from commmodel.simulate.work.streams import Block, program_of
+from commmodel.simulate.work.block_streams import Block, program_of
+from commmodel.simulate.work.collective_calls import Caller
+from commmodel.simulate.work.collective_expansion import Expander
 
 __all__ = ["Actions", "each_speed"]
 

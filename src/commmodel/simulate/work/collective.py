@@ -10,15 +10,15 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from commmodel._core.traces import arranged, exchanged
+from commmodel._core.program.traces import arranged, exchanged
 from commmodel.collectives import algorithm as find_algorithm
 from commmodel.collectives import flatten
+from commmodel.collectives.library.selection import Selector, load, select
 from commmodel.collectives.schedule import Integers, Problem, Round
-from commmodel.collectives.selection import Selector, load, select
 from commmodel.errors import InputError
 from commmodel.simulate.arguments import check_amount, check_count, check_ranks, check_size
 from commmodel.simulate.operations import COLLECTIVE_TAG, Program
-from commmodel.simulate.work.streams import Block, program_of
+from commmodel.simulate.work.block_streams import Block, program_of
 
 __all__ = ["COLLECTIVE_TAGS", "SMPI_SELECTOR", "blocks_of", "chosen", "collective", "collective_tag"]
 
@@ -140,8 +140,9 @@ def collective(
     algorithm : str, optional
         Else the selector's choice.
     selector : str, path or Selector
-        A name or a file that `commmodel.collectives.selection.load` knows, or what it returns; ``smpi`` for the
-        algorithms of `commmodel.simulate.smpi` and their names, in which copying and combining take no time.
+        A name or a file that `commmodel.collectives.library.selection.load` knows, or what it returns; ``smpi`` for the
+        algorithms of `commmodel.simulate.smpi_collectives` and their names, in which copying and combining take no
+        time.
     root : int
         Of a bcast, reduce, gather or scatter.
     segment_size : int, optional
@@ -173,9 +174,11 @@ def collective(
     if operation == "barrier" and message_size:
         raise InputError(f"a barrier of {message_size} bytes: its messages are empty, give 0")
     if selector == SMPI_SELECTOR:
-        from commmodel.simulate import smpi  # it is made of what is here
+        from commmodel.simulate import smpi_collectives  # it is made of what is here
 
-        return smpi.program(operation, message_size, processes, algorithm or smpi.DEFAULT, root, number)
+        return smpi_collectives.program(
+            operation, message_size, processes, algorithm or smpi_collectives.DEFAULT, root, number
+        )
     name, pieces = chosen(operation, message_size, processes, algorithm, selector)
     problem = Problem(processes, message_size, root, pieces if segment_size is None else segment_size)
     make = find_algorithm(operation, name)

@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from commmodel._core.traces import arranged
+from commmodel._core.program.traces import arranged
 from commmodel.collectives.schedule import Round
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.simulate.arguments import MOST_RANKS, check_count, check_plausible, check_ranks, check_size
 from commmodel.simulate.operations import OPERATION, UNNAMED, Code, Operations, Program, joined
+from commmodel.simulate.work.block_streams import Block, program_of
 from commmodel.simulate.work.collective import blocks_of
-from commmodel.simulate.work.streams import Block, program_of
 from commmodel.units import parse_number, parse_whole
 
 __all__ = ["halo", "pair", "pairwise", "read_sparse", "ring", "shifts", "sparse", "square_grid"]

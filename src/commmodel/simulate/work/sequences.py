@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from commmodel.errors import InputError
 from commmodel.simulate.arguments import check_count, check_ranks
 from commmodel.simulate.operations import ANY, OPERATION, UNNAMED, Code, Operations, Program
-from commmodel.simulate.outcome import Outcome
+from commmodel.simulate.result import Outcome
+from commmodel.simulate.work.block_streams import BLOCK, NOTHING, fresh
 from commmodel.simulate.work.collective import collective
-from commmodel.simulate.work.streams import BLOCK, NOTHING, fresh
 
 __all__ = ["mark", "measured", "repeated", "sequence", "slowest"]
 

@@ -1,0 +1,71 @@
+"""What cutting costs where nothing is hidden: ``mpiexec -n 2 python -m benchmarks.speed.exchange_overhead``.
+
+Two ranks exchange V bytes, without computation: by mpi4py's blocking Sendrecv, by an `Exchange` made once, and by the
+function `exchange`, which makes one each time; in turns. The ratio is to Sendrecv, the median of those within each turn
+with its quartiles; the last column is what a message of `Exchange.run` adds. Bind the ranks to cores.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+
+import numpy as np
+from mpi4py import MPI
+
+from commmodel.overlap import Exchange, Transfer, exchange
+from commmodel.units import format_size, parse_size, parse_sizes
+
+
+def seconds(comm: MPI.Comm, work: Callable[[], object]) -> float:
+    """Return how long both ranks took, from when both were ready."""
+    comm.Barrier()
+    start = time.perf_counter()
+    work()
+    return float(comm.allreduce(time.perf_counter() - start, op=MPI.MAX))
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description="Exchanges in messages against one blocking Sendrecv.")
+    parser.add_argument("--volume", default="1MiB", type=parse_size, help="bytes each way (1MiB)")
+    parser.add_argument("--sizes", default="4KiB:1MiB:*4", type=parse_sizes, help="of messages (4KiB:1MiB:*4)")
+    parser.add_argument("--burst", default=4, type=int, help="messages asked for one after the other (4)")
+    parser.add_argument("--turns", default=200, type=int, help="repetitions (200)")
+    asked = parser.parse_args()
+    comm = MPI.COMM_WORLD
+    if comm.size != 2:
+        raise SystemExit("this needs two ranks: mpiexec -n 2 python -m benchmarks.speed.exchange_overhead")
+    peer = 1 - comm.rank
+    send, receive = np.ones(asked.volume, np.uint8), np.zeros(asked.volume, np.uint8)
+    if comm.rank == 0:
+        print(f"{format_size(asked.volume)} each way, bursts of {asked.burst}, {asked.turns} turns")
+        print(f"{'S':>8} {'messages':>8} {'Sendrecv':>12} {'Exchange.run':>24} {'exchange':>24} {'of a message':>16}")
+    for size in asked.sizes:
+        transfer = Transfer(send=send, dest=peer, receive=receive, source=peer)
+        with Exchange(comm, [transfer], message_size=size, burst=asked.burst) as made:
+            ways: list[Callable[[], object]] = [
+                lambda: comm.Sendrecv(send, peer, 0, receive, peer, 0),
+                made.run,
+                lambda size=size: exchange(
+                    comm, send, receive, source=peer, dest=peer, message_size=size, burst=asked.burst
+                ),
+            ]
+            for work in ways:
+                seconds(comm, work)
+            times = np.array([[seconds(comm, work) for work in ways] for _ in range(asked.turns)])
+        if comm.rank == 0:
+            messages = -(-asked.volume // size)
+            made_once, anew = (ratios(times[:, way] / times[:, 0]) for way in (1, 2))
+            added = 1e6 * float(np.median(times[:, 1] - times[:, 0])) / messages
+            alone = f"{1e6 * np.median(times[:, 0]):.1f} us"
+            print(f"{format_size(size):>8} {messages:>8} {alone:>12} {made_once:>24} {anew:>24} {added:>13.2f} us")
+
+
+def ratios(found: np.ndarray) -> str:
+    """Return the median with the quartiles."""
+    low, median, high = np.quantile(found, [0.25, 0.5, 0.75])
+    return f"{median:.2f} [{low:.2f}, {high:.2f}]"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,376 @@
+"""What simulating costs, beside other simulators: ``python -m benchmarks.speed.simulators``.
+
+Every row is simulated by us and, where it is installed, by the peer, in turns: SimGrid's SMPI (`smpirun`) or LogGOPSim
+(``--loggopsim FOLDER`` with its programs `LogGOPSim` and `txt2bin`). Figures are seconds of processor time, user and
+system, of a process of its own, less those of an empty run, which are shown in brackets: SMPI beginning and ending on
+the platform, Python with everything loaded. Ours is all of it: reading the platform, making the program, simulating it;
+schedules both read in a binary form of their own.
+"same" is our own second run over the first: how far a ratio can be off. A peer that takes minutes runs once.
+``--growth FILE.svg`` draws the cost over P.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from tools.peers import ours, smpi, traces
+
+from commmodel.collectives import Problem, build
+from commmodel.simulate import SMPI, DelayModel, DelayParameters, Outcome, Program, delays, goal, run
+from commmodel.simulate import smpi_collectives as algorithms
+from commmodel.simulate.traces import replay
+from commmodel.simulate.work import collective, halo, repeated, ring, shifts
+
+PARAMETERS = DelayParameters(L=2500e-9, o=1500e-9, g=1000e-9, G=6e-9, S=65535)
+LOGGOPS = ("-L", "2500", "-o", "1500", "-g", "1000", "-G", "6", "-O", "0", "-S", "65535")
+NOTHING = "nothing"
+LONGEST = 1200.0
+"""Seconds after which a peer is stopped."""
+_PARTS = ("operations", "offsets", "dependencies")
+_ACTIONS = 11
+"""Of a step of the halo trace."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """Something to simulate."""
+
+    name: str
+    work: Callable[[Path], Outcome]
+    peer: str
+    platform: tuple[str, int] = ("flat", 2)
+    arguments: tuple[object, ...] = ()
+    algorithms: tuple[tuple[str, str], ...] = ()
+    wanted: float = 10.0
+    """How many times less than the peer."""
+    minutes: bool = False
+    """Whether the peer takes so long that it runs once."""
+    small: bool = False
+    """Whether it belongs to ``--quick``."""
+
+
+def on_flows(kind: str, program: Program) -> Outcome:
+    """Simulate a program on a platform of the peers, with SMPI's parameters."""
+    return run(program, SMPI, ours.platform(kind, program.processes))
+
+
+def _alltoall(kind: str, processes: int, **more: object) -> Row:
+    return Row(
+        f"alltoall pairwise, {kind}, P = {processes}",
+        lambda _: on_flows(kind, algorithms.program("alltoall", 102400, processes, "ring")),
+        "smpi",
+        (kind, processes),
+        ("alltoall", 102400, 1),
+        (("alltoall", "ring"),),
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def _irregular(kind: str, rounds: int, processes: int, **more: object) -> Row:
+    return Row(
+        f"irregular shifts, {kind}, P = {processes}, {rounds} rounds",
+        lambda _: on_flows(kind, shifts(65536, processes, rounds)),
+        "smpi",
+        (kind, processes),
+        ("irregular", 65536, rounds),
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def _replay(processes: int, actions: int, **more: object) -> Row:
+    index = Path(f"trace-{processes}-{actions}") / "index.txt"
+    return Row(
+        f"replay of {actions} actions, P = {processes}",
+        lambda folder: on_flows("flat", replay(folder / index, selector="smpi")),
+        "smpi",
+        ("flat", processes),
+        ("-replay", index),
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def _schedule(operation: str, algorithm: str, processes: int, **more: object) -> Row:
+    """Return a row of a schedule that both read from a file in their own binary form."""
+    name = f"{operation}-{algorithm}-{processes}"
+
+    def work(folder: Path) -> Outcome:
+        parts = [np.load(folder / f"{name}-{part}.npy") for part in _PARTS]
+        return delays.run_schedule(goal.Schedule(*parts), PARAMETERS, rules="newer")
+
+    return Row(
+        f"{operation} {algorithm}, LogGOPS, P = {processes}",
+        work,
+        "loggopsim",
+        arguments=("-f", name),
+        wanted=1.0,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def write_schedule(path: Path) -> None:
+    """Write a schedule in our form and as text, from its name; all messages are of 8 bytes, those of a barrier too."""
+    operation, algorithm, processes = path.name.split("-")
+    size = 0 if operation == "barrier" else 8
+    schedule = goal.from_collective(build(operation, algorithm, Problem(int(processes), size)))
+    schedule.operations["value"][schedule.operations["kind"] != goal.Kind.CALCULATE] = 8
+    for part in _PARTS:
+        np.save(path.with_name(f"{path.name}-{part}.npy"), getattr(schedule, part))
+    goal.write(schedule, path.with_name(f"{path.name}.goal"))
+
+
+def _repeated(name: str, program: Callable[[int, int], Program], processes: int, times: int, **more: object) -> Row:
+    return Row(
+        f"{name} of 1 KiB, P = {processes}, {times} times",
+        lambda _: on_flows("flat", repeated(program(1024, processes), times)),
+        "smpi",
+        ("flat", processes),
+        (name, 1024, times),
+        **more,  # type: ignore[arg-type]
+    )
+
+
+ROWS = (
+    _alltoall("flat", 64, wanted=30.0, small=True),
+    _alltoall("flat", 256, wanted=30.0),
+    _alltoall("cabinets", 64, wanted=30.0, small=True),
+    _alltoall("cabinets", 256, wanted=30.0),
+    _alltoall("flat", 1024, wanted=30.0),
+    _alltoall("cabinets", 1024, wanted=30.0),
+    *(_irregular(kind, 10, 64, small=True) for kind in ("flat", "cabinets", "fat-tree", "torus")),
+    _irregular("flat", 50, 1024),
+    *(_irregular(kind, 50, 1024, minutes=True) for kind in ("cabinets", "fat-tree", "torus")),
+    _repeated("ring", ring, 1024, 50),
+    _repeated("halo", halo, 1024, 12),
+    _replay(64, 100_000, small=True),
+    _replay(64, 1_000_000),
+    _replay(256, 1_000_000),
+    _schedule("alltoall", "linear", 64, small=True),
+    _schedule("alltoall", "linear", 256),
+    _schedule("alltoall", "linear", 512, minutes=True),
+    _schedule("alltoall", "linear", 1024, minutes=True),
+    _schedule("barrier", "dissemination", 1024, small=True),
+    _schedule("barrier", "dissemination", 16384),
+    _schedule("barrier", "dissemination", 65536),
+    Row(
+        "alltoall pairwise, flat, P = 4096",
+        lambda _: on_flows("flat", collective("alltoall", 102400, 4096, algorithm="pairwise")),
+        "",
+    ),
+    Row(
+        "barrier dissemination, LogGP, P = 1000000",
+        lambda _: run(collective("barrier", 0, 10**6, algorithm="dissemination"), DelayModel(PARAMETERS, "loggp")),
+        "",
+    ),
+)
+
+
+def child(name: str, folder: Path) -> None:
+    """Simulate one row, or nothing, and print what came out."""
+    begin = time.process_time()
+    print(f"empty {begin}")
+    row = next((one for one in ROWS if one.name == name), None)
+    if row is not None:
+        outcome = row.work(folder)
+        print(f"used {time.process_time() - begin}")
+        print(f"seconds {outcome.seconds:.12f}")
+        print(f"messages {outcome.messages}")
+        print(f"peak {Path('/proc/self/status').read_text().partition('VmHWM:')[2].split()[0]}")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds of the processor, those of an empty run, bytes at the peak, seconds simulated."""
+
+    seconds: float
+    empty: float
+    peak: int
+    simulated: float
+
+
+def mine(row: Row, folder: Path) -> Cost:
+    """Simulate a row in a process of its own; what that has used when it has loaded everything is its empty run."""
+    one = smpi.measured([sys.executable, __file__, "--child", row.name, "--folder", str(folder)])
+    said = dict(line.split() for line in one.output.splitlines())
+    return Cost(float(said["used"]), float(said["empty"]), int(said["peak"]) * 1024, one.seconds)
+
+
+@dataclass(frozen=True)
+class Peers:
+    """What is installed."""
+
+    folder: Path
+    loggopsim: Path
+    """Where its programs are, or are not."""
+
+    def has(self, row: Row) -> bool:
+        """Whether the row's peer is here."""
+        return (row.peer == "smpi" and smpi.available()) or (
+            row.peer == "loggopsim" and (self.loggopsim / "LogGOPSim").exists()
+        )
+
+    @cache  # noqa: B019  (lives as long as the program)
+    def _smpi(self) -> smpi.Peer:
+        return smpi.Peer(self.folder)
+
+    @cache  # noqa: B019
+    def _empty(self, kind: str, processes: int) -> float:
+        """Return what SMPI takes to begin and to end on a platform."""
+        return median(self._smpi().run(kind, processes, [NOTHING, 1, 1]).processor_seconds for _ in range(3))
+
+    @cache  # noqa: B019
+    def _schedule(self, name: str) -> Path:
+        """Return a schedule in LogGOPSim's own format."""
+        text, binary = self.folder / f"{name}.goal", self.folder / f"{name}.bin"
+        subprocess.run([self.loggopsim / "txt2bin", "-i", text, "-o", binary], check=True, stdout=subprocess.DEVNULL)
+        return binary
+
+    def cost(self, row: Row) -> Cost:
+        """Let the peer simulate a row."""
+        if row.peer == "loggopsim":
+            path = self._schedule(str(row.arguments[1]))
+            command = [str(self.loggopsim / "LogGOPSim"), "-f", str(path), *LOGGOPS]
+            one = smpi.measured(command, LONGEST)
+            times = [
+                int(word)
+                for word in re.findall(r"^(?:Maximum finishing time at host|Host) \d+: (\d+)", one.output, re.M)
+            ]
+            return Cost(one.processor_seconds, 0.0, one.peak_bytes, 1e-9 * max(times, default=0))
+        kind, processes = row.platform
+        arguments, log = [*row.arguments], "root.thres:error"
+        if arguments[0] == "-replay":
+            arguments, log = ["-replay", self.folder / str(arguments[1])], "smpi_replay.thres:info"
+        empty = self._empty(kind, processes)
+        one = self._smpi().run(kind, processes, arguments, dict(row.algorithms), log=log, timeout=LONGEST)
+        said = re.search(r"(?:^seconds|Simulation time) (\S+)", one.output, re.MULTILINE)
+        return Cost(one.processor_seconds - empty, empty, one.peak_bytes, float(said[1]) if said else float("nan"))
+
+
+def prepare(row: Row, folder: Path) -> None:
+    """Write the trace that a row replays, or its schedule."""
+    if row.arguments[:1] == ("-f",):
+        write_schedule(folder / str(row.arguments[1]))
+    elif row.arguments[:1] == ("-replay",):
+        processes, actions = map(int, re.findall(r"\d+", str(row.arguments[1])))
+        traces.write(traces.halo(processes, actions // processes // _ACTIONS), (folder / str(row.arguments[1])).parent)
+
+
+def compared(row: Row, peers: Peers, repetitions: int) -> list[str]:
+    """Return the cells of a row."""
+    folder = peers.folder
+    own, again, theirs = [], [], []
+    for repetition in range(repetitions):
+        own.append(mine(row, folder))
+        if peers.has(row) and not (row.minutes and repetition):
+            try:
+                theirs.append(peers.cost(row))
+            except ValueError as error:
+                if "-9" not in str(error):
+                    raise
+                theirs.append(Cost(LONGEST, 0.0, 0, float("nan")))
+        again.append(mine(row, folder))
+    same = [max(two.seconds, 1e-3) / max(one.seconds, 1e-3) for one, two in zip(own, again, strict=True)]
+    peak = max(one.peak for one in own) / 2**20
+    cells = [row.name, f"{median(one.seconds for one in own):.3f} ({own[0].empty:.2f})", f"{peak:.0f}"]
+    if theirs:
+        # Less than a millisecond is not told from nothing.
+        ratios = [two.seconds / max(one.seconds, 1e-3) for one, two in zip(own, theirs, strict=False)]
+        spread = f" [{min(ratios):.0f}-{max(ratios):.0f}]" if len(ratios) > 1 else ""
+        cells += [
+            f"{median(one.seconds for one in theirs):.3f} ({theirs[0].empty:.2f})",
+            f"{theirs[0].peak / 2**20:.0f}",
+            f"{median(ratios):.3g}{spread}",
+            f"{row.wanted:.0f}",
+        ]
+    else:
+        cells += ["", "", "", ""]
+    cells.append(f"{min(same):.2f}-{max(same):.2f}")
+    cells.append(f"{own[0].simulated:.6g}" + (f" / {theirs[0].simulated:.6g}" if theirs else ""))
+    return cells
+
+
+def draw(path: Path, peers: Peers, largest: int) -> None:
+    """Draw the processor time of exchanges over the number of processes, ours and SMPI's."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    mpl.rcParams["svg.hashsalt"] = "commmodel"
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
+    growing = {"alltoall pairwise, flat": r"alltoall pairwise, flat, P = (\d+)"}
+    growing |= {f"irregular shifts, {kind}": rf"irregular shifts, {kind}, P = (\d+)" for kind in ("flat", "torus")}
+    for number, (title, pattern) in enumerate(growing.items()):
+        points: dict[str, list[tuple[int, float]]] = {"commmodel": [], "SMPI": []}
+        for row in ROWS:
+            found = re.match(pattern, row.name)
+            if not found or int(found[1]) > largest:
+                continue
+            cost = mine(row, peers.folder)
+            points["commmodel"].append((int(found[1]), cost.seconds))
+            if peers.has(row):
+                points["SMPI"].append((int(found[1]), peers.cost(row).seconds))
+        for name, style in (("commmodel", "-o"), ("SMPI", "--s")):
+            if points[name]:
+                x, y = np.array(sorted(points[name])).T
+                axes.loglog(x, y, style, color=f"C{number}", label=f"{title}: {name}")
+    axes.set(xlabel="processes", ylabel="processor time in s")
+    axes.legend(fontsize="small")
+    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", default="", help="only those whose name this regular expression finds")
+    parser.add_argument("--quick", action="store_true", help="small rows only")
+    parser.add_argument("--repetitions", type=int, default=3, help="of each row (3)")
+    parser.add_argument("--peers", default="smpi,loggopsim", help="which peers run, where installed (all); '' for none")
+    parser.add_argument(
+        "--loggopsim", type=Path, default=os.environ.get("LOGGOPSIM", "LogGOPSim"), help="folder of its programs"
+    )
+    parser.add_argument("--growth", type=Path, help="draw the cost over P into this file (SVG or PNG), no table")
+    parser.add_argument("--largest", type=int, default=4096, help="P up to which --growth goes (4096)")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("--prepare", help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.child:
+        child(arguments.child, arguments.folder)
+        return
+    if arguments.prepare:
+        prepare(next(row for row in ROWS if row.name == arguments.prepare), arguments.folder)
+        return
+    rows = [row for row in ROWS if re.search(arguments.rows, row.name) and (row.small or not arguments.quick)]
+    wanted = arguments.peers.split(",")
+    rows = [row if row.peer in wanted else Row(row.name, row.work, "", row.platform, row.arguments) for row in rows]
+    with tempfile.TemporaryDirectory() as name:
+        peers = Peers(Path(name), arguments.loggopsim)
+        if arguments.growth:
+            draw(arguments.growth, peers, arguments.largest)
+            return
+        for row in rows:
+            # In another process: what this one has in memory counts for those that it begins.
+            smpi.measured([sys.executable, __file__, "--prepare", row.name, "--folder", name])
+        titles = ("work", "ours, s", "MiB", "peer, s", "MiB", "peer / ours", "wanted", "same", "simulated, s")
+        table = Table(*titles, box=None)
+        for row in rows:
+            table.add_row(*compared(row, peers, arguments.repetitions))
+        Console(width=170).print(table)
+        installed = smpi.version() if smpi.available() else "no SMPI"
+        print(f"\n{installed}; seconds of processor time less those of an empty run, which are in brackets")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+"""`commmodel check` on collectives of emulated hosts, one planted: ``make cluster-bench`` (root, Linux).
+
+One rank on each host, links of a known rate, so that the network and not the two processors decide how the operations
+grow. Three things are asked of the check:
+
+- the table of MPI's own expectations, on what the library does;
+- a broadcast in which the root sends to each process in turn, which must be a mismatch for log p, and must not pass
+  in the place of the library's broadcast of an earlier run;
+- a second run of the same, which must not be called worse than the first.
+
+The exit code is 1 where one of the last two fails.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+from tools import emulated_cluster
+
+from commmodel.results import Collective, Measurements, Writer, read
+
+OPERATIONS = "barrier,bcast,reduce,allreduce,gather,allgather,alltoall,bcast_binary_tree,bcast_linear"
+PLANTED = """
+[[expectation]]
+name = "bcast_linear"
+expect = "log p"
+"""
+
+
+def measured(output: Path, asked: argparse.Namespace, hosts: Sequence[str], seed: int) -> Path:
+    """Run the benchmark with one rank on each host; return where the results are."""
+    command = [
+        *emulated_cluster.launcher(asked.mpiexec, hosts, 1),
+        sys.executable,
+        "-m",
+        "commmodel.bench",
+        "collective",
+    ]
+    command += ["--collectives", asked.operations, "--procs", asked.procs, "--sizes", asked.size, "--time", asked.time]
+    environment = os.environ | emulated_cluster.mpi_environment()
+    for launch in range(asked.launches):
+        one = output.with_suffix(f".{launch}.jsonl")
+        completed = subprocess.run(
+            [*command, "--seed", str(seed + launch), "-o", str(one)],
+            env=environment, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if completed.returncode:
+            raise SystemExit(completed.stderr)
+        with output.open("ab") as together:
+            together.write(one.read_bytes())
+    return output
+
+
+def planted(measurements: Measurements, path: Path) -> Path:
+    """Write what would be measured if the library's broadcast were the linear one."""
+    with Writer(path) as writer:
+        for launch in measurements.launches:
+            writer.write(launch.header)
+            for record in launch.records:
+                one = record.configuration
+                if isinstance(one, Collective) and one.operation == "bcast_linear":
+                    one = msgspec.structs.replace(one, operation="bcast")
+                    writer.write(msgspec.structs.replace(record, configuration=one))
+    return path
+
+
+def checked(*arguments: str | Path) -> tuple[int, str]:
+    """Return the exit code of `commmodel check` and what it prints."""
+    command = [sys.executable, "-m", "commmodel", "check", *map(str, arguments)]
+    completed = subprocess.run(command, capture_output=True, text=True, check=False)
+    if completed.returncode not in {0, 1}:
+        raise SystemExit(completed.stderr)
+    return completed.returncode, completed.stdout
+
+
+def verdicts(*arguments: str | Path) -> dict[str, str]:
+    """Return the verdict on each operation."""
+    _, text = checked(*arguments, "--json")
+    return {row["name"]: row["verdict"] for row in msgspec.json.decode(text)["results"]}
+
+
+def main() -> None:
+    """Measure, check and print."""
+    parser = argparse.ArgumentParser(description="commmodel check on emulated hosts, with a planted broadcast.")
+    parser.add_argument("--rate", type=float, default=20e6, help="of each link, bits a second (20e6)")
+    parser.add_argument("--hosts", type=int, default=16, help="of one rank each (16)")
+    parser.add_argument("--procs", default="2:all", help="numbers of processes (2:all)")
+    parser.add_argument("--operations", default=OPERATIONS, help="bcast and bcast_linear among them (%(default)s)")
+    parser.add_argument("--size", default="10KiB", help="of the messages: larger than a link's bucket, 8 kB (10KiB)")
+    parser.add_argument("--time", default="30s", help="of each launch (30s)")
+    parser.add_argument("--launches", type=int, default=3, help="of each of the two runs (3)")
+    parser.add_argument("--mpiexec", default=str(Path(sys.executable).with_name("mpiexec")), help="of the MPI library")
+    parser.add_argument("--keep", type=Path, help="folder that keeps the measurements (none)")
+    asked = parser.parse_args()
+    if problem := emulated_cluster.missing():
+        raise SystemExit(f"no emulated cluster here: {problem}")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = asked.keep or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        with emulated_cluster.cluster(asked.hosts) as hosts:
+            emulated_cluster.set_rate(asked.rate, hosts)
+            before = measured(folder / "before.jsonl", asked, hosts, 1)
+            after = measured(folder / "after.jsonl", asked, hosts, 101)
+        print("The library's collectives:", checked("mpi", before)[1], sep="\n")
+        expected = folder / "planted.toml"
+        expected.write_text(PLANTED)
+        print("A planted linear broadcast:", checked(expected, before)[1], sep="\n")
+        instead = planted(read(after), folder / "instead.jsonl")
+        caught, text = checked(instead, "--baseline", before)
+        print("In the place of the library's broadcast:", text, sep="\n")
+        code, text = checked(after, "--baseline", before)
+        print("The same again, which is noise:", text, sep="\n")
+        kept = {
+            "planted, by itself: mismatch": verdicts(expected, before)["bcast_linear"] == "mismatch",
+            "planted, against the earlier run: exit code 1": caught == 1,
+            "noise only: exit code 0": code == 0,
+        }
+    for what, so in kept.items():
+        print(f"{what}: {'kept' if so else 'not kept'}")
+    raise SystemExit(0 if all(kept.values()) else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,236 @@
+"""How often guards give a false alarm, and see a change: ``python -m benchmarks.validation.guard_alarms``.
+
+On made measurements: a time is its class's value, times what a launch is off by at each configuration, times what a
+repetition is off by, both lognormal; or a shared machine's. With names of files, on launches that were measured.
+`commmodel compare` and `commmodel check --baseline` are called as functions.
+"""
+
+import argparse
+import math
+
+import msgspec
+import numpy as np
+
+from commmodel.results import Collective, Header, Launch, Library, Measurements, Record, read
+from commmodel.scaling import Differences, check, differences, parse
+from commmodel.scaling.permutation import unpaired
+
+PROCESSES = (2, 4, 8, 16, 32, 64)
+CLASSES = {
+    "barrier": "log p", "bcast": "log p", "reduce": "log p", "allreduce": "log p", "gather": "p", "allgather": "p",
+    "alltoall": "p log p", "scan": "log p",
+}  # fmt: skip
+CONSTANT = 5.0
+SWITCHES = 0.2
+"""How often load comes or goes between two launches of a shared machine."""
+HEADER = Header("commmodel-results", 1, "", (), Library("made"), (), ())
+
+
+def noise(random: np.random.Generator, count: int, memory: float) -> np.ndarray:
+    """Return values of unit variance, each of which remembers a share `memory` of the one before."""
+    series = random.normal(size=count)
+    for index in range(1, count):
+        series[index] = memory * series[index - 1] + math.sqrt(1 - memory**2) * series[index]
+    return series
+
+
+def made(
+    random: np.random.Generator,
+    times: dict[Collective, float],
+    launches: int,
+    between: float,
+    within: float,
+    count: int = 20,
+    memory: float = 0.0,
+) -> Measurements:
+    """Return launches in which each configuration takes its time, but for launch and repetition."""
+
+    def record(configuration: Collective, seconds: float) -> Record:
+        off = between * random.normal() + within * noise(random, count, memory)
+        return Record(configuration, "s", tuple((seconds * np.exp(off)).tolist()))
+
+    return Measurements(tuple(Launch(HEADER, tuple(record(*item) for item in times.items())) for _ in range(launches)))
+
+
+def collectives(**changed: str) -> dict[Collective, float]:
+    """Return what each operation takes on each number of processes; `changed` names other classes of growth."""
+    return {
+        Collective(name, 8, p, "round-time"): 1e-6 * (CONSTANT + float(parse(growth)(p)))
+        for name, growth in (CLASSES | changed).items()
+        for p in PROCESSES
+    }
+
+
+def shared(random: np.random.Generator, launches: int) -> Measurements:
+    """Return launches of a shared machine: load comes and goes, and some configurations are then many times slower."""
+    found, loaded = [], False
+    for number in range(launches):
+        loaded = loaded != (random.random() < SWITCHES)
+        load = abs(random.normal()) if loaded else 0.0
+
+        def record(configuration: Collective, seconds: float, load: float = load) -> Record:
+            slow = 2.5 if random.random() < (0.4 if load else 0.05) else 0.0
+            off = load + slow * random.random() + 0.07 * random.normal() + 0.03 * random.normal(size=10)
+            return Record(configuration, "s", tuple((seconds * np.exp(off)).tolist()))
+
+        header = msgspec.structs.replace(HEADER, created=f"2026-11-22T{number // 60:02}:{number % 60:02}:00+00:00")
+        found.append(Launch(header, tuple(record(Collective("bcast", 8, p), 1e-6) for p in range(2, 23))))
+    return Measurements(tuple(found))
+
+
+def is_alarm(found: Differences) -> bool:
+    """Whether anything is called slower or faster."""
+    together = found.together.change if found.together else ""
+    return bool({"slower", "faster"} & {together, *(row.change for row in found.rows)})
+
+
+def compared(count: int, seed: int) -> None:
+    """Print alarms of `compare`, and what it finds."""
+    usual = {Collective("bcast", 8, p): 1e-6 for p in range(2, 10)}
+    slower = dict.fromkeys(usual, 1.1e-6)
+    print("compare, eight configurations, launches off by 3 %, repetitions by 3 %, --least 0")
+    print("launches on each side  any false alarm  10 % slower found  configurations called so")
+    for launches in (1, 2, 3, 4, 5, 10):
+        false = found = called = 0
+        for trial in range(count):
+            random = np.random.default_rng((seed, trial))
+            before, same, after = (made(random, times, launches, 0.03, 0.03) for times in (usual, usual, slower))
+            false += is_alarm(differences(before, same, least=0.0))
+            differ = differences(before, after, least=0.0)
+            found += bool(differ.together and differ.together.change == "slower")
+            called += sum(row.change == "slower" for row in differ.rows)
+        print(f"{launches:21}  {f'{false} of {count}':>15}  {found / count:17.0%}  {called / count / len(usual):24.0%}")
+    print("\ncompare, 21 configurations on a shared machine whose load comes and goes, one side after the other")
+    print("launches on each side  any false alarm")
+    for launches in (1, 2, 3, 5, 10):
+        false = 0
+        for trial in range(count):
+            everything = shared(np.random.default_rng((seed, trial)), 2 * launches).launches
+            sides = Measurements(everything[:launches]), Measurements(everything[launches:])
+            false += is_alarm(differences(*sides))
+        print(f"{launches:21}  {f'{false} of {count}':>15}")
+
+
+def few_launches(count: int, seed: int) -> None:
+    """Print how often three launches on each side, too few for p-values, show a change that is none."""
+    print("\nthree launches on each side that differ by nothing but scatter: any false alarm")
+    print("configurations  normal  Student's t, 2 degrees  two modes, twelve times apart")
+    for configurations in (1, 2, 8):
+        false = np.zeros(3, dtype=int)
+        for trial in range(count):
+            random = np.random.default_rng((seed, trial))
+            shape = (configurations, 6)
+            modes = 2.5 * (random.random(shape) < random.random((configurations, 1))) + 0.05 * random.normal(size=shape)
+            for index, logs in enumerate((random.normal(size=shape), random.standard_t(2, size=shape), modes)):
+                found = unpaired(0.05 * logs if index < 2 else logs, np.arange(6) >= 3)
+                false[index] += bool(found.plain.any() or min(found.together, *found.among_all) <= 0.05)
+        cells = [f"{one} of {count}" for one in false]
+        print(f"{configurations:14}  {cells[0]:>6}  {cells[1]:>22}  {cells[2]:>29}", flush=True)
+
+
+def in_turns(count: int, seed: int) -> None:
+    """Print what `compare --run` finds in ten pairs of launches that scatter by 7 %, by how much of it pairs share."""
+    print("\ncompare --run, ten pairs, 21 configurations, launches off by 7 %, 5 % slower")
+    print("off on its own: a launch  a configuration  any false alarm  5 % slower found")
+    configurations = [Collective("bcast", 8, p) for p in range(2, 23)]
+    for launch_alone, alone in ((0.0, 0.01), (0.0, 0.07), (0.02, 0.05), (0.03, 0.05), (0.04, 0.05), (0.07, 0.0)):
+        drift = math.sqrt(max(0.0, 0.07**2 - launch_alone**2 - alone**2))
+        false = found = 0
+        for trial in range(count):
+            random = np.random.default_rng((seed, trial))
+            shares = drift * np.repeat(random.normal(size=10), 2)
+            off = shares + launch_alone * random.normal(size=20) + alone * random.normal(size=(21, 20))
+            swapped = random.random(10) < 0.5
+            logs = off.reshape(21, 10, 2)
+            logs[:, swapped] = logs[:, swapped, ::-1]
+            for factor in (1.0, 1.05):
+                sides = [
+                    Measurements(
+                        tuple(
+                            Launch(
+                                HEADER,
+                                tuple(
+                                    Record(one, "s", (times * 1e-6 * math.exp(logs[row, pair, side]),) * 3)
+                                    for row, one in enumerate(configurations)
+                                ),
+                            )
+                            for pair in range(10)
+                        )
+                    )
+                    for side, times in ((0, 1.0), (1, factor))
+                ]
+                result = differences(*sides, least=0.02, in_pairs=True)
+                if factor == 1.0:
+                    false += is_alarm(result)
+                else:
+                    found += result.is_worse
+        print(f"{launch_alone:24.0%}  {alone:15.0%}  {f'{false} of {count}':>15}  {found / count:16.0%}", flush=True)
+
+
+def of_files(names: list[str], count: int, seed: int) -> None:
+    """Print alarms between launches of an unchanged library, each in a file of its own, in the order of their begin."""
+    launches = sorted((read(name).launches[0] for name in names), key=lambda one: one.header.created)
+    print(f"compare and check --baseline, {len(launches)} launches of files, unchanged")
+    print("launches on each side  drawn            alarms of compare  alarms of check")
+    random = np.random.default_rng(seed)
+    for size in (1, 2, 3, 5, 10):
+        if 2 * size > len(launches):
+            continue
+        in_a_row = [list(range(start, start + 2 * size)) for start in range(len(launches) - 2 * size + 1)]
+        at_random = [random.choice(len(launches), 2 * size, replace=False).tolist() for _ in range(count)]
+        for how, drawn in (("one after other", in_a_row[:count]), ("at random", at_random)):
+            compared_ones = checked_ones = 0
+            for numbers in drawn:
+                before, after = (
+                    Measurements(tuple(launches[number] for number in side))
+                    for side in (numbers[:size], numbers[size:])
+                )
+                compared_ones += is_alarm(differences(before, after))
+                checked_ones += not check(after, baseline=before, draws=20).holds
+            both = (f"{alarms} of {len(drawn)}" for alarms in (compared_ones, checked_ones))
+            print(f"{size:21}  {how:15}  {next(both):>17}  {next(both):>15}", flush=True)
+
+
+def checked(count: int, seed: int) -> None:
+    """Print alarms of `check --baseline`, and whether a broadcast that has become linear is found."""
+    print("\ncheck --baseline, eight functions on 2 to 64 processes, 20 repetitions")
+    print("launches off by  repetitions off by  launches  file with a false alarm  linear broadcast found  as a class")
+    for between, within, launches in ((0.0, 0.05, 1), (0.05, 0.02, 1), (0.05, 0.02, 5)):
+        false = found = mismatches = 0
+        for trial in range(count):
+            random = np.random.default_rng((seed, trial))
+            before, same, linear = (
+                made(random, times, launches, between, within)
+                for times in (collectives(), collectives(), collectives(bcast="p"))
+            )
+            false += not check(same, baseline=before).holds
+            after = check(linear, baseline=before)
+            (verdict,) = [row.judgement.verdict for row in after.rows if row.series.name == "bcast"]
+            mismatches += verdict == "mismatch"
+            found += verdict == "mismatch" or any(one.name == "bcast" for one in after.slower)
+        print(
+            f"{between:15.0%}  {within:18.0%}  {launches:8}  {f'{false} of {count}':>23}  {f'{found} of {count}':>22}"
+            f"  {f'{mismatches} of {count}':>10}",
+            flush=True,
+        )
+
+
+def main() -> None:
+    """Make measurements, guard them, and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--trials", type=int, default=200, help="of each row of compare (default: %(default)s)")
+    parser.add_argument("--files", type=int, default=50, help="pairs of files of each row of check (%(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="of the noise (%(default)s)")
+    parser.add_argument("results", nargs="*", help="instead: files of one launch each of an unchanged library")
+    asked = parser.parse_args()
+    if asked.results:
+        of_files(asked.results, asked.trials, asked.seed)
+        return
+    compared(asked.trials, asked.seed)
+    few_launches(5 * asked.trials, asked.seed)
+    in_turns(asked.trials, asked.seed)
+    checked(asked.files, asked.seed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The flow engine: programs on links whose bandwidth messages share."""

@@ -1,0 +1,19 @@
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from commmodel._core.routing.routes import Routing
+
+def run(
+    routing: Routing,
+    hosts: ArrayLike,
+    operations: NDArray[np.void],
+    offsets: ArrayLike,
+    refill: Callable[[int], NDArray[np.void]] | None,
+    network: Any,
+    record: bool,
+    layouts: Mapping[str, np.dtype[np.void]],
+    progress: Callable[[float, int], None] | None = None,
+) -> dict[str, Any]: ...

@@ -1,0 +1,248 @@
+// What a message costs beside its share of the links: mode, overheads, factors (`commmodel.simulate.network.Network`),
+// and what its way through the platform amounts to.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "program/matching.hpp"
+#include "routing/routing.hpp"
+#include "sharing/sharing.hpp"
+
+namespace commmodel {
+
+// A function of a size in pieces: constant + per_byte * size, each piece up to its limit, included; the last goes on.
+struct Pieces {
+    std::vector<double> limit, constant, per_byte;
+
+    size_t piece(double size) const {
+        size_t index = 0;
+        while (index + 1 < limit.size() && size > limit[index]) ++index;
+        return index;
+    }
+    double operator()(double size, double without) const {
+        if (limit.empty()) return without;
+        const size_t index = piece(size);
+        return constant[index] + per_byte[index] * size;
+    }
+};
+
+struct Protocol {
+    double header = 0.0, eager_limit = 0.0, detached_limit = 0.0;
+    Pieces send, isend, receive, latency_factor, bandwidth_factor;
+    bool leaves_after_overhead = true;
+    double window = 0.0, capacity_weight = 0.0, cross_traffic = 0.0, send_buffer = 0.0;
+
+    Mode mode(double size) const {
+        return size <= eager_limit ? ASYNCHRONOUS : size <= detached_limit ? DETACHED : SYNCHRONOUS;
+    }
+};
+
+// Weights of flows are held in single precision. In this unit, those of a flow on its way and on the way back, and their
+// sums, are exact; capacities have the same unit.
+inline double unit_of_weights(const Protocol &protocol) {
+    return protocol.cross_traffic > 0.0 ? static_cast<double>(static_cast<float>(1.0 / protocol.cross_traffic)) : 1.0;
+}
+
+inline std::vector<double> capacities(const Routing &routing, const Protocol &protocol) {
+    std::vector<double> scaled(routing.capacity());
+    for (double &one : scaled) one *= unit_of_weights(protocol);
+    return scaled;
+}
+
+// What a message of some size costs wherever it goes. Programs have few sizes: a small table keeps what they cost.
+struct Costs {
+    double size = -1.0;
+    double wire = 0.0, latency_factor = 1.0, work = 0.0;
+    double buffered = 0.0;                           // of the work, what is left when the sender may go on
+    double send = 0.0, isend = 0.0, receive = 0.0;  // overheads
+    Mode mode = ASYNCHRONOUS;
+    bool in_turn = false;  // it leaves after the other such messages of its host
+};
+
+class CostTable {
+  public:
+    explicit CostTable(const Protocol &protocol) : protocol_(protocol), table_(SIZE) {}
+
+    // Valid until the next call. size: not negative.
+    const Costs &operator()(double size) {
+        uint64_t bits;
+        std::memcpy(&bits, &size, sizeof bits);
+        Costs &costs = table_[(bits * 0x9E3779B97F4A7C15u >> 32) & (SIZE - 1)];
+        if (costs.size != size) make(size, costs);
+        return costs;
+    }
+
+  private:
+    static constexpr size_t SIZE = 64;
+
+    void make(double size, Costs &costs) const {
+        costs.size = size;
+        costs.mode = protocol_.mode(size);
+        costs.wire = size + protocol_.header;
+        costs.latency_factor = protocol_.latency_factor(costs.wire, 1.0);
+        costs.work = costs.wire / protocol_.bandwidth_factor(costs.wire, 1.0);
+        const double left = protocol_.send_buffer;
+        costs.buffered = costs.wire > left ? costs.work * (left / costs.wire) : costs.work;
+        costs.in_turn = costs.mode == ASYNCHRONOUS && left > 0.0 && costs.wire <= left;
+        costs.isend = protocol_.isend(size, 0.0);
+        costs.send = costs.mode == SYNCHRONOUS ? 0.0 : protocol_.send(size, 0.0);
+        costs.receive = costs.mode == SYNCHRONOUS ? 0.0 : protocol_.receive(size, 0.0);
+    }
+
+    const Protocol &protocol_;
+    std::vector<Costs> table_;
+};
+
+// A way between two hosts, as a flow uses it.
+struct Path {
+    double latency = 0.0, penalty = 1.0, bound = 0.0;
+    int32_t links = 0;  // of the way itself; they come first, then those of the way back alone
+    int32_t count = 0;
+    const Use *uses = nullptr;
+};
+
+// Ways, found anew unless a small table still holds them. Between hosts of the same two kinds, only their
+// own links differ: the table holds one way for all of these, which names such a link by its role.
+class Paths {
+  public:
+    Paths(const Routing &routing, const Protocol &protocol)
+        : routing_(routing), protocol_(protocol), unit_(unit_of_weights(protocol)), kinds_(routing.kinds()) {
+        const size_t links = routing.capacity().size();
+        links_.reserve(links);
+        for (size_t link = 0; link < links; ++link) {
+            const double capacity = routing.capacity()[link], latency = routing.latency()[link];
+            const double penalty = latency + protocol.capacity_weight / capacity;
+            links_.push_back({capacity, latency, penalty, NONE, routing.fatpipe()[link]});
+        }
+        side_ = static_cast<size_t>(kinds_.count);
+        if (side_ > MOST / side_) {
+            side_ = 0;
+            while (hashed_ < MOST && hashed_ < 4 * static_cast<size_t>(kinds_.count)) hashed_ *= 2;
+        }
+        table_.resize(side_ * side_ + hashed_);
+    }
+
+    // Its latency and number of links; the uses are not set.
+    const Path &length(int32_t source, int32_t destination) { return find(source, destination).path; }
+
+    // Valid until the next call.
+    const Path &operator()(int32_t source, int32_t destination) {
+        Entry &entry = find(source, destination);
+        if (!entry.roles) return entry.path;
+        entry.path.uses = scratch_.data();
+        const Port *const own[2] = {&kinds_.port[source], &kinds_.port[destination]};
+        for (int32_t place = 0; place < entry.path.count; ++place) {
+            const Use use = entry.uses[place];
+            scratch_[place] = {use.link >= 0 ? use.link : own[~use.link / 3]->*ROLES[~use.link % 3], use.weight};
+        }
+        return entry.path;
+    }
+
+  private:
+    static constexpr size_t MOST = 1 << 13;
+    struct Link {
+        double capacity, latency, penalty;
+        int32_t place;  // among the uses of the way that is being made
+        uint8_t fatpipe;
+    };
+    static constexpr int32_t Port::*ROLES[3] = {&Port::limiter, &Port::up, &Port::down};
+    struct Entry {
+        int32_t source = NONE, destination = NONE;  // kinds
+        bool roles = false;                         // some links are ~role: of 3 each at the source and the destination
+        Path path;
+        std::vector<Use> uses;
+    };
+
+    Entry &find(int32_t source, int32_t destination) {
+        int32_t from = kinds_.kind[source], to = kinds_.kind[destination];
+        if (source == destination) {  // like no other way
+            from = source;
+            to = NONE;
+        }
+        size_t place = side_ * from + to;
+        if (side_ == 0 || to == NONE) {
+            const uint64_t key = (static_cast<uint64_t>(static_cast<uint32_t>(from)) << 32) + static_cast<uint32_t>(to);
+            place = side_ * side_ + ((key * 0x9E3779B97F4A7C15u >> 32) & (hashed_ - 1));
+        }
+        Entry &entry = table_[place];
+        if (entry.source != from || entry.destination != to) {
+            make(source, destination, entry);
+            entry.source = from;
+            entry.destination = to;
+        }
+        return entry;
+    }
+
+    void add(int32_t number, double weight, std::vector<Use> &uses) {
+        Link &link = links_[number];
+        if (link.place == NONE) {
+            link.place = static_cast<int32_t>(uses.size());
+            uses.push_back({number, static_cast<float>(weight)});
+        } else if (!link.fatpipe) {  // of a fatpipe, nothing adds up
+            uses[link.place].weight += static_cast<float>(weight);
+        }
+    }
+
+    void make(int32_t source, int32_t destination, Entry &entry) {
+        Path &path = entry.path;
+        std::vector<Use> &uses = entry.uses;
+        path.latency = 0.0;
+        route_.clear();
+        uses.clear();
+        routing_.route(source, destination, route_);
+        double smallest = std::numeric_limits<double>::infinity(), penalty = 0.0;
+        for (const int32_t number : route_) {
+            const Link &link = links_[number];
+            path.latency += link.latency;
+            penalty += link.penalty;
+            smallest = std::min(smallest, link.capacity);
+            add(number, unit_, uses);
+        }
+        path.links = static_cast<int32_t>(uses.size());
+        if (protocol_.cross_traffic > 0.0 && path.links > 0) {
+            route_.clear();
+            routing_.route(destination, source, route_);
+            for (const int32_t number : route_) add(number, 1.0, uses);
+        }
+        for (const Use &use : uses) links_[use.link].place = NONE;
+        path.penalty = penalty > 0.0 ? penalty : 1.0;
+        path.bound = smallest;
+        if (protocol_.window > 0.0 && path.latency > 0.0) {
+            path.bound = std::min(smallest, protocol_.window / (2.0 * path.latency));
+        }
+        path.count = static_cast<int32_t>(uses.size());
+        name_roles(source, destination, entry);
+        if (scratch_.size() < uses.size()) scratch_.resize(uses.size());
+        path.uses = entry.roles ? nullptr : uses.data();
+    }
+
+    // Name the links that are the hosts' own by their roles.
+    void name_roles(int32_t source, int32_t destination, Entry &entry) const {
+        entry.roles = false;
+        if (source == destination) return;
+        for (Use &use : entry.uses) {
+            for (int32_t role = 0; role < 6; ++role) {
+                if (kinds_.port[role < 3 ? source : destination].*ROLES[role % 3] != use.link) continue;
+                use.link = ~role;
+                entry.roles = true;
+                break;
+            }
+        }
+    }
+
+    const Routing &routing_;
+    const Protocol &protocol_;
+    const double unit_;
+    const Routing::Kinds kinds_;
+    std::vector<Link> links_;
+    size_t side_ = 0, hashed_ = 64;
+    std::vector<Entry> table_;  // side * side: a place for each two kinds, where these are few; then a hash of the others
+    std::vector<int32_t> route_;
+    std::vector<Use> scratch_;
+};
+
+}  // namespace commmodel

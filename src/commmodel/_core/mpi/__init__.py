@@ -1,0 +1,49 @@
+"""The loops that call MPI, between two ticks of a clock.
+
+Each module here is built once for each MPI ABI (``pingpong.mpich.abi3.so``); asking for one,
+``from commmodel._core.mpi import pingpong``, loads the build whose ABI is that of the running mpi4py.
+"""
+
+import sys
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+_MODULES = frozenset(stub.stem for stub in Path(__file__).parent.glob("*.pyi"))
+
+
+def mpi_abi() -> str:
+    """Return the MPI ABI of the loaded mpi4py: ``mpich``, ``openmpi`` or ``mpiabi`` (the standard's own)."""
+    from mpi4py import MPI
+
+    standard_abi = getattr(MPI, "Get_abi_version", lambda: (-1, -1))()
+    if standard_abi[0] >= 1:
+        return "mpiabi"
+    return "mpich" if MPI._sizeof(MPI.Comm) == 4 else "openmpi"
+
+
+def _load(name: str) -> ModuleType:
+    full_name, folder, abi = f"{__name__}.{name}", Path(__file__).parent, mpi_abi()
+    for path in (folder / f"{name}.{abi}{suffix}" for suffix in EXTENSION_SUFFIXES):
+        spec = spec_from_file_location(full_name, path) if path.is_file() else None
+        if spec and spec.loader:
+            module = sys.modules[full_name] = module_from_spec(spec)
+            try:
+                spec.loader.exec_module(module)
+            except BaseException:  # whatever it was: a module that is half made must not stay
+                del sys.modules[full_name]
+                raise
+            return module
+    built = sorted(path.name for path in folder.glob(f"{name}.*.so"))
+    raise ImportError(
+        f"{full_name} was not built for the MPI ABI {abi!r} of the running mpi4py "
+        f"(built: {', '.join(built) or 'none'}); install commmodel again with MPICC set to that library's mpicc"
+    )
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name in _MODULES:
+        module = globals()[name] = _load(name)
+        return module
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

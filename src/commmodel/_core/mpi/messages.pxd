@@ -1,0 +1,126 @@
+# What the loops between two ranks share: how a message of any size is described to MPI, how it is sent and received,
+# and the clock. All of it is inlined; nothing here holds a Python object on the way that is timed.
+
+from libc.limits cimport INT_MAX
+from libc.stdint cimport uint64_t
+from libc.stdlib cimport malloc
+from mpi4py cimport libmpi as mpi
+
+from commmodel._core.mpi.mpi_calls cimport CHKERR
+
+cdef extern from "clock/ticks.h" nogil:
+    uint64_t ticks_start(int)
+    uint64_t ticks_stop(int)
+
+cdef enum:
+    TAG_MESSAGE = 1
+    TAG_READY = 2
+    LARGE_BLOCK = 1 << 30
+
+
+cdef struct Message:
+    # `count` elements of `type` are the message: MPI-3 counts are int, so above 2 GiB one element of a
+    # derived type stands for all of it. MPI_Send_c would do as well, but Open MPI 5 does not have it.
+    void *address
+    int count
+    mpi.MPI_Datatype type
+
+
+cdef inline int describe(Message *message, unsigned char[::1] buffer, Py_ssize_t size) except -1:
+    cdef mpi.MPI_Datatype block, blocks
+    cdef mpi.MPI_Datatype types[2]
+    cdef int lengths[2]
+    cdef mpi.MPI_Aint places[2]
+    if not 0 <= size <= buffer.shape[0]:
+        raise ValueError(f"a message of {size} bytes does not fit a buffer of {buffer.shape[0]} bytes")
+    message.address = &buffer[0]
+    if size <= INT_MAX:
+        message.count = <int>size
+        message.type = mpi.MPI_BYTE
+        return 0
+    CHKERR(mpi.MPI_Type_contiguous(LARGE_BLOCK, mpi.MPI_BYTE, &block))
+    CHKERR(mpi.MPI_Type_contiguous(<int>(size // LARGE_BLOCK), block, &blocks))
+    types[0], types[1] = blocks, mpi.MPI_BYTE
+    lengths[0], lengths[1] = 1, <int>(size % LARGE_BLOCK)
+    places[0], places[1] = 0, size - size % LARGE_BLOCK
+    CHKERR(mpi.MPI_Type_create_struct(2, lengths, places, types, &message.type))
+    CHKERR(mpi.MPI_Type_commit(&message.type))
+    CHKERR(mpi.MPI_Type_free(&blocks))
+    CHKERR(mpi.MPI_Type_free(&block))
+    message.count = 1
+    return 0
+
+
+cdef inline int release(Message *message) except -1:
+    if message.type != mpi.MPI_BYTE:
+        CHKERR(mpi.MPI_Type_free(&message.type))
+    return 0
+
+
+cdef inline int check_places(unsigned char[::1] buffer, bint first, Py_ssize_t size, Py_ssize_t stride,
+                             int window) except -1:
+    """Refuse a window of messages that is none, that overlaps, or that its receiver has no room for."""
+    if window < 1 or not size <= stride:
+        raise ValueError(f"a window of {window} messages of {size} bytes, {stride} bytes apart, cannot be sent")
+    if not first and (window - 1) * stride + size > buffer.shape[0]:
+        raise ValueError(f"a window of {window} messages, {stride} bytes apart, does not fit a buffer of "
+                         f"{buffer.shape[0]} bytes")
+    return 0
+
+
+cdef inline mpi.MPI_Request *new_requests(int count) except NULL:
+    """Return room for as many requests, for its caller to free."""
+    cdef mpi.MPI_Request *requests = <mpi.MPI_Request *>malloc(count * sizeof(mpi.MPI_Request))
+    if requests == NULL:
+        raise MemoryError(f"no memory for {count} requests")
+    return requests
+
+
+cdef inline int send(Message *message, int peer, mpi.MPI_Comm comm) except -1 nogil:
+    return CHKERR(mpi.MPI_Send(message.address, message.count, message.type, peer, TAG_MESSAGE, comm))
+
+
+cdef inline int receive(Message *message, int peer, mpi.MPI_Comm comm) except -1 nogil:
+    return CHKERR(mpi.MPI_Recv(message.address, message.count, message.type, peer, TAG_MESSAGE, comm,
+                               mpi.MPI_STATUS_IGNORE))
+
+
+cdef inline int begin_send(Message *message, int peer, mpi.MPI_Comm comm, mpi.MPI_Request *request) except -1 nogil:
+    return CHKERR(mpi.MPI_Isend(message.address, message.count, message.type, peer, TAG_MESSAGE, comm, request))
+
+
+cdef inline int begin_receive(Message *message, int peer, mpi.MPI_Comm comm,
+                              mpi.MPI_Request *request) except -1 nogil:
+    return CHKERR(mpi.MPI_Irecv(message.address, message.count, message.type, peer, TAG_MESSAGE, comm, request))
+
+
+cdef inline int wait(mpi.MPI_Request *request) except -1 nogil:
+    return CHKERR(mpi.MPI_Wait(request, mpi.MPI_STATUS_IGNORE))
+
+
+cdef inline int wait_all(int window, mpi.MPI_Request *requests) except -1 nogil:
+    return CHKERR(mpi.MPI_Waitall(window, requests, mpi.MPI_STATUSES_IGNORE))
+
+
+cdef inline int post_window(Message *message, mpi.MPI_Request *requests, int window, Py_ssize_t stride, int peer,
+                            mpi.MPI_Comm comm) except -1 nogil:
+    """Post the receives of a window, `stride` bytes apart, as MPI forbids pending receives to overlap."""
+    cdef char *address = <char *>message.address
+    cdef int i
+    for i in range(window):
+        CHKERR(mpi.MPI_Irecv(address + i * stride, message.count, message.type, peer, TAG_MESSAGE, comm, &requests[i]))
+    return 0
+
+
+cdef inline int send_ready(int peer, mpi.MPI_Comm comm) except -1 nogil:
+    return CHKERR(mpi.MPI_Send(NULL, 0, mpi.MPI_BYTE, peer, TAG_READY, comm))
+
+
+cdef inline int receive_ready(int peer, mpi.MPI_Comm comm) except -1 nogil:
+    return CHKERR(mpi.MPI_Recv(NULL, 0, mpi.MPI_BYTE, peer, TAG_READY, comm, mpi.MPI_STATUS_IGNORE))
+
+
+cdef inline void spin(uint64_t ticks, int clock) noexcept nogil:
+    cdef uint64_t begin = ticks_start(clock)
+    while ticks_stop(clock) - begin < ticks:
+        pass

@@ -1,0 +1,1 @@
+"""Routes through a platform, computed when asked for."""

@@ -1,0 +1,1 @@
+"""Sharing of bandwidth among flows: weighted max-min fairness, updated where something changed."""

@@ -1,0 +1,225 @@
+"""Communication and computation of one problem, cut into messages and bursts in every way that is worth a look.
+
+Source: Iancu and Strohmaier, "Optimizing Communication Overlap for High-Speed Networks" (2007), Figure 6 and Section 3.
+The order in which messages are exchanged is in `overlap_order`. Main entries: `KERNEL`, and `base_passes` for the
+amount of computation from which all others are multiples.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from commmodel.bench.kernels.burst import locked_window, origin_buffer
+from commmodel.bench.kernels.exchange_order import Order, largest_share, longest_burst, order, room
+from commmodel.bench.kernels.kernel import Kernel, Room, sampled
+from commmodel.bench.placement import Placement
+from commmodel.bench.session import Session
+from commmodel.errors import InputError
+from commmodel.results import Configuration, MessagePath, Options, Overlap, Pattern, Record
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+__all__ = ["BASE_BYTES", "KERNEL", "base_passes"]
+
+Floats = NDArray[np.float64]
+Bytes = NDArray[np.uint8]
+
+BASE_BYTES = 1 << 20  # of the transfer
+_BASE_RATIO = 0.5  # of whose time the base computation takes, as in the paper: 40 % to 50 %
+_BASE_REPETITIONS, _BASE_CHUNK = 300, 10
+_SMALLEST = 8  # bytes of a message, one float64
+_MOST_MESSAGES = 8192  # of one peer, as in the paper
+_COARSE = 4  # from one size or burst to the next, where not all are measured
+_ALONE_SHARE = 0.1  # of the time, for the computation alone
+_FEWEST_ALONE, _MOST_ALONE = 3, 99
+
+
+def _thinned(values: Sequence[int]) -> list[int]:
+    """Return the first, and of the others those that are 4 times as large or small as the one kept before, or more.
+
+    >>> _thinned([1, 2, 4, 8, 16, 100]), _thinned([64, 32, 16, 8, 1])
+    ([1, 4, 16, 100], [64, 16, 1])
+    """
+    kept = list(values[:1])
+    for value in values[1:]:
+        if max(value, kept[-1]) >= _COARSE * min(value, kept[-1]):
+            kept.append(value)
+    return kept
+
+
+def _sizes(options: Options, largest: int) -> list[int]:
+    """Return the message sizes of a transfer of `largest` bytes, from that down."""
+    smallest = max(_SMALLEST, -(-largest // _MOST_MESSAGES))
+    sizes = [largest, *(size for size in reversed(options.sizes) if smallest <= size < largest)]
+    return sizes if options.exhaustive else _thinned(sizes)
+
+
+def _decompositions(options: Options, whole: Overlap) -> Iterable[Overlap]:
+    """Return a problem in all messages and bursts that are to be measured; `whole` has one message a peer."""
+    if whole.template == "blocking":
+        yield whole
+        return
+    bursts = options.bursts if options.exhaustive else _thinned(options.bursts)
+    for size in _sizes(options, whole.message_size):
+        cut = msgspec.structs.replace(whole, message_size=size)
+        most = longest_burst(cut)
+        yield from (msgspec.structs.replace(cut, burst=burst) for burst in bursts if burst <= most)
+
+
+def _scenes(options: Options, placement: Placement) -> Iterable[tuple[Pattern, int, MessagePath]]:
+    """Return pattern, number of processes and path of everything that is to be measured."""
+    processes = [count for count in options.procs if count > 1]
+    for pattern in options.patterns:
+        if pattern == "point-to-point":
+            yield from ((pattern, 2, path) for path in placement)
+        elif options.procs and not processes:
+            raise InputError(f"--procs: the pattern {pattern} of overlap needs 2 processes or more")
+        else:
+            yield from ((pattern, count, "any") for count in processes)
+
+
+def _plan(options: Options, placement: Placement) -> list[Configuration]:
+    amounts = [multiple * (options.passes or 1) for multiple in options.work]
+    plan: list[Configuration] = []
+    for pattern, processes, path in _scenes(options, placement):
+        for volume in options.volumes:
+            for operation in options.operations:
+                for template in options.templates:
+                    problem = Overlap(
+                        volume, volume, 1, template, 0, processes, path, pattern, operation, options.iterations
+                    )
+                    whole = msgspec.structs.replace(problem, message_size=largest_share(problem))
+                    cut = list(_decompositions(options, whole))
+                    plan += [msgspec.structs.replace(one, passes=passes) for one in cut for passes in amounts]
+    return plan
+
+
+def _room(problem: Overlap) -> Room:
+    """Return room for what is sent, and for what is received and what is computed from it."""
+    return room(problem), 2 * room(problem)
+
+
+def _slowest(session: Session, seconds: Floats) -> Floats:
+    from mpi4py import MPI
+
+    slowest = np.empty_like(seconds)
+    session.comm.Allreduce(seconds, slowest, op=MPI.MAX)
+    return slowest
+
+
+def _result(session: Session, problem: Overlap) -> Bytes:
+    """Return where computed numbers go: beyond what is received."""
+    return session.receive_buffer[room(problem) : 2 * room(problem)]
+
+
+def _alone(session: Session, problem: Overlap, steps: NDArray[np.int64]) -> Callable[[int], Floats]:
+    """Return what measures the computation alone: repetitions -> seconds on this rank."""
+    from commmodel._core.mpi import overlap_templates
+
+    data = session.send_buffer if problem.operation == "put" else session.receive_buffer
+    data, result = data[: room(problem)], _result(session, problem)
+
+    def measure(repetitions: int) -> Floats:
+        ticks = overlap_templates.computations(
+            session.comm, steps, data, result, problem.passes, repetitions, session.clock_number
+        )
+        return session.seconds(ticks)
+
+    return measure
+
+
+def _computation_seconds(session: Session, problem: Overlap, steps: NDArray[np.int64]) -> float:
+    """Return the median time of the computation alone on its slowest rank, on every rank."""
+    if not problem.passes:
+        return 0.0
+    measure = _alone(session, problem, steps)
+    looks = _slowest(session, measure(_FEWEST_ALONE))
+    affordable = session.comm.bcast(int(_ALONE_SHARE * session.share / max(float(looks.min()), 1e-9)))
+    more = min(_MOST_ALONE, affordable) - _FEWEST_ALONE
+    if more > 0:
+        looks = np.concatenate([looks, _slowest(session, measure(more))])
+    return float(np.median(looks))
+
+
+def _two_sided(session: Session, problem: Overlap, plan: Order) -> Callable[[int, int], Floats]:
+    from commmodel._core.mpi import overlap_templates
+
+    size, result = room(problem), _result(session, problem)
+
+    def measure(batch: int, repetitions: int) -> Floats:  # noqa: ARG001
+        ticks = overlap_templates.two_sided(
+            session.comm, problem.template, *plan, session.send_buffer[:size], session.receive_buffer[:size], result,
+            problem.passes, problem.iterations, repetitions, session.clock_number,
+        )  # fmt: skip
+        return session.seconds(ticks)
+
+    return measure
+
+
+def _one_sided(
+    session: Session, problem: Overlap, plan: Order, operation: Literal["put", "get"], window: "MPI.Win"
+) -> Callable[[int, int], Floats]:
+    from commmodel._core.mpi import overlap_templates
+
+    loop = overlap_templates.get if operation == "get" else overlap_templates.put
+    buffer, result = origin_buffer(session, operation)[: room(problem)], _result(session, problem)
+
+    def measure(batch: int, repetitions: int) -> Floats:  # noqa: ARG001
+        ticks = loop(
+            session.comm, window, problem.template, plan.receives, plan.receive_bounds, buffer, result, problem.passes,
+            problem.iterations, repetitions, session.clock_number,
+        )  # fmt: skip
+        return session.seconds(ticks)
+
+    return measure
+
+
+def _measure(session: Session, problem: Overlap) -> Record | None:
+    plan, operation = order(problem, session.comm.rank), problem.operation
+    seconds = _computation_seconds(session, problem, plan.receives)
+    rest = replace(session, share=(1 - _ALONE_SHARE) * session.share)
+    if operation == "two-sided":
+        record = sampled(rest, problem, _two_sided(rest, problem, plan))
+    else:
+        with locked_window(rest, operation) as window:
+            record = sampled(rest, problem, _one_sided(rest, problem, plan, operation, window))
+    return None if record is None else msgspec.structs.replace(record, computation=seconds)
+
+
+def _least(session: Session, measure: Callable[[int], Floats]) -> float:
+    """Return the least of many repetitions on the root, on every rank; they take half the time of the session."""
+    started, least, done, more = time.perf_counter(), np.inf, 0, True
+    while more:
+        least = min(least, float(measure(_BASE_CHUNK).min()))
+        done += _BASE_CHUNK
+        more = session.comm.bcast(done < _BASE_REPETITIONS and time.perf_counter() - started < session.share / 2)
+    return float(session.comm.bcast(least))
+
+
+def base_passes(session: Session, path: MessagePath) -> int:
+    """Return how many vector-scalar adds take half as long as a blocking exchange, both on 1 MiB: at least 1.
+
+    Called by both ranks of a pair, whose buffers have 1 MiB for what is sent and 2 MiB for what is received. It is the
+    least times that are compared: with some interruption in one of them, all problems would be too large.
+    """
+    exchange = Overlap(BASE_BYTES, BASE_BYTES, 1, "blocking", 0, 2, path)
+    plan = order(exchange, session.comm.rank)
+    transfer = _two_sided(session, exchange, plan)
+    once = _alone(session, msgspec.structs.replace(exchange, passes=1), plan.receives)
+    seconds = _least(session, lambda repetitions: transfer(1, repetitions))
+    return max(1, round(_BASE_RATIO * seconds / _least(session, once)))
+
+
+KERNEL = Kernel(
+    "communication overlapped with computation, in messages and bursts of many sizes",
+    _plan,
+    _measure,
+    _room,
+    on_request=True,
+)

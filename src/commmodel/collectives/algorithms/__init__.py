@@ -1,0 +1,1 @@
+"""The algorithms of collective operations as schedules of messages: a file for each operation."""

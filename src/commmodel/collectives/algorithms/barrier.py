@@ -1,0 +1,71 @@
+"""Barrier: nobody leaves before everybody has come. Messages are empty.
+
+A block stands for the news that its process has come. Survey: Hoefler et al., "A survey of barrier algorithms for
+coarse grained supercomputers", 2004. Main entries: `linear`, `dissemination`, `recursive_doubling`, `binomial`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from commmodel.collectives.algorithms.blocks import block_round
+from commmodel.collectives.algorithms.patterns import Fold, binomial_tree, others
+from commmodel.collectives.schedule import Integers, Problem, Round
+
+__all__ = ["binomial", "dissemination", "linear", "recursive_doubling"]
+
+
+def linear(problem: Problem) -> Iterator[Round]:
+    """Everybody tells rank 0, and rank 0 then tells everybody."""
+    processes = problem.processes
+    if processes == 1:
+        return
+    callers = others(replace(problem, root=0))
+    centre = np.zeros_like(callers)
+    yield _news(problem, callers, centre, callers, callers + 1)
+    yield _news(problem, centre, callers, centre, centre + processes)
+
+
+def dissemination(problem: Problem) -> Iterator[Round]:
+    """In round i process r tells r + 2^i, for ⌈log₂P⌉ rounds (Hensgen, Finkel and Manber 1988)."""
+    processes = problem.processes
+    ranks = np.arange(processes)
+    distance = 1
+    while distance < processes:
+        heard = (ranks + 1 - distance) % processes
+        yield _news(problem, ranks, (ranks + distance) % processes, heard, heard + distance)
+        distance *= 2
+
+
+def recursive_doubling(problem: Problem) -> Iterator[Round]:
+    """In round i process r exchanges with r XOR 2^i; P - 2^k processes stand aside meanwhile (Thakur et al. 2005)."""
+    processes = problem.processes
+    fold = Fold(processes)
+    if fold.out.size:
+        yield _news(problem, fold.out, fold.home, fold.out, fold.out + 1)
+    member = np.arange(fold.power)
+    distance = 1
+    while distance < fold.power:
+        group = member - member % distance
+        first, last = fold.process(group), fold.process(group + distance)
+        yield _news(problem, fold.process(member), fold.process(member ^ distance), first, last)
+        distance *= 2
+    if fold.out.size:
+        everybody = np.zeros_like(fold.out)
+        yield _news(problem, fold.home, fold.out, everybody, everybody + processes)
+
+
+def binomial(problem: Problem) -> Iterator[Round]:
+    """The news goes up a binomial tree to rank 0, and down again ("tree")."""
+    tree = binomial_tree(problem.processes)
+    for level in tree:
+        yield _news(problem, level.sender, level.receiver, level.first, level.last)
+    for level in reversed(tree):
+        everybody = np.zeros_like(level.sender)
+        yield _news(problem, level.receiver, level.sender, everybody, everybody + problem.processes)
+
+
+def _news(problem: Problem, sender: Integers, receiver: Integers, first: Integers, last: Integers) -> Round:
+    """Return a round of empty messages, which say that the ranks from `first` up to `last` have come."""
+    return block_round(replace(problem, message_size=0), sender, receiver, first, last - first)

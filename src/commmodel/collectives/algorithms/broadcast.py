@@ -1,0 +1,114 @@
+"""Broadcast: the root's vector of n bytes gets to everybody.
+
+Trees send the whole vector, or segments of it one after the other. The two that scatter first send n bytes from the
+root in all, and then let everybody collect (van de Geijn's algorithm; Thakur, Rabenseifner and Gropp 2005).
+Main entries: `linear`, `binomial`, `binomial_at_once`, `binary`, `chain`, `scatter_recursive_doubling`,
+`scatter_ring`.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from commmodel.collectives.algorithms.blocks import border, vector_round
+from commmodel.collectives.algorithms.patterns import Exchange, binomial_tree, doubling, from_root, others
+from commmodel.collectives.schedule import Integers, Problem, Round
+
+__all__ = ["binary", "binomial", "binomial_at_once", "chain", "linear", "scatter_recursive_doubling", "scatter_ring"]
+
+
+def linear(problem: Problem) -> Iterator[Round]:
+    """The root sends the vector to everybody, in the order of their ranks."""
+    receivers = others(problem)
+    if receivers.size:
+        yield vector_round(problem, np.full_like(receivers, problem.root), receivers, 0, problem.message_size)
+
+
+def binomial(problem: Problem) -> Iterator[Round]:
+    """Down a binomial tree, the farthest child first, which has the largest subtree, in ⌈log₂P⌉ rounds (MPICH)."""
+    for level in reversed(binomial_tree(problem.processes)):
+        parent, child = from_root(problem, level.receiver), from_root(problem, level.sender)
+        yield vector_round(problem, parent, child, 0, problem.message_size)
+
+
+def binomial_at_once(problem: Problem) -> Iterator[Round]:
+    """Down a binomial tree, to all children at once, the one with the largest subtree first (Open MPI)."""
+    child = np.arange(1, problem.processes)
+    level = np.frexp(child)[1] - 1  # of the highest bit: a child's number is its parent's with one bit more above
+    parent = child - (1 << level)
+    depth = np.zeros(1, dtype=np.int64)  # how many bits a number has
+    while depth.size < problem.processes:
+        depth = np.concatenate([depth, depth + 1])
+    for above in range(int(depth[parent].max(initial=-1)) + 1):
+        chosen = depth[parent] == above
+        senders, receivers = from_root(problem, parent[chosen]), from_root(problem, child[chosen])
+        yield vector_round(problem, senders, receivers, 0, problem.message_size)
+
+
+def binary(problem: Problem) -> Iterator[Round]:
+    """Down a binary tree, filled level by level, segment by segment where a segment size is given (Open MPI)."""
+    return _pipeline(problem, 2)
+
+
+def chain(problem: Problem) -> Iterator[Round]:
+    """From each process to the next, segment by segment where a segment size is given: a pipeline (Open MPI)."""
+    return _pipeline(problem, 1)
+
+
+def _pipeline(problem: Problem, children: int) -> Iterator[Round]:
+    """Yield the rounds down a tree: who got a segment in one round passes it on in the next."""
+    child = np.arange(1, problem.processes)
+    if not child.size:
+        return
+    size = problem.message_size
+    segment_size = problem.segment_size or max(size, 1)
+    segments = max(1, -(-size // segment_size))
+    parent = (child - 1) // children
+    depth = _depth(problem.processes, children)[parent]
+    above, below = from_root(problem, parent), from_root(problem, child)
+    deepest = int(depth[-1])
+    for step in range(segments + deepest):
+        # A parent at depth d sends segment (step - d); depths ascend.
+        start, end = np.searchsorted(depth, [step - segments + 1, step + 1])
+        low = (step - depth[start:end]) * segment_size
+        high = np.minimum(low + segment_size, size)
+        yield vector_round(problem, above[start:end], below[start:end], low, high)
+
+
+def _depth(processes: int, children: int) -> Integers:
+    """Return how far each process is from the root of a tree that is filled level by level."""
+    depth = np.empty(processes, dtype=np.int64)
+    first, width, level = 0, 1, 0
+    while first < processes:
+        depth[first : first + width] = level
+        first, width, level = first + width, width * children, level + 1
+    return depth
+
+
+def scatter_recursive_doubling(problem: Problem) -> Iterator[Round]:
+    """Scatter down a binomial tree, then collect by recursive doubling; any P, by forwarding as in MPICH."""
+    yield from _scatter(problem)
+    for exchange in doubling(problem.processes):
+        yield _blocks(problem, exchange)
+
+
+def scatter_ring(problem: Problem) -> Iterator[Round]:
+    """Scatter down a binomial tree, then collect around a ring in P - 1 rounds (MPICH's choice for long vectors)."""
+    yield from _scatter(problem)
+    processes = problem.processes
+    process = np.arange(processes)
+    for step in range(processes - 1):
+        block = (process - step) % processes
+        yield _blocks(problem, Exchange(process, process + 1, block, block + 1))
+
+
+def _scatter(problem: Problem) -> Iterator[Round]:
+    for level in reversed(binomial_tree(problem.processes)):
+        yield _blocks(problem, Exchange(level.receiver, level.sender, level.first, level.last))
+
+
+def _blocks(problem: Problem, exchange: Exchange) -> Round:
+    """Return a round that carries blocks of the vector, numbered from the root's."""
+    sender, receiver = from_root(problem, exchange.sender), from_root(problem, exchange.receiver)
+    low, high = (border(problem.message_size, problem.processes, block) for block in (exchange.first, exchange.last))
+    return vector_round(problem, sender, receiver, low, high)

@@ -1,0 +1,44 @@
+"""Gather and scatter: blocks of n bytes go from everybody to the root, or from the root to everybody.
+
+The root's own block stays where it is. A process within a tree that passes blocks on is taken to keep them in one
+buffer, in the order in which they arrive, so that nothing is copied. Source of the trees: Thakur, Rabenseifner and
+Gropp 2005. Main entries: `gather_linear`, `gather_binomial`, `scatter_linear`, `scatter_binomial`.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from commmodel.collectives.algorithms.blocks import block_round
+from commmodel.collectives.algorithms.patterns import binomial_tree, from_root, others
+from commmodel.collectives.schedule import Problem, Round
+
+__all__ = ["gather_binomial", "gather_linear", "scatter_binomial", "scatter_linear"]
+
+
+def gather_linear(problem: Problem) -> Iterator[Round]:
+    """Everybody sends its block to the root."""
+    sender = others(problem)
+    if sender.size:
+        yield block_round(problem, sender, np.full_like(sender, problem.root), sender)
+
+
+def gather_binomial(problem: Problem) -> Iterator[Round]:
+    """Up a binomial tree, the nearest child first; a message carries the blocks of a subtree (MPICH)."""
+    for level in binomial_tree(problem.processes):
+        child, parent = from_root(problem, level.sender), from_root(problem, level.receiver)
+        yield block_round(problem, child, parent, child, level.last - level.first)
+
+
+def scatter_linear(problem: Problem) -> Iterator[Round]:
+    """The root sends everybody its block, in the order of their ranks."""
+    receiver = others(problem)
+    if receiver.size:
+        yield block_round(problem, np.full_like(receiver, problem.root), receiver, receiver)
+
+
+def scatter_binomial(problem: Problem) -> Iterator[Round]:
+    """Down a binomial tree, the farthest child first; a message carries the blocks of a subtree (MPICH)."""
+    for level in reversed(binomial_tree(problem.processes)):
+        parent, child = from_root(problem, level.receiver), from_root(problem, level.sender)
+        yield block_round(problem, parent, child, child, level.last - level.first)

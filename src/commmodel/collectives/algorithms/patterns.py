@@ -1,0 +1,159 @@
+"""Who exchanges with whom, in patterns that several operations share: trees, hypercubes, and folding onto a hypercube.
+
+Processes are numbered from the root here (`from_root` gives ranks). Descriptions: Thakur, Rabenseifner and Gropp,
+"Optimization of collective communication operations in MPICH", 2005. Main entries: `binomial_tree`, `doubling`, `Fold`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from commmodel.collectives.algorithms.blocks import power_below
+from commmodel.collectives.schedule import Integers, Problem
+
+__all__ = ["Exchange", "Fold", "binomial_tree", "doubling", "from_root", "halving", "others"]
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """Messages of one round: a process sends the blocks from `first` up to `last`."""
+
+    sender: Integers
+    receiver: Integers
+    first: Integers
+    last: Integers
+
+
+def from_root(problem: Problem, process: Integers) -> Integers:
+    """Return the ranks of processes that are numbered from the root, which is 0.
+
+    >>> from_root(Problem(4, root=3), np.array([0, 1, 2, 3])).tolist()
+    [3, 0, 1, 2]
+    """
+    ranks: Integers = (process + problem.root) % problem.processes
+    return ranks
+
+
+def others(problem: Problem) -> Integers:
+    """Return all ranks but the root, in their order.
+
+    >>> others(Problem(4, root=2)).tolist()
+    [0, 1, 3]
+    """
+    return np.delete(np.arange(problem.processes), problem.root)
+
+
+def binomial_tree(processes: int) -> list[Exchange]:
+    """Return the levels of a binomial tree, the parent's nearest child first, as messages from child to parent.
+
+    A message carries the blocks of the child's subtree. Level i joins processes 2^i apart.
+
+    >>> for level in binomial_tree(6):
+    ...     print(level.receiver, level.sender, level.last)
+    [0 2 4] [1 3 5] [2 4 6]
+    [0] [2] [4]
+    [0] [4] [6]
+    """
+    levels = []
+    distance = 1
+    while distance < processes:
+        parent = np.arange(0, processes - distance, 2 * distance)
+        child = parent + distance
+        levels.append(Exchange(child, parent, child, np.minimum(child + distance, processes)))
+        distance *= 2
+    return levels
+
+
+def doubling(processes: int) -> Iterator[Exchange]:
+    """Yield the rounds in which P processes with a block each collect all blocks by recursive doubling.
+
+    Process r exchanges with r XOR 2^i all that it has. Where P is no power of two, one group of 2^(i+1) lacks some of
+    its upper half: those in the lower half who have no partner then get the upper half's blocks down a binomial tree,
+    as in MPICH.
+
+    >>> [one.sender.size for one in doubling(6)]
+    [6, 4, 4, 2]
+    """
+    everybody = np.arange(processes)
+    distance = 1
+    while distance < processes:
+        partner = everybody ^ distance
+        sender = everybody[partner < processes]
+        first = sender - sender % distance
+        yield Exchange(sender, partner[sender], first, np.minimum(first + distance, processes))
+        base = processes - processes % (2 * distance)
+        yield from _forwarding(base, distance, base + distance, processes)
+        distance *= 2
+
+
+def _forwarding(base: int, width: int, first: int, last: int) -> Iterator[Exchange]:
+    """Yield how the first (last - first) of `width` processes pass on the blocks that only they have got.
+
+    Before each round the first so many of every group of 2 `half` have them, and after it of every group of `half`.
+    If there are none, nothing is passed on.
+    """
+    known = last - first
+    half = width // 2
+    while half:
+        offset = np.arange(max(0, known - half), min(known, half))  # who has it, and whose partner has not
+        sender = (np.arange(base, base + width, 2 * half)[:, np.newaxis] + offset).ravel()
+        if sender.size:
+            yield Exchange(sender, sender + half, np.full(sender.size, first), np.full(sender.size, last))
+        half //= 2
+
+
+def halving(power: int) -> Iterator[tuple[Exchange, Exchange]]:
+    """Yield how 2^k processes halve a vector of 2^k blocks: what each sends, and what it keeps.
+
+    Vector halving with distance doubling: the longest messages go to the nearest process. Backwards, sending what is
+    kept, it collects the vector again.
+
+    >>> for sends, keeps in halving(4):
+    ...     print(sends.receiver, sends.first, keeps.first)
+    [1 0 3 2] [2 0 2 0] [0 2 0 2]
+    [2 3 0 1] [1 3 0 2] [0 2 1 3]
+    """
+    member = np.arange(power)
+    start = np.zeros(power, dtype=np.int64)
+    distance, half = 1, power // 2
+    while half:
+        upper = (member & distance != 0) * half
+        sent, kept = start + half - upper, start + upper
+        partner = member ^ distance
+        yield Exchange(member, partner, sent, sent + half), Exchange(member, partner, kept, kept + half)
+        start = kept
+        distance, half = 2 * distance, half // 2
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Fold P processes onto 2^k: of the first 2 (P - 2^k), each odd one hands its data to the one before it.
+
+    The 2^k members keep their order, so that a range of members stands for a range of processes.
+
+    >>> fold = Fold(6)
+    >>> fold.out, fold.home, fold.process(np.arange(4))
+    (array([1, 3]), array([0, 2]), array([0, 2, 4, 5]))
+    """
+
+    processes: int
+
+    @property
+    def power(self) -> int:
+        """The number of members, 2^k."""
+        return power_below(self.processes)
+
+    @property
+    def out(self) -> Integers:
+        """Processes that take no part."""
+        return self.home + 1
+
+    @property
+    def home(self) -> Integers:
+        """Those that stand in for them."""
+        return 2 * np.arange(self.processes - self.power)
+
+    def process(self, member: Integers) -> Integers:
+        """Return which process a member is; of 2^k, which is none, P."""
+        return member + np.minimum(member, self.processes - self.power)

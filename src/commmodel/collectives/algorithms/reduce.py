@@ -1,0 +1,75 @@
+"""Reduce: the vectors of n bytes that everybody has, combined element by element, end up at the root.
+
+The operation is taken to be commutative. Processes are numbered from the root. Source of the last one: Rabenseifner,
+"Optimization of collective reduction operations", 2004; it halves a vector among 2^k processes, and what it needs is
+public here since allreduce begins alike. Main entries: `linear`, `binomial`, `reduce_scatter_gather`.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from commmodel.collectives.algorithms.blocks import border, piece_sizes, vector_round
+from commmodel.collectives.algorithms.patterns import Exchange, Fold, binomial_tree, from_root, halving, others
+from commmodel.collectives.schedule import Problem, Round
+
+__all__ = ["binomial", "fold_in", "hypercube_round", "linear", "reduce_scatter_gather"]
+
+
+def linear(problem: Problem) -> Iterator[Round]:
+    """Everybody sends its vector to the root, which combines all of them."""
+    sender = others(problem)
+    if not sender.size:
+        return
+    root, size = np.array([problem.root]), problem.message_size
+    yield Round(
+        sender,
+        np.full_like(sender, problem.root),
+        np.full_like(sender, size),
+        partial(_whole, problem),
+        combine=True,
+        reducer=root,
+        reduced=np.array([sender.size * size]),
+    )
+
+
+def _whole(problem: Problem, _: int) -> range:
+    return range(len(piece_sizes(problem)))
+
+
+def binomial(problem: Problem) -> Iterator[Round]:
+    """Up a binomial tree, the nearest child first, in ⌈log₂P⌉ rounds (MPICH)."""
+    for level in binomial_tree(problem.processes):
+        child, parent = from_root(problem, level.sender), from_root(problem, level.receiver)
+        yield vector_round(problem, child, parent, 0, problem.message_size, combine=True)
+
+
+def reduce_scatter_gather(problem: Problem) -> Iterator[Round]:
+    """Reduce-scatter by recursive halving among 2^k processes, then a binomial gather (Rabenseifner 2004)."""
+    fold = Fold(problem.processes)
+    yield from fold_in(problem, fold)
+    halves = list(halving(fold.power))
+    for sends, _ in halves:
+        yield hypercube_round(problem, fold, sends, combine=True)
+    for _, keeps in reversed(halves):
+        distance = int(keeps.receiver[0])
+        upper = slice(distance, 2 * distance)
+        yield hypercube_round(
+            problem, fold, Exchange(keeps.sender[upper], keeps.receiver[upper], keeps.first[upper], keeps.last[upper])
+        )
+
+
+def fold_in(problem: Problem, fold: Fold) -> Iterator[Round]:
+    """Yield the round in which processes that take no part hand their vectors in, where there are any."""
+    if fold.out.size:
+        out, home = from_root(problem, fold.out), from_root(problem, fold.home)
+        yield vector_round(problem, out, home, 0, problem.message_size, combine=True)
+
+
+def hypercube_round(problem: Problem, fold: Fold, exchange: Exchange, combine: bool = False) -> Round:
+    """Return a round among the 2^k members of a fold, which cut the vector into 2^k blocks."""
+    sender = from_root(problem, fold.process(exchange.sender))
+    receiver = from_root(problem, fold.process(exchange.receiver))
+    low, high = (border(problem.message_size, fold.power, block) for block in (exchange.first, exchange.last))
+    return vector_round(problem, sender, receiver, low, high, combine)

@@ -1,0 +1,451 @@
+"""Open MPI's dynamic rules: the file of ``--mca coll_tuned_dynamic_rules_filename``, read and written.
+
+The text is a list of numbers with comments: collectives; of each its id, and sizes of communicators; of each the size
+from which it holds, and rules; of each the bytes from which it holds, the algorithm's number, a fan-out and the size
+of segments. A size is n for bcast, reduce and allreduce and n P for the rest; barrier and scan have none. Open MPI 6
+reads the same as JSON, with ranges. Source: Open MPI's manual, "The tuned component", and ``ompi_info`` of 5.0 for the
+algorithms. Main entries: `parse`, `parse_json`, `dumps` and `dumps_json`.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, NoReturn
+
+import msgspec
+from msgspec import Meta, Struct
+
+from commmodel.collectives.library.selection import (
+    BY_TOTAL,
+    DEFAULT,
+    ELEMENT_SIZE,
+    NEEDS,
+    OPERATIONS,
+    Rule,
+    Selector,
+    convert,
+    power_of_two_up_to,
+    unknown,
+)
+from commmodel.errors import DamagedFileError, InputError
+
+__all__ = ["NO_SIZES", "OFFERS", "dumps", "dumps_json", "parse", "parse_json"]
+
+IDS = {
+    "allgather": 0, "allreduce": 2, "alltoall": 3, "barrier": 6, "bcast": 7,
+    "gather": 9, "reduce": 11, "reduce_scatter": 12, "scan": 14, "scatter": 15,
+}  # fmt: skip
+"""Ids of the collectives that commmodel knows; Open MPI has 22."""
+COLLECTIVES = 22
+ALGORITHMS: dict[str, tuple[tuple[str, str, bool], ...]] = {
+    "allgather": (
+        ("linear", "", False),
+        ("bruck", "bruck", True),
+        ("recursive_doubling", "recursive-doubling", True),
+        ("ring", "ring", True),
+        ("neighbor", "neighbor-exchange", True),
+        ("two_proc", "ring", False),
+        ("sparbit", "", False),
+    ),
+    "allreduce": (
+        ("basic_linear", "reduce-broadcast", False),
+        ("nonoverlapping", "reduce-broadcast", True),
+        ("recursive_doubling", "recursive-doubling", True),
+        ("ring", "ring", True),
+        ("segmented_ring", "ring", False),
+        ("rabenseifner", "reduce-scatter-allgather", True),
+    ),
+    "alltoall": (
+        ("linear", "linear", True),
+        ("pairwise", "pairwise", True),
+        ("modified_bruck", "bruck", True),
+        ("linear_sync", "linear", False),
+        ("two_proc", "pairwise", False),
+    ),
+    "barrier": (
+        ("linear", "linear", True),
+        ("double_ring", "", False),
+        ("recursive_doubling", "recursive-doubling", True),
+        ("bruck", "dissemination", True),
+        ("two_proc", "recursive-doubling", False),
+        ("tree", "binomial", True),
+    ),
+    "bcast": (
+        ("basic_linear", "linear", True),
+        ("chain", "chain", False),
+        ("pipeline", "chain", True),
+        ("split_binary_tree", "binary", False),
+        ("binary_tree", "binary", True),
+        ("binomial", "binomial-at-once", True),
+        ("knomial", "binomial-at-once", False),
+        ("scatter_allgather", "scatter-recursive-doubling", True),
+        ("scatter_allgather_ring", "scatter-ring", True),
+    ),
+    "gather": (("basic_linear", "linear", True), ("binomial", "binomial", True), ("linear_sync", "linear", False)),
+    "reduce": (
+        ("linear", "linear", True),
+        ("chain", "linear", False),
+        ("pipeline", "linear", False),
+        ("binary", "binomial", False),
+        ("binomial", "binomial", True),
+        ("in-order_binary", "binomial", False),
+        ("rabenseifner", "reduce-scatter-gather", True),
+    ),
+    "reduce_scatter": (
+        ("non-overlapping", "recursive-halving", False),
+        ("recursive_halving", "recursive-halving", True),
+        ("ring", "ring", True),
+        ("butterfly", "recursive-halving", False),
+    ),
+    "scan": (("linear", "linear", True), ("recursive_doubling", "recursive-doubling", True)),
+    "scatter": (("basic_linear", "linear", True), ("binomial", "binomial", True), ("linear_nb", "linear", False)),
+}
+"""Operation -> Open MPI's algorithms by number from 1: its name, ours or the nearest, whether they are the same."""
+INSTEAD = {("allgather", "recursive-doubling"): "bruck", ("allgather", "neighbor-exchange"): "ring"}
+"""What Open MPI itself uses where an algorithm cannot work on so many processes."""
+ALSO = {("bcast", "binomial"): "binomial-at-once"}
+"""What Open MPI has in another form: the same tree, but it does not send to one child after the other."""
+NUMBERS = {
+    operation: {ours: number for number, (_, ours, same) in enumerate(listed, 1) if same}
+    for operation, listed in ALGORITHMS.items()
+}
+OFFERS: dict[str, dict[str, dict[str, bool]]] = {
+    operation: {name: {} for name in numbers} for operation, numbers in NUMBERS.items()
+}
+"""Operation -> algorithms that it has -> conditions of a rule that it sets for each beyond those of the schedule."""
+_UNSEEN = frozenset({"barrier", "scan"})
+# Open MPI looks up their rules without a message size.
+NO_SIZES = _UNSEEN | {"gather", "scatter"}
+"""Operations for which no rule that we write may depend on the message size.
+
+Open MPI 5 takes it from arguments that only the root of a scatter has to give, or may leave out of a gather: ranks
+would choose different algorithms, and the program hang or get wrong results.
+"""
+_LARGEST = 2**20
+_LARGEST_ODD = 1024
+# Where rules tell powers of two or even numbers apart, the file says so for each up to these.
+
+
+def _rules(operation: str, number: int, segment_size: int, conditions: dict[str, Any]) -> Iterator[Rule]:
+    """Yield what a number in the file means."""
+    known = ALGORITHMS[operation]
+    if number == 0:
+        yield _rule(operation, DEFAULT, conditions)
+        return
+    name, ours, _ = known[number - 1] if number <= len(known) else (f"algorithm {number}", "", False)
+    ours = ours or unknown(f"Open MPI's {operation} {name}")
+    segment = {"segment_size": segment_size} if segment_size else {}
+    if (operation, ours) in INSTEAD:
+        yield _rule(operation, ours, conditions | segment | NEEDS[operation, ours])
+        yield _rule(operation, INSTEAD[operation, ours], conditions)
+    else:
+        yield _rule(operation, ours, conditions | segment)
+
+
+def _rule(operation: str, algorithm: str, conditions: dict[str, Any]) -> Rule:
+    return msgspec.convert({"operation": operation, "algorithm": algorithm} | conditions, Rule)
+
+
+def _row(operation: str, cells: Sequence[tuple[int, int, int]], conditions: dict[str, Any]) -> Iterator[Rule]:
+    """Yield the rules of one size of communicator; a cell is (bytes from which it holds, algorithm, segment size)."""
+    field = "total_upto" if operation in BY_TOTAL else "upto"
+    ends: list[int | None] = [cell[0] - 1 for cell in cells[1:]]
+    for (_, number, segment_size), end in zip(cells, [*ends, None], strict=True):
+        limit = {} if end is None or operation in _UNSEEN else {field: end}
+        yield from _rules(operation, number, segment_size, conditions | limit)
+        if operation in _UNSEEN:
+            break
+
+
+class _Numbers:
+    """The numbers of a text, one after the other, each with its line."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        self.path = path
+        self.lines = [line.partition("#")[0].split() for line in text.splitlines()]
+        self.line, self.column = 0, 0
+        self.version = 1
+        for number, line in enumerate(self.lines):
+            if line:
+                if match := re.fullmatch(r"rule-file-version-(\d{1,9})", line[0]):
+                    self.version = int(match[1])
+                    self.line, self.column = number, 1
+                break
+
+    def fail(self, problem: str) -> NoReturn:
+        raise DamagedFileError(self.path, f"line {self.line + 1}", problem)
+
+    def next(self, what: str) -> int:
+        """Return the next number."""
+        while self.line < len(self.lines) and self.column == len(self.lines[self.line]):
+            self.line, self.column = self.line + 1, 0
+        if self.line == len(self.lines):
+            self.line -= 1
+            self.fail(f"the file ends where {what} should be")
+        token = self.lines[self.line][self.column]
+        self.column += 1
+        if not re.fullmatch(r"\d{1,18}", token):
+            self.fail(f"{what}: expected a whole number from 0 up, got {token[:40]!r}")
+        return int(token)
+
+    def skip_on_line(self) -> None:
+        """Pass over another number on the same line, if there is one."""
+        if self.column < len(self.lines[self.line]):
+            self.next("the largest number of requests")
+
+    def is_done(self) -> bool:
+        return not any(self.lines[self.line + 1 :]) and self.column == len(self.lines[self.line])
+
+
+def parse(path: Path, text: str) -> Selector:
+    """Return the selector of a text file of rules; `DamagedFileError` names the line of what is wrong."""
+    numbers = _Numbers(path, text)
+    operations = {number: operation for operation, number in IDS.items()}
+    rules: list[Rule] = []
+    seen: set[int] = set()
+    count = numbers.next("the number of collectives")
+    if count > COLLECTIVES:
+        numbers.fail(f"{count} collectives: Open MPI has {COLLECTIVES}")
+    for _ in range(count):
+        collective = numbers.next("the id of a collective")
+        if collective >= COLLECTIVES or collective in seen:
+            numbers.fail(f"id {collective} of a collective: expected each once, and less than {COLLECTIVES}")
+        seen.add(collective)
+        rows: list[tuple[int, list[tuple[int, int, int]]]] = []
+        for _ in range(numbers.next("the number of communicator sizes")):
+            size = numbers.next("the size of a communicator")
+            if rows and size <= rows[-1][0]:
+                numbers.fail(f"communicators of {size} processes after {rows[-1][0]}: sizes must ascend")
+            rows.append((size, _cells(numbers)))
+        if collective in operations:
+            ends: list[int | None] = [size - 1 for size, _ in rows[1:]]
+            for (_, cells), end in zip(rows, [*ends, None], strict=bool(rows)):
+                if end != 0:
+                    rules += _row(operations[collective], cells, {} if end is None else {"processes_upto": end})
+    if not numbers.is_done():
+        numbers.next("nothing more")
+        numbers.fail("more numbers than the counts before them say")
+    return Selector(path.name, tuple(rules), f"Open MPI's dynamic rules, {path.name}", "openmpi")
+
+
+def _cells(numbers: _Numbers) -> list[tuple[int, int, int]]:
+    """Return the rules of one size of communicator: (bytes from which it holds, algorithm, segment size)."""
+    cells: list[tuple[int, int, int]] = []
+    for _ in range(numbers.next("the number of rules")):
+        size = numbers.next("the message size of a rule")
+        if not cells and size:
+            numbers.fail(f"the first rule is for {size} bytes: it must be for 0")
+        if cells and size <= cells[-1][0]:
+            numbers.fail(f"a rule for {size} bytes after one for {cells[-1][0]}: sizes must ascend")
+        algorithm = numbers.next("an algorithm")
+        numbers.next("a fan-out")
+        cells.append((size, algorithm, numbers.next("a segment size")))
+        if numbers.version > 1:
+            numbers.skip_on_line()
+    return cells or [(0, 0, 0)]
+
+
+_Whole = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+
+
+class _Message(Struct, forbid_unknown_fields=True):
+    alg: int | str
+    msg_size_min: _Whole | str = 0
+    msg_size_max: _Whole | str = "inf"
+    faninout: _Whole = 0
+    seg_size: _Whole = 0
+    reqs: _Whole = 0
+
+
+class _Communicator(Struct, forbid_unknown_fields=True):
+    rules: list[_Message]
+    comm_size_min: _Whole | str = 0
+    comm_size_max: _Whole | str = "inf"
+    comm_rank_distribution: str = "any"
+
+
+class _File(Struct):
+    collectives: dict[str, list[_Communicator]]
+    module: str = "tuned"
+
+
+def _bound(path: Path, where: str, value: int | str) -> int | None:
+    if isinstance(value, int):
+        return value
+    if value[:3].lower() != "inf":
+        raise DamagedFileError(path, where, f"expected a whole number or 'inf', got {value[:40]!r}")
+    return None
+
+
+def parse_json(path: Path, content: Any) -> Selector:
+    """Return the selector of an Open MPI 6 file; `DamagedFileError` names the field of what is wrong."""
+    file: _File = convert(path, content, _File)
+    rules: list[Rule] = []
+    for operation, communicators in file.collectives.items():
+        if operation not in OPERATIONS:
+            continue
+        for index, one in enumerate(communicators):
+            where = f"field collectives.{operation}[{index}]"
+            if one.comm_rank_distribution != "any":
+                continue  # of one node, or one process a node: none of a model's flat machine
+            first = _bound(path, f"{where}.comm_size_min", one.comm_size_min) or 0
+            last = _bound(path, f"{where}.comm_size_max", one.comm_size_max)
+            if last is not None and last < max(first, 1):
+                continue
+            conditions = ({"processes_from": first} if first > 1 else {}) | ({"processes_upto": last} if last else {})
+            rules += _row(operation, _ranges(path, where, operation, one.rules), conditions)
+    return Selector(path.name, tuple(rules), f"Open MPI's dynamic rules, {path.name}", "openmpi")
+
+
+def _ranges(path: Path, where: str, operation: str, messages: Sequence[_Message]) -> list[tuple[int, int, int]]:
+    """Return ranges of which the first that holds wins, as cells."""
+    listed = []
+    for index, one in enumerate(messages):
+        place = f"{where}.rules[{index}]"
+        low = _bound(path, f"{place}.msg_size_min", one.msg_size_min)
+        high = _bound(path, f"{place}.msg_size_max", one.msg_size_max)
+        number = _number(operation, one.alg)
+        if number is not None and low is not None:
+            listed.append((low, high, number, one.seg_size))
+    edges = sorted({0, *(low for low, *_ in listed), *(high + 1 for _, high, *_ in listed if high is not None)})
+    cells: list[tuple[int, int, int]] = []
+    for edge in edges:
+        held = (one[2:] for one in listed if one[0] <= edge and (one[1] is None or edge <= one[1]))
+        number, segment_size = next(held, (0, 0))
+        if not cells or cells[-1][1:] != (number, segment_size):
+            cells.append((edge, number, segment_size))
+    return cells
+
+
+def _number(operation: str, algorithm: int | str) -> int | None:
+    """Return the number of an algorithm; None where Open MPI would pass over the rule."""
+    names = ["ignore", *(name for name, _, _ in ALGORITHMS[operation])]
+    if isinstance(algorithm, str):
+        return names.index(algorithm) if algorithm in names else None
+    return algorithm if 0 <= algorithm < len(names) else None
+
+
+class _Cell(NamedTuple):
+    """From so many bytes on."""
+
+    size: int
+    number: int
+    segment_size: int
+
+
+def _table(selector: Selector, operation: str) -> list[tuple[int, list[_Cell]]]:
+    """Return (processes from which it holds, cells) of an operation."""
+    rules = [rule for rule in selector.rules if rule.operation == operation]
+    foreign = "upto" if operation in BY_TOTAL else "total_upto"
+    field = "total_upto" if operation in BY_TOTAL else "upto"
+    for rule in rules:
+        blind = operation in NO_SIZES and getattr(rule, field) is not None
+        if blind or getattr(rule, foreign) is not None or (operation in BY_TOTAL and rule.count_below_power_of_two):
+            raise _beyond(selector, rule, field, foreign)
+    starts = {1}
+    for rule in rules:
+        starts |= {rule.processes_from or 1, (rule.processes_upto or 0) + 1}
+        if rule.power_of_two is not None or rule.count_below_power_of_two is not None:
+            power = 1
+            while power <= _LARGEST:
+                starts |= {power, power + 1}
+                power *= 2
+        if rule.even is not None:
+            starts |= set(range(rule.processes_from or 1, min(rule.processes_upto or _LARGEST_ODD, _LARGEST_ODD) + 1))
+    table: list[tuple[int, list[_Cell]]] = []
+    for processes in sorted(starts):
+        cells: list[_Cell] = []
+        edges = {0, *(limit + 1 for rule in rules if (limit := getattr(rule, field)) is not None)}
+        if any(rule.count_below_power_of_two is not None for rule in rules):
+            edges.add(power_of_two_up_to(processes) * ELEMENT_SIZE)
+        for size in sorted(edges):
+            found = next((one for one in rules if one.holds(size, size, processes)), None)
+            number, segment_size = _written(selector, found, operation)
+            if not cells or cells[-1][1:] != (number, segment_size):
+                cells.append(_Cell(size, number, segment_size))
+        if not table or table[-1][1] != cells:
+            table.append((processes, cells))
+    return table
+
+
+def _beyond(selector: Selector, rule: Rule, field: str, foreign: str) -> InputError:
+    """Return the error for a rule with a condition that the file cannot express."""
+    what = next((name for name in (foreign, field) if getattr(rule, name) is not None), "count_below_power_of_two")
+    problem = f"{selector.name}: a rule for {rule.operation} has {what}, and Open MPI's file can have"
+    if rule.operation in NO_SIZES:
+        return InputError(f"{problem} no message sizes there: leave it out")
+    return InputError(f"{problem} {'n P' if field == 'total_upto' else 'n'} alone there: write {field}")
+
+
+def _written(selector: Selector, rule: Rule | None, operation: str) -> tuple[int, int]:
+    """Return the number and segment size that stand for a rule."""
+    if rule is None or rule.algorithm == DEFAULT:
+        return 0, 0
+    algorithm = ALSO.get((operation, rule.algorithm), rule.algorithm)
+    if algorithm not in NUMBERS[operation]:
+        problem = f"{selector.name}: Open MPI has no {rule.algorithm!r} of {operation}"
+        raise InputError(f"{problem}: choose one of {', '.join(NUMBERS[operation])}")
+    return NUMBERS[operation][algorithm], rule.segment_size or 0
+
+
+def _written_operations(selector: Selector) -> list[str]:
+    found = {rule.operation for rule in selector.rules}
+    return sorted(found, key=IDS.__getitem__)
+
+
+def _names(operation: str) -> list[str]:
+    return ["the library's own choice", *(name for name, _, _ in ALGORITHMS[operation])]
+
+
+def dumps(selector: Selector) -> str:
+    """Return the text of a file of rules for Open MPI to 5.
+
+    >>> print(dumps(Selector("mine", (Rule("scan", "linear"),))), end="")
+    # mine
+    # mpiexec --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename THIS_FILE ...
+    1  # collectives
+    14  # scan
+    1  # sizes of communicators
+    1 1  # from so many processes on; rules: from n P (of bcast, reduce, allreduce: n), algorithm, fan-out, segments
+    0 1 0 0  # linear
+    """
+    lines = [
+        f"# {' '.join(selector.name.split())}",
+        "# mpiexec --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename THIS_FILE ...",
+    ]
+    operations = _written_operations(selector)
+    lines.append(f"{len(operations)}  # collectives")
+    head = "from so many processes on; rules: from n P (of bcast, reduce, allreduce: n), algorithm, fan-out, segments"
+    for operation in operations:
+        table = _table(selector, operation)
+        lines += [f"{IDS[operation]}  # {operation}", f"{len(table)}  # sizes of communicators"]
+        for processes, cells in table:
+            lines.append(f"{processes} {len(cells)}  # {head}")
+            lines += [
+                f"{one.size} {one.number} 0 {one.segment_size}  # {_names(operation)[one.number]}" for one in cells
+            ]
+    return "\n".join(lines) + "\n"
+
+
+def dumps_json(selector: Selector) -> str:
+    """Return the text of a file of rules for Open MPI from 6 on, which reads `dumps`'s with other meaning."""
+    collectives = {}
+    for operation in _written_operations(selector):
+        table = _table(selector, operation)
+        ends: list[int | str] = [processes - 1 for processes, _ in table[1:]]
+        collectives[operation] = [
+            {"comm_size_min": processes, "comm_size_max": end, "rules": _messages(operation, cells)}
+            for (processes, cells), end in zip(table, [*ends, "inf"], strict=True)
+        ]
+    content = {"rule_file_version": 3, "module": "tuned", "collectives": collectives}
+    return msgspec.json.format(msgspec.json.encode(content), indent=1).decode() + "\n"
+
+
+def _messages(operation: str, cells: Sequence[_Cell]) -> list[dict[str, Any]]:
+    names = ["ignore", *(name for name, _, _ in ALGORITHMS[operation])]
+    ends: list[int | str] = [one.size - 1 for one in cells[1:]]
+    return [
+        {"msg_size_min": one.size, "msg_size_max": end, "alg": names[one.number]}
+        | ({"seg_size": one.segment_size} if one.segment_size else {})
+        for one, end in zip(cells, [*ends, "inf"], strict=True)
+    ]

@@ -1,0 +1,409 @@
+"""Which algorithm a library picks for a collective operation, as a list of rules; the first that holds wins.
+
+A `Selector` is data: ``published/*.toml`` for published libraries, or a library's own file of rules (Open MPI's
+dynamic rules, MPICH's selection file), read and written by `rules_openmpi` and `rules_mpich`. `tuning` makes one from
+predictions. Main entries: `select`, and `load`, which knows published selectors by name and recognises files.
+"""
+
+import os
+import re
+import tomllib
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+import msgspec
+from msgspec import Meta, Struct
+
+from commmodel.collectives import ALGORITHMS
+from commmodel.errors import DamagedFileError, InputError
+from commmodel.files import write_text
+from commmodel.units import parse_size
+
+__all__ = [
+    "BY_TOTAL",
+    "DEFAULT",
+    "ELEMENT_SIZE",
+    "FORMATS",
+    "NEEDS",
+    "OPERATIONS",
+    "UNKNOWN",
+    "Operation",
+    "Rule",
+    "Selector",
+    "check",
+    "convert",
+    "dumps",
+    "load",
+    "normalise",
+    "power_of_two_up_to",
+    "preceded",
+    "published",
+    "read",
+    "select",
+    "unknown",
+    "write",
+]
+
+FORMAT: Literal["commmodel-selector"] = "commmodel-selector"
+VERSION = 1
+# History of the format: 1, first version.
+
+Operation = Literal[
+    "barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall", "reduce_scatter", "scan"
+]
+OPERATIONS: tuple[str, ...] = get_args(Operation)
+BY_TOTAL = frozenset({"gather", "scatter", "allgather", "alltoall", "reduce_scatter"})
+"""Operations whose n is one process's block; libraries' files of rules look at n P for them, and at n for the rest."""
+NEEDS: dict[tuple[str, str], dict[str, bool]] = {
+    ("allgather", "recursive-doubling"): {"power_of_two": True},
+    ("allgather", "neighbor-exchange"): {"even": True},
+    ("alltoall", "pairwise-xor"): {"power_of_two": True},
+}
+"""(operation, algorithm) -> conditions of a rule without which there is no such algorithm."""
+DEFAULT = "default"
+"""Instead of an algorithm: what the library does where its file of rules says nothing."""
+UNKNOWN = "unknown:"
+"""Begins the name of a library's algorithm that commmodel has no schedule of."""
+FORMATS = ("toml", "openmpi", "openmpi-json", "mpich")
+"""What `dumps` writes; `load` recognises them."""
+ELEMENT_SIZE = 8
+"""Bytes of an element where a rule asks for a count: a double's."""
+_LARGEST_FILE = 16 * 2**20
+
+Size = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Positive = Annotated[int, Meta(ge=1, le=2**63 - 1)]
+
+
+class Rule(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """An algorithm for an operation, where all conditions hold that are there."""
+
+    operation: Operation
+    algorithm: Annotated[str, Meta(min_length=1)]
+    upto: Size | None = None
+    """n ≤ upto, in bytes; n is what the count argument of the MPI call says (`commmodel.collectives.Problem`)."""
+    total_upto: Size | None = None
+    """n P ≤ total_upto, in bytes."""
+    processes_from: Positive | None = None
+    """P ≥ processes_from."""
+    processes_upto: Positive | None = None
+    """P ≤ processes_upto."""
+    power_of_two: bool | None = None
+    """Whether P is a power of two."""
+    even: bool | None = None
+    """Whether P is even."""
+    count_below_power_of_two: bool | None = None
+    """Whether there are fewer elements than the largest power of two ≤ P."""
+    segment_size: Positive | None = None
+    """Bytes of the pieces that the algorithm sends one after the other, or None where it sends all at once."""
+
+    def holds(self, message_size: int, total: int, processes: int, element_size: int = ELEMENT_SIZE) -> bool:
+        """Whether the conditions hold for n, n P (both in bytes) and P.
+
+        >>> Rule("alltoall", "bruck", upto=256, processes_from=8).holds(256, 2048, 8)
+        True
+        """
+        asked = (
+            (self.power_of_two, processes == power_of_two_up_to(processes)),
+            (self.even, processes % 2 == 0),
+            (self.count_below_power_of_two, message_size // element_size < power_of_two_up_to(processes)),
+        )
+        return (
+            (self.upto is None or message_size <= self.upto)
+            and (self.total_upto is None or total <= self.total_upto)
+            and (self.processes_from is None or processes >= self.processes_from)
+            and (self.processes_upto is None or processes <= self.processes_upto)
+            and all(wanted is None or wanted == true for wanted, true in asked)
+        )
+
+
+class Selector(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A library's choice of algorithms."""
+
+    name: str
+    rules: tuple[Rule, ...] = ()
+    """The first that holds wins."""
+    source: str = ""
+    """Where the rules come from."""
+    fallback: str = ""
+    """The published selector that decides where no rule holds, or one says `DEFAULT`."""
+    format: Literal["commmodel-selector"] = FORMAT
+    version: Positive = VERSION
+
+
+def power_of_two_up_to(number: int) -> int:
+    """Return the largest power of two ≤ a positive integer.
+
+    >>> power_of_two_up_to(9)
+    8
+    """
+    return 1 << (number.bit_length() - 1)
+
+
+def unknown(name: str) -> str:
+    """Return what stands in a rule for a library's algorithm that commmodel has no schedule of."""
+    return UNKNOWN + name
+
+
+def preceded(selector: Selector, rules: Sequence[Rule]) -> Selector:
+    """Return the selector with a user's rules before its own.
+
+    >>> mine = preceded(load("mpich"), [Rule("bcast", "chain", segment_size=8192)])
+    >>> select(mine, "bcast", 2**20, 64).algorithm
+    'chain'
+    """
+    return msgspec.structs.replace(selector, rules=(*rules, *selector.rules))
+
+
+def select(
+    selector: Selector, operation: str, message_size: int, processes: int, element_size: int = ELEMENT_SIZE
+) -> Rule:
+    """Return the rule that decides: its algorithm and segment size.
+
+    Parameters
+    ----------
+    selector : Selector
+        See `load`.
+    operation : str
+        One of `OPERATIONS`.
+    message_size : int
+        n in bytes, as in `commmodel.collectives.Problem`.
+    processes : int
+        P, ≥ 1.
+    element_size : int
+        Bytes of an element, for rules that ask for a count.
+
+    Raises
+    ------
+    InputError
+        Where no rule holds, or one that picks an algorithm of which commmodel has no schedule.
+
+    Examples
+    --------
+    >>> select(load("mvapich2-1.0"), "alltoall", 256, 8).algorithm
+    'bruck'
+    """
+    if operation not in OPERATIONS:
+        raise InputError(f"{operation!r} is no collective operation: choose one of {', '.join(OPERATIONS)}")
+    if processes < 1 or message_size < 0 or element_size < 1:
+        problem = f"{operation} of {message_size} bytes on {processes} processes, {element_size} bytes an element"
+        raise InputError(f"{problem}: sizes must not be negative, and processes and elements at least 1")
+    total = message_size * processes
+    found = (one for one in selector.rules if one.operation == operation)
+    rule = next((one for one in found if one.holds(message_size, total, processes, element_size)), None)
+    case = f"{operation} of {message_size} bytes on {processes} processes"
+    if rule is None or rule.algorithm == DEFAULT:
+        if selector.fallback:
+            return select(_published(selector.fallback), operation, message_size, processes, element_size)
+        raise InputError(f"selector {selector.name!r} has no rule for {case}: add one, or choose the algorithm")
+    if rule.algorithm.startswith(UNKNOWN):
+        name = rule.algorithm.removeprefix(UNKNOWN)
+        problem = f"selector {selector.name!r} picks {name} for {case}, an algorithm unknown to commmodel"
+        raise InputError(f"{problem}: put a rule with one of {', '.join(ALGORITHMS[operation])} before it")
+    return rule
+
+
+def normalise(path: Path, rules: Any, where: str) -> None:
+    """Turn sizes written as texts (``"32KiB"``) into bytes, in place; wrong shapes are left for the typed decoder."""
+    for index, rule in enumerate(rules if isinstance(rules, list) else ()):
+        for name in ("upto", "total_upto", "segment_size") if isinstance(rule, dict) else ():
+            if isinstance(rule.get(name), str):
+                try:
+                    rule[name] = parse_size(rule[name])
+                except InputError as error:
+                    raise DamagedFileError(path, f"field {where}[{index}].{name}", str(error)) from None
+
+
+def check(path: Path, rules: Sequence[Rule], where: str) -> None:
+    """Raise where a rule names no algorithm of its operation, or contradicts itself."""
+    for index, rule in enumerate(rules):
+        known = ALGORITHMS[rule.operation]
+        if rule.algorithm not in known and rule.algorithm != DEFAULT and not rule.algorithm.startswith(UNKNOWN):
+            problem = f"{rule.operation} has no algorithm {rule.algorithm!r}: choose one of {', '.join(known)}"
+            raise DamagedFileError(path, f"field {where}[{index}].algorithm", problem)
+        if (rule.processes_from or 1) > (rule.processes_upto or rule.processes_from or 1):
+            problem = f"from {rule.processes_from} up to {rule.processes_upto} processes: there are none"
+            raise DamagedFileError(path, f"field {where}[{index}].processes_from", problem)
+
+
+def convert(path: Path, content: Any, kind: type[Any]) -> Any:
+    """Return content as a struct; `DamagedFileError` names the field that is wrong."""
+    try:
+        return msgspec.convert(content, kind, strict=True)
+    except msgspec.ValidationError as error:
+        problem, _, field = str(error).partition(" - at `$")
+        problem = problem.replace("`", "")
+        where = f"field {field.rstrip('`').lstrip('.')}" if field else ""
+        raise DamagedFileError(path, where, problem[:1].lower() + problem[1:]) from None
+
+
+def _parse(path: Path, text: str) -> Selector:
+    """Return the selector of a TOML file."""
+    try:
+        content = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        problem = f"{error} (nor Open MPI's rules, nor MPICH's JSON)"
+        raise DamagedFileError(path, "not TOML", problem) from None
+    if content.get("format") != FORMAT:
+        found = content.get("format")
+        problem = f"expected {FORMAT!r}, got {repr(found) if isinstance(found, str) else type(found).__name__}"
+        raise DamagedFileError(path, "field format", problem)
+    if isinstance(content.get("version"), int) and content["version"] > VERSION:
+        problem = f"{content['version']} is newer than this commmodel reads ({VERSION}): upgrade it"
+        raise DamagedFileError(path, "field version", problem)
+    normalise(path, content.get("rules"), "rules")
+    selector: Selector = convert(path, content, Selector)
+    check(path, selector.rules, "rules")
+    if selector.fallback and selector.fallback not in published():
+        problem = f"{selector.fallback!r} is no published selector: choose one of {', '.join(published())}"
+        raise DamagedFileError(path, "field fallback", problem)
+    return selector
+
+
+def read(path: str | os.PathLike[str]) -> Selector:
+    """Read a file of rules: ours, Open MPI's (text, or JSON since version 6) or MPICH's, known by what stands in it.
+
+    Raises
+    ------
+    InputError
+        Where the file cannot be read.
+    DamagedFileError
+        Naming file and place, where it is not what its format says.
+    """
+    path = Path(path)
+    try:
+        if path.stat().st_size > _LARGEST_FILE:
+            raise DamagedFileError(path, "", f"larger than {_LARGEST_FILE >> 20} MiB: no file of rules is")
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise DamagedFileError(path, f"byte {error.start}", "not text") from None
+    lines = (line.strip() for line in text.splitlines())
+    first = next((line for line in lines if line and not line.startswith("#")), "")
+    if not first:
+        raise DamagedFileError(path, "", "no rules: the file is empty")
+    if first.startswith("{"):
+        return _parse_json(path, text)
+    if re.match(r"[-+]?\d+\b(?!\s*[=.])|rule-file-version-", first):
+        from commmodel.collectives.library import openmpi
+
+        return openmpi.parse(path, text)
+    return _parse(path, text)
+
+
+def _parse_json(path: Path, text: str) -> Selector:
+    """Return the selector of an Open MPI 6 or MPICH file."""
+    from commmodel.collectives.library import mpich, openmpi
+
+    try:
+        content = msgspec.json.decode(text)
+        if "collectives" in content:
+            return openmpi.parse_json(path, content)
+        return mpich.parse(path, content)
+    except msgspec.DecodeError as error:
+        raise DamagedFileError(path, "not JSON", str(error)) from None
+    except RecursionError:
+        raise DamagedFileError(path, "", "nested too deeply") from None
+
+
+def published() -> dict[str, Path]:
+    """Return the selectors that come with commmodel, each with its source: name -> file.
+
+    >>> ", ".join(published())
+    'mpich, mpich-5.0, mvapich2-1.0, openmpi'
+    """
+    files = Path(__file__).with_name("published").glob("*.toml")
+    return {path.stem: path for path in sorted(files, key=lambda path: path.stem)}
+
+
+@cache
+def _published(name: str) -> Selector:
+    return read(published()[name])
+
+
+def load(name_or_path: str | os.PathLike[str]) -> Selector:
+    """Read a published selector by its name, or a file of rules.
+
+    Parameters
+    ----------
+    name_or_path : str or path
+        A name of `published`; all else is a file, see `read`.
+
+    Raises
+    ------
+    InputError
+        Where there is neither such a name nor such a file.
+
+    Examples
+    --------
+    >>> load("openmpi").name
+    'Open MPI 5.0'
+    """
+    name = os.fspath(name_or_path)
+    if name in published():
+        return _published(name)
+    if not os.path.exists(name):
+        raise InputError(f"{name!r} is neither a file of rules nor a published selector ({', '.join(published())})")
+    return read(name)
+
+
+def dumps(selector: Selector, format: str = "toml") -> str:  # noqa: A002  (the option's name)
+    """Return the text of a file of rules.
+
+    Parameters
+    ----------
+    selector : Selector
+        The rules.
+    format : str
+        One of `FORMATS`: ours, Open MPI's dynamic rules (as JSON from version 6 on), or MPICH's selection file.
+
+    Raises
+    ------
+    InputError
+        Where the library has no such algorithm, or its file cannot express a rule.
+
+    Examples
+    --------
+    >>> print(dumps(Selector("mine", (Rule("bcast", "binomial", upto=4096),)), "openmpi").splitlines()[-2])
+    0 6 0 0  # binomial
+    """
+    from commmodel.collectives.library import mpich, openmpi
+
+    match format:
+        case "toml":
+            return _dumps(selector)
+        case "openmpi":
+            return openmpi.dumps(selector)
+        case "openmpi-json":
+            return openmpi.dumps_json(selector)
+        case "mpich":
+            return mpich.dumps(selector)
+    raise InputError(f"unknown format {format!r} of rules: choose one of {', '.join(FORMATS)}")
+
+
+def _dumps(selector: Selector) -> str:
+    import tomlkit
+
+    plain = msgspec.to_builtins(selector)
+    head = {"format": selector.format, "version": selector.version} | plain
+    document = tomlkit.document()
+    document.add(tomlkit.comment("Rules for commmodel: which algorithm a collective operation uses. The first that"))
+    document.add(tomlkit.comment("holds wins. upto: n in bytes; total_upto: n P in bytes."))
+    for key, value in head.items():
+        if key != "rules":
+            document[key] = value
+    rules = tomlkit.array().multiline(True)
+    for rule in plain.get("rules", ()):
+        table = tomlkit.inline_table()
+        table.update(rule)
+        rules.append(table)
+    document["rules"] = rules
+    return tomlkit.dumps(document)
+
+
+def write(selector: Selector, path: str | os.PathLike[str], format: str = "toml") -> None:  # noqa: A002
+    """Write a file of rules, replacing one that is there; see `dumps`."""
+    text = dumps(selector, format)
+    write_text(path, text)

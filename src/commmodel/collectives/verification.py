@@ -1,0 +1,255 @@
+"""Whether a schedule does what its operation is defined to do, by running it on symbols.
+
+Every process holds blocks (`commmodel.collectives.algorithms.blocks` names them), and of each the set of processes
+whose data are in it. A message carries what its sender held before the round. Afterwards every process must hold what
+the operation promises it: each block whole, nobody's share missing, and nobody's counted twice. Main entry: `verify`.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from commmodel.collectives.algorithms.blocks import piece_sizes
+from commmodel.collectives.schedule import Problem, Round
+from commmodel.errors import InputError
+
+__all__ = ["OPERATIONS", "ScheduleError", "verify"]
+
+Held = dict[int, int]
+"""Id of a block -> whose data are in it: bit r is set for process r."""
+
+
+class ScheduleError(InputError):
+    """A schedule that does not do what its operation is defined to do; names round, sender, receiver and block."""
+
+
+def verify(operation: str, rounds: Iterable[Round], problem: Problem) -> None:
+    """Run rounds on symbolic blocks; raise `ScheduleError` at the first thing that is wrong.
+
+    Local copies are not followed, since a block is named by what it is and not by where it lies.
+
+    Parameters
+    ----------
+    operation : str
+        Name of an operation, such as ``"bcast"``: it says who holds what before, and who must hold what afterwards.
+    rounds : iterable of Round
+        What an algorithm returned.
+    problem : Problem
+        What it was given.
+
+    Raises
+    ------
+    InputError
+        There is no such operation.
+    ScheduleError
+        Ranks out of range, a process that sends to itself or twice to the same in a round, a sender without the block
+        that it sends, a size that is not that of its blocks, a share combined twice, combined bytes other than those
+        received, or a process that does not hold at the end what it should.
+
+    >>> from commmodel.collectives.algorithms.broadcast import chain
+    >>> verify("bcast", chain(Problem(3, 8)), Problem(3, 8))
+    >>> verify("bcast", list(chain(Problem(3, 8)))[1:], Problem(3, 8))
+    Traceback (most recent call last):
+    commmodel.collectives.verification.ScheduleError: round 0: 1 -> 2: the sender does not hold block 0
+    """
+    if operation not in _DEFINITIONS:
+        raise InputError(f"{operation!r} is no collective operation: choose one of {', '.join(_DEFINITIONS)}")
+    sizes, state, goal = _DEFINITIONS[operation](problem)
+    for number, one in enumerate(rounds):
+        _check_form(number, one, problem.processes)
+        if one.combine and operation not in _COMBINING:
+            raise ScheduleError(f"round {number}: {operation} combines nothing")
+        _exchange(number, one, sizes, state)
+    for rank, (held, due) in enumerate(zip(state, goal, strict=True)):
+        for block, whose in due.items():
+            if held.get(block) != whose:
+                raise ScheduleError(
+                    f"at the end: process {rank}, block {block}: "
+                    f"has the data of {_processes(held.get(block, 0))}, not of {_processes(whose)}"
+                )
+
+
+def _check_form(number: int, one: Round, processes: int) -> None:
+    """Check what can be seen without looking at blocks."""
+    if not one.sender.shape == one.receiver.shape == one.size.shape:
+        raise ScheduleError(f"round {number}: there are not as many senders as receivers and sizes")
+    seen = set()
+    for pair in zip(one.sender.tolist(), one.receiver.tolist(), strict=True):
+        sender, receiver = pair
+        if not (0 <= sender < processes and 0 <= receiver < processes):
+            raise ScheduleError(f"round {number}: {sender} -> {receiver}: the {processes} processes are 0 and up")
+        if sender == receiver:
+            raise ScheduleError(f"round {number}: {sender} -> {receiver}: a process sends to itself")
+        if pair in seen:
+            raise ScheduleError(f"round {number}: {sender} -> {receiver}: two messages in one round")
+        seen.add(pair)
+    for what, ranks, sizes in (("copies", one.copier, one.copied), ("combines", one.reducer, one.reduced)):
+        listed = ranks.tolist()
+        if ranks.shape != sizes.shape or len(set(listed)) < len(listed):
+            raise ScheduleError(f"round {number}: each process that {what} must be named once, with one size")
+        if listed and not (0 <= min(listed) <= max(listed) < processes and sizes.min() >= 0):
+            raise ScheduleError(f"round {number}: a process that {what} is out of range, or its size negative")
+
+
+def _exchange(number: int, one: Round, sizes: Sequence[int], state: list[Held]) -> None:
+    """Carry out one round: everything leaves before anything arrives."""
+    arriving = []
+    messages = zip(one.sender.tolist(), one.receiver.tolist(), one.size.tolist(), strict=True)
+    for index, (sender, receiver, size) in enumerate(messages):
+        carried = one.blocks(index)
+        held = state[sender]
+        for block in carried:
+            if block not in held:
+                raise ScheduleError(f"round {number}: {sender} -> {receiver}: the sender does not hold block {block}")
+        due = sum([sizes[block % len(sizes)] for block in carried])
+        if size != due:
+            raise ScheduleError(f"round {number}: {sender} -> {receiver}: {size} bytes, but its blocks have {due}")
+        content = [held[block] for block in carried]
+        places = carried
+        if one.into is not None:
+            places = one.into(index)
+            copies = 2 if len(places) > len(carried) else 1
+            if [place % len(sizes) for place in places] != [block % len(sizes) for block in carried] * copies:
+                raise ScheduleError(
+                    f"round {number}: {sender} -> {receiver}: blocks {list(carried)} put as {list(places)}"
+                )
+            content *= copies
+        arriving.append((sender, receiver, places, content))
+    if one.combine:
+        _combine(number, one, sizes, state, arriving)
+    else:
+        for _, receiver, places, content in arriving:
+            state[receiver].update(zip(places, content, strict=True))
+        if one.reducer.size:
+            raise ScheduleError(f"round {number}: process {one.reducer[0]} has nothing to combine")
+
+
+def _combine(
+    number: int,
+    one: Round,
+    sizes: Sequence[int],
+    state: list[Held],
+    arriving: list[tuple[int, int, Sequence[int], list[int]]],
+) -> None:
+    done: dict[int, int] = {}
+    for sender, receiver, places, content in arriving:
+        held = state[receiver]
+        for block, whose in zip(places, content, strict=True):
+            twice = held.get(block, 0) & whose
+            if twice:
+                raise ScheduleError(
+                    f"round {number}: {sender} -> {receiver}: block {block} has the data of {_processes(twice)} already"
+                )
+            held[block] = held.get(block, 0) | whose
+        done[receiver] = done.get(receiver, 0) + sum([sizes[block % len(sizes)] for block in places])
+    told = dict(zip(one.reducer.tolist(), one.reduced.tolist(), strict=True))
+    for rank in done.keys() | told.keys():
+        if done.get(rank, 0) != told.get(rank, 0):
+            raise ScheduleError(
+                f"round {number}: process {rank} combines {told.get(rank, 0)} bytes, but it got {done.get(rank, 0)}"
+            )
+
+
+def _processes(whose: int) -> str:
+    """Return a set of processes as words, of a long one the first few."""
+    ranks = [rank for rank in range(whose.bit_length()) if whose >> rank & 1]
+    shown = ", ".join(map(str, ranks[:8])) + (", ..." if len(ranks) > 8 else "")
+    return shown or "nobody"
+
+
+Definition = tuple[Sequence[int], list[Held], list[Held]]
+"""Bytes of each block, what each process holds before, what each must hold afterwards.
+
+Ids that differ by the number of blocks are places for the same data.
+"""
+
+
+def _everybody(problem: Problem) -> int:
+    return (1 << problem.processes) - 1
+
+
+def _own(problem: Problem) -> list[Held]:
+    return [{rank: 1 << rank} for rank in range(problem.processes)]
+
+
+def _barrier(problem: Problem) -> Definition:
+    known = {rank: 1 << rank for rank in range(problem.processes)}
+    return [0] * problem.processes, _own(problem), [known] * problem.processes
+
+
+def _bcast(problem: Problem) -> Definition:
+    sizes = piece_sizes(problem)
+    vector = dict.fromkeys(range(len(sizes)), 1 << problem.root)
+    start: list[Held] = [{} for _ in range(problem.processes)]
+    start[problem.root] = dict(vector)
+    return sizes, start, [vector] * problem.processes
+
+
+def _at_root(problem: Problem, held: Held) -> list[Held]:
+    return [held if rank == problem.root else {} for rank in range(problem.processes)]
+
+
+def _reduce(problem: Problem) -> Definition:
+    sizes, start, goal = _allreduce(problem)
+    return sizes, start, _at_root(problem, goal[problem.root])
+
+
+def _allreduce(problem: Problem) -> Definition:
+    sizes = piece_sizes(problem)
+    blocks = range(len(sizes))
+    start = [dict.fromkeys(blocks, 1 << rank) for rank in range(problem.processes)]
+    return sizes, start, [dict.fromkeys(blocks, _everybody(problem))] * problem.processes
+
+
+def _gather(problem: Problem) -> Definition:
+    sizes, start, goal = _allgather(problem)
+    return sizes, start, _at_root(problem, goal[problem.root])
+
+
+def _scatter(problem: Problem) -> Definition:
+    sizes = [problem.message_size] * problem.processes
+    data = 1 << problem.root
+    blocks = range(problem.processes)
+    return sizes, _at_root(problem, dict.fromkeys(blocks, data)), [{rank: data} for rank in blocks]
+
+
+def _allgather(problem: Problem) -> Definition:
+    sizes = [problem.message_size] * problem.processes
+    everything = {rank: 1 << rank for rank in range(problem.processes)}
+    return sizes, _own(problem), [everything] * problem.processes
+
+
+def _alltoall(problem: Problem) -> Definition:
+    processes = problem.processes
+    ranks = range(processes)
+    start = [dict.fromkeys(range(rank * processes, (rank + 1) * processes), 1 << rank) for rank in ranks]
+    goal = [{sender * processes + rank: 1 << sender for sender in ranks} for rank in ranks]
+    return [problem.message_size] * processes**2, start, goal
+
+
+def _reduce_scatter(problem: Problem) -> Definition:
+    ranks = range(problem.processes)
+    start = [dict.fromkeys(ranks, 1 << rank) for rank in ranks]
+    return [problem.message_size] * problem.processes, start, [{rank: _everybody(problem)} for rank in ranks]
+
+
+def _scan(problem: Problem) -> Definition:
+    sizes = piece_sizes(problem)
+    start = [dict.fromkeys(range(2 * len(sizes)), 1 << rank) for rank in range(problem.processes)]
+    goal = [dict.fromkeys(range(len(sizes)), (2 << rank) - 1) for rank in range(problem.processes)]
+    return sizes, start, goal
+
+
+_DEFINITIONS = {
+    "barrier": _barrier,
+    "bcast": _bcast,
+    "reduce": _reduce,
+    "allreduce": _allreduce,
+    "gather": _gather,
+    "scatter": _scatter,
+    "allgather": _allgather,
+    "alltoall": _alltoall,
+    "reduce_scatter": _reduce_scatter,
+    "scan": _scan,
+}
+_COMBINING = {"reduce", "allreduce", "reduce_scatter", "scan"}
+OPERATIONS = tuple(_DEFINITIONS)
+"""Names of the operations."""

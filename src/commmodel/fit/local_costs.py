@@ -1,0 +1,46 @@
+"""What a byte costs that is copied or combined within memory: δ and γ of March 2009 and of Thakur 2005.
+
+The slope of T = a + δ n, no parameter negative, errors relative to the times. Sizes from 64 KiB on decide, where three
+or more were measured: below, a copy is bound by the nearest cache, and costs a message little. Main entry: `fit_local`.
+"""
+
+from typing import Literal
+
+import numpy as np
+
+from commmodel.fit import bootstrap
+from commmodel.fit.loggp import nonnegative
+from commmodel.fit.segment import Settings
+from commmodel.fit.trust import rounded
+from commmodel.machine import Parameter
+from commmodel.results import Local, Measurements
+
+__all__ = ["fit_local"]
+
+_LEAST_SIZES = 3
+_LARGE = 64 << 10
+
+
+def fit_local(
+    measurements: Measurements, operation: Literal["copy", "reduction"], settings: Settings
+) -> Parameter | None:
+    """Return seconds per byte of an operation; None with fewer than three sizes."""
+    rows = [
+        (record.configuration.message_size, record.summary.median)
+        for record in measurements.records
+        if isinstance(record.configuration, Local) and record.configuration.operation == operation
+    ]
+    size, seconds = np.array(sorted(rows), dtype=float).reshape(-1, 2).T
+    if np.unique(size[size >= _LARGE]).size >= _LEAST_SIZES:
+        size, seconds = size[size >= _LARGE], seconds[size >= _LARGE]
+    if np.unique(size).size < _LEAST_SIZES or (seconds <= 0).any():
+        return None
+    design, weights = np.stack([np.ones_like(size), size], axis=1), 1 / seconds**2
+    estimate = nonnegative(design, weights, seconds)
+    fitted = np.maximum(design @ estimate, 1e-3 * seconds)  # no time is 0
+    made = bootstrap.resample(
+        design[:, estimate > 0], weights, fitted, seconds, settings.samples, settings.confidence, settings.seed
+    )
+    slopes = np.array([nonnegative(design, weights, one)[1] for one in made])
+    low, high = bootstrap.interval(slopes, settings.confidence)
+    return Parameter(rounded(float(estimate[1])), "s/B", rounded(low), rounded(high))

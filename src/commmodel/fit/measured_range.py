@@ -1,0 +1,105 @@
+"""What a machine says of its measurements: the sizes and pairs behind each segment, and how near its models come.
+
+Main entries: `measured`, `most_processes` and `warnings`.
+"""
+
+import math
+from collections.abc import Iterable
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from commmodel.fit.points import Points
+from commmodel.fit.trust import rounded
+from commmodel.machine import Measured, MeasuredTimes, Segment
+from commmodel.machine.model_choice import DESCRIBES, ONE_WAY, named, seconds, two_way
+from commmodel.results import Header, oversubscription
+
+__all__ = ["measured", "most_processes", "warnings"]
+
+Array = NDArray[np.float64]
+
+
+def measured(segment: Segment, points: Points, streams: Points) -> Segment:
+    """Return a segment that says what was measured in it.
+
+    Parameters
+    ----------
+    segment : Segment
+        With its models.
+    points, streams : Points
+        Of ping-pongs and of streams, of this segment alone. Streams count where it has no ping-pongs.
+
+    Returns
+    -------
+    Segment
+        With a `Measured` for each number of pairs; where no model describes it, with the times themselves. Errors are
+        the mean abs(ln(T_model / T)) over the sizes, each with the median of its points: an underestimate by a factor
+        weighs what an overestimate by it does.
+    """
+    names = list(two_way(segment)) if len(points) else [ONE_WAY] if segment.one_way is not None else []
+    timed = points if len(points) else streams
+    rows = []
+    for pairs in np.unique(timed.pairs):
+        own = timed.where((timed.pairs == pairs) & (timed.seconds > 0))
+        sizes, times = _medians(own)
+        if not sizes.size:
+            continue
+        errors = {
+            name: error
+            for name in names
+            if math.isfinite(error := _error([_seconds(segment, name, size, int(pairs)) for size in sizes], times))
+        }
+        is_described = min(errors.values(), default=math.inf) <= DESCRIBES
+        table = None if is_described or not names else _table(own, sizes, times)
+        rows.append(Measured(int(pairs), (int(sizes[0]), int(sizes[-1])), _rounded(errors), table))
+    return msgspec.structs.replace(segment, measured=tuple(rows))
+
+
+def _table(points: Points, sizes: Array, times: Array) -> MeasuredTimes:
+    """Return the medians of each size, with the ends of their intervals where all have some."""
+    ends = [
+        np.array([np.median(column[points.message_size == size]) for size in sizes])
+        for column in (points.low, points.high)
+    ]
+    known = all((np.isfinite(end) & (end > 0)).all() for end in ends)
+    columns = [tuple(rounded(float(value)) for value in column) for column in (times, *ends)]
+    return MeasuredTimes(tuple(map(int, sizes)), columns[0], *(columns[1:] if known else ()))
+
+
+def _rounded(errors: dict[str, float]) -> dict[str, float]:
+    return {name: rounded(error) for name, error in errors.items()}
+
+
+def _medians(points: Points) -> tuple[Array, Array]:
+    """Return the distinct sizes, ascending, and the median of the times of each."""
+    order = np.argsort(points.message_size, kind="stable")
+    sizes, begins = np.unique(points.message_size[order], return_index=True)
+    parts = np.split(points.seconds[order], begins[1:]) if sizes.size else []
+    return sizes.astype(np.float64), np.array([np.median(part) for part in parts])
+
+
+def _seconds(segment: Segment, name: str, size: float, pairs: int) -> float:
+    model = named(segment, name)
+    if model is None or (pairs > 1 and getattr(model, "R_N", 0) is None):  # of one number of pairs
+        return math.nan
+    return seconds(model, size, pairs)
+
+
+def _error(expected: Iterable[float], times: Array) -> float:
+    """Return the mean distance of logarithms."""
+    modelled = np.fromiter(expected, dtype=np.float64)
+    if not (modelled > 0).all():
+        return math.inf
+    return float(np.abs(np.log(modelled / times)).mean())
+
+
+def most_processes(headers: Iterable[Header]) -> int:
+    """Return the ranks of the largest launch."""
+    return max((len(header.ranks) for header in headers), default=0)
+
+
+def warnings(headers: Iterable[Header]) -> tuple[str, ...]:
+    """Return what was wrong with launches and shows in every model that is fitted to them, a line each."""
+    return tuple(dict.fromkeys(line for header in headers for line in oversubscription(header)))

@@ -1,0 +1,1 @@
+"""What every table, plot and page is made of."""

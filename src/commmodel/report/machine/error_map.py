@@ -1,0 +1,167 @@
+"""Where a model is wrong: its relative error over message size and number of pairs, after Gropp 2016, Figure 2.
+
+An error is the longer of both times over the shorter, less 1: a time too short by a factor is as far off as one too
+long by it. The paper scales each of its maps to its own maximum; here all maps of all reports have one scale, in steps
+of about a factor of two, so that one colour always means one error. Main entry: `error_maps`.
+"""
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.collections import PolyCollection
+from matplotlib.patches import Patch
+
+from commmodel.report.kit import axes as look
+from commmodel.report.kit.canvas import Canvas, Plot, Series, new_canvas, pairs_word
+from commmodel.report.machine.model_curves import RECOMMENDED, prediction
+from commmodel.report.machine.node_rate import ONE_WAY, recommended, two_way
+from commmodel.units import format_ratio, format_size, format_time
+
+__all__ = ["STEPS", "borders", "error_maps", "step_names"]
+
+STEPS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+"""Upper ends of the classes of errors; above the last one is one more."""
+_MOST_ROW_LABELS = 12
+_MOST_IN_A_ROW = 4  # classes in the legend
+_OCTAVE = 2.0
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """A size and a number of pairs: the error there, as a share, and what it says."""
+
+    message_size: int
+    pairs: int
+    error: float
+    words: str
+
+
+def _cells(series: Series, model: str) -> list[_Cell]:
+    """Return a cell for each size and number of pairs; of several measurements of it the worst."""
+    worst: dict[tuple[int, int], _Cell] = {}
+    for pairs in series.counts:
+        points = series.points.where(series.points.pairs == pairs)
+        expected = prediction(series.segments, points.message_size.astype(np.float64), pairs, model)
+        for size, measured, modelled in zip(
+            points.message_size.tolist(), points.seconds.tolist(), expected.tolist(), strict=True
+        ):
+            error = float(np.exp(abs(np.log(modelled / measured)))) - 1 if modelled > 0 else np.inf
+            known = worst.get((size, pairs))
+            if np.isfinite(error) and (known is None or error > known.error):
+                words = (
+                    f"{format_size(size)}, {pairs} pair{'s' * (pairs > 1)}: {format_ratio(error)} off, "
+                    f"measured {format_time(measured)}, model {format_time(modelled)}"
+                )
+                worst[size, pairs] = _Cell(size, pairs, error, words)
+    return list(worst.values())
+
+
+def borders(sizes: Sequence[int]) -> list[float]:
+    """Return the borders between neighbouring sizes, half-way on a logarithmic axis, and the two outer ones."""
+    if len(sizes) == 1:
+        return [sizes[0] / _OCTAVE**0.5, sizes[0] * _OCTAVE**0.5]
+    inner = np.sqrt(np.array(sizes[1:], dtype=np.float64) * np.array(sizes[:-1], dtype=np.float64))
+    return [sizes[0] ** 2 / float(inner[0]), *inner.tolist(), sizes[-1] ** 2 / float(inner[-1])]
+
+
+def step_names(used: Sequence[int]) -> list[str]:
+    """Return what some of the classes of errors are called: below the ends of `STEPS`, then above the last."""
+    ends = [format_ratio(step).replace(".0", "") for step in STEPS]
+    names = [f"≤ {end}" for end in ends] + [f"> {ends[-1]}"]
+    return [names[index] for index in used]
+
+
+def _limit_lines(canvas: Canvas, series: Series, sizes: Sequence[int], edges: Sequence[float]) -> None:
+    """Draw each limit between the sizes that it divides."""
+    for row, limit in enumerate(limit for limit in series.limits if sizes[0] <= limit < sizes[-1]):
+        edge = edges[bisect_left(sizes, limit + 1)]
+        canvas.axes.axvline(edge, color=look.PAPER, linewidth=3, zorder=3)
+        canvas.axes.axvline(edge, color=look.INK, linewidth=1, linestyle=(0, (4, 3)), zorder=3.1)
+        look.limit_label(canvas.axes, format_size(limit), edge, row % 2, look.INK)
+
+
+def _pair_axis(canvas: Canvas, counts: Sequence[int]) -> None:
+    step = -(-len(counts) // _MOST_ROW_LABELS)
+    canvas.axes.set_ylim(-0.5, len(counts) - 0.5)
+    canvas.axes.set_yticks(range(0, len(counts), step), [str(count) for count in counts[::step]])
+    canvas.axes.set_ylabel("pairs at once, k")
+    canvas.axes.grid(visible=False)
+    canvas.axes.tick_params(left=False)
+    canvas.axes.spines[:].set_visible(False)
+
+
+def _draw(series: Series, cells: Sequence[_Cell], key: str, title: str, what: str) -> Plot:
+    canvas = new_canvas()
+    colours = look.error_colours(len(STEPS) + 1)
+    sizes = sorted({int(size) for size in series.points.message_size})
+    counts, edges = series.counts, borders(sizes)
+    classes: dict[int, list[_Cell]] = defaultdict(list)
+    for cell in cells:
+        classes[bisect_left(STEPS, cell.error)].append(cell)
+    for number, members in sorted(classes.items()):
+        corners = []
+        for cell in members:
+            column, row = sizes.index(cell.message_size), counts.index(cell.pairs)
+            left, right = edges[column], edges[column + 1]
+            corners.append([(left, row - 0.5), (right, row - 0.5), (right, row + 0.5), (left, row + 0.5)])
+        name = f"cells-{number}"
+        canvas.axes.add_collection(
+            PolyCollection(corners, facecolors=colours[number][0], edgecolors=look.PAPER, linewidths=0.8, gid=name)
+        )
+        canvas.points[name] = [cell.words for cell in members]
+    used = list(range(max(classes) + 1))
+    handles = [
+        Patch(facecolor=colours[index][0], edgecolor="none", label=name)
+        for index, name in zip(used, step_names(used), strict=True)
+    ]
+    look.legend(canvas.figure, handles, columns=len(used) if len(used) <= _MOST_IN_A_ROW else -(-len(used) // 2))
+    look.size_axis(canvas.axes, *series.span)
+    canvas.axes.set_xlim(edges[0], edges[-1])
+    _pair_axis(canvas, counts)
+    _limit_lines(canvas, series, sizes, edges)
+    worst = max(cells, key=lambda cell: cell.error)
+    where = f"at {format_size(worst.message_size)} with {pairs_word(worst.pairs)}"
+    parts = [f"{what} The largest is {format_ratio(worst.error)}, {where}."]
+    if len(cells) < len(set(zip(series.points.message_size.tolist(), series.points.pairs.tolist(), strict=True))):
+        parts.append("Empty: not measured, or the model says nothing.")
+    if len(series.hidden):
+        parts.append(f"Left out: {len(series.hidden)} of 0 bytes or too short for the clock.")
+    if series.limits:
+        parts.append("Dashed: protocol limits.")
+    return canvas.finish(key, title, " ".join(parts), look.FIXED_COLOURS | dict(colours))
+
+
+def _chosen(series: Series) -> Mapping[str, str]:
+    """Return the models of ping-pongs that get a map, and what each map is called."""
+    there = {name for segment in series.segments for name in two_way(segment)}
+    advice = {recommended(segment) for segment in series.segments if segment.recommended and recommended(segment)}
+    names = {"postal": "postal, of one pair", "max-rate": "max-rate"}
+    chosen = {name: words for name, words in names.items() if name in there}
+    if not advice:
+        return chosen
+    if len(advice) > 1:
+        return chosen | {RECOMMENDED: f"recommended, {' and '.join(sorted(advice))}"}
+    (only,) = advice
+    name = only if only in chosen else RECOMMENDED
+    return chosen | {name: f"{names.get(only, only)}, recommended"}
+
+
+def error_maps(pingpongs: Series | None, streams: Series | None) -> list[Plot]:
+    """Return a map for each model, of what was measured with at least two numbers of pairs."""
+    wanted = []
+    if pingpongs is not None and len(pingpongs.counts) > 1:
+        wanted += [(pingpongs, model, words) for model, words in _chosen(pingpongs).items()]
+    if streams is not None and len(streams.counts) > 1 and streams.segments:
+        wanted.append((streams, ONE_WAY, "streams, one way"))
+    plots = []
+    for series, model, words in wanted:
+        cells = _cells(series, model)
+        if cells:
+            what = "Error: the longer of T_model and T over the shorter, less 1, in the same colours in all maps."
+            if model == "postal":
+                what = f"{what} The postal model, which knows one pair alone, taken for any number of pairs."
+            plots.append(_draw(series, cells, f"error-{model}-{series.path}", f"Error, {series.path}: {words}", what))
+    return plots

@@ -1,0 +1,210 @@
+"""What matters most, path by path: latency, bandwidth, protocol limit, and whether to trust them.
+
+A path that the machine knows is summed up by its model, another one by the measurements alone. Main entry:
+`headlines`.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from commmodel.fit.points import Points, collect, collect_streams
+from commmodel.machine import UNITS, Extended, Limit, Machine, Parameter, Postal, Segment
+from commmodel.report.kit.cells import Cell, bandwidth, factor_cell, measured_cell, parameter_cell
+from commmodel.report.machine.node_rate import Model, duplex_factor, named, node_rate, recommended
+from commmodel.report.machine.parameters import DUPLEX, STREAMS, limit_words, segments_on
+from commmodel.results import Measurements, PointToPoint, Threshold
+from commmodel.statistics import log_half_width
+from commmodel.units import format_rate, format_size
+
+__all__ = ["Fact", "Headline", "headlines"]
+
+_FOUND_BY = {
+    "threshold": "larger messages wait for their receiver: a blocking send showed it",
+    "user": "as told to the fit",
+    "hand": "written by hand",
+    "change-point": "seen in the times",
+}
+"""How a limit was found, the surest way first."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A number, what it is, what it means, and whether it comes from a fit that is not trusted."""
+
+    label: str
+    cell: Cell
+    meaning: str = ""
+    is_doubtful: bool = False
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The facts of one path, and where they come from."""
+
+    path: str
+    source: str
+    facts: tuple[Fact, ...]
+
+
+def _pair_rate(model: Model) -> tuple[str, Parameter]:
+    match model:
+        case Postal():
+            return "1/β", bandwidth(model.beta)
+        case Extended():
+            return "R_Cb", model.R_Cb
+        case _:
+            return "R_C", model.R_C
+
+
+def _span(limit: Limit | None, below: Limit | None) -> str:
+    """Return in words of which messages a segment is; nothing where of all."""
+    if limit is not None:
+        return f" up to {format_size(limit.value)}"
+    return f" above {format_size(below.value)}" if below is not None else ""
+
+
+def _trust(segments: tuple[Segment, ...]) -> Fact:
+    doubtful, unknown = [], []
+    below: Limit | None = None
+    for segment in segments:
+        which = f"{segment.protocol}{_span(segment.limit, below)}"
+        below = segment.limit
+        models: list[tuple[str, Model | None]] = []
+        if recommended(segment) or segment.one_way is None:
+            models.append((which, named(segment, recommended(segment))))
+        if segment.one_way is not None:
+            models.append((f"{which} ({STREAMS})", segment.one_way))
+        for name, model in models:
+            if model is None or model.quality is None:
+                unknown.append(name)
+            elif not model.quality.trusted:
+                doubtful.append(name)
+    if doubtful:
+        return Fact("Trust", Cell("no"), f"not the fit of {', '.join(dict.fromkeys(doubtful))}: see the remarks")
+    if unknown:
+        return Fact("Trust", Cell("not known"), f"no fit is recorded for {', '.join(dict.fromkeys(unknown))}")
+    return Fact("Trust", Cell("yes"), "every fit passed its checks")
+
+
+def _limits(segments: tuple[Segment, ...]) -> Fact:
+    limits = [segment.limit for segment in segments if segment.limit is not None]
+    if not limits:
+        return Fact("Protocol limit", Cell("none"), "one protocol for all sizes")
+    surest = min((limit.found_by for limit in limits), key=list(_FOUND_BY).index)
+    chosen = [limit for limit in limits if limit.found_by == surest]
+    others = [
+        words if words.startswith("between") else f"at {words}"
+        for words in (limit_words(limit) for limit in limits if limit.found_by != surest)
+    ]
+    sizes = [format_size(limit.value) for limit in chosen]
+    doubts = [limit_words(limit) for limit in chosen if limit_words(limit) != format_size(limit.value)]
+    meaning = _FOUND_BY[surest] + (f"; the model also changes {' and '.join(others)}" if others else "")
+    return Fact("Protocol limit", Cell(", ".join(sizes), ", ".join(doubts)), meaning)
+
+
+def _shared(segments: Sequence[Segment]) -> Iterable[Fact]:
+    """Yield what the pairs of a node get together, both ways and one way, with the largest messages."""
+    last = segments[-1]
+    both = node_rate(last)
+    if both is not None:
+        what = f"R_N of {last.protocol}" + ("; both ways at once" if last.one_way else "")
+        model = named(last, recommended(last))
+        yield Fact(
+            "All pairs of a node", parameter_cell(both, UNITS["R_N"]), what, model is None or _is_doubtful(model)
+        )
+    elif named(last, recommended(last)) is not None:
+        yield Fact("All pairs of a node", Cell("not known"), "one pair alone was measured")
+    if last.one_way is not None and last.one_way.R_N is not None:
+        one = parameter_cell(last.one_way.R_N, UNITS["R_N"])
+        what = f"R_N of {last.protocol}, of streams in one direction"
+        yield Fact("All pairs, one way", one, what, _is_doubtful(last.one_way))
+    if (factor := duplex_factor(last)) is not None:
+        yield Fact("Duplex factor", factor_cell(factor), DUPLEX)
+
+
+def _is_doubtful(model: Model) -> bool:
+    return model.quality is not None and not model.quality.trusted
+
+
+def _from_model(path: str, segments: tuple[Segment, ...], points: Points | None) -> Headline:
+    facts = []
+    modelled = [segment for segment in segments if recommended(segment)]
+    spoken = [(segment.protocol, model) for segment in modelled if (model := named(segment, recommended(segment)))]
+    if spoken:
+        (smallest, first), (largest, last) = spoken[0], spoken[-1]
+        latency = parameter_cell(first.alpha, UNITS["alpha"])
+        facts.append(Fact("Latency", latency, f"α of {smallest}, the smallest messages", _is_doubtful(first)))
+        symbol, rate = _pair_rate(last)
+        meaning = f"{symbol} of {largest}, the largest messages"
+        facts.append(Fact("One pair", parameter_cell(rate, "B/s"), meaning, _is_doubtful(last)))
+    if points is not None:
+        facts += _fastest(points.where(points.pairs == 1), "pair", "Measured peak, one pair")
+    shared = modelled or [segment for segment in segments if segment.one_way is not None]
+    facts += _shared(shared) if shared else []
+    return Headline(path, "from the model", (*facts, _limits(segments), _trust(segments)))
+
+
+def _fastest(points: Points, kind: str, label: str = "") -> list[Fact]:
+    """Return the highest rate measured; nothing where no time of a message with content was."""
+    timed = points.where((points.seconds > 0) & (points.message_size > 0))
+    if not len(timed):
+        return []
+    rates = timed.pairs * timed.message_size / timed.seconds
+    best = int(np.argmax(rates))
+    pairs, size = int(timed.pairs[best]), format_size(int(timed.message_size[best]))
+    label = label or (f"One {kind}" if pairs == 1 else f"{pairs} {kind}s together")
+    return [Fact(label, Cell(format_rate(float(rates[best]))), f"fastest, with messages of {size}")]
+
+
+def _from_points(points: Points) -> list[Fact]:
+    smallest = int(np.argmin(points.message_size * (1 + points.pairs.max()) + points.pairs))
+    size, pairs = int(points.message_size[smallest]), int(points.pairs[smallest])
+    launches = points.where((points.message_size == size) & (points.pairs == pairs) & (points.seconds > 0))
+    if len(launches) > 1:
+        median, factor = float(np.exp(np.log(launches.seconds).mean())), np.exp(log_half_width(launches.seconds))
+        latency = measured_cell(median, float(median / factor), float(median * factor), "s")
+        meaning = f"median with messages of {format_size(size)}, mean and interval over {len(launches)} launches"
+    else:
+        latency = measured_cell(
+            float(points.seconds[smallest]), float(points.low[smallest]), float(points.high[smallest]), "s"
+        )
+        meaning = f"median with messages of {format_size(size)}"
+    facts = [Fact("Latency", latency, meaning)]
+    for several in (False, True):
+        facts += _fastest(points.where((points.pairs > 1) == several), "pair")
+    return facts
+
+
+def _from_measurements(
+    path: str, points: Points | None, streams: Points | None, measurements: Measurements
+) -> Headline:
+    facts = _from_points(points) if points is not None else []
+    facts += _fastest(streams, "stream") if streams is not None else []
+    limits = [
+        record.summary.median
+        for record in measurements.records
+        if isinstance(record.configuration, Threshold) and record.configuration.path == path
+    ]
+    found = ", ".join(dict.fromkeys(format_size(limit) for limit in limits))
+    if found:
+        facts.append(Fact("Eager limit", Cell(found), "larger messages wait for their receiver"))
+    return Headline(path, "as measured", tuple(facts))
+
+
+def headlines(measurements: Measurements, machine: Machine | None) -> list[Headline]:
+    """Return one headline for each path that was measured or that the machine knows."""
+    points, streams = collect(measurements), collect_streams(measurements)
+    configurations = (record.configuration for record in measurements.records)
+    measured = dict.fromkeys(one.path for one in configurations if isinstance(one, PointToPoint))
+    found = []
+    known = [path for path in machine.paths if path != "any" or not measured] if machine else []
+    for path in dict.fromkeys((*measured, *known)):
+        segments = segments_on(machine, path)
+        found.append(
+            _from_model(path, segments, points.get(path))
+            if segments
+            else _from_measurements(path, points.get(path), streams.get(path), measurements)
+        )
+    return found

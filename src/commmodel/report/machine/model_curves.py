@@ -1,0 +1,135 @@
+"""Model lines: what a protocol segment predicts, and between which bounds, over the sizes for which it holds.
+
+A segment fitted to one pair alone says nothing of several pairs: it has no line for them. Only where the postal
+model is asked for by its name is it taken for any number of pairs, to show what that costs (Gropp 2016, Figure 2).
+Main entries: `prediction`, `lines` and `limits`.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commmodel.machine import Extended, LatencyAware, MaxRate, MeasuredTimes, Parameter, Postal, Segment, speaker
+from commmodel.models import Formula, maxrate
+from commmodel.report.kit.cells import bandwidth
+from commmodel.report.machine.node_rate import ONE_WAY, Model, named
+
+__all__ = ["RECOMMENDED", "Line", "limits", "lines", "prediction"]
+
+RECOMMENDED = "recommended"
+"""Stands for the model that each segment recommends."""
+
+Floats = NDArray[np.float64]
+_POINTS_PER_OCTAVE = 6
+_SLOWEST = 1.0  # bytes per second; an interval that reaches down to no rate at all is drawn to here
+_FASTEST = 1e-3  # of the model's time; an interval that reaches down to no time at all is drawn to here
+_End = Literal["low", "value", "high"]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A segment's times over sizes, in bytes and seconds; without `fast` and `slow` where no interval is known."""
+
+    message_size: Floats
+    seconds: Floats
+    fast: Floats | None
+    slow: Floats | None
+
+
+def _model(segment: Segment, name: str, pairs: int) -> Model | MeasuredTimes | None:
+    """Return the model that tells the time of so many pairs."""
+    if name == RECOMMENDED:
+        found = speaker(segment, pairs)
+        return None if found.name == ONE_WAY else found.model
+    model = named(segment, name)
+    return None if isinstance(model, MaxRate) and model.R_N is None and pairs > 1 else model
+
+
+def _end(parameter: Parameter, end: _End, least: float) -> float:
+    found: float | None = getattr(parameter, end)
+    return max(parameter.value if found is None else found, least)
+
+
+def _times(model: Model | MeasuredTimes, sizes: Floats, pairs: int, latency: _End, rate: _End) -> Floats:
+    """Return the times of a model, its parameters at the ends asked for."""
+    if isinstance(model, MeasuredTimes):
+        end: Literal["seconds", "low", "high"] = "seconds" if latency == "value" else latency
+        return np.array([model.at(float(size), end) for size in sizes])
+    alpha = _end(model.alpha, latency, 0.0)
+    node = getattr(model, "R_N", None)
+    R_N = math.inf if node is None else _end(node, rate, _SLOWEST)
+    formula: Formula = maxrate.time
+    match model:
+        case Postal():
+            rates = [_end(bandwidth(model.beta), rate, _SLOWEST)]
+        case Extended():
+            formula = maxrate.extended_time
+            rates = [_end(model.R_Cb, rate, _SLOWEST), _end(model.R_Ci, rate, 0.0) if pairs > 1 else 0.0]
+        case LatencyAware():
+            formula = maxrate.latency_aware_time
+            rates = [_end(model.R_C, rate, _SLOWEST)]
+        case MaxRate():
+            rates = [_end(model.R_C, rate, _SLOWEST)]
+    # one by one: a few hundred plain calls are done long before numba would be loaded
+    return np.array([formula(float(size), pairs, alpha, R_N, *rates) for size in sizes])
+
+
+def _has_interval(model: Model | MeasuredTimes) -> bool:
+    if isinstance(model, MeasuredTimes):
+        return model.low is not None
+    parameters = (getattr(model, name) for name in model.__struct_fields__)
+    return any(
+        isinstance(parameter, Parameter) and (parameter.low is not None or parameter.high is not None)
+        for parameter in parameters
+    )
+
+
+def limits(segments: Sequence[Segment]) -> list[int]:
+    """Return the largest size of each segment that has one."""
+    return [segment.limit.value for segment in segments if segment.limit is not None]
+
+
+def prediction(segments: Sequence[Segment], sizes: Floats, pairs: int, model: str = RECOMMENDED) -> Floats:
+    """Return a model's time for each size, nan where it says nothing."""
+    times = np.full(sizes.shape, math.nan)
+    left = np.ones(sizes.shape, dtype=bool)
+    for segment in segments:
+        inside = left & (sizes <= (math.inf if segment.limit is None else segment.limit.value))
+        speaking = _model(segment, model, pairs)
+        if speaking is not None:
+            times[inside] = _times(speaking, sizes[inside], pairs, "value", "value")
+        left &= ~inside
+    return times
+
+
+def _line(model: Model | MeasuredTimes, sizes: Floats, pairs: int) -> Line:
+    seconds = _times(model, sizes, pairs, "value", "value")
+    if not _has_interval(model):
+        return Line(sizes, seconds, None, None)
+    fast = np.maximum(_times(model, sizes, pairs, "low", "high"), _FASTEST * seconds)
+    return Line(sizes, seconds, fast, _times(model, sizes, pairs, "high", "low"))
+
+
+def lines(
+    segments: Sequence[Segment], smallest: float, largest: float, pairs: int, model: str = RECOMMENDED
+) -> list[Line]:
+    """Return one line for each segment that holds somewhere from `smallest` to `largest`, both above 0.
+
+    The band between `fast` and `slow` has every parameter at an end of its interval.
+    """
+    found = []
+    begin = smallest
+    for segment in segments:
+        end = largest if segment.limit is None else min(largest, segment.limit.value)
+        if end >= begin:
+            count = max(2, round(_POINTS_PER_OCTAVE * math.log2(end / begin)) + 1)
+            speaking = _model(segment, model, pairs)
+            line = None if speaking is None else _line(speaking, np.geomspace(begin, end, count), pairs)
+            if line is not None and (line.seconds > 0).all():  # a model without cost has no place in these plots
+                found.append(line)
+            begin = end + 1  # sizes are whole bytes: the next protocol begins there
+    return found

@@ -1,0 +1,111 @@
+"""Plots of several pairs: their rate together (Gropp 2016, Figure 1), and how far the model is from it.
+
+Main entries: `aggregate` and `residuals`.
+"""
+
+import numpy as np
+
+from commmodel.report.kit import axes as look
+from commmodel.report.kit.canvas import (
+    Canvas,
+    Plot,
+    Series,
+    caption,
+    legend_of_pairs,
+    limit_lines,
+    mark,
+    new_canvas,
+    pair_styles,
+    pairs_word,
+)
+from commmodel.report.machine.model_curves import prediction
+from commmodel.report.machine.node_rate import ONE_WAY, node_rate
+from commmodel.units import format_rate, format_ratio
+
+__all__ = ["aggregate", "residuals"]
+
+
+def _node_rate(canvas: Canvas, series: Series) -> None:
+    """Draw R_N of the largest messages, where it limits."""
+    last = series.segments[-1] if series.segments else None
+    if last is None:
+        return
+    one_way = series.model == ONE_WAY
+    rate = (last.one_way.R_N if last.one_way else None) if one_way else node_rate(last)
+    if rate is None or not rate.is_limiting:
+        return
+    canvas.axes.axhline(rate.value, color=look.INK, linewidth=1, linestyle=(0, (1, 2)), zorder=1)
+    canvas.axes.annotate(
+        f"R_N {'one way ' * one_way}{format_rate(rate.value)}", (0.01, rate.value), xycoords=("axes fraction", "data"),
+        xytext=(0, -3), textcoords="offset points", va="top", fontsize=9.5,
+    )  # fmt: skip
+    canvas.shown.append(rate.value)
+
+
+def aggregate(series: Series) -> Plot:
+    """Return the rate of all pairs over size: points for each number of pairs, and the model's lines."""
+    canvas = new_canvas()
+    styles, colours = pair_styles(series.counts)
+    for pairs, colour, marker in styles:
+        points = series.points.where(series.points.pairs == pairs)
+        rates = pairs * points.message_size / points.seconds
+        mark(canvas, points, rates, f"measured-{series.path}-{pairs}", colour, marker)
+        for line in series.lines(pairs):
+            rate = pairs * line.message_size / line.seconds
+            canvas.axes.plot(line.message_size, rate, color=colour, linewidth=1.3)
+            canvas.shown.append(float(rate.max()))
+    legend_of_pairs(canvas, styles)
+    look.size_axis(canvas.axes, *series.span)
+    _node_rate(canvas, series)
+    look.linear_axis(canvas.axes, canvas.shown, "B/s", "rate of all pairs, k n / T")
+    limit_lines(canvas, [series])
+    is_stream = series.model == ONE_WAY
+    advised = any(segment.recommended for segment in series.segments)
+    which = "the one-way model" if is_stream else "the recommended model" if advised else "the model"
+    words = caption(
+        [series],
+        len(series.hidden),
+        "Bytes per second that k streams move together, all in one direction. Points: medians."
+        if is_stream
+        else "Bytes per second that k pairs move together. Points: medians.",
+        f"Lines: {which} of each protocol segment.",
+    )
+    if len(series.counts) == 1:
+        words += f" Only {pairs_word(series.fewest)} was measured: nothing is known of how several share the node."
+    elif series.segments and any(not series.lines(pairs) for pairs in series.counts):
+        words += " The model knows one pair alone: it has no lines for more."
+    key, title = ("streams", "Rate of streams") if is_stream else ("rate", "Rate of several pairs")
+    return canvas.finish(f"{key}-{series.path}", f"{title}, {series.path}", words, colours)
+
+
+def residuals(series: Series) -> Plot | None:
+    """Return the signed relative error of the model over size; None where it says nothing of any point."""
+    canvas = new_canvas()
+    styles, colours = pair_styles(series.counts)
+    modelled = []
+    for pairs, colour, marker in styles:
+        points = series.points.where(series.points.pairs == pairs)
+        expected = prediction(series.segments, points.message_size.astype(np.float64), pairs, series.model)
+        known = np.isfinite(expected)
+        if known.any():
+            modelled.append((pairs, colour, marker))
+            error = expected[known] / points.seconds[known] - 1
+            mark(canvas, points.where(known), error, f"measured-{series.path}-{pairs}", colour, marker)
+    if not modelled:
+        return None
+    legend_of_pairs(canvas, modelled)
+    canvas.axes.axhline(0, color=look.INK, linewidth=1, zorder=1)
+    look.size_axis(canvas.axes, *series.span)
+    look.ratio_axis(canvas.axes, canvas.shown, "(T_model − T) / T")
+    limit_lines(canvas, [series])
+    worst = max(abs(value) for value in canvas.shown)
+    words = caption(
+        [series],
+        len(series.hidden),
+        f"Relative error of the model, at most {format_ratio(worst)}. Above 0 the model is too slow.",
+        "Points on one side of 0 over many sizes tell of a model that is wrong there.",
+    )
+    missing = len(series.points) - len(canvas.shown)
+    if missing:
+        words += f" The model says nothing of {missing} of the {len(series.points)} points."
+    return canvas.finish(f"residuals-{series.path}", f"Residuals, {series.path}", words, colours)

@@ -1,0 +1,50 @@
+"""What the models of a segment say together: the node's rate, and the duplex factor.
+
+Which of them speaks is said by `commmodel.machine`. Main entries: `node_rate` and `duplex_factor`.
+"""
+
+import math
+
+from commmodel.machine import Parameter, Segment, recommended
+from commmodel.machine.model_choice import ONE_WAY, Model, knows_several, named, two_way
+
+__all__ = ["ONE_WAY", "Model", "duplex_factor", "knows_several", "named", "node_rate", "recommended", "two_way"]
+
+_FULL_DUPLEX = (1.0, 2.0)
+"""Least and largest duplex factor of a link that carries both directions at once."""
+
+
+def node_rate(segment: Segment) -> Parameter | None:
+    """Return R_N of ping-pongs: that of the recommended model, or where it has none, of the max-rate model."""
+    rate: Parameter | None = getattr(two_way(segment).get(recommended(segment)), "R_N", None)
+    return rate if rate is not None or segment.max_rate is None else segment.max_rate.R_N
+
+
+def _ratio(above: float | None, below: float | None, unknown: float) -> float:
+    if above is None or below is None:
+        return unknown
+    return above / below if below > 0 and math.isfinite(above) else unknown
+
+
+def duplex_factor(segment: Segment) -> Parameter | None:
+    """Return R_N of ping-pongs, which go both ways at once, over R_N of streams, which go one way.
+
+    None where one of them is not known or does not limit. The interval comes from the ends of both intervals, and is
+    not wider than what a full-duplex link can do, from 1 to 2, unless the factor itself lies outside.
+
+    >>> from commmodel.machine import MaxRate
+    >>> both, one = Parameter(18e9, low=17e9, high=19e9), Parameter(10e9, low=9e9, high=11e9)
+    >>> rates = [MaxRate(Parameter(1e-6), Parameter(5e9), rate) for rate in (both, one)]
+    >>> factor = duplex_factor(Segment("all", max_rate=rates[0], one_way=rates[1]))
+    >>> factor.value, round(factor.low, 2), factor.high
+    (1.8, 1.55, 2.0)
+    """
+    both, one = node_rate(segment), segment.one_way.R_N if segment.one_way else None
+    if both is None or one is None or not (both.is_limiting and one.is_limiting):
+        return None
+    value = both.value / one.value
+    if None in {both.low, both.high, one.low, one.high}:
+        return Parameter(value)
+    least, most = _FULL_DUPLEX
+    low, high = _ratio(both.low, one.high, least), _ratio(both.high, one.low, most)
+    return Parameter(value, low=min(value, max(low, least)), high=max(value, min(high, most)))

@@ -1,0 +1,1 @@
+"""Measurements in tables: times, rates, memory, and where they were taken."""

@@ -1,0 +1,156 @@
+"""On what was measured, in words: MPI library, hosts, clock, binding, options, warnings; and how to do it again.
+
+Main entries: `environment_rows` and `command_line`.
+"""
+
+import shlex
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from commmodel.results import Clock, Header, Host, Options, Rank, thread_level
+from commmodel.units import format_ratio, format_size, format_time
+
+__all__ = ["command_line", "environment_rows", "library_name"]
+
+_LAUNCHERS = {"mpiexec", "mpirun", "srun"}
+
+
+def library_name(header: Header) -> str:
+    r"""Return the MPI library's name and version: the first line of what it says of itself.
+
+    >>> from commmodel.results import Library
+    >>> library_name(Header("commmodel-results", 1, "", (), Library("MPICH Version:   5.0.2\nMPICH ABI: 18"), (), ()))
+    'MPICH Version: 5.0.2'
+    """
+    lines = header.mpi.version.strip().splitlines()
+    return " ".join(lines[0].split()) if lines else "not recorded"
+
+
+def command_line(header: Header) -> str:
+    """Return the command that repeats a launch, on as many ranks.
+
+    >>> from commmodel.results import Library, Rank
+    >>> ranks = (Rank(0, 0), Rank(1, 0))
+    >>> command = ("python", "-m", "commmodel.bench", "--sizes", "1:4 MiB")
+    >>> command_line(Header("commmodel-results", 1, "", command, Library("MPICH"), (), ranks))
+    "mpiexec -n 2 python -m commmodel.bench --sizes '1:4 MiB'"
+    """
+    if not header.command:
+        return "not recorded"
+    launcher = () if header.command[0] in _LAUNCHERS or not header.ranks else ("mpiexec", "-n", str(len(header.ranks)))
+    return shlex.join((*launcher, *header.command))
+
+
+def _clock(clock: Clock) -> str:
+    drift = "" if clock.against_wtime is None else f", {clock.against_wtime:+.1e} against MPI_Wtime"
+    return (
+        f"{clock.kind}, a tick every {format_time(1 / clock.frequency)} (from {clock.frequency_source}), "
+        f"resolution {format_time(clock.resolution)}, cost {format_time(clock.cost)}{drift}"
+    )
+
+
+_OWN = ("load before", "clock")  # of each host; they do not tell hosts apart
+
+
+def _host(host: Host) -> dict[str, str]:
+    load = ", ".join(f"{average:.2f}" for average in host.load) if host.load else ""
+    described = [
+        ("CPU", host.cpu_model),
+        ("processors", f"{host.cpus} for these ranks" if host.cpus else ""),
+        ("kernel", host.kernel),
+        ("frequency governor", host.governor),
+        ("load before", load),
+        ("huge pages", host.transparent_huge_pages),
+        ("clock source", host.clocksource),
+        ("clock", _clock(host.clock) if host.clock else ""),
+    ]
+    return {name: text for name, text in described if text}
+
+
+def _hosts(hosts: Sequence[Host]) -> Iterable[tuple[str, tuple[str, ...]]]:
+    """Describe hosts, those together that differ in nothing but their names, their load and their clocks' readings."""
+    alike: dict[tuple[tuple[str, str], ...], list[dict[str, str]]] = {}
+    for host in hosts:
+        found = _host(host)
+        alike.setdefault(tuple(item for item in found.items() if item[0] not in _OWN), []).append(
+            found | {"": host.name}
+        )
+    for group in alike.values():
+        names = [one[""] for one in group]
+        lines = []
+        for field, text in group[0].items():
+            of_first = f" of {names[0]}" if any(one.get(field) != text for one in group) else ""
+            lines += [f"{field}{of_first}: {text}"] * bool(field)
+        yield "host" if len(group) == 1 else f"{len(group)} hosts", (", ".join(names), *lines)
+
+
+def _bound(ranks: Sequence[Rank]) -> str:
+    """Describe neighbouring ranks that may use the same processors."""
+    first, last = ranks[0], ranks[-1]
+    numbers = f"{first.rank}" if first is last else f"{first.rank}–{last.rank}"
+    return f"{numbers} → {first.cpus or 'not known'}"
+
+
+def _binding(header: Header) -> tuple[str, ...]:
+    lines = []
+    for index, host in enumerate(header.hosts):
+        ranks = [rank for rank in header.ranks if rank.host == index]
+        if not ranks:
+            continue
+        together = (list(group) for _, group in groupby(ranks, key=lambda rank: rank.cpus))
+        lines.append(f"{host.name}: {', '.join(map(_bound, together))}")
+    return tuple(lines)
+
+
+def _pairs(header: Header) -> tuple[str, ...]:
+    further = ((f"pair {number} of nodes", pairs) for number, pairs in enumerate(header.further_nodes, start=2))
+    return tuple(
+        f"{name}: " + ", ".join(f"{first}–{second}" for first, second in pairs)
+        for name, pairs in (*header.placement.items(), *further)
+    )
+
+
+def _ranks(header: Header) -> tuple[str, ...]:
+    """Return how many ranks there were on how many hosts, as far as another suite's file tells."""
+    if not header.ranks:
+        pairs = max(map(len, header.placement.values()), default=0)
+        return (f"{2 * pairs} in {pairs} pair{'s' * (pairs > 1)}; on which hosts is not known",) if pairs else ()
+    return (f"{len(header.ranks)} on {len(header.hosts)} host{'s' * (len(header.hosts) != 1)}",)
+
+
+def _options(options: Options) -> tuple[str, ...]:
+    sizes = [format_size(size) for size in options.sizes]
+    span = f"{sizes[0]} to {sizes[-1]}, {len(sizes)} sizes" if len(sizes) > 1 else ", ".join(sizes)
+    return (
+        f"kernels: {', '.join(options.kernels)}",
+        f"messages: {span}",
+        f"time: {format_time(options.time)}, at most {options.repetitions} samples a record",
+        f"until the {format_ratio(options.confidence)} interval of the median is within ±{format_ratio(options.ci)}",
+        f"seed: {options.seed}",
+    )
+
+
+def environment_rows(header: Header) -> list[tuple[str, tuple[str, ...]]]:
+    """Return what a launch ran on as (name, lines); what was not recorded is left out."""
+    standard = f" (MPI {header.mpi.standard})" if header.mpi.standard else ""
+    buffers = header.buffers
+    on_huge = "" if not buffers or buffers.huge_bytes is None else f", {format_size(buffers.huge_bytes)} on them"
+    rows: list[tuple[str, tuple[str, ...]]] = [
+        ("measured", (header.created + (" (goes on with the launch before it)" if header.resumes else ""),)),
+        ("MPI library", (library_name(header) + standard,)),
+        ("thread level", (thread_level.words(header),)),
+        ("ranks", _ranks(header)),
+        *_hosts(header.hosts),
+        ("rank → processors", _binding(header)),
+        ("pairs of ranks", _pairs(header)),
+        ("options", _options(header.options) if header.options else ()),
+        (
+            "buffers",
+            (f"aligned to {format_size(buffers.alignment)}, huge pages: {buffers.huge_pages}{on_huge}",)
+            if buffers
+            else (),
+        ),
+        ("versions", (", ".join(f"{name} {version}" for name, version in sorted(header.versions.items())),)),
+        ("warnings", header.warnings),
+    ]
+    return [(name, lines) for name, lines in rows if any(lines)]

@@ -1,0 +1,1 @@
+"""Overlap of communication with computation in tables and plots: measurements, choices, validation."""

@@ -1,0 +1,102 @@
+"""Chosen messages and bursts for the terminal. Main entries: `choices_table`, `choice_lines`."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from commmodel.optimize import LIMITS, Choice, Sensitivity
+from commmodel.optimize.progress import LITTLE_MOVES, NOTHING_MOVES
+from commmodel.report.kit.terminal import new_table, text
+from commmodel.units import format_ratio, format_size, format_time
+
+__all__ = ["choice_lines", "choices_table"]
+
+
+def choices_table(volume: int, computation: float, choices: Sequence[Choice]) -> Table:
+    """Return what was chosen for each pattern and implementation, the fastest first."""
+    columns = [("implementation", "left"), ("message", "right"), ("burst", "right"), ("messages", "right")]
+    columns += [(name, "right") for name in ("time", "blocking", "hidden")]
+    has_patterns = len({choice.pattern for choice in choices}) > 1 or choices[0].pattern != "point-to-point"
+    if has_patterns:
+        columns.insert(0, ("pattern", "left"))
+    table = new_table(f"{format_size(volume)}, {format_time(computation)} of computation", columns)
+    for place, choice in enumerate(choices):
+        cells: list[str] = [choice.pattern] if has_patterns else []
+        cells += [choice.implementation, format_size(choice.message_size), str(choice.burst), str(choice.messages)]
+        cells += [format_time(choice.seconds), format_time(choice.blocking_seconds)]
+        cells.append(format_ratio(choice.hidden_fraction))
+        table.add_row(*(text(cell, "" if place else "bold") for cell in cells))
+    return table
+
+
+def choice_lines(choice: Choice, sensitivity: Sensitivity | None = None, loss: float | None = None) -> Iterator[Text]:
+    """Yield what the fastest choice means, a line each: advice, limits, alternatives, what depends on the estimate.
+
+    Where little of a transfer goes on by itself, that comes first.
+
+    `loss` is what a wrong diagnosis costs, a share of the blocking time.
+    """
+    if choice.progress < LITTLE_MOVES:
+        much = "Nothing" if choice.progress < NOTHING_MOVES else "Little"
+        yield text(
+            f"{much} goes on by itself here: at most {format_ratio(choice.progress)} of a transfer moves while nobody "
+            "calls MPI (kernel progress), and cutting hides no more than that."
+        )
+    yield text(_advice_words(choice))
+    for name in choice.limits:
+        yield text(f"Limited by {name}: {LIMITS[name]}.")
+    if choice.alternatives:
+        others = ", ".join(f"{format_size(size)} x {burst}" for size, burst in choice.alternatives)
+        yield text(f"As fast within the parameters' intervals (message x burst): {others}.")
+    if sensitivity is not None:
+        yield text(_sensitivity_words(sensitivity))
+    if loss is not None:
+        yield text(
+            f"Taken for a problem of the other kind, it takes {format_ratio(max(loss, 0.0))} of the blocking time more."
+        )
+
+
+def _messages_words(messages: int, message_size: int, burst: int) -> str:
+    if messages == 1:
+        return "one message"
+    return f"messages of {format_size(message_size)}{f', bursts of {burst}' if burst > 1 else ', one at a time'}"
+
+
+def _advice_words(choice: Choice) -> str:
+    """Return what to do: with the gain and its error, where the model has one."""
+    whole = format_time(choice.blocking_seconds)
+    share = choice.blocking_seconds or 1.0
+    gain = f"{format_time(choice.gain_seconds)} ({format_ratio(choice.gain_seconds / share)})"
+    error = f"{format_time(choice.error_seconds)} ({format_ratio(choice.error_seconds / share)})"
+    if choice.advice == "cut":
+        words = _messages_words(choice.messages, choice.message_size, choice.burst)
+        said = f"Fastest: {words}, {choice.implementation}: {format_time(choice.seconds)}{_interval_words(choice)} "
+        said += f"instead of {whole} in blocking messages. "
+        said += f"It hides {format_ratio(choice.hidden_fraction)} of the communication."
+        return said + (f" The gain, {gain}, is above its error, {error}." if choice.error_seconds else "")
+    rejected = choice.rejected
+    if rejected is None and choice.messages == 1:
+        return f"Do not cut: by the model nothing is faster than blocking messages, {whole}{_interval_words(choice)}."
+    size, burst = (choice.message_size, choice.burst) if rejected is None else (rejected.message_size, rejected.burst)
+    return (
+        f"Do not cut: in blocking messages it takes {whole}. The fastest decomposition, messages of "
+        f"{format_size(size)} x {burst}, gains {gain} by the model, which is not above the gain's error, {error}."
+    )
+
+
+def _interval_words(choice: Choice) -> str:
+    """Return the interval of the time, where it is wide enough to see."""
+    low, high = format_time(choice.low), format_time(choice.high)
+    return f" ({low} to {high})" if low != high else ""
+
+
+def _sensitivity_words(found: Sensitivity) -> str:
+    ends = []
+    for factor, how in ((found.overestimate, "over"), (found.underestimate, "under")):
+        if factor < math.inf:
+            ends.append(f"{how}estimated more than {factor:.2f} times")
+    if not ends:
+        return "The choice stays the same however wrong the computation's estimate is."
+    return f"The choice changes where the computation is {' or '.join(ends)}."

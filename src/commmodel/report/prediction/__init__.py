@@ -1,0 +1,1 @@
+"""Predictions in tables and plots, also beside measured times."""

@@ -1,0 +1,133 @@
+"""Measured and predicted times as plots: over message size, and over the number of processes. Main entry: `draw`.
+
+Measured medians are points with their intervals; a model's line joins its times at the measured places.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import numpy as np
+from matplotlib.lines import Line2D
+
+from commmodel.predict import Compared
+from commmodel.report.kit import axes as look
+from commmodel.report.kit.canvas import Plot, new_canvas
+from commmodel.report.kit.cells import measured_cell
+from commmodel.report.prediction.comparison import error_words
+from commmodel.statistics import CONFIDENCE
+from commmodel.units import format_ratio, format_size
+
+__all__ = ["draw"]
+
+_MOST_PLOTS = 4  # of an operation over size, and as many over the number of processes
+_Dashes = Literal["-"] | tuple[float, Sequence[float]]
+_LINES: dict[str, tuple[str, _Dashes]] = {
+    "plogp": ("#009e73", "-"),
+    "loggp": ("#0072b2", "-"),
+    "logp": ("#d55e00", (0, (4, 2))),
+    "postal": ("#b3578f", (0, (1, 1.5))),
+}
+_OTHER_LINE: tuple[str, _Dashes] = (look.INK, (0, (6, 2, 1, 2)))
+
+
+def _tip(row: Compared) -> str:
+    measured = row.measured
+    low, high = (math.nan if end is None else end for end in (measured.low, measured.high))
+    errors = ", ".join(f"{model} {error_words(row.relative_error(model))}" for model in row.predicted)
+    what = f"{format_size(row.message_size)}, {row.processes} processes"
+    by = f"; {row.algorithm}" if row.algorithm else ""
+    return f"{what}: {measured_cell(measured.seconds, low, high, 's')}{by}; {errors}"
+
+
+def _plot(
+    rows: Sequence[Compared], place: Callable[[Compared], int], key: str, title: str, axis: str, about: str
+) -> Plot:
+    canvas = new_canvas()
+    rows = sorted(rows, key=place)
+    models = list(dict.fromkeys(model for row in rows for model in row.predicted))
+    handles = [Line2D([], [], color=look.INK, marker="o", linestyle="", label="measured")]
+    for model in models:
+        known = [row for row in rows if model in row.predicted and row.predicted[model].seconds > 0]
+        if not known:
+            continue
+        colour, dashes = _LINES.get(model, _OTHER_LINE)
+        times = [row.predicted[model].seconds for row in known]
+        canvas.axes.plot([place(row) for row in known], times, color=colour, linestyle=dashes, zorder=2.5)
+        canvas.shown += times
+        handles.append(Line2D([], [], color=colour, linestyle=dashes, label=model))
+    bars = [row for row in rows if row.measured.low is not None and row.measured.low > 0]
+    lows, highs = [row.measured.low or 0.0 for row in bars], [row.measured.high or 0.0 for row in bars]
+    canvas.axes.vlines([place(row) for row in bars], lows, highs, color=look.INK, linewidth=1.2, zorder=2)
+    canvas.shown += [*lows, *highs]
+    medians = np.array([row.measured.seconds for row in rows])
+    canvas.axes.plot([place(row) for row in rows], medians, "o", color=look.INK, gid="measured", zorder=3)
+    canvas.points["measured"] = [_tip(row) for row in rows]
+    canvas.shown += [float(value) for value in medians]
+    look.legend(canvas.figure, handles, columns=min(len(handles), 4))
+    places = [place(row) for row in rows]
+    if axis == "size":
+        look.size_axis(canvas.axes, min(places), max(places))
+    else:
+        look.count_axis(canvas.axes, places, "processes P")
+    look.log_axis(canvas.axes, canvas.shown, "s", "time T")
+    words = (
+        f"{about} Points: medians; bars, where longer than the point: {format_ratio(CONFIDENCE)} intervals. Lines: the "
+        "models, joined between the measured places."
+    )
+    return canvas.finish(key, title, words, look.FIXED_COLOURS)
+
+
+def _spread(values: Sequence[int]) -> list[int]:
+    """Return some of the values, evenly spread, with the first and the last."""
+    count = len(values)
+    if count <= _MOST_PLOTS:
+        return list(values)
+    return [values[round(index * (count - 1) / (_MOST_PLOTS - 1))] for index in range(_MOST_PLOTS)]
+
+
+def _used(rows: Sequence[Compared]) -> str:
+    names = list(dict.fromkeys(row.algorithm for row in rows if row.algorithm))
+    return f"Algorithm{'s' * (len(names) > 1)}: {', '.join(names)}." if names else ""
+
+
+def _of_operation(operation: str, rows: Sequence[Compared]) -> list[Plot]:
+    plots = []
+    counts = sorted({row.processes for row in rows})
+    over_size = {count: [row for row in rows if row.processes == count and row.message_size > 0] for count in counts}
+    over_size = {count: own for count, own in over_size.items() if len({row.message_size for row in own}) > 1}
+    for count in _spread(list(over_size)):
+        own = over_size[count]
+        title = f"{operation} on {count} processes"
+        plots.append(_plot(own, lambda row: row.message_size, f"{operation}-size-{count}", title, "size", _used(own)))
+    over_count = {size: [row for row in rows if row.message_size == size] for size in _sizes(rows)}
+    over_count = {size: own for size, own in over_count.items() if len({row.processes for row in own}) > 1}
+    for size in _spread(list(over_count)):
+        own = over_count[size]
+        title = f"{operation}{f' of {format_size(size)}' * (operation != 'barrier')} over processes"
+        plots.append(_plot(own, lambda row: row.processes, f"{operation}-count-{size}", title, "count", _used(own)))
+    return plots
+
+
+def _sizes(rows: Sequence[Compared]) -> list[int]:
+    return sorted({row.message_size for row in rows})
+
+
+def draw(rows: Sequence[Compared]) -> list[Plot]:
+    """Return the plots of each operation: over size for some numbers of processes, over these for some sizes.
+
+    Messages between two processes have one plot for each path.
+    """
+    plots = []
+    with look.style():
+        for operation in dict.fromkeys(row.operation for row in rows):
+            own = [row for row in rows if row.operation == operation]
+            if operation != "send":
+                plots += _of_operation(operation, own)
+                continue
+            for path in dict.fromkeys(row.path for row in own):
+                on_path = [row for row in own if row.path == path and row.message_size > 0]
+                if len({row.message_size for row in on_path}) > 1:
+                    title = f"send, {path}"
+                    plots.append(_plot(on_path, lambda row: row.message_size, f"send-{path}", title, "size", ""))
+    return plots

@@ -1,0 +1,1 @@
+"""Growth, checks and differences in tables and plots."""

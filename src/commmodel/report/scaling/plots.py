@@ -1,0 +1,244 @@
+"""How measurements grow: values, models, and the limits of what is expected; and how far they diverge from that.
+
+After Shudler and others (2015), Figure 2 and Section 2.4. Main entry: `draw`.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from numpy.typing import NDArray
+
+from commmodel.report.kit import axes as look
+from commmodel.report.kit.canvas import Canvas, Plot, new_canvas
+from commmodel.report.scaling.checks import NO_CLASS, parameter_words
+from commmodel.report.scaling.growth import Scaled, model_words
+from commmodel.scaling import ONE, Growth, deviation_limits, fit_term
+from commmodel.units import format_quantity
+
+__all__ = ["MOST_PLOTS", "divergence_plot", "draw", "growth_plot"]
+
+Array = NDArray[np.float64]
+
+MOST_PLOTS = 12
+"""Of series: the tables have all of them."""
+_BEYOND = 4.0  # times the largest scale
+_BEYOND_EXPONENTIAL = 1.1  # the same where something grows exponentially
+_BELOW = 0.3  # of the smallest value: what lies lower is not worth the room
+_STEPS = 60  # of a curve
+_MOST_REPETITIONS = 25  # drawn at each scale
+_COLOUR, _LIMITS = "#0072b2", "#d55e00"
+_DASHED = (0, (4, 3))
+_URGENT = ("mismatch", "uncertain", "approximate", "match", "")
+_MOST_NAMES = 3
+
+
+def _label(over: str) -> str:
+    return "processes p" if over == "p" else over
+
+
+def _value(value: float, unit: str) -> str:
+    return f"{value:.4g}" if unit == "1" else format_quantity(value, unit)
+
+
+def _line(canvas: Canvas, at: Array, values: Array, last: float, colour: str) -> None:
+    """Draw a curve, dashed beyond the largest scale that was measured."""
+    finite = np.isfinite(values)
+    for part, dashes in ((at <= last, "-"), (at >= last, _DASHED)):
+        canvas.axes.plot(at[part & finite], values[part & finite], color=colour, linestyle=dashes, zorder=2.5)
+
+
+def _places(scales: Sequence[float], first: float, growths: Iterable[Growth]) -> Array:
+    """Return where curves are drawn: from the first scale to beyond the last, the last among them."""
+    last = scales[-1]
+    beyond = _BEYOND_EXPONENTIAL if any(growth.exponential for growth in growths) else _BEYOND
+    return np.union1d(np.geomspace(first, beyond * last, _STEPS), [last])
+
+
+def _show(canvas: Canvas, values: Array, least: float) -> None:
+    """Make room for a curve, as far as it is a number and not far below all that was measured."""
+    canvas.shown += [float(value) for value in values if np.isfinite(value) and value >= least]
+
+
+def _repetitions(canvas: Canvas, row: Scaled) -> int:
+    """Draw repetitions, of many those at evenly spaced quantiles; return how many there are at most at a scale."""
+    most = 0
+    at, values = [], []
+    for scale, samples in zip(row.series.scales, row.series.samples, strict=True):
+        own = np.sort(samples.ravel())
+        most = max(most, own.size)
+        if own.size > _MOST_REPETITIONS:
+            own = np.quantile(own, (np.arange(_MOST_REPETITIONS) + 0.5) / _MOST_REPETITIONS)
+        at += [scale] * own.size
+        values += own.tolist()
+    canvas.axes.plot(at, values, "o", color=_COLOUR, alpha=0.25, markersize=3, markeredgewidth=0, zorder=1.8)
+    canvas.shown += values
+    return most
+
+
+def _limits(canvas: Canvas, row: Scaled, at: Array, least: float) -> list[str]:
+    """Draw the slowest and the fastest growth that the expectation allows, each fitted to the values; name them."""
+    if row.judgement is None:
+        return []
+    names = []
+    low, high = deviation_limits(row.judgement.expectation, row.judgement.deviation)
+    for growth in dict.fromkeys((low, high)):
+        if growth < ONE <= row.judgement.expectation:  # a limit that nothing which grows can meet
+            continue
+        model = fit_term(row.found.scales, row.found.values, growth)
+        if model.coefficient < 0:  # what was measured falls: no growth of this class is near it
+            continue
+        values = model(at)
+        known = np.isfinite(values) & (values >= least)
+        canvas.axes.plot(at[known], values[known], color=_LIMITS, linewidth=1.1, linestyle=(0, (1, 1.5)), zorder=2.2)
+        _show(canvas, values, least)
+        names.append(growth.text(row.series.over))
+    return names
+
+
+def growth_plot(row: Scaled, key: str) -> Plot:
+    """Return the values at each scale, the model with its band, and the limits where something is expected.
+
+    Parameters
+    ----------
+    row : Scaled
+        One series.
+    key : str
+        Distinct on a page.
+    """
+    canvas = new_canvas()
+    series, found = row.series, row.found
+    growths = [*found.shares, *([row.judgement.expectation] if row.judgement else [])]
+    at = _places(series.scales, series.scales[0], growths)
+    most = _repetitions(canvas, row)
+    band = np.array([found.interval(float(place)) for place in at])
+    model = found.best(at)
+    least = _BELOW * min(canvas.shown)
+    names = _limits(canvas, row, at, least)
+    known = np.isfinite(band).all(axis=1)
+    low = np.maximum(band[:, 0], least)
+    canvas.axes.fill_between(at[known], low[known], np.maximum(band[known, 1], low[known]), color=_COLOUR, alpha=0.15,
+                             linewidth=0, zorder=1.5)  # fmt: skip
+    _line(canvas, at, np.where(model >= least, model, np.nan), series.scales[-1], _COLOUR)
+    canvas.axes.plot(series.scales, found.values, "o", color=_COLOUR, gid="values", zorder=3, clip_on=False)
+    canvas.points["values"] = [
+        f"{series.over} = {scale:g}: {_value(value, series.unit)}"
+        for scale, value in zip(series.scales, found.values.tolist(), strict=True)
+    ]
+    _show(canvas, model, least)
+    canvas.shown += found.values.tolist()
+    text = model_words(found.best, series.unit, series.over)
+    text = text if found.fits else f"{NO_CLASS}, the best: {text}"
+    handles: list[Line2D | Patch] = [
+        Line2D([], [], color=_COLOUR, marker="o", linestyle="", label=row.statistic),
+        Line2D([], [], color=_COLOUR, marker="o", alpha=0.25, markersize=3, linestyle="", label="repetitions"),
+        Line2D([], [], color=_COLOUR, label=text),
+    ]
+    if names:
+        limits = Line2D(
+            [], [], color=_LIMITS, linestyle=(0, (1, 1.5)), label=f"limit{'s' * (len(names) > 1)} {' and '.join(names)}"
+        )
+        handles.append(limits)
+    look.legend(canvas.figure, handles, columns=2)
+    look.count_axis(canvas.axes, [*series.scales, float(at[-1])], _label(series.over))
+    unit = "" if series.unit == "1" else series.unit
+    positive = min(canvas.shown) > 0
+    (look.log_axis if positive else look.linear_axis)(canvas.axes, canvas.shown, unit, series.metric)
+    expected = row.judgement and (
+        f" Expected: {row.judgement.expectation.text(series.over)}: {row.judgement.verdict}. Dotted: the limits of "
+        "what is expected, each fitted to the values; none that falls."
+    )
+    thinned = f", {_MOST_REPETITIONS} of up to {most} drawn" if most > _MOST_REPETITIONS else ""
+    words = (
+        f"{text}; dashed beyond what was measured. Shaded: the models of 95 % of the data drawn anew. Light: "
+        f"repetitions{thinned}.{expected or ''}"
+    )
+    parameters = parameter_words(series.fixed)
+    title = f"{row.name}{f', {parameters}' if parameters else ''}: {series.metric} over {series.over}"
+    return canvas.finish(key, title, words, look.FIXED_COLOURS)
+
+
+def _names(rows: Sequence[Scaled]) -> str:
+    names = list(dict.fromkeys(row.name for row in rows))
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def divergence_plot(rows: Sequence[Scaled], key: str) -> Plot:
+    """Return δ = G / E over the parameter: how many times worse than at the first scale, over what is expected.
+
+    Parameters
+    ----------
+    rows : sequence of Scaled
+        Of one metric and parameter, each with its judgement.
+    key : str
+        Distinct on a page.
+    """
+    canvas = new_canvas()
+    over, metric = rows[0].series.over, rows[0].series.metric
+    scales = sorted({scale for row in rows for scale in row.series.scales})
+    first = max(scales[0], 2.0)  # the logarithm of 1 is 0
+    growths = [row.judgement.divergence for row in rows if row.judgement]
+    at = _places(scales, first, growths)
+    classes: dict[Growth, list[Scaled]] = defaultdict(list)
+    for row in rows:
+        if row.judgement is not None:
+            classes[row.judgement.divergence].append(row)
+    deviations = {row.judgement.deviation for row in rows if row.judgement is not None}
+    handles: list[Line2D | Patch] = []
+    if len(deviations) == 1:
+        (D,) = deviations
+        reach = D(at) / D(first)
+        reach = np.where(np.isfinite(reach), reach, np.nan)
+        canvas.axes.fill_between(at, 1 / reach, reach, color=look.INK, alpha=0.08, linewidth=0, zorder=1)
+    colours = look.pair_colours(len(classes))
+    for index, (growth, own) in enumerate(sorted(classes.items())):
+        colour, marker = colours[index][0], look.MARKERS[index % len(look.MARKERS)]
+        values = growth(at) / growth(first)
+        measured = sorted({scale for row in own for scale in row.series.scales if scale >= first})
+        _line(canvas, at, values, measured[-1] if measured else first, colour)
+        points = growth(measured) / growth(first)
+        name = f"delta-{index}"
+        canvas.axes.plot(measured, points, marker, color=colour, gid=name, zorder=3, clip_on=False)
+        canvas.points[name] = [
+            f"{over} = {scale:g}: {value:.3g} times ({_names(own)})"
+            for scale, value in zip(measured, points.tolist(), strict=True)
+        ]
+        canvas.shown += [float(value) for value in values if np.isfinite(value)]
+        handles.append(Line2D([], [], color=colour, marker=marker, label=f"{growth.text(over)}: {_names(own)}"))
+    look.legend(canvas.figure, handles, columns=1)
+    look.count_axis(canvas.axes, [first, *(scale for scale in scales if scale > first), float(at[-1])], _label(over))
+    look.log_axis(canvas.axes, [0.5, 2.0, *canvas.shown], "", "δ, over its first value")
+    shaded = " Shaded: within the deviation D." if len(deviations) == 1 else ""
+    words = (
+        f"By how much each function has moved away from what is expected of it since {over} = {first:g}: 1 is as "
+        f"expected, above 1 it grows faster. Dashed: beyond what was measured.{shaded}"
+    )
+    return canvas.finish(key, f"Divergence of {metric} over {over}", words, look.FIXED_COLOURS | dict(colours))
+
+
+def _chosen(rows: Sequence[Scaled]) -> list[Scaled]:
+    """Return what is drawn: of every function something before any has more, the worst verdicts first."""
+    drawn = [row for row in rows if any(samples.any() for samples in row.series.samples)]  # 0 everywhere shows nothing
+    ranked = sorted(drawn, key=lambda row: _URGENT.index(row.judgement.verdict if row.judgement else ""))
+    seen: dict[tuple[str, str], int] = defaultdict(int)
+    turns = []
+    for row in ranked:
+        turns.append(seen[row.name, row.series.metric])
+        seen[row.name, row.series.metric] += 1
+    order = sorted(range(len(ranked)), key=lambda index: turns[index])[:MOST_PLOTS]
+    return [ranked[index] for index in order]
+
+
+def draw(rows: Sequence[Scaled]) -> list[Plot]:
+    """Return the divergence of each metric and parameter, then the growth of each series, of at most twelve."""
+    groups: dict[tuple[str, str], list[Scaled]] = defaultdict(list)
+    for row in rows:
+        if row.judgement is not None and row.found.fits:
+            groups[row.series.metric, row.series.over].append(row)
+    with look.style():
+        plots = [divergence_plot(own, f"divergence-{index}") for index, own in enumerate(groups.values())]
+        plots += [growth_plot(row, f"growth-{index}") for index, row in enumerate(_chosen(rows))]
+    return plots

@@ -1,0 +1,1 @@
+"""Simulations in tables and charts."""

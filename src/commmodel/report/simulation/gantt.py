@@ -1,0 +1,262 @@
+"""Gantt charts of timelines: what a page needs of them, in bounded size, and an overview that needs no script.
+
+A page holds so many intervals and messages as `MOST_INTERVALS` and `MOST_MESSAGES` say, over all its charts. Of more,
+those shorter than a resolution are put together where they stand side by side, into pieces that say how many they
+were and which state took most of their time; the resolution is the finest that fits. Main entries: `chart`, `Chart`.
+"""
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commmodel.report.simulation.link_load import LinkLoad, spread
+from commmodel.simulate.result import State
+from commmodel.simulate.timeline import DRAWN_NAMES, TRANSFER, Timeline
+
+__all__ = [
+    "COLOURS",
+    "LETTERS",
+    "MOST_INTERVALS",
+    "MOST_MESSAGES",
+    "Chart",
+    "Piece",
+    "chart",
+    "overview",
+    "shares",
+    "thinned",
+]
+
+MOST_INTERVALS = 300_000
+MOST_MESSAGES = 80_000
+"""Over all charts of a page: 23 and 27 bytes each, so 9 MB together."""
+_TICKS = 2**32 - 1
+"""Times are whole numbers of this part of the common axis."""
+_TOGETHER = 0x80
+"""Marks a piece of several intervals, in the state's byte."""
+_PERMILLE = 1000
+_GOLDEN = (5**0.5 - 1) / 2
+
+COLOURS: dict[int, tuple[str, str]] = {
+    State.COMPUTE: ("#0072b2", "#56b4e9"),
+    State.SEND: ("#d55e00", "#f0904e"),
+    State.RECEIVE: ("#009e73", "#35c79c"),
+    State.WAIT: ("#e3b52a", "#e8cc5a"),
+    State.SLEEP: ("#a9b1ba", "#6b747f"),
+    TRANSFER: ("#cc79a7", "#d9a0c3"),
+}
+"""State -> its colour on a light page and on a dark one (Okabe and Ito, as in the plots)."""
+LETTERS: dict[int, str] = {
+    State.COMPUTE: "C", State.SEND: "S", State.RECEIVE: "R", State.WAIT: "W", State.SLEEP: "Z", TRANSFER: "T",
+}  # fmt: skip
+
+Piece = np.dtype(
+    [
+        *(("rank", np.int32), ("state", np.uint8), ("peer", np.int32), ("size", np.float64), ("count", np.int64)),
+        *(("share", np.float64), ("start", np.float64), ("end", np.float64)),
+    ]
+)
+"""An interval, or several put together: `count` of them, of which `state` took `share` of the time they took."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A timeline as the page's script wants it.
+
+    Attributes
+    ----------
+    name : str
+    processes : int
+    seconds : float
+        When the last rank came to its end.
+    data : dict
+        Of the script: numbers, and arrays in base64.
+    intervals, shown, messages, shown_messages : int
+        How many there are, and how many pieces and messages the page holds.
+    resolution : float
+        Seconds; shorter intervals that stand side by side were put together; 0 where all are there.
+    bands : list
+        Of the overview: for each band of ranks the runs (state, begin, end) in columns; see `overview`.
+    states : tuple of int
+        Numbers of the states that are there, ascending.
+    """
+
+    name: str
+    processes: int
+    seconds: float
+    data: dict[str, object]
+    intervals: int
+    shown: int
+    messages: int
+    shown_messages: int
+    resolution: float
+    bands: list[list[tuple[int, int, int]]]
+    states: tuple[int, ...]
+
+
+def _groups(rows: NDArray[np.void], resolution: float) -> NDArray[np.bool_]:
+    """Return which intervals begin a new piece."""
+    short = rows["end"] - rows["start"] < resolution
+    begins = np.ones(rows.size, dtype=bool)
+    if resolution > 0:
+        column = np.floor((rows["start"] + rows["end"]) / (2 * resolution))
+        same = (rows["rank"][1:] == rows["rank"][:-1]) & (column[1:] == column[:-1])
+        begins[1:] = ~(short[1:] & short[:-1] & same)
+    return begins
+
+
+def thinned(timeline: Timeline, most: int) -> tuple[NDArray[np.void], float]:
+    """Return a timeline's intervals in at most so many pieces, and the resolution; 0 where all fit.
+
+    Parameters
+    ----------
+    timeline : Timeline
+    most : int
+        At least as many as there are ranks are kept: one for each.
+
+    Returns
+    -------
+    pieces : structured array of `Piece`, shape (pieces,)
+    resolution : float
+        Seconds.
+    """
+    rows = timeline.intervals
+    resolution = 0.0
+    begins = _groups(rows, resolution)
+    if rows.size > most:
+        seconds = max(timeline.seconds - float(rows["start"].min()), 1e-300)
+        fine, coarse = seconds / max(most, 1), 4 * seconds
+        for _ in range(12):  # finer than that is no difference to see
+            middle = (fine * coarse) ** 0.5
+            fits = np.count_nonzero(_groups(rows, middle)) <= most
+            fine, coarse = (fine, middle) if fits else (middle, coarse)
+        resolution = coarse
+        begins = _groups(rows, resolution)
+    return _pieces(rows, np.flatnonzero(begins)), resolution
+
+
+def _pieces(rows: NDArray[np.void], first: NDArray[np.intp]) -> NDArray[np.void]:
+    pieces = np.zeros(first.size, dtype=Piece)
+    if not first.size:
+        return pieces
+    counts = np.diff(first, append=rows.size)
+    alone = counts == 1
+    taken = rows["end"] - rows["start"]
+    by_state = np.stack(
+        [np.add.reduceat(np.where(rows["state"] == state, taken, 0.0), first) for state in range(len(DRAWN_NAMES))]
+    )
+    total = by_state.sum(axis=0)
+    for name in ("rank", "peer", "size", "start"):
+        pieces[name] = rows[name][first]
+    pieces["count"] = counts
+    pieces["end"] = np.maximum.reduceat(rows["end"], first)
+    pieces["state"] = np.where(alone, rows["state"][first], by_state.argmax(axis=0))
+    largest = by_state.max(axis=0)
+    pieces["share"] = np.divide(largest, total, out=np.ones_like(total), where=total > 0)
+    return pieces
+
+
+def shares(wanted: Sequence[int], most: int) -> list[int]:
+    """Return how many of `most` each may have: equal shares, and what one does not need is for the others.
+
+    >>> shares([10, 500, 300], 600)
+    [10, 295, 295]
+    """
+    given = [0] * len(wanted)
+    left = most
+    for rank, index in enumerate(sorted(range(len(wanted)), key=lambda index: wanted[index])):
+        given[index] = min(wanted[index], left // (len(wanted) - rank))
+        left -= given[index]
+    return given
+
+
+def _packed(values: NDArray[np.generic], kind: str) -> str:
+    return base64.b64encode(np.ascontiguousarray(values, dtype=kind).tobytes()).decode("ascii")
+
+
+def chart(
+    timeline: Timeline, seconds: float, most_intervals: int, most_messages: int, loads: Sequence[LinkLoad] = ()
+) -> Chart:
+    """Return what a page needs of a timeline.
+
+    Parameters
+    ----------
+    timeline : Timeline
+        Its states may be those of `commmodel.simulate.timeline.split_waits`.
+    seconds : float
+        Length of the time axis that all charts of the page share.
+    most_intervals, most_messages : int
+        That this chart may hold. Of more messages, the largest stay, of equal ones some from all of the time.
+    loads : sequence of LinkLoad
+        Links whose load is drawn below the ranks.
+    """
+    pieces, resolution = thinned(timeline, most_intervals)
+    sent = timeline.transfers
+    if sent.size > most_messages:
+        # of equal ones, some from everywhere: multiples of the golden ratio are spread evenly, whichever come first
+        spread = np.arange(sent.size) * _GOLDEN % 1.0
+        kept = np.lexsort((spread, -sent["size"]))[:most_messages]
+        sent = sent[np.sort(kept)]
+    scale = _TICKS / seconds if seconds > 0 else 0.0
+
+    def ticks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.clip(np.rint(values * scale), 0, _TICKS)
+
+    several = pieces["count"] > 1
+    detail = np.where(several, pieces["count"], pieces["size"])
+    data: dict[str, object] = {
+        "name": timeline.name,
+        "ranks": timeline.processes,
+        "seconds": timeline.seconds,
+        "first": _packed(np.searchsorted(pieces["rank"], np.arange(timeline.processes + 1)), "<u4"),
+        "start": _packed(ticks(pieces["start"]), "<u4"),
+        "end": _packed(ticks(pieces["end"]), "<u4"),
+        "state": _packed(pieces["state"] | np.where(several, _TOGETHER, 0).astype(np.uint8), "<u1"),
+        "peer": _packed(np.where(several, np.rint(_PERMILLE * pieces["share"]), pieces["peer"]), "<i4"),
+        "detail": _packed(detail, "<f4"),
+        "sender": _packed(sent["sender"], "<i4"),
+        "receiver": _packed(sent["receiver"], "<i4"),
+        "bytes": _packed(sent["size"], "<f4"),
+        "left": _packed(ticks(sent["posted"]), "<u4"),
+        "arrived": _packed(ticks(sent["arrived"]), "<u4"),
+        "links": [one.name for one in loads],
+        "loads": _packed(np.rint(255 * np.stack([one.shares for one in loads])) if loads else np.empty(0), "<u1"),
+    }
+    return Chart(
+        timeline.name, timeline.processes, timeline.seconds, data, timeline.intervals.size, pieces.size,
+        timeline.transfers.size, sent.size, resolution, overview(pieces, timeline.processes, seconds),
+        tuple(np.unique(pieces["state"]).tolist()),
+    )  # fmt: skip
+
+
+def overview(
+    pieces: NDArray[np.void], processes: int, seconds: float, most_bands: int = 48, columns: int = 240
+) -> list[list[tuple[int, int, int]]]:
+    """Return the runs of equal states of a picture that needs no script.
+
+    Returns
+    -------
+    list of lists of (state, begin, end)
+        For each band of ranks, in columns. A column has the state in which the band's ranks spent most of it, and none
+        where that was less than half of the time.
+    """
+    bands = min(processes, most_bands)
+    if not pieces.size or seconds <= 0:
+        return [[] for _ in range(bands)]
+    filled = np.zeros((bands, len(DRAWN_NAMES), columns + 1))
+    band = pieces["rank"].astype(np.int64) * bands // processes
+    state = pieces["state"].astype(np.int64)
+    begin, end = (np.clip(pieces[name] * (columns / seconds), 0, columns) for name in ("start", "end"))
+    spread(filled, (band, state), begin, end)
+    shares = np.cumsum(filled, axis=2)[:, :, :columns]
+    ranks = np.bincount(np.arange(processes) * bands // processes, minlength=bands)
+    shown = np.where(shares.sum(axis=1) >= 0.5 * ranks[:, None], shares.argmax(axis=1), -1)
+    return [_runs(row) for row in shown]
+
+
+def _runs(row: NDArray[np.intp]) -> list[tuple[int, int, int]]:
+    edges: Sequence[int] = [0, *(np.flatnonzero(np.diff(row)) + 1).tolist(), row.size]
+    runs = zip(row[edges[:-1]].tolist(), edges, edges[1:], strict=False)
+    return [(state, begin, end) for state, begin, end in runs if state >= 0]

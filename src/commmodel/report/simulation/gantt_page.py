@@ -1,0 +1,181 @@
+"""Gantt charts on a page of their own: simulated ranks, two timelines below each other, tables of where time went.
+
+The page's script draws on canvases from numbers inside the file; without it, the page shows an overview as SVG. The
+page's policy allows this one script, by its hash, and nothing from outside. Main entries: `render`, `write_gantt`.
+"""
+
+import base64
+import hashlib
+import json
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+
+from markupsafe import Markup
+
+from commmodel.errors import InputError
+from commmodel.report.kit.pages import render_page, template_text, write
+from commmodel.report.measurements.other_kernels import PartTable
+from commmodel.report.simulation.gantt import COLOURS, LETTERS, MOST_INTERVALS, MOST_MESSAGES, Chart, chart, shares
+from commmodel.report.simulation.link_load import COLUMNS, LinkLoad
+from commmodel.simulate.timeline import DRAWN_NAMES, Timeline, split_waits
+from commmodel.units import format_time
+
+__all__ = ["axis_seconds", "render", "write_gantt"]
+
+_WIDTH, _BAND, _TOP = 720, 9, 4
+_LEFT = 70
+
+
+def render(
+    name: str,
+    timelines: Sequence[Timeline],
+    parts: Sequence[PartTable] = (),
+    folded: Sequence[PartTable] = (),
+    said: Sequence[str] = (),
+    loads: Sequence[Sequence[LinkLoad]] = (),
+) -> str:
+    """Return the page; it refers to nothing outside itself.
+
+    Parameters
+    ----------
+    name : str
+        What was simulated.
+    timelines : sequence of Timeline
+        One chart each, on one time axis; waits are told apart by the messages.
+    parts : sequence of PartTable
+        Tables below the charts.
+    folded : sequence of PartTable
+        Long ones behind them.
+    said : sequence of str
+        What to know first, a line each.
+    loads : sequence of sequences of LinkLoad
+        Links whose load is drawn below each of the first charts, on the page's time axis (`axis_seconds`).
+
+    Raises
+    ------
+    InputError
+        Where no timeline holds an interval.
+    """
+    seconds = axis_seconds(timelines)
+    if seconds <= 0:
+        raise InputError("nothing to draw: no rank was in any state for any time")
+    timelines = [replace(one, intervals=split_waits(one)) for one in timelines]
+    intervals = shares([one.intervals.size for one in timelines], MOST_INTERVALS)
+    messages = shares([one.transfers.size for one in timelines], MOST_MESSAGES)
+    charts = [
+        chart(one, seconds, intervals[number], messages[number], loads[number] if number < len(loads) else ())
+        for number, one in enumerate(timelines)
+    ]
+    states = sorted({state for one in charts for state in one.states})
+    script = template_text("gantt.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+    data = {
+        "seconds": seconds,
+        "states": DRAWN_NAMES,
+        "letters": [LETTERS[state] for state in range(len(DRAWN_NAMES))],
+        "columns": COLUMNS,
+        "charts": [one.data for one in charts],
+    }
+    return render_page(
+        "gantt.html",
+        name,
+        (),
+        policy=Markup(f"; script-src 'sha256-{digest}'"),  # noqa: S704  (base64)
+        script=Markup(script),  # noqa: S704  (our own file)
+        gantt_css=Markup(template_text("gantt.css")),  # noqa: S704  (our own file)
+        light_states=Markup(_variables(0)),  # noqa: S704  (hex colours)
+        dark_states=Markup(_variables(1)),  # noqa: S704  (hex colours)
+        data=Markup(_inside_script(data)),  # noqa: S704  (JSON without < and &)
+        legend=[(DRAWN_NAMES[state], LETTERS[state], state) for state in states],
+        has_messages=any(one.messages for one in charts),
+        has_loads=any(loads),
+        charts=[(one, Markup(_svg(one, number, seconds)), _left_out(one))  # noqa: S704  (drawn from numbers)
+                for number, one in enumerate(charts)],
+        seconds=format_time(seconds),
+        ends=[format_time(one.seconds) for one in charts],
+        parts=parts,
+        folded=folded,
+        said=said,
+    )  # fmt: skip
+
+
+def write_gantt(
+    path: str | os.PathLike[str],
+    name: str,
+    timelines: Sequence[Timeline],
+    parts: Sequence[PartTable] = (),
+    folded: Sequence[PartTable] = (),
+    said: Sequence[str] = (),
+    loads: Sequence[Sequence[LinkLoad]] = (),
+) -> None:
+    """Write the page; a file that is there is replaced."""
+    write(path, render(name, timelines, parts, folded, said, loads))
+
+
+def axis_seconds(timelines: Sequence[Timeline]) -> float:
+    """Return the length of the time axis that the timelines of a page share, in seconds."""
+    ends = (max(one.seconds, float(one.transfers["arrived"].max(initial=0.0))) for one in timelines)
+    return max(ends, default=0.0)
+
+
+def _variables(column: int) -> str:
+    return "; ".join(f"--state-{state}: {colours[column]}" for state, colours in sorted(COLOURS.items()))
+
+
+def _inside_script(data: object) -> str:
+    """Return JSON that cannot end the element that it stands in."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _left_out(one: Chart) -> str:
+    """Return what the page does not hold of a chart, in words."""
+    said = []
+    if one.resolution > 0:
+        said.append(
+            f"{one.intervals:,} intervals are drawn as {one.shown:,} pieces: those shorter than "
+            f"{format_time(one.resolution)} are put together with their neighbours."
+        )
+    if one.shown_messages < one.messages:
+        said.append(f"Of {one.messages:,} messages {one.shown_messages:,} are drawn, the largest.")
+    return " ".join(said)
+
+
+def _nice(step: float) -> float:
+    """Return the least of 1, 2, 5 × 10^k that is no less."""
+    power = 10.0 ** math.floor(math.log10(step))
+    return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= 0.999999 * step)
+
+
+def _svg(one: Chart, number: int, seconds: float) -> str:
+    """Return the overview: bands of ranks, a path for each state, a few times below."""
+    columns = 240
+    scale = (_WIDTH - _LEFT) / columns
+    band = max(_BAND, math.ceil(96 / max(len(one.bands), 1)))  # two ranks alone would be thin
+    height = _TOP + band * len(one.bands)
+    paths: dict[int, list[str]] = {state: [] for state in range(len(DRAWN_NAMES))}
+    for row, runs in enumerate(one.bands):
+        top = _TOP + band * row
+        for state, begin, end in runs:
+            width = (end - begin) * scale
+            paths[state].append(f"M{_LEFT + begin * scale:.4g} {top}h{width:.4g}v{band - 1}h-{width:.4g}z")
+    drawn = "".join(f'<path fill="var(--state-{state})" d="{"".join(path)}"/>' for state, path in paths.items() if path)
+    step = _nice(seconds / 5)
+    ticks = "".join(
+        f'<text x="{_LEFT + (_WIDTH - _LEFT) * index * step / seconds:.5g}" y="{height + 14}" text-anchor="middle">'
+        f"{format_time(index * step) if index else '0'}</text>"
+        for index in range(int(seconds / step * 0.98) + 1)
+    )
+    each = math.ceil(len(one.bands) / 12)
+    labels = "".join(
+        f'<text x="{_LEFT - 6}" y="{_TOP + band * row + band / 2 + 4:g}" text-anchor="end">'
+        f"{-(-row * one.processes // len(one.bands))}</text>"
+        for row in range(0, len(one.bands), each)
+    )
+    return (
+        f'<svg class="overview" id="overview-{number}" role="img" viewBox="0 0 {_WIDTH + 30} {height + 20}" '
+        f'aria-label="Overview: the state of each rank over {format_time(seconds)}" font-size="11" '
+        f'fill="currentColor"><g>{drawn}</g>{ticks}{labels}</svg>'
+    )

@@ -1,0 +1,110 @@
+"""How much of a link's capacity messages take over time: strips below a Gantt chart. Main entry: `link_loads`.
+
+The simulator counts the bytes of each link. When they pass is taken from the messages: each moves at a constant rate
+from when it leaves until it arrives; a link's strip is scaled to the bytes that the simulator counted.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["COLUMNS", "LinkLoad", "link_loads", "spread"]
+
+COLUMNS = 480
+"""Parts of the time axis in which a load is told."""
+_MOST_ROUTES = 50_000
+"""Pairs of hosts whose routes are looked up; of more, the strips are left out."""
+
+
+class LinkLoad(NamedTuple):
+    """A link's load over the time axis."""
+
+    name: str
+    shares: NDArray[np.float64]
+    """Of its capacity, shape (COLUMNS,), each from 0 to 1."""
+
+
+def spread(
+    filled: NDArray[np.float64],
+    place: tuple[NDArray[np.intp], ...],
+    begin: NDArray[np.float64],
+    end: NDArray[np.float64],
+    weight: NDArray[np.float64] | float = 1.0,
+) -> None:
+    """Add to each column the share of it that spans cover; the sum along the last axis then gives it.
+
+    Parameters
+    ----------
+    filled : shape (..., columns + 1)
+        Differences from column to column.
+    place : tuple of index arrays
+        Of each span, all indices but the last.
+    begin, end : shape (spans,)
+        In columns.
+    weight : shape (spans,) or float
+    """
+    columns = filled.shape[-1] - 1
+    for edge, sign in ((begin, 1.0), (end, -1.0)):
+        column = np.minimum(edge.astype(np.int64), columns - 1)
+        covered = sign * (column + 1 - edge) * weight
+        np.add.at(filled, (*place, column), covered)
+        np.add.at(filled, (*place, column + 1), sign * weight - covered)
+
+
+def link_loads(
+    links: Sequence[tuple[int, str, float]],
+    transfers: NDArray[np.void],
+    hosts: NDArray[np.int64],
+    route: Callable[[int, int], list[int]],
+    bytes_carried: NDArray[np.float64],
+    seconds: float,
+) -> list[LinkLoad]:
+    """Return the load over time of some links.
+
+    Parameters
+    ----------
+    links : sequence of (number, name, capacity)
+        Capacity in B/s.
+    transfers : structured array of `commmodel.simulate.result.MESSAGE`
+    hosts : shape (processes,)
+        Each rank's host.
+    route : callable
+        (source host, destination host) -> numbers of the links between them.
+    bytes_carried : shape (links of the platform,)
+        What the simulator counted.
+    seconds : float
+        Length of the time axis.
+
+    Returns
+    -------
+    list of LinkLoad
+        Of links that messages passed, in the order given; empty where there are too many routes to look up.
+    """
+    moved = transfers[transfers["arrived"] > transfers["left"]]
+    if not moved.size or not links or seconds <= 0:
+        return []
+    source, target = hosts[moved["sender"]], hosts[moved["receiver"]]
+    pairs, of_pair = np.unique(np.stack([source, target], axis=1), axis=0, return_inverse=True)
+    if len(pairs) > _MOST_ROUTES:
+        return []
+    passes = np.zeros((len(links), len(pairs)), dtype=bool)
+    row_of = {number: row for row, (number, _, _) in enumerate(links)}
+    for column, (here, there) in enumerate(pairs.tolist()):
+        for number in route(here, there):
+            if number in row_of:
+                passes[row_of[number], column] = True
+    rate = moved["size"] / (moved["arrived"] - moved["left"])
+    begin, end = (np.clip(moved[name] * (COLUMNS / seconds), 0, COLUMNS) for name in ("left", "arrived"))
+    loads = []
+    for row, (number, name, capacity) in enumerate(links):
+        here = passes[row, of_pair.ravel()]
+        sums = np.zeros(COLUMNS + 1)
+        spread(sums, (), begin[here], end[here], rate[here])
+        moving = np.maximum(np.cumsum(sums)[:COLUMNS], 0.0)
+        total = moving.sum() * seconds / COLUMNS
+        if total > 0:
+            shares = moving * (bytes_carried[number] / total) / capacity
+            loads.append(LinkLoad(name, np.clip(shares, 0.0, 1.0)))
+    return loads

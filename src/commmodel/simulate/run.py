@@ -1,0 +1,97 @@
+"""The one way to simulate a program, whatever the model. Main entry: `run`.
+
+The model is an option: a `commmodel.simulate.network.Network`, whose messages share the links of a platform, or a
+`commmodel.simulate.delays.DelayModel`, whose messages only take their time. GOAL schedules are no programs but graphs
+of what has to come before what: `commmodel.simulate.delays.run_schedule` runs these.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from numpy.typing import ArrayLike
+
+from commmodel.errors import InputError
+from commmodel.simulate import delays, flows
+from commmodel.simulate.delays import DelayModel, DelayParameters
+from commmodel.simulate.network import Network
+from commmodel.simulate.operations import Program
+from commmodel.simulate.result import Outcome
+
+if TYPE_CHECKING:
+    from commmodel.simulate.platform import Platform
+
+__all__ = ["run"]
+
+
+def run(
+    program: Program,
+    model: Network | DelayModel,
+    platform: "Platform | None" = None,
+    *,
+    hosts: ArrayLike | None = None,
+    record: bool = False,
+    progress: Callable[[float, int], None] | None = None,
+) -> Outcome:
+    """Simulate a program by a model.
+
+    Parameters
+    ----------
+    program : Program
+    model : Network or DelayModel
+        How messages behave: `SMPI`, `fluid()`, or a network that was fitted (`commmodel.simulate.from_machine.network`:
+        the hybrid model); or LogP, LogGP or LogGPS with their parameters.
+    platform : Platform, optional
+        Whose links messages share: a network needs one. A delay model knows neither links nor hosts and takes no
+        notice of `platform` and `hosts`, so that all models can be called alike.
+    hosts : int array, shape (processes,), optional
+        Rank -> number of its host; without it, the platform places the ranks, one block after the other.
+    record : bool
+        Whether to keep what each rank did when, and each message: 40 bytes for each interval, 44 for a message.
+    progress : callable, optional
+        (seconds simulated, events so far), called now and then while a network is simulated; delay models, which take
+        microseconds a message, do not call it.
+
+    Returns
+    -------
+    Outcome
+        Where ranks hang, `blocked` says what they wait for: that is no error here.
+
+    Raises
+    ------
+    InputError
+        If a network has no platform, a parameter is not possible, or the program does what cannot be done: the message
+        names the rank.
+
+    Examples
+    --------
+    Two hosts that send each other 100 kB at once, over links of 125 MB/s for both directions together, 15 µs each. To a
+    delay model, each message is alone.
+
+    >>> import numpy as np
+    >>> from commmodel.simulate import OPERATION, SMPI, Code, DelayModel, DelayParameters, fluid, joined, platform
+    >>> def rank(peer):
+    ...     calls = [(Code.ISEND, peer, 0, -1, 1e5), (Code.RECV, peer, 0, -1, 1e5), (Code.WAITALL, 0, 0, -1, 0)]
+    ...     return np.array(calls, dtype=OPERATION)
+    >>> program = joined([rank(1), rank(0)])
+    >>> links = platform.flat(2, bandwidth=125e6, latency=15e-6, limiter=125e6)
+    >>> loggps = DelayModel(DelayParameters(L=30e-6, o=0, G=8e-9))
+    >>> for model in (fluid(), SMPI, loggps):
+    ...     outcome = run(program, model, links)
+    ...     print(f"{outcome.model}: {1e6 * outcome.seconds:.0f} µs")
+    fluid: 1630 µs
+    smpi: 2136 µs
+    loggps: 830 µs
+    """
+    if isinstance(model, DelayModel):
+        return delays.simulated(program, model, record)
+    if isinstance(model, DelayParameters):
+        raise InputError("parameters of a delay model do not say which model: give DelayModel(parameters, 'loggps')")
+    if not isinstance(model, Network):
+        raise InputError(
+            f"a {type(model).__name__} is no model: give a Network or a DelayModel, as in run(program, model, platform)"
+        )
+    if platform is None:
+        raise InputError(
+            f"by the model {model.name!r} messages share links: give a platform, as in run(program, model, platform)"
+        )
+    return flows.simulated(program, model, platform, hosts, record, progress)

@@ -1,0 +1,336 @@
+"""Collectives as traces call them: the arguments of an action, and the operations of one rank that they stand for.
+
+Where all ranks give the same sizes, the selector picks an algorithm of `commmodel.collectives`. Those with a size for
+each rank go the plain way, which MPICH goes for most sizes too: alltoallv, gatherv and scatterv send all messages at
+once, allgatherv goes around a ring, reducescatter of unequal blocks goes pair by pair. exscan goes the way of scan.
+Empty messages of the first three are not sent. What an action computes comes after its messages. The arguments are
+those of time-independent traces (SimGrid's documentation of ``smpirun -replay``). Main entry: `Expander`.
+"""
+
+import os
+from collections import OrderedDict
+from collections.abc import Sequence
+
+import numpy as np
+
+from commmodel.collectives.library.selection import Selector
+from commmodel.collectives.library.selection import load as load_selector
+from commmodel.errors import InputError
+from commmodel.simulate.operations import ANY, COLLECTIVE_TAG, OPERATION, UNNAMED, Code, Operations, Program
+from commmodel.simulate.work.block_streams import NOTHING, fresh
+from commmodel.simulate.work.collective import SMPI_SELECTOR, collective
+from commmodel.units import parse_number
+
+__all__ = ["TYPE_SIZES", "Expander"]
+
+TYPE_SIZES = (8, 4, 1, 2, 8, 4, 1, 8, 1, 1, 2, 4, 8, 8, 16, 4, 1, 1, 2, 4, 8, 1, 2, 4, 8, 8, 16, 32, 8, 8)
+"""Bytes of the types that traces number: double, int, char, short, long, float, byte, long long and so on."""
+_CACHED = 1 << 24
+_OF_OBJECTS = 64
+_MOST_OPERATIONS = 1 << 27
+_MOST_BYTES = 1 << 53
+
+
+class _Arguments:
+    """The arguments of one action."""
+
+    def __init__(self, text: str, type_size: float) -> None:
+        self.action, *self.words = text.split()
+        self.type_size = type_size
+
+    def _word(self, place: int, name: str) -> str:
+        if place >= len(self.words):
+            raise InputError(
+                f"{self.action!r} has {len(self.words)} arguments: argument {place + 1}, {name}, is missing"
+            )
+        return self.words[place]
+
+    def amount(self, place: int, name: str) -> float:
+        """Return a number ≥ 0."""
+        word = self._word(place, name)
+        try:
+            value = parse_number(word)
+        except InputError:
+            raise InputError(f"{name} {word[:40]!r}: expected a finite number") from None
+        if value < 0:
+            raise InputError(f"{name} {word[:40]!r}: expected a finite number that is not negative")
+        return value
+
+    def count(self, place: int, name: str, most: int = _MOST_BYTES) -> int:
+        """Return a whole number ≥ 0."""
+        value = self.amount(place, name)
+        if value != int(value) or value > most:
+            raise InputError(f"{name} {self.words[place][:40]!r}: expected a whole number from 0 to {most}")
+        return int(value)
+
+    def counts(self, place: int, name: str, processes: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        """Return a count for each rank."""
+        if place + processes > len(self.words):
+            have = max(0, len(self.words) - place)
+            raise InputError(f"{self.action!r} has {have} {name}: expected one for each of {processes} ranks")
+        return np.array([self.count(place + rank, name) for rank in range(processes)], dtype=np.float64)
+
+    def size_of_type(self, place: int) -> int:
+        """Return the bytes of the type named there, or of the default type."""
+        if place >= len(self.words):
+            return int(self.type_size)
+        return TYPE_SIZES[self.count(place, "type", len(TYPE_SIZES) - 1)]
+
+    def root(self, place: int, processes: int) -> int:
+        """Return the rank named there, or 0."""
+        return self.count(place, "root", processes - 1) if place < len(self.words) else 0
+
+
+class Expander:
+    """Turns collectives of traces into operations; remembers what it has made, up to 400 MB.
+
+    Parameters
+    ----------
+    processes : int
+        P.
+    speeds : sequence of float
+        Flops per second of each rank's processor.
+    selector : str, path or Selector
+        Which algorithms are taken.
+    memory_copy, reduction : float
+        Seconds per byte, as for `commmodel.simulate.work.collective`.
+    whole : bool
+        Whether even large collectives are made at once, so that each rank's operations are an array.
+    """
+
+    def __init__(
+        self,
+        processes: int,
+        speeds: Sequence[float],
+        selector: str | os.PathLike[str] | Selector = "mpich",
+        memory_copy: float = 0.0,
+        reduction: float = 0.0,
+        whole: bool = False,
+    ) -> None:
+        self._processes, self._speeds, self._whole = processes, speeds, whole
+        if not isinstance(selector, Selector) and selector != SMPI_SELECTOR:
+            selector = load_selector(selector)
+        self._selector = selector
+        self._memory_copy, self._reduction = memory_copy, reduction
+        self._made: OrderedDict[tuple[str, int, int], Program] = OrderedDict()
+        self._weight = 0
+        self._read: dict[tuple[str, float], tuple[tuple[str, int, int], float]] = {}
+
+    def expand(self, text: str, type_size: float, rank: int) -> tuple[Program | Operations, Operations]:
+        """Return the messages of a call, and what the rank computes after them.
+
+        Parameters
+        ----------
+        text : str
+            Action and arguments.
+        type_size : float
+            Bytes of the trace's default type.
+        rank : int
+            Whose operations are asked for.
+
+        Returns
+        -------
+        messages : structured array of `OPERATION`, or Program
+            A program of all ranks where it is so large that it is made block by block.
+        computing : structured array of `OPERATION`
+
+        Raises
+        ------
+        InputError
+            Where an argument is missing or wrong.
+
+        Examples
+        --------
+        >>> expander = Expander(2, [1e9, 1e9])
+        >>> messages, computing = expander.expand("allreduce 1 500 0", 1, 0)
+        >>> messages["value"].tolist(), computing["value"].tolist()
+        ([8.0, 8.0, 0.0], [5e-07])
+        """
+        key = (text, type_size)
+        found = self._read.get(key)
+        if found is None:
+            arguments = _Arguments(text, type_size)
+            special = _WITH_SIZES.get(arguments.action)
+            if special is not None:
+                messages, flops = special(self, arguments, rank)
+                return messages, self._computing(flops, rank)
+            found = self._uniform(arguments)
+            if len(self._read) > 4096:
+                self._read.clear()
+            self._read[key] = found
+        called, flops = found
+        program = self._program(*called)
+        computing = self._computing(flops, rank)
+        if program.refill is not None:
+            return program, computing
+        return program.operations[program.offsets[rank] : program.offsets[rank + 1]], computing
+
+    def _computing(self, flops: float, rank: int) -> Operations:
+        if not flops:
+            return NOTHING
+        return np.array([(Code.COMPUTE, ANY, ANY, UNNAMED, flops / self._speeds[rank])], dtype=OPERATION)
+
+    def _program(self, operation: str, size: int, root: int = 0) -> Program:
+        key = (operation, size, root)
+        if key in self._made:
+            self._made.move_to_end(key)
+            return self._made[key]
+        program = collective(
+            operation,
+            size,
+            self._processes,
+            selector=self._selector,
+            root=root,
+            memory_copy=self._memory_copy,
+            reduction=self._reduction,
+        )
+        if self._whole:
+            program = _whole(program)
+        self._made[key] = program
+        self._weight += self._weight_of(program)
+        while self._weight > _CACHED and len(self._made) > 1:
+            self._weight -= self._weight_of(self._made.popitem(last=False)[1])
+        return program
+
+    def _weight_of(self, program: Program) -> int:
+        """Return what a program takes, in operations: these, a place for each rank, and Python's objects."""
+        return program.operations.size + self._processes // 3 + _OF_OBJECTS
+
+    def _uniform(self, arguments: _Arguments) -> tuple[tuple[str, int, int], float]:
+        """Return a collective whose sizes are the same on all ranks, as operation, size and root, and its flops."""
+        processes, action = self._processes, arguments.action
+        if action == "barrier":
+            return ("barrier", 0, 0), 0.0
+        if action == "bcast":
+            size = arguments.count(0, "count") * arguments.size_of_type(2)
+            return ("bcast", size, arguments.root(1, processes)), 0.0
+        if action in ("reduce", "allreduce", "scan", "exscan"):
+            type_at, root = (3, arguments.root(2, processes)) if action == "reduce" else (2, 0)
+            size = arguments.count(0, "count") * arguments.size_of_type(type_at)
+            operation = "scan" if action == "exscan" else action
+            return (operation, size, root), arguments.amount(1, "flops")
+        rooted = action in ("gather", "scatter")
+        sent = arguments.count(0, "send_count") * arguments.size_of_type(2 + rooted)
+        received = arguments.count(1, "receive_count") * arguments.size_of_type(3 + rooted)
+        # One of them may be 0: of a rank that sends from where it receives, or has nothing to say to the root.
+        size = max(sent, received)
+        return (action, size, arguments.root(2, processes) if rooted else 0), 0.0
+
+    def _alltoallv(self, arguments: _Arguments, rank: int) -> tuple[Operations, float]:
+        processes = self._processes
+        sent = arguments.counts(1, "send_counts", processes) * arguments.size_of_type(2 * processes + 2)
+        received = arguments.counts(processes + 2, "receive_counts", processes) * arguments.size_of_type(
+            2 * processes + 3
+        )
+        others = (rank + np.arange(1, processes)) % processes
+        return _at_once(others[::-1], received, others, sent), 0.0
+
+    def _gatherv(self, arguments: _Arguments, rank: int) -> tuple[Operations, float]:
+        processes = self._processes
+        root = arguments.root(processes + 1, processes)
+        received = arguments.counts(1, "receive_counts", processes) * arguments.size_of_type(processes + 3)
+        sent = np.full(processes, arguments.count(0, "send_count") * arguments.size_of_type(processes + 2), dtype=float)
+        others, only = _without(processes, root), np.array([root])
+        none = np.empty(0, dtype=np.int64)
+        return (_at_once(others, received, none, sent) if rank == root else _at_once(none, received, only, sent)), 0.0
+
+    def _scatterv(self, arguments: _Arguments, rank: int) -> tuple[Operations, float]:
+        processes = self._processes
+        root = arguments.root(processes + 1, processes)
+        sent = arguments.counts(0, "send_counts", processes) * arguments.size_of_type(processes + 2)
+        size = arguments.count(processes, "receive_count") * arguments.size_of_type(processes + 3)
+        received = np.full(processes, size, dtype=float)
+        others, only = _without(processes, root), np.array([root])
+        none = np.empty(0, dtype=np.int64)
+        return (_at_once(none, received, others, sent) if rank == root else _at_once(only, received, none, sent)), 0.0
+
+    def _allgatherv(self, arguments: _Arguments, rank: int) -> tuple[Operations, float]:
+        processes = self._processes
+        size = arguments.counts(1, "receive_counts", processes) * arguments.size_of_type(processes + 2)
+        arguments.count(0, "send_count")
+        step = np.arange(processes - 1)
+        before, after = (rank - 1) % processes, (rank + 1) % processes
+        sent, received = size[(rank - step) % processes], size[(rank - step - 1) % processes]
+        return _one_by_one(np.full(step.size, before), received, np.full(step.size, after), sent), 0.0
+
+    def _reducescatter(self, arguments: _Arguments, rank: int) -> tuple[Operations | Program, float]:
+        processes = self._processes
+        size = arguments.counts(0, "receive_counts", processes) * arguments.size_of_type(processes + 1)
+        flops = arguments.amount(processes, "flops")
+        if (size == size[0]).all():
+            program = self._program("reduce_scatter", int(size[0]))
+            if program.refill is not None:
+                return program, flops
+            return program.operations[program.offsets[rank] : program.offsets[rank + 1]], flops
+        step = np.arange(1, processes)
+        to = (rank + step) % processes
+        return _one_by_one((rank - step) % processes, np.full(step.size, size[rank]), to, size[to]), flops
+
+
+_WITH_SIZES = {
+    "alltoallv": Expander._alltoallv,
+    "gatherv": Expander._gatherv,
+    "scatterv": Expander._scatterv,
+    "allgatherv": Expander._allgatherv,
+    "reducescatter": Expander._reducescatter,
+}
+
+_Ranks = np.ndarray[tuple[int], np.dtype[np.int64]]
+_Sizes = np.ndarray[tuple[int], np.dtype[np.float64]]
+
+
+def _without(processes: int, rank: int) -> _Ranks:
+    return np.delete(np.arange(processes), rank)
+
+
+def _at_once(sources: _Ranks, received: _Sizes, targets: _Ranks, sent: _Sizes) -> Operations:
+    """Return receives, sends and a wait; sizes are given for each rank, and empty messages are left out."""
+    sources, targets = sources[received[sources] > 0], targets[sent[targets] > 0]
+    count = sources.size + targets.size
+    operations = np.empty(count + (count > 0), dtype=OPERATION)
+    operations[:] = (Code.WAITALL, ANY, ANY, UNNAMED, 0.0)
+    operations["code"][:count] = np.repeat([Code.IRECV, Code.ISEND], [sources.size, targets.size])
+    operations["peer"][:count] = np.concatenate([sources, targets])
+    operations["tag"][:count] = COLLECTIVE_TAG
+    operations["value"][:count] = np.concatenate([received[sources], sent[targets]])
+    return operations
+
+
+def _one_by_one(sources: _Ranks, received: _Sizes, targets: _Ranks, sent: _Sizes) -> Operations:
+    """Return rounds of a receive, a send and a wait; sizes are given for each round."""
+    operations = np.empty((sources.size, 3), dtype=OPERATION)
+    operations[:] = (Code.WAITALL, ANY, ANY, UNNAMED, 0.0)
+    for place, code, peer, size in ((0, Code.IRECV, sources, received), (1, Code.ISEND, targets, sent)):
+        operations["code"][:, place] = code
+        operations["peer"][:, place] = peer
+        operations["tag"][:, place] = COLLECTIVE_TAG
+        operations["value"][:, place] = size
+    return operations.reshape(-1)
+
+
+def _whole(program: Program) -> Program:
+    """Return a program that is made block by block as one that is whole in memory.
+
+    Raises
+    ------
+    InputError
+        Where it would take more than 3 GB.
+    """
+    if program.refill is None:
+        return program
+    program = fresh(program)
+    parts: list[Operations] = []
+    sizes = np.zeros(program.processes + 1, dtype=np.int64)
+    total = 0
+    for rank in range(program.processes):
+        part = program.operations[program.offsets[rank] : program.offsets[rank + 1]]
+        if not part.size and program.refill:
+            part = program.refill(rank)
+        while part.size:
+            parts.append(part)
+            sizes[rank + 1] += part.size
+            total += part.size
+            if total > _MOST_OPERATIONS:
+                raise InputError(f"{program.name}: more than {_MOST_OPERATIONS} operations at once")
+            part = program.refill(rank) if program.refill else NOTHING
+    return Program(np.concatenate([NOTHING, *parts]), np.cumsum(sizes), name=program.name)

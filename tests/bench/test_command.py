@@ -1,0 +1,615 @@
+"""The benchmark as its user runs it: mpiexec, a results file, and what happens when something is wrong."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.launching import ENVIRONMENT, find, launch, said
+
+from commmodel import results
+from commmodel.bench.command import describe
+from commmodel.bench.driver import make_plan
+from commmodel.bench.environment import socket_of
+from commmodel.bench.kernels import REGISTRY, buffer_bytes, pairs_of, sensible_kernels
+from commmodel.bench.options import KERNELS, parse
+from commmodel.bench.placement import members, place, place_further
+from commmodel.errors import InputError, MPIEnvironmentError
+from commmodel.results import Contention, Pairs, Ping, PingPong, PointToPoint, Stream, Threshold
+
+QUICK = ("--sizes", "1,1KiB,64KiB", "--time", "0.5s")
+
+
+def bench(ranks, *arguments):
+    return launch(ranks, sys.executable, "-m", "commmodel.bench", *arguments)
+
+
+def complaint(completed):
+    """Return what the benchmark itself said, which must be one line."""
+    lines = said(completed, "commmodel.bench")
+    assert len(lines) == 1, completed.stderr
+    assert "Traceback" not in completed.stderr
+    return lines[0]
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """One run of everything on two ranks."""
+    output = tmp_path_factory.mktemp("bench") / "results.jsonl"
+    completed = bench(2, *QUICK, "--seed", "7", "-o", output)
+    assert completed.returncode == 0, completed.stderr
+    return output, completed
+
+
+@pytest.mark.mpi
+def test_a_run_without_kernels_measures_a_sensible_set(measured):
+    output, completed = measured
+    (launched,) = results.read(output).launches
+    kinds = Counter(type(record.configuration) for record in launched.records)
+    assert kinds == {Threshold: 1, PingPong: 3, Ping: 6}
+    assert f"next: commmodel fit {output}" in completed.stdout
+
+
+@pytest.mark.mpi
+def test_the_header_says_on_what_was_measured(measured):
+    header = results.read(measured[0]).launches[0].header
+    assert [rank.rank for rank in header.ranks] == [0, 1]
+    assert header.mpi.abi in {"mpich", "openmpi", "mpiabi"}
+    assert header.mpi.version
+    host = header.hosts[0]
+    assert host.cpus >= 1
+    assert host.cpu_model
+    assert host.load is not None
+    assert host.clock.kind in {"tsc", "cntvct", "timebase", "clock_gettime"}
+    assert 0 <= host.clock.resolution < 1e-5
+    assert abs(host.clock.against_wtime) < 0.01
+    assert header.buffers.alignment >= 4096
+    assert header.options.seed == 7
+    assert set(header.placement) <= {"same-socket", "same-node"}  # as the machine and its launcher have it
+    assert list(header.placement.values()) == [((0, 1),)]
+    one_socket = header.ranks[0].socket is not None and header.ranks[0].socket == header.ranks[1].socket
+    assert ("same-socket" in header.placement) == one_socket
+    assert "-m" in header.command
+
+
+@pytest.mark.mpi
+def test_every_record_has_its_samples_and_its_reason_to_stop(measured):
+    for record in results.read(measured[0]).records:
+        if isinstance(record.configuration, Threshold):
+            low, above = record.bracket
+            assert record.samples == (low,)
+            assert above is None or above == low + 1
+        else:
+            assert len(record.samples) >= 3  # of a message that takes long on a busy machine
+            assert min(record.samples) > 0
+            assert record.stop in {"interval", "time", "repetitions"}
+            assert record.warmup >= 1
+            assert record.batch >= 1
+
+
+@pytest.mark.mpi
+def test_large_messages_take_longer_and_sends_of_small_ones_are_shorter_than_their_round_trip(measured):
+    records = [record for record in results.read(measured[0]).records if isinstance(record.configuration, PingPong)]
+    medians = {record.configuration.message_size: record.summary.median for record in records}
+    assert medians[65536] > medians[1]
+
+
+@pytest.mark.mpi
+def test_the_seed_decides_the_order(measured, tmp_path):
+    orders = []
+    for seed in ("7", "8"):
+        output = tmp_path / f"{seed}.jsonl"
+        assert bench(2, *QUICK, "--seed", seed, "-o", output).returncode == 0
+        orders.append([record.configuration for record in results.read(output).records])
+    assert orders[0] == [record.configuration for record in results.read(measured[0]).records]
+    assert orders[0] != orders[1]
+    assert set(orders[0]) == set(orders[1])
+
+
+@pytest.mark.mpi
+def test_four_ranks_make_two_pairs(tmp_path):
+    output = tmp_path / "results.jsonl"
+    completed = bench(4, "pairs", "stream", "pingpong", "--sizes", "8,1MiB", "--time", "0.6s", "-o", output)
+    assert completed.returncode == 0, completed.stderr
+    (launched,) = results.read(output).launches
+    found = [record.configuration for record in launched.records]
+    planned = []
+    for path, pairs in launched.header.placement.items():
+        assert pairs[0][0] == 0
+        planned += [PingPong(8, path), PingPong(1 << 20, path)]
+        for count in range(1, len(pairs) + 1):
+            planned += [Pairs(8, count, path), Pairs(1 << 20, count, path)]
+            planned += [Stream(8, count, path, 64), Stream(1 << 20, count, path, 16)]
+    assert Counter(found) == Counter(planned)
+    assert Stream in map(type, found)
+    assert all(min(record.samples) > 0 for record in launched.records)
+    if (os.cpu_count() or 1) < 4:
+        assert "ranks share" in completed.stderr
+
+
+@pytest.mark.mpi
+def test_one_rank_is_told_how_to_start():
+    completed = bench(1, "--quick")
+    assert completed.returncode == 3
+    assert "mpiexec -n 2 python -m commmodel.bench" in complaint(completed)
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["latency"], f"unknown kernel 'latency': choose from {', '.join(KERNELS)}"),
+        (["--sizes", "4:1"], "--sizes: '4:1': the range ends before it begins"),
+        (["--sizes", "64K"], "write it like 8, 64KiB"),
+        (["--sizes", "-1"], "--sizes"),
+        (["--node-pairs", "0:2"], "--node-pairs: '0:2': counts begin at 1"),
+        (["--time", "0s"], "--time: '0s' must be more than 0"),
+        (["--ci", "two"], "--ci: 'two' is no share"),
+        (["--batch", "0"], "--batch: '0' is no whole number from 1 up"),
+        (["--frobnicate"], "unrecognized arguments: --frobnicate"),
+        (["--huge-pages", "perhaps"], "invalid choice: 'perhaps'"),
+        (["--sizes", "4TiB"], "do not fit into a host's free memory"),
+    ],
+)
+def test_a_wrong_word_is_one_line_from_rank_0_and_exit_code_2(arguments, words, tmp_path):
+    output = tmp_path / "results.jsonl"
+    completed = bench(2, *arguments, "-o", output)
+    assert completed.returncode == 2
+    assert words in complaint(completed)
+    assert not output.exists()
+
+
+@pytest.mark.mpi
+def test_more_pairs_than_ranks_give_is_exit_code_3(tmp_path):
+    completed = bench(2, "pairs", "--pairs", "2", "-o", tmp_path / "results.jsonl")
+    assert completed.returncode == 3
+    assert "there are 1: start more ranks" in complaint(completed)
+
+
+@pytest.mark.mpi
+def test_more_pairs_of_hosts_than_there_are_is_exit_code_3_and_says_how_many_hosts_they_take(tmp_path):
+    completed = bench(2, "stream", "--node-pairs", "1:3", "-o", tmp_path / "results.jsonl")
+    assert completed.returncode == 3
+    assert "there are 0: start ranks on 6 hosts, or ask for at most 1" in complaint(completed)
+
+
+@pytest.mark.mpi
+def test_help_is_printed_once():
+    completed = bench(2, "--help")
+    assert completed.returncode == 0
+    assert completed.stdout.count("usage:") == 1
+
+
+def alone(*arguments):
+    """Run the benchmark without a launcher before it."""
+    command = [sys.executable, "-m", "commmodel.bench", *map(str, arguments)]
+    return subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
+
+
+@pytest.mark.mpi
+def test_several_launches_go_into_one_file_and_go_on_where_they_were_stopped(tmp_path):
+    output = tmp_path / "results.jsonl"
+    words = ("pingpong", *QUICK, "--visits", "1", "--launcher", f"{find('mpiexec')} -n 2", "-o", output)
+    completed = alone(*words, "--launches", "2")
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout.startswith(f"{output}: 2 launches, 6 records in ")
+    # As if the third had been stopped within its first record.
+    first = output.read_bytes().splitlines(keepends=True)
+    header = first[0].replace(b'"launch":"', b'"launch":"c')
+    (tmp_path / ".results.jsonl.launch").write_bytes(header + first[1] + b"{")
+    completed = alone(*words, "--launches", "4", "--resume", "--json")
+    assert completed.returncode == 0, completed.stderr
+    assert json.loads(completed.stdout)["launches"] == 4
+    found = results.read(output)
+    assert len({launch.header.launch for launch in found.launches}) == 5
+    assert [launch.header.resumes for launch in found.launches] == [False, False, False, True, False]
+    assert [len(run.records) for run in results.runs(found)] == [3, 3, 3, 3]
+    assert found.launches[2].records == found.launches[0].records[:1]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["results.jsonl"]
+    assert "complete it with --resume" in complaint(alone(*words, "--launches", "5"))
+
+
+@pytest.mark.mpi
+def test_launches_are_not_started_from_within_a_launch(tmp_path):
+    completed = bench(2, "--launches", "2", "-o", tmp_path / "r.jsonl")
+    assert completed.returncode == 2
+    assert "--launches starts the launcher itself" in complaint(completed)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("--launches", "2", "--launcher", "none-such -n 2"), 3, "none-such: No such file or directory"),
+        (("--launches", "2", "--launcher", "'"), 2, "No closing quotation"),
+        (("--launches", "2", "--launcher", " "), 2, "it is empty"),
+    ],
+)
+def test_a_launcher_that_cannot_be_started_is_said_in_one_line(words, code, message, tmp_path):
+    completed = alone(*words, "-o", tmp_path / "r.jsonl")
+    assert completed.returncode == code
+    assert message in complaint(completed)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [(["--launches", "0"], "--launches: '0'"), (["--launcher", "srun"], "--launcher goes with --launches")],
+)
+def test_numbers_of_launches_that_cannot_be_are_refused(words, message):
+    with pytest.raises(InputError, match=message):
+        parse(words)
+
+
+@pytest.mark.mpi
+def test_an_existing_file_is_left_alone(measured):
+    before = measured[0].read_bytes()
+    completed = bench(2, "-o", measured[0])
+    assert completed.returncode == 2
+    assert "complete it with --resume" in complaint(completed)
+    assert measured[0].read_bytes() == before
+
+
+@pytest.mark.mpi
+def test_a_damaged_file_is_not_resumed_and_stays_as_it_is(tmp_path):
+    output = tmp_path / "results.jsonl"
+    output.write_text('{"type":"header","format":"commmodel-results"\n')
+    completed = bench(2, "--resume", "-o", output)
+    assert completed.returncode == 2
+    assert "line 1" in complaint(completed)
+    assert output.read_text().endswith("\n")
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("resume", [(), ("--resume",)])
+def test_an_empty_file_as_a_full_disk_leaves_it_is_begun(resume, tmp_path):
+    output = tmp_path / "results.jsonl"
+    output.touch()
+    completed = bench(2, "pingpong", "--sizes", "8", "--time", "0.2s", "-o", output, *resume)
+    assert completed.returncode == 0, completed.stderr
+    assert [launched.header.resumes for launched in results.read(output).launches] == [False]
+
+
+@pytest.mark.mpi
+def test_a_resumed_run_may_take_longer_but_not_measure_something_else(tmp_path):
+    output = tmp_path / "results.jsonl"
+    begun = bench(2, "pingpong", "--sizes", "8,64", "--time", "0.5s", "--visits", "1", "-o", output)
+    assert begun.returncode == 0
+    lines = output.read_bytes().splitlines(keepends=True)
+    output.write_bytes(b"".join(lines[:-1]))
+    completed = bench(2, "--resume", "--quick", "--time", "1s", "--ci", "3%", "-o", output)
+    assert completed.returncode == 0, completed.stderr
+    first, second = results.read(output).launches
+    assert (second.header.options.time, second.header.options.ci) == (1.0, 0.03)
+    assert second.header.options.sizes == first.header.options.sizes
+    assert len(second.records) == 1
+    for words in (("--sizes", "8"), ("--repetitions", "7"), ("--seed", "1")):
+        assert f"{words[0]} differs" in complaint(bench(2, "--resume", *words, "-o", output))
+
+
+@pytest.mark.mpi
+def test_a_file_that_a_living_launch_writes_is_not_resumed(tmp_path):
+    output = tmp_path / "results.jsonl"
+    command = [find("mpiexec"), "-n", "2", sys.executable, "-m", "commmodel.bench", "--ci", "0.01%", "--time", "60s"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen([*command, "-o", str(output)], env=ENVIRONMENT, start_new_session=True, **quiet)
+    try:
+        while not output.exists() or output.read_bytes().count(b"\n") < 2:
+            assert process.poll() is None
+            time.sleep(0.05)
+        refused = bench(2, "--resume", "-o", output)
+        assert refused.returncode == 2
+        assert "is still writing into it: wait for it or end it" in complaint(refused)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(timeout=60)
+    counts = Counter(record.configuration for record in results.read(output).records)
+    assert set(counts.values()) == {1}
+
+
+@pytest.mark.mpi
+def test_a_full_disk_ends_the_run_in_one_line_and_leaves_what_was_measured(tmp_path):
+    output = tmp_path / "results.jsonl"
+    code = (
+        "import resource; from mpi4py import MPI\n"  # MPI first: it makes files of its own
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, resource.RLIM_INFINITY))\n"
+        "from commmodel.bench.command import run\n"
+        f"run(['pingpong', '--ci', '0.01%', '--sizes', '1:4KiB', '--time', '5s', '-o', {str(output)!r}])"
+    )
+    completed = launch(2, sys.executable, "-c", code)
+    assert completed.returncode != 0
+    assert "go on with --resume" in complaint(completed)
+    assert results.read(output).launches
+
+
+def kill_run(output: Path) -> None:
+    """Start a run on two ranks, and SIGKILL every process of it once three records are there."""
+    command = [find("mpiexec"), "-n", "2", sys.executable, "-m", "commmodel.bench", "--seed", "3", "--ci", "0.01%"]
+    command += ["--sizes", "1:4KiB", "--time", "8s", "-o", str(output)]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen(command, env=ENVIRONMENT, start_new_session=True, **quiet)
+    while not output.exists() or output.read_bytes().count(b"\n") < 4:
+        assert process.poll() is None
+        time.sleep(0.05)
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal() and str(output).encode() in _command_line(entry):
+            os.kill(int(entry.name), signal.SIGKILL)
+    process.wait(timeout=60)
+
+
+def _command_line(process: Path) -> bytes:
+    try:
+        return (process / "cmdline").read_bytes()
+    except OSError:  # it ended meanwhile
+        return b""
+
+
+@pytest.mark.mpi
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="finds the ranks through /proc")
+def test_a_killed_run_keeps_what_was_finished_and_resumes(tmp_path):
+    output = tmp_path / "results.jsonl"
+    kill_run(output)
+    with output.open("ab") as file:
+        file.write(b'{"type":"record","configu')  # as if the kill had come in the middle of a write
+    kept = list(results.read(output).records)
+    assert len(kept) >= 3
+    planned = 1 + 13 + 26
+
+    refused = bench(3, "--resume", "-o", output)
+    assert refused.returncode == 2
+    assert "its ranks was 2, now it is 3" in complaint(refused)
+    refused = bench(2, "--resume", "--sizes", "8", "-o", output)
+    assert refused.returncode == 2
+    assert "--sizes differs" in complaint(refused)
+
+    completed = bench(2, "--resume", "--json", "-o", output)
+    assert completed.returncode == 0, completed.stderr
+    whole = results.read(output)
+    assert list(whole.records)[: len(kept)] == kept
+    counts = Counter(record.configuration for record in whole.records)
+    sizes = whole.launches[0].header.options.sizes  # where times jump, some between them are measured, too
+    assert sum(getattr(one, "message_size", sizes[0]) in sizes for one in counts) == planned
+    assert set(counts.values()) == {1}
+    assert [launched.header.resumes for launched in whole.launches] == [False, True]
+
+    again = bench(2, "--resume", "-o", output)
+    assert again.returncode == 0
+    assert "nothing left to measure" in again.stdout
+    assert json.loads(bench(2, "--resume", "--json", "-o", output).stdout)["records"] == 0
+    assert results.read(output) == whole
+
+
+def test_each_path_is_measured_with_as_many_pairs_as_it_has():
+    asked = parse(["pairs", "--pairs", "1:4", "--sizes", "8"]).options
+    for name in ("pairs", "stream"):
+        plan = REGISTRY[name].plan(asked, place([0] * 4 + [1] * 4, [0] * 8))
+        most = {path: max(one.pairs for one in plan if one.path == path) for path in ("same-socket", "between-nodes")}
+        assert most == {"same-socket": 2, "between-nodes": 4}
+
+
+def test_a_stream_into_one_buffer_is_planned_as_osu_has_it():
+    asked = parse(["stream", "--sizes", "8,1MiB", "--stream-buffers", "both"]).options
+    plan = REGISTRY["stream"].plan(asked, place([0, 0], [0, 0]))
+    windows = {(one.message_size, one.buffers): one.window for one in plan}
+    assert windows == {(8, "each"): 64, (8, "one"): 64, (1 << 20, "each"): 16, (1 << 20, "one"): 64}
+    assert buffer_bytes([one for one in plan if one.buffers == "one"]) == (1 << 20, 1 << 20)
+    assert {describe(one) for one in plan if one.message_size == 8} == {
+        "stream 8 B 1 pairs same-socket",
+        "stream 8 B 1 pairs same-socket into one buffer",
+    }
+
+
+FIVE_HOSTS = [0, 0, 1, 1, 2, 2, 3, 3, 4, 4], [0, 1] * 5
+
+
+def plan_on(hosts, sockets, *arguments):
+    """Return what is planned, and the pairs of ranks that take part in each of it."""
+    placement, further = place(hosts, sockets), place_further(hosts, sockets)
+    plan = make_plan(parse([*arguments, "--sizes", "8"]).options, placement, further)
+    return {one: pairs_of(one, placement, further) for one in plan if isinstance(one, PointToPoint)}
+
+
+def test_each_pair_of_nodes_brings_as_many_pairs_of_ranks():
+    across = {
+        (one.pairs, one.node_pairs): pairs
+        for one, pairs in plan_on(*FIVE_HOSTS, "stream", "--node-pairs", "1:2").items()
+        if one.path == "between-nodes"
+    }
+    assert across == {
+        (1, 1): [(0, 2)],
+        (2, 1): [(0, 2), (1, 3)],
+        (1, 2): [(0, 2), (4, 6)],
+        (2, 2): [(0, 2), (1, 3), (4, 6), (5, 7)],
+    }
+
+
+def test_within_a_node_and_for_one_pair_of_ranks_there_is_one_pair_of_nodes():
+    plan = plan_on(*FIVE_HOSTS, *KERNELS, "--node-pairs", "1:2")
+    several = {one for one in plan if getattr(one, "node_pairs", 1) > 1}
+    assert {type(one) for one in several} == {Pairs, Stream, Contention}
+    assert {one.path for one in several} == {"between-nodes"}
+    alone = {one for one in plan_on(*FIVE_HOSTS, *KERNELS) if getattr(one, "node_pairs", 1) == 1}
+    assert set(plan) - several == alone
+
+
+def test_pairs_that_one_pair_of_nodes_lacks_are_left_out():
+    hosts = [0, 0, 1, 1, 2, 3]
+    plan = plan_on(hosts, [0] * 6, "pairs", "--node-pairs", "1:2")
+    assert {(one.pairs, one.node_pairs) for one in plan if one.path == "between-nodes"} == {(1, 1), (2, 1), (1, 2)}
+    with pytest.raises(MPIEnvironmentError, match="has only 1 of the 2 pairs that --pairs asks for"):
+        plan_on(hosts, [0] * 6, "pairs", "--node-pairs", "1:2", "--pairs", "2")
+
+
+@pytest.mark.parametrize(
+    ("hosts", "words"),
+    [([0, 1, 2], "but there are 1: start ranks on 4 hosts, or ask for at most 1"), ([0, 0], "there are 0")],
+)
+def test_too_few_hosts_are_refused(hosts, words):
+    with pytest.raises(MPIEnvironmentError, match=words):
+        plan_on(hosts, [0] * len(hosts), "stream", "--node-pairs", "2")
+
+
+def test_several_pairs_of_nodes_are_named_where_a_configuration_is():
+    assert describe(Stream(8, 4, "between-nodes")) == "stream 8 B 4 pairs between-nodes"
+    assert describe(Pairs(8, 4, "between-nodes", node_pairs=3)) == "pairs 8 B 4 pairs between-nodes on 3 pairs of nodes"
+
+
+def test_a_window_is_smaller_where_messages_are_large_and_its_messages_have_room():
+    asked = parse(["stream", "--sizes", "0,1,64KiB,1MiB,16MiB,100MB"]).options
+    plan = REGISTRY["stream"].plan(asked, place([0, 0], [0, 0]))
+    assert {one.message_size: one.window for one in plan} == {
+        0: 64, 1: 64, 1 << 16: 64, 1 << 20: 16, 1 << 24: 1, 10**8: 1
+    }  # fmt: skip
+    send, receive = buffer_bytes(plan)
+    assert send == 10**8
+    assert receive >= 10**8
+    assert buffer_bytes([Stream(1, 1, "same-node", 64)]) == (1, 64 * 64)
+    assert buffer_bytes([Pairs(1, 1, "same-node")]) == (1, 1)
+
+
+def test_several_pairs_and_two_nodes_add_kernels_to_the_sensible_ones():
+    named = {"loggp", "plogp", "local", "collective", "clocks", "memory", "burst", "queue", "progress", "bandwidth"}
+    named |= {"overlap", "contention"}
+    everything = set(KERNELS) - named
+    one_pair, no_streams = everything - {"pairs"}, everything - {"pairs", "stream"}
+    assert set(sensible_kernels(place([0, 0], [0, 0]))) == no_streams
+    assert set(sensible_kernels(place([0, 1], [0, 0]))) == one_pair
+    assert set(sensible_kernels(place([0] * 4, [0] * 4))) == everything
+    assert set(sensible_kernels(place([0, 1, 2, 3], [0] * 4), (1, 2))) == everything
+
+
+@pytest.mark.parametrize(
+    ("hosts", "sockets", "placed"),
+    [
+        pytest.param([0] * 4, [0] * 4, {"same-socket": ((0, 1), (2, 3))}, id="one socket"),
+        pytest.param([0] * 4, [None] * 4, {"same-node": ((0, 1), (2, 3))}, id="unbound over several sockets"),
+        pytest.param([0] * 3, [0, None, 0], {"same-node": ((0, 1),)}, id="one rank unbound"),
+        pytest.param(
+            [0] * 8,
+            [0, 0, 0, 0, 1, 1, 1, 1],
+            {"same-socket": ((0, 1), (2, 3)), "same-node": ((0, 4), (1, 5), (2, 6), (3, 7))},
+            id="two sockets, filled one after the other",
+        ),
+        pytest.param(
+            [0] * 6,
+            [1, 0, 1, 0, 1, 0],
+            {"same-socket": ((0, 2),), "same-node": ((0, 1), (2, 3), (4, 5))},
+            id="two sockets, round robin from the second",
+        ),
+        pytest.param([0] * 3, [0, 1, 1], {"same-node": ((0, 1),)}, id="rank 0 alone on its socket"),
+        pytest.param([0, 1, 2, 3], [0] * 4, {"between-nodes": ((0, 1),)}, id="four hosts"),
+        pytest.param(
+            [0, 1, 0, 1],
+            [0] * 4,
+            {"same-socket": ((0, 2),), "between-nodes": ((0, 1), (2, 3))},
+            id="hosts in turn",
+        ),
+        pytest.param(
+            [0] * 4 + [1] * 4,
+            [0, 1, 0, 1, 1, 1, 0, 0],
+            {
+                "same-socket": ((0, 2),),
+                "same-node": ((0, 1), (2, 3)),
+                "between-nodes": ((0, 4), (2, 5), (1, 6), (3, 7)),
+            },
+            id="between nodes all of the first socket, then the next",
+        ),
+        pytest.param(
+            [0] * 3 + [1] * 5,
+            [0, 0, 0, 0, 1, 0, 1, 0],
+            {"same-socket": ((0, 1),), "between-nodes": ((0, 3), (1, 5), (2, 7))},
+            id="uneven hosts",
+        ),
+        pytest.param([0], [0], {}, id="alone"),
+    ],
+)
+def test_pairs_are_placed_as_the_hardware_is(hosts, sockets, placed):
+    assert place(hosts, sockets) == placed
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from([None, 0, 1, 2])), min_size=1))
+def test_wherever_ranks_are_each_path_begins_with_rank_0_and_has_no_rank_twice(where):
+    hosts, sockets = zip(*where, strict=True)
+    for path, pairs in place(hosts, sockets).items():
+        assert pairs[0][0] == 0
+        ranks = members(pairs)
+        assert len(set(ranks)) == len(ranks)
+        for first, second in pairs:
+            assert (hosts[first] == hosts[second]) == (path != "between-nodes")
+            if path == "same-socket":
+                assert sockets[first] == sockets[second] is not None
+
+
+@given(st.lists(st.tuples(st.integers(0, 7), st.sampled_from([None, 0, 1])), min_size=1))
+def test_further_pairs_of_hosts_share_no_rank_and_no_host_with_others(where):
+    hosts, sockets = zip(*where, strict=True)
+    nodes = [place(hosts, sockets).get("between-nodes", ()), *place_further(hosts, sockets)]
+    assert len(nodes) == max(1, len(set(hosts)) // 2)
+    ranks = members([pair for pairs in nodes for pair in pairs])
+    assert len(set(ranks)) == len(ranks)
+    used = [{hosts[rank] for rank in members(pairs)} for pairs in nodes if pairs]
+    assert all(len(pair) == 2 for pair in used)
+    assert len(set().union(*used)) == 2 * len(used)
+
+
+def test_the_socket_of_a_rank_is_that_of_all_its_processors(tmp_path):
+    for cpu, package in enumerate(("0", "0", "36", "-1")):
+        folder = tmp_path / f"cpu{cpu}" / "topology"
+        folder.mkdir(parents=True)
+        (folder / "physical_package_id").write_text(f"{package}\n")
+    asked = [[0], [0, 1], [2], [1, 2], [3], [9], [0, 9]]
+    assert [socket_of(cpus, tmp_path) for cpus in asked] == [0, 0, 36, None, None, None, None]
+
+
+def read_all(terminal: int, into: list[bytes]) -> None:
+    """Read a pseudo terminal until its other side is closed."""
+    while True:
+        try:
+            into.append(os.read(terminal, 4096))
+        except OSError:
+            return
+
+
+@pytest.mark.mpi
+def test_a_progress_bar_is_drawn_where_the_launcher_writes_to_a_terminal(tmp_path):
+    """A rank's own standard error is a pipe under mpiexec."""
+    terminal, end = os.openpty()
+    seen: list[bytes] = []
+    reader = threading.Thread(target=read_all, args=(terminal, seen))
+    reader.start()
+    command = [find("mpiexec"), "-n", "2", sys.executable, "-m", "commmodel.bench", "pingpong"]
+    command += ["--sizes", "1:8", "--time", "0.2s", "--visits", "1", "-o", str(tmp_path / "results.jsonl")]
+    completed = subprocess.run(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=end, timeout=120)
+    os.close(end)
+    reader.join(timeout=60)
+    os.close(terminal)
+    assert completed.returncode == 0
+    assert b"4/4" in b"".join(seen)
+
+
+@pytest.mark.mpi
+def test_a_second_campaign_into_the_same_file_is_refused_and_harms_nothing(tmp_path):
+    output = tmp_path / "results.jsonl"
+    output.touch()  # as a full disk leaves it
+    words = ["pingpong", "--sizes", "8", "--time", "4s", "--ci", "0.01%", "--launches", "2", "-o", str(output)]
+    command = [sys.executable, "-m", "commmodel.bench", *words, "--launcher", f"{find('mpiexec')} -n 2"]
+    quiet = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": ENVIRONMENT}
+    first = subprocess.Popen(command, **quiet)
+    while not (tmp_path / ".results.jsonl.lock").exists():
+        assert first.poll() is None, first.communicate()
+        time.sleep(0.02)
+    second = subprocess.run(command, check=False, timeout=300, **quiet)
+    assert second.returncode == 2
+    assert "results.jsonl: process" in second.stderr
+    assert "is still writing into it" in second.stderr
+    said = first.communicate(timeout=300)
+    assert first.returncode == 0, said
+    assert len(results.read(output).launches) == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["results.jsonl"]

@@ -1,0 +1,119 @@
+"""Several visits to one configuration: planned apart, written one by one, read as one record."""
+
+import sys
+from collections import Counter
+from statistics import median
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.launching import launch
+from support.report_samples import header
+
+from commmodel import results
+from commmodel.bench.driver import visited
+from commmodel.bench.kernels import refinements
+from commmodel.bench.options import parse
+from commmodel.fit.points import collect
+from commmodel.results import Measurements, PingPong, RandomPingPong, Record, Threshold, Writer, fastest_half, joined
+
+PLAN = [Threshold("same-node"), *(PingPong(1 << power, "same-node") for power in range(10))]
+
+
+def options(*words):
+    return parse(["--seed", "1", *words]).options
+
+
+def visit(size, *samples):
+    return Record(PingPong(size, "same-node"), "s", samples, visits=(len(samples),))
+
+
+def test_each_round_visits_all_that_can_be_disturbed_in_another_order():
+    first, *others = rounds = visited(PLAN, options())
+    assert first == PLAN
+    assert Counter(one for each in rounds for one in each) == {
+        one: 1 if isinstance(one, Threshold) else 4 for one in PLAN
+    }
+    assert len({tuple(one.message_size for one in each) for each in others}) == 3
+    assert visited(PLAN, options()) == rounds
+
+
+@pytest.mark.parametrize(
+    ("words", "visits"),
+    [((), 4), (("--visits", "2"), 2), (("--repetitions", "120"), 2), (("--repetitions", "40"), 1),
+     (("--time", "0.1s"), 1), (("--time", "0.5s"), 2)],
+)  # fmt: skip
+def test_there_are_as_many_visits_as_there_is_time_and_samples_for(words, visits):
+    assert sum(PLAN[-1] in each for each in visited(PLAN, options(*words))) == visits
+
+
+def test_random_sizes_are_spread_over_one_record_already():
+    sizes = RandomPingPong((1, 2, 3), "same-node")
+    assert visited([sizes], options()) == [[sizes]]
+
+
+def test_the_visits_of_a_launch_are_read_as_one_record(tmp_path):
+    path = tmp_path / "results.jsonl"
+    with Writer(path) as writer:
+        for _ in range(2):
+            writer.write(header())
+            for line in (visit(8, 1e-6, 2e-6), visit(16, 3e-6), visit(8, 4e-6)):
+                writer.write(line)
+    for launched in results.read(path).launches:
+        assert [(one.samples, one.visits) for one in launched.records] == [
+            ((1e-6, 2e-6, 4e-6), (2, 1)), ((3e-6,), (1,)),
+        ]  # fmt: skip
+
+
+def test_records_that_are_no_visits_stay_apart():
+    one = Record(PingPong(8, "same-node"), "s", (1e-6,))
+    assert joined([one, one]) == (one, one)
+
+
+@given(st.lists(st.lists(st.floats(1e-6, 1e-3), min_size=1, max_size=5), min_size=1, max_size=6))
+def test_half_of_the_visits_or_one_more_tell(parts):
+    (record,) = joined([visit(8, *part) for part in parts])
+    fastest = sorted(map(median, parts))[: (len(parts) + 1) // 2]
+    kept = [part for part in parts if median(part) <= fastest[-1]]  # more where medians are equal
+    told = Counter(fastest_half(record))
+    assert told <= Counter(value for part in kept for value in part)
+    assert sum(len(part) for part in parts if median(part) < fastest[-1]) <= told.total()
+
+
+def test_a_visit_that_was_disturbed_as_a_whole_leaves_the_fit_alone():
+    quiet = [tuple(1e-6 * (1 + 0.01 * (number % 5)) for number in range(50)) for _ in range(3)]
+    disturbed = tuple(1.2e-6 * (1 + 0.01 * (number % 5)) for number in range(500))
+    from commmodel.results import Launch
+
+    for order in ([*quiet, disturbed], [disturbed, *quiet]):
+        records = joined([visit(8, *samples) for samples in order])
+        points = collect(Measurements((Launch(header(), records),)))["same-node"]
+        assert points.seconds[0] == pytest.approx(1.02e-6, rel=0.005)
+
+
+@pytest.mark.mpi
+def test_a_run_visits_its_plan_several_times(tmp_path):
+    output = tmp_path / "results.jsonl"
+    done = launch(
+        2, sys.executable, "-m", "commmodel.bench", "pingpong", "--sizes", "1,1KiB", "--time", "1s", "-o", output
+    )
+    assert done.returncode == 0, done.stderr
+    assert "2 records" in done.stdout
+    assert len(output.read_text(encoding="utf-8").splitlines()) == 1 + 2 * 4
+    for record in results.read(output).records:
+        assert len(record.visits) == 4
+        assert sum(record.visits) == len(record.samples)
+
+
+def test_sizes_between_are_measured_where_the_times_jump():
+    sizes = [1 << power for power in range(13)]
+    times = {size: (1e-6 if size <= 2048 else 3e-6) + size * 1e-10 for size in sizes}
+    planned = options("pingpong", "--sizes", "1:4KiB")
+    records = [Record(PingPong(size, "same-node"), "s", (times[size],) * 9, visits=(9,)) for size in sizes]
+    wanted = [PingPong(size, "same-node") for size in (2560, 3072, 3584)]
+    assert refinements(planned, records) == wanted
+    # what lies between is no reason to look further
+    records += [Record(one, "s", (3e-6,) * 9, visits=(9,)) for one in wanted]
+    assert refinements(planned, records) == []
+    smooth = [Record(PingPong(size, "same-node"), "s", (1e-6 + size * 1e-10,) * 9) for size in sizes]
+    assert refinements(planned, smooth) == []

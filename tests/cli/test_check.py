@@ -1,0 +1,191 @@
+"""The verb `commmodel check`: what it prints, its exit codes, and answers to wrong words."""
+
+import json
+
+import numpy as np
+import pytest
+from support.scaling_samples import AS_PROMISED, KEPT, PROCESSES, kept, launch, measured, record, written
+
+from commmodel.cli import main
+from commmodel.results import Measurements
+
+FIRST = ["name", "expected", "model", "adjusted_r2", "divergence", "verdict"]
+MEMORY = launch(*(kept(name, growth, p) for name, growth in KEPT.items() for p in PROCESSES))
+
+
+@pytest.fixture
+def good(tmp_path):
+    both = Measurements((*measured(noise=0.02, sizes=(8, 64)).launches, MEMORY))
+    return written(tmp_path / "good.jsonl", both)
+
+
+@pytest.fixture
+def again(tmp_path):
+    return written(tmp_path / "again.jsonl", measured(seed=1, noise=0.02, sizes=(8, 64)))
+
+
+@pytest.fixture
+def linear(tmp_path):
+    return written(tmp_path / "linear.jsonl", measured(AS_PROMISED | {"bcast": "p"}, seed=2, noise=0.02, sizes=(8, 64)))
+
+
+def run(*words):
+    return main(["check", *words, "--draws", "50"])
+
+
+def as_json(capsys, *words):
+    code = run(*words, "--json")
+    return code, json.loads(capsys.readouterr().out)
+
+
+def test_what_holds_is_a_table_and_exit_code_0(good, capsys):
+    assert run("mpi", good) == 0
+    printed = capsys.readouterr().out
+    for words in (
+        "time over p, start = round-time", "function", "expected", "R²", "δ", "memory over p",
+        "bcast              n = 8 B", "✓ match", "expected, but not measured over p: pss memory of use",
+        "19 series: 19 match, 0 approximate, 0 mismatch, 0 uncertain",
+    ):  # fmt: skip
+        assert words in printed
+    assert "larger than before" not in printed
+
+
+def test_a_linear_broadcast_is_exit_code_1(linear, capsys):
+    assert run("mpi", linear) == 1
+    printed = capsys.readouterr().out
+    (row, _) = (line for line in printed.splitlines() if line.strip().startswith("bcast  "))
+    assert row.split()[-5:] == ["p", "/", "log", "p", "✗"] or "p / log p  ✗ mismatch" in row
+    assert "2 mismatch" in printed
+
+
+def test_where_no_class_fits_that_is_said_and_exit_code_1(tmp_path, capsys):
+    records = [record("bcast", "1", p, np.random.default_rng(p), constant=5.0 if p < 64 else 90.0) for p in PROCESSES]
+    cliff = written(tmp_path / "cliff.jsonl", Measurements((launch(*records),)))
+    assert run("mpi", cliff) == 1
+    out = capsys.readouterr().out
+    assert "no class fits" in out
+    assert "0 uncertain; no class fits: 1" in out
+    code, checked = as_json(capsys, "mpi", cliff, "--at", "128")
+    assert code == 1
+    (row,) = checked["results"]
+    assert (row["fits"], row["verdict"], row["predicted"]) == (False, "mismatch", None)
+    assert main(["report", cliff, "-o", str(tmp_path / "report.html")]) == 0
+    assert "no class fits" in capsys.readouterr().out
+
+
+def test_the_json_has_the_names_that_scripts_rely_on(good, linear, capsys):
+    code, found = as_json(capsys, "mpi", good)
+    assert (code, found["holds"], found["violations"]) == (0, True, [])
+    assert all(list(row)[:6] == FIRST for row in found["results"])
+    constant = next(row for row in found["results"] if row["name"] == "comm_dup")
+    assert (constant["model"], constant["adjusted_r2"], constant["metric"]) == ("1", None, "memory")
+    code, found = as_json(capsys, "mpi", linear, "--at", "8192", "--metric", "time")
+    assert (code, found["holds"]) == (1, False)
+    row = next(row for row in found["results"] if row["name"] == "bcast")
+    assert [row[name] for name in FIRST if name != "adjusted_r2"] == ["bcast", "log p", "p", "p / log p", "mismatch"]
+    assert row["predicted"]["value"] == pytest.approx(8.2e-3, rel=0.05)
+    assert row["parameters"] == {"n": 8.0, "start": "round-time"}
+
+
+def test_a_baseline_alone_is_enough(good, again, tmp_path, capsys):
+    assert run(again, "--baseline", good) == 0
+    printed = capsys.readouterr().out
+    assert "log p, as before" in printed
+    assert "so no time can be called changed; 5 launches on each side" in " ".join(printed.split())
+    growths = AS_PROMISED | {"bcast": "p"}
+    before = written(tmp_path / "before.jsonl", measured(seed=3, noise=0.02, launches=5))
+    after = written(tmp_path / "after.jsonl", measured(growths, seed=4, noise=0.02, launches=5))
+    assert run(after, "--baseline", before) == 1
+    printed = capsys.readouterr().out
+    assert "larger than before" in printed
+    assert "4, 8, 16, 32, 64" in printed
+    code, found = as_json(capsys, after, "--baseline", before)
+    assert code == 1
+    assert {row["source"] for row in found["results"]} == {"before"}
+    worst = max(found["slower"], key=lambda one: one["ratio"])
+    assert (worst["name"], worst["over"], worst["scale"]) == ("bcast", "p", 64.0)
+
+
+def test_without_any_series_the_last_line_counts_what_was_compared(tmp_path, capsys):
+    """Two processes alone are no series; this said that 0 of 0 series match."""
+    alone = [
+        written(tmp_path / f"{seed}.jsonl", measured(AS_PROMISED, seed, processes=(2,), launches=5)) for seed in (1, 2)
+    ]
+    assert run(alone[1], "--baseline", alone[0]) == 0
+    assert capsys.readouterr().out == "8 values compared with the baseline: none larger\n"
+
+
+def test_expectations_may_stand_anywhere_and_go_with_a_baseline(good, linear, capsys):
+    assert run(linear, "mpi", "--baseline", good) == 1
+    assert ", as before" not in capsys.readouterr().out
+
+
+def test_a_page_is_written_where_one_is_asked_for(linear, tmp_path, capsys):
+    page = tmp_path / "page.html"
+    code, found = as_json(capsys, "mpi", linear, "-o", str(page))
+    assert (code, found["output"]) == (1, str(page))
+    assert "p / log p" in page.read_text("utf-8")
+    assert run("mpi", linear, "-o", str(tmp_path)) == 2
+    assert "cannot be written" in capsys.readouterr().err
+
+
+def test_limits_are_columns(good, capsys):
+    assert run("mpi", good, "--at", "8192", "--limit", "1MB", "--each", "8") == 0
+    printed = capsys.readouterr().out
+    assert "at p = 8192" in printed
+    assert "room up to p" in printed
+    assert "5166" in printed
+    assert "everywhere" in printed
+
+
+def test_broken_rules_are_named_and_what_cannot_be_told_passes_unless_told(tmp_path, capsys):
+    growths = {"allreduce": "p", "reduce": "log p", "bcast": "log p"}
+    path = written(tmp_path / "broken.jsonl", measured(growths, noise=0.01, constant=2))
+    expectations = tmp_path / "own.toml"
+    expectations.write_text(
+        '[[expectation]]\nname = "bcast"\nexpect = "log p"\n[[rule]]\nrule = "allreduce <= reduce + bcast"'
+    )
+    assert run(str(expectations), path) == 1
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "✗ allreduce <= reduce + bcast at n = 8 B, start = round-time: broken from p = 16 on" in printed
+    _, found = as_json(capsys, str(expectations), path)
+    (violation,) = found["violations"]
+    assert (violation["rule"], violation["kind"]) == ("allreduce <= reduce + bcast", "measured")
+    noisy = written(
+        tmp_path / "noisy.jsonl",
+        measured({"bcast": "p^(2/3)"}, seed=3, noise=0.5, constant=1, repetitions=4, processes=(2, 4, 8)),
+    )
+    assert run("mpi", noisy) == 0
+    printed = capsys.readouterr().out
+    assert "? uncertain" in printed
+    assert "measure at 5 or more" in printed
+    assert run("mpi", noisy, "--uncertain", "fail") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["GOOD"], "no expectations: name a .toml file or mpi first, or earlier results with --baseline"),
+        (["mpi"], "no results: name results.jsonl after the expectations"),
+        (["mpi", "own.toml", "GOOD"], "mpi and own.toml are both expectations: name one"),
+        (["own.toml", "GOOD"], "own.toml: No such file or directory"),
+        (["mpi", "none.jsonl"], "none.jsonl: No such file or directory"),
+        (["mpi", "GOOD", "--each", "8"], "--each goes with --limit"),
+        (["mpi", "GOOD", "--at", "soon"], "--at: 'soon' is no size"),
+        (["mpi", "GOOD", "--limit", "24GBs"], "--limit: '24GBs': unknown unit"),
+        (["mpi", "GOOD", "--deviation", "1"], "--deviation: 1 names no parameter: write it as p^0"),
+        (["mpi", "GOOD", "--deviation", "2 p"], "--deviation: class of growth '2 p'"),
+        (["mpi", "GOOD", "--deviation", "q"], "deviation q: nothing is over q"),
+        (["mpi", "GOOD", "--statistic", "mode"], "statistic 'mode': there is none of this name"),
+        (["mpi", "GOOD", "--confidence", "much"], "--confidence: 'much' is no share"),
+        (["mpi", "GOOD", "--least=-1%"], "--least: '-1%': a share must be finite and not negative"),
+        (["mpi", "GOOD", "--uncertain", "maybe"], "argument --uncertain: invalid choice"),
+        (["mpi", "GOOD", "--metric", "energy"], "nothing was measured of metric 'energy', but time, memory"),
+    ],
+)
+def test_wrong_words_are_one_line_and_exit_code_2(words, message, good, capsys):
+    assert main(["check", *(good if word == "GOOD" else word for word in words)]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert captured.err.count("\n") == 1
+    assert not captured.out

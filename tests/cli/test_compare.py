@@ -1,0 +1,110 @@
+"""The verb compare, as a user calls it."""
+
+import json
+
+import pytest
+from support.report_samples import header
+
+from commmodel.cli import main
+from commmodel.results import Collective, Library, Memory, Record, Writer
+
+
+def file(path, factor, *, launches=5, bytes_kept=1000.0, **changes):
+    """Write launches that scatter by a percent; broadcasts take `factor` times as long as they would."""
+    with Writer(path) as writer:
+        for launch in range(launches):
+            writer.write(header(**changes))
+            place = 1 + 0.01 * (launch - launches // 2)
+            for operation, times in (("bcast", factor), ("barrier", 1.0)):
+                samples = tuple(1e-6 * times * place * (1 + 0.001 * repetition) for repetition in range(12))
+                writer.write(Record(Collective(operation, 0, 4), "s", samples))
+            writer.write(Record(Memory("comm_dup", 4), "B", (bytes_kept,)))
+    return str(path)
+
+
+@pytest.fixture
+def before(tmp_path):
+    return file(tmp_path / "before.jsonl", 1.0)
+
+
+def test_what_became_slower_is_in_the_table_and_the_summary(before, tmp_path, capsys):
+    after = file(tmp_path / "after.jsonl", 1.25, mpi=Library("Open MPI v5.0.8"))
+    assert main(["compare", before, after]) == 0
+    out = capsys.readouterr().out
+    (line,) = (line for line in out.splitlines() if "collective bcast" in line)
+    assert "1.01 us" in line
+    assert "+25 %" in line
+    assert line.rstrip().endswith("slower")
+    assert "MPI library: MPICH Version: 5.0.2 → Open MPI v5.0.8" in out
+    assert out.endswith("Of 3 configurations: 1 slower, 2 the same within 5.0 %, 0 unclear.\n")
+
+
+@pytest.mark.parametrize(("factor", "code"), [(1.25, 1), (0.8, 0), (1.0, 0), (1.03, 0)])
+def test_with_fail_a_slowdown_is_the_exit_code(before, tmp_path, factor, code, capsys):
+    after = file(tmp_path / "after.jsonl", factor)
+    assert main(["compare", before, after, "--fail"]) == code
+    assert main(["compare", before, after]) == 0
+
+
+def test_with_fail_more_memory_is_the_exit_code_too(before, tmp_path, capsys):
+    after = file(tmp_path / "after.jsonl", 1.0, bytes_kept=2000.0)
+    assert main(["compare", before, after, "--fail", "--only", "larger"]) == 1
+    out = capsys.readouterr().out
+    assert "memory comm_dup" in out
+    assert "barrier" not in out
+
+
+def test_only_what_is_asked_for_is_shown(before, tmp_path, capsys):
+    after = file(tmp_path / "after.jsonl", 1.25)
+    assert main(["compare", before, after, "--only", "same,faster"]) == 0
+    out = capsys.readouterr().out
+    assert "bcast" not in out
+    assert "barrier" in out
+
+
+def test_the_least_effect_decides(before, tmp_path, capsys):
+    after = file(tmp_path / "after.jsonl", 1.04)
+    assert main(["compare", before, after, "--fail", "--least", "30%"]) == 0
+    assert main(["compare", before, after, "--fail", "--least", "1%"]) == 1
+
+
+def test_json_has_everything_and_nothing_beside_it(before, tmp_path, capsys):
+    after = file(tmp_path / "after.jsonl", 1.25, launches=1)
+    assert main(["compare", before, after, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    rows = {row["name"]: row for row in found["differences"]}
+    bcast = rows["collective bcast, 0 B, P = 4"]
+    assert bcast["verdict"] == "unclear"
+    assert bcast["launches"] == [5, 1]
+    assert bcast["low"] < bcast["ratio"] < bcast["high"]
+    assert (found["together"], found["pairs"]) == (None, 0)
+    assert bcast["configuration"]["kernel"] == "collective"
+    assert found["only_before"] == found["only_after"] == found["surroundings"] == []
+    assert any("5 launches before, 1 after" in remark for remark in found["remarks"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--only", "worse"], "there is no verdict 'worse'"),
+        (["--least", "much"], "--least: 'much'"),
+        (["--confidence", "200%"], "--confidence: '200%' does not lie between 0 and 100%"),
+        (["--statistic", "mode"], "statistic 'mode'"),
+        (["--format", "none"], "unknown format 'none'"),
+    ],
+)
+def test_wrong_options_end_with_one_line(before, options, message, capsys):
+    assert main(["compare", before, before, *options]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_files_with_nothing_in_common_end_with_one_line(before, tmp_path, capsys):
+    other = tmp_path / "other.jsonl"
+    with Writer(other) as writer:
+        writer.write(header())
+        writer.write(Record(Collective("bcast", 8, 2), "s", (1e-6,)))
+    assert main(["compare", before, str(other)]) == 2
+    assert capsys.readouterr().err.startswith("commmodel: nothing was measured in both files")
+    assert main(["compare", before, str(tmp_path / "none.jsonl")]) == 2

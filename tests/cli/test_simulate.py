@@ -1,0 +1,423 @@
+"""The verb `commmodel simulate`: what it prints and writes, how words go together, and answers to wrong ones."""
+
+import gzip
+import json
+import re
+import sys
+
+import pytest
+
+from commmodel.cli import main
+from commmodel.machine import Edge, Hybrid, Limit, LogGP, Machine, Mode, Parameter, Segment, write
+from commmodel.simulate import SMPI, fluid, run
+from commmodel.simulate.platform import flat
+from commmodel.simulate.platform import write as write_platform
+from commmodel.simulate.timeline import read
+from commmodel.simulate.work import collective, halo
+from commmodel.simulate.work.collective import chosen
+
+XML = """<?xml version='1.0'?>
+<platform version="4.1">
+  <zone id="world" routing="Full">
+    <cluster id="c" prefix="node-" suffix="" radical="0-7" speed="1Gf" bw="125MBps" lat="15us"/>
+  </zone>
+</platform>
+"""
+FIRST = ["seconds", "messages", "events", "wall_seconds", "model"]
+BCAST = ["--collective", "bcast", "-n", "1MiB"]
+
+
+def parameter(value, unit="s"):
+    return Parameter(value, unit)
+
+
+@pytest.fixture
+def platform(tmp_path):
+    path = tmp_path / "eight.xml"
+    path.write_text(XML)
+    return str(path)
+
+
+@pytest.fixture
+def machine(tmp_path):
+    small = Mode("asynchronous", parameter(3e-5), parameter(1e8, "B/s"), Edge(65536), parameter(1e-6))
+    large = Mode("synchronous", parameter(5e-5), parameter(1.1e8, "B/s"))
+    hybrid = Hybrid((small, large), contention=parameter(1.5, "1"))
+    loggp = LogGP(parameter(5e-6), parameter(1e-6), parameter(2e-6), parameter(1e-8, "s/B"))
+    path = tmp_path / "machine.toml"
+    write(Machine("m", (Segment("eager", limit=Limit(65536), loggp=loggp), Segment("rendezvous", loggp=loggp)),
+                  hybrid=(hybrid,)), path)  # fmt: skip
+    return str(path)
+
+
+@pytest.fixture
+def deadlock(tmp_path):
+    """Twelve ranks, each of which waits for a message from the next."""
+    names = [f"rank-{rank}.txt" for rank in range(12)]
+    for rank, name in enumerate(names):
+        (tmp_path / name).write_text(f"{rank} init\n{rank} compute 1000\n{rank} recv {(rank + 1) % 12} 0 8\n")
+    (tmp_path / "list.txt").write_text("\n".join(names))
+    return str(tmp_path / "list.txt")
+
+
+def as_json(capsys, *words, code=0):
+    assert main(["simulate", *words, "--json"]) == code
+    return json.loads(capsys.readouterr().out)
+
+
+def problem(capsys, *words):
+    assert main(["simulate", *words]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("commmodel: ")
+    assert said.err.count("\n") == 1
+    return said.err
+
+
+# What it says
+
+
+def test_the_json_begins_with_the_names_that_scripts_rely_on_and_agrees_with_python(platform, capsys):
+    printed = as_json(capsys, platform, *BCAST)
+    assert list(printed)[:5] == FIRST
+    eight = flat(8, 125e6, 15e-6)
+    expected = run(collective("bcast", 1 << 20, 8), SMPI, eight)
+    assert [printed[name] for name in FIRST[:3]] == [expected.seconds, expected.messages, expected.events]
+    assert (printed["model"], printed["processes"], printed["compared"], printed["blocked"]) == ("smpi", 8, [], [])
+    assert printed["work"]["algorithm"] == chosen("bcast", 1 << 20, 8)[0]
+    assert printed["work"]["chosen_by"] == "mpich"
+    states = printed["breakdown"]
+    assert sum(one["mean"] for one in states.values()) == pytest.approx(printed["seconds"])
+    assert all(one["least"] <= one["mean"] * (1 + 1e-12) <= one["most"] * (1 + 2e-12) for one in states.values())
+    links = printed["links"]
+    assert links == sorted(links, key=lambda one: -one["share"])
+    assert all(0 < one["share"] <= 1 for one in links)
+
+
+def test_the_same_words_give_the_same_answer(platform, capsys):
+    first, second = (as_json(capsys, platform, "--exchange", "irregular", "-n", "64KiB") for _ in range(2))
+    del first["wall_seconds"], second["wall_seconds"]
+    assert first == second
+
+
+def test_the_text_names_the_work_who_chose_the_time_and_the_busy_links(platform, capsys):
+    assert main(["simulate", platform, "--collective", "alltoall", "-n", "100KiB", "-p", "4"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("Alltoall of 100 KiB on 4 ranks: pairwise-xor, as mpich picks")
+    for words in ("simulated time", "messages", "events", "wall time", "Time of ranks", "wait", "of its capacity"):
+        assert words in printed
+    assert re.search(r"node-\d up", printed)
+
+
+EVERY = [
+    ("--collective", "barrier"),
+    ("--collective", "bcast", "-n", "1KiB", "--root", "3", "--algorithm", "binomial"),
+    ("--collective", "reduce", "-n", "1KiB", "--reduction", "1ns/B", "--rounds", "3"),
+    ("--exchange", "ring", "-n", "1KiB"),
+    ("--exchange", "halo", "-n", "1KiB", "--dimensions", "3"),
+    ("--exchange", "irregular", "-n", "1KiB", "--rounds", "2"),
+    ("--exchange", "pairwise", "-n", "1KiB"),
+]
+
+
+@pytest.mark.parametrize("words", EVERY)
+def test_every_kind_of_work_runs_by_flows_and_by_delays(platform, machine, capsys, words):
+    printed = as_json(capsys, platform, *words, "--parameters", machine, "--compare", "loggps")
+    other = printed["compared"][0]
+    assert printed["model"] == "hybrid"
+    assert other["model"] == "loggps"
+    assert printed["messages"] == other["messages"] > 0
+    assert min(printed["seconds"], other["seconds"]) > 0
+
+
+def test_an_exchange_is_read_from_a_file(platform, tmp_path, capsys):
+    (tmp_path / "three.csv").write_text("sender,receiver,bytes\n0,1,1000\n0,2,2000\n2,1,10\n")
+    printed = as_json(capsys, platform, "--exchange", str(tmp_path / "three.csv"))
+    assert (printed["processes"], printed["messages"]) == (3, 3)
+
+
+def test_a_trace_is_replayed_with_the_speed_of_the_hosts_or_a_given_one(platform, tmp_path, capsys):
+    (tmp_path / "one.txt").write_text("0 init\n0 compute 2e9\n0 finalize\n")
+    (tmp_path / "list.txt").write_text("one.txt\n")
+    assert as_json(capsys, platform, "--replay", str(tmp_path / "list.txt"))["seconds"] == 2.0
+    printed = as_json(capsys, platform, "--replay", str(tmp_path / "list.txt"), "--speed", "4e9 flop/s")
+    assert printed["seconds"] == 0.5
+
+
+def test_kernels_run(platform, capsys):
+    printed = as_json(capsys, platform, "--kernel", "lu", "--class", "S", "--iterations", "1")
+    assert printed["work"]["kernel"] == "lu"
+    assert printed["breakdown"]["compute"]["mean"] > 0
+    assert as_json(capsys, platform, "--kernel", "cg", "--class", "S", "--iterations", "1")["messages"] > 0
+
+
+def test_a_schedule_runs_by_the_rules_of_delays(machine, tmp_path, capsys):
+    path = tmp_path / "t.goal"
+    path.write_text("num_ranks 2\nrank 0 {\nsend 8b to 1\n}\nrank 1 {\nrecv 8b from 0\n}\n")
+    printed = as_json(capsys, machine, "--goal", str(path), "--compare", "logp")
+    assert printed["model"] == "loggops"
+    assert printed["seconds"] == pytest.approx(5e-6 + 2e-6 + 7e-8, rel=1e-6)
+    assert printed["compared"][0]["seconds"] == pytest.approx(7e-6, rel=1e-6)
+    assert "runs by loggops" in problem(capsys, machine, "--goal", str(path), "--model", "hybrid")
+
+
+def test_parameters_of_delay_models_are_given_one_by_one(tmp_path, platform, capsys):
+    path = tmp_path / "t.goal"
+    path.write_text("num_ranks 2\nrank 0 {\nsend 8b to 1\n}\nrank 1 {\nrecv 8b from 0\n}\n")
+    given = "L=2500ns, o=1.5us,g=1000ns,G=6ns/B,O=2ns,S=64KiB"
+    printed = as_json(capsys, "--goal", str(path), "--rules", "newer", "--parameters", given, "--compare", "loggp")
+    assert (printed["model"], printed["platform"]) == ("loggops", given)
+    assert printed["seconds"] == pytest.approx(6500e-9 + 7 * (6e-9 + 2 * 2e-9), rel=1e-9)
+    assert printed["compared"][0]["seconds"] == pytest.approx(6500e-9 + 7 * 6e-9, rel=1e-9)
+
+    one = ["--exchange", "pairwise", "-n", "1000", "-p", "2"]
+    printed = as_json(capsys, *one, "--parameters", "L=4,o=1,G=500ps,O_r=2ns")
+    assert (printed["model"], printed["seconds"]) == ("loggps", pytest.approx(6 + 1000 * 2.5e-9, rel=1e-12))
+    printed = as_json(capsys, platform, *one, "--parameters", "L=4us,o=1us", "--compare", "smpi", "--model", "logp")
+    assert printed["seconds"] == pytest.approx(6e-6)
+    assert printed["compared"][0]["seconds"] == as_json(capsys, platform, *one)["seconds"]
+
+
+# On what, by which model: the table of the documentation
+
+
+def test_xml_is_simulated_by_smpi_and_a_machine_by_its_hybrid_model(platform, machine, capsys):
+    assert as_json(capsys, platform, *BCAST)["model"] == "smpi"
+    assert as_json(capsys, machine, *BCAST, "-p", "8")["model"] == "hybrid"
+    assert as_json(capsys, platform, *BCAST, "--parameters", machine)["model"] == "hybrid"
+    assert as_json(capsys, platform, *BCAST, "--parameters", "smpi")["model"] == "smpi"
+
+
+def test_a_published_platform_is_fluid_unless_its_name_is_a_measured_machine_too(machine, capsys):
+    words = [*BCAST, "-p", "8"]
+    assert as_json(capsys, "switch", *words)["model"] == "fluid"
+    assert as_json(capsys, "switch", *words, "--parameters", machine)["model"] == "hybrid"
+    found = as_json(capsys, "graphene", *words, "--compare", "loggps", "fluid", "smpi")
+    assert [found["model"], *(one["model"] for one in found["compared"])] == ["hybrid", "loggps", "fluid", "smpi"]
+
+
+def test_a_platform_of_ones_own_is_read(tmp_path, capsys):
+    write_platform(flat(8, 125e6, 15e-6), tmp_path / "mine.toml")
+    printed = as_json(capsys, str(tmp_path / "mine.toml"), *BCAST)
+    assert printed["seconds"] == run(collective("bcast", 1 << 20, 8), fluid(), flat(8, 125e6, 15e-6)).seconds
+    assert printed["model"] == "fluid"
+
+
+def test_the_models_of_flows_are_those_of_python(platform, capsys):
+    for model, network in (("smpi", SMPI), ("fluid", fluid())):
+        expected = run(halo(65536, 8), network, flat(8, 125e6, 15e-6))
+        printed = as_json(capsys, platform, "--exchange", "halo", "-n", "64KiB", "--model", model)
+        assert printed["seconds"] == expected.seconds
+
+
+def test_a_machine_is_as_many_hosts_as_ranks_or_as_are_said(machine, capsys):
+    apart = as_json(capsys, machine, "--exchange", "ring", "-n", "1MiB", "-p", "8")
+    together = as_json(capsys, machine, "--exchange", "ring", "-n", "1MiB", "-p", "8", "--hosts", "1")
+    assert {one["name"].split()[0] for one in apart["links"]} > {one["name"].split()[0] for one in together["links"]}
+    assert together["seconds"] != apart["seconds"]
+
+
+def test_mapping_matters_and_may_come_from_a_file(platform, tmp_path, capsys):
+    (tmp_path / "hosts").write_text("# all on one\nnode-3\n")
+    words = (platform, "--exchange", "ring", "-n", "1MiB", "-p", "4")
+    block = as_json(capsys, *words)["seconds"]
+    assert as_json(capsys, *words, "--mapping", "block")["seconds"] == block
+    assert as_json(capsys, *words, "--mapping", str(tmp_path / "hosts"))["seconds"] != block
+
+
+def test_more_ranks_than_cores_share_hosts_round_robin(platform, capsys):
+    words = (platform, "--exchange", "ring", "-n", "1MiB", "-p", "16")
+    assert as_json(capsys, *words) | {"wall_seconds": 0} == as_json(capsys, *words, "--mapping", "round-robin") | {
+        "wall_seconds": 0
+    }
+    assert "16 processes on 8 cores" in problem(capsys, *words, "--mapping", "block")
+
+
+# Files
+
+
+def test_timelines_and_a_page_are_written(platform, machine, tmp_path, capsys):
+    page, trace = tmp_path / "both.html", tmp_path / "t.json.gz"
+    words = [platform, *BCAST, "--parameters", machine, "--compare", "loggps", "-o", str(page), "--trace", str(trace)]
+    assert main(["simulate", *words]) == 0
+    printed = capsys.readouterr().out
+    assert f"written to {page}" in printed
+    assert f"written to {trace}" in printed
+    html = page.read_text()
+    assert "<h3>hybrid</h3>" in html
+    assert "<h3>loggps</h3>" in html
+    events = json.loads(gzip.decompress(trace.read_bytes()))["traceEvents"]
+    assert len({event["tid"] for event in events if event["ph"] == "X"}) == 8
+
+
+def test_recording_does_not_change_times(platform, tmp_path, capsys):
+    plain = as_json(capsys, platform, *BCAST)
+    recorded = as_json(capsys, platform, *BCAST, "-o", str(tmp_path / "t.html"), "--trace", str(tmp_path / "t.paje"))
+    for name in ("wall_seconds", "output", "trace"):
+        del plain[name], recorded[name]
+    assert plain == recorded
+
+
+def test_a_measured_timeline_is_set_beside_the_simulated_one(platform, tmp_path, capsys):
+    measured = tmp_path / "measured.csv"
+    measured.write_text(
+        "rank,state,start,end\n0,MPI_Bcast,10.0,10.5\n"
+        + "".join(f"{rank},MPI_Bcast,10.0,10.25\n" for rank in range(1, 8))
+    )
+    page = tmp_path / "t.html"
+    printed = as_json(capsys, platform, *BCAST, "--compare", str(measured), "-o", str(page))
+    (other,) = printed["compared"]
+    assert (other["model"], other["seconds"], other["messages"]) == ("measured.csv", 0.5, None)
+    assert "<h3>measured.csv</h3>" in page.read_text()
+
+
+def test_a_measured_timeline_of_other_ranks_is_refused(platform, tmp_path, capsys):
+    measured = tmp_path / "measured.csv"
+    measured.write_text("rank,state,start,end\n0,MPI_Bcast,10.0,10.5\n2,MPI_Bcast,10.0,10.5\n")
+    said = problem(capsys, platform, *BCAST, "--compare", str(measured))
+    assert "a timeline of 3 ranks beside a program of 8" in said
+
+
+def test_what_a_trace_holds_is_what_was_simulated(platform, tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    printed = as_json(capsys, platform, *BCAST, "--trace", str(path))
+    assert read(path).seconds == printed["seconds"]
+
+
+# Deadlocks
+
+
+def test_a_deadlock_says_who_waits_for_whom(platform, deadlock, tmp_path, capsys):
+    page = tmp_path / "t.html"
+    assert main(["simulate", platform, "--replay", deadlock, "-o", str(page)]) == 2
+    said = capsys.readouterr()
+    lines = said.err.splitlines()
+    assert said.out == ""
+    assert lines[0] == "commmodel: deadlock: 12 of 12 ranks never end, smpi"
+    assert lines[1].strip() == "rank 0 waits in MPI_Recv for a message from rank 1 with tag 0"
+    assert len(lines) == 11
+    assert lines[-2].strip() == "and 4 more ranks"
+    assert lines[-1].startswith("note: 12 ranks on the 8 cores")
+    assert "compute" in page.read_text()
+
+
+@pytest.mark.parametrize("option", ["-o", "--trace"])
+def test_a_deadlock_at_the_beginning_is_reported_although_there_is_nothing_to_draw(platform, tmp_path, capsys, option):
+    (tmp_path / "t.trace").write_text("0 recv 1 0 8\n1 recv 0 0 8\n")
+    path = tmp_path / ("page.html" if option == "-o" else "none.csv")
+    words = ["simulate", platform, "--replay", str(tmp_path / "t.trace"), option, str(path)]
+    assert main(words) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == "commmodel: deadlock: 2 of 2 ranks never end, smpi"
+    assert main([*words, "--json"]) == 2
+    printed = json.loads(capsys.readouterr().out)
+    assert len(printed["blocked"]) == 2
+    assert printed["output"] is None
+
+
+def test_more_ranks_than_cores_are_told(platform, capsys):
+    words = ["simulate", platform, "--exchange", "ring", "-n", "1MiB", "-p"]
+    assert main([*words, "8"]) == 0
+    assert "cores" not in capsys.readouterr().err
+    assert main([*words, "16"]) == 0
+    assert "note: 16 ranks on the 8 cores of" in capsys.readouterr().err
+    assert "16 ranks on the 8 cores" in as_json(capsys, *words[1:], "16")["notes"][0]
+
+
+def test_a_deadlock_is_in_the_json(platform, deadlock, capsys):
+    printed = as_json(capsys, platform, "--replay", deadlock, "--compare", "fluid", code=2)
+    assert printed["seconds"] is None
+    assert printed["compared"][0]["seconds"] is None
+    assert len(printed["blocked"]) == 24
+    assert printed["blocked"][0] | {"size": 0} == {
+        "model": "smpi", "rank": 0, "call": "MPI_Recv", "awaits": "message", "peer": 1, "tag": 0, "size": 0,
+        "says": "rank 0 waits in MPI_Recv for a message from rank 1 with tag 0",
+    }  # fmt: skip
+
+
+# Wrong words
+
+WRONG = [
+    ("P", "", "no work to simulate: give one of --collective"),
+    ("P", "--collective bcast -n 8 --exchange ring", "more than one work"),
+    ("P", "--collective bcast", "needs a size"),
+    ("P", "--collective broadcast -n 8", "there is no such operation; choose barrier, bcast"),
+    ("P", "--collective bcast -n -8", "-n: '-8'"),
+    ("P", "--collective barrier -n 8", "not with a barrier"),
+    ("P", "--collective alltoall -n 8 --root 1", "--root goes with bcast"),
+    ("P", "--collective bcast -n 8 --algorithm best", "best"),
+    ("P", "--collective bcast -n 8 --algorithm binomial --selector mpich", "leave one out"),
+    ("P", "--collective bcast -n 8 --segment-size 0", "segments of 0 bytes"),
+    ("P", "--collective bcast -n 8 -p 0", "-p: '0'"),
+    ("P", "--collective bcast -n 8 -p many", "-p: 'many'"),
+    ("P", "--collective bcast -n 8 --class B", "--class goes with --kernel"),
+    ("P", "--exchange ring -n 8 --dimensions 2", "--dimensions goes with --exchange halo"),
+    ("P", "--exchange halo -n 8 --dimensions 4", "1, 2 or 3"),
+    ("P", "--exchange star -n 8", "choose halo, ring, irregular, pairwise or a .csv file"),
+    ("P", "--exchange none.csv", "none.csv"),
+    ("P", "--replay none.txt", "none.txt"),
+    ("P", "--goal none.goal", "none.goal"),
+    ("P", "--collective bcast -n 8 --model hybrid", "needs parameters of a machine: --parameters MACHINE"),
+    ("P", "--collective bcast -n 8 --model loggps", "needs parameters of a machine: --parameters MACHINE"),
+    ("P", "--collective bcast -n 8 --model loggops", "no model of programs"),
+    ("P", "--collective bcast -n 8 --model slow", "--model"),
+    ("P", "--collective bcast -n 8 --parameters smpi --model fluid", "leave one out"),
+    ("P", "--collective bcast -n 8 --parameters none.toml", "none.toml"),
+    ("P", "--collective bcast -n 8 --hosts 4", "--hosts"),
+    ("P", "--collective bcast -n 8 --mapping none", "--mapping none: neither block nor round-robin"),
+    ("P", "--collective bcast -n 8 --compare smpi", "set beside itself"),
+    ("P", "--collective bcast -n 8 --compare fluid fluid", "twice"),
+    ("P", "--collective bcast -n 8 --compare this", "--compare this: choose hybrid"),
+    ("P", "--collective bcast -n 8 --compare none.csv", "none.csv: cannot be read"),
+    ("P", "--collective bcast -n 8 --trace t.txt", "--trace t.txt: the name must end in"),
+    ("P", "--collective bcast -n 8 -o no/folder/t.html", "cannot be written"),
+    ("P", "--collective bcast -n 8 --speed 1e9", "--speed goes with"),
+    ("P", "--collective bcast -n 8 --path any", "--path goes with a machine"),
+    ("-p", "2 --collective bcast -n 8", "no PLATFORM: name a platform or a machine, or give a delay model's"),
+    ("-p", "2 --collective bcast -n 8 --parameters smpi", "no PLATFORM"),
+    ("-p", "2 --collective bcast -n 8 --parameters L=1us,x=1us", "'x=1us' is no parameter of a delay model"),
+    ("-p", "2 --collective bcast -n 8 --parameters L=1us,,o=1us", "'' is no parameter of a delay model"),
+    ("-p", "2 --collective bcast -n 8 --parameters L=1us,L=1us", "L is given twice"),
+    ("-p", "2 --collective bcast -n 8 --parameters L=1us,o=1us,O_s=0,O=0", "O is given twice"),
+    ("-p", "2 --collective bcast -n 8 --parameters G=1us", "L and o missing"),
+    ("-p", "2 --collective bcast -n 8 --parameters L=1us,o=1KiB", "--parameters: o: '1KiB': unknown unit 'KiB'"),
+    ("-p", "2 --collective bcast -n 8 --parameters L=1us,o=1us,S=1us", "--parameters: S: '1us': unknown unit"),
+    ("-p", "2 --collective bcast -n 8 --parameters L=1us,o=1us --model smpi", "share links: name a platform"),
+    ("-p", "2 --collective bcast -n 8 --parameters L=1us,o=1us --model hybrid", "needs parameters of a machine"),
+    ("-p", "2 --collective bcast -n 8 --parameters L=1us,o=1us --path any", "--path goes with a machine"),
+    ("M", "--collective bcast -n 8 -p 4 --parameters L=1us,o=1us", "brings its own"),
+    ("M", "--collective bcast -n 8", "give the number of ranks, like -p 64"),
+    ("M", "--collective bcast -n 8 -p 4 --parameters smpi", "needs a platform"),
+    ("M", "--collective bcast -n 8 -p 4 --parameters M", "brings its own"),
+    ("M", "--collective bcast -n 8 -p 4 --hosts 0", "--hosts"),
+    ("blue-waters", "--collective bcast -n 8 -p 4", "LogGP"),
+    ("blue-waters", "--collective bcast -n 8 -p 4 --model fluid", "no hybrid section"),
+    ("nowhere", "--collective bcast -n 8", "neither a file nor a published platform or machine"),
+]
+
+
+@pytest.mark.parametrize(("first", "words", "expected"), WRONG)
+def test_wrong_words_get_one_line(platform, machine, capsys, first, words, expected):
+    named = {"P": platform, "M": machine}
+    assert expected in problem(capsys, *(named.get(word, word) for word in [first, *words.split()]))
+
+
+def test_a_damaged_platform_gets_one_line(tmp_path, capsys):
+    for name, content in (("p.toml", 'format = "commmodel-platform"\n'), ("p.toml", "a ="), ("p.xml", "<platform>")):
+        (tmp_path / name).write_text(content)
+        assert name in problem(capsys, str(tmp_path / name), *BCAST, "-p", "2")
+
+
+def test_without_the_extra_for_reports_the_tables_are_there_and_a_page_names_it(
+    platform, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    for name in ("simulation.gantt_page", "kit.pages"):
+        monkeypatch.delitem(sys.modules, f"commmodel.report.{name}", raising=False)
+    assert main(["simulate", platform, *BCAST]) == 0
+    tables = capsys.readouterr().out
+    assert main(["simulate", platform, *BCAST, "-o", str(tmp_path / "t.html")]) == 3
+    said = capsys.readouterr()
+    assert len(said.out.splitlines()) == len(tables.splitlines())
+    assert "pip install 'commmodel[report]'; tables only" in said.err
+    assert not (tmp_path / "t.html").exists()

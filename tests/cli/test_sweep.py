@@ -1,0 +1,189 @@
+"""The verb `commmodel sweep`: what it prints, answers to wrong words, and real launches that are killed and go on."""
+
+import json
+import shlex
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from support.launching import ENVIRONMENT, find
+
+from commmodel.cli import main
+from commmodel.results import read
+from commmodel.scaling import series_over
+from commmodel.sweep import Job, read_plan, states
+
+QUICK = ["--", "collective", "--quick"]
+
+
+def make(folder, *words):
+    return main(["sweep", "make", str(folder), *words])
+
+
+def test_the_words_after_the_dashes_are_the_benchmarks(tmp_path, capsys):
+    words = ["collective", "--quick", "--sizes", "8:64", "--procs", "all"]
+    assert make(tmp_path / "s", "--procs", "2:16,24", "--launches", "3", "--seed", "9", "--", *words) == 0
+    plan = read_plan(tmp_path / "s")
+    assert (plan.processes, plan.launches, plan.seed, list(plan.bench)) == ((2, 4, 8, 16, 24), 3, 9, words)
+    assert plan.python == sys.executable
+    assert plan.command(4)[-5:] == ("-n", "4", sys.executable, "-m", "commmodel.bench")
+    out = capsys.readouterr().out
+    assert out == f"{tmp_path}/s: 15 jobs; next: commmodel sweep run {shlex.quote(str(tmp_path / 's'))}\n"
+    assert len(list((tmp_path / "s").glob("p*/launch*.sh"))) == 15
+
+
+def test_without_words_the_benchmark_chooses_and_the_seed_is_drawn(tmp_path, capsys):
+    seeds = []
+    for name in "ab":
+        assert make(tmp_path / name, "--procs", "2", "--json") == 0
+        printed = json.loads(capsys.readouterr().out)
+        assert printed == {"folder": str(tmp_path / name), "jobs": 10, "processes": [2], "seed": printed["seed"]}
+        seeds.append(read_plan(tmp_path / name).seed)
+        assert seeds[-1] == printed["seed"]
+        assert read_plan(tmp_path / name).bench == ()
+    assert seeds[0] != seeds[1]
+
+
+def test_slurm_has_its_launcher_and_its_way_on(tmp_path, capsys):
+    slurm = ["--slurm", "--time=10 --partition='my queue'", "--ranks-per-node", "32"]
+    assert make(tmp_path / "s", "--procs", "64", *slurm, *QUICK) == 0
+    assert f"640 jobs; next: bash {tmp_path}/s/submit.sh".replace("640", "10") in capsys.readouterr().out
+    text = (tmp_path / "s" / "p0064" / "launch10.sh").read_text()
+    assert "#SBATCH --partition='my queue'\n" in text
+    assert f"\nsrun --ntasks=64 {sys.executable} -m commmodel.bench" in text
+    assert main(["sweep", "run", str(tmp_path / "s")]) == 2
+    assert "submit its jobs with" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--procs", "2", "--launcher", "mpiexec -n 2", *QUICK], "launcher 'mpiexec -n 2': it lacks {processes}"),
+        (["--procs", "0", *QUICK], "--procs: '0': counts begin at 1"),
+        (["--procs", "two", *QUICK], "--procs: 'two' is no count"),
+        (["--procs", "2", "--launches", "0", *QUICK], "--launches: '0' is no whole number from 1 up"),
+        (["--procs", "2", "--slurm=--time=1", *QUICK], "--slurm and --ranks-per-node belong together"),
+        (["--procs", "2", "--ranks-per-node", "4", *QUICK], "--slurm and --ranks-per-node belong together"),
+        (["--procs", "2", "--slurm=--time='1", "--ranks-per-node", "4"], '--slurm: "--time=\'1": No closing'),
+        (["--procs", "2", *QUICK, "--sizes", "8K"], "--sizes: '8K': unknown unit 'K'"),
+        (["--procs", "2", *QUICK, "-o", "x"], "-o of the benchmark: each job has its own: leave it out"),
+        (["--procs", "2", *QUICK, "--resume"], "--resume of the benchmark"),
+        (["--procs", "2", "--", "nonsense"], "unknown kernel 'nonsense'"),
+        (["--procs", "2", "--", "--help"], "run python -m commmodel.bench --help"),
+        (["--procs", "2", "collective"], "unrecognized arguments: collective"),
+        (QUICK, "the following arguments are required: --procs"),
+    ],
+)
+def test_wrong_words_are_one_line_and_make_nothing(tmp_path, capsys, words, problem):
+    assert make(tmp_path / "s", *words) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert problem in line
+    assert not (tmp_path / "s").exists()
+
+
+def test_the_other_steps_refuse_wrong_words_too(tmp_path, capsys):
+    for step in ("run", "status", "gather"):
+        assert main(["sweep", step, str(tmp_path)]) == 2
+        assert "is no sweep, it has no sweep.toml" in capsys.readouterr().err
+        assert main(["sweep", step, str(tmp_path), *QUICK]) == 2
+        assert "they go with commmodel sweep make alone" in capsys.readouterr().err
+    for option, value in (("--workers", "0"), ("--limit", "soon")):
+        assert main(["sweep", "run", str(tmp_path), option, value]) == 2
+        assert option in capsys.readouterr().err
+
+
+def test_failures_are_named_and_the_exit_code_tells(tmp_path, capsys):
+    make(
+        tmp_path / "s",
+        "--procs",
+        "2",
+        "--launches",
+        "2",
+        "--launcher",
+        "bash -c 'echo too bad >&2; exit 3' {processes}",
+    )
+    capsys.readouterr()
+    assert main(["sweep", "run", str(tmp_path / "s")]) == 1
+    out, err = capsys.readouterr()
+    assert sorted(err.splitlines()) == [f"failed: p0002/launch0{launch}: too bad" for launch in (1, 2)]
+    assert out.startswith(f"{tmp_path}/s: 0 of 2 jobs done; next: commmodel sweep run ")
+    assert main(["sweep", "run", str(tmp_path / "s"), "--stop", "--workers", "2", "--json"]) == 1
+    out, err = capsys.readouterr()
+    assert json.loads(out)["failed"][0]["problem"] == "too bad"
+    assert "warning: several jobs at once disturb each other's measurements" in err
+    assert main(["sweep", "gather", str(tmp_path / "s"), "-o", str(tmp_path / "x")]) == 2
+    assert "no job is done yet" in capsys.readouterr().err
+
+
+def wait_for(condition, process):
+    end = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < end
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+
+
+@pytest.mark.mpi
+def test_real_launches_are_killed_go_on_and_stay_apart(tmp_path, capsys):
+    """Two launches on 2 and on 3 ranks; the first job is ended once it has measured something."""
+    folder = tmp_path / "a sweep"
+    launcher = shlex.join([find("mpiexec"), "-n"]) + " {processes}"
+    bench = ["collective", "--collectives", "barrier,bcast,allreduce", "--sizes", "8", "--procs", "all"]
+    limits = ["--start", "barrier", "--time", "2s", "--ci", "0.01%", "--repetitions", "100000"]
+    make(folder, "--procs", "2,3", "--launches", "2", "--launcher", launcher, "--seed", "1", "--", *bench, *limits)
+    command = [sys.executable, "-m", "commmodel", "sweep", "run", str(folder)]
+    process = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    first = read_plan(folder).jobs()[0]
+
+    def has_begun():
+        path = folder / first.results
+        return path.exists() and path.read_bytes().count(b"\n") >= 2
+
+    wait_for(has_begun, process)
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert f"interrupted: go on with commmodel sweep run '{folder}'" in said
+    found = {one.job: one.state for one in states(folder)}
+    assert found.pop(first) == "begun"
+    assert set(found.values()) == {"missing"}
+
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"{folder}: 4 of 4 jobs done; next: commmodel sweep gather")
+    assert main(["sweep", "status", str(folder), "--json"]) == 0
+    capsys.readouterr()
+    output = tmp_path / "results.jsonl"
+    assert main(["sweep", "gather", str(folder), "-o", str(output)]) == 0
+    assert capsys.readouterr().out == f"{output}: 4 launches, 12 records\n"
+
+    resumed = [launch.header.resumes for launch in read(folder / first.results).launches]
+    assert resumed == [False, True]
+    measurements = read(output)
+    assert len({launch.header.options.seed for launch in measurements.launches}) == 4
+    series = list(series_over(measurements, "p"))
+    assert {one.name for one in series} == {"barrier", "bcast", "allreduce"}
+    for one in series:
+        assert one.scales == (2.0, 3.0)
+        assert [len(samples) for samples in one.samples] == [2, 2]
+
+
+def test_status_and_gather_tell_what_lacks(tmp_path, capsys, monkeypatch):
+    folder = tmp_path / "s"
+    make(folder, "--procs", "2,4", "--launches", "2")
+    (folder / Job(4, 1).results).write_text("")
+    (folder / Job(4, 2).done).touch()
+    capsys.readouterr()
+    assert main(["sweep", "status", str(folder)]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "processes ┃ done ┃ begun ┃ missing ┃ damaged" in printed
+    assert "damaged: p0004/launch02: " in printed
+    assert main(["sweep", "status", str(folder), "--json"]) == 0
+    jobs = json.loads(capsys.readouterr().out)["jobs"]
+    assert [job["state"] for job in jobs] == ["missing", "missing", "begun", "damaged"]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results.jsonl").touch()
+    assert main(["sweep", "gather", str(folder)]) == 2
+    assert "results.jsonl exists: replace it with -o results.jsonl" in capsys.readouterr().err

@@ -1,0 +1,341 @@
+"""Schedules of collectives: each moves the right data, in as many messages and bytes as textbooks say, in order."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from support.paths import ROOT
+
+from commmodel.collectives import ALGORITHMS, Problem, algorithm, build, summary
+from commmodel.collectives.algorithms.blocks import border, cuts, piece_sizes
+from commmodel.collectives.verification import OPERATIONS, verify
+from commmodel.errors import InputError
+
+EVERY = [(operation, name) for operation, named in ALGORITHMS.items() for name in named]
+ROOTED = {"bcast", "reduce", "gather", "scatter"}
+OF_A_VECTOR = {"bcast", "reduce", "allreduce", "scan"}
+PIPELINED = {("bcast", "binary"), ("bcast", "chain")}
+PROCESSES = [*range(1, 34), 64]
+
+
+def exists(name, processes):
+    return not (
+        (name == "pairwise-xor" and processes & (processes - 1))
+        or (name == "neighbor-exchange" and processes > 1 and processes % 2)
+    )
+
+
+def problems(operation, name):
+    """Yield problems of an operation: of a vector, empty, shorter than P, divisible by P, and not."""
+    for processes in filter(lambda processes: exists(name, processes), PROCESSES):
+        roots = {0, 1 % processes, processes // 2, processes - 1} if operation in ROOTED else {0}
+        sizes = (0, processes - 1, 2 * processes, 3 * processes + 1) if operation in OF_A_VECTOR else (0, 3)
+        for root in sorted(roots):
+            for size in sizes:
+                for segment in (None, 5) if (operation, name) in PIPELINED else (None,):
+                    yield Problem(processes, size, root, segment)
+
+
+@pytest.mark.parametrize(("operation", "name"), EVERY)
+def test_the_right_data_arrive_for_any_number_of_processes_root_and_size(operation, name):
+    make = algorithm(operation, name)
+    for problem in problems(operation, name):
+        verify(operation, make(problem), problem)
+
+
+@given(data=st.data())
+def test_the_right_data_arrive_for_whatever_problem(data):
+    operation, name = data.draw(st.sampled_from(EVERY))
+    processes = data.draw(st.integers(1, 40))
+    assume(exists(name, processes))
+    problem = Problem(
+        processes,
+        data.draw(st.integers(0, 200)),
+        data.draw(st.integers(0, processes - 1)),
+        data.draw(st.none() | st.integers(1, 250)),
+    )
+    verify(operation, algorithm(operation, name)(problem), problem)
+
+
+def test_the_operations_are_those_that_can_be_verified():
+    assert tuple(ALGORITHMS) == OPERATIONS
+
+
+def rounds_of(processes):
+    """⌈log₂P⌉."""
+    return math.ceil(math.log2(processes))
+
+
+def k(processes):
+    """⌊log₂P⌋."""
+    return processes.bit_length() - 1
+
+
+def extra(processes):
+    """Return how many do not take part in a hypercube."""
+    return processes - 2 ** k(processes)
+
+
+ANY, POWERS = (2, 3, 4, 6, 8, 12, 13, 16, 31), (2, 4, 8, 16, 32)
+EVEN = (2, 4, 6, 8, 12, 30)
+TEXTBOOK = [
+    # Messages, bytes and rounds for P processes and n bytes, a multiple of P. Thakur, Rabenseifner and Gropp 2005;
+    # Chan et al., "Collective communication: theory, practice, and experience", 2007; Bruck et al. 1997. Where P is
+    # no power of two, each of the P - 2^k processes that stand aside sends once before and gets once after.
+    ("barrier", "linear", ANY, lambda P, _: (2 * (P - 1), 0, 2)),
+    ("barrier", "dissemination", ANY, lambda P, _: (P * rounds_of(P), 0, rounds_of(P))),
+    ("barrier", "recursive-doubling", POWERS, lambda P, _: (P * k(P), 0, k(P))),
+    ("barrier", "recursive-doubling", (3, 6, 13), lambda P, _: (2 ** k(P) * k(P) + 2 * extra(P), 0, k(P) + 2)),
+    ("barrier", "binomial", ANY, lambda P, _: (2 * (P - 1), 0, 2 * rounds_of(P))),
+    ("bcast", "linear", ANY, lambda P, n: (P - 1, (P - 1) * n, 1)),
+    ("bcast", "binomial", ANY, lambda P, n: (P - 1, (P - 1) * n, rounds_of(P))),
+    ("bcast", "binomial-at-once", ANY, lambda P, n: (P - 1, (P - 1) * n, k(P))),
+    ("bcast", "binary", ANY, lambda P, n: (P - 1, (P - 1) * n, k(P))),
+    ("bcast", "chain", ANY, lambda P, n: (P - 1, (P - 1) * n, P - 1)),
+    ("bcast", "scatter-ring", POWERS, lambda P, n: (P * P - 1, n // 2 * k(P) + (P - 1) * n, k(P) + P - 1)),
+    (
+        *("bcast", "scatter-recursive-doubling", POWERS),
+        lambda P, n: (P - 1 + P * k(P), n // 2 * k(P) + (P - 1) * n, 2 * k(P)),
+    ),
+    ("reduce", "linear", ANY, lambda P, n: (P - 1, (P - 1) * n, 1)),
+    ("reduce", "binomial", ANY, lambda P, n: (P - 1, (P - 1) * n, rounds_of(P))),
+    ("reduce", "reduce-scatter-gather", POWERS, lambda P, n: (P * k(P) + P - 1, (P - 1) * n + n // 2 * k(P), 2 * k(P))),
+    ("allreduce", "recursive-doubling", POWERS, lambda P, n: (P * k(P), P * k(P) * n, k(P))),
+    (
+        *("allreduce", "recursive-doubling", (3, 6, 13)),
+        lambda P, n: (2 ** k(P) * k(P) + 2 * extra(P), (2 ** k(P) * k(P) + 2 * extra(P)) * n, k(P) + 2),
+    ),
+    ("allreduce", "reduce-scatter-allgather", POWERS, lambda P, n: (2 * P * k(P), 2 * (P - 1) * n, 2 * k(P))),
+    (
+        *("allreduce", "reduce-scatter-allgather", (3, 6, 13)),
+        lambda P, n: (
+            *(2 ** (k(P) + 1) * k(P) + 2 * extra(P), 2 * (2 ** k(P) - 1 + extra(P)) * n),
+            2 * k(P) + 2,
+        ),
+    ),
+    ("allreduce", "ring", ANY, lambda P, n: (2 * P * (P - 1), 2 * (P - 1) * n, 2 * (P - 1))),
+    ("allreduce", "reduce-broadcast", ANY, lambda P, n: (2 * (P - 1), 2 * (P - 1) * n, 2 * rounds_of(P))),
+    ("gather", "linear", ANY, lambda P, n: (P - 1, (P - 1) * n, 1)),
+    ("gather", "binomial", POWERS, lambda P, n: (P - 1, P // 2 * k(P) * n, k(P))),
+    ("scatter", "linear", ANY, lambda P, n: (P - 1, (P - 1) * n, 1)),
+    ("scatter", "binomial", POWERS, lambda P, n: (P - 1, P // 2 * k(P) * n, k(P))),
+    ("allgather", "ring", ANY, lambda P, n: (P * (P - 1), P * (P - 1) * n, P - 1)),
+    ("allgather", "recursive-doubling", POWERS, lambda P, n: (P * k(P), P * (P - 1) * n, k(P))),
+    ("allgather", "bruck", ANY, lambda P, n: (P * rounds_of(P), P * (P - 1) * n, rounds_of(P))),
+    ("allgather", "neighbor-exchange", EVEN, lambda P, n: (P * P // 2, P * (P - 1) * n, P // 2)),
+    ("alltoall", "linear", ANY, lambda P, n: (P * (P - 1), P * (P - 1) * n, 1)),
+    ("alltoall", "pairwise", ANY, lambda P, n: (P * (P - 1), P * (P - 1) * n, P - 1)),
+    ("alltoall", "pairwise-xor", POWERS, lambda P, n: (P * (P - 1), P * (P - 1) * n, P - 1)),
+    ("alltoall", "bruck", POWERS, lambda P, n: (P * k(P), P * k(P) * P // 2 * n, k(P))),
+    ("reduce_scatter", "recursive-halving", POWERS, lambda P, n: (P * k(P), P * (P - 1) * n, k(P))),
+    (
+        *("reduce_scatter", "recursive-halving", (3, 6, 13)),
+        lambda P, n: (
+            *(2 ** k(P) * k(P) + 2 * extra(P), (extra(P) * P + (2 ** k(P) - 1) * P + extra(P)) * n),
+            k(P) + 2,
+        ),
+    ),
+    ("reduce_scatter", "pairwise", ANY, lambda P, n: (P * (P - 1), P * (P - 1) * n, P - 1)),
+    ("reduce_scatter", "ring", ANY, lambda P, n: (P * (P - 1), P * (P - 1) * n, P - 1)),
+    ("scan", "linear", ANY, lambda P, n: (P - 1, (P - 1) * n, P - 1)),
+    ("scan", "recursive-doubling", POWERS, lambda P, n: (P * k(P), P * k(P) * n, k(P))),
+]
+
+
+@pytest.mark.parametrize(("operation", "name", "processes", "expected"), TEXTBOOK)
+def test_messages_bytes_and_rounds_are_those_of_the_textbook(operation, name, processes, expected):
+    for number in processes:
+        size = 48 * number
+        schedule = build(operation, name, Problem(number, size))
+        counted = schedule.messages, int(schedule.size.sum()), int(schedule.round.max()) + 1
+        assert counted == expected(number, size), number
+
+
+def test_the_textbook_has_every_algorithm():
+    assert {row[:2] for row in TEXTBOOK} == set(EVERY)
+
+
+@pytest.mark.parametrize(("operation", "name"), EVERY)
+def test_one_process_alone_sends_nothing_and_does_nothing(operation, name):
+    schedule = build(operation, name, Problem(1, 10))
+    assert schedule.messages == 0
+    assert schedule.worker.size == 0
+
+
+@pytest.mark.parametrize(("operation", "name"), EVERY)
+def test_combined_bytes_are_at_least_what_an_operation_needs(operation, name):
+    """P vectors become one by P - 1 combinations of each byte (Chan et al. 2007); without a reduction it is none."""
+    processes, size = 8, 64
+    schedule = build(operation, name, Problem(processes, size))
+    least = {"reduce": 7 * size, "allreduce": 7 * size, "reduce_scatter": 7 * size * processes, "scan": 7 * size}
+    if operation in least:
+        assert schedule.reduced.sum() >= least[operation]
+    else:
+        assert schedule.reduced.sum() == 0
+
+
+def test_a_rabenseifner_reduction_combines_no_byte_more_often_than_it_must():
+    schedule = build("allreduce", "reduce-scatter-allgather", Problem(8, 64))
+    assert np.bincount(schedule.worker, schedule.reduced).tolist() == [32 + 16 + 8] * 8
+
+
+@pytest.mark.parametrize("processes", [2, 8, 16])
+def test_brucks_alltoall_copies_half_of_the_data_each_round_and_all_at_the_end(processes):
+    schedule = build("alltoall", "bruck", Problem(processes, 10))
+    per_round = np.bincount(schedule.work_round, schedule.copied) / processes
+    assert per_round.tolist() == [processes * 10 / 2] * k(processes) + [processes * 10]
+
+
+def test_brucks_allgather_rotates_once_and_other_algorithms_copy_nothing():
+    copied = {which: build(*which, Problem(8, 16)).copied.sum() for which in EVERY}
+    assert {which for which, total in copied.items() if total} == {("alltoall", "bruck"), ("allgather", "bruck")}
+    assert copied["allgather", "bruck"] == 8 * 8 * 16
+
+
+def sent_by(schedule, rank):
+    return schedule.receiver[schedule.sender == rank].tolist()
+
+
+def test_a_binomial_broadcast_begins_with_the_farthest_child():
+    schedule = build("bcast", "binomial", Problem(16, 8))
+    assert sent_by(schedule, 0) == [8, 4, 2, 1]
+    assert sent_by(build("bcast", "binomial", Problem(13, 8, root=5)), 5) == [0, 9, 7, 6]
+    assert schedule.round.tolist() == [0] + [1] * 2 + [2] * 4 + [3] * 8
+
+
+def test_a_binomial_broadcast_at_once_sends_to_all_children_in_one_round():
+    schedule = build("bcast", "binomial-at-once", Problem(16, 8))
+    assert sent_by(schedule, 0) == [1, 2, 4, 8]
+    assert sent_by(schedule, 1) == [3, 5, 9]
+    assert sent_by(build("bcast", "binomial-at-once", Problem(13, 8, root=5)), 5) == [6, 7, 9, 0]
+    for rank in range(16):
+        assert np.unique(schedule.round[schedule.sender == rank]).size <= 1
+
+
+def test_a_linear_alltoall_begins_with_the_next_rank_in_a_single_round():
+    schedule = build("alltoall", "linear", Problem(5, 8))
+    assert sent_by(schedule, 3) == [4, 0, 1, 2]
+    assert set(schedule.round.tolist()) == {0}
+
+
+@pytest.mark.parametrize(
+    ("operation", "name", "order"),
+    [
+        ("alltoall", "pairwise", [4, 5, 6, 7, 0, 1, 2]),
+        ("alltoall", "pairwise-xor", [2, 1, 0, 7, 6, 5, 4]),
+        ("reduce_scatter", "pairwise", [4, 5, 6, 7, 0, 1, 2]),
+        ("reduce_scatter", "recursive-halving", [7, 1, 2]),
+        ("allreduce", "reduce-scatter-allgather", [2, 1, 7, 7, 1, 2]),
+        ("allgather", "bruck", [2, 1, 7]),
+        ("allgather", "neighbor-exchange", [2, 4, 2, 4]),
+    ],
+)
+def test_process_3_of_8_sends_in_the_order_of_the_definition(operation, name, order):
+    assert sent_by(build(operation, name, Problem(8, 64)), 3) == order
+
+
+def test_a_binary_tree_is_filled_level_by_level():
+    schedule = build("bcast", "binary", Problem(7, 8))
+    assert [sent_by(schedule, rank) for rank in range(7)] == [[1, 2], [3, 4], [5, 6], [], [], [], []]
+
+
+def test_a_chain_passes_a_segment_on_while_the_next_comes_in():
+    schedule = build("bcast", "chain", Problem(3, 10, segment_size=4))
+    listed = zip(schedule.round.tolist(), schedule.sender.tolist(), schedule.size.tolist(), strict=True)
+    assert list(listed) == [(0, 0, 4), (1, 0, 4), (1, 1, 4), (2, 0, 2), (2, 1, 4), (3, 1, 2)]
+
+
+@pytest.mark.parametrize("name", ["binary", "chain"])
+@given(processes=st.integers(2, 30), size=st.integers(0, 100), segment=st.integers(1, 120))
+def test_a_pipeline_sends_every_segment_over_every_edge(name, processes, size, segment):
+    schedule = build("bcast", name, Problem(processes, size, segment_size=segment))
+    segments = max(1, math.ceil(size / segment))
+    assert schedule.messages == (processes - 1) * segments
+    assert schedule.size.sum() == (processes - 1) * size
+    assert schedule.size.max() <= segment
+    deepest = processes - 2 if name == "chain" else k(processes) - 1
+    assert schedule.round.max() == deepest + segments - 1
+
+
+@pytest.mark.parametrize(("operation", "name"), [one for one in EVERY if one[0] in ROOTED])
+@settings(max_examples=25)
+@given(data=st.data())
+def test_another_root_is_the_same_schedule_with_other_ranks(operation, name, data):
+    processes = data.draw(st.integers(1, 20))
+    root = data.draw(st.integers(0, processes - 1))
+    size = data.draw(st.integers(0, 50))
+    there, here = (build(operation, name, Problem(processes, size, one)) for one in (root, 0))
+
+    def listed(schedule, root):
+        ranks = ((ends - root) % processes for ends in (schedule.sender, schedule.receiver))
+        return sorted(zip(schedule.round, *ranks, schedule.size, strict=True))
+
+    assert listed(there, root) == listed(here, 0)
+
+
+@given(size=st.integers(0, 1000), parts=st.integers(1, 50))
+def test_blocks_cover_a_vector_without_a_gap_and_all_but_the_last_are_full(size, parts):
+    borders = border(size, parts, np.arange(parts + 1))
+    sizes = np.diff(borders)
+    assert (borders[0], borders[-1]) == (0, size)
+    full = math.ceil(size / parts)
+    assert (sizes[:-1] >= sizes[1:]).all()
+    assert full == 0 or (sizes == full).sum() >= size // full
+
+
+@given(st.builds(Problem, st.integers(1, 40), st.integers(0, 300), segment_size=st.none() | st.integers(1, 400)))
+def test_pieces_of_a_vector_are_none_of_them_empty_and_sum_to_it(problem):
+    assert sum(piece_sizes(problem)) == problem.message_size
+    assert all(size > 0 for size in piece_sizes(problem))
+    assert set(border(problem.message_size, problem.processes, range(problem.processes + 1))) <= set(cuts(problem))
+
+
+@pytest.mark.parametrize(
+    ("operation", "name", "processes", "message"),
+    [
+        ("alltoall", "pairwise-xor", 12, "needs a power of two of processes, not 12: take 'pairwise'"),
+        ("allgather", "neighbor-exchange", 7, "needs an even number of processes, not 7: take 'ring'"),
+        (
+            "alltoall",
+            "ring",
+            4,
+            "alltoall has no algorithm 'ring': choose one of linear, pairwise, pairwise-xor, bruck",
+        ),
+        ("alltoal", "ring", 4, "'alltoal' is no collective operation: choose one of barrier, bcast"),
+    ],
+)
+def test_what_there_is_not_is_refused_with_what_to_take_instead(operation, name, processes, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        build(operation, name, Problem(processes, 8))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"processes": 0}, "0 processes"),
+        ({"processes": 2, "message_size": -1}, "a message of -1 bytes"),
+        ({"processes": 2, "root": 2}, "root 2"),
+        ({"processes": 2, "segment_size": 0}, "segments of 0 bytes"),
+    ],
+)
+def test_a_problem_that_makes_no_sense_is_refused(arguments, message):
+    with pytest.raises(InputError, match=message):
+        Problem(**arguments)
+
+
+def test_the_reference_lists_every_algorithm_with_its_summary():
+    page = (ROOT / "docs/reference/collectives.md").read_text("utf-8")
+    for operation, name in EVERY:
+        assert f"| `{operation}` | `{name}` | {summary(operation, name)} |" in page
+        assert len(summary(operation, name)) > 20
+    assert page.count("| `") == len(EVERY) * 2 + len(OPERATIONS)
+
+
+def test_a_million_messages_are_made_of_a_few_arrays_and_their_blocks_are_not_worked_out():
+    rounds = list(algorithm("alltoall", "pairwise")(Problem(1024, 8)))
+    assert len(rounds) == 1023
+    assert build("alltoall", "pairwise", Problem(1024, 8)).messages == 1023 * 1024
+    assert all(isinstance(one.blocks(5), list) and len(one.blocks(5)) == 1 for one in rounds)

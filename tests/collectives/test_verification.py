@@ -1,0 +1,217 @@
+"""The check of schedules finds what is wrong with them: each test spoils a schedule that is right."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from commmodel.collectives import ALGORITHMS, Problem, algorithm
+from commmodel.collectives.schedule import Round
+from commmodel.collectives.verification import ScheduleError, verify
+from commmodel.errors import InputError
+
+EVERY = [(operation, name) for operation, named in ALGORITHMS.items() for name in named]
+COMBINING = {"reduce", "allreduce", "reduce_scatter", "scan"}
+PROCESSES = 8
+"""A power of two, for which every algorithm exists and no message is superfluous but to who has all already."""
+
+
+def problem_of(operation, processes=PROCESSES):
+    return Problem(processes, 24, root=2 if operation in {"bcast", "reduce", "gather", "scatter"} else 0)
+
+
+def made(operation, name, processes=PROCESSES):
+    problem = problem_of(operation, processes)
+    return list(algorithm(operation, name)(problem)), problem
+
+
+def without(one, index):
+    """Return the round less a message; whoever would have combined it does not."""
+    kept = np.delete(np.arange(one.sender.size), index)
+    into = None if one.into is None else lambda message: one.into(int(kept[message]))
+    changes = {}
+    if one.combine:
+        got = int(one.size[index]) * (1 if into is None else len(one.into(index)) // len(one.blocks(index)))
+        changes["reduced"] = one.reduced - np.where(one.reducer == one.receiver[index], got, 0)
+    return replace(
+        one,
+        sender=one.sender[kept],
+        receiver=one.receiver[kept],
+        size=one.size[kept],
+        blocks=lambda message: one.blocks(int(kept[message])),
+        into=into,
+        **changes,
+    )
+
+
+def wrong(operation, rounds, problem):
+    try:
+        verify(operation, rounds, problem)
+    except ScheduleError:
+        return True
+    return False
+
+
+def every_message(rounds):
+    return [(number, index) for number, one in enumerate(rounds) for index in range(one.sender.size)]
+
+
+def superfluous(operation, name, rounds, number, index):
+    """Whether an algorithm sends what its receiver has, or has no use for."""
+    if operation == "bcast" and name.startswith("scatter-"):
+        return number >= 3  # after the scatter the root, and whoever passed blocks on, get some that they have
+    if operation == "scan" and name == "recursive-doubling":
+        return rounds[number].sender[index] > rounds[number].receiver[index]
+    return False
+
+
+@pytest.mark.parametrize(("operation", "name"), EVERY)
+def test_a_message_that_is_missing_is_noticed(operation, name):
+    rounds, problem = made(operation, name)
+    verify(operation, rounds, problem)
+    found = 0
+    for number, index in every_message(rounds):
+        spoilt = [*rounds[:number], without(rounds[number], index), *rounds[number + 1 :]]
+        if wrong(operation, spoilt, problem):
+            found += 1
+        else:
+            assert superfluous(operation, name, rounds, number, index), (number, index)
+    assert found >= len(every_message(rounds)) / 2
+
+
+@pytest.mark.parametrize(("operation", "name"), EVERY)
+def test_a_message_of_a_byte_too_much_is_noticed(operation, name):
+    rounds, problem = made(operation, name)
+    for number, index in every_message(rounds):
+        one = rounds[number]
+        size = one.size + (np.arange(one.size.size) == index)
+        spoilt = [*rounds[:number], replace(one, size=size), *rounds[number + 1 :]]
+        with pytest.raises(
+            ScheduleError, match=rf"round {number}: {one.sender[index]} -> {one.receiver[index]}: .*bytes"
+        ):
+            verify(operation, spoilt, problem)
+
+
+@pytest.mark.parametrize(("operation", "name"), [one for one in EVERY if one[0] not in {"barrier", "bcast"}])
+@settings(max_examples=25)
+@given(data=st.data())
+def test_a_message_with_another_block_of_the_same_size_is_noticed(operation, name, data):
+    rounds, problem = made(operation, name)
+    number, index = data.draw(st.sampled_from(every_message(rounds)))
+    one = rounds[number]
+    assume(not superfluous(operation, name, rounds, number, index))
+    carried = list(one.blocks(index))
+    places = 64 if operation == "alltoall" else 16 if operation == "scan" else 8
+    instead = data.draw(st.sampled_from(range(places)))
+    position = data.draw(st.integers(0, len(carried) - 1))
+    assume((instead - carried[position]) % (64 if operation == "alltoall" else 8))  # modulo: scan has two of each
+    changed = [instead if at == position else block for at, block in enumerate(carried)]
+    spoilt = replace(one, blocks=lambda message: changed if message == index else one.blocks(message))
+    assert wrong(operation, [*rounds[:number], spoilt, *rounds[number + 1 :]], problem)
+
+
+@pytest.mark.parametrize(("operation", "name"), [one for one in EVERY if one[0] in COMBINING])
+def test_what_is_combined_twice_is_noticed(operation, name):
+    rounds, problem = made(operation, name)
+    for number, one in enumerate(rounds):
+        if one.combine and not (operation == "scan" and name == "linear"):
+            with pytest.raises(
+                ScheduleError, match=rf"round {number + 1}: \d+ -> \d+: block \d+ has the data of \d.* already"
+            ):
+                verify(operation, [*rounds[: number + 1], one, *rounds[number + 1 :]], problem)
+    with pytest.raises(ScheduleError, match=r"already|not of"):
+        verify(operation, [rounds[0], *rounds], problem)
+
+
+@pytest.mark.parametrize(("operation", "name"), [one for one in EVERY if one[0] in COMBINING])
+def test_combined_bytes_that_are_not_those_received_are_noticed(operation, name):
+    rounds, problem = made(operation, name)
+    for number, one in enumerate(rounds):
+        if one.combine:
+            spoilt = [*rounds[:number], replace(one, reduced=one.reduced - 1), *rounds[number + 1 :]]
+            with pytest.raises(ScheduleError, match=rf"round {number}: process \d combines \d+ bytes, but it got \d+"):
+                verify(operation, spoilt, problem)
+
+
+@pytest.mark.parametrize(("operation", "name"), [one for one in EVERY if one[0] in COMBINING])
+def test_a_replacement_where_a_combination_belongs_is_noticed(operation, name):
+    rounds, problem = made(operation, name)
+    for number, one in enumerate(rounds):
+        if one.combine:
+            plain = replace(one, combine=False, reducer=one.reducer[:0], reduced=one.reduced[:0])
+            assert wrong(operation, [*rounds[:number], plain, *rounds[number + 1 :]], problem)
+
+
+def one_message(sender=0, receiver=1, size=8, blocks=(0,), **more):
+    return Round(np.array([sender]), np.array([receiver]), np.array([size]), lambda _: blocks, **more)
+
+
+TWO = Problem(2, 8)
+NOBODY = np.empty(0, dtype=np.int64)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "message"),
+    [
+        ([one_message(sender=1, receiver=0)], "round 0: 1 -> 0: the sender does not hold block 0"),
+        ([one_message(size=4), one_message(receiver=2)], "round 1: 0 -> 2: the 2 processes are 0 and up"),
+        ([one_message(sender=-1)], "round 0: -1 -> 1: the 2 processes"),
+        ([one_message(receiver=0)], "round 0: 0 -> 0: a process sends to itself"),
+        ([one_message(size=7)], "round 0: 0 -> 1: 7 bytes, but its blocks have 4"),
+        ([one_message(size=8)], "round 0: 0 -> 1: 8 bytes, but its blocks have 4"),
+        ([one_message(size=4)], "at the end: process 1, block 1: has the data of nobody, not of 0"),
+        ([], "at the end: process 1, block 0: has the data of nobody, not of 0"),
+        ([one_message(combine=True)], "round 0: bcast combines nothing"),
+        ([one_message(blocks=(0, 1), into=lambda _: (0,))], "round 0: 0 -> 1: blocks [0, 1] put as [0]"),
+        ([one_message(blocks=(), size=0, into=lambda _: (0,))], "round 0: 0 -> 1: blocks [] put as [0]"),
+        (
+            [one_message(blocks=(0, 1), reducer=np.array([1]), reduced=np.array([8]))],
+            "process 1 has nothing to combine",
+        ),
+        ([Round(copier=np.array([2]), copied=np.array([1]))], "round 0: a process that copies is out of range"),
+        ([Round(copier=np.array([1]), copied=np.array([-1]))], "or its size negative"),
+        ([Round(copier=np.array([1, 1]), copied=np.array([1, 1]))], "each process that copies must be named once"),
+        ([Round(copier=np.array([1]), copied=NOBODY)], "each process that copies must be named once, with one size"),
+        ([Round(np.array([0]), np.array([1]), NOBODY)], "round 0: there are not as many senders as receivers"),
+        (
+            [Round(np.array([0, 0]), np.array([1, 1]), np.array([4, 4]), lambda message: [message])],
+            "round 0: 0 -> 1: two messages in one round",
+        ),
+    ],
+)
+def test_the_message_says_where_it_is_wrong(rounds, message):
+    with pytest.raises(ScheduleError) as raised:
+        verify("bcast", rounds, TWO)
+    assert message in str(raised.value)
+
+
+def test_data_sent_in_a_round_are_those_from_before_it():
+    """Process 1 cannot pass on in a round what comes in during it."""
+    at_once = Round(np.array([0, 1]), np.array([1, 2]), np.array([9, 9]), lambda _: range(5))
+    problem = Problem(3, 9)
+    count = len({0, 3, 6, 9} | {0, 5, 9}) - 1
+    spoilt = replace(at_once, blocks=lambda _: range(count))
+    with pytest.raises(ScheduleError, match="round 0: 1 -> 2: the sender does not hold block 0"):
+        verify("bcast", [spoilt], problem)
+    one_by_one = [
+        Round(np.array([rank]), np.array([rank + 1]), np.array([9]), lambda _: range(count)) for rank in range(2)
+    ]
+    verify("bcast", one_by_one, problem)
+
+
+def test_rounds_in_another_order_are_noticed():
+    for operation, name in EVERY:
+        rounds, problem = made(operation, name)
+        if len(rounds) > 1 and (operation, name) in {
+            ("bcast", "binomial"),
+            ("allgather", "ring"),
+            ("gather", "binomial"),
+        }:
+            assert wrong(operation, rounds[::-1], problem)
+
+
+def test_an_operation_that_there_is_not_is_refused():
+    with pytest.raises(InputError, match="'broadcast' is no collective operation: choose one of barrier, bcast"):
+        verify("broadcast", [], TWO)

@@ -1,0 +1,125 @@
+"""The flow engine: what holds for every program."""
+
+import dataclasses
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.engine_programs import WAITALL, compute, flat, irecv, isend, program, recv, send, shifted
+
+from commmodel.simulate import OPERATION, SMPI, Network, Program, fluid, run
+from commmodel.simulate.network import Overhead
+
+HYBRID = msgspec.structs.replace(
+    SMPI,
+    eager_limit=1000,
+    send=(Overhead(100, 1e-6), Overhead(np.inf, 2e-6, 1e-10)),
+    isend=(Overhead(np.inf, 1e-6, 1e-10),),
+    receive=(Overhead(np.inf, 3e-6, 1e-10),),
+)
+NETWORKS = [SMPI, fluid(), HYBRID, msgspec.structs.replace(HYBRID, leaves_after_overhead=False)]
+SIZES = st.sampled_from([0, 1, 100, 1000, 1001, 65535, 65536, 100000, 1000000])
+
+
+@st.composite
+def matched_programs(draw):
+    """Draw a program of messages that all find their receives: each rank keeps to one order of them all."""
+    processes = draw(st.integers(1, 6))
+    ranks = [[] for _ in range(processes)]
+    total = 0
+    for _ in range(draw(st.integers(0, 25))):
+        source, destination = (draw(st.integers(0, processes - 1)) for _ in range(2))
+        size, tag = draw(SIZES), draw(st.integers(0, 2))
+        total += size
+        if draw(st.booleans()):
+            ranks[draw(st.integers(0, processes - 1))].append(compute(draw(st.sampled_from([0.0, 1e-5, 1e-3]))))
+        if source == destination or draw(st.booleans()):
+            ranks[destination].append(irecv(source, size, tag))
+            ranks[source].append(isend(destination, size, tag))
+        else:
+            # Nothing that is open may match instead, or the order of programs would be another.
+            ranks[destination].append(WAITALL)
+            ranks[source] += [WAITALL, send(destination, size, tag)]
+            ranks[destination].append(recv(source, size, tag))
+    return program(*([*rank, WAITALL] for rank in ranks)), total
+
+
+def contents(outcome):
+    """Return everything but what was measured of the engine itself, as bytes."""
+    said = dataclasses.asdict(outcome)
+    del said["wall_seconds"]
+    return {name: value.tobytes() if isinstance(value, np.ndarray) else value for name, value in said.items()}
+
+
+@settings(max_examples=60, deadline=None)
+@given(matched_programs(), st.sampled_from(NETWORKS))
+def test_matched_programs_come_to_their_end_and_lose_no_byte(drawn, network):
+    what, total = drawn
+    outcome = run(what, network, flat(what.processes), record=True)
+    assert not outcome.blocked
+    assert outcome.unreceived == 0
+    assert len(outcome.transfers) == outcome.messages
+    assert outcome.transfers["size"].sum() == total
+    assert outcome.spent.sum(axis=1) == pytest.approx(outcome.ends)
+    assert contents(outcome) == contents(run(what, network, flat(what.processes), record=True))
+
+
+@settings(max_examples=40, deadline=None)
+@given(matched_programs(), st.sampled_from(NETWORKS), st.integers(1, 7))
+def test_a_program_in_parts_of_any_length_goes_the_same_way(drawn, network, length):
+    what, _ = drawn
+    parts = {}
+    for rank in range(what.processes):
+        own = what.operations[what.offsets[rank] : what.offsets[rank + 1]]
+        parts[rank] = [own[begin : begin + length] for begin in range(0, len(own), length)]
+
+    def refill(rank):
+        return parts[rank].pop(0) if parts[rank] else np.empty(0, OPERATION)
+
+    empty = Program(np.empty(0, OPERATION), np.zeros(what.processes + 1, np.int64), refill)
+    whole = run(what, network, flat(what.processes), record=True)
+    assert contents(run(empty, network, flat(what.processes), record=True)) == contents(whole)
+
+
+@settings(max_examples=40, deadline=None)
+@given(matched_programs(), st.sampled_from([2.0, 1 / 8, 1024.0]))
+def test_sizes_and_bandwidths_scaled_by_one_factor_leave_times(drawn, factor):
+    what, _ = drawn
+    larger = what.operations.copy()
+    larger["value"][(larger["code"] >= 2) & (larger["code"] <= 5)] *= factor
+    network = fluid(np.inf)
+    there = run(what, network, flat(what.processes))
+    scaled = run(Program(larger, what.offsets), network, flat(what.processes, bandwidth=125e6 * factor))
+    assert scaled.ends == pytest.approx(there.ends, rel=1e-12)
+    assert scaled.link_bytes == pytest.approx(there.link_bytes * factor)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(2, 9), st.lists(SIZES, min_size=1, max_size=6), st.sampled_from(NETWORKS))
+def test_ranks_that_do_the_same_end_at_the_same_time(processes, sizes, network):
+    rounds = np.repeat(np.array(sizes)[:, None], processes, axis=1)
+    outcome = run(shifted(processes, rounds), network, flat(processes))
+    assert outcome.ends == pytest.approx(np.full(processes, outcome.ends[0]), rel=1e-12)
+    assert outcome.messages == processes * len(sizes)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(1, 40), st.integers(0, 3), st.permutations(range(40)))
+def test_many_open_messages_are_matched_by_source_tag_and_order(count, tags, order):
+    """Against a plain list of what is open."""
+    tag_of = [number % (tags + 1) for number in range(count)]
+    receives = [tag_of[number] for number in order if number < count]
+    sender = [send(1, number + 1, tag=tag) for number, tag in enumerate(tag_of)]
+    receiver = [compute(1.0), *(recv(0, tag=tag) for tag in receives)]
+    slow = Network("slow", eager_limit=1e9, receive=(Overhead(np.inf, 1.0),))
+    outcome = run(program(sender, receiver), slow, flat(2), record=True)
+    open_ = list(enumerate(tag_of))
+    expected = []
+    for tag in receives:
+        found = next(one for one in open_ if one[1] == tag)
+        open_.remove(found)
+        expected.append(found[0] + 1)
+    got = outcome.intervals[(outcome.intervals["rank"] == 1) & (outcome.intervals["state"] == 2)]
+    assert got["size"].tolist() == expected

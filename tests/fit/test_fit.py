@@ -1,0 +1,249 @@
+"""The fit finds what is in the data: parameters, limits, and how well it knows them."""
+
+import math
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import least_squares
+from support.paths import SHARED
+
+from commmodel.errors import InputError
+from commmodel.fit import Settings, fit_machine
+from commmodel.fit.least_squares import fit_max_rate, fit_postal
+from commmodel.fit.points import Points, collect, collect_streams
+from commmodel.fit.protocol_limits import change_points
+from commmodel.fit.segment import fit_max_rate_model, fit_postal_model
+from commmodel.models import maxrate
+from commmodel.results import Header, Launch, Library, Measurements, Pairs, PingPong, Record, Stream, Threshold
+from commmodel.results.file import FORMAT
+
+SHARED = SHARED / "blue-waters"
+SIZES = 2 ** np.arange(13, 23)
+PAIRS = np.array([1, 2, 4, 8, 16])
+
+
+def points(sizes, pairs, alpha, R_C, R_N, noise=0.0, seed=0):
+    """Return times of the max-rate model with relative noise."""
+    size, count = np.repeat(sizes, len(pairs)), np.tile(pairs, len(sizes))
+    exact = maxrate.time(size, count, alpha, R_N, R_C)
+    seconds = exact * (1 + noise * np.random.default_rng(seed).standard_normal(exact.size))
+    return Points(size, count, seconds, seconds * (1 - noise), seconds * (1 + noise))
+
+
+def measurements(*records):
+    return Measurements((Launch(Header(FORMAT, 1, "", (), Library("made"), (), ()), records),))
+
+
+def measured(data, path="same-node"):
+    rows = zip(data.message_size.tolist(), data.pairs.tolist(), data.seconds.tolist(), strict=True)
+    return [Record(Pairs(size, count, path), "s", (time,) * 9) for size, count, time in rows]
+
+
+@given(alpha=st.floats(1e-7, 1e-4), R_C=st.floats(1e8, 1e11), ratio=st.floats(1.01, 15.0), seed=st.integers(0, 2**16))
+def test_max_rate_finds_the_parameters_of_exact_data(alpha, R_C, ratio, seed):
+    data = points(SIZES, PAIRS, alpha, R_C, ratio * R_C)
+    shuffled = data.where(np.random.default_rng(seed).permutation(len(data)))
+    size, pairs = shuffled.message_size.astype(float), shuffled.pairs.astype(float)
+    fit = fit_max_rate(size, pairs, 1 / size, shuffled.seconds[None])
+    found = [fit.alpha[0], 1 / fit.b[0], 1 / fit.c[0]]
+    assert found == pytest.approx([alpha, R_C, ratio * R_C], rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_max_rate_is_no_worse_than_an_iterative_solver_from_many_starts(seed):
+    data = points(SIZES, PAIRS, 4e-6, 3.76e9, 6.61e9, noise=0.2, seed=seed)
+    size, pairs = data.message_size.astype(float), data.pairs.astype(float)
+    fit = fit_max_rate(size, pairs, 1 / size, data.seconds[None])
+    cost = ((fit.predict(size, pairs)[0] - data.seconds) ** 2 / size).sum()
+
+    def residuals(logarithms):
+        alpha, R_N, R_C = np.exp(logarithms)
+        return 1e9 * (alpha + pairs * size / np.minimum(R_N, pairs * R_C) - data.seconds) / np.sqrt(size)
+
+    starts = [np.log([1e-6, R_N, R_C]) for R_N in (3e9, 6e9, 2e10) for R_C in (1e9, 4e9)]
+    iterative = min((residuals(least_squares(residuals, start).x) ** 2).sum() / 1e18 for start in starts)
+    assert cost <= iterative * (1 + 1e-9)
+
+
+def test_postal_never_gives_a_negative_latency():
+    sizes = np.array([1e3, 1e4, 1e5])
+    fit = fit_postal(sizes, 1 / sizes, np.array([[1e-6, 2e-5, 3e-4]]))
+    assert fit.alpha[0] == 0
+    assert fit.beta[0] > 0
+
+
+def test_times_that_do_not_grow_leave_the_rate_undetermined_and_say_so():
+    flat = points(2 ** np.arange(6), [1], 1e-6, math.inf, math.inf, noise=0.01)
+    assert fit_max_rate_model(flat, Settings()).R_C.high == math.inf
+    assert fit_postal_model(flat, Settings()).beta.low == 0
+    falling = Points(
+        *(np.array(column) for column in ([1, 2, 4, 8], [1] * 4, [4e-6, 3e-6, 2e-6, 1e-6], [0] * 4, [0] * 4))
+    )
+    quality = fit_max_rate_model(falling, Settings()).quality
+    assert not quality.trusted
+    assert any("do not lie on one line" in remark for remark in quality.remarks)
+
+
+COVERAGE = {
+    "node limits": (SIZES, PAIRS, 4e-6, 3.76e9, 6.61e9),
+    "one pair": (SIZES, [1], 2e-6, 3.76e9, math.inf),
+    "few points": (SIZES[:5], [1, 2], 4e-6, 3.76e9, 5e9),
+    "small messages": (2 ** np.arange(14), [1], 1e-6, 3.76e9, math.inf),
+}
+
+
+@pytest.mark.parametrize("case", COVERAGE)
+def test_intervals_of_90_percent_cover_the_truth_in_85_to_97_percent_of_data_sets(case):
+    sizes, pairs, *truth = COVERAGE[case]
+    covered = {name: 0 for name, value in zip(("alpha", "R_C", "R_N"), truth, strict=True) if math.isfinite(value)}
+    data_sets = 200
+    for seed in range(data_sets):
+        model = fit_max_rate_model(points(sizes, pairs, *truth, noise=0.05, seed=seed), Settings(0.9, 400, seed))
+        for name, value in zip(("alpha", "R_C", "R_N"), truth, strict=True):
+            if name in covered:
+                parameter = getattr(model, name)
+                covered[name] += parameter.low <= value <= parameter.high
+    assert {name: 0.85 <= count / data_sets <= 0.97 for name, count in covered.items()} == dict.fromkeys(
+        covered, True
+    ), covered
+
+
+def test_postal_intervals_cover_the_truth_too():
+    covered = {"alpha": 0, "beta": 0}
+    for seed in range(200):
+        data = points(SIZES, [1], 2e-6, 3.76e9, math.inf, noise=0.05, seed=1000 + seed)
+        model = fit_postal_model(data, Settings(0.9, 400, seed))
+        covered["alpha"] += model.alpha.low <= 2e-6 <= model.alpha.high
+        covered["beta"] += model.beta.low <= 1 / 3.76e9 <= model.beta.high
+    assert all(170 <= count <= 190 for count in covered.values()), covered
+
+
+def test_a_node_that_does_not_limit_is_called_so_and_given_no_number():
+    wrongly_limited = 0
+    for seed in range(50):
+        data = points(2 ** np.arange(14), PAIRS, 1e-6, 3.76e9, math.inf, noise=0.05, seed=seed)
+        model = fit_max_rate_model(data, Settings(samples=200))
+        if model.R_N.is_limiting:
+            wrongly_limited += 1
+            continue
+        assert 3.76e9 < model.R_N.low <= 16 * model.R_C.value * 1.001
+        assert any("does not limit" in remark for remark in model.quality.remarks)
+    assert wrongly_limited <= 5  # 2.5 % are to be expected
+
+
+def test_one_pair_alone_leaves_r_n_unmeasured():
+    model = fit_max_rate_model(points(SIZES, [1], 1e-6, 1e9, math.inf, noise=0.01), Settings())
+    assert model.R_N is None
+    assert any("R_N is not measured" in remark for remark in model.quality.remarks)
+
+
+def test_three_sizes_are_too_few_to_be_trusted():
+    quality = fit_max_rate_model(points(SIZES[:3], [1], 1e-6, 1e9, math.inf, noise=0.01), Settings()).quality
+    assert not quality.trusted
+    assert "too few sizes" in quality.remarks[0]
+
+
+def protocol_change(limit, seed=0, noise=0.02):
+    sizes = 2 ** np.arange(21)
+    seconds = np.where(sizes <= limit, 1e-6 + sizes / 3e9, 4e-6 + sizes / 1e10)
+    seconds *= 1 + noise * np.random.default_rng(seed).standard_normal(sizes.size)
+    return [
+        Record(PingPong(size, "same-node"), "s", (time,) * 9)
+        for size, time in zip(sizes.tolist(), seconds.tolist(), strict=True)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_protocol_change_is_found_in_the_times(seed):
+    machine = fit_machine(measurements(*protocol_change(8192, seed)))
+    assert [segment.protocol for segment in machine.segments] == ["eager", "rendezvous"]
+    limit = machine.segments[0].limit
+    assert (limit.value, limit.above, limit.found_by) == (8192, 16384, "change-point")
+    assert machine.segments[0].postal.alpha.value == pytest.approx(1e-6, rel=0.1)
+    assert machine.segments[1].postal.alpha.value == pytest.approx(4e-6, rel=0.1)
+
+
+def test_times_on_one_line_are_one_segment_but_for_a_few_unlucky_data_sets():
+    data = (points(2 ** np.arange(20), [1], 1e-6, 3e9, math.inf, noise=0.05, seed=seed) for seed in range(100))
+    assert sum(bool(change_points(one)) for one in data) <= 10
+    assert change_points(points(2 ** np.arange(20), [1], 1e-6, 3e9, math.inf, noise=0.02)) == []
+
+
+def test_the_probe_decides_where_it_was_run():
+    probe = Record(Threshold("same-node"), "B", (9000.0,), bracket=(9000.0, 9001.0))
+    machine = fit_machine(measurements(probe, *protocol_change(9000)))
+    limit = machine.segments[0].limit
+    assert (limit.value, limit.above, limit.found_by) == (9000, 9001, "threshold")
+
+
+def test_where_nothing_waits_everything_is_eager():
+    probe = Record(Threshold("same-node"), "B", (4194304.0,), bracket=(4194304.0, None))
+    machine = fit_machine(measurements(probe, *protocol_change(8192)))
+    assert {segment.protocol for segment in machine.segments} == {"eager"}
+    assert machine.segments[-1].limit is None
+
+
+def test_different_mpi_libraries_are_not_mixed():
+    launches = measurements(*protocol_change(8192)).launches
+    other = msgspec.structs.replace(launches[0], header=Header(FORMAT, 1, "", (), Library("other"), (), ()))
+    with pytest.raises(InputError, match=r"different MPI libraries were measured \(made; other\)"):
+        fit_machine(Measurements((launches[0], other)))
+
+
+def test_limits_given_by_the_user_win():
+    machine = fit_machine(measurements(*protocol_change(8192)), limits=[64, 8192])
+    assert [segment.protocol for segment in machine.segments] == ["short", "eager", "rendezvous"]
+    assert {segment.limit.found_by for segment in machine.segments[:2]} == {"user"}
+
+
+def test_each_path_is_fitted_on_its_own():
+    near = points(SIZES, [1], 1e-6, 1e10, math.inf, noise=0.01)
+    far = points(SIZES, [1], 5e-6, 1e9, math.inf, noise=0.01)
+    machine = fit_machine(measurements(*measured(near), *measured(far, "between-nodes")))
+    assert machine.segment(1 << 20, "same-node").max_rate.R_C.value == pytest.approx(1e10, rel=0.05)
+    assert machine.segment(1 << 20).max_rate.R_C.value == pytest.approx(1e9, rel=0.05)
+
+
+def test_several_pairs_of_nodes_change_no_model_of_a_node():
+    kinds = (Pairs, Stream)
+    one = [Record(kind(4096, 2, "between-nodes"), "s", (1e-6,) * 9) for kind in kinds]
+    several = [Record(kind(4096, 2, "between-nodes", node_pairs=2), "s", (1.0,) * 9) for kind in kinds]
+    for collected in (collect, collect_streams):
+        points = collected(measurements(*several, *one))["between-nodes"]
+        assert points.seconds.tolist() == [1e-6]
+        assert collected(measurements(*several)) == {}
+
+
+def test_nothing_to_fit_is_one_line_with_the_mend():
+    with pytest.raises(InputError, match="no records of the kernels pingpong, pairs, stream, loggp or plogp"):
+        fit_machine(measurements(Record(Threshold("same-node"), "B", (1.0,))))
+
+
+def test_the_same_seed_gives_the_same_machine():
+    records = measurements(*measured(points(SIZES, PAIRS, 4e-6, 3.76e9, 6.61e9, noise=0.05)))
+    assert fit_machine(records) == fit_machine(records)
+
+
+def blue_waters():
+    """Return the points of all tables: sizes in 4-byte integers, round trips with 1 … 16 pairs."""
+    rows = []
+    for file in sorted(SHARED.glob("pingpong_*.txt")):
+        for line in file.read_text().splitlines():
+            words = line.split()
+            if len(words) == 17 and words[0].isdigit():
+                rows += [(4 * int(words[0]), pairs, float(time) / 2) for pairs, time in enumerate(words[1:], 1)]
+    size, pairs, seconds = (np.array(column) for column in zip(*sorted(rows), strict=True))
+    return Points(size, pairs, seconds, np.full(size.size, -np.inf), np.full(size.size, np.inf))
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the Blue Waters measurements are not beside this checkout")
+def test_blue_waters_gives_the_published_fit():
+    """All tables, ≥ 8000 B: α 4.0e-6, R_N 6.61e9, R_C 3.76e9, Σ|relative error| 47.8; limits at 500 and 8000 B."""
+    data = blue_waters()
+    model = fit_max_rate_model(data.where(data.message_size >= 8000), Settings(samples=50, loss="paper"))
+    found = [model.alpha.value, model.R_N.value, model.R_C.value, model.quality.relative_error_sum]
+    assert found == pytest.approx([4.0e-6, 6.61e9, 3.76e9, 47.8], rel=3e-3)
+    assert change_points(data) == [(256, 512), (4096, 8192)]

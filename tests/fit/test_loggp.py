@@ -1,0 +1,180 @@
+"""LogGP from trains, pLogP's tables, and whether they agree: on times made from known parameters."""
+
+import numpy as np
+import pytest
+from fit.test_fit import measurements
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commmodel.fit import Settings, fit_machine
+from commmodel.fit.consistency import consistency
+from commmodel.fit.loggp import collect_trains, fit_loggp_model
+from commmodel.fit.plogp import as_loggp, fit_plogp
+from commmodel.machine import Parameter
+from commmodel.machine import PLogP as Table
+from commmodel.results import PingPong, PLogP, Record, Train
+
+L, o, g, G = 2e-6, 0.6e-6, 0.9e-6, 1e-9
+TRUE = {"L": L, "o": o, "g": g, "G": G}
+SIZES = (1, *(2**power for power in range(1, 15)))
+MESSAGES = 16
+QUICK = Settings(samples=100)
+
+
+def scattered(seconds, noise, random):
+    return (float(seconds * np.exp(noise * random.standard_normal())),) * 9
+
+
+def trains(sizes=SIZES, noise=0.0, seed=1, slope=0.2e-9, mode="blocking", parameters=(L, o, g, G)):
+    """Return records of trains as LogGP has them; a send takes longer by `slope` a byte, which it does not know."""
+    latency, overhead, gap, per_byte = parameters
+    random = np.random.default_rng(seed)
+    records = []
+    for size in sizes:
+        after_first = max(size - 1, 0)
+        lone = 2 * latency + 4 * overhead + after_first * per_byte
+        at_once = lone + (MESSAGES - 1) * (gap + after_first * per_byte)
+        waiting = lone + (MESSAGES - 1) * (overhead + slope * after_first + lone)
+        for messages, delayed, seconds in ((1, False, lone), (MESSAGES, False, at_once), (MESSAGES, True, waiting)):
+            records.append(
+                Record(
+                    Train(size, messages, "between-nodes", delayed, mode),
+                    "s",
+                    scattered(seconds, noise, random),
+                    delay=lone if delayed else None,
+                )
+            )
+    return records
+
+
+def parts(sizes=(0, *SIZES), latency=L, per_byte=G, gap=None):
+    """Return records of pLogP's quantities of a machine that LogGP describes exactly."""
+    records = []
+    for size in sizes:
+        after_first = max(size - 1, 0)
+        one_way = latency + 2 * o + after_first * per_byte
+        empty = latency + 2 * o
+        times = {
+            "send": o,
+            "receive": o,
+            "gap": (g if gap is None else gap) + after_first * per_byte,
+            "round-trip": one_way + empty,
+        }
+        records += [Record(PLogP(size, name, "between-nodes"), "s", (time,) * 9) for name, time in times.items()]
+    return records
+
+
+def fit_trains(records, settings=QUICK):
+    return fit_loggp_model(collect_trains(measurements(*records), "blocking")["between-nodes"], settings)
+
+
+def test_exact_times_give_the_parameters():
+    model = fit_trains(trains())
+    for name, value in TRUE.items():
+        assert getattr(model, name).value == pytest.approx(value, rel=1e-5)
+    assert model.quality.trusted
+
+
+def test_intervals_hold_the_parameters_as_often_as_they_say():
+    inside = dict.fromkeys(TRUE, 0)
+    runs = 60
+    for seed in range(runs):
+        model = fit_trains(trains(noise=0.03, seed=seed), Settings(confidence=0.9, samples=200))
+        for name, value in TRUE.items():
+            parameter = getattr(model, name)
+            inside[name] += parameter.low <= value <= parameter.high
+    assert all(0.75 * runs <= count for count in inside.values()), inside
+
+
+@given(noise=st.floats(0, 1.5), seed=st.integers(0, 10_000), overhead=st.sampled_from([0.0, 1e-7, 1e-6]))
+def test_no_parameter_is_ever_negative(noise, seed, overhead):
+    model = fit_trains(trains(noise=noise, seed=seed, parameters=(L, overhead, g, G)), Settings(samples=20))
+    for name in TRUE:
+        parameter = getattr(model, name)
+        assert parameter.value >= 0
+        assert parameter.low is None or 0 <= parameter.low <= parameter.high
+
+
+@pytest.mark.parametrize("kind", [(1, False), (MESSAGES, False), (MESSAGES, True)])
+def test_without_one_kind_of_trains_there_is_no_model(kind):
+    kept = [one for one in trains() if (one.configuration.messages, one.configuration.delayed) != kind]
+    assert fit_trains(kept) is None
+
+
+def test_a_byte_that_is_copied_twice_is_remarked_on():
+    twice = [
+        Record(one.configuration, "s", tuple(value + 2e-9 * one.configuration.message_size for value in one.samples))
+        if one.configuration.messages == 1
+        else one
+        for one in trains()
+    ]
+    assert any("copied more than once" in remark for remark in fit_trains(twice).quality.remarks)
+
+
+def test_each_protocol_gets_parameters_of_its_own():
+    limit = 512
+    eager = trains([size for size in SIZES if size <= limit])
+    rendezvous = trains([size for size in SIZES if size > limit], parameters=(3 * L, o, g, G / 2))
+    machine = fit_machine(measurements(*eager, *rendezvous), limits=[limit], settings=QUICK)
+    first, second = (segment.loggp for segment in machine.segments)
+    assert first.L.value == pytest.approx(L, rel=1e-4)
+    assert second.L.value == pytest.approx(3 * L, rel=1e-4)
+    assert second.G.value == pytest.approx(G / 2, rel=1e-4)
+
+
+def test_the_mode_says_which_records_count():
+    mixed = [*trains(), *trains(mode="non-blocking", parameters=(5 * L, o, g, G))]
+    for mode, latency in (("blocking", L), ("non-blocking", 5 * L)):
+        machine = fit_machine(measurements(*mixed), settings=QUICK, mode=mode)
+        assert machine.segments[0].loggp.L.value == pytest.approx(latency, rel=1e-4)
+
+
+def test_plogp_gives_back_the_times_it_was_made_from():
+    table = fit_plogp(measurements(*parts()), "between-nodes", "blocking")
+    sizes = np.array(table.sizes)
+    one_way = L + 2 * o + np.maximum(sizes - 1, 0) * G
+    np.testing.assert_allclose(table.L.value + np.array(table.g), one_way, rtol=1e-5)
+    assert table.L.value == pytest.approx(L + 2 * o - g, rel=1e-5)
+
+
+def test_a_train_slower_than_a_lone_message_makes_no_latency_negative():
+    table = fit_plogp(measurements(*parts(gap=5e-6)), "between-nodes", "blocking")
+    assert table.L.value == 0
+    assert table.g[0] == pytest.approx(L + 2 * o, rel=1e-5)
+
+
+@pytest.mark.parametrize("quantity", ["send", "receive", "gap", "round-trip"])
+def test_without_one_quantity_there_is_no_table(quantity):
+    kept = [one for one in parts() if one.configuration.quantity != quantity]
+    assert fit_plogp(measurements(*kept), "between-nodes", "blocking") is None
+
+
+def test_loggp_from_plogp_has_the_corrected_latency():
+    model = as_loggp(fit_plogp(measurements(*parts()), "between-nodes", "blocking"), -1, np.inf)
+    for name, value in TRUE.items():  # with the printed sign of o_s L would be off by 2 o
+        assert getattr(model, name).value == pytest.approx(value, rel=1e-4)
+
+
+def test_beyond_the_last_size_the_last_slope_goes_on_and_never_falls():
+    table = Table(Parameter(0.0), (0, 10, 20), (1.0, 2.0, 4.0), (3.0, 2.0, 1.0), (1.0, 1.0, 1.0))
+    assert table.at("o_s", [15, 30]).tolist() == [3.0, 6.0]
+    assert table.at("o_r", 100) == 1.0
+
+
+def test_both_ways_to_the_parameters_are_compared_with_the_ping_pong():
+    ping = [Record(PingPong(n, "between-nodes"), "s", (L + 2 * o + (n - 1) * G,) * 9) for n in SIZES]
+    everything = measurements(*trains(), *parts(), *ping)
+    machine = fit_machine(everything, settings=QUICK)
+    (row,) = consistency(everything, machine)
+    assert row.points == len(SIZES)
+    assert row.errors.keys() == {"LogGP of trains", "LogGP of pLogP", "pLogP"}
+    assert max(row.errors.values()) < 1e-4
+    assert row.trains.o.value == pytest.approx(row.plogp.o.value, rel=1e-4)
+
+
+def test_a_disagreement_shows():
+    everything = measurements(*trains(parameters=(3 * L, o, g, G)), *parts())
+    (row,) = consistency(everything, fit_machine(everything, settings=QUICK))
+    assert row.trains.L.value == pytest.approx(3 * row.plogp.L.value, rel=0.01)
+    assert row.points == 0
+    assert row.errors == {}

@@ -1,0 +1,383 @@
+"""Collectives: published values, what chooses the algorithm, what a schedule and a closed form say, the verbs."""
+
+import json
+import math
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+from commmodel import machine, predict
+from commmodel.cli import main
+from commmodel.cli.predict import COLLECTIVES
+from commmodel.collectives import ALGORITHMS
+from commmodel.collectives.library import selection
+from commmodel.errors import InputError, MissingParameterError
+from commmodel.machine import LogGP, Machine, Origin, Parameter, PLogP, Postal, Segment
+from commmodel.models.collectives import CLOSED_FORMS
+from commmodel.predict.costs import known_models, message_costs, plogp_table
+
+
+def loggp(L=2e-6, o=1e-6, g=1.5e-6, G=1e-9):
+    return LogGP(Parameter(L, "s"), Parameter(o, "s"), Parameter(g, "s"), None if G is None else Parameter(G, "s/B"))
+
+
+TWO = Machine(
+    "two",
+    (
+        Segment("eager", limit=machine.Limit(1000), loggp=loggp()),
+        Segment("rendezvous", loggp=loggp(L=9e-6, G=5e-10)),
+    ),
+)
+TABLE = PLogP(
+    Parameter(2e-6, "s", 1e-6, 3e-6), (0, 1000, 2000), o_s=(1e-6, 1e-6, 2e-6), o_r=(1e-6, 2e-6, 2e-6),
+    g=(1e-6, 3e-6, 5e-6), low={"g": (0.5e-6, 2e-6, 4e-6)}, high={"g": (2e-6, 4e-6, 6e-6)},
+)  # fmt: skip
+WITH_TABLE = Machine("table", (Segment("all", loggp=loggp()),), plogp=(TABLE,))
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "microseconds"),
+    [
+        ("ranger", ["barrier", "-p", "256"], 26.0),
+        ("ranger", ["bcast", "-n", "1", "-p", "256"], 26.0),
+        ("ranger", ["alltoall", "-n", "1", "-p", "256", "--algorithm", "pairwise"], 828.75),
+        ("ranger-nonblocking", ["barrier", "-p", "256"], 27.6),
+        ("ranger-nonblocking", ["bcast", "-n", "1", "-p", "256"], 27.6),
+        ("ranger-nonblocking", ["alltoall", "-n", "1", "-p", "256", "--algorithm", "pairwise"], 879.75),
+    ],
+)
+def test_ranger_takes_what_the_paper_says(name, arguments, microseconds, capsys):
+    assert main(["predict", name, *arguments, "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["seconds"] == pytest.approx(microseconds * 1e-6, rel=1e-9)
+    assert printed["model"] == "loggp"
+    assert printed["evaluation"] == "schedule"
+    assert printed["closed_form"] == pytest.approx(printed["seconds"])
+
+
+def test_the_verb_knows_every_operation():
+    assert COLLECTIVES == predict.OPERATIONS
+    assert set(COLLECTIVES) == ALGORITHMS.keys()
+
+
+@pytest.mark.parametrize("operation", sorted(ALGORITHMS))
+def test_every_algorithm_has_a_time_and_the_fastest_is_the_best(operation):
+    ranked = predict.algorithms(TWO, operation, 0 if operation == "barrier" else 4096, 16, memory_copy=1e-10)
+    assert {one.algorithm for one in ranked} == ALGORITHMS[operation].keys()
+    assert all(one.time.seconds > 0 and one.closed_form > 0 for one in ranked)
+    assert ranked == sorted(ranked, key=lambda one: one.time.seconds)
+    assert all(one.exactness == CLOSED_FORMS[operation][one.algorithm].exactness for one in ranked)
+    size = ranked[0].message_size
+    best = predict.collective(TWO, operation, size, 16, algorithm="best", memory_copy=1e-10)
+    assert best == ranked[0]
+    quick = predict.algorithm_seconds(TWO, operation, best.algorithm, size, 16, work={"memory_copy": 1e-10})
+    assert quick == best.time.seconds
+
+
+def test_algorithms_that_cannot_do_it_are_passed_over():
+    names = {one.algorithm for one in predict.algorithms(TWO, "alltoall", 8, 6)}
+    assert names == ALGORITHMS["alltoall"].keys() - {"pairwise-xor"}
+
+
+def test_one_process_alone_takes_no_time():
+    assert predict.collective(TWO, "bcast", 1024, 1).time.seconds == 0
+
+
+def test_each_message_takes_the_parameters_of_its_own_size():
+    costs = message_costs(TWO, "loggp")(np.array([0, 1, 1000, 1001, 1]))
+    assert costs.transit == pytest.approx([2e-6, 2e-6, 2e-6 + 999e-9, 9e-6 + 1000 * 5e-10, 2e-6])
+    assert costs.gap == pytest.approx([1.5e-6, 1.5e-6, 1.5e-6 + 999e-9, 1.5e-6 + 5e-7, 1.5e-6])
+    assert costs.send_overhead.tolist() == costs.receive_overhead.tolist() == [1e-6] * 5
+    # scatter in pieces of 512 B, which are eager, then an allgather: nothing of the rendezvous
+    eager = Machine("eager", (Segment("all", loggp=loggp()),))
+    options = {"algorithm": "scatter-ring"}
+    assert predict.collective(TWO, "bcast", 1024, 2, **options).time.seconds == pytest.approx(
+        predict.collective(eager, "bcast", 1024, 2, **options).time.seconds
+    )
+    assert predict.collective(TWO, "bcast", 1024, 2).time.seconds == pytest.approx(2e-6 + 9e-6 + 1023 * 5e-10)
+
+
+def test_plogp_takes_its_table():
+    costs = message_costs(WITH_TABLE, "plogp")(np.array([0, 1000, 3000]))
+    assert costs.send_overhead == pytest.approx([1e-6, 1e-6, 3e-6])
+    assert costs.receive_overhead == pytest.approx([1e-6, 2e-6, 2e-6])
+    assert costs.gap == pytest.approx([1e-6, 3e-6, 7e-6])
+    assert costs.transit == pytest.approx([1e-6, 2e-6, 4e-6])
+    predicted = predict.collective(WITH_TABLE, "bcast", 1000, 2)
+    assert predicted.model == "plogp"
+    assert predicted.time == predict.Seconds(pytest.approx(5e-6), pytest.approx(3e-6), pytest.approx(7e-6))
+    assert list(predicted.models) == ["plogp", "loggp", "logp"]
+    assert predicted.closed_form is None
+    assert plogp_table(WITH_TABLE, end="high").L.value == 3e-6
+
+
+def test_logp_leaves_the_bytes_out():
+    predicted = predict.collective(TWO, "bcast", 500, 2, model="logp")
+    assert predicted.time.seconds == pytest.approx(4e-6)
+    assert predicted.models["loggp"].seconds == pytest.approx(4e-6 + 499e-9)
+
+
+def test_intervals_of_the_parameters_are_in_the_time():
+    wide = LogGP(
+        *(Parameter(value, "s", 0.5 * value, 2 * value) for value in (2e-6, 1e-6, 1e-6)), Parameter(0.0, "s/B")
+    )
+    predicted = predict.collective(Machine("m", (Segment("all", loggp=wide),)), "barrier", 0, 8)
+    assert predicted.time == predict.Seconds(pytest.approx(12e-6), pytest.approx(6e-6), pytest.approx(24e-6))
+    assert predict.collective(TWO, "barrier", 0, 8).time.low is None
+
+
+def test_copies_and_reductions_take_the_machine_s_time_or_that_given():
+    plain = predict.collective(TWO, "alltoall", 100, 8)
+    assert plain.algorithm == "bruck"
+    assert "no memory_copy" in plain.remarks[0]
+    known = Machine("m", TWO.segments, memory_copy=Parameter(1e-9, "s/B"))
+    copied = predict.collective(known, "alltoall", 100, 8)
+    assert copied.remarks == ()
+    assert copied.time.seconds == predict.collective(TWO, "alltoall", 100, 8, memory_copy=1e-9).time.seconds
+    assert copied.time.seconds > plain.time.seconds
+    reduced = predict.collective(known, "reduce", 1000, 2)
+    assert reduced.remarks == ("a byte is combined in the time of its copy (--reduction)",)
+    slower = predict.collective(known, "reduce", 1000, 2, reduction=3e-9)
+    assert slower.time.seconds - reduced.time.seconds == pytest.approx(2e-6)
+    assert slower.remarks == ()
+
+
+def test_the_library_chooses_unless_told_otherwise(tmp_path):
+    assert predict.collective(TWO, "alltoall", 256, 8).algorithm == "bruck"
+    assert predict.collective(TWO, "alltoall", 256, 8).chosen_by == "MPICH"
+    openmpi = Machine("m", TWO.segments, origin=Origin(mpi="Open MPI v5.0.7, package"))
+    assert predict.collective(openmpi, "bcast", 8, 8).chosen_by.startswith("Open MPI")
+    chosen = predict.collective(TWO, "bcast", 13 << 10, 8, selector="mvapich2-1.0")
+    assert chosen.algorithm == "scatter-recursive-doubling"
+    rule = selection.Rule("bcast", "chain", segment_size=512)
+    own = Machine("m", TWO.segments, selector="mpich", selection=(rule,))
+    chosen = predict.collective(own, "bcast", 2048, 4)
+    assert (chosen.algorithm, chosen.segment_size) == ("chain", 512)
+    assert predict.collective(own, "bcast", 2048, 4, segment_size=256).segment_size == 256
+    assert predict.collective(own, "bcast", 2048, 4, selector="mpich").algorithm == "binomial"
+    path = tmp_path / "rules.json"
+    selection.write(selection.Selector("mine", (selection.Rule("bcast", "linear"),)), path)
+    assert predict.collective(own, "bcast", 2048, 4, selector=path).algorithm == "linear"
+    given = selection.Selector("mine", (rule,))
+    assert predict.collective(TWO, "bcast", 2048, 4, selector=given).chosen_by == "mine"
+
+
+def test_a_schedule_too_large_is_answered_by_the_closed_form(monkeypatch):
+    by_schedule = predict.collective(TWO, "barrier", 0, 64)
+    module = import_module("commmodel.predict.collective")
+    monkeypatch.setattr(module, "_MOST_MESSAGES", 100)
+    by_formula = predict.collective(TWO, "barrier", 0, 64)
+    assert (by_formula.evaluation, by_formula.messages) == ("closed-form", None)
+    assert by_formula.time.seconds == pytest.approx(by_schedule.time.seconds)
+    assert predict.collective(WITH_TABLE, "barrier", 0, 64).model == "loggp"
+    with pytest.raises(InputError, match="more than 100 messages, and a closed form of LogGP only"):
+        predict.collective(WITH_TABLE, "barrier", 0, 64, model="plogp")
+    monkeypatch.setattr(module, "CLOSED_FORMS", {})
+    with pytest.raises(InputError, match="no closed form"):
+        predict.collective(TWO, "barrier", 0, 64)
+
+
+def test_a_million_processes_are_no_reason_to_fill_the_memory():
+    predicted = predict.collective(TWO, "alltoall", 1 << 20, 10**6, algorithm="linear")
+    assert predicted.evaluation == "closed-form"
+    assert math.isfinite(predicted.time.seconds)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: predict.collective(TWO, "bcats", 1, 2), InputError, "no collective operation: choose one of barrier"),
+        (lambda: predict.collective(TWO, "bcast", 1, 0), InputError, "at least one"),
+        (lambda: predict.collective(TWO, "bcast", -1, 2), InputError, "negative"),
+        (lambda: predict.collective(TWO, "bcast", 1, 2, root=2), InputError, "root 2"),
+        (lambda: predict.collective(TWO, "allreduce", 1, 2, root=1), InputError, "allreduce has no root"),
+        (lambda: predict.collective(TWO, "barrier", 8, 2), InputError, "carries nothing"),
+        (lambda: predict.collective(TWO, "bcast", 1, 2, model="postal"), InputError, "no model of collectives"),
+        (lambda: predict.collective(TWO, "bcast", 1, 2, algorithm="ring"), InputError, "bcast has no algorithm 'ring'"),
+        (lambda: predict.collective(TWO, "bcast", 1, 2, path="moon"), InputError, "knows no path 'moon'"),
+        (lambda: predict.collective(TWO, "bcast", 1, 2, selector="moon"), InputError, "neither a file of rules"),
+        (lambda: predict.collective(TWO, "bcast", 1, 2, model="plogp"), MissingParameterError, "bench plogp"),
+        (
+            lambda: predict.collective(machine.load("blue-waters"), "bcast", 1, 2),
+            MissingParameterError,
+            "no LogGP parameters: measure it with python -m commmodel.bench loggp",
+        ),
+        (
+            lambda: predict.collective(machine.load("ranger"), "bcast", 1024, 2),
+            MissingParameterError,
+            "G is missing .*--model logp.*bench loggp",
+        ),
+        (
+            lambda: predict.send(machine.load("ranger"), 1024),
+            MissingParameterError,
+            "G is missing .*--model logp.*bench loggp",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+# Messages between two processes by the same models
+
+
+@pytest.mark.parametrize(("name", "microseconds"), [("ranger", 3.25), ("ranger-nonblocking", 3.45)])
+def test_a_message_on_ranger(name, microseconds):
+    predicted = predict.send(machine.load(name), 1)
+    assert (predicted.model, predicted.ratio) == ("loggp", 1.0)
+    assert predicted.time.seconds == pytest.approx(microseconds * 1e-6)
+    assert predict.send(machine.load(name), 1 << 20, model="logp").time.seconds == pytest.approx(microseconds * 1e-6)
+
+
+def test_a_message_by_the_models_of_trains():
+    predicted = predict.send(WITH_TABLE, 1000)
+    assert predicted.model == "plogp"
+    assert predicted.time == predict.Seconds(pytest.approx(5e-6), pytest.approx(3e-6), pytest.approx(7e-6))
+    assert predicted.models["loggp"].seconds == pytest.approx(4e-6 + 999e-9)
+    assert predict.send(TWO, 0).time == predict.send(TWO, 1).time
+    with pytest.raises(MissingParameterError, match="--model plogp ignores that"):
+        predict.send(WITH_TABLE, 1000, 4)
+
+
+def test_models_of_ping_pongs_come_first():
+    postal = Postal(Parameter(3e-6, "s"), Parameter(1e-9, "s/B"))
+    both = Machine("m", (Segment("all", postal=postal, loggp=loggp()),), plogp=(TABLE,))
+    predicted = predict.send(both, 1000)
+    assert predicted.model == "postal"
+    assert list(predicted.models) == ["postal", "plogp", "loggp", "logp"]
+    assert known_models(both, [1, 1000]) == ["plogp", "loggp", "logp"]
+    assert predict.send(both, 1000, model="plogp").postal == predicted.time
+
+
+# The verb
+
+
+def write(tmp_path, known=TWO):
+    path = tmp_path / "m.toml"
+    machine.write(known, path)
+    return str(path)
+
+
+def test_a_collective_on_the_terminal(tmp_path, capsys):
+    arguments = ["alltoall", "-n", "100", "-p", "8"]
+    assert main(["predict", write(tmp_path), *arguments]) == 0
+    printed = capsys.readouterr().out
+    assert "loggp (used)" in printed
+    assert "Alltoall of 100 B on 8 processes: bruck, as MPICH picks, 24 messages." in printed
+    assert "The machine has no memory_copy" in printed
+
+
+def test_all_algorithms_are_a_table_with_the_fastest_first(tmp_path, capsys):
+    path = write(tmp_path)
+    arguments = ["predict", path, "bcast", "-n", "1MiB", "-p", "64", "--algorithm", "all", "--segment-size", "8KiB"]
+    assert main(arguments) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("bcast of 1 MiB on 64 processes, loggp")
+    shown = [line.split()[0] for line in lines[4:] if line.strip()]
+    assert main([*arguments, "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert [one["algorithm"] for one in printed["algorithms"]] == shown[: len(ALGORITHMS["bcast"])]
+    assert printed["algorithm"] == shown[0]
+    assert printed["seconds"] == printed["algorithms"][0]["seconds"]
+    assert main([*arguments[:7], "--algorithm", "best", "--segment-size", "8KiB", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["algorithm"] == shown[0]
+
+
+def test_options_reach_the_prediction(tmp_path, capsys):
+    arguments = "reduce -n 1000 -p 4 --root 2 --copy 1ns/B --reduction 2ns/B --model logp --selector openmpi --json"
+    assert main(["predict", write(tmp_path), *arguments.split()]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    expected = predict.collective(
+        TWO, "reduce", 1000, 4, root=2, memory_copy=1e-9, reduction=2e-9, model="logp", selector="openmpi"
+    )
+    assert printed["seconds"] == pytest.approx(expected.time.seconds)
+    assert printed["chosen_by"] == expected.chosen_by
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("bcast -n 8", "bcast needs a number of processes: like -p 256"),
+        ("bcast -p 8", "bcast needs a size"),
+        ("send", "send needs a size"),
+        ("", "no OPERATION"),
+        ("bcast -n 8 -p 8 -k 2", "-k goes with send and halo"),
+        ("bcast -n 8 -p 8 --neighbours 2", "--neighbours goes with send and halo"),
+        ("send -n 8 -p 8", "-p goes with collective operations"),
+        ("halo -n 8 --neighbours 2 --algorithm binomial", "--algorithm goes with collective operations"),
+        ("send -n 8 -o page.html", "-o goes with --compare"),
+        ("bcast -n 8 -p 0", "-p: '0' is no whole number from 1 up"),
+        ("bcast -n 8 -p 8 --algorithm linear --selector mpich", "leave one out"),
+        ("bcast -n 8 -p 8 --copy fast", "--copy: 'fast' is no number of s/B"),
+        ("bcast -n 8 -p 8 --root x", "--root: 'x' is no whole number"),
+        ("bcast -n 8 -p 8 --model postal", "no model of collectives"),
+        ("bcats -n 8 -p 8", "invalid choice: 'bcats'"),
+        ("send --compare r.jsonl -n 8", "-n goes with one prediction"),
+        ("bcast --compare r.jsonl -p 8", "-p goes with one prediction"),
+        ("halo --compare r.jsonl", "halo exchanges are not measured"),
+        ("bcast --compare r.jsonl --algorithm all", "compared with one algorithm, or with the best"),
+        ("bcast --compare missing.jsonl", "missing.jsonl: No such file"),
+    ],
+)
+def test_wrong_words_are_one_line_and_exit_code_2(arguments, words, capsys):
+    assert main(["predict", "ranger", *arguments.split()]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert len(said.err.splitlines()) == 1
+    assert words in said.err
+
+
+# Rules for a library
+
+
+@pytest.mark.parametrize(
+    ("library", "hint"), [("openmpi", "coll_tuned_dynamic_rules_filename"), ("mpich", "MPIR_CVAR")]
+)
+def test_tune_writes_rules_that_choose_what_is_fastest(library, hint, tmp_path, capsys):
+    rules = tmp_path / "rules"
+    arguments = ["tune", write(tmp_path), "-p", "4:16:*2", "--sizes", "1,64KiB", "--operations", "bcast,alltoall"]
+    assert main([*arguments, "--library", library, "-o", str(rules)]) == 0
+    printed = capsys.readouterr().out
+    assert "Fastest predicted" in printed
+    assert hint in printed
+    assert str(rules) in printed
+    assert main([*arguments, "--library", library, "-o", str(rules), "--json"]) == 0
+    choices = json.loads(capsys.readouterr().out)["choices"]
+    assert len(choices) == 2 * 3 * 2
+    selector = selection.load(rules)
+    for one in choices:
+        size, processes = one["message_size"], one["processes"]
+        assert selection.select(selector, one["operation"], size, processes).algorithm == one["algorithm"]
+    biggest = next(one for one in choices if one["operation"] == "alltoall" and one["processes"] == 16)
+    ranked = predict.algorithms(TWO, "alltoall", biggest["message_size"], 16)
+    assert biggest["algorithm"] == ranked[0].algorithm
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("-p 2 --library openmpi", "required: -o"),
+        ("-p 2 --library intel -o rules", "invalid choice: 'intel'"),
+        ("-p 2 --library mpich -o rules --operations bcats", "--operations: 'bcats' is none"),
+        ("-p 0 --library mpich -o rules", "counts begin at 1"),
+        ("-p 2 --library mpich -o /no/such/folder/rules", "/no/such/folder/rules"),
+    ],
+)
+def test_tune_says_what_is_wrong_in_a_line(arguments, words, tmp_path, capsys):
+    small = ["--sizes", "8"] if "folder" in arguments else []
+    assert main(["tune", write(tmp_path), *arguments.split(), *small]) == 2
+    said = capsys.readouterr()
+    assert len(said.err.splitlines()) == 1
+    assert words in said.err
+
+
+def test_by_plogp_a_message_takes_no_longer_than_it_does_however_long_its_ends_were():
+    """A receive was once timed for a message that had not come yet."""
+    ends = {"o_s": (0.0, 3e-6), "o_r": (0.0, 9e-6), "g": (1e-6, 5e-6)}
+    machine = Machine("m", (Segment("all"),), plogp=(PLogP(Parameter(1e-6), (0, 100), **ends),))
+    costs = message_costs(machine, "plogp")(np.array([50, 100]))
+    whole = costs.send_overhead + costs.transit + costs.receive_overhead
+    np.testing.assert_allclose(whole, [4e-6, 6e-6])
+    assert costs.receive_overhead[1] == pytest.approx(3e-6)

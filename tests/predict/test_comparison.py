@@ -1,0 +1,261 @@
+"""Measured beside predicted: errors of measurements that are made to fit, the tables, the page, the verb."""
+
+import json
+import math
+
+import pytest
+from support.report_samples import header, record, shown
+from support.whole_html import Balance
+
+from commmodel import machine, predict, results
+from commmodel.cli import main
+from commmodel.errors import InputError, MissingParameterError
+from commmodel.machine import Limit, LogGP, Machine, Parameter, PLogP, Postal, Segment
+from commmodel.report.prediction.comparison import (
+    compared_tables,
+    error_words,
+    factor_words,
+    operation_parts,
+    summary_part,
+)
+from commmodel.report.prediction.comparison_page import render
+from commmodel.results import Collective, Host, Launch, Measurements, PingPong, Rank, Record, Writer
+
+LOGGP = LogGP(Parameter(2e-6, "s"), Parameter(1e-6, "s"), Parameter(1.5e-6, "s"), Parameter(1e-9, "s/B"))
+POSTAL = Postal(Parameter(4e-6, "s"), Parameter(1e-9, "s/B"))
+TABLE = PLogP(Parameter(2e-6, "s"), (0, 1 << 20), (1e-6, 1e-3), (1e-6, 1e-3), (2e-6, 2e-3), path="same-node")
+KNOWN = Machine("<m> & co", (Segment("all", "same-node", postal=POSTAL, loggp=LOGGP),), plogp=(TABLE,))
+LOGGP_ALONE = Machine("m", (Segment("all", loggp=LOGGP),))
+SIZES = (1, 1024, 1 << 20)
+COUNTS = (2, 4, 5)
+
+
+def made(factor=1.0, known=KNOWN, operations=("bcast", "barrier", "alltoall"), model="loggp"):
+    """Measurements whose medians are the model's times over the factor."""
+    found = []
+    for operation in operations:
+        for processes in COUNTS:
+            for size in (0,) if operation == "barrier" else SIZES:
+                time = predict.collective(known, operation, size, processes, model=model).time.seconds
+                found.append(record(Collective(operation, size, processes), time / factor))
+    for size in (0, *SIZES):
+        time = predict.send(known, size, model=model).time.seconds
+        found.append(record(PingPong(size, "same-node"), time / factor))
+    return Measurements((Launch(header(), tuple(found)),))
+
+
+@pytest.mark.parametrize("model", ["loggp", "plogp", "logp"])
+def test_measurements_of_a_model_are_what_it_predicts(model):
+    found = predict.compare(KNOWN, made(model=model))
+    assert found.notes == ()
+    assert len(found.rows) == 2 * 9 + 3 + 4
+    assert all(row.relative_error(model) == pytest.approx(0, abs=1e-12) for row in found.rows)
+    for one in predict.summarise(found.rows):
+        if one.model == model:
+            assert one.mean_relative_error == pytest.approx(0, abs=1e-12)
+            assert one.factor == pytest.approx(1)
+
+
+def test_a_model_that_is_twice_too_slow_says_so():
+    found = predict.compare(KNOWN, made(2.0), models=["loggp"])
+    summaries = {one.operation: one for one in predict.summarise(found.rows)}
+    assert list(summaries) == ["send", "barrier", "bcast", "alltoall"]
+    for row in found.rows:
+        assert list(row.predicted) == ["loggp"]
+        assert row.relative_error("loggp") == pytest.approx(1)
+        assert row.absolute_error("loggp") == pytest.approx(row.measured.seconds)
+        assert row.measured.low == pytest.approx(0.992 * row.measured.seconds)
+    bcast = summaries["bcast"]
+    assert (bcast.points, bcast.largest_processes) == (9, 5)
+    assert bcast.mean_relative_error == pytest.approx(1)
+    assert bcast.factor == pytest.approx(2)
+    measured = [row.measured.seconds for row in found.rows if row.operation == "bcast"]
+    assert bcast.mean_absolute_error == pytest.approx(sum(measured) / len(measured))
+    assert list(bcast.by_size) == list(SIZES)
+    assert list(bcast.by_processes) == list(COUNTS)
+
+
+def test_the_factor_is_that_of_the_worst_size_on_the_most_processes():
+    def row(size, processes, seconds):
+        return predict.Compared(
+            "bcast", size, processes, "x", "", predict.Seconds(1.0), {"loggp": predict.Seconds(seconds)}
+        )
+
+    rows = [row(1, 2, 100.0), row(1, 4, 3.0), row(8, 4, 0.25), row(64, 4, 1.0)]
+    (one,) = predict.summarise(rows)
+    assert (one.factor, one.factor_size, one.largest_processes) == (0.25, 8, 4)
+    assert one.mean_relative_error == pytest.approx((99 + 2 + 0.75 + 0) / 4)
+    assert one.by_size == {1: pytest.approx(50.5), 8: 0.75, 64: 0}
+    assert one.by_processes == {2: 99, 4: pytest.approx(2.75 / 3)}
+
+
+def test_every_model_that_is_known_speaks_unless_told_which():
+    found = predict.compare(KNOWN, made())
+    by_operation = {row.operation: list(row.predicted) for row in found.rows}
+    assert by_operation["bcast"] == ["plogp", "loggp", "logp"]
+    assert by_operation["send"] == ["plogp", "loggp", "logp", "postal"]
+    only = predict.compare(KNOWN, made(), models=["postal"]).rows
+    assert {row.operation for row in only} == {"send"}
+    chosen = predict.compare(KNOWN, made(), operation="bcast", algorithm="linear").rows
+    assert {(row.operation, row.algorithm) for row in chosen} == {("bcast", "linear")}
+    best = predict.compare(KNOWN, made(), operation="alltoall", algorithm="best", models=["loggp"]).rows
+    for row in best:
+        fastest = predict.algorithms(KNOWN, "alltoall", row.message_size, row.processes, model="loggp")[0]
+        assert row.predicted["loggp"] == fastest.time
+
+
+def test_processes_on_several_nodes_take_the_path_between_them():
+    both = Machine("m", (Segment("all", "same-node", loggp=LOGGP), Segment("all", "between-nodes", loggp=LOGGP)))
+    near = predict.compare(both, made()).rows
+    assert {row.path for row in near} == {"same-node"}
+    ranks = tuple(Rank(rank, rank % 2) for rank in range(5))
+    apart = header(hosts=(Host("one"), Host("two")), ranks=ranks)
+    far = Measurements((Launch(apart, tuple(made().records)),))
+    rows = predict.compare(both, far, operation="bcast").rows
+    assert {row.path for row in rows} == {"between-nodes"}
+    assert {row.path for row in predict.compare(both, far, operation="bcast", path="same-node").rows} == {"same-node"}
+    assert {row.path for row in predict.compare(LOGGP_ALONE, far, operation="bcast").rows} == {""}
+
+
+def test_what_no_model_knows_is_left_out_and_said():
+    short = Machine("m", (Segment("all", limit=Limit(64), loggp=LOGGP), Segment("all", postal=POSTAL)))
+    found = predict.compare(short, made(), operation="bcast")
+    assert {row.message_size for row in found.rows} == {1}
+    assert found.notes[0].startswith("6 records left out: machine 'm', segment all (any): it has no LogGP parameters")
+    ranger = machine.load("ranger")
+    rows = predict.compare(ranger, made(), operation="bcast").rows
+    assert [list(row.predicted) for row in rows if row.message_size > 8] == [["logp"]] * 6
+    nothing = Measurements((Launch(header(), (Record(Collective("barrier", 0, 2), "s", (0.0,) * 9),)),))
+    with pytest.raises(InputError, match="nothing to compare: 1 record left out: a median time is 0"):
+        predict.compare(KNOWN, nothing)
+
+
+def test_collectives_that_no_model_is_of_are_left_out_and_counted():
+    known = tuple(made(operations=("bcast",)).records)
+    others = (
+        Collective("gatherv", 8, 2),
+        Collective("gatherv", 8, 4),
+        Collective("bcast", 8, 2, mode="non-blocking"),
+        Collective("bcast", 8, 2, mode="overlapped"),
+        Collective("bcast_linear", 8, 2, start="round-time"),
+    )
+    found = predict.compare(KNOWN, Measurements((Launch(header(), (*known, *(record(one, 1e-6) for one in others))),)))
+    assert len(found.rows) == len(known)
+    assert set(found.notes) == {
+        "2 records left out: no model is of gatherv",
+        "1 record left out: no model is of non-blocking collectives",
+        "1 record left out: no model is of overlapped collectives",
+        "1 record left out: no model is of bcast_linear",
+    }
+
+
+def test_blocking_collectives_are_compared_however_they_began():
+    started = [record(Collective("bcast", 1024, 4, start), 1e-5) for start in ("barrier", "round-time", "fixed-window")]
+    found = predict.compare(KNOWN, Measurements((Launch(header(), tuple(started)),)))
+    assert found.notes == ()
+    assert len(found.rows) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"operation": "scan"}, "nothing to compare of scan: no records"),
+        ({"operation": "halo"}, "'halo' cannot be compared"),
+        ({"models": ["hockney"]}, "'hockney' is no model"),
+        ({"operation": "bcast", "algorithm": "ring"}, "bcast has no algorithm 'ring'"),
+        ({"operation": "bcast", "models": ["postal"]}, "nothing to compare of bcast"),
+        ({"selector": "moon"}, "neither a file of rules"),
+    ],
+)
+def test_what_cannot_be_is_refused(options, words):
+    with pytest.raises(InputError, match=words):
+        predict.compare(KNOWN, made(), **options)
+    assert issubclass(MissingParameterError, LookupError)
+
+
+def test_errors_in_words():
+    assert [error_words(error) for error in (0, 1e-9, -1e-9, 0.05, -0.5, 1.0, 0.0996)] == [
+        "0 %", "0 %", "0 %", "+5.0 %", "−50 %", "+100 %", "+10 %",
+    ]  # fmt: skip
+    assert [factor_words(factor) for factor in (1.0, 1.04, 0.5, 12, 0.0, math.inf)] == [
+        "right", "1.04 x too long", "2.0 x too short", "12.0 x too long", "–", "–",
+    ]  # fmt: skip
+
+
+def test_tables_for_the_terminal():
+    found = predict.compare(KNOWN, made(2.0))
+    summaries = predict.summarise(found.rows)
+    printed = "\n".join(shown(table, 140) for table in compared_tables(found.rows, summaries))
+    for words in ("Mean |E| by size", "by number of processes", "2.0 x too long P = 5, 1 B", "binomial", "+100 %"):
+        assert words in printed
+    parts = {part.title: part for part in operation_parts(found.rows)}
+    assert parts["bcast"].columns[:4] == ("size", "P", "algorithm", "measured")
+    assert len(parts["bcast"].rows) == 9
+    assert len(summary_part(summaries).rows) == len(summaries)
+
+
+def test_the_page_is_whole_and_holds_what_was_compared():
+    found = predict.compare(KNOWN, made(2.0))
+    page = Balance(html := render(KNOWN.name, found, predict.summarise(found.rows)))
+    assert page.tags["script"] == 0
+    assert page.events == []
+    assert len(set(page.ids)) == len(page.ids)
+    assert all(one.startswith("#") for one in page.references)
+    assert "<m> & co" in page.text
+    plots = [one for one in page.ids if "-size-" in one or "-count-" in one]
+    # bcast and alltoall over size on 2, 4 and 5 processes and over processes for 3 sizes, barrier over processes
+    assert page.tags["figure"] == 2 * (3 + 3) + 1 + 1
+    assert {"bcast-size-4", "bcast-count-1024", "barrier-count-0", "send-same-node"} <= set(plots) | set(page.ids)
+    assert "binomial; plogp" in html
+    assert render(KNOWN.name, found, predict.summarise(found.rows)) == html
+
+
+def write(tmp_path, measurements=None, name="measured.jsonl"):
+    path = tmp_path / name
+    with Writer(path) as writer:
+        for launch in (measurements or made(2.0)).launches:
+            writer.write(launch.header)
+            for one in launch.records:
+                writer.write(one)
+    return str(path)
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """A machine file that holds what LOGGP_ALONE does."""
+    path = tmp_path / "m.toml"
+    machine.write(LOGGP_ALONE, path)
+    return str(path)
+
+
+def test_the_verb_compares_and_writes_the_page(tmp_path, stored, capsys):
+    page = tmp_path / "page.html"
+    measured = write(tmp_path)
+    assert main(["predict", stored, "--compare", measured, "-o", str(page)]) == 0
+    printed = capsys.readouterr().out
+    assert "2.0 x too long" in printed
+    assert f"written to {page}" in printed
+    Balance(page.read_text())
+    assert main(["predict", stored, "bcast", "--compare", measured, "--model", "loggp,logp", "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert {row["operation"] for row in printed["rows"]} == {"bcast"}
+    assert all(row["relative_error"]["loggp"] == pytest.approx(1) for row in printed["rows"])
+    assert [one["model"] for one in printed["summary"]] == ["loggp", "logp"]
+    assert printed["output"] is None
+
+
+def test_a_results_file_in_place_of_the_machine_is_fitted(tmp_path, capsys):
+    trains = []
+    for size in (1, 64, 1024, 16384, 1 << 18, 1 << 20):
+        rest = (size - 1) * 1e-9
+        for count in (1, 16):
+            time = 2 * 2e-6 + 4 * 1e-6 + rest + (count - 1) * (1.5e-6 + rest)
+            trains.append(record(results.Train(size, count, "same-node"), time))
+        delay = 6e-6 + rest
+        time = delay + 15 * (1e-6 + delay)
+        trains.append(record(results.Train(size, 16, "same-node", delayed=True), time, delay=delay))
+    measured = [one for one in made(known=LOGGP_ALONE).records if isinstance(one.configuration, Collective)]
+    path = write(tmp_path, Measurements((Launch(header(), (*trains, *measured)),)))
+    assert main(["predict", path, "--compare", path, "--model", "loggp", "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert max(one["mean_relative_error"] for one in printed["summary"]) < 0.1

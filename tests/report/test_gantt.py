@@ -1,0 +1,191 @@
+"""Gantt charts: bounded size, nothing lost unsaid, nothing from outside, and an overview without script."""
+
+import base64
+import hashlib
+import json
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.timelines import PING_PONG, made
+from support.whole_html import VOID, Balance
+
+from commmodel.errors import InputError
+from commmodel.report.simulation.gantt import MOST_INTERVALS, MOST_MESSAGES, chart, overview, shares, thinned
+from commmodel.report.simulation.gantt_page import render
+from commmodel.simulate.result import INTERVAL, State
+from commmodel.simulate.timeline import Timeline
+
+TICKS = 2**32 - 1
+
+
+def array(one, name, kind):
+    return np.frombuffer(base64.b64decode(one.data[name]), dtype=kind)
+
+
+def test_a_timeline_that_fits_is_drawn_as_it_is():
+    pieces, resolution = thinned(PING_PONG, 4)
+    assert resolution == 0
+    assert (pieces["count"] == 1).all()
+    for name in ("rank", "state", "peer", "size", "start", "end"):
+        assert pieces[name].tolist() == PING_PONG.intervals[name].tolist()
+
+
+def test_the_page_has_every_interval_at_its_time():
+    one = chart(PING_PONG, 8e-6, 100, 100)
+    assert array(one, "first", "<u4").tolist() == [0, 3, 4]
+    assert array(one, "state", "<u1").tolist() == PING_PONG.intervals["state"].tolist()
+    for name in ("start", "end"):
+        assert array(one, name, "<u4") / TICKS * 8e-6 == pytest.approx(PING_PONG.intervals[name], abs=1e-14)
+    assert array(one, "detail", "<f4").tolist() == PING_PONG.intervals["size"].tolist()
+    assert array(one, "arrived", "<u4") / TICKS * 8e-6 == pytest.approx([3e-6, 6e-6], abs=1e-14)
+
+
+@given(st.integers(1, 6), st.integers(1, 60), st.integers(1, 100), st.integers(0, 3))
+def test_thinning_loses_no_interval_and_keeps_to_the_limit(processes, each, most, seed):
+    timeline = made(processes, each, seed)
+    pieces, resolution = thinned(timeline, most)
+    assert pieces["count"].sum() == timeline.intervals.size
+    assert pieces.size <= max(most, processes)
+    if resolution == 0:
+        assert timeline.intervals.size <= most
+    assert pieces["end"].max() == timeline.seconds
+    for rank in range(processes):
+        own = pieces[pieces["rank"] == rank]
+        assert (own["start"][1:] >= own["end"][:-1]).all()
+    together = pieces[pieces["count"] > 1]
+    assert ((together["share"] > 0) & (together["share"] <= 1)).all()
+
+
+def test_intervals_longer_than_the_resolution_stay_whole():
+    table = np.array(
+        [(0, State.SEND, 1, 1, 8, i * 1e-6, (i + 1) * 1e-6) for i in range(1000)]
+        + [(0, State.WAIT, 2, 3, 9, 1e-3, 5e-3)],
+        dtype=INTERVAL,
+    )
+    pieces, resolution = thinned(Timeline("t", 1, table), 20)
+    assert 2 <= pieces.size <= 20
+    assert pieces[-1].tolist() == (0, State.WAIT, 2, 9.0, 1, 1.0, 1e-3, 5e-3)
+    assert 1e-6 < resolution < 4e-3
+
+
+def test_a_page_of_many_intervals_stays_below_ten_megabytes_and_says_what_it_leaves_out():
+    timeline = made(64, 10_000)
+    page = render("long", [timeline])
+    assert timeline.intervals.size > MOST_INTERVALS
+    assert len(page) < 10e6
+    assert re.search(r"[\d,]+ intervals are drawn as [23]\d\d,\d\d\d pieces: those shorter than", page)
+    assert f"messages {MOST_MESSAGES:,} are drawn, the largest." in page
+
+
+def test_of_many_messages_the_largest_stay_in_order():
+    timeline = made(4, 40)
+    one = chart(timeline, timeline.seconds, 1000, 7)
+    largest = np.sort(timeline.transfers["size"])[-7:]
+    assert sorted(array(one, "bytes", "<f4").tolist()) == largest.tolist()
+    assert (np.diff(array(one, "left", "<u4").astype(float)) >= 0).all()
+
+
+def test_of_equal_messages_some_from_all_of_the_time_stay():
+    timeline = made(4, 400)
+    timeline.transfers["size"] = 8
+    left = array(chart(timeline, timeline.seconds, 1000, 40), "left", "<u4").astype(float)
+    quarters = np.quantile(timeline.transfers["posted"], [0, 0.25, 0.5, 0.75, 1]) / timeline.seconds * TICKS
+    assert np.histogram(left, np.add(quarters, [-1, 0, 0, 0, 1]))[0].min() >= 8
+
+
+@given(st.lists(st.integers(0, 1000), min_size=1, max_size=6), st.integers(0, 2000))
+def test_what_one_chart_does_not_need_is_for_the_others(wanted, most):
+    given_away = shares(wanted, most)
+    assert all(0 <= own <= want for own, want in zip(given_away, wanted, strict=True))
+    assert most - len(wanted) < sum(given_away) <= most or given_away == wanted
+
+
+def test_the_overview_shows_the_state_that_took_most_of_each_column():
+    pieces, _ = thinned(PING_PONG, 100)
+    first, second = overview(pieces, 2, 6e-6, columns=12)
+    assert first == [(State.SEND, 0, 2), (State.COMPUTE, 2, 5), (State.WAIT, 8, 12)]
+    assert second == [(State.RECEIVE, 0, 6)]
+    assert overview(pieces, 2, 6e-6, most_bands=1, columns=2)[0][0][0] == State.RECEIVE
+
+
+@given(st.integers(1, 8), st.integers(1, 40), st.integers(1, 8))
+def test_overviews_have_ordered_runs_inside_their_columns(processes, each, bands):
+    timeline = made(processes, each)
+    pieces, _ = thinned(timeline, 10**6)
+    found = overview(pieces, processes, timeline.seconds, bands, 50)
+    assert len(found) == min(processes, bands)
+    for runs in found:
+        edges = [edge for _, begin, end in runs for edge in (begin, end)]
+        assert edges == sorted(edges)
+        assert all(0 <= begin < end <= 50 for _, begin, end in runs)
+
+
+# The page
+
+
+EVIL = "</script><script>alert('x')</script>"
+
+
+@pytest.fixture
+def page():
+    other = made(3, 5, name=EVIL)
+    return render(EVIL, [PING_PONG, other], said=[EVIL])
+
+
+def test_the_page_is_whole_and_refers_to_nothing_outside(page, monkeypatch):
+    monkeypatch.setattr("support.whole_html.VOID", VOID | {"input"})
+    read = Balance(page)
+    assert read.events == []
+    assert all(reference.startswith("#") for reference in read.references)
+    assert len(read.ids) == len(set(read.ids))
+    assert read.tags["canvas"] == read.tags["svg"] == 2
+    assert not re.search(r"(?:src|href)=|@import|https?://", page)
+
+
+def test_only_our_script_runs_and_what_files_say_is_escaped(page):
+    scripts = re.findall(r"<script([^>]*)>(.*?)</script>", page, re.DOTALL)
+    assert len(scripts) == 2
+    digest = base64.b64encode(hashlib.sha256(scripts[1][1].encode()).digest()).decode()
+    assert f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'" in page
+    assert "alert('x')</script>" not in page
+    data = json.loads(scripts[0][1])
+    assert [one["name"] for one in data["charts"]] == ["ping-pong", EVIL]
+    assert data["letters"] == ["C", "S", "R", "W", "Z", "T"]
+
+
+def test_the_charts_share_an_axis_and_the_same_timelines_give_the_same_page(page):
+    assert page == render(EVIL, [PING_PONG, made(3, 5, name=EVIL)], said=[EVIL])
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page)[1])
+    assert data["seconds"] >= max(one["seconds"] for one in data["charts"])
+
+
+def test_all_that_the_script_looks_for_is_there(page):
+    script = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)[0]
+    wanted = set(re.findall(r'getElementById\("([a-z-]+)"\)', script))
+    assert {"data", "tip", "arrows", "tools", "usage"} <= wanted
+    wanted |= {f"{kind}-{number}" for kind in ("canvas", "seen", "overview") for number in (0, 1)}
+    assert all(f'id="{name}"' in page for name in wanted)
+    acts = re.findall(r'data-do="(\w+)"', page)
+    assert len(acts) == 7
+    assert all(re.search(rf"\b{act}: (?:\(\) =>|everything)", script) for act in acts)
+
+
+def test_states_differ_by_more_than_colour(page):
+    for letter, name in zip("CSRWZT", ("compute", "send", "receive", "wait", "sleep", "transfer"), strict=True):
+        assert re.search(rf'<span class="swatch swatch-\d">{letter}</span> {name}', page)
+
+
+def test_the_legend_names_what_is_there_and_nothing_else():
+    rows = np.array([(0, State.COMPUTE, -1, -1, 0, 0.0, 1e-6)], dtype=INTERVAL)
+    legend = re.search(r'<ul class="legend".*?</ul>', render("t", [Timeline("t", 1, rows)]), re.DOTALL)[0]
+    assert re.findall(r"</span> (\w+)", legend) == ["compute"]
+    legend = re.search(r'<ul class="legend".*?</ul>', render("t", [PING_PONG]), re.DOTALL)[0]
+    assert re.findall(r"</span> (\w+)", legend) == ["compute", "send", "receive", "wait", "transfer", "message"]
+
+
+def test_nothing_to_draw_is_said():
+    with pytest.raises(InputError, match="nothing to draw"):
+        render("empty", [Timeline("t", 2, np.empty(0, INTERVAL))])

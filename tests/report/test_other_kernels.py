@@ -1,0 +1,131 @@
+"""What the report shows of trains, pLogP quantities and collectives, which have no row among the ping-pongs."""
+
+from pathlib import Path
+
+import pytest
+from support.report_samples import header, shown
+
+from commmodel.report import write_html
+from commmodel.report.machine.tables import measurements_table
+from commmodel.report.measurements.other_kernels import collective_tables, overlap_share, path_parts
+from commmodel.report.measurements.point_to_point import collective_endings, path_rows
+from commmodel.results import Collective, Launch, Measurements, PLogP, Record, Train
+
+
+def record(configuration, seconds, **more):
+    return Record(configuration, "s", (seconds,) * 20, stop=more.pop("stop", "interval"), **more)
+
+
+RECORDS = (
+    record(Train(8, 1, "same-node"), 1e-6),
+    record(Train(8, 16, "same-node"), 5e-6),
+    record(Train(8, 16, "same-node", delayed=True), 2e-5, delay=1.1e-6, stop="time"),
+    record(Train(1024, 1, "same-node", mode="non-blocking"), 3e-6),
+    record(PLogP(0, "round-trip", "same-node"), 1.5e-6),
+    record(PLogP(8, "send", "same-node"), 2e-7),
+    record(PLogP(8, "gap", "same-node"), 4e-7),
+    record(Collective("bcast", 1024, 2), 2e-6),
+    record(Collective("bcast", 1024, 4), 3e-6, stop="repetitions"),
+    record(Collective("barrier", 0, 4), 1e-6),
+)
+MEASUREMENTS = Measurements((Launch(header(), RECORDS),))
+
+
+def cells(table):
+    return [tuple(cell.value for cell in row) for row in table.rows]
+
+
+def test_trains_of_a_size_stand_in_one_row_with_their_number_and_their_delay():
+    blocking, non_blocking, _ = path_parts(RECORDS)
+    assert cells(blocking) == [("8 B", "16", "1.00 us", "5.00 us", "20.0 us*", "1.10 us")]
+    assert cells(non_blocking) == [("1 KiB", "", "3.00 us", "", "", "")]
+
+
+def test_quantities_of_plogp_stand_beside_each_other():
+    *_, table = path_parts(RECORDS)
+    assert cells(table) == [("0 B", "", "", "", "1.50 us"), ("8 B", "200 ns", "", "400 ns", "")]
+
+
+def test_each_operation_has_a_table_with_a_column_for_each_number_of_processes():
+    barrier, bcast = collective_tables(MEASUREMENTS)
+    assert (barrier.columns, cells(barrier)) == (("size", "P = 4"), [("0 B", "1.00 us")])
+    assert (bcast.columns, cells(bcast)) == (("size", "P = 2", "P = 4"), [("1 KiB", "2.00 us", "3.00 us*")])
+    assert bcast.rows[0][1].detail
+
+
+def test_modes_and_starts_have_tables_of_their_own():
+    kept = [
+        record(Collective("bcast", 8, 2, start, mode), seconds, delay=delay)
+        for start, mode, seconds, delay in (
+            ("round-time", "overlapped", 3e-6, 2e-6),
+            ("round-time", "non-blocking", 2e-6, None),
+            ("round-time", "blocking", 1e-6, None),
+            ("fixed-window", "blocking", 1.1e-6, None),
+            ("barrier", "blocking", 1.2e-6, None),
+        )
+    ]
+    tables = collective_tables(Measurements((Launch(header(), tuple(kept)),)))
+    assert [(table.title, cells(table)) for table in tables] == [
+        ("bcast, P processes", [("8 B", "1.20 us")]),
+        ("bcast, P processes, fixed-window", [("8 B", "1.10 us")]),
+        ("bcast, P processes, round-time", [("8 B", "1.00 us")]),
+        ("bcast, P processes, non-blocking, round-time", [("8 B", "2.00 us")]),
+        ("bcast, P processes, overlapped, round-time", [("8 B", "3.00 us", "50 %")]),
+    ]
+    assert tables[-1].columns == ("size", "P = 2", "overlap, P = 2")
+    for table, words in zip(tables, ("barrier", "fixed length", "announced", "announced", "2 - T / d"), strict=True):
+        assert words in table.hint
+
+
+@pytest.mark.parametrize(
+    ("seconds", "delay", "share"),
+    [(1e-6, 1e-6, 1.0), (2e-6, 1e-6, 0.0), (1.5e-6, 1e-6, 0.5), (5e-6, 1e-6, 0.0), (0.9e-6, 1e-6, 1.0)],
+)
+def test_the_share_of_overlap_lies_between_nothing_and_all(seconds, delay, share):
+    overlapped = record(Collective("bcast", 8, 2, mode="overlapped"), seconds, delay=delay)
+    assert overlap_share(overlapped) == pytest.approx((share,) * 3)
+
+
+def test_without_a_delay_there_is_no_share_of_overlap():
+    """A clock may be too coarse for the delay."""
+    for delay in (None, 0.0):
+        assert overlap_share(record(Collective("bcast", 8, 2, mode="overlapped"), 1e-6, delay=delay)) is None
+
+
+def test_the_interval_of_the_share_is_that_of_the_time():
+    times = tuple(1e-6 * (1 + place / 100) for place in range(21))
+    found = Record(Collective("bcast", 8, 2, mode="overlapped"), "s", times, delay=1e-6)
+    share, low, high = overlap_share(found)
+    assert low < share < high
+    assert (low, high) == pytest.approx((2 - found.summary.high / 1e-6, 2 - found.summary.low / 1e-6))
+
+
+def test_what_was_measured_twice_has_two_rows():
+    twice = Measurements((MEASUREMENTS.launches[0], MEASUREMENTS.launches[0]))
+    _, bcast = collective_tables(twice)
+    assert cells(bcast) == [("1 KiB", "2.00 us", "3.00 us*")] * 2
+
+
+def test_collectives_have_no_path_and_their_own_endings():
+    (rows,) = path_rows(MEASUREMENTS)
+    assert rows.path == "same-node"
+    assert not any("collective" in ending for ending in rows.endings)
+    assert collective_endings(MEASUREMENTS)[0].startswith("collective: ")
+
+
+@pytest.mark.parametrize("kept", [RECORDS, RECORDS[:7], RECORDS[7:]], ids=["all", "paths", "collectives"])
+def test_terminal_and_page_show_the_same_medians(kept, tmp_path: Path):
+    measurements = Measurements((Launch(header(), kept),))
+    printed = shown(measurements_table(measurements))
+    write_html(tmp_path / "report.html", measurements, None)
+    page = (tmp_path / "report.html").read_text()
+    for one in {row[-1].value for table in collective_tables(measurements) for row in table.rows}:
+        assert one in printed
+        assert one in page
+    for table in path_parts(kept):
+        assert table.title in printed
+        for row in table.rows:
+            for cell in row:
+                assert cell.value in printed
+                assert cell.value in page
+    assert "No measurements" not in printed

@@ -1,0 +1,145 @@
+"""Files of expectations: what they say, what comes with commmodel, and one clear line for what is wrong."""
+
+import tomllib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.paths import ORACLES
+
+from commmodel.errors import DamagedFileError, InputError
+from commmodel.results import CollectiveName, MemoryOperation
+from commmodel.scaling import parse, rank, read_expectations, shipped
+
+PUBLISHED = tomllib.loads((ORACLES / "scaling.toml").read_text("utf-8"))
+MPI = read_expectations("mpi")
+FULL = """
+title = "Mine"
+[[expectation]]
+name = "solve"
+metric = "iterations"
+over = "k"
+expect = "k^3 2^k"
+deviation = "2^(k/2)"
+where = { n = "1KiB", d = 20, start = "round-time" }
+[[expectation]]
+name = "init"
+expect = 1
+[[rule]]
+rule = "allgather <= gather + 2 bcast"
+metric = "overlapped time"
+sizes = { bcast = "n p" }
+"""
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(content):
+        path = tmp_path / "expectations.toml"
+        path.write_text(content, encoding="utf-8")
+        return path
+
+    return write
+
+
+def test_a_file_says_what_stands_in_it(written):
+    found = read_expectations(written(FULL))
+    first, second = found.expectations
+    assert (found.title, first.name, first.metric, first.over) == ("Mine", "solve", "iterations", "k")
+    assert (first.expect, first.deviation) == (parse("k^3 2^k"), parse("2^(k/2)"))
+    assert dict(first.where) == {"n": 1024.0, "d": 20.0, "start": "round-time"}
+    assert (second.expect, second.deviation, second.where) == (parse("1"), None, ())
+    assert (second.metric, second.over) == ("time", "p")
+    (rule,) = found.guidelines
+    assert (str(rule.rule), rule.metric) == ("allgather <= gather + 2 bcast", "overlapped time")
+    assert dict(rule.sizes) == {"bcast": (("n", parse("n")), ("p", parse("p")))}
+
+
+def test_a_file_with_rules_alone_is_one(written):
+    assert not read_expectations(written('[[rule]]\nrule = "a <= b"')).expectations
+
+
+def test_those_of_mpi_are_the_papers():
+    expected = {(one.name, one.metric): one for one in MPI.expectations}
+    tables = [(row, "time") for row in PUBLISHED["runtime"]["rows"]] + [
+        (row, "memory") for row in PUBLISHED["memory"]["rows"]
+    ]
+    names = {"bcast by a binary tree": "bcast_binary_tree", "MPI memory": "use"}
+    seen = set()
+    for row, metric in tables:
+        name = names.get(row["name"], row["name"])
+        for metric_of_it in ("pss memory", "private memory") if name == "use" else (metric,):
+            one = expected[name, metric_of_it]
+            seen.add((name, metric_of_it))
+            assert one.expect == parse(row["expect"])
+            for model, verdict in zip(row["models"], row["verdicts"], strict=True):
+                assert rank(parse(model), one.expect, one.deviation) == verdict
+    assert seen == expected.keys()
+    assert set(PUBLISHED["rules"]["rules"]) <= {str(one.rule) for one in MPI.guidelines}
+
+
+def test_those_of_mpi_name_what_is_measured():
+    known = {*CollectiveName.__args__, *MemoryOperation.__args__}
+    assert {one.name for one in MPI.expectations} <= known
+    assert {name for one in MPI.guidelines for name in one.rule.functions} <= known
+    assert list(shipped()) == ["mpi"]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("title = ", "not TOML: Invalid value (at end of document); restore the file"),
+        ("", "no expectations: write [[expectation]] with name and expect, or [[rule]]"),
+        ("title = 3", "field title: expected str, got int"),
+        ('[[expectation]]\nname = "a"', "field expectation[0]: object missing required field expect"),
+        ('[[expectation]]\nname = "a"\nexpect = "p"\nexpct = 1', "object contains unknown field expct"),
+        ('[[expectation]]\nname = "a"\nexpect = "2 p"', "field expectation[0].expect: class of growth '2 p'"),
+        ('[[expectation]]\nname = "a"\nexpect = 2', "field expectation[0].expect: class of growth '2'"),
+        ('[[expectation]]\nname = "a"\nexpect = "n"', "it is over n, not over p: write it over p"),
+        ('[[expectation]]\nname = ""\nexpect = "p"', "field expectation[0].name: expected str of length >= 1"),
+        ('[[expectation]]\nname = "a"\nexpect = "p"\ndeviation = "1/p"', "falls, but must be 1 or grow"),
+        ('[[expectation]]\nname = "a"\nexpect = "p"\nwhere = { n = "1KB" }', "where.n: '1KB': unknown unit 'KB'"),
+        ('[[expectation]]\nname = "a"\nexpect = "p"\nwhere = { p = 2 }', "where.p: p is what it is over"),
+        (
+            '[[expectation]]\nname = "a"\nexpect = "p"\nwhere = { n = true }',
+            "where[...]: expected float | str, got bool",
+        ),
+        ('[[expectation]]\nname = "a"\nexpect = "p"\n' * 2, "field expectation[1]: a second one of time of a over p"),
+        ('[expectation]\nname = "a"', "field expectation: expected array, got object"),
+        ('[[rule]]\nrule = "a < b"', "field rule[0].rule: rule 'a < b': write it as"),
+        ('[[rule]]\nrule = "a <= b"\nsizes = { c = "n" }', "field rule[0].sizes.c: c is not on the right of the rule"),
+        ('[[rule]]\nrule = "a <= b"\nsizes = { b = "n q" }', "rule[0].sizes.b: q is not known: write it with n and p"),
+        ('[[rule]]\nrule = "a <= b"\nsizes = { b = "2 n" }', "rule[0].sizes.b: class of growth '2 n'"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_place(written, content, words):
+    path = written(content)
+    with pytest.raises(DamagedFileError) as error:
+        read_expectations(path)
+    assert str(error.value).startswith(f"{path}: ")
+    assert words in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@given(st.text(max_size=80))
+def test_no_text_is_answered_with_anything_but_one_line(tmp_path_factory, text):
+    path = tmp_path_factory.mktemp("any") / "expectations.toml"
+    path.write_text(f'[[expectation]]\nname = "a"\nexpect = {text}', encoding="utf-8", errors="ignore")
+    problem = ""
+    try:
+        read_expectations(path)
+    except InputError as error:
+        problem = str(error)
+    assert len(problem.splitlines()) <= 1
+
+
+def test_no_file_is_no_traceback(tmp_path):
+    with pytest.raises(InputError, match=r"'mpy': no such file, nor expectations that come with commmodel \(mpi\)"):
+        read_expectations("mpy")
+    with pytest.raises(InputError, match=r"none\.toml: No such file"):
+        read_expectations(tmp_path / "none.toml")
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(DamagedFileError, match="not TOML"):
+        read_expectations(tmp_path / "binary.toml")
+    with pytest.raises(InputError, match="Is a directory"):
+        read_expectations(tmp_path)

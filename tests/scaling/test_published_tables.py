@@ -1,0 +1,150 @@
+"""The tables of Shudler and others (2015): verdicts, divergence, rules, search spaces and the memory wall."""
+
+import math
+import tomllib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.paths import ORACLES
+
+from commmodel.errors import InputError
+from commmodel.scaling import (
+    ONE,
+    Growth,
+    Model,
+    case_study_space,
+    class_violation,
+    default_deviation,
+    deviation_limits,
+    divergence,
+    largest_scale,
+    parse,
+    parse_rule,
+    published_verdict,
+    rank,
+    search_space,
+    ticks,
+)
+
+PUBLISHED = tomllib.loads((ORACLES / "scaling.toml").read_text("utf-8"))
+MACHINES = PUBLISHED["machines"]
+CELLS = [
+    pytest.param(table, row, column, id=f"{table}-{row['name']}-{column}")
+    for table in ("runtime", "memory", "mafia")
+    for row in PUBLISHED[table]["rows"]
+    for column in range(len(row["models"]))
+]
+EXPECTATION = st.sampled_from(
+    [
+        "1",
+        "log p",
+        "log^2 p",
+        "p^0.5",
+        "p",
+        "p log p",
+        "p^2",
+        "p^(1/3)",
+        "p log^3 p",
+        "1 / p",
+        "2^p",
+        "p^3 2^p",
+        "2^(p/2)",
+    ]
+).map(parse)
+
+
+def test_every_cell_of_the_tables_is_there():
+    counts = {table: sum(cell.values[0] == table for cell in CELLS) for table in ("runtime", "memory", "mafia")}
+    assert counts == {"runtime": 24, "memory": 15, "mafia": 4}
+
+
+@pytest.mark.parametrize(("table", "row", "column"), CELLS)
+def test_verdicts_and_divergence_are_those_printed(table, row, column):
+    model, expectation = parse(row["models"][column]), parse(row["expect"])
+    assert rank(model, expectation, parse(PUBLISHED[table]["deviation"])) == row["verdicts"][column]
+    assert divergence(model, expectation) == parse(row["divergence"][column])
+
+
+def test_the_deviation_of_mafia_is_the_default_and_its_models_are_in_the_default_spaces():
+    for row in PUBLISHED["mafia"]["rows"]:
+        assert default_deviation(parse(row["expect"])) == parse(PUBLISHED["mafia"]["deviation"])
+        assert parse(row["models"][0]) in search_space(parse(row["expect"]))
+
+
+def test_with_the_default_deviation_powers_do_not_match_a_logarithm():
+    known = PUBLISHED["default_deviation"]
+    for model in known["mismatches"]:
+        assert rank(parse(model), parse(known["expect"])) == "mismatch"
+        assert rank(parse(model), parse(known["expect"]), parse(PUBLISHED["runtime"]["deviation"])) == "approximate"
+
+
+def test_a_poor_fit_is_uncertain_whatever_is_printed_and_no_other_is():
+    known = PUBLISHED["memory"]
+    for row in known["rows"]:
+        for column, machine in enumerate(MACHINES):
+            r2 = row["adjusted_r2"][column]
+            verdict = published_verdict(
+                parse(row["models"][column]), r2, parse(row["expect"]), parse(known["deviation"])
+            )
+            poor = [row["name"], machine] in known["uncertain"]
+            assert verdict == ("uncertain" if poor else row["verdicts"][column])
+
+
+@pytest.mark.parametrize("rule", PUBLISHED["rules"]["rules"])
+@pytest.mark.parametrize("column", range(3))
+def test_rules_are_broken_where_the_models_say_so(rule, column):
+    classes = {row["name"]: parse(row["models"][column]) for row in PUBLISHED["runtime"]["rows"]}
+    broken = class_violation(parse_rule(rule), classes)
+    assert (broken is not None) == ([rule, MACHINES[column]] in PUBLISHED["rules"]["violations"])
+
+
+def test_the_memory_wall():
+    wall = PUBLISHED["memory_wall"]
+    model = Model(wall["constant"], wall["coefficient"], Growth(power=1))
+    on_node = wall["processes_on_a_node"]
+    assert on_node * float(model(wall["processes"])) == pytest.approx(wall["needed"], rel=0.03)
+    most = largest_scale(model, wall["node_memory"], each=on_node)
+    assert on_node * float(model(most)) == pytest.approx(wall["node_memory"])
+    assert most < wall["processes"]
+
+
+def test_limits_that_are_never_or_always_passed():
+    assert largest_scale(Model(1.0, 0.0, ONE), 2.0) == math.inf
+    assert largest_scale(Model(3.0, 0.0, ONE), 2.0) == 0
+    assert largest_scale(Model(0.0, 1.0, Growth(exponential=1)), 1e300) == pytest.approx(math.log2(1e300))
+    with pytest.raises(InputError, match="must be positive"):
+        largest_scale(Model(3.0, 0.0, ONE), 2.0, each=0)
+
+
+def test_the_search_spaces_have_the_papers_terms():
+    known, space = PUBLISHED["space"]["linear"], search_space(parse("p"))
+    assert len(ticks(parse("p"))) == known["ticks"]
+    assert len(space) == known["terms"]
+    assert {parse(text) for text in known["some"]} <= set(space)
+    assert not {parse(text) for text in known["none"]} & set(space)
+    assert len(case_study_space()) == PUBLISHED["space"]["case_study"]
+
+
+@given(EXPECTATION)
+def test_a_space_holds_what_must_be_told_apart(expectation):
+    space = search_space(expectation)
+    assert list(space) == sorted(set(space))
+    assert {ONE, expectation} <= set(space)
+    low, high = deviation_limits(expectation)
+    assert low <= expectation <= high
+    if expectation != ONE:
+        assert {rank(term, expectation) for term in space} == {"match", "approximate", "mismatch"}
+    else:
+        assert {rank(term, expectation) for term in space} == {"match", "mismatch"}
+
+
+@given(EXPECTATION)
+def test_limits_are_inclusive(expectation):
+    for limit in deviation_limits(expectation):
+        assert rank(limit, expectation) in {"match", "approximate"}
+
+
+def test_a_deviation_that_falls_is_refused():
+    with pytest.raises(InputError, match="write its inverse"):
+        rank(ONE, parse("p"), parse("1 / p"))

@@ -1,0 +1,277 @@
+"""A machine's hybrid model simulated: what was fitted comes out again; what calibrates, and what that plans."""
+
+import sys
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.launching import launch, said
+
+from commmodel import machine, results
+from commmodel.bench.driver import make_plan
+from commmodel.bench.kernels import buffer_bytes, kernel_of
+from commmodel.bench.kernels.random_sizes import drawn_sizes
+from commmodel.bench.options import parse
+from commmodel.bench.placement import place, place_further
+from commmodel.errors import InputError, MissingParameterError
+from commmodel.fit import Settings, fit_machine
+from commmodel.machine import Edge, Hybrid, Machine, Mode, Parameter, Segment
+from commmodel.results import Contention, RandomPing, RandomPingPong
+from commmodel.results.parameters import described
+from commmodel.simulate import OPERATION, Code, from_machine, joined, run, work
+from commmodel.simulate.platform import cabinets
+from commmodel.simulate.result import State
+
+PAIR = place([0, 0], [0, 0])
+
+
+def hybrid_machine(contention=1.5, **changes):
+    """Return a machine with three modes; all that is not given stays."""
+
+    def mode(kind, limit, **values):
+        base = {"L": 2e-5, "B": 1e8, "o_s": 3e-6, "O_s": 1e-10, "o_r": 0.0, "O_r": 0.0} | values
+        parameters = {name: Parameter(value) for name, value in base.items()}
+        return Mode(kind=kind, limit=None if limit is None else Edge(limit), **parameters)
+
+    modes = (
+        mode("asynchronous", 1000, o_r=5e-6, O_r=1e-9, B=5e7),
+        mode("detached", 100_000, L=6e-5, o_is=1e-6, O_is=0.0),
+        mode("synchronous", None, L=0.0, o_s=0.0, O_s=0.0),
+    )
+    held = None if contention is None else Parameter(contention, "1")
+    return Machine("m", (Segment("all"),), hybrid=(Hybrid(modes, contention=held, **changes),))
+
+
+def rank(*operations):
+    return np.array(list(operations), dtype=OPERATION)
+
+
+def simulated(measured, *ranks):
+    return run(joined(ranks), from_machine.network(measured), from_machine.platform(measured, len(ranks)))
+
+
+def round_trip(measured, size):
+    first = rank((Code.SEND, 1, 0, -1, size), (Code.RECV, 1, 0, -1, size))
+    second = rank((Code.RECV, 0, 0, -1, size), (Code.SEND, 0, 0, -1, size))
+    return simulated(measured, first, second).seconds
+
+
+@given(st.integers(0, 10**8))
+@settings(max_examples=60, deadline=None)
+def test_a_ping_pong_gives_back_the_round_trip(size):
+    model = hybrid_machine().hybrid_model()
+    assert round_trip(hybrid_machine(), size) == pytest.approx(2 * model.seconds(size), rel=1e-9)
+
+
+@pytest.mark.parametrize("edge", [1000, 100_000])
+def test_limits_belong_to_the_mode_that_they_end(edge):
+    model = hybrid_machine().hybrid_model()
+    for size in (edge, edge + 1):
+        assert round_trip(hybrid_machine(), size) == pytest.approx(2 * model.seconds(size), rel=1e-9)
+
+
+@pytest.mark.parametrize("size", [1, 1420, 32768, 65536, 100_000, 1 << 20, 4 << 20])
+def test_graphene_gives_back_its_round_trips(size):
+    graphene = machine.load("graphene")
+    assert round_trip(graphene, size) == pytest.approx(2 * graphene.hybrid_model().seconds(size), rel=1e-9)
+
+
+def test_no_mode_of_published_graphene_is_faster_than_its_gigabit_link():
+    (model,) = machine.load("graphene").hybrid
+    assert max(mode.B.value for mode in model.modes) <= model.link_bandwidth.value
+
+
+def test_published_graphene_is_the_papers():
+    model = machine.load("graphene").hybrid_model()
+    ends = {
+        kind: max(one.limit.value for one in model.modes if one.kind == kind) for kind in ("asynchronous", "detached")
+    }
+    assert ends["asynchronous"] == pytest.approx(65536, rel=0.1)
+    assert 190_000 < ends["detached"] < 330_000
+    assert model.contention.value == 1.5
+
+
+@pytest.mark.parametrize("contention", [1.0, 1.5, 2.0])
+def test_both_ways_at_once_a_link_holds_the_contention(contention):
+    measured, size = hybrid_machine(contention), 1 << 30
+    both = [
+        rank((Code.IRECV, peer, 0, -1, size), (Code.ISEND, peer, 0, -1, size), (Code.WAITALL, 0, 0, -1, 0))
+        for peer in (1, 0)
+    ]
+    one_way = measured.hybrid_model().seconds(size)
+    assert simulated(measured, *both).seconds == pytest.approx(2 / contention * one_way, rel=1e-3)
+
+
+@pytest.mark.parametrize(("size", "expected"), [(1000, 3e-6 + 1e-7), (100_000, 3e-6 + 1e-5)])
+def test_a_send_takes_its_overhead(size, expected):
+    outcome = simulated(hybrid_machine(), rank((Code.SEND, 1, 0, -1, size)), rank((Code.RECV, 0, 0, -1, size)))
+    assert outcome.spent[0, State.SEND] == pytest.approx(expected)
+    assert outcome.ends[0] == pytest.approx(expected)
+
+
+def test_a_synchronous_send_takes_the_transfer():
+    measured, size = hybrid_machine(), 10**6
+    outcome = simulated(measured, rank((Code.SEND, 1, 0, -1, size)), rank((Code.RECV, 0, 0, -1, size)))
+    assert outcome.ends[0] == pytest.approx(measured.hybrid_model().seconds(size))
+
+
+def test_a_synchronous_send_leaves_the_rest_to_its_buffer():
+    """The next message then shares the link with what is left of the first."""
+    size, left = 1_000_000, 200_000
+    measured = hybrid_machine(send_buffer=Parameter(left, "B"))
+    sends = rank((Code.SEND, 1, 0, -1, size), (Code.MARK, 0, 0, -1, 0), (Code.SEND, 2, 0, -1, size))
+    receive = rank((Code.RECV, 0, 0, -1, size))
+    outcome = simulated(measured, sends, receive, receive)
+    assert outcome.marks["time"][0] == pytest.approx((size - left) / 1e8)
+    assert outcome.ends.tolist() == pytest.approx([0.02 - left / 1e8, (size + left) / 1e8, 0.02])
+
+
+@pytest.mark.parametrize("algorithm", ["pairwise", "pairwise-xor"])
+def test_what_is_left_of_several_messages_at_one_time_keeps_its_way(algorithm):
+    """What is left of a message is a flow anew, whose number may be that of another one that ended just then."""
+    program = work.collective("alltoall", 1_000_000, 8, algorithm=algorithm)
+    platform = cabinets([4, 4], 1e8, 0.0, (2e8, 0.0))
+    seconds = [
+        run(program, from_machine.network(one), platform).seconds
+        for one in (hybrid_machine(), hybrid_machine(send_buffer=Parameter(200_000, "B")))
+    ]
+    assert seconds[1] == pytest.approx(seconds[0], rel=1e-9)
+    assert seconds[0] >= 7 * 1_000_000 / 1e8
+
+
+@pytest.mark.parametrize("size", [150_000, 200_000])
+def test_a_send_that_the_buffer_holds_ends_at_once(size):
+    measured = hybrid_machine(send_buffer=Parameter(200_000, "B"))
+    outcome = simulated(
+        measured, rank((Code.SEND, 1, 0, -1, size)), rank((Code.SLEEP, 0, 0, -1, 1.0), (Code.RECV, 0, 0, -1, size))
+    )
+    assert outcome.ends.tolist() == pytest.approx([1.0, 1.0 + size / 1e8])  # it leaves when its receive is posted
+
+
+def test_immediate_sends_have_their_own_overhead_where_it_is_known():
+    network = from_machine.network(hybrid_machine())
+    assert [one.constant for one in network.isend] == [3e-6, 1e-6, 0.0]
+    assert [one.constant for one in network.send] == [3e-6, 3e-6, 0.0]
+
+
+def test_the_links_of_a_platform_may_differ_from_the_largest_messages_rate():
+    measured = hybrid_machine(link_bandwidth=Parameter(2e8), link_latency=Parameter(1e-5))
+    assert from_machine.reference(measured.hybrid_model()) == (1e-5, 2e8)
+    network = from_machine.network(measured)
+    assert [one.value for one in network.bandwidth_factors] == [0.25, 0.5, 0.5]
+    assert [one.value for one in network.latency_factors][:2] == [2.0, 6.0]
+    assert round_trip(measured, 500) == pytest.approx(2 * measured.hybrid_model().seconds(500), rel=1e-9)
+
+
+def test_without_any_latency_there_are_no_factors():
+    measured = hybrid_machine()
+    modes = tuple(msgspec.structs.replace(mode, L=Parameter(0.0)) for mode in measured.hybrid[0].modes)
+    measured = msgspec.structs.replace(measured, hybrid=(Hybrid(modes, contention=Parameter(1.5)),))
+    assert from_machine.network(measured).latency_factors == ()
+    assert round_trip(measured, 5000) == pytest.approx(2 * 5000 / 1e8)
+
+
+def test_what_is_missing_names_its_kernel():
+    with pytest.raises(MissingParameterError, match="bench contention"):
+        from_machine.platform(hybrid_machine(None), 2)
+    with pytest.raises(MissingParameterError, match="--random-sizes"):
+        from_machine.network(Machine("m", (Segment("all"),)))
+
+
+# What calibrates
+
+
+def plan(*arguments, hosts=(0, 0), **options):
+    placement, further = place(hosts, [0] * len(hosts)), place_further(hosts, [0] * len(hosts))
+    return make_plan(parse(("--seed", "5", *arguments)).options, placement, further, **options)
+
+
+def test_random_sizes_are_the_same_for_all_calls_and_drawn_between_the_ends():
+    found = plan("ping", "pingpong", "--random-sizes", "60", "--sizes", "1:1MiB")
+    by_call = {}
+    for one in found:
+        by_call.setdefault(getattr(one, "operation", "round-trip"), []).extend(one.message_sizes)
+    assert set(by_call) == {"send", "isend", "receive", "round-trip"}
+    (sizes,) = {tuple(sorted(set(own))) for own in by_call.values()}
+    assert 50 <= len(sizes) <= 60  # small ones may have been drawn twice
+    assert 1 <= sizes[0] < 100
+    assert 1e5 < sizes[-1] <= 1 << 20
+    assert max(buffer_bytes(found)) == sizes[-1]
+    assert {type(one) for one in found} == {RandomPing, RandomPingPong}
+
+
+def test_each_record_holds_sizes_of_all_magnitudes_and_small_ones_more_often():
+    groups = [one.message_sizes for one in plan("pingpong", "--random-sizes", "100")]
+    assert len(groups) == 4
+    for sizes in groups:
+        assert min(sizes) < 1000
+        assert max(sizes) > 100_000
+        assert {sizes.count(size) % 8 for size in sizes if size < 8192} == {0}
+        assert {sizes.count(size) for size in sizes if size > 65536} == {1}
+
+
+@given(st.integers(0, 2**31), st.integers(1, 200))
+@settings(max_examples=30, deadline=None)
+def test_sizes_come_from_the_seed(seed, count):
+    options = parse(("ping", "--random-sizes", str(count), "--seed", str(seed), "--sizes", "8:1MiB")).options
+    assert drawn_sizes(options) == drawn_sizes(options)
+    assert len(drawn_sizes(options)) == count
+    assert all(8 <= size <= 1 << 20 for size in drawn_sizes(options))
+
+
+def test_sizes_are_even_in_their_logarithm():
+    options = parse(("ping", "--random-sizes", "4000", "--seed", "1", "--sizes", "1:1MiB")).options
+    logs = np.log2(drawn_sizes(options))
+    shares, _ = np.histogram(logs, bins=[0, 5, 10, 15, 20.001])
+    assert (np.abs(shares / 4000 - 0.25) < 0.04).all()
+
+
+def test_one_size_cannot_be_drawn_from():
+    with pytest.raises(InputError, match="between the ends of --sizes"):
+        plan("ping", "--random-sizes", "10", "--sizes", "8")
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "many", "100001"])
+def test_a_number_of_sizes_is_checked(text):
+    with pytest.raises(InputError, match="--random-sizes"):
+        parse(("ping", f"--random-sizes={text}"))
+
+
+def test_contention_takes_more_and_more_pairs_of_nodes():
+    found = plan("contention", hosts=(0, 1, 2, 3, 4, 5))
+    across = {(one.direction, one.node_pairs) for one in found if one.path == "between-nodes"}
+    assert across == {(way, pairs) for way in ("one-way", "both-ways") for pairs in (1, 2, 3)}
+    assert {one.message_size for one in found} == {4 << 20}
+    (small, _) = plan("contention", "--sizes", "1:64KiB")
+    assert (small.message_size, small.node_pairs) == (64 << 10, 1)
+
+
+def test_configurations_of_many_sizes_are_told_in_a_few_words():
+    one = RandomPing((1, 4096, 7), "send", "same-node")
+    assert described(one) == ("random-ping", "", {"sizes": 3.0, "operation": "send", "path": "same-node"})
+    assert kernel_of(one).room(one) == (4096, 4096)
+
+
+@pytest.mark.mpi
+def test_one_command_calibrates(tmp_path):
+    output = tmp_path / "results.jsonl"
+    kernels = ("ping", "pingpong", "contention", "threshold", "--random-sizes", "60", "--sizes", "1:256KiB")
+    completed = launch(
+        2, sys.executable, "-m", "commmodel.bench", *kernels, "--time", "2s", "--seed", "1", "-o", str(output)
+    )
+    assert completed.returncode == 0, said(completed)
+    measurements = results.read(output)
+    records = {one.configuration: one for one in measurements.records}
+    assert {type(one) for one in records} >= {RandomPing, RandomPingPong, Contention}
+    for configuration, record in records.items():
+        if isinstance(configuration, RandomPing | RandomPingPong):
+            assert len(record.samples) % len(configuration.message_sizes) == 0
+            assert len(record.samples) >= 3 * len(configuration.message_sizes)
+            assert min(record.samples) > 0
+    fitted = fit_machine(measurements, settings=Settings(samples=20))
+    model = fitted.hybrid_model()
+    assert all(mode.B.value > 0 for mode in model.modes)
+    assert 1 <= model.contention.value <= 2
+    assert round_trip(fitted, 100_000) == pytest.approx(2 * model.seconds(100_000), rel=1e-6)

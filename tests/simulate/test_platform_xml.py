@@ -1,0 +1,324 @@
+"""Platforms in the XML of another simulator, and the settings in them."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.paths import ORACLES, SHARED
+
+from commmodel.errors import DamagedFileError, InputError
+from commmodel.simulate import platform as platforms
+from commmodel.simulate.network import SMPI, Factor, Overhead
+from commmodel.simulate.platform.xml import read_xml, read_xml_bytes
+from commmodel.simulate.platform.xml_elements import Ranges
+
+DATA = SHARED / "simgrid"
+HOSTS = '<host id="a" speed="1Gf"/><host id="b" speed="2Gf,1Gf" core="4" pstate="1"/>'
+LINK = '<link id="l" bandwidth="1Gbps" latency="2ms"/>'
+TWO = '<link id="l" bandwidth="125MBps" latency="1us" sharing_policy="SPLITDUPLEX"/>'
+CLUSTER = '<cluster id="c" prefix="n" suffix="" radical="0-3" speed="1Gf" bw="1GBps" lat="1us"/>'
+
+
+def read(text, routing="Full"):
+    return read_xml_bytes(
+        f'<platform version="4.1"><zone id="z" routing="{routing}">{text}</zone></platform>'.encode()
+    )[0]
+
+
+def test_units_and_directions():
+    route = '<route src="a" dst="b"><link_ctn id="l" direction="UP"/></route>'
+    platform = read(f"{HOSTS}{TWO}{route}")
+    assert platform.speeds.tolist() == [1e9, 1e9]
+    assert platform.cores.tolist() == [1, 4]
+    assert (platform.route(0, 1), platform.route(1, 0), platform.route(0, 0)) == (["l up"], ["l down"], ["loopback"])
+    for text, rate in (
+        ("1Gbps", 125e6),
+        ("1GBps", 1e9),
+        ("1KiBps", 1024),
+        ("2Mibps", 2**18),
+        ("8", 8),
+        ("1.5e3Bps", 1500),
+    ):
+        one = read(HOSTS + LINK.replace("1Gbps", text) + '<route src="a" dst="b"><link_ctn id="l"/></route>')
+        assert one.capacity[0] == rate
+        assert one.latency[0] == 0.002
+
+
+def test_older_names_mean_the_same():
+    text = (
+        '<platform version="4"><AS id="z" routing="Full">'
+        '<cluster id="c" prefix="n" suffix="" radical="0-1;4" power="1E9" bw="1.25E8" lat="2.4E-5" '
+        'sharing_policy="FULLDUPLEX"/><cluster id="d" prefix="m" suffix="" radical="0" speed="1f" bw="1" lat="1"/>'
+        '<link id="l" bandwidth="1" latency="1"/>'
+        '<ASroute src="c" dst="d" gw_src="nc_router" gw_dst="md_router"><link_ctn id="l"/></ASroute></AS></platform>'
+    )
+    platform = read_xml_bytes(text.encode())[0]
+    assert list(platform.host_names) == ["n0", "n1", "n4", "m0"]
+    assert platform.route(3, 2) == ["m0 up", "l", "n4 down"]
+
+
+def test_settings_become_a_network(tmp_path):
+    path = tmp_path / "p.xml"
+    path.write_text(
+        '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd"><platform version="4.1"><config id="General">'
+        '<prop id="smpi/bw_factor" value="1000:0.5;0:0.9"/><prop id="smpi/os" value="0:1e-6:2e-9;100:3e-6:0"/>'
+        '<prop id="smpi/async-small-thres" value="65536"/><prop id="network/TCP_gamma" value="0"/>'
+        '<prop id="network/crosstraffic" value="no"/><prop id="maxmin/precision" value="1e-9"/></config>'
+        f"{CLUSTER}</platform>"
+    )
+    platform, properties = read_xml(path)
+    assert platforms.read(path).hosts == platform.hosts == 4
+    network = platforms.network(properties)
+    assert network.bandwidth_factors == (Factor(0, 1), Factor(1000, 0.9), Factor(float("inf"), 0.5))
+    assert network.send == (Overhead(0, 0), Overhead(100, 1e-6, 2e-9), Overhead(float("inf"), 3e-6))
+    assert (network.eager_limit, network.window, network.cross_traffic) == (65535, 0, 0)
+    assert network.latency_factors == SMPI.latency_factors
+    assert platforms.network({"host/model": "compound"}) is SMPI
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [
+        ("smpi/os", "0:x", "'x' is no number"),
+        ("smpi/or", "0:1:2:3", "no piece like T:a:b"),
+        ("smpi/lat-factor", "0:0", "above 0"),
+        ("smpi/bw-factor", "0:1;0:2", "no piece"),
+        ("network/crosstraffic", "maybe", "neither yes nor no"),
+        ("network/weight-S", "-1", "not be negative"),
+    ],
+)
+def test_wrong_settings(name, value, problem):
+    with pytest.raises(InputError, match=f"setting {name}: .*{problem}"):
+        platforms.network({name: value})
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (HOSTS, "line 1: <zone>: no route from 'a' to 'b'"),
+        (f'{HOSTS}<route src="a" dst="b"><link_ctn id="l"/></route>', "line 1: <link_ctn>: there is no link 'l'"),
+        (f'{HOSTS}{TWO}<route src="a" dst="b"><link_ctn id="l"/></route>', "say direction="),
+        (f'{HOSTS}{LINK}<route src="a" dst="c"><link_ctn id="l"/></route>', "dst 'c' is no host"),
+        (f"{HOSTS}{LINK}{LINK}", "a second link 'l'"),
+        (HOSTS + HOSTS, "a second host or router 'a'"),
+        ('<host id="a" speed="1GHz"/>', "speed '1GHz' is no speed"),
+        ('<host id="a" speed="0f"/>', "must be finite and above 0"),
+        ('<host id="a"/>', "attribute 'speed' is missing"),
+        ('<host id="a" speed="1f" core="0"/>', "core '0'"),
+        ('<host id="a" speed="1f" pstate="1"/>', "pstate '1'"),
+        ('<host id="a" speed="1f" state_file="x"/>', "unknown attribute 'state_file'"),
+        ('<peer id="a"/>', "line 1: <peer>: not known in <zone>"),
+        (CLUSTER.replace("0-3", "0-99999999"), "more than"),
+        (CLUSTER.replace("0-3", "3-0"), "no list of numbers"),
+        (CLUSTER.replace("0-3", "0-3,2"), "2 occurs twice"),
+        (CLUSTER + CLUSTER.replace('"c"', '"d"'), "hosts of its names are there already"),
+        (CLUSTER + CLUSTER.replace('prefix="n"', 'prefix="m"'), "a second zone 'c'"),
+        (CLUSTER.replace("/>", ' topology="TORUS" topo_parameters="2,3"/>'), "make 6 hosts, radical names 4"),
+        (CLUSTER.replace("/>", ' topology="TORUS" topo_parameters="2;2"/>'), "expected X,Y,Z"),
+        (CLUSTER.replace("/>", ' topology="FAT_TREE" topo_parameters="2;2;1;1"/>'), "levels;down;up;parallel"),
+        (CLUSTER.replace("/>", ' topology="DRAGONFLY" topo_parameters="9,1;1,1;1,1;1"/>'), "take fewer groups"),
+        (CLUSTER.replace("/>", ' topology="RING"/>'), "expected one of FLAT"),
+        (CLUSTER.replace("/>", ' loopback_lat="1us"/>'), "'loopback_bw' is missing"),
+        (CLUSTER + CLUSTER.replace('"c"', '"d"').replace('"n"', '"m"'), "no route from zone 'c' to zone 'd'"),
+        (CLUSTER + HOSTS, "zone 'z' has zones within it"),
+        ('<zoneRoute src="x" dst="y" gw_src="a" gw_dst="b"/>', "'x' is no zone within 'z'"),
+        ("<backbone id='b' bandwidth='1Bps'/>", "belongs into a zone of routing Cluster"),
+        ("text", "unexpected text 'text'"),
+        ("", "<platform>: no hosts"),
+    ],
+)
+def test_wrong_files_get_one_line_that_says_where(text, problem):
+    with pytest.raises(DamagedFileError, match=problem) as caught:
+        read(text)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('<!DOCTYPE platform [<!ENTITY a "b">]><platform/>', "line 1: a document type with declarations of its own"),
+        ('<!DOCTYPE platform [<!ENTITY % a SYSTEM "file:///etc/passwd"> %a;]><platform/>', "declarations of its own"),
+        ('<!DOCTYPE platform SYSTEM "x.dtd"><platform>&lol;</platform>', "entities are not read"),
+        ("<a>" * 100, "more than 64 elements within each other"),
+        ("<platform>", "not XML"),
+        ("", "not XML"),
+        ('<platform version="5"><zone id="z" routing="Full"/></platform>', "version '5'"),
+        ('<platform version="4.1"/>', "0 outermost zones"),
+        ("<machine/>", "expected <platform>"),
+        ('<?xml version="1.0" encoding="klingon"?><platform/>', "not XML"),
+    ],
+)
+def test_what_is_not_trusted(text, problem):
+    with pytest.raises(DamagedFileError, match=problem):
+        read_xml_bytes(text.encode())
+
+
+@pytest.mark.parametrize("attribute", ["speed", "core", "pstate"])
+def test_a_million_digits_are_one_line(attribute):
+    host = {"id": "a", "speed": "1Gf"} | {attribute: "9" * 1_000_000}
+    text = " ".join(f'{name}="{value}"' for name, value in host.items())
+    with pytest.raises(DamagedFileError, match=attribute) as raised:
+        read(f"<host {text}/>")
+    assert len(str(raised.value)) < 600
+
+
+def test_large_files_are_not_read(tmp_path):
+    path = tmp_path / "large.xml"
+    with path.open("wb") as file:
+        file.truncate(2**26 + 1)
+    with pytest.raises(DamagedFileError, match="larger than 64 MiB"):
+        read_xml(path)
+    with pytest.raises(InputError, match="No such file"):
+        read_xml(tmp_path / "nosuch.xml")
+
+
+def test_ranges():
+    ranges = Ranges("0-3,7,9-11")
+    numbers = [0, 1, 2, 3, 7, 9, 10, 11]
+    assert list(ranges) == numbers
+    assert [ranges[place] for place in range(len(ranges))] == numbers
+    assert [ranges.index(number) for number in numbers] == list(range(8))
+    assert ranges.overlaps(Ranges("8-9"))
+    assert not ranges.overlaps(Ranges("4-6"))
+
+
+ORACLE = tomllib.loads((ORACLES / "routes.toml").read_text())
+SEEDS = [
+    *(one["xml"] for one in ORACLE.values()),
+    f'<zone id="z" routing="Cluster">{HOSTS}{TWO}<host_link id="a" up="l_UP" down="l_DOWN"/>'
+    '<host_link id="b" up="l" down="l"/><backbone id="bb" bandwidth="1Bps"/>'
+    '<cabinet id="c" prefix="h" suffix="" radical="0-1" speed="1f" bw="1Bps" lat="1us"/></zone>',
+]
+VALUES = [
+    "",
+    "0",
+    "1",
+    "-1",
+    "2,2",
+    "1;4;1;1",
+    "x",
+    "9" * 20,
+    "1e400",
+    "0-3",
+    "Floyd",
+    "Cluster",
+    "TORUS",
+    "FATPIPE",
+    "a",
+    "c",
+]
+
+
+def damaged(text, random):
+    """Return XML with elements lost, doubled or moved, and attributes changed."""
+    for _ in range(random.randint(1, 3)):
+        tags = list(re.finditer("<[^/][^>]*/>", text))
+        pairs = list(re.finditer('([a-z_]+)="([^"]*)"', text))
+        one, two = random.choice(tags or [None]), random.choice(tags or [None])
+        kind = random.randrange(4)
+        if kind == 0 and one:
+            text = text[: one.start()] + text[one.end() :]
+        elif kind == 1 and one:
+            text = text[: two.start()] + one.group() + text[two.start() :]
+        else:
+            pair, other = random.choice(pairs), random.choice(pairs)
+            value = random.choice([*VALUES, other[2]])
+            name = random.choice([pair[1], pair[1], pair[1], other[1]])
+            text = f'{text[: pair.start()]}{name}="{value}"{text[pair.end() :]}'
+    return text
+
+
+def outcome(function, *arguments):
+    """Return a platform, or the one line that says what is wrong."""
+    try:
+        return function(*arguments)
+    except InputError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("seed", range(len(SEEDS)))
+def test_damaged_files_make_a_platform_or_one_line(seed):
+    random = Random(seed)  # noqa: S311
+    kinds = set()
+    for turn in range(40):
+        text = damaged(SEEDS[seed], random) if turn else SEEDS[seed]
+        found = outcome(read_xml_bytes, f'<platform version="4.1">{text}</platform>'.encode())
+        kinds.add(type(found))
+        if isinstance(found, str):
+            assert "\n" not in found
+        else:
+            ends, routing = range(found[0].hosts), found[0].routing()
+            routing.count([a for a in ends for _ in ends], [b for _ in ends for b in ends])
+    assert kinds == {str, tuple}
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=60), st.integers(0, 400))
+def test_any_bytes_make_a_platform_or_one_line(rubbish, place):
+    text = f'<platform version="4.1"><zone id="z" routing="Full">{HOSTS}{LINK}</zone></platform>'.encode()
+    found = outcome(read_xml_bytes, text[:place] + rubbish + text[place + len(rubbish) :])
+    assert not isinstance(found, str) or "\n" not in found
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="the shared data are not here")
+def test_the_files_of_the_measurements(tmp_path):
+    for path in sorted(DATA.glob("*.xml")):
+        assert platforms.read(path).hosts == 16
+    subprocess.run([sys.executable, DATA / "genplat.py"], cwd=tmp_path, check=True)
+    files = sorted((tmp_path / "plat").glob("*.xml"))
+    assert len(files) > 40
+    for path in files:
+        assert platforms.read(path).hosts == int(path.stem.split("_")[1])
+
+
+RING = "".join(
+    f'<host id="h{i}" speed="1Gf"/><link id="l{i}" bandwidth="1GBps" latency="1us"/>' for i in range(400)
+) + ("".join(f'<route src="h{i}" dst="h{(i + 1) % 400}"><link_ctn id="l{i}"/></route>' for i in range(400)))
+
+
+@pytest.mark.parametrize("routing", ["Floyd", "Dijkstra", "DijkstraCache"])
+def test_a_zone_that_finds_its_ways_keeps_hops_and_no_ways(routing):
+    """All ways of the ring, listed, would be 16 million links."""
+    platform = read(RING, routing)
+    assert sum(array.nbytes for array in platform.zones[0].values() if hasattr(array, "nbytes")) < 2_000_000
+    assert platform.route(2, 5) == ["l2", "l3", "l4"]
+    assert platform.route(5, 2) == ["l4", "l3", "l2"]
+    assert platform.route(1, 398) == ["l0", "l399", "l398"]
+    assert len(platform.route(0, 200)) == 200
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_found_ways_are_those_of_floyds_algorithm(seed):
+    """Of equally long ways, the one that the algorithm finds first, written out here as its author did."""
+    random = Random(seed)  # noqa: S311
+    points, text, hops = random.randint(2, 9), "", {}
+    names = [f"h{point}" for point in range(points)]
+    text = "".join(f'<host id="{name}" speed="1Gf"/>' for name in names)
+    pairs = [(one, (one + 1) % points) for one in range(points)]
+    pairs += [(random.randrange(points), random.randrange(points)) for _ in range(points)]
+    for one, other in pairs:
+        if one == other or (one, other) in hops:
+            continue
+        links = [f"l{len(hops)}.{part}" for part in range(random.randint(1, 3))]
+        text += "".join(f'<link id="{link}" bandwidth="1GBps" latency="1us"/>' for link in links)
+        listed = "".join(f'<link_ctn id="{link}"/>' for link in links)
+        text += f'<route src="{names[one]}" dst="{names[other]}" symmetrical="NO">{listed}</route>'
+        hops[one, other] = links
+    ways = {pair: list(links) for pair, links in hops.items()}
+    for middle in range(points):
+        for one in range(points):
+            for other in range(points):
+                before, after = ways.get((one, middle)), ways.get((middle, other))
+                if before is None or after is None or one == other or middle in (one, other):
+                    continue
+                if (one, other) not in ways or len(before) + len(after) < len(ways[one, other]):
+                    ways[one, other] = before + after
+    platform = read(text, "Floyd")
+    for pair, links in ways.items():
+        assert platform.route(*pair) == links

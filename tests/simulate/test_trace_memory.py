@@ -1,0 +1,83 @@
+"""Replaying a trace takes memory that does not grow with the trace."""
+
+import subprocess
+import sys
+
+import pytest
+from support.paths import ROOT
+
+from commmodel.simulate.operations import Code
+from commmodel.simulate.traces import replay
+from commmodel.simulate.work.collective_expansion import Expander
+
+SCRIPT = ROOT / "benchmarks" / "speed" / "trace_memory.py"
+RANKS = 4
+REPLAYED = """
+import resource, sys
+from commmodel.simulate.traces import replay
+from pathlib import Path
+sys.path.insert(0, {folder!r})
+from trace_memory import write
+index = write(Path({place!r}), {form!r}, {size}, {ranks}, {pattern!r})
+program = replay(index, {ranks})
+left = set(range({ranks}))
+while left:
+    left -= {{rank for rank in left if not len(program.refill(rank))}}
+print(program.refill.counts["actions"] if hasattr(program.refill, "counts") else 0)
+print(int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) * 1024)
+"""
+
+
+def peak(folder, form, size, pattern):
+    """Return the peak of resident memory of a process that reads a trace of about so many bytes as its ranks would."""
+    place = folder / f"{form}-{size}"
+    place.mkdir()
+    text = REPLAYED.format(
+        folder=str(SCRIPT.parent), place=str(place), form=form, size=size, ranks=RANKS, pattern=pattern
+    )
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout.split()[1])
+
+
+@pytest.mark.parametrize(("form", "pattern"), [("merged", "ring"), ("files.gz", "ahead")])
+def test_memory_does_not_grow_with_the_trace(tmp_path, form, pattern):
+    assert SCRIPT.exists()
+    short, long = (peak(tmp_path, form, size, pattern) for size in (8 << 20, 40 << 20))
+    assert long - short < 6 << 20
+
+
+def test_the_command_says_how_much_it_takes(tmp_path):
+    command = [sys.executable, SCRIPT, "--sizes", "64KiB", "--forms", "merged.xz", "--limit", "1GiB"]
+    done = subprocess.run([*command, "--folder", tmp_path], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "merged.xz" in done.stdout
+    done = subprocess.run([*command[:6], "--limit", "16MiB"], capture_output=True, text=True, timeout=120)
+    assert done.returncode != 0
+
+
+def test_a_receive_posted_ahead_goes_with_the_message_that_it_was_posted_for(tmp_path):
+    """The queue of requests of one name never empties, and is cut off in front from time to time."""
+    rounds = 300
+    receives = "0 irecv 1 7 8 6\n" + "0 irecv 1 7 8 6\n0 wait 1 0 7\n" * rounds + "0 wait 1 0 7\n"
+    (tmp_path / "0").write_text(receives)
+    (tmp_path / "1").write_text("1 send 0 7 8 6\n" * (rounds + 1))
+    (tmp_path / "list").write_text("0\n1\n")
+    program = replay(tmp_path / "list")
+    operations = program.refill(0)
+    posted = operations["request"][operations["code"] == Code.IRECV].tolist()
+    waited = operations["request"][operations["code"] == Code.WAIT].tolist()
+    assert waited == posted
+    assert max(posted) <= 2
+
+
+def test_collectives_of_many_sizes_are_forgotten(monkeypatch):
+    monkeypatch.setattr("commmodel.simulate.work.collective_expansion._CACHED", 2000)
+    expander = Expander(4, [1e9] * 4)
+    first = [expander.expand("bcast 1 0 6", 1, rank)[0].tolist() for rank in range(4)]
+    for size in range(2, 200):
+        expander.expand(f"bcast {size} 0 6", 1, 0)
+        assert sum(expander._weight_of(one) for one in expander._made.values()) == expander._weight
+        assert expander._weight <= 2000
+    assert 1 < len(expander._made) < 60
+    assert [expander.expand("bcast 1 0 6", 1, rank)[0].tolist() for rank in range(4)] == first

@@ -1,0 +1,69 @@
+"""Waiting told apart from transferring, and the load of links over time."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.timelines import made
+
+from commmodel.report.simulation.link_load import COLUMNS, link_loads
+from commmodel.simulate.result import INTERVAL, MESSAGE, State
+from commmodel.simulate.timeline import TRANSFER, Timeline, split_waits
+
+
+def parts(rows, messages):
+    timeline = Timeline("t", 2, np.array(rows, dtype=INTERVAL), np.array(messages, dtype=MESSAGE))
+    return [(int(one["rank"]), int(one["state"]), one["start"], one["end"]) for one in split_waits(timeline)]
+
+
+def test_a_wait_is_cut_where_messages_leave_and_arrive():
+    messages = [(1, 0, 1, 8, 0.0, 1.0, 2.0), (1, 0, 1, 8, 0.0, 1.5, 3.0), (0, 1, 1, 8, 0.0, 5.0, 9.0)]
+    found = parts([(0, State.WAIT, -1, -1, 0, 0.0, 6.0)], messages)
+    assert found == [
+        (0, State.WAIT, 0.0, 1.0), (0, TRANSFER, 1.0, 3.0), (0, State.WAIT, 3.0, 5.0), (0, TRANSFER, 5.0, 6.0),
+    ]  # fmt: skip
+
+
+def test_a_receive_before_its_sender_begins_with_a_wait():
+    late = [(1, 0, 1, 8, 2.0, 2.0, 4.0)]
+    row = (0, State.RECEIVE, 1, 1, 8, 0.0, 5.0)
+    assert parts([row], late) == [(0, State.WAIT, 0.0, 2.0), (0, State.RECEIVE, 2.0, 5.0)]
+    early = [(1, 0, 1, 8, 0.0, 0.0, 4.0)]
+    assert parts([row], early) == [(0, State.RECEIVE, 0.0, 5.0)]
+
+
+def test_without_messages_nothing_is_told_apart():
+    assert parts([(0, State.WAIT, -1, -1, 0, 0.0, 6.0)], []) == [(0, State.WAIT, 0.0, 6.0)]
+
+
+@given(st.integers(1, 5), st.integers(1, 50), st.integers(0, 9))
+def test_cutting_changes_no_time_but_of_waits_and_receives(processes, each, seed):
+    timeline = made(processes, each, seed)
+    cut = split_waits(timeline)
+    assert (cut["end"] > cut["start"]).all()
+
+    def spent(rows, *states):
+        own = np.isin(rows["state"], states)
+        return np.bincount(rows["rank"][own], (rows["end"] - rows["start"])[own], processes)
+
+    for states in ((State.COMPUTE,), (State.SEND,), (State.SLEEP,), (State.WAIT, State.RECEIVE, TRANSFER)):
+        assert spent(cut, *states) == pytest.approx(spent(timeline.intervals, *states))
+    for one in cut[cut["state"] == TRANSFER][:20]:
+        own = (timeline.transfers["sender"] == one["rank"]) | (timeline.transfers["receiver"] == one["rank"])
+        middle = (one["start"] + one["end"]) / 2
+        assert ((timeline.transfers["left"] <= middle) & (middle <= timeline.transfers["arrived"]))[own].any()
+
+
+def test_the_load_of_a_link_adds_up_to_the_bytes_that_it_carried():
+    sent = np.array([(0, 1, 0, 100.0, 0.0, 0.0, 2.0), (1, 0, 0, 100.0, 0.0, 0.0, 4.0)], dtype=MESSAGE)
+    route = {(0, 1): [0, 2], (1, 0): [1, 2]}
+    carried = np.array([110.0, 120.0, 200.0])
+    loads = link_loads(
+        [(2, "shared", 100.0), (0, "up", 100.0)], sent, np.array([0, 1]), lambda *pair: route[pair], carried, 8.0
+    )
+    assert [one.name for one in loads] == ["shared", "up"]
+    shared, up = (one.shares for one in loads)
+    assert shared.sum() * 8.0 / COLUMNS * 100.0 == pytest.approx(200.0)
+    assert shared[0] == pytest.approx(0.75)  # 50 and 25 B/s of 100
+    assert up[: COLUMNS // 4] == pytest.approx(0.55)
+    assert not up[COLUMNS // 4 :].any()
