@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 from mpi4py import MPI
 
-from commmodel._core import mpi_abi
+from commmodel._core.mpi import mpi_abi
 from commmodel.bench.buffers import allocate
 from commmodel.bench.clock import choose
 from commmodel.bench.kernels.kernel import stride

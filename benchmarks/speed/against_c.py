@@ -68,7 +68,7 @@ def main() -> None:
 def yardstick(build: Path | None) -> Path:
     """Return the C program that was built, for the library of this interpreter's environment."""
     if build is None:  # asked of another process: one that has started MPI had better not start mpiexec
-        code = "from commmodel._core import mpi_abi; print(mpi_abi())"
+        code = "from commmodel._core.mpi import mpi_abi; print(mpi_abi())"
         told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         build = Path(__file__).parents[2] / "bench_c" / "build" / told.stdout.strip()
     if not (build / "yardstick").is_file():

@@ -80,19 +80,21 @@ def test_program_starts_mpi_at_the_level_asked_for_and_says_so(build, tmp_path, 
 @pytest.mark.parametrize(
     ("script", "expected"),
     [
-        ("against_c.py", ("ours / C", "control: C / C", "ours / as OSU", "stream, one buffer")),
-        ("thread_level.py", ("multiple / single", "control: single / single")),
+        ("against_c", ("ours / C", "control: C / C", "ours / as OSU", "stream, one buffer")),
+        ("thread_level", ("multiple / single", "control: single / single")),
     ],
 )
 def test_launches_in_turn_end_in_a_table(build, script, expected):
-    command = [sys.executable, BENCH_C.parent / "benchmarks" / script, "--mpiexec", find("mpiexec")]
+    command = [sys.executable, "-m", f"benchmarks.speed.{script}", "--mpiexec", find("mpiexec")]
     command += ["--launches", "2", "--sizes", "8", "--repetitions", "3", "--time", "0.2s"]
-    command += ["--build", build] if script == "against_c.py" else []
-    completed = subprocess.run([*map(str, command)], env=ENVIRONMENT, capture_output=True, text=True)
+    command += ["--build", build] if script == "against_c" else []
+    completed = subprocess.run(
+        [*map(str, command)], env=ENVIRONMENT, cwd=BENCH_C.parent, capture_output=True, text=True
+    )
     assert completed.returncode == 0, completed.stderr
     for words in (*expected, "ping-pong", "stream, a buffer each", "allreduce"):
         assert words in completed.stdout
-    if script == "against_c.py":
+    if script == "against_c":
         assert "allreduce, 8 B: within 2 % of C: unclear" in completed.stdout  # two launches tell nothing
 
 

@@ -10,7 +10,7 @@ from support.launching import ENVIRONMENT, launch, said
 from commmodel import _core
 
 pytestmark = pytest.mark.mpi
-FOLDER = Path(_core.__file__).parent
+FOLDER = Path(_core.__file__).parent / "mpi"
 OTHER = {"mpich": "openmpi", "openmpi": "mpich"}
 
 
@@ -20,18 +20,18 @@ def python(code, **environment):
 
 
 def running_abi():
-    return python("from commmodel import _core; print(_core.mpi_abi())").stdout.strip()
+    return python("from commmodel._core import mpi as _core; print(_core.mpi_abi())").stdout.strip()
 
 
 def test_the_build_of_the_running_mpi_is_loaded():
-    completed = python("from commmodel._core import pingpong; print(pingpong.MPI_ABI, pingpong.__file__)")
+    completed = python("from commmodel._core.mpi import pingpong; print(pingpong.MPI_ABI, pingpong.__file__)")
     abi, file = completed.stdout.split()
     assert abi == running_abi()
     assert f"pingpong.{abi}." in file
 
 
 def test_a_missing_build_is_named_with_what_there_is_and_the_mend():
-    code = "from commmodel import _core; _core.mpi_abi = lambda: 'lam'; _core.pingpong"
+    code = "from commmodel._core import mpi as _core; _core.mpi_abi = lambda: 'lam'; _core.pingpong"
     message = python(code).stderr.splitlines()[-1]
     assert message.startswith("ImportError: commmodel._core.mpi.pingpong was not built for the MPI ABI 'lam'")
     assert f"pingpong.{running_abi()}." in message
@@ -46,7 +46,7 @@ def test_a_second_mpi_library_is_refused():
     if not builds or not list(library.glob("libmpi.so*")):
         pytest.skip("the other MPI library is not installed beside this one")
     code = (
-        "from commmodel import _core; from pathlib import Path; real = _core.mpi_abi()\n"
+        "from commmodel._core import mpi as _core; from pathlib import Path; real = _core.mpi_abi()\n"
         f"_core.mpi_abi = lambda: {other!r}; _core.pingpong"
     )
     completed = python(code, LD_LIBRARY_PATH=str(library))
@@ -56,7 +56,7 @@ def test_a_second_mpi_library_is_refused():
 
 def test_the_benchmark_says_in_one_line_that_its_core_does_not_fit():
     code = (
-        "from commmodel import _core; _core.mpi_abi = lambda: 'lam'\n"
+        "from commmodel._core import mpi as _core; _core.mpi_abi = lambda: 'lam'\n"
         "from commmodel.bench.command import run; raise SystemExit(run(['--quick']))"
     )
     completed = launch(2, sys.executable, "-c", code)

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-from commmodel._core import mpi_abi
 from commmodel._core.clock import processor_clock
-from commmodel._core.mpi import pingpong
+from commmodel._core.mpi import mpi_abi, pingpong
 from commmodel.bench.buffers import allocate, available_memory
 
 COMM = MPI.COMM_WORLD

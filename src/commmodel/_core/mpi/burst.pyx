@@ -314,7 +314,7 @@ def both_ways(comm, int peer, unsigned char[::1] send_buffer not None, unsigned 
               Py_ssize_t size, Py_ssize_t stride, int window, Py_ssize_t repetitions, int clock):
     """Return the ticks of `repetitions` windows, each of `window` messages in both directions at once.
 
-    As in `commmodel._core.mpi.pingpong.stream` messages leave from the buffer's begin, and the receives are posted before
+    As in `commmodel._core.mpi.pingpong.stream` messages leave from the buffer's begin; the receives are posted before
     the barrier of `comm` that begins a window. A rank's ticks are until all its messages have left and arrived.
     """
     check_places(receive_buffer, False, size, stride, window)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KERNEL", "LIBRARY"]
 
-LIBRARY = Path(_core.__file__).with_name("libcommmodel-allocations.so")
+LIBRARY = Path(_core.__file__).parent / "preload" / "libcommmodel-allocations.so"
 """The library that counts allocations; there on Linux only."""
 
 _CALLS = 8  # so many objects of a kind exist at once
