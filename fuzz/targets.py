@@ -45,7 +45,7 @@ def _results(path: Path) -> object:
     from commmodel import formats
     from commmodel.fit import fit_machine
 
-    measurements = formats.read(path)
+    measurements = formats.load(path)
     with suppress(CommModelError):
         fit_machine(measurements)
     return measurements
@@ -54,13 +54,13 @@ def _results(path: Path) -> object:
 def _machine(path: Path) -> object:
     from commmodel import machine
 
-    return machine.read(path)
+    return machine.load(path)
 
 
 def _measurements(path: Path) -> object:
     from commmodel import formats
 
-    return formats.read(path)
+    return formats.load(path)
 
 
 def _simulated(program: object) -> object:
@@ -103,7 +103,7 @@ def _platform(path: Path) -> object:
     from commmodel.simulate import fluid, platform, run
     from commmodel.simulate.work import ring
 
-    found = platform.read(path)
+    found = platform.load(path)
     return run(ring(70000, 3), fluid(), found, hosts=found.place(3, "round-robin"))
 
 
@@ -119,15 +119,15 @@ def _units(content: bytes) -> None:
 
 
 def _sweep(path: Path) -> object:
-    from commmodel.sweep.plan import read_plan
+    from commmodel.sweep import load
 
-    return read_plan(path.parent).jobs()
+    return load(path.parent).jobs()
 
 
 def _expectations(path: Path) -> object:
-    from commmodel.scaling.expectations import read_expectations
+    from commmodel.scaling import load
 
-    return read_expectations(path)
+    return load(path)
 
 
 READERS: dict[str, tuple[str, Callable[[Path], object]]] = {

@@ -100,7 +100,7 @@ def test_a_parameter_is_a_number_and_no_text():
 
 
 def test_a_path_is_no_measurements():
-    with pytest.raises(InputError, match=r"measurements are a str: give what commmodel.results.read returns"):
+    with pytest.raises(InputError, match=r"measurements are a str: give what commmodel.results.load returns"):
         fit_machine("results.jsonl")
     with pytest.raises(InputError, match="mode 'fast': choose blocking or non-blocking"):
         fit_machine(NOTHING, mode="fast")

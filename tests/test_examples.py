@@ -6,7 +6,7 @@ import pytest
 from support.launching import launch, said
 from support.paths import ROOT
 
-from commmodel.machine import LogGP, Machine, Parameter, Segment, write
+from commmodel.machine import LogGP, Machine, Parameter, Segment, dump
 
 pytestmark = pytest.mark.mpi
 EXAMPLES = ROOT / "examples"
@@ -86,7 +86,7 @@ def test_an_example_refuses_in_one_line(ranks, name, arguments, problem):
 def test_the_halo_chooses_by_a_machine_file(tmp_path):
     """Where a burst costs a second, there is nothing to gain from cutting a row."""
     loggp = LogGP(L=Parameter(1.0, "s"), o=Parameter(1e-9, "s"), g=Parameter(1e-9, "s"), G=Parameter(1e-3, "s/B"))
-    write(Machine("slow", (Segment("all", loggp=loggp),)), tmp_path / "machine.toml")
+    dump(Machine("slow", (Segment("all", loggp=loggp),)), tmp_path / "machine.toml")
     done = example(2, "halo.py", *SMALL["halo.py"], "--machine", tmp_path / "machine.toml")
     assert done.returncode == 0, done.stderr
     assert "a row of 2408 B in messages of 2408 B, burst 1" in done.stdout

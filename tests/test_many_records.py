@@ -23,8 +23,8 @@ from commmodel.results import (
     Record,
     Threshold,
     Writer,
+    load,
     pooled,
-    read,
 )
 
 HEADER = Header(
@@ -120,8 +120,8 @@ def test_reading_keeps_records_and_not_the_file(tmp_path):
     with open(path, "ab") as file:
         for _ in range(5000):
             file.write(line + b" " * 5000 + b"\n")
-    assert peak(lambda: read(path)) < path.stat().st_size / 4
-    found = list(read(path).records)
+    assert peak(lambda: load(path)) < path.stat().st_size / 4
+    found = list(load(path).records)
     assert len(found) == 5000
     assert len({id(one.configuration) for one in found}) == 1
 

@@ -10,7 +10,7 @@ import pytest
 from support.paths import ROOT
 
 from commmodel import pytest_plugin
-from commmodel.results import Function, read
+from commmodel.results import Function, load
 from commmodel.scaling import series_over
 
 pytest_plugins = "pytester"
@@ -126,7 +126,7 @@ def test_too_many(n, scaling):
     )
     done.assert_outcomes(passed=2, failed=1)
     done.stdout.fnmatch_lines(["comparisons of *: mismatch: it grows as n^2, expected is n log n", "*128 *16384 *"])
-    (first, second) = series_over(read(pytester.path / "counts.jsonl"), "n")
+    (first, second) = series_over(load(pytester.path / "counts.jsonl"), "n")
     assert (first.metric, first.unit, first.scales) == ("comparisons", "1", (8.0, 16.0, 32.0, 64.0))
     assert [sample.tolist() for sample in first.samples] == [[[n * n / 2]] for n in first.scales]
     assert second.name.endswith("::test_too_many")
@@ -172,7 +172,7 @@ def test_calls():
         "--scaling-results=short.jsonl",
     )
     done.assert_outcomes(passed=2)
-    for record in read(pytester.path / "short.jsonl").records:
+    for record in load(pytester.path / "short.jsonl").records:
         assert record.samples == pytest.approx([1e-6 * record.configuration.parameters[0][1]] * 5, rel=0.01)
 
 
@@ -202,7 +202,7 @@ def test_an_uncertain_verdict_fails_where_the_mark_says_so(pytester):
 def test_an_uncertain_verdict_is_repeated_while_there_is_time(pytester):
     done = run(pytester, UNCERTAIN.format("").replace("seconds=0", "seconds=1e6"), "--scaling-results=r.jsonl")
     assert done.ret in {0, 1}
-    assert min(len(record.samples) for record in read(pytester.path / "r.jsonl").records) > 5
+    assert min(len(record.samples) for record in load(pytester.path / "r.jsonl").records) > 5
 
 
 def test_fixtures_classes_and_other_parameters_work_as_ever(pytester):
@@ -226,7 +226,7 @@ class TestOthers(TestKinds):
         "--scaling-results=kinds.jsonl",
     )
     done.assert_outcomes(passed=2, failed=2)
-    names = {one.name.partition("::")[2] for one in series_over(read(pytester.path / "kinds.jsonl"), "n")}
+    names = {one.name.partition("::")[2] for one in series_over(load(pytester.path / "kinds.jsonl"), "n")}
     assert names == {f"Test{kind}::test_powers[{power}]" for kind in ("Kinds", "Others") for power in (1, 2)}
 
 
@@ -253,7 +253,7 @@ def test_linear(n):
 """
     done = run(pytester, source, "--scaling-results=linear.jsonl", "--scaling-seed=11")
     done.stdout.fnmatch_lines(["1 match; seed 11; linear.jsonl has what was measured"])
-    (launch,) = read(pytester.path / "linear.jsonl").launches
+    (launch,) = load(pytester.path / "linear.jsonl").launches
     assert launch.header.command[-1] == "--scaling-seed=11"
     assert {record.unit for record in launch.records} == {"s"}
     name = "test_the_file_is_what_the_other_commands_read.py::test_linear"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from support.paths import ROOT
 
-from commmodel.simulate.platform import read as read_platform
+from commmodel.simulate.platform import load as load_platform
 from commmodel.units import format_size
 
 BENCHMARK = ROOT / "benchmarks" / "validation" / "speedup_curves.py"
@@ -114,7 +114,7 @@ def test_all_iterations_take_what_the_line_through_two_says(benchmark, kernel, n
 def test_hosts_in_turn_are_each_taken_once_and_from_all_cabinets(benchmark, processes):
     hosts = benchmark.in_turn(processes)
     assert np.unique(hosts).size == processes
-    assert hosts.max() < read_platform("graphene").hosts
+    assert hosts.max() < load_platform("graphene").hosts
     cabinets = np.digitize(hosts, [39, 74, 104])
     assert np.bincount(cabinets, minlength=4).min() >= min(processes // 4, 30)
 

@@ -14,7 +14,7 @@ from commmodel.simulate.work import collective
 
 @pytest.fixture(scope="module")
 def simulated():
-    graphene = platform.read("graphene")
+    graphene = platform.load("graphene")
     program = collective("alltoall", 1024, 8, algorithm="pairwise")
     return graphene, program, run(program, fluid(), graphene)
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from commmodel.results import Collective, PingPong, Record, Stream, read
+from commmodel.results import Collective, PingPong, Record, Stream, load
 from commmodel.statistics import median_interval
 from commmodel.units import format_size, format_time, parse_fraction, parse_sizes
 
@@ -114,7 +114,7 @@ def launch(asked: argparse.Namespace, command: Sequence[str], output: Path) -> d
     completed = subprocess.run(whole, capture_output=True, text=True, check=False)
     if completed.returncode:
         raise SystemExit(f"{shlex.join(whole)} ended with exit code {completed.returncode}:\n{completed.stderr}")
-    found = {row_of(record): float(np.quantile(record.samples, asked.quantile)) for record in read(output).records}
+    found = {row_of(record): float(np.quantile(record.samples, asked.quantile)) for record in load(output).records}
     return {row: seconds for row, seconds in found.items() if row is not None}
 
 

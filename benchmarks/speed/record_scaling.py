@@ -59,7 +59,7 @@ def body(command: str, folder: str) -> str:
         "check": ["check", "mpi", "r.jsonl"],
     }
     if command == "read":
-        return f"len(__import__('commmodel.results').results.read({os.path.join(folder, 'r.jsonl')!r}).launches)"
+        return f"len(__import__('commmodel.results').results.load({os.path.join(folder, 'r.jsonl')!r}).launches)"
     return f"main({arguments[command]!r})"
 
 

@@ -24,7 +24,7 @@ from commmodel.collectives.library import selection
 from commmodel.collectives.library.selection import Rule, Selector
 from commmodel.fit import fit_machine
 from commmodel.report.prediction.comparison import compared_tables
-from commmodel.results import Measurements, read
+from commmodel.results import Measurements, load
 from commmodel.units import parse_sizes
 
 MEDIAN, LARGEST = 0.15, 0.5
@@ -51,7 +51,7 @@ def measured(
     )
     if completed.returncode:
         raise SystemExit(completed.stderr)
-    return read(output)
+    return load(output)
 
 
 def forced(folder: Path, mpiexec: str) -> tuple[Selector, dict[str, str]]:
@@ -61,12 +61,12 @@ def forced(folder: Path, mpiexec: str) -> tuple[Selector, dict[str, str]]:
         own = {"alltoall": "pairwise", "bcast": "binomial-at-once", "allgather": "ring"}
         rules = tuple(Rule(one.operation, own[one.operation]) for one in FORCED.rules)
         selector = Selector("forced", rules, fallback="openmpi")
-        selection.write(selector, path, "openmpi")
+        selection.dump(selector, path, "openmpi")
         return selector, {
             "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
             "OMPI_MCA_coll_tuned_dynamic_rules_filename": str(path),
         }
-    selection.write(FORCED, path, "mpich")
+    selection.dump(FORCED, path, "mpich")
     return FORCED, {
         "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE": str(path),
         "MPIR_CVAR_DEVICE_COLLECTIVES": "none",

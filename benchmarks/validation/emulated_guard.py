@@ -22,7 +22,7 @@ from pathlib import Path
 import msgspec
 from tools import emulated_cluster
 
-from commmodel.results import Collective, Measurements, Writer, read
+from commmodel.results import Collective, Measurements, Writer, load
 
 OPERATIONS = "barrier,bcast,reduce,allreduce,gather,allgather,alltoall,bcast_binary_tree,bcast_linear"
 PLANTED = """
@@ -110,7 +110,7 @@ def main() -> None:
         expected = folder / "planted.toml"
         expected.write_text(PLANTED)
         print("A planted linear broadcast:", checked(expected, before)[1], sep="\n")
-        instead = planted(read(after), folder / "instead.jsonl")
+        instead = planted(load(after), folder / "instead.jsonl")
         caught, text = checked(instead, "--baseline", before)
         print("In the place of the library's broadcast:", text, sep="\n")
         code, text = checked(after, "--baseline", before)

@@ -22,7 +22,7 @@ from commmodel import report
 from commmodel.fit import fit_machine
 from commmodel.optimize.validation import Validation, validate
 from commmodel.report.overlap.validation import validation_tables
-from commmodel.results import read, read_all
+from commmodel.results import load, load_all
 
 MEDIAN, LARGEST, HIDDEN = 0.05, 0.15, 0.9
 PARAMETERS = ("pingpong", "burst", "queue", "progress", "bandwidth", "--sizes", "8,1KiB:64KiB", "--bursts", "1,4,16")
@@ -49,7 +49,7 @@ def measure(output: Path, mpiexec: str, hosts: Sequence[str], arguments: Sequenc
 
 def base_passes(problems: Path) -> int:
     """Return the base amount of computation that a launch found, so that others have the same problems."""
-    options = read(problems).launches[0].header.options
+    options = load(problems).launches[0].header.options
     if options is None or options.passes is None:
         raise SystemExit(f"{problems}: its header does not say how much a base computation is")
     return options.passes
@@ -81,7 +81,7 @@ def main() -> None:
         for number, problem in enumerate(problems, start=1):
             passes = [] if number == 1 else ["--passes", str(base_passes(problems[0]))]
             measure(problem, asked.mpiexec, hosts, (*PROBLEMS, *what, *operations, *passes), seed=number)
-        found = validate(read_all(problems), fit_machine(read(parameters)))
+        found = validate(load_all(problems), fit_machine(load(parameters)))
         if asked.keep:
             report.write_validation(str(folder / "overlap.html"), "two emulated hosts", found)
     Console(width=150).print(*validation_tables(found), sep="\n")

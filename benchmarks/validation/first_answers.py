@@ -17,7 +17,6 @@ from pathlib import Path
 from commmodel.fit import fit_machine
 from commmodel.machine import Machine, Segment
 from commmodel.machine.model_choice import named, recommended
-from commmodel.results import read
 from commmodel.units import format_rate, format_size, format_time, parse_size
 
 ROW = "{:>5} {:<11} {:>10} {:>8} {:>7} {:>10} {:>7} {:>11} {:>7}"
@@ -34,7 +33,7 @@ def measured(launcher: str, output: Path, load: int, words: list[str]) -> Machin
         for one in busy:
             one.kill()
             one.wait()
-    return fit_machine(read(output))
+    return fit_machine(load(output))
 
 
 def numbers(segment: Segment) -> tuple[bool, float, float, float]:

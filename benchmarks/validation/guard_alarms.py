@@ -11,7 +11,7 @@ import math
 import msgspec
 import numpy as np
 
-from commmodel.results import Collective, Header, Launch, Library, Measurements, Record, read
+from commmodel.results import Collective, Header, Launch, Library, Measurements, Record, load
 from commmodel.scaling import Differences, check, differences, parse
 from commmodel.scaling.permutation import unpaired
 
@@ -169,7 +169,7 @@ def in_turns(count: int, seed: int) -> None:
 
 def of_files(names: list[str], count: int, seed: int) -> None:
     """Print alarms between launches of an unchanged library, each in a file of its own, in the order of their begin."""
-    launches = sorted((read(name).launches[0] for name in names), key=lambda one: one.header.created)
+    launches = sorted((load(name).launches[0] for name in names), key=lambda one: one.header.created)
     print(f"compare and check --baseline, {len(launches)} launches of files, unchanged")
     print("launches on each side  drawn            alarms of compare  alarms of check")
     random = np.random.default_rng(seed)

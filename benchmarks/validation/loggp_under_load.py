@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from commmodel.fit import Settings, fit_machine
 from commmodel.fit.plogp import as_loggp
 from commmodel.machine import LogGP
-from commmodel.results import read
+from commmodel.results import load
 
 WITHIN = 1.5
 NAMES = ("L", "o", "g", "G")
@@ -60,7 +60,7 @@ def measured(folder: Path, name: str, asked: argparse.Namespace) -> dict[str, Pa
     completed = subprocess.run(command, capture_output=True, text=True, check=False)
     if completed.returncode:
         raise SystemExit(completed.stderr)
-    machine = fit_machine(read(output), limits=[], settings=Settings(samples=20))
+    machine = fit_machine(load(output), limits=[], settings=Settings(samples=20))
     return {
         "trains": parameters(machine.segments[0].loggp),
         "pLogP": parameters(as_loggp(machine.plogp[0], -1, np.inf)),

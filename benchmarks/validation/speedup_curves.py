@@ -91,7 +91,7 @@ class Curve(NamedTuple):
 
 def simulations() -> dict[str, Simulation]:
     """Return how each model simulates a program on graphene."""
-    measured, links = machine.load("graphene"), platform.read("graphene")
+    measured, links = machine.load("graphene"), platform.load("graphene")
     hybrid, parameters = from_machine.network(measured), delays.from_machine(measured)
     plain = fluid(hybrid.detached_limit)
 
@@ -113,7 +113,7 @@ def in_order(processes: int) -> Hosts:
 
 def in_turn(processes: int) -> Hosts:
     """Return hosts of graphene's cabinets in turn, one for each rank."""
-    links = platform.read("graphene")
+    links = platform.load("graphene")
     sizes = msgspec.to_builtins(links.description)["hosts"]
     ends = itertools.accumulate(sizes)
     cabinets = [range(end - size, end) for size, end in zip(sizes, ends, strict=True)]
@@ -176,7 +176,7 @@ def placements(
     nas_class: str, processes: Sequence[int], iterations: tuple[int, int], speed: float
 ) -> dict[str, list[float]]:
     """Return the seconds of CG by the hybrid model, or SMPI's parameters, where its ranks are placed otherwise."""
-    measured, links = machine.load("graphene"), platform.read("graphene")
+    measured, links = machine.load("graphene"), platform.load("graphene")
     hybrid = from_machine.network(measured)
     switch = from_machine.platform(measured, max(processes))
     cases: dict[str, tuple[Any, Network, Callable[[int], Hosts]]] = {
@@ -361,8 +361,8 @@ def _asked() -> argparse.Namespace:
     if asked.iterations < 2:
         raise InputError(f"--iterations {asked.iterations}: there must be at least 2, for a line")
     asked.processes = parse_counts(asked.processes)
-    if asked.processes[-1] > platform.read("graphene").hosts:
-        raise InputError(f"--processes {asked.processes[-1]}: graphene has {platform.read('graphene').hosts} hosts")
+    if asked.processes[-1] > platform.load("graphene").hosts:
+        raise InputError(f"--processes {asked.processes[-1]}: graphene has {platform.load('graphene').hosts} hosts")
     return asked
 
 

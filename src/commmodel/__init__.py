@@ -7,7 +7,7 @@
     commmodel report results.jsonl machine.toml     show          -> tables, report.html
     commmodel predict machine.toml send -n 64KiB    use           -> time of a message
 
-In Python: `commmodel.results.read`, `commmodel.fit.fit_machine`, `commmodel.machine.read`, `commmodel.models`.
+In Python: `commmodel.results.load`, `commmodel.fit.fit_machine`, `commmodel.machine.load`, `commmodel.models`.
 Importing commmodel loads none of these, and never MPI, numba or scipy.
 """
 

@@ -34,7 +34,7 @@ def build(tmp_path_factory):
 def measure(build, output, *options):
     completed = launch(2, build / "yardstick", "-o", output, *options)
     assert completed.returncode == 0, completed.stderr
-    return results.read(output)
+    return results.load(output)
 
 
 def test_program_writes_one_record_for_each_size_in_the_order_asked(build, tmp_path):
@@ -176,7 +176,7 @@ def test_one_rank_is_told_to_start_two_and_exits_3(build, tmp_path):
 def test_further_ranks_do_not_disturb_the_program(build, tmp_path):
     output = tmp_path / "r.jsonl"
     assert launch(3, build / "yardstick", "-o", output, "--sizes", "1", "--repetitions", "2").returncode == 0
-    measured = results.read(output)
+    measured = results.load(output)
     assert len(measured.launches[0].header.ranks) == 3
     assert len(list(measured.records)) == 1
 

@@ -155,12 +155,12 @@ def run(tmp_path_factory):
 
 
 def of_kind(run, kind):
-    return [record for record in results.read(run).records if isinstance(record.configuration, kind)]
+    return [record for record in results.load(run).records if isinstance(record.configuration, kind)]
 
 
 @pytest.mark.mpi
 def test_a_run_measures_what_is_planned_once(run):
-    (launched,) = results.read(run).launches
+    (launched,) = results.load(run).launches
     plan = make_plan(launched.header.options, launched.header.placement)
     assert Counter(record.configuration for record in launched.records) == Counter(plan)
     assert len(plan) == 2 * 2 * 4 + 3 + 2 * 2 * 3 + 2 * 2
@@ -190,7 +190,7 @@ def test_the_fastest_of_two_processes_is_the_slowest(run):
 
 @pytest.mark.mpi
 def test_a_machine_comes_of_these_records_alone(run):
-    machine = fit_machine(results.read(run))
+    machine = fit_machine(results.load(run))
     assert {profile.operation for profile in machine.overlap} == {"two-sided", "put", "get"}
     assert {profile.direction for profile in machine.bandwidth} == {"one-way", "both-ways"}
     assert [segment.protocol for segment in machine.segments] == ["all"]
@@ -202,7 +202,7 @@ def test_four_processes_communicate_in_both_patterns_and_the_fastest_pair_is_no_
     arguments = ("--sizes", "8,8KiB", "--ci", "50%", "--time", "1s", "--repetitions", "20")
     completed = bench(4, "bandwidth", *arguments, "-o", output)
     assert completed.returncode == 0, completed.stderr
-    found = {record.configuration: record for record in results.read(output).records}
+    found = {record.configuration: record for record in results.load(output).records}
     assert {(one.processes, one.pattern, one.direction) for one in found} == {
         (2, "nearest-neighbour", "one-way"),
         (2, "nearest-neighbour", "both-ways"),

@@ -52,7 +52,7 @@ def measured(tmp_path_factory):
 @pytest.mark.mpi
 def test_a_run_without_kernels_measures_a_sensible_set(measured):
     output, completed = measured
-    (launched,) = results.read(output).launches
+    (launched,) = results.load(output).launches
     kinds = Counter(type(record.configuration) for record in launched.records)
     assert kinds == {Threshold: 1, PingPong: 3, Ping: 6}
     assert f"next: commmodel fit {output}" in completed.stdout
@@ -60,7 +60,7 @@ def test_a_run_without_kernels_measures_a_sensible_set(measured):
 
 @pytest.mark.mpi
 def test_the_header_says_on_what_was_measured(measured):
-    header = results.read(measured[0]).launches[0].header
+    header = results.load(measured[0]).launches[0].header
     assert [rank.rank for rank in header.ranks] == [0, 1]
     assert header.mpi.abi in {"mpich", "openmpi", "mpiabi"}
     assert header.mpi.version
@@ -82,7 +82,7 @@ def test_the_header_says_on_what_was_measured(measured):
 
 @pytest.mark.mpi
 def test_every_record_has_its_samples_and_its_reason_to_stop(measured):
-    for record in results.read(measured[0]).records:
+    for record in results.load(measured[0]).records:
         if isinstance(record.configuration, Threshold):
             low, above = record.bracket
             assert record.samples == (low,)
@@ -97,7 +97,7 @@ def test_every_record_has_its_samples_and_its_reason_to_stop(measured):
 
 @pytest.mark.mpi
 def test_large_messages_take_longer_and_sends_of_small_ones_are_shorter_than_their_round_trip(measured):
-    records = [record for record in results.read(measured[0]).records if isinstance(record.configuration, PingPong)]
+    records = [record for record in results.load(measured[0]).records if isinstance(record.configuration, PingPong)]
     medians = {record.configuration.message_size: record.summary.median for record in records}
     assert medians[65536] > medians[1]
 
@@ -108,8 +108,8 @@ def test_the_seed_decides_the_order(measured, tmp_path):
     for seed in ("7", "8"):
         output = tmp_path / f"{seed}.jsonl"
         assert bench(2, *QUICK, "--seed", seed, "-o", output).returncode == 0
-        orders.append([record.configuration for record in results.read(output).records])
-    assert orders[0] == [record.configuration for record in results.read(measured[0]).records]
+        orders.append([record.configuration for record in results.load(output).records])
+    assert orders[0] == [record.configuration for record in results.load(measured[0]).records]
     assert orders[0] != orders[1]
     assert set(orders[0]) == set(orders[1])
 
@@ -119,7 +119,7 @@ def test_four_ranks_make_two_pairs(tmp_path):
     output = tmp_path / "results.jsonl"
     completed = bench(4, "pairs", "stream", "pingpong", "--sizes", "8,1MiB", "--time", "0.6s", "-o", output)
     assert completed.returncode == 0, completed.stderr
-    (launched,) = results.read(output).launches
+    (launched,) = results.load(output).launches
     found = [record.configuration for record in launched.records]
     planned = []
     for path, pairs in launched.header.placement.items():
@@ -208,7 +208,7 @@ def test_several_launches_go_into_one_file_and_go_on_where_they_were_stopped(tmp
     completed = alone(*words, "--launches", "4", "--resume", "--json")
     assert completed.returncode == 0, completed.stderr
     assert json.loads(completed.stdout)["launches"] == 4
-    found = results.read(output)
+    found = results.load(output)
     assert len({launch.header.launch for launch in found.launches}) == 5
     assert [launch.header.resumes for launch in found.launches] == [False, False, False, True, False]
     assert [len(run.records) for run in results.runs(found)] == [3, 3, 3, 3]
@@ -274,7 +274,7 @@ def test_an_empty_file_as_a_full_disk_leaves_it_is_begun(resume, tmp_path):
     output.touch()
     completed = bench(2, "pingpong", "--sizes", "8", "--time", "0.2s", "-o", output, *resume)
     assert completed.returncode == 0, completed.stderr
-    assert [launched.header.resumes for launched in results.read(output).launches] == [False]
+    assert [launched.header.resumes for launched in results.load(output).launches] == [False]
 
 
 @pytest.mark.mpi
@@ -286,7 +286,7 @@ def test_a_resumed_run_may_take_longer_but_not_measure_something_else(tmp_path):
     output.write_bytes(b"".join(lines[:-1]))
     completed = bench(2, "--resume", "--quick", "--time", "1s", "--ci", "3%", "-o", output)
     assert completed.returncode == 0, completed.stderr
-    first, second = results.read(output).launches
+    first, second = results.load(output).launches
     assert (second.header.options.time, second.header.options.ci) == (1.0, 0.03)
     assert second.header.options.sizes == first.header.options.sizes
     assert len(second.records) == 1
@@ -310,7 +310,7 @@ def test_a_file_that_a_living_launch_writes_is_not_resumed(tmp_path):
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait(timeout=60)
-    counts = Counter(record.configuration for record in results.read(output).records)
+    counts = Counter(record.configuration for record in results.load(output).records)
     assert set(counts.values()) == {1}
 
 
@@ -326,7 +326,7 @@ def test_a_full_disk_ends_the_run_in_one_line_and_leaves_what_was_measured(tmp_p
     completed = launch(2, sys.executable, "-c", code)
     assert completed.returncode != 0
     assert "go on with --resume" in complaint(completed)
-    assert results.read(output).launches
+    assert results.load(output).launches
 
 
 def kill_run(output: Path) -> None:
@@ -358,7 +358,7 @@ def test_a_killed_run_keeps_what_was_finished_and_resumes(tmp_path):
     kill_run(output)
     with output.open("ab") as file:
         file.write(b'{"type":"record","configu')  # as if the kill had come in the middle of a write
-    kept = list(results.read(output).records)
+    kept = list(results.load(output).records)
     assert len(kept) >= 3
     planned = 1 + 13 + 26
 
@@ -371,7 +371,7 @@ def test_a_killed_run_keeps_what_was_finished_and_resumes(tmp_path):
 
     completed = bench(2, "--resume", "--json", "-o", output)
     assert completed.returncode == 0, completed.stderr
-    whole = results.read(output)
+    whole = results.load(output)
     assert list(whole.records)[: len(kept)] == kept
     counts = Counter(record.configuration for record in whole.records)
     sizes = whole.launches[0].header.options.sizes  # where times jump, some between them are measured, too
@@ -383,7 +383,7 @@ def test_a_killed_run_keeps_what_was_finished_and_resumes(tmp_path):
     assert again.returncode == 0
     assert "nothing left to measure" in again.stdout
     assert json.loads(bench(2, "--resume", "--json", "-o", output).stdout)["records"] == 0
-    assert results.read(output) == whole
+    assert results.load(output) == whole
 
 
 def test_each_path_is_measured_with_as_many_pairs_as_it_has():
@@ -611,5 +611,5 @@ def test_a_second_campaign_into_the_same_file_is_refused_and_harms_nothing(tmp_p
     assert "is still writing into it" in second.stderr
     said = first.communicate(timeout=300)
     assert first.returncode == 0, said
-    assert len(results.read(output).launches) == 2
+    assert len(results.load(output).launches) == 2
     assert [path.name for path in tmp_path.iterdir()] == ["results.jsonl"]

@@ -371,7 +371,7 @@ def run(tmp_path_factory):
 
 @pytest.mark.mpi
 def test_a_run_measures_what_is_planned_once_and_what_refines_it(run):
-    (launched,) = results.read(run).launches
+    (launched,) = results.load(run).launches
     options = launched.header.options
     assert options.procs == (2,)
     assert set(options.collectives) == set(results.CollectiveName.__args__[:11])
@@ -388,7 +388,7 @@ def test_a_run_measures_what_is_planned_once_and_what_refines_it(run):
 
 @pytest.mark.mpi
 def test_only_delayed_trains_and_overlapped_collectives_have_a_delay(run):
-    for record in results.read(run).records:
+    for record in results.load(run).records:
         match record.configuration:
             case Train(delayed=True, messages=messages):
                 assert min(record.samples) >= (messages - 1) * record.delay * 0.9
@@ -405,7 +405,7 @@ def test_a_run_goes_on_with_what_is_missing_and_with_what_refines_it(run, tmp_pa
     output.write_text("".join(lines[: len(lines) // 2]))
     completed = bench(2, "--resume", "--json", "-o", output)
     assert completed.returncode == 0, completed.stderr
-    whole = results.read(output)
+    whole = results.load(output)
     options = whole.launches[0].header.options
     counts = Counter(record.configuration for record in whole.records)
     assert set(counts.values()) == {1}
@@ -416,7 +416,7 @@ def test_a_run_goes_on_with_what_is_missing_and_with_what_refines_it(run, tmp_pa
 @pytest.mark.mpi
 def test_refinements_are_planned_again_from_the_file(run, tmp_path):
     """All that is left of a complete plan is a kink that its records show."""
-    (launched,) = results.read(run).launches
+    (launched,) = results.load(run).launches
     header = launched.header
     options = asked("plogp", "--sizes", "1:64KiB", "--time", "1s", "--seed", "1")
     output = tmp_path / "results.jsonl"
@@ -427,12 +427,12 @@ def test_refinements_are_planned_again_from_the_file(run, tmp_path):
             time = kinked(one.message_size) if one.quantity == "gap" else 1e-6
             (record,) = measured({one.message_size: time}, one.quantity, path=path)
             writer.write(record)
-    before = list(results.read(output).records)
+    before = list(results.load(output).records)
     wanted = set(refinements(options, before))
     assert wanted
     completed = bench(2, "--resume", "-o", output)
     assert completed.returncode == 0, completed.stderr
-    after = results.read(output)
+    after = results.load(output)
     assert wanted <= {record.configuration for record in after.launches[1].records}
 
 
@@ -442,7 +442,7 @@ def test_collectives_of_some_processes_repeat_as_imb_does(tmp_path):
     arguments = ("collective", "--collectives", "bcast,barrier", "--procs", "1:all", "--sizes", "8,1MiB")
     completed = bench(3, *arguments, "--imb-repetitions", "--time", "1s", "-o", output)
     assert completed.returncode == 0, completed.stderr
-    found = {record.configuration: len(record.samples) for record in results.read(output).records}
+    found = {record.configuration: len(record.samples) for record in results.load(output).records}
     assert found == {
         Collective(operation, size, processes): imb_repetitions(size)
         for processes in (1, 2, 3)

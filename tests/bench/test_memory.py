@@ -25,7 +25,7 @@ from commmodel.cli import main
 from commmodel.errors import InputError
 from commmodel.report import measurements_table
 from commmodel.report.measurements.memory import memory_parts
-from commmodel.results import Launch, Measurements, Memory, Record, read
+from commmodel.results import Launch, Measurements, Memory, Record, load
 from commmodel.scaling.series import series_over
 
 needs_library = pytest.mark.skipif(not LIBRARY.is_file(), reason="allocations are counted on Linux only")
@@ -294,7 +294,7 @@ def test_a_run_finds_what_calls_and_the_process_keep_and_finds_it_again(tmp_path
             4, "--memory-operations", "comm_dup,init,use", "--per-rank", "--procs", "2:all", "--time", "1s", "-o", file
         )
         assert done.returncode == 0, done.stderr
-        records = {record.configuration: record for record in read(file).records}
+        records = {record.configuration: record for record in load(file).records}
         medians.append({what: record.summary.median for what, record in records.items()})
     dups = {Memory("comm_dup", processes, how) for processes in (2, 4) for how in ("allocated", "mapped")}
     of_process = set(records) - dups
@@ -327,7 +327,7 @@ def test_the_process_alone_needs_no_library(tmp_path):
     file = tmp_path / "results.jsonl"
     done = bench(2, "--memory-operations", "init,use", "-o", file, counting=False)
     assert done.returncode == 0, done.stderr
-    assert {record.configuration.operation for record in read(file).records} == {"init", "use"}
+    assert {record.configuration.operation for record in load(file).records} == {"init", "use"}
     resumed = launch(2, sys.executable, "-m", "commmodel.bench", "--resume", "-o", file)
     assert resumed.returncode == 0, resumed.stderr
     assert "complete" in resumed.stdout

@@ -383,7 +383,7 @@ def test_a_run_measures_every_template_and_operation_and_can_be_resumed(tmp_path
     arguments += ["--sizes", "512", "--bursts", "2", "--ci", "50%", "--time", "1s", "-o", output]
     completed = bench(2, *arguments)
     assert completed.returncode == 0, completed.stderr
-    (launched,) = results.read(output).launches
+    (launched,) = results.load(output).launches
     base = launched.header.options.passes
     assert base >= 1
     plan = {record.configuration for record in launched.records}
@@ -400,7 +400,7 @@ def test_a_run_measures_every_template_and_operation_and_can_be_resumed(tmp_path
     output.write_text("".join(kept))
     completed = bench(2, "--resume", "-o", output)
     assert completed.returncode == 0, completed.stderr
-    again = results.read(output)
+    again = results.load(output)
     assert [one.header.options.passes for one in again.launches] == [base, base]
     assert {record.configuration for record in again.records} == plan
     refused = bench(2, "--resume", "--passes", str(base + 1), "-o", output)
@@ -415,7 +415,7 @@ def test_four_ranks_measure_every_pattern_in_as_many_problems_in_a_row_as_asked_
     arguments += ["--sizes", "256", "--bursts", "1,2", "--procs", "4", "--ci", "50%", "--time", "1s", "--json"]
     completed = bench(4, *arguments, "-o", output)
     assert completed.returncode == 0, completed.stderr
-    records = list(results.read(output).records)
+    records = list(results.load(output).records)
     assert json.loads(completed.stdout)["records"] == len(records)
     assert {record.configuration.pattern for record in records} == set(PATTERNS)
     assert {record.configuration.iterations for record in records} == {3}

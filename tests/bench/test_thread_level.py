@@ -41,7 +41,7 @@ def bench(*arguments):
 def test_the_level_asked_for_is_the_level_provided(level, tmp_path):
     output = tmp_path / "r.jsonl"
     assert bench("--thread-level", level, "-o", output).returncode == 0
-    (one,) = results.read(output).launches
+    (one,) = results.load(output).launches
     assert (one.header.mpi.thread_level, one.header.mpi.thread_level_asked) == (level, level)
     assert not any("thread level" in warning for warning in one.header.warnings)
 
@@ -51,7 +51,7 @@ def test_single_is_the_default_whatever_mpi4py_is_told_and_a_resumed_run_keeps_i
     monkeypatch.setitem(ENVIRONMENT, "MPI4PY_RC_THREAD_LEVEL", "multiple")
     output = tmp_path / "r.jsonl"
     assert bench("-o", output).returncode == 0
-    (one,) = results.read(output).launches
+    (one,) = results.load(output).launches
     assert thread_level.known(one.header) == "single"
     refused = bench("--resume", "--thread-level", "multiple", "-o", output)
     assert refused.returncode == 2
@@ -71,7 +71,7 @@ def test_a_level_that_was_set_before_the_benchmark_is_recorded_and_told(tmp_path
     )
     completed = launch(2, sys.executable, "-c", code)
     assert completed.returncode == 0, completed.stderr
-    (one,) = results.read(output).launches
+    (one,) = results.load(output).launches
     assert (one.header.mpi.thread_level, one.header.mpi.thread_level_asked) == ("funneled", "single")
     assert "the MPI thread level is funneled, not single as asked for" in completed.stderr
 
@@ -120,7 +120,7 @@ def test_measured_times_are_not_compared_with_a_machine_of_another_level_unheard
 
 
 def test_the_report_tells_measurements_and_machine_of_different_levels(tmp_path, capsys):
-    machine.write(fit_machine(Measurements((launched("single"),))), tmp_path / "m.toml")
+    machine.dump(fit_machine(Measurements((launched("single"),))), tmp_path / "m.toml")
     words = ["report", write(tmp_path / "r.jsonl", launched("multiple")), str(tmp_path / "m.toml")]
     assert main([*words, "-o", str(tmp_path / "r.html")]) == 0
     remark = "measured at MPI thread level multiple, but the machine was fitted at single: times differ by that, too"
@@ -170,5 +170,5 @@ def test_streams_into_one_buffer_stay_such_in_a_table(tmp_path):
     path = write(tmp_path / "r.jsonl", launched("single", kernel=Stream, pairs=2, buffers="one"))
     table = tmp_path / "r.csv"
     assert main(["convert", path, "--to", "csv", "-o", str(table)]) == 0
-    found = {one.configuration for one in formats.read(table).records}
+    found = {one.configuration for one in formats.load(table).records}
     assert found == {Stream(size, 2, "same-node", buffers="one") for size in SIZES}

@@ -59,7 +59,7 @@ def test_the_visits_of_a_launch_are_read_as_one_record(tmp_path):
             writer.write(header())
             for line in (visit(8, 1e-6, 2e-6), visit(16, 3e-6), visit(8, 4e-6)):
                 writer.write(line)
-    for launched in results.read(path).launches:
+    for launched in results.load(path).launches:
         assert [(one.samples, one.visits) for one in launched.records] == [
             ((1e-6, 2e-6, 4e-6), (2, 1)), ((3e-6,), (1,)),
         ]  # fmt: skip
@@ -100,7 +100,7 @@ def test_a_run_visits_its_plan_several_times(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "2 records" in done.stdout
     assert len(output.read_text(encoding="utf-8").splitlines()) == 1 + 2 * 4
-    for record in results.read(output).records:
+    for record in results.load(output).records:
         assert len(record.visits) == 4
         assert sum(record.visits) == len(record.samples)
 

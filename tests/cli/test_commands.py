@@ -28,7 +28,7 @@ def test_fit_writes_a_machine_and_shows_it(tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "Machine my cluster" in printed
     assert f"next: commmodel report {RESULTS} {path}" in printed
-    known = machine.read(path)
+    known = machine.load(path)
     assert known.name == "my cluster"
     assert known.origin.results == ("results.jsonl",)
     assert known.confidence == 0.95
@@ -38,7 +38,7 @@ def test_fit_as_json_is_one_object_that_agrees_with_the_file(tmp_path, capsys):
     path = tmp_path / "machine.toml"
     assert main(["fit", str(RESULTS), "-o", str(path), "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
-    known = machine.read(path)
+    known = machine.load(path)
     assert len(printed["segments"]) == len(known.segments)
     alphas = [model["alpha"]["value"] for model in printed["models"]["postal"]]
     assert alphas == [segment.postal.alpha.value for segment in known.segments]
@@ -48,7 +48,7 @@ def test_fit_takes_limits_and_confidence_from_its_user(tmp_path, capsys):
     path = tmp_path / "machine.toml"
     arguments = ["--limits", "64,4KiB", "--confidence", "80%", "--samples", "50", "--seed", "9"]
     assert main(["fit", str(RESULTS), "-o", str(path), *arguments]) == 0
-    known = machine.read(path)
+    known = machine.load(path)
     assert [segment.limit.value for segment in known.segments[:-1]] == [64, 4096]
     assert (known.confidence, known.origin.seed) == (0.8, 9)
 
@@ -66,7 +66,7 @@ def test_report_as_json_has_every_record(fitted, tmp_path, capsys):
     assert main(["report", str(RESULTS), str(fitted), "-o", str(tmp_path / "r.html"), "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert len(printed["records"]) == len(RESULTS.read_text().splitlines()) - 1
-    assert printed["machine"]["name"] == machine.read(fitted).name
+    assert printed["machine"]["name"] == machine.load(fitted).name
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ def ours(tmp_path):
     path = tmp_path / "results.jsonl"
     records = [Record(Collective("bcast", 8, p), "s", (1e-6 * p, 2e-6)) for p in (2, 4)]
     records.append(Record(PingPong(8, "same-node"), "s", (1e-6, 2e-6)))
-    formats.write(path, Measurements((Launch(HEADER, tuple(records)),)), "commmodel")
+    formats.dump(Measurements((Launch(HEADER, tuple(records)),)), path, "commmodel")
     return path
 
 
@@ -38,7 +38,7 @@ def test_ours_becomes_theirs(ours, tmp_path, capsys):
     assert said.out == f"written to {output} (extrap-text)\n"
     assert said.err == "note: not written: pingpong: it does not depend on p\n"
     assert output.read_text().startswith("PARAMETER p\nPOINTS (2) (4)\n")
-    (found,) = series_over(formats.read(output))
+    (found,) = series_over(formats.load(output))
     assert (found.name, found.fixed, found.scales) == ("bcast", (("n", 8.0), ("start", "barrier")), (2.0, 4.0))
 
 
@@ -51,7 +51,7 @@ def test_the_json_says_what_the_text_says(ours, tmp_path, capsys):
         "records": 3,
         "notes": ["not written: pingpong: it does not depend on p"],
     }
-    assert named(formats.read(output)) == ["bcast [n=8, start=barrier]"] * 2
+    assert named(formats.load(output)) == ["bcast [n=8, start=barrier]"] * 2
 
 
 def test_theirs_and_other_suites_become_ours(tmp_path, capsys):
@@ -61,22 +61,22 @@ def test_theirs_and_other_suites_become_ours(tmp_path, capsys):
     files = [str(tmp_path / "a"), str(tmp_path / "b")]
     assert main(["convert", *files, "-o", str(output), "--to", "commmodel"]) == 0
     assert capsys.readouterr().err == ""
-    assert results.read(output).launches == formats.read_all(files).launches
-    assert [type(record.configuration) for record in results.read(output).records] == [Function, PingPong, PingPong]
+    assert results.load(output).launches == formats.load_all(files).launches
+    assert [type(record.configuration) for record in results.load(output).records] == [Function, PingPong, PingPong]
 
 
 def test_csv_holds_pingpongs_and_streams(ours, tmp_path, capsys):
     output = tmp_path / "out.csv"
     assert main(["convert", str(ours), "-o", str(output)]) == 0
     assert "not written: 2 of 3 records" in capsys.readouterr().err
-    assert [(record.configuration, record.samples) for record in formats.read(output).records] == [
+    assert [(record.configuration, record.samples) for record in formats.load(output).records] == [
         (PingPong(8, "same-node"), (1e-6,)),
         (PingPong(8, "same-node"), (2e-6,)),
     ]
     others = [Record(Stream(8, 2, "any", window), "s", (1e-6,)) for window in (64, 8)]
-    notes = formats.write(output, Measurements((Launch(HEADER, tuple(others)),)), "csv")
+    notes = formats.dump(Measurements((Launch(HEADER, tuple(others)),)), output, "csv")
     assert notes == ("not written: 1 of 2 records: our CSV holds pingpong, pairs and stream only",)
-    assert [record.configuration for record in formats.read(output).records] == [Stream(8, 2, "any", 64)]
+    assert [record.configuration for record in formats.load(output).records] == [Stream(8, 2, "any", 64)]
 
 
 def test_a_file_that_is_there_is_replaced_only_when_told_to(ours, tmp_path, capsys):

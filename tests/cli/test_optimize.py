@@ -6,7 +6,7 @@ import pytest
 
 from commmodel.cli import main
 from commmodel.cli.optimize import _PATTERNS
-from commmodel.machine import LogGP, Machine, Parameter, Segment, write
+from commmodel.machine import LogGP, Machine, Parameter, Segment, dump
 from commmodel.optimize import choose, sensitivity
 from commmodel.results import Pattern
 
@@ -21,7 +21,7 @@ def machine(tmp_path):
     loggp = LogGP(*(Parameter(value, unit, 0.8 * value, 1.2 * value) for value, unit in
                     ((5e-6, "s"), (1e-6, "s"), (1e-6, "s"), (1e-9, "s/B"))))  # fmt: skip
     path = tmp_path / "machine.toml"
-    write(Machine("m", (Segment("all", loggp=loggp),)), path)
+    dump(Machine("m", (Segment("all", loggp=loggp),)), path)
     return str(path)
 
 
@@ -114,7 +114,7 @@ def test_sensitivity_is_that_of_the_fastest(capsys):
         (["--volume", "8MiB"], "give --volume and --compute"),
         (PROBLEM, "overhead, latency and byte_time are not all known"),
         (["missing.toml", *PROBLEM], "missing.toml: No such file"),
-        (["nowhere", *PROBLEM], "neither a machine file nor a published machine"),
+        (["nowhere", *PROBLEM], "neither a file nor a published machine"),
         ([*PROBLEM, *NETWORK, "--volume", "many"], "--volume: 'many' is no size"),
         ([*PROBLEM, *NETWORK, "--overhead", "2"], None),
         ([*PROBLEM, *NETWORK, "--byte-time", "1us"], "--byte-time: '1us': unknown unit"),

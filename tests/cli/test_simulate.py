@@ -8,10 +8,10 @@ import sys
 import pytest
 
 from commmodel.cli import main
-from commmodel.machine import Edge, Hybrid, Limit, LogGP, Machine, Mode, Parameter, Segment, write
+from commmodel.machine import Edge, Hybrid, Limit, LogGP, Machine, Mode, Parameter, Segment, dump
 from commmodel.simulate import SMPI, fluid, run
+from commmodel.simulate.platform import dump as dump_platform
 from commmodel.simulate.platform import flat
-from commmodel.simulate.platform import write as write_platform
 from commmodel.simulate.timeline import read
 from commmodel.simulate.work import collective, halo
 from commmodel.simulate.work.collective import chosen
@@ -45,7 +45,7 @@ def machine(tmp_path):
     hybrid = Hybrid((small, large), contention=parameter(1.5, "1"))
     loggp = LogGP(parameter(5e-6), parameter(1e-6), parameter(2e-6), parameter(1e-8, "s/B"))
     path = tmp_path / "machine.toml"
-    write(Machine("m", (Segment("eager", limit=Limit(65536), loggp=loggp), Segment("rendezvous", loggp=loggp)),
+    dump(Machine("m", (Segment("eager", limit=Limit(65536), loggp=loggp), Segment("rendezvous", loggp=loggp)),
                   hybrid=(hybrid,)), path)  # fmt: skip
     return str(path)
 
@@ -197,7 +197,7 @@ def test_a_published_platform_is_fluid_unless_its_name_is_a_measured_machine_too
 
 
 def test_a_platform_of_ones_own_is_read(tmp_path, capsys):
-    write_platform(flat(8, 125e6, 15e-6), tmp_path / "mine.toml")
+    dump_platform(flat(8, 125e6, 15e-6), tmp_path / "mine.toml")
     printed = as_json(capsys, str(tmp_path / "mine.toml"), *BCAST)
     assert printed["seconds"] == run(collective("bcast", 1 << 20, 8), fluid(), flat(8, 125e6, 15e-6)).seconds
     assert printed["model"] == "fluid"

@@ -11,9 +11,10 @@ import pytest
 from support.launching import ENVIRONMENT, find
 
 from commmodel.cli import main
-from commmodel.results import read
+from commmodel.results import load
 from commmodel.scaling import series_over
-from commmodel.sweep import Job, read_plan, states
+from commmodel.sweep import Job, states
+from commmodel.sweep import load as load_plan
 
 QUICK = ["--", "collective", "--quick"]
 
@@ -25,7 +26,7 @@ def make(folder, *words):
 def test_the_words_after_the_dashes_are_the_benchmarks(tmp_path, capsys):
     words = ["collective", "--quick", "--sizes", "8:64", "--procs", "all"]
     assert make(tmp_path / "s", "--procs", "2:16,24", "--launches", "3", "--seed", "9", "--", *words) == 0
-    plan = read_plan(tmp_path / "s")
+    plan = load_plan(tmp_path / "s")
     assert (plan.processes, plan.launches, plan.seed, list(plan.bench)) == ((2, 4, 8, 16, 24), 3, 9, words)
     assert plan.python == sys.executable
     assert plan.command(4)[-5:] == ("-n", "4", sys.executable, "-m", "commmodel.bench")
@@ -40,9 +41,9 @@ def test_without_words_the_benchmark_chooses_and_the_seed_is_drawn(tmp_path, cap
         assert make(tmp_path / name, "--procs", "2", "--json") == 0
         printed = json.loads(capsys.readouterr().out)
         assert printed == {"folder": str(tmp_path / name), "jobs": 10, "processes": [2], "seed": printed["seed"]}
-        seeds.append(read_plan(tmp_path / name).seed)
+        seeds.append(load_plan(tmp_path / name).seed)
         assert seeds[-1] == printed["seed"]
-        assert read_plan(tmp_path / name).bench == ()
+        assert load_plan(tmp_path / name).bench == ()
     assert seeds[0] != seeds[1]
 
 
@@ -135,7 +136,7 @@ def test_real_launches_are_killed_go_on_and_stay_apart(tmp_path, capsys):
     make(folder, "--procs", "2,3", "--launches", "2", "--launcher", launcher, "--seed", "1", "--", *bench, *limits)
     command = [sys.executable, "-m", "commmodel", "sweep", "run", str(folder)]
     process = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    first = read_plan(folder).jobs()[0]
+    first = load_plan(folder).jobs()[0]
 
     def has_begun():
         path = folder / first.results
@@ -159,9 +160,9 @@ def test_real_launches_are_killed_go_on_and_stay_apart(tmp_path, capsys):
     assert main(["sweep", "gather", str(folder), "-o", str(output)]) == 0
     assert capsys.readouterr().out == f"{output}: 4 launches, 12 records\n"
 
-    resumed = [launch.header.resumes for launch in read(folder / first.results).launches]
+    resumed = [launch.header.resumes for launch in load(folder / first.results).launches]
     assert resumed == [False, True]
-    measurements = read(output)
+    measurements = load(output)
     assert len({launch.header.options.seed for launch in measurements.launches}) == 4
     series = list(series_over(measurements, "p"))
     assert {one.name for one in series} == {"barrier", "bcast", "allreduce"}

@@ -33,7 +33,7 @@ def bench(output, *arguments):
     environment = ENVIRONMENT | mpi_environment()
     completed = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert completed.returncode == 0, completed.stderr
-    return results.read(output)
+    return results.load(output)
 
 
 @dataclass(frozen=True)

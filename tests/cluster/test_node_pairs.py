@@ -70,7 +70,7 @@ def measured(tapered, tmp_path_factory):
 
 
 def test_both_pairs_of_hosts_are_measured_alone_and_together(measured):
-    (launch,) = results.read(measured).launches
+    (launch,) = results.load(measured).launches
     assert [host.name for host in launch.header.hosts] == list(HOSTS)
     assert launch.header.placement == {"between-nodes": ((0, 1),)}
     assert launch.header.further_nodes == (((2, 3),),)
@@ -82,7 +82,7 @@ def test_both_pairs_of_hosts_are_measured_alone_and_together(measured):
 
 
 def test_two_pairs_of_nodes_share_the_link_between_their_switches(measured):
-    found = beyond(results.read(measured))
+    found = beyond(results.load(measured))
     (share,) = found.shares
     assert share.alone == pytest.approx(RATE / 8, rel=0.15)  # headers of TCP and Ethernet are in the rate of the link
     assert 0.3 < share.ratio < 0.6  # half, but for what one of two TCP connections takes from the other
@@ -90,7 +90,7 @@ def test_two_pairs_of_nodes_share_the_link_between_their_switches(measured):
 
 
 def test_the_model_of_a_node_is_fitted_to_one_pair_of_nodes(measured):
-    assert len(collect_streams(results.read(measured))["between-nodes"]) == 1
+    assert len(collect_streams(results.load(measured))["between-nodes"]) == 1
 
 
 def test_a_finished_run_is_resumed_with_its_pairs_of_nodes(measured):

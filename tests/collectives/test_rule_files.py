@@ -9,7 +9,7 @@ from collectives.test_selection import made_up
 from support.launching import ENVIRONMENT, find
 
 from commmodel.collectives.library import mpich, openmpi
-from commmodel.collectives.library.selection import OPERATIONS, Rule, Selector, write
+from commmodel.collectives.library.selection import OPERATIONS, Rule, Selector, dump
 from commmodel.collectives.library.tuning import tune
 
 pytestmark = pytest.mark.mpi
@@ -92,7 +92,7 @@ def file(tmp_path):
 
 def test_the_library_obeys_the_file_and_gives_right_results(file, library):
     tuned = tune(made_up, OPERATIONS, [1, 64, 1000, 50_000], [2, 4, 6], library)
-    write(tuned, file, library)
+    dump(tuned, file, library)
     done = run_with(library, file)
     assert (done.returncode, done.stdout, done.stderr) == (0, "right", "")
     # It does look at the file: an algorithm that it has not ends the program.
@@ -111,6 +111,6 @@ def test_every_algorithm_that_we_write_for_a_library_works_in_it(file, library):
             name = list(names)[(first + processes) % len(names)]
             segments = {"segment_size": 4096} if name in {"chain", "binary"} and processes > 2 else {}
             picked.append(Rule(operation, name, processes_upto=processes, **segments))
-        write(Selector("each", tuple(picked)), file, library)
+        dump(Selector("each", tuple(picked)), file, library)
         done = run_with(library, file)
         assert (done.returncode, done.stdout) == (0, "right"), (picked, done.stderr)

@@ -41,7 +41,7 @@ def measured(*records):
 
 @pytest.fixture(scope="module")
 def graphene():
-    return formats.read_all(sorted(GRAPHENE.glob("graphene_eth_*.csv")))
+    return formats.load_all(sorted(GRAPHENE.glob("graphene_eth_*.csv")))
 
 
 @pytest.fixture(scope="module")
@@ -304,15 +304,15 @@ def model_text(**changes):
 
 def test_a_model_by_hand_has_units(tmp_path):
     (tmp_path / "m.toml").write_text(model_text(contention="1.5", o_s='"3us"', O_r='"0.2ns/B"'))
-    model = machine.read(tmp_path / "m.toml").hybrid_model()
+    model = machine.load(tmp_path / "m.toml").hybrid_model()
     assert model.contention == Parameter(1.5, "1")
     assert (model.modes[0].L.value, model.modes[0].B.value, model.modes[0].O_r.value) == (1e-5, 1e8, 2e-10)
 
 
 def test_a_fitted_model_survives_its_file(tmp_path):
     fitted = fit_machine(measured(*made()), settings=FEW)
-    machine.write(fitted, tmp_path / "m.toml")
-    assert machine.read(tmp_path / "m.toml") == fitted
+    machine.dump(fitted, tmp_path / "m.toml")
+    assert machine.load(tmp_path / "m.toml") == fitted
 
 
 @pytest.mark.parametrize(
@@ -330,16 +330,16 @@ def test_a_fitted_model_survives_its_file(tmp_path):
 def test_a_damaged_model_is_refused_in_one_line(tmp_path, changes, words):
     (tmp_path / "m.toml").write_text(model_text(**changes))
     with pytest.raises(DamagedFileError, match=words) as caught:
-        machine.read(tmp_path / "m.toml")
+        machine.load(tmp_path / "m.toml")
     assert "hybrid[0]" in str(caught.value)
 
 
 def test_modes_come_in_their_order(tmp_path):
     rate, latency = Parameter(1e8, "B/s"), Parameter(1e-6, "s")
     modes = (Mode("detached", latency, rate, Edge(10)), Mode("asynchronous", latency, rate))
-    machine.write(Machine("m", (Segment("all"),), hybrid=(Hybrid(modes),)), tmp_path / "m.toml")
+    machine.dump(Machine("m", (Segment("all"),), hybrid=(Hybrid(modes),)), tmp_path / "m.toml")
     with pytest.raises(DamagedFileError, match="then detached"):
-        machine.read(tmp_path / "m.toml")
+        machine.load(tmp_path / "m.toml")
 
 
 def test_a_missing_model_names_its_kernels():
@@ -355,7 +355,7 @@ def test_a_missing_model_names_its_kernels():
 def test_calls_of_a_file_become_a_ping_pong_or_pings(tmp_path):
     (tmp_path / "a.csv").write_text("MPI_Send,100,0.0,1e-6\nMPI_Recv,100,0.0,3e-6\n")
     (tmp_path / "b.csv").write_text("MPI_Isend,100,0.0,1e-6\nMPI_Isend,7,0.1,2e-6\n")
-    first, second = formats.read_all([tmp_path / "a.csv", tmp_path / "b.csv"]).launches
+    first, second = formats.load_all([tmp_path / "a.csv", tmp_path / "b.csv"]).launches
     assert {one.configuration: one.samples for one in first.records} == {
         RandomPingPong((100,), "any"): (2e-6,),
         RandomPing((100,), "send", "any"): (1e-6,),
@@ -376,4 +376,4 @@ def test_calls_of_a_file_become_a_ping_pong_or_pings(tmp_path):
 def test_a_damaged_file_of_calls_is_refused_with_its_line(tmp_path, lines, words):
     (tmp_path / "a.csv").write_text(lines)
     with pytest.raises(DamagedFileError, match=words):
-        formats.read(tmp_path / "a.csv")
+        formats.load(tmp_path / "a.csv")

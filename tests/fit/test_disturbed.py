@@ -15,7 +15,7 @@ from commmodel.fit.segment import fit_max_rate_model, fit_postal_model
 from commmodel.fit.trust import judge, mean_error, recommend
 from commmodel.fit.undisturbed import undisturbed
 from commmodel.machine import LatencyAware, MaxRate, Parameter, Postal, Quality, Segment
-from commmodel.machine.file import dumps, read
+from commmodel.machine.file import dumps, load
 from commmodel.models import maxrate
 from commmodel.results import Header, Host, Launch, Library, Measurements, Pairs, PingPong, Rank, Record, Threshold
 from commmodel.results.file import FORMAT
@@ -64,7 +64,7 @@ def test_the_share_of_each_mode_is_told_in_the_fit_and_in_its_file(tmp_path):
     (remark,) = [remark for remark in machine.segments[0].postal.quality.remarks if "modes" in remark]
     assert "512 KiB 40 % at 54" in remark
     (tmp_path / "machine.toml").write_text(dumps(machine))
-    assert remark in read(tmp_path / "machine.toml").segments[0].postal.quality.remarks
+    assert remark in load(tmp_path / "machine.toml").segments[0].postal.quality.remarks
 
 
 def test_noisy_large_sizes_hide_no_cliff_before_them():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.fit import fit_machine
 from commmodel.fit.overlap_parameters import fit_bandwidth, fit_overlap, full_at
-from commmodel.machine import Segment, dumps, read
+from commmodel.machine import Segment, dumps, load
 from commmodel.results import (
     Bandwidth,
     Burst,
@@ -316,7 +316,7 @@ def test_a_fitted_machine_is_read_back_from_its_file(tmp_path):
     machine = fit_machine(measurements(*records))
     file = tmp_path / "machine.toml"
     file.write_text(dumps(machine), "utf-8")
-    assert read(file) == machine
+    assert load(file) == machine
 
 
 def test_without_anything_to_fit_all_kernels_are_named():

@@ -91,7 +91,7 @@ def written(tmp_path):
 
 @pytest.mark.parametrize("name", ["auto", "extrap-json"])
 def test_json_lines_are_read(name, written):
-    (launch,) = formats.read(written(JSON), name).launches
+    (launch,) = formats.load(written(JSON), name).launches
     assert rows(Measurements((launch,))) == [
         (Function("main->solve", "time", point(p=4, n=8)), "s", (1.5, 1.25)),
         (Function("main->solve", "time", point(p=8, n=8)), "s", (2.5, 3.0)),
@@ -110,8 +110,8 @@ def test_the_text_format_is_read(name, written):
         *((Function(region, "visits", at), "1", (float(value),))
           for region in ("main->solve", "main -> other") for value, at in enumerate(points, 1)),
     ]  # fmt: skip
-    assert rows(formats.read(written(TEXT), name)) == expected
-    assert rows(formats.read(written("PARAMETER p\r\n" + TEXT_BARE.replace("\n", "\r\n")), name)) == [
+    assert rows(formats.load(written(TEXT), name)) == expected
+    assert rows(formats.load(written("PARAMETER p\r\n" + TEXT_BARE.replace("\n", "\r\n")), name)) == [
         (Function("a", "<default>", point(p=4)), "1", (1.0,)),
         (Function("a", "<default>", point(p=8)), "1", (2.0,)),
     ]
@@ -120,11 +120,11 @@ def test_the_text_format_is_read(name, written):
 def test_what_is_no_field_of_the_format_is_noted(written):
     line = '{"params": {"p": 4}, "value": 1, "host": "a"}\n'
     assert (
-        formats.read(written(line * 3))
+        formats.load(written(line * 3))
         .notes[0]
         .endswith("line 1: left out, as the format has no such field: 'host' (and 2 more like it)")
     )
-    assert formats.read(written(JSON)).notes == ()
+    assert formats.load(written(JSON)).notes == ()
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_what_is_no_field_of_the_format_is_noted(written):
 )
 def test_a_metric_tells_its_unit(metric, expected, written):
     line = json.dumps({"params": {"p": 4}, "metric": metric, "value": 1})
-    (record,) = formats.read(written(line)).records
+    (record,) = formats.load(written(line)).records
     assert (record.configuration.metric, record.unit) == expected
 
 
@@ -217,7 +217,7 @@ def test_damage_is_one_line_with_file_and_line(damage, written):
     text, where, words = DAMAGES[damage]
     path = written(text)
     with pytest.raises(DamagedFileError) as error:
-        formats.read(path)
+        formats.load(path)
     assert str(error.value).startswith(f"{path}: {where}")
     assert words in str(error.value)
     assert len(str(error.value)) < 500
@@ -226,19 +226,19 @@ def test_damage_is_one_line_with_file_and_line(damage, written):
 def test_our_own_file_is_never_taken_for_theirs(tmp_path):
     path = tmp_path / "results.jsonl"
     tricky = Record(Function('"params": {', "time", point(p=2)), "s", (1.0,))
-    formats.write(path, measured([tricky]), "commmodel")
-    assert formats.read(path) == results.read(path) == measured([tricky])
-    assert rows(formats.read_all([path])) == rows(measured([tricky]))
+    formats.dump(measured([tricky]), path, "commmodel")
+    assert formats.load(path) == results.load(path) == measured([tricky])
+    assert rows(formats.load_all([path])) == rows(measured([tricky]))
 
 
 def test_long_lines_and_large_files_are_read(written, tmp_path):
     values = [1.0 + 1e-9 * i for i in range(5000)]
     record = Record(Function("a", "time", point(p=4)), "s", tuple(values))
     for name in ("extrap-json", "extrap-text"):
-        formats.write(tmp_path / name, measured([record]), name)
-        assert rows(formats.read(tmp_path / name)) == rows(measured([record]))
+        formats.dump(measured([record]), tmp_path / name, name)
+        assert rows(formats.load(tmp_path / name)) == rows(measured([record]))
     large = written("PARAMETER p\n" + f"#{' ' * 1022}\n" * (1 << 14) + TEXT_BARE)
-    assert len(rows(formats.read(large, "extrap-text"))) == 2
+    assert len(rows(formats.load(large, "extrap-text"))) == 2
 
 
 LINES = sorted({line for text in (JSON, TEXT, TEXT_BARE, "PARAMETER p") for line in text.splitlines()})
@@ -259,7 +259,7 @@ def test_no_content_ends_in_anything_but_measurements_or_our_errors(tmp_path_fac
     path = tmp_path_factory.getbasetemp() / "fuzz"
     path.write_bytes(found)
     with contextlib.suppress(CommModelError):
-        records = list(formats.read(path, name).records)
+        records = list(formats.load(path, name).records)
         assert all(0 <= sample < float("inf") for record in records for sample in record.samples)
 
 
@@ -316,11 +316,11 @@ def studies(draw):
 def test_what_is_written_is_read_again_as_the_same_series(tmp_path_factory, measurements, name, over):
     path = tmp_path_factory.getbasetemp() / "study"
     try:
-        notes = formats.write(path, measurements, name, over)
+        notes = formats.dump(measurements, path, name, over)
     except InputError as error:
         assert re.search("not written|no parameter that all have", str(error))  # noqa: PT017  (most draws can be written)
         return
-    again = formats.read(path, name)
+    again = formats.load(path, name)
     for parameter in ("p", "n", "size"):
         expected, found = described(measurements, parameter), described(again, parameter)
         if notes:
@@ -333,8 +333,8 @@ def test_what_is_written_is_read_again_as_the_same_series(tmp_path_factory, meas
 def test_ordinary_studies_are_written_whole(name, tmp_path):
     records = [Record(Collective("bcast", n, p, "round-time"), "s", (1e-6 * p, 2e-6)) for p in (2, 4) for n in (0, 8)]
     records += [Record(Memory("comm_dup", p), "B", (100.0 * p,)) for p in (2, 4)]
-    assert formats.write(tmp_path / "file", measured(records), name) == ()
-    again = formats.read(tmp_path / "file")
+    assert formats.dump(measured(records), tmp_path / "file", name) == ()
+    again = formats.load(tmp_path / "file")
     assert described(again, "p") == described(measured(records), "p")
     assert [record.configuration.name for record in again.records][::2] == [
         "bcast [n=0, start=round-time]",
@@ -348,9 +348,9 @@ def test_parameters_are_chosen_so_that_all_can_be_written(tmp_path):
     barrier = [Record(Collective("barrier", 0, p), "s", (1.0,)) for p in (2, 4)]
 
     def names(records, over=None):
-        notes = formats.write(tmp_path / "file", measured(records), "extrap-json", over)
+        notes = formats.dump(measured(records), tmp_path / "file", "extrap-json", over)
         return notes, [[name for name, _ in record.configuration.parameters] for record in
-                       formats.read(tmp_path / "file").records]  # fmt: skip
+                       formats.load(tmp_path / "file").records]  # fmt: skip
 
     assert names(grid) == ((), [["n", "p"]] * 4)
     assert names(grid, ["p", "n"]) == ((), [["p", "n"]] * 4)
@@ -370,19 +370,19 @@ def test_what_cannot_be_written_is_named(tmp_path):
         Record(Memory("cart_create", 8), "B", (1.0,)),
         Record(Function("x [y=1", "time", point(p=2)), "s", (1.0,)),
     ]
-    notes = "\n".join(formats.write(path, measured(good + others), "extrap-json", ["p"]))
+    notes = "\n".join(formats.dump(measured(good + others), path, "extrap-json", ["p"]))
     assert "threshold: it depends on no number" in notes
     assert "pingpong: it does not depend on p" in notes
     assert "queue: its samples are no repetitions" in notes
     assert "cart_create, x [y=1: measured at other points" in notes
-    assert [record.configuration.name for record in formats.read(path).records] == ["comm_dup"] * 2
-    (note,) = formats.write(path, measured(good, good), "extrap-text")
+    assert [record.configuration.name for record in formats.load(path).records] == ["comm_dup"] * 2
+    (note,) = formats.dump(measured(good, good), path, "extrap-text")
     assert note.startswith("several launches are written as repetitions")
-    assert [len(record.samples) for record in formats.read(path).records] == [2, 2]
+    assert [len(record.samples) for record in formats.load(path).records] == [2, 2]
     lines = [Record(Function("two\nlines", "time", point(p=p)), "s", (1.0,)) for p in (2, 4)]
-    notes = formats.write(path, measured(good + lines), "extrap-text")
+    notes = formats.dump(measured(good + lines), path, "extrap-text")
     assert notes == ("not written: 'two\\nlines': the text format has no such names: write JSON lines",)
-    assert formats.write(path, measured(good + lines), "extrap-json") == ()
+    assert formats.dump(measured(good + lines), path, "extrap-json") == ()
 
 
 @pytest.mark.parametrize(
@@ -408,15 +408,15 @@ def test_what_cannot_be_written_is_named(tmp_path):
 def test_what_cannot_be_written_at_all_is_refused_and_leaves_no_file(records, name, over, words, tmp_path):
     measurements = measured([Record(one, "s", (1.0,)) for one in records])
     with pytest.raises(InputError, match=words):
-        formats.write(tmp_path / "file", measurements, name, over)
+        formats.dump(measurements, tmp_path / "file", name, over)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_numbers_of_numpy_are_written_as_numbers(tmp_path):
     records = [Record(PingPong(8, "any"), "s", (np.float64(0.1),))]
     for name in ("csv", "extrap-json", "extrap-text"):
-        formats.write(tmp_path / name, measured(records), name)
-        assert [record.samples for record in formats.read(tmp_path / name).records] == [(0.1,)]
+        formats.dump(measured(records), tmp_path / name, name)
+        assert [record.samples for record in formats.load(tmp_path / name).records] == [(0.1,)]
 
 
 def test_files_over_two_parameters_become_a_surface(written):
@@ -424,7 +424,7 @@ def test_files_over_two_parameters_become_a_surface(written):
     values = 1e-6 + 1e-9 * n * np.log2(p)
     points = " ".join(f"({a} {b})" for a, b in zip(p, n, strict=True))
     data = "".join(f"DATA {value!r}\n" for value in values.tolist())
-    read = formats.read(written(f"PARAMETER p n\nPOINTS {points}\nREGION main\nMETRIC time\n{data}"))
+    read = formats.load(written(f"PARAMETER p n\nPOINTS {points}\nREGION main\nMETRIC time\n{data}"))
     assert len([*series_over(read, "p")]) == len([*series_over(read, "n")]) == 5
     at = np.array([[value for _, value in record.configuration.parameters] for record in read.records])
     found = [record.samples[0] for record in read.records]
@@ -458,7 +458,7 @@ def test_extra_p_reads_what_we_write_and_finds_the_same_classes(name, tmp_path):
     records += [Record(Collective("alltoall", 8, p), "s", (1e-6 * p + 1e-7,) * 2) for p in scales]
     records += [Record(Memory("comm_dup", p), "B", (1000.0,)) for p in scales]
     path = tmp_path / "file"
-    assert formats.write(path, measured(records), name) == ()
+    assert formats.dump(measured(records), path, name) == ()
     done = subprocess.run(
         [EXTRAP, "-c", MODELLED, name, str(path)], capture_output=True, text=True, check=False, timeout=120
     )

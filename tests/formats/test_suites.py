@@ -321,7 +321,7 @@ def one_line(error):
     ],
 )
 def test_every_row_becomes_the_record_that_it_means(text, expected, written):
-    measurements = formats.read(written(text))
+    measurements = formats.load(written(text))
     assert [configuration for configuration, _ in rows(measurements)] == [one for one, _ in expected]
     assert [samples for _, samples in rows(measurements)] == [pytest.approx((time,), rel=1e-12) for _, time in expected]
     assert all(record.unit == "s" for record in measurements.records)
@@ -329,57 +329,57 @@ def test_every_row_becomes_the_record_that_it_means(text, expected, written):
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_what_was_read_can_be_written_and_read_as_ours(name, written, tmp_path):
-    measurements = formats.read(written(SAMPLES[name]))
+    measurements = formats.load(written(SAMPLES[name]))
     with results.Writer(tmp_path / "results.jsonl") as writer:
         for launch in measurements.launches:
             for line in (launch.header, *launch.records):
                 writer.write(line)
-    assert formats.read(tmp_path / "results.jsonl").launches == measurements.launches
+    assert formats.load(tmp_path / "results.jsonl").launches == measurements.launches
 
 
 def test_the_header_tells_what_the_file_tells(written):
-    osu = formats.read(written(SAMPLES["osu"])).launches
+    osu = formats.load(written(SAMPLES["osu"])).launches
     assert [launch.header.command for launch in osu] == [("osu_latency",), ("osu_bw",), ("osu_mbw_mr",)]
     assert {launch.header.mpi.version for launch in osu} == {"unknown (read from OSU output)"}
     assert osu[0].header.versions == {"osu-micro-benchmarks": "7.4"}
     assert [launch.header.placement["any"] for launch in osu[:2]] == [((0, 1),), ((0, 1),)]
     assert osu[2].header.placement["any"] == ((0, 4), (1, 5), (2, 6), (3, 7))
-    header = formats.read(written(IMB)).launches[0].header
+    header = formats.load(written(IMB)).launches[0].header
     assert (header.created, header.mpi.standard) == ("2026-11-20T18:34:48", "5.0")
     assert (header.hosts[0].name, header.hosts[0].kernel) == ("unknown", "6.18")
-    first, second = (launch.header for launch in formats.read(written(NODECOMM)).launches)
+    first, second = (launch.header for launch in formats.load(written(NODECOMM)).launches)
     assert first.placement == {"any": ((0, 16), (1, 17), (2, 18))}
     assert first.mpi == second.mpi
 
 
 def test_files_of_one_suite_are_read_together_and_name_one_library(written):
     paths = [written(LATENCY, "a"), written(RATES, "b"), written(RATES.replace("pairs: 4", "pairs: 2"), "c")]
-    together = formats.read_all(paths)
-    assert rows(together) == [row for path in paths for row in rows(formats.read(path))]
+    together = formats.load_all(paths)
+    assert rows(together) == [row for path in paths for row in rows(formats.load(path))]
     assert len({launch.header.mpi.version for launch in together.launches}) == 1
     concatenated = written("".join(path.read_text() for path in paths), "d")
-    assert rows(formats.read(concatenated)) == rows(together)
+    assert rows(formats.load(concatenated)) == rows(together)
 
 
 def test_what_is_left_out_is_noted(written):
-    notes = formats.read(written(OTHER_OSU + LATENCY)).notes
+    notes = formats.load(written(OTHER_OSU + LATENCY)).notes
     assert len(notes) == 1
     assert "line 1: the test 'MPI Allreduce Latency Test' is left out" in notes[0]
-    assert "'Bcast' is left out" in formats.read(written(IMB + IMB_BCAST)).notes[0]
-    often = formats.read(written(IMB + 3 * IMB_BCAST)).notes
+    assert "'Bcast' is left out" in formats.load(written(IMB + IMB_BCAST)).notes[0]
+    often = formats.load(written(IMB + 3 * IMB_BCAST)).notes
     assert [note.count("(and 2 more like it)") for note in often] == [1]
-    assert "P50 Tail Lat(us), is taken" in formats.read(written(LATENCY_PERCENTILES)).notes[0]
-    assert "arrived wrong" in formats.read(written(BANDWIDTH_PERCENTILES)).notes[1]
-    slow = formats.read(written(BANDWIDTH + "1 0.00\n"))
+    assert "P50 Tail Lat(us), is taken" in formats.load(written(LATENCY_PERCENTILES)).notes[0]
+    assert "arrived wrong" in formats.load(written(BANDWIDTH_PERCENTILES)).notes[1]
+    slow = formats.load(written(BANDWIDTH + "1 0.00\n"))
     assert "line 7: 1 B is left out: Bandwidth (MB/s) is 0" in slow.notes[0]
     gave_up = '      1048576 out-of-mem.; needed X= 2.0 GB; use flag "-mem X"\n'
-    assert "IMB gave up" in formats.read(written(IMB + gave_up)).notes[0]
-    assert "none of ours: colour" in formats.read(written("message_size,seconds,colour\n8,1us,red\n")).notes[0]
-    assert "osu_mbw_mr: the mean is taken" in formats.read(written(REAL_RATES_PERCENTILES)).notes[0]
-    derived = formats.read(written(REAL_LATENCY_DERIVED + LATENCY))
+    assert "IMB gave up" in formats.load(written(IMB + gave_up)).notes[0]
+    assert "none of ours: colour" in formats.load(written("message_size,seconds,colour\n8,1us,red\n")).notes[0]
+    assert "osu_mbw_mr: the mean is taken" in formats.load(written(REAL_RATES_PERCENTILES)).notes[0]
+    derived = formats.load(written(REAL_LATENCY_DERIVED + LATENCY))
     assert "line 4: a table of derived datatypes is left out: run osu_latency without -D" in derived.notes[0]
-    assert rows(derived) == rows(formats.read(written(LATENCY)))
-    assert formats.read(written(LATENCY)).notes == ()
+    assert rows(derived) == rows(formats.load(written(LATENCY)))
+    assert formats.load(written(LATENCY)).notes == ()
 
 
 DAMAGES = {
@@ -444,7 +444,7 @@ def test_damage_is_one_line_with_file_and_line(damage, written):
     text, where, words = DAMAGES[damage]
     path = written(text)
     with pytest.raises(DamagedFileError) as error:
-        formats.read(path)
+        formats.load(path)
     assert str(error.value).startswith(f"{path}: {where}")
     assert words in str(error.value)
     assert one_line(error)
@@ -457,36 +457,36 @@ def test_two_suites_in_one_file_are_refused_where_the_second_begins(first, secon
         return
     path = written(SAMPLES[first] + SAMPLES[second])
     with pytest.raises(DamagedFileError, match=f"{second} output begins in a file of {first} output: split") as error:
-        formats.read(path)
+        formats.load(path)
     begins = SAMPLES[first].count("\n")
     assert int(str(error.value).split("line ")[1].split(":")[0]) in {begins + 1, begins + 2}
     for name in (first, second):
         with pytest.raises(DamagedFileError):
-            formats.read(path, format=name)
+            formats.load(path, format=name)
 
 
 def test_a_format_that_is_named_is_the_one_that_is_read(written):
     for name, text in SAMPLES.items():
-        assert rows(formats.read(written(text), name)) == rows(formats.read(written(text)))
-    assert formats.read(OURS, "commmodel") == formats.read(OURS) == results.read(OURS)
+        assert rows(formats.load(written(text), name)) == rows(formats.load(written(text)))
+    assert formats.load(OURS, "commmodel") == formats.load(OURS) == results.load(OURS)
     with pytest.raises(DamagedFileError):
-        formats.read(written(LATENCY), "imb")
+        formats.load(written(LATENCY), "imb")
     with pytest.raises(DamagedFileError, match="line 1: JSON is malformed"):
-        formats.read(written(LATENCY.partition("\n")[2]), "commmodel")
+        formats.load(written(LATENCY.partition("\n")[2]), "commmodel")
     with pytest.raises(InputError, match="unknown format 'extrap': choose auto, osu, imb, "):
-        formats.read(OURS, "extrap")
+        formats.load(OURS, "extrap")
 
 
 def test_what_cannot_be_opened_or_is_no_file_is_refused(tmp_path):
     for name in formats.NAMES:
         with pytest.raises(InputError, match="No such file"):
-            formats.read(tmp_path / "missing", name)
+            formats.load(tmp_path / "missing", name)
         with pytest.raises(InputError, match="directory"):
-            formats.read(tmp_path, name)
+            formats.load(tmp_path, name)
     with (tmp_path / "large").open("wb") as file:
         file.truncate(1 << 25)
     with pytest.raises(DamagedFileError, match="larger than 16 MiB"):
-        formats.read(tmp_path / "large")
+        formats.load(tmp_path / "large")
 
 
 LINES = sorted({line for text in SAMPLES.values() for line in text.splitlines()})
@@ -508,7 +508,7 @@ def test_no_content_ends_in_anything_but_measurements_or_our_errors(tmp_path_fac
     path = tmp_path_factory.getbasetemp() / "fuzz"
     path.write_bytes(found)
     with contextlib.suppress(CommModelError):
-        records = list(formats.read(path, name).records)
+        records = list(formats.load(path, name).records)
         assert all(0 <= sample < float("inf") for record in records for sample in record.samples)
 
 
@@ -517,7 +517,7 @@ def test_long_lines_are_read_in_time_that_grows_with_them(start, written):
     lines = f"{start}{' ' * 19_000}x\n" if len(start) < 100 else f"# OSU MPI Latency Test v7\n# Size {start}1\n"
     path = written(LATENCY + lines * 100)
     with contextlib.suppress(DamagedFileError):
-        formats.read(path)  # the test is that this ends
+        formats.load(path)  # the test is that this ends
 
 
 @pytest.mark.parametrize("verb", ["fit", "report"])
@@ -548,7 +548,7 @@ needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the data of others ar
     ],
 )
 def test_real_files_are_read(name, count, kind, largest):
-    records = list(formats.read(DATA / name).records)
+    records = list(formats.load(DATA / name).records)
     assert len(records) == count
     assert all(isinstance(record.configuration, kind) for record in records)
     assert records[-1].samples == pytest.approx((largest,))
@@ -558,7 +558,7 @@ def test_real_files_are_read(name, count, kind, largest):
 def test_real_collectives_are_no_measurements_for_us():
     for name in ("osu_allreduce_full.txt", "imb_collectives.txt"):
         with pytest.raises(DamagedFileError, match="no measurements"):
-            formats.read(DATA / "suites" / name)
+            formats.load(DATA / "suites" / name)
 
 
 @needs_data
@@ -566,6 +566,6 @@ def test_blue_waters_becomes_a_machine(tmp_path, capsys):
     path = tmp_path / "machine.toml"
     files = [os.fspath(file) for file in sorted((DATA / "blue-waters").glob("pingpong_*.txt"))]
     assert main(["fit", *files, "-o", str(path), "--limits", "500,8000", "--samples", "20"]) == 0
-    known = machine.read(path)
+    known = machine.load(path)
     assert [segment.limit and segment.limit.value for segment in known.segments] == [500, 8000, None]
     assert known.origin.mpi == "unknown (read from nodecomm output)"

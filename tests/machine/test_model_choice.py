@@ -150,7 +150,7 @@ def test_more_ranks_than_processors_are_told_by_fit_predict_and_report(crowded, 
     assert told.startswith("vm: 4 ranks share 2 processors")
     assert crowded.origin.processes == 4
     path = str(tmp_path / "machine.toml")
-    machine.write(crowded, path)
+    machine.dump(crowded, path)
     assert main(["predict", path, "send", "-n", "1MiB", "-k", "16"]) == 0
     shown = capsys.readouterr()
     assert told in shown.err
@@ -180,8 +180,8 @@ def test_a_collective_of_more_processes_than_were_measured_says_so_in_one_line()
 
 
 def test_what_was_measured_survives_the_file(crowded, tmp_path):
-    machine.write(crowded, tmp_path / "machine.toml")
-    assert machine.read(tmp_path / "machine.toml") == crowded
+    machine.dump(crowded, tmp_path / "machine.toml")
+    assert machine.load(tmp_path / "machine.toml") == crowded
     assert any(one.times is not None for one in crowded.segments[0].measured)
 
 
@@ -208,7 +208,7 @@ def test_measured_rows_that_contradict_themselves_are_refused(tmp_path, rows, wo
     path = tmp_path / "machine.toml"
     path.write_text(f'format = "commmodel-machine"\nname = "m"\n[[segments]]\nprotocol = "all"\n{rows}\n')
     with pytest.raises(DamagedFileError, match=words):
-        machine.read(path)
+        machine.load(path)
 
 
 @given(st.floats(0, 1e9), st.floats(0, 1e9))

@@ -206,7 +206,7 @@ def test_choices_are_plain_numbers_even_where_the_search_is_not_compiled(monkeyp
         ({"byte_time": math.nan}, "byte_time must be finite"),
         ({"queue_depth": 2.5}, "whole messages"),
         ({"outstanding_volume": 100.5}, "whole bytes"),
-        ({"machine": "machine.toml"}, r"machine is 'machine.toml': give what commmodel.machine.read"),
+        ({"machine": "machine.toml"}, r"machine is 'machine.toml': give what commmodel.machine.load"),
         ({"model": "exact"}, "choose one of bounded, paper"),
     ],
 )

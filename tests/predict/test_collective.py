@@ -157,7 +157,7 @@ def test_the_library_chooses_unless_told_otherwise(tmp_path):
     assert predict.collective(own, "bcast", 2048, 4, segment_size=256).segment_size == 256
     assert predict.collective(own, "bcast", 2048, 4, selector="mpich").algorithm == "binomial"
     path = tmp_path / "rules.json"
-    selection.write(selection.Selector("mine", (selection.Rule("bcast", "linear"),)), path)
+    selection.dump(selection.Selector("mine", (selection.Rule("bcast", "linear"),)), path)
     assert predict.collective(own, "bcast", 2048, 4, selector=path).algorithm == "linear"
     given = selection.Selector("mine", (rule,))
     assert predict.collective(TWO, "bcast", 2048, 4, selector=given).chosen_by == "mine"
@@ -196,7 +196,11 @@ def test_a_million_processes_are_no_reason_to_fill_the_memory():
         (lambda: predict.collective(TWO, "bcast", 1, 2, model="postal"), InputError, "no model of collectives"),
         (lambda: predict.collective(TWO, "bcast", 1, 2, algorithm="ring"), InputError, "bcast has no algorithm 'ring'"),
         (lambda: predict.collective(TWO, "bcast", 1, 2, path="moon"), InputError, "knows no path 'moon'"),
-        (lambda: predict.collective(TWO, "bcast", 1, 2, selector="moon"), InputError, "neither a file of rules"),
+        (
+            lambda: predict.collective(TWO, "bcast", 1, 2, selector="moon"),
+            InputError,
+            "neither a file nor a published selector",
+        ),
         (lambda: predict.collective(TWO, "bcast", 1, 2, model="plogp"), MissingParameterError, "bench plogp"),
         (
             lambda: predict.collective(machine.load("blue-waters"), "bcast", 1, 2),
@@ -256,7 +260,7 @@ def test_models_of_ping_pongs_come_first():
 
 def write(tmp_path, known=TWO):
     path = tmp_path / "m.toml"
-    machine.write(known, path)
+    machine.dump(known, path)
     return str(path)
 
 

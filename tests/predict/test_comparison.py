@@ -164,7 +164,7 @@ def test_blocking_collectives_are_compared_however_they_began():
         ({"models": ["hockney"]}, "'hockney' is no model"),
         ({"operation": "bcast", "algorithm": "ring"}, "bcast has no algorithm 'ring'"),
         ({"operation": "bcast", "models": ["postal"]}, "nothing to compare of bcast"),
-        ({"selector": "moon"}, "neither a file of rules"),
+        ({"selector": "moon"}, "neither a file nor a published selector"),
     ],
 )
 def test_what_cannot_be_is_refused(options, words):
@@ -224,7 +224,7 @@ def write(tmp_path, measurements=None, name="measured.jsonl"):
 def stored(tmp_path):
     """A machine file that holds what LOGGP_ALONE does."""
     path = tmp_path / "m.toml"
-    machine.write(LOGGP_ALONE, path)
+    machine.dump(LOGGP_ALONE, path)
     return str(path)
 
 

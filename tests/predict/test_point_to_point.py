@@ -249,10 +249,10 @@ def test_every_published_machine_predicts_but_those_that_are_of_overlap_alone(na
 def test_a_machine_is_a_file_or_a_published_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     mine = Machine("mine", (Segment("all", limit=Limit(8)), Segment("rest")))
-    machine.write(mine, "mine.toml")
-    machine.write(mine, "without-suffix")
+    machine.dump(mine, "mine.toml")
+    machine.dump(mine, "without-suffix")
     assert machine.load("mine.toml") == machine.load(tmp_path / "without-suffix") == mine
-    with pytest.raises(InputError, match=r"neither a machine file nor a published machine .*blue-waters"):
+    with pytest.raises(InputError, match=r"neither a file nor a published machine .*blue-waters"):
         machine.load("red-waters")
     with pytest.raises(InputError, match="No such file"):
         machine.load("blue-waters.toml")
@@ -296,7 +296,7 @@ def test_predict_prints_what_queue_search_and_link_contention_add(capsys):
 
 def test_predict_as_json_has_the_terms_of_the_machine(tmp_path, capsys):
     known = Machine("m", (RICH,), queue_search=Parameter(8e-9, "s", 6e-9, 9e-9))
-    machine.write(known, tmp_path / "machine.toml")
+    machine.dump(known, tmp_path / "machine.toml")
     assert main(["predict", str(tmp_path / "machine.toml"), "halo", "-n", "8", "--neighbours", "any=10", "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     search = [printed[f"queue_search_{end}"] for end in ("seconds", "low", "high")]
@@ -328,7 +328,7 @@ def test_machines_lists_names_and_sources(capsys):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["red-waters", "send", "-n", "8"], "'red-waters' is neither a machine file nor a published machine"),
+        (["red-waters", "send", "-n", "8"], "'red-waters' is neither a file nor a published machine"),
         (["blue-waters", "bcast", "-n", "8"], "bcast needs a number of processes: like -p 256"),
         (["blue-waters", "send"], "send needs a size: like -n 64KiB"),
         (["blue-waters", "halo", "-n", "8"], "--neighbours goes with halo"),

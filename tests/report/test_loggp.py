@@ -119,7 +119,7 @@ def test_fit_shows_loggp_alone_where_nothing_else_was_measured(tmp_path, capsys)
     assert "LogGP" in printed
     assert "R_C" not in printed
     assert "pLogP, same-node" not in printed
-    assert machine.read(output).segments[0].loggp.o.value == pytest.approx(1e-6, rel=0.1)
+    assert machine.load(output).segments[0].loggp.o.value == pytest.approx(1e-6, rel=0.1)
 
 
 def test_fit_shows_both_ways_and_how_far_they_are_from_the_ping_pong(tmp_path, capsys):
@@ -140,7 +140,7 @@ def test_fit_shows_both_ways_and_how_far_they_are_from_the_ping_pong(tmp_path, c
 def test_fit_takes_the_mode_that_is_asked_for(tmp_path, capsys):
     path, output = write(tmp_path, trains(), trains("non-blocking", o=3e-6)), tmp_path / "m.toml"
     assert main(["fit", path, "-o", str(output), "--samples", "20", "--mode", "non-blocking"]) == 0
-    assert machine.read(output).segments[0].loggp.o.value == pytest.approx(3e-6, rel=0.1)
+    assert machine.load(output).segments[0].loggp.o.value == pytest.approx(3e-6, rel=0.1)
     capsys.readouterr()
     assert main(["fit", path, "-o", str(output), "--mode", "slow"]) == 2
     assert "invalid choice: 'slow'" in capsys.readouterr().err

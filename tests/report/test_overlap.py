@@ -205,7 +205,7 @@ def stored(tmp_path):
         writer.write(header())
         for one in ALL.records:
             writer.write(one)
-    machines.write(HIDING, tmp_path / "machine.toml")
+    machines.dump(HIDING, tmp_path / "machine.toml")
     return tmp_path
 
 
@@ -240,7 +240,7 @@ def test_without_records_of_overlap_the_verb_names_the_command_that_makes_them(t
         writer.write(header())
         writer.write(record(PingPong(8, "same-node"), 1e-6))
     for one in ({"machine": None}, {}):
-        machines.write(KNOWN, tmp_path / "machine.toml")
+        machines.dump(KNOWN, tmp_path / "machine.toml")
         with pytest.raises(InputError, match="pingpong burst bandwidth progress overlap --exhaustive") as raised:
             run(asked(tmp_path, **one))
         assert raised.value.exit_code == 2

@@ -28,7 +28,7 @@ from commmodel.results import (
     Record,
     Writer,
 )
-from commmodel.scaling import ONE, Expectation, Expectations, Growth, Model, check, parse, read_expectations
+from commmodel.scaling import ONE, Expectation, Expectations, Growth, Model, check, load, parse
 
 SCALES = (2, 4, 8, 16, 32)
 GROWTHS = {"bcast": "log p", "barrier": "p", "allreduce": "log p"}
@@ -49,7 +49,7 @@ def launch(seed=0, scales=SCALES, sizes=(8,), **changes):
 
 
 MEASUREMENTS = Measurements((launch(0), launch(1)))
-MPI = read_expectations("mpi")
+MPI = load("mpi")
 
 
 def rows_by_name(found):

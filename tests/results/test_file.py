@@ -24,8 +24,8 @@ from commmodel.results import (
     Stream,
     Writer,
     joined,
-    read,
-    read_all,
+    load,
+    load_all,
 )
 from commmodel.statistics import summarise
 
@@ -113,7 +113,7 @@ def test_whatever_is_valid_is_read_back_as_it_was_written(tmp_path_factory, laun
         for header, records in launches:
             for part in (header, *records):
                 writer.write(part)
-    measurements = read(file)
+    measurements = load(file)
     read_back = [(launch.header, launch.records) for launch in measurements.launches]
     assert read_back == [(header, joined(records)) for header, records in launches]
     assert measurements.notes == ()
@@ -209,7 +209,7 @@ DAMAGES = {
 def refusal(path):
     """Return why a file is refused, without its name, after checking that one line says it."""
     with pytest.raises(InputError) as caught:
-        read(path)
+        load(path)
     message = str(caught.value)
     assert message.startswith(f"{path}: ")
     assert len(message.splitlines()) == 1
@@ -251,17 +251,17 @@ def test_a_folder_or_a_missing_file_is_refused(file):
 
 def test_damage_is_told_apart_from_a_file_that_cannot_be_opened(file):
     with pytest.raises(InputError) as caught:
-        read(file)
+        load(file)
     assert not isinstance(caught.value, DamagedFileError)
     file.write_bytes(b"{}\n")
     with pytest.raises(DamagedFileError):
-        read(file)
+        load(file)
 
 
 @pytest.mark.parametrize("kept", [1, len(GOOD_RECORD) // 2, len(GOOD_RECORD) - 1])
 def test_a_last_line_that_was_cut_off_is_left_out_and_noted(file, kept):
     file.write_bytes(GOOD_HEADER + GOOD_RECORD + GOOD_RECORD[:kept])
-    measurements = read(file)
+    measurements = load(file)
     assert list(measurements.records) == [RECORD]
     assert measurements.notes == (f"{file}: line 3 is incomplete ({kept} bytes), left out: its writer was stopped",)
 
@@ -270,23 +270,23 @@ def test_every_cut_of_a_file_keeps_its_complete_lines(file):
     whole = GOOD_HEADER + GOOD_RECORD
     for kept in range(len(GOOD_HEADER), len(whole) + 1):
         file.write_bytes(whole[:kept])
-        measurements = read(file)
+        measurements = load(file)
         assert len(list(measurements.records)) == (kept == len(whole))
         assert bool(measurements.notes) == (len(GOOD_HEADER) < kept < len(whole))
 
 
 def test_line_ends_of_windows_and_empty_lines_do_no_harm(file):
     file.write_bytes(GOOD_HEADER.replace(b"\n", b"\r\n") + b"\r\n\n" + GOOD_RECORD.replace(b"\n", b"\r\n"))
-    assert list(read(file).records) == [RECORD]
+    assert list(load(file).records) == [RECORD]
 
 
 def test_files_joined_by_cat_are_a_file_of_two_launches(file, tmp_path):
     other = tmp_path / "other.jsonl"
     file.write_bytes(GOOD_HEADER + GOOD_RECORD)
     other.write_bytes(line(HEADER, created="later") + GOOD_RECORD + GOOD_RECORD)
-    apart = read_all([file, other])
+    apart = load_all([file, other])
     file.write_bytes(file.read_bytes() + other.read_bytes())
-    joined = read(file)
+    joined = load(file)
     assert joined == apart
     assert [(launch.header.created, len(launch.records)) for launch in joined.launches] == [
         (HEADER.created, 1),
@@ -298,7 +298,7 @@ def test_notes_of_several_files_are_all_kept(file, tmp_path):
     other = tmp_path / "other.jsonl"
     for path in (file, other):
         path.write_bytes(GOOD_HEADER + b"{")
-    assert [note.split(":")[0] for note in read_all([file, other]).notes] == [str(file), str(other)]
+    assert [note.split(":")[0] for note in load_all([file, other]).notes] == [str(file), str(other)]
 
 
 def test_a_record_summarises_its_samples():
@@ -309,7 +309,7 @@ def test_a_file_from_before_pairs_of_nodes_has_one_everywhere(file):
     options = Options(("stream",), (8,), None, None, 1.0, 0.02, 0.95, 100, "never", 1)
     older = line(msgspec.structs.replace(HEADER, options=options), options__node_pairs=None, further_nodes=None)
     file.write_bytes(older + line(Record(Stream(8, 2, "between-nodes"), "s", (1e-6,)), configuration__node_pairs=None))
-    (launch,) = read(file).launches
+    (launch,) = load(file).launches
     assert launch.header.options.node_pairs == (1,)
     assert launch.header.further_nodes == ()
     assert launch.records[0].configuration.node_pairs == 1

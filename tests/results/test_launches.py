@@ -5,7 +5,7 @@ from support.report_samples import header
 
 from commmodel import formats
 from commmodel.cli import main
-from commmodel.results import Launch, Measurements, PingPong, Record, Writer, distinct, launches_of, read, runs
+from commmodel.results import Launch, Measurements, PingPong, Record, Writer, distinct, launches_of, load, runs
 
 
 def record(size, seconds=1e-6):
@@ -25,7 +25,7 @@ FIRST = header(created="2026-01-01", launch="aa"), [record(8), record(16)]
 SECOND = header(created="2026-01-02", launch="bb"), [record(8, 2e-6), record(16, 2e-6)]
 
 
-@pytest.mark.parametrize("reader", [formats.read_all, lambda paths: distinct([(str(p), read(p)) for p in paths])])
+@pytest.mark.parametrize("reader", [formats.load_all, lambda paths: distinct([(str(p), load(p)) for p in paths])])
 def test_a_merged_file_and_its_parts_are_the_launches_of_the_parts(reader, tmp_path):
     one, two = written(tmp_path / "1.jsonl", FIRST), written(tmp_path / "2.jsonl", SECOND)
     merged = written(tmp_path / "all.jsonl", FIRST, SECOND)
@@ -39,8 +39,8 @@ def test_a_merged_file_and_its_parts_are_the_launches_of_the_parts(reader, tmp_p
 
 def test_a_file_merged_with_itself_holds_each_launch_once(tmp_path):
     path = written(tmp_path / "twice.jsonl", FIRST, SECOND, FIRST)
-    found = formats.read(path)
-    assert len(read(path).launches) == 3
+    found = formats.load(path)
+    assert len(load(path).launches) == 3
     assert len(found.launches) == 2
     assert found.notes == (f"1 launch (2 records) of {path} is there twice: counted once",)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from commmodel.errors import InputError
-from commmodel.results import Header, Library, PingPong, Record, Writer, read
+from commmodel.results import Header, Library, PingPong, Record, Writer, load
 
 HEADER = Header("commmodel-results", 1, "2026-01-31", ("bench",), Library("MPICH"), (), ())
 
@@ -19,7 +19,7 @@ def record(number):
 
 
 def numbers(path):
-    return [kept.configuration.message_size for kept in read(path).records]
+    return [kept.configuration.message_size for kept in load(path).records]
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_a_line_can_be_read_as_soon_as_it_is_written(file):
         writer.write(HEADER)
         for count in range(5):
             assert numbers(file) == list(range(count))
-            assert not read(file).notes
+            assert not load(file).notes
             writer.write(record(count))
 
 
@@ -60,7 +60,7 @@ def test_resuming_goes_on_after_the_last_complete_line_wherever_it_was_cut(file,
         complete = max(end for end in ends if end <= cut)
         assert file.read_bytes()[:complete] == whole[:complete]
         assert numbers(file) == [*range(ends.index(complete)), 7]
-        assert not read(file).notes
+        assert not load(file).notes
 
 
 def test_resuming_without_writing_leaves_complete_lines_as_they_are(file, whole):
@@ -136,7 +136,7 @@ def test_a_resumed_launch_may_bring_its_own_header(file, whole):
     with Writer(file, resume=True) as writer:
         writer.write(HEADER)
         writer.write(record(1))
-    assert [len(launch.records) for launch in read(file).launches] == [1, 1]
+    assert [len(launch.records) for launch in load(file).launches] == [1, 1]
 
 
 @pytest.mark.parametrize("resume", [False, True])
@@ -199,7 +199,7 @@ def test_a_writer_killed_at_any_moment_leaves_every_record_that_it_had_written(f
             time.sleep(delay)
             child.kill()
             confirmed = max([written, *map(int, child.stdout.read().split())])
-        measurements = read(file)
+        measurements = load(file)
         kept = numbers(file)
         assert kept == list(range(len(kept)))
         assert len(kept) - 1 in {confirmed, confirmed + 1}  # one more, if it died before it could say so
@@ -215,5 +215,5 @@ def test_a_full_disk_is_said_in_one_line_and_what_was_written_can_be_read(file):
     assert message.startswith(f"{file}: cannot be written: ")
     assert len(message.splitlines()) == 1
     assert numbers(file) == list(map(int, confirmed.split()))
-    assert not read(file).notes
+    assert not load(file).notes
     assert file.stat().st_size <= 200_000

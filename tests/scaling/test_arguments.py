@@ -58,7 +58,7 @@ NONSENSE = {
     "measured scales": [lambda given: scaling.measured_violation(RULE, given, SAMPLES), [NAN], ["x"], []],
     "classes": [lambda given: scaling.class_violation(RULE, {"a": given, "b": LINEAR}), "p", None],
     "published": [lambda given: scaling.published_verdict(LINEAR, given, LINEAR), "x", None],
-    "read_expectations": [lambda given: scaling.read_expectations(given), None, 5, "a\0b", "x" * 300],
+    "load": [lambda given: scaling.load(given), None, 5, "a\0b", "x" * 300],
     **{
         name: [getattr(scaling, name), "p", None, 2.0]
         for name in ("default_deviation", "deviation_limits", "search_space", "judged_space", "ticks", "prior_odds")

@@ -15,13 +15,13 @@ from commmodel.scaling import (
     Growth,
     Guideline,
     check,
+    load,
     parse,
     parse_product,
     parse_rule,
-    read_expectations,
 )
 
-MPI = read_expectations("mpi")
+MPI = load("mpi")
 LINEAR = AS_PROMISED | {"bcast": "p"}
 
 

@@ -9,10 +9,10 @@ from support.paths import ORACLES
 
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.results import CollectiveName, MemoryOperation
-from commmodel.scaling import parse, rank, read_expectations, shipped
+from commmodel.scaling import load, parse, published, rank
 
 PUBLISHED = tomllib.loads((ORACLES / "scaling.toml").read_text("utf-8"))
-MPI = read_expectations("mpi")
+MPI = load("mpi")
 FULL = """
 title = "Mine"
 [[expectation]]
@@ -43,7 +43,7 @@ def written(tmp_path):
 
 
 def test_a_file_says_what_stands_in_it(written):
-    found = read_expectations(written(FULL))
+    found = load(written(FULL))
     first, second = found.expectations
     assert (found.title, first.name, first.metric, first.over) == ("Mine", "solve", "iterations", "k")
     assert (first.expect, first.deviation) == (parse("k^3 2^k"), parse("2^(k/2)"))
@@ -56,7 +56,7 @@ def test_a_file_says_what_stands_in_it(written):
 
 
 def test_a_file_with_rules_alone_is_one(written):
-    assert not read_expectations(written('[[rule]]\nrule = "a <= b"')).expectations
+    assert not load(written('[[rule]]\nrule = "a <= b"')).expectations
 
 
 def test_those_of_mpi_are_the_papers():
@@ -82,13 +82,13 @@ def test_those_of_mpi_name_what_is_measured():
     known = {*CollectiveName.__args__, *MemoryOperation.__args__}
     assert {one.name for one in MPI.expectations} <= known
     assert {name for one in MPI.guidelines for name in one.rule.functions} <= known
-    assert list(shipped()) == ["mpi"]
+    assert list(published()) == ["mpi"]
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("title = ", "not TOML: Invalid value (at end of document); restore the file"),
+        ("title = ", "not TOML: Invalid value (at end of document); restore or mend the file"),
         ("", "no expectations: write [[expectation]] with name and expect, or [[rule]]"),
         ("title = 3", "field title: expected str, got int"),
         ('[[expectation]]\nname = "a"', "field expectation[0]: object missing required field expect"),
@@ -115,7 +115,7 @@ def test_those_of_mpi_name_what_is_measured():
 def test_what_is_wrong_is_named_with_its_place(written, content, words):
     path = written(content)
     with pytest.raises(DamagedFileError) as error:
-        read_expectations(path)
+        load(path)
     assert str(error.value).startswith(f"{path}: ")
     assert words in str(error.value)
     assert "\n" not in str(error.value)
@@ -127,19 +127,19 @@ def test_no_text_is_answered_with_anything_but_one_line(tmp_path_factory, text):
     path.write_text(f'[[expectation]]\nname = "a"\nexpect = {text}', encoding="utf-8", errors="ignore")
     problem = ""
     try:
-        read_expectations(path)
+        load(path)
     except InputError as error:
         problem = str(error)
     assert len(problem.splitlines()) <= 1
 
 
 def test_no_file_is_no_traceback(tmp_path):
-    with pytest.raises(InputError, match=r"'mpy': no such file, nor expectations that come with commmodel \(mpi\)"):
-        read_expectations("mpy")
+    with pytest.raises(InputError, match=r"'mpy' is neither a file nor a published set of expectations \(mpi\)"):
+        load("mpy")
     with pytest.raises(InputError, match=r"none\.toml: No such file"):
-        read_expectations(tmp_path / "none.toml")
+        load(tmp_path / "none.toml")
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(DamagedFileError, match="not TOML"):
-        read_expectations(tmp_path / "binary.toml")
+    with pytest.raises(DamagedFileError, match="not UTF-8"):
+        load(tmp_path / "binary.toml")
     with pytest.raises(InputError, match="Is a directory"):
-        read_expectations(tmp_path)
+        load(tmp_path)

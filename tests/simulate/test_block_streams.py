@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from commmodel._core.program.traces import arranged, exchanged
 from commmodel.simulate import SMPI, Network, Program, run
 from commmodel.simulate.operations import OPERATION, UNNAMED, Code
-from commmodel.simulate.platform import flat, read
+from commmodel.simulate.platform import flat, load
 from commmodel.simulate.work.block_streams import Block, program_of
 
 NONE = np.empty(0, np.int64)
@@ -76,7 +76,7 @@ def test_ranks_may_be_many_blocks_apart_and_have_nothing_in_some(length):
 def test_hosts_with_unlike_links_have_ways_of_their_own(tmp_path, source, target):
     path = tmp_path / "two.xml"
     path.write_text(TWO_CLUSTERS)
-    platform = read(path)
+    platform = load(path)
     size = 1 << 20
     ranks = [np.empty(0, OPERATION)] * 4
     ranks[source] = np.array([(Code.SEND, target, 0, UNNAMED, size)], dtype=OPERATION)

@@ -262,7 +262,7 @@ def test_one_command_calibrates(tmp_path):
         2, sys.executable, "-m", "commmodel.bench", *kernels, "--time", "2s", "--seed", "1", "-o", str(output)
     )
     assert completed.returncode == 0, said(completed)
-    measurements = results.read(output)
+    measurements = results.load(output)
     records = {one.configuration: one for one in measurements.records}
     assert {type(one) for one in records} >= {RandomPing, RandomPingPong, Contention}
     for configuration, record in records.items():

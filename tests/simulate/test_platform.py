@@ -27,8 +27,8 @@ BUILT = {
 @pytest.mark.parametrize("kind", BUILT)
 def test_what_is_written_is_read_back(kind, tmp_path):
     built = BUILT[kind]
-    platforms.write(built, tmp_path / "p.toml")
-    again = platforms.read(tmp_path / "p.toml")
+    platforms.dump(built, tmp_path / "p.toml")
+    again = platforms.load(tmp_path / "p.toml")
     assert again.kind == kind
     assert list(again.host_names) == list(built.host_names)
     assert list(again.link_names) == list(built.link_names)
@@ -40,7 +40,7 @@ def test_what_is_written_is_read_back(kind, tmp_path):
 
 
 def test_graphene_is_as_published():
-    graphene = platforms.read("graphene")
+    graphene = platforms.load("graphene")
     assert graphene.hosts == 144
     assert graphene.cores.sum() == 576
     between = graphene.route(39, 103)  # the paper's Figure 5: nodes 40 and 104
@@ -94,8 +94,8 @@ def test_ranks_that_cannot_be_placed(processes, mapping, problem):
         (('"125MB/s"', "0"), "bandwidth 0.0: expected a finite number above 0"),
         (('"125MB/s"', "inf"), "bandwidth inf"),
         (('"15us"', "-1.0"), "latency -1.0: expected a finite number from 0"),
-        (("version = 1", "version = 2"), "field version: 2: newer"),
-        (("version = 1", ""), "field version: None"),
+        (("version = 1", "version = 2"), "field version: 2 is newer"),
+        (("version = 1", ""), "field version: expected 1"),
         (("commmodel-platform", "commmodel-machine"), "field format"),
         (("hosts", "host"), "host"),
         (("hosts = 4", 'hosts = 4\nhost_names = "n"'), "host_names 'n': it must hold {}"),
@@ -109,21 +109,21 @@ def test_wrong_files_get_one_line(change, problem, tmp_path):
     path = tmp_path / "p.toml"
     path.write_text(FLAT.replace(*change, 1))
     with pytest.raises(DamagedFileError, match=problem) as caught:
-        platforms.read(path)
+        platforms.load(path)
     assert str(caught.value).startswith(f"{path}: ")
     assert "\n" not in str(caught.value)
 
 
 def test_what_is_no_platform(tmp_path):
-    with pytest.raises(InputError, match="'nosuch' is neither a platform file nor one of graphene, switch"):
-        platforms.read("nosuch")
+    with pytest.raises(InputError, match=r"'nosuch' is neither a file nor a published platform \(graphene, switch\)"):
+        platforms.load("nosuch")
     with pytest.raises(InputError, match="No such file"):
-        platforms.read(tmp_path / "nosuch.toml")
+        platforms.load(tmp_path / "nosuch.toml")
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(DamagedFileError, match="not UTF-8"):
-        platforms.read(tmp_path / "binary.toml")
+        platforms.load(tmp_path / "binary.toml")
     with pytest.raises(InputError, match="cannot be written"):
-        platforms.write(BUILT["flat"], tmp_path / "no" / "p.toml")
+        platforms.dump(BUILT["flat"], tmp_path / "no" / "p.toml")
 
 
 @pytest.mark.parametrize(

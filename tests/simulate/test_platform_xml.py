@@ -72,7 +72,7 @@ def test_settings_become_a_network(tmp_path):
         f"{CLUSTER}</platform>"
     )
     platform, properties = read_xml(path)
-    assert platforms.read(path).hosts == platform.hosts == 4
+    assert platforms.load(path).hosts == platform.hosts == 4
     network = platforms.network(properties)
     assert network.bandwidth_factors == (Factor(0, 1), Factor(1000, 0.9), Factor(float("inf"), 0.5))
     assert network.send == (Overhead(0, 0), Overhead(100, 1e-6, 2e-9), Overhead(float("inf"), 3e-6))
@@ -269,12 +269,12 @@ def test_any_bytes_make_a_platform_or_one_line(rubbish, place):
 @pytest.mark.skipif(not DATA.exists(), reason="the shared data are not here")
 def test_the_files_of_the_measurements(tmp_path):
     for path in sorted(DATA.glob("*.xml")):
-        assert platforms.read(path).hosts == 16
+        assert platforms.load(path).hosts == 16
     subprocess.run([sys.executable, DATA / "genplat.py"], cwd=tmp_path, check=True)
     files = sorted((tmp_path / "plat").glob("*.xml"))
     assert len(files) > 40
     for path in files:
-        assert platforms.read(path).hosts == int(path.stem.split("_")[1])
+        assert platforms.load(path).hosts == int(path.stem.split("_")[1])
 
 
 RING = "".join(

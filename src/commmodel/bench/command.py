@@ -30,7 +30,7 @@ from commmodel.results import (
     Record,
     Writer,
     joined,
-    read,
+    load,
     thread_level,
 )
 from commmodel.statistics import summarise
@@ -293,7 +293,7 @@ def _processes(asked: CommandLine, ranks: int) -> tuple[int, ...]:
 
 def _what_is_left(asked: CommandLine, header: Header) -> tuple[Options, list[Record]]:
     """Return the options and what is measured already in a file that is resumed."""
-    launches = read(asked.output).launches
+    launches = load(asked.output).launches
     begun = max(number for number, launch in enumerate(launches) if not (launch.header.resumes and number))
     before = launches[begun].header
     if before.options is None:

@@ -18,7 +18,7 @@ import msgspec
 from commmodel.bench.options import CommandLine
 from commmodel.errors import CommModelError, InputError, MPIEnvironmentError
 from commmodel.files import unwritable, write_bytes
-from commmodel.results import read, runs
+from commmodel.results import load, runs
 from commmodel.results.file import claim
 from commmodel.units import format_time
 
@@ -82,7 +82,7 @@ def _measure(asked: CommandLine, arguments: Sequence[str]) -> int:
     begun = output.exists() and output.stat().st_size > 0  # a full disk leaves an empty one
     if begun and not asked.resume:
         raise InputError(f"{output} exists: complete it with --resume, or name another file with --output")
-    done = len(runs(read(output))) if begun else 0
+    done = len(runs(load(output))) if begun else 0
     part = output.with_name(f".{output.name}.launch")
     if not asked.resume:
         part.unlink(missing_ok=True)
@@ -100,7 +100,7 @@ def _measure(asked: CommandLine, arguments: Sequence[str]) -> int:
                   "the same command with --resume goes on", file=sys.stderr)  # fmt: skip
             return code
         _append(part, output)
-    measured = runs(read(output))
+    measured = runs(load(output))
     records = [record for launch in measured for record in launch.records]
     seconds = sum(record.duration for record in records)
     if asked.json:

@@ -57,21 +57,21 @@ def add(verbs: Any) -> None:
 
 
 def _is_expectations(name: str) -> bool:
-    from commmodel.scaling import shipped
+    from commmodel.scaling import published
 
-    return name.endswith(".toml") or (name in shipped() and not os.path.exists(name))
+    return name.endswith(".toml") or (name in published() and not os.path.exists(name))
 
 
 def _split(asked: argparse.Namespace) -> tuple[str | None, list[str]]:
     """Return the file of expectations, or none, and those of measurements."""
-    from commmodel.scaling import shipped
+    from commmodel.scaling import published
 
     expected = [name for name in asked.files if _is_expectations(name)]
     results = [name for name in asked.files if not _is_expectations(name)]
     if len(expected) > 1:
         raise InputError(f"{expected[0]} and {expected[1]} are both expectations: name one")
     if not expected and not asked.baseline:
-        known = ", ".join(shipped())
+        known = ", ".join(published())
         raise InputError(f"no expectations: name a .toml file or {known} first, or earlier results with --baseline")
     if not results:
         raise InputError("no results: name results.jsonl after the expectations")
@@ -107,15 +107,15 @@ def _options(asked: argparse.Namespace) -> dict[str, Any]:
 def _run(asked: argparse.Namespace) -> int:
     """Check, print, and say by the exit code whether all holds."""
     from commmodel import formats
-    from commmodel.scaling import check, read_expectations
+    from commmodel.scaling import check, load
 
     expected, results = _split(asked)
     options = _options(asked)
-    expectations = None if expected is None else read_expectations(expected)
-    measurements = formats.read_all(results, asked.format)
+    expectations = None if expected is None else load(expected)
+    measurements = formats.load_all(results, asked.format)
     note(measurements)
     if asked.baseline:
-        options["baseline"] = formats.read_all(asked.baseline, asked.format)
+        options["baseline"] = formats.load_all(asked.baseline, asked.format)
         note(options["baseline"])
     refuse_other_levels(asked, measurements, *(options["baseline"] for _ in asked.baseline or ()))
     checked = check(measurements, expectations, **options)

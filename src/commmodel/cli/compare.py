@@ -77,7 +77,7 @@ def _run(asked: argparse.Namespace) -> int:
         for option, value in (("--pairs", asked.pairs), ("--output", asked.output), ("--seed", asked.seed)):
             if value is not None:
                 raise InputError(f"{option} goes with --run: which command measures one launch?")
-        before, after = (formats.read(path, asked.format) for path in (asked.before, asked.after))
+        before, after = (formats.load(path, asked.format) for path in (asked.before, asked.after))
     else:
         measured = _measured(asked)
         if measured is None:

@@ -50,8 +50,8 @@ def _run(asked: argparse.Namespace) -> int:
         raise InputError(f"--over: {asked.over!r} is no list of parameters like p,n")
     if os.path.exists(output) and not asked.force:
         raise InputError(f"{output} exists: replace it with --force, or name another file with -o")
-    measurements = formats.read_all(asked.files, asked.format)
-    left_out = formats.write(output, measurements, target, over)
+    measurements = formats.load_all(asked.files, asked.format)
+    left_out = formats.dump(measurements, output, target, over)
     note(measurements)
     for text in left_out:
         print(f"note: {text}", file=sys.stderr)

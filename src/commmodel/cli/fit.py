@@ -68,7 +68,7 @@ def _run(asked: argparse.Namespace) -> int:
     output = Path(asked.output or "machine.toml")
     if asked.output is None and os.path.exists(output):
         raise InputError(f"{output} exists: replace it with -o {output}, or name another file with -o")
-    measurements = pooled(formats.read_all(asked.results, asked.format))
+    measurements = pooled(formats.load_all(asked.results, asked.format))
     refuse_functions(measurements)
     fitted = fit_machine(
         measurements,
@@ -78,7 +78,7 @@ def _run(asked: argparse.Namespace) -> int:
         results=[Path(path).name for path in asked.results],
         mode=asked.mode,
     )
-    machine.write(fitted, output)
+    machine.dump(fitted, output)
     sums, agreement = error_sums(measurements, fitted, settings), consistency(measurements, fitted)
     note(measurements)
     warn_of(fitted)

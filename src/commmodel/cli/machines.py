@@ -17,7 +17,7 @@ def _run(asked: argparse.Namespace) -> int:
     """List the published machines."""
     from commmodel import machine
 
-    known = {name: machine.read(path) for name, path in machine.published().items()}
+    known = {name: machine.load(path) for name, path in machine.published().items()}
     sources = {name: one.origin.source if one.origin else "" for name, one in known.items()}
     if asked.json:
         listed = [

@@ -14,7 +14,7 @@ def validate(asked: argparse.Namespace) -> int:
     from commmodel import formats
     from commmodel.optimize import validation
 
-    measurements = formats.read_all([asked.validate])
+    measurements = formats.load_all([asked.validate])
     note(measurements)
     validation.required_sweeps(measurements)  # before a fit could complain of something else
     if asked.machine is None:

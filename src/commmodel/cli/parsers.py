@@ -58,7 +58,7 @@ def known_machine(name_or_path: str) -> Any:
     from commmodel import formats
     from commmodel.fit import fit_machine
 
-    measurements = formats.read(name_or_path)
+    measurements = formats.load(name_or_path)
     note(measurements)
     refuse_functions(measurements)
     return fit_machine(measurements)

@@ -22,7 +22,7 @@ def run(asked: argparse.Namespace) -> int:
     if asked.algorithm is not None and asked.selector is not None:
         raise InputError("--algorithm and --selector both say how: leave one out")
     machine = known_machine(asked.machine)
-    measurements = formats.read_all([asked.compare])
+    measurements = formats.load_all([asked.compare])
     if asked.compare != asked.machine:
         note(measurements)
     found = predict.compare(

@@ -31,17 +31,17 @@ def _run(asked: argparse.Namespace) -> int:
     from commmodel.report.machine import tables
     from commmodel.report.scaling.growth import scaled, scaling_lines
     from commmodel.results import pooled
-    from commmodel.scaling import read_expectations
+    from commmodel.scaling import load
 
     names = machine.published()
     machines = [path for path in asked.files if path.endswith(".toml") or path in names]
     if len(machines) > 1:
         raise InputError(f"one machine file at most, not {', '.join(machines)}")
     read_machine = machine.load(machines[0]) if machines else None
-    measurements = pooled(formats.read_all([path for path in asked.files if path not in machines], asked.format))
+    measurements = pooled(formats.load_all([path for path in asked.files if path not in machines], asked.format))
     if not measurements.launches:
         raise InputError("no results file: commmodel report results.jsonl machine.toml")
-    expectations = None if asked.expectations is None else read_expectations(asked.expectations)
+    expectations = None if asked.expectations is None else load(asked.expectations)
     scaling = scaled(measurements, expectations)
     output = asked.output or "report.html"
     written = wrote_page(lambda: report.write_html(output, measurements, read_machine, scaling))

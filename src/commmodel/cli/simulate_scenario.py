@@ -150,7 +150,7 @@ def _place(word: str) -> Place:
     platforms, machines = platform.published(), machine.published()
     if word in platforms:
         known = machine.load(word) if word in machines else None
-        return Place(word, platform.read(word), known if known is not None and known.hybrid else None)
+        return Place(word, platform.load(word), known if known is not None and known.hybrid else None)
     if word in machines or word.endswith(".jsonl"):
         return Place(word, machine=known_machine(word))
     if word.lower().endswith(".xml"):
@@ -160,7 +160,7 @@ def _place(word: str) -> Place:
         names = ", ".join([*platforms, *(name for name in machines if name not in platforms)])
         raise InputError(f"{word!r} is neither a file nor a published platform or machine ({names})")
     if _is_platform(word):
-        return Place(word, platform.read(word))
+        return Place(word, platform.load(word))
     return Place(word, machine=known_machine(word))
 
 

@@ -52,7 +52,7 @@ def _run(asked: argparse.Namespace) -> int:
         return algorithm_seconds(machine, operation, algorithm, message_size, processes, **options)
 
     selector = tune(seconds, operations, sizes, counts, asked.library)
-    selection.write(selector, asked.output, asked.library)
+    selection.dump(selector, asked.output, asked.library)
     choices = [
         (operation, size, count, selection.select(selector, operation, size, count).algorithm)
         for operation in operations

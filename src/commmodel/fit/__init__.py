@@ -81,7 +81,7 @@ def fit_machine(
     are pooled first (`commmodel.results.pooled`).
     """
     if not hasattr(measurements, "launches"):
-        problem = f"measurements are a {type(measurements).__name__}: give what commmodel.results.read returns"
+        problem = f"measurements are a {type(measurements).__name__}: give what commmodel.results.load returns"
         raise InputError(problem)
     settings = settings or Settings()
     if limits is not None:

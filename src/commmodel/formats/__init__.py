@@ -2,8 +2,8 @@
 
 One module for each format, with two functions: ``recognise`` says where a text shows that it is of this format, and
 ``parse`` turns the text into `commmodel.results.Measurements`. A file is known by what stands in it, never by its
-name. A new format is one module and one row in `REGISTRY`. Main entries: `read`,
-`read_all` and `write`.
+name. A new format is one module and one row in `REGISTRY`. Main entries: `load`,
+`load_all` and `dump`.
 """
 
 import os
@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from commmodel import results
+from commmodel.documents import read_bytes
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.formats import csv, durations, extrap_json, extrap_text, imb, nodecomm, osu
-from commmodel.formats.lines import Text, load
-from commmodel.formats.writing import WRITTEN, write
+from commmodel.formats.lines import Text, read_lines
+from commmodel.formats.writing import WRITTEN, dump
 from commmodel.results import Measurements
 
-__all__ = ["NAMES", "REGISTRY", "WRITTEN", "Format", "read", "read_all", "write"]
+__all__ = ["NAMES", "REGISTRY", "WRITTEN", "Format", "dump", "load", "load_all"]
 
 
 class Format(NamedTuple):
@@ -50,7 +51,7 @@ NAMES = ("auto", *REGISTRY, OURS)
 """What `format` may be."""
 
 
-def read(path: str | os.PathLike[str], format: str = "auto") -> Measurements:  # noqa: A002  (the option's name)
+def load(path: str | os.PathLike[str], format: str = "auto") -> Measurements:  # noqa: A002  (the option's name)
     """Read a file of measurements, ours or another suite's.
 
     Parameters
@@ -71,13 +72,13 @@ def read(path: str | os.PathLike[str], format: str = "auto") -> Measurements:  #
         raise InputError(f"unknown format {format!r}: choose {', '.join(NAMES)}")
     opening = _opening(Path(path))
     if format == OURS or (format == "auto" and opening == OURS):
-        return results.distinct([(str(path), results.read(path))])
+        return results.distinct([(str(path), results.load(path))])
     if format == "auto" and opening in _REFUSED:
         raise DamagedFileError(path, "line 1", _REFUSED[opening])
     if format in INTERCHANGE or (format == "auto" and opening in INTERCHANGE):
-        text, name = load(path, LARGEST_INTERCHANGE, LARGEST_INTERCHANGE), opening if format == "auto" else format
+        text, name = read_lines(path, LARGEST_INTERCHANGE, LARGEST_INTERCHANGE), opening if format == "auto" else format
     else:
-        text = load(path)
+        text = read_lines(path)
         name = _recognised(text, format)
     measurements = REGISTRY[name].parse(text)
     measurements = Measurements(measurements.launches, _first_of_each(Path(path), measurements.notes))
@@ -115,11 +116,7 @@ _REFUSED = {
 
 def _opening(path: Path) -> str:
     """Return which of `_OPENINGS` a file begins with; empty: none."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(_HEAD).removeprefix(b"\xef\xbb\xbf")
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
+    head = read_bytes(path, _HEAD, whole=False).removeprefix(b"\xef\xbb\xbf")
     return next((name for name, begin in _OPENINGS.items() if begin.match(head)), "")
 
 
@@ -138,6 +135,6 @@ def _recognised(text: Text, asked: str) -> str:
     return first
 
 
-def read_all(paths: Iterable[str | os.PathLike[str]], format: str = "auto") -> Measurements:  # noqa: A002
+def load_all(paths: Iterable[str | os.PathLike[str]], format: str = "auto") -> Measurements:  # noqa: A002
     """Read several files as one; `format` holds for all of them. A launch that stands in several counts once."""
-    return results.distinct([(str(path), read(path, format)) for path in paths])
+    return results.distinct([(str(path), load(path, format)) for path in paths])

@@ -1,6 +1,6 @@
 """What the readers of other suites' output share: lines of a text, numbers in them, and a launch made of them.
 
-Every refusal is a `DamagedFileError` that names file and line. Nothing here knows a format. Main entries: `load`,
+Every refusal is a `DamagedFileError` that names file and line. Nothing here knows a format. Main entries: `read_lines`,
 `whole`, `real` and `launch`.
 """
 
@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from commmodel.arguments import is_measurable
-from commmodel.errors import DamagedFileError, InputError
+from commmodel.documents import read_bytes
+from commmodel.errors import DamagedFileError
 from commmodel.results import Configuration, Header, Host, Launch, Library, MessagePath, Record
 
-__all__ = ["Text", "launch", "load", "measurable", "real", "record", "shown", "whole"]
+__all__ = ["Text", "launch", "measurable", "read_lines", "real", "record", "shown", "whole"]
 
 LARGEST_FILE = 1 << 24
 """Bytes; the output of a benchmark suite has thousands of lines, not millions."""
@@ -53,23 +54,11 @@ def shown(text: str) -> str:
     return repr(text if len(text) <= 40 else f"{text[:40]}…")
 
 
-def content(path: Path, largest: int) -> bytes:
-    """Return the bytes of a file that is not too large."""
-    try:
-        with path.open("rb") as file:
-            found = file.read(largest + 1)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
-    if len(found) > largest:
-        what = "no output of a benchmark suite" if largest == LARGEST_FILE else "split it"
-        raise DamagedFileError(path, "", f"larger than {largest >> 20} MiB: {what}")
-    return found
-
-
-def load(path: str | os.PathLike[str], largest: int = LARGEST_FILE, longest_line: int = LONGEST_LINE) -> Text:
+def read_lines(path: str | os.PathLike[str], largest: int = LARGEST_FILE, longest_line: int = LONGEST_LINE) -> Text:
     """Read a text file; what is empty, binary, too large or has lines without end is refused."""
     path = Path(path)
-    found = content(path, largest)
+    mend = "no output of a benchmark suite" if largest == LARGEST_FILE else "split it"
+    found = read_bytes(path, largest, mend=mend)
     if not found.strip():
         raise DamagedFileError(path, "", "it is empty: name the file that holds the benchmark's output")
     if binary := _NOT_TEXT.search(found):

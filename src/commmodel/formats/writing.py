@@ -1,18 +1,16 @@
-"""Measurements written in one of our formats, whole or not at all. Main entry: `write`."""
+"""Measurements written in one of our formats, whole or not at all. Main entry: `dump`."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-import msgspec
-
 from commmodel.errors import InputError
 from commmodel.files import write_bytes
 from commmodel.formats import csv, extrap_json, extrap_text
 from commmodel.formats.interchange import LeftOut, Row, Table, tabulate
-from commmodel.results import Measurements
+from commmodel.results import Measurements, encoded
 
-__all__ = ["WRITTEN", "write"]
+__all__ = ["WRITTEN", "dump"]
 
 
 class _Content(NamedTuple):
@@ -22,15 +20,9 @@ class _Content(NamedTuple):
     notes: tuple[str, ...]
 
 
-def _results(measurements: Measurements) -> Iterator[bytes]:
-    for launch in measurements.launches:
-        for line in (launch.header, *launch.records):
-            yield msgspec.json.encode(line) + b"\n"
-
-
 def _ours(measurements: Measurements, over: Sequence[str] | None) -> _Content:
     _refuse_parameters(over)
-    return _Content(_results(measurements), ())
+    return _Content(encoded(measurements), ())
 
 
 def _csv(measurements: Measurements, over: Sequence[str] | None) -> _Content:
@@ -104,22 +96,22 @@ WRITTEN: dict[str, Callable[[Measurements, Sequence[str] | None], _Content]] = {
     "extrap-text": _extrap_text,
     "csv": _csv,
 }
-"""Formats that `write` knows."""
+"""Formats that `dump` knows."""
 
 
-def write(
-    path: str | os.PathLike[str],
+def dump(
     measurements: Measurements,
-    format: str,  # noqa: A002  (the option's name)
+    path: str | os.PathLike[str],
+    format: str = "commmodel",  # noqa: A002  (the option's name)
     over: Sequence[str] | None = None,
 ) -> tuple[str, ...]:
     """Write measurements to a file, which is replaced, at once, where it is there.
 
     Parameters
     ----------
+    measurements : Measurements
     path : path
         The file.
-    measurements : Measurements
     format : str
         ``commmodel`` holds everything. ``extrap-json`` and ``extrap-text`` hold samples over parameters that are
         numbers; parameters that are words, or that not all have, go into the function's name. ``csv`` holds ping-pongs
@@ -147,7 +139,7 @@ def write(
     >>> records = tuple(Record(Collective("bcast", 8, p), "s", (1e-6 * p, 2e-6 * p)) for p in (2, 4))
     >>> folder = tempfile.TemporaryDirectory()
     >>> path = pathlib.Path(folder.name) / "bcast.txt"
-    >>> formats.write(path, Measurements((Launch(header, records),)), "extrap-text")
+    >>> formats.dump(Measurements((Launch(header, records),)), path, "extrap-text")
     ()
     >>> print(path.read_text())
     PARAMETER p
@@ -158,7 +150,7 @@ def write(
     DATA 2e-06 4e-06
     DATA 4e-06 8e-06
     <BLANKLINE>
-    >>> [one.configuration.parameters for one in formats.read(path).records]
+    >>> [one.configuration.parameters for one in formats.load(path).records]
     [(('p', 2.0),), (('p', 4.0),)]
     >>> folder.cleanup()
     """

@@ -2,13 +2,13 @@
 
 A machine is a list of protocol segments. A segment holds for one path that messages take and for messages up to
 its limit, and carries the parameters of each model with unit, interval and how well the model fits. By hand a
-parameter may be a bare number in SI base units or a text with a unit: ``alpha = "4us"``. Main entries: `read`,
-`load`, which also knows published machines by name, `write`, `Machine.segment`, and `speaker`, which says which model
+parameter may be a bare number in SI base units or a text with a unit: ``alpha = "4us"``. Main entries: `load`,
+which also knows published machines by name, `dump`, `Machine.segment`, and `speaker`, which says which model
 speaks for a number of processes.
 """
 
 from commmodel.machine.description import Limit, Machine, Measured, MeasuredTimes, Origin, Segment
-from commmodel.machine.file import dumps, load, published, read, write
+from commmodel.machine.file import dump, dumps, load, published
 from commmodel.machine.hybrid import Edge, Hybrid, Mode
 from commmodel.machine.model_choice import Speaker, recommended, speaker
 from commmodel.machine.parameters import (
@@ -28,5 +28,5 @@ from commmodel.machine.tables import BandwidthProfile, OverlapProfile, Table
 __all__ = [
     "MODELS", "UNITS", "BandwidthProfile", "Edge", "Extended", "Hybrid", "LatencyAware", "Limit", "LogGP", "Machine",
     "MaxRate", "Measured", "MeasuredTimes", "Mode", "Origin", "OverlapProfile", "PLogP", "Parameter", "Postal",
-    "Quality", "Segment", "Speaker", "Table", "dumps", "load", "published", "read", "recommended", "speaker", "write",
+    "Quality", "Segment", "Speaker", "Table", "dump", "dumps", "load", "published", "recommended", "speaker",
 ]  # fmt: skip

@@ -1,8 +1,7 @@
-"""The file ``machine.toml``: read strictly, checked, and written. Main entries: `read`, `load`, `write`."""
+"""The file ``machine.toml``: read strictly, checked, and written. Main entries: `load`, `dump`."""
 
 import math
 import os
-import tomllib
 from collections.abc import Iterator, Sequence, Set
 from itertools import chain, pairwise, product
 from pathlib import Path
@@ -10,36 +9,22 @@ from typing import Any
 
 import msgspec
 
+from commmodel import documents
 from commmodel.collectives.library import selection as selectors
+from commmodel.documents import check_format, convert, locate, quantity, read_toml, type_or_text
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.files import write_text
 from commmodel.machine import hybrid
 from commmodel.machine.description import FORMAT, VERSION, Machine, Measured
 from commmodel.machine.parameters import MODELS, PLOGP_COLUMNS, UNITS, Parameter, PLogP
 from commmodel.machine.tables import Table
-from commmodel.units import parse_quantity
 
-__all__ = ["dumps", "load", "published", "read", "write"]
+__all__ = ["dump", "dumps", "load", "published"]
 
 _UNITS = UNITS | hybrid.HYBRID_UNITS
 _OF_THE_MACHINE = {"queue_search", "link_contention", "memory_copy", "reduction"}
 _TABLES = {"overlap": {"overhead", "progress"}, "bandwidth": {"byte_time", "fastest"}}
 """List of a machine -> the tables of each of its members."""
-
-
-def _shown(value: Any) -> str:
-    """Return a text as it stands, and of all else, which may be large and deep, the type."""
-    return repr(value) if isinstance(value, str) else type(value).__name__
-
-
-def _number(path: Path, where: str, written: Any, unit: str) -> Any:
-    """Return the number that a text with a unit means; anything else is left for the typed decoder."""
-    if not isinstance(written, str):
-        return written
-    try:
-        return parse_quantity(written, unit)
-    except InputError as error:
-        raise DamagedFileError(path, where, str(error)) from None
 
 
 def _parameter(path: Path, where: str, name: str, written: Any) -> dict[str, Any]:
@@ -51,13 +36,13 @@ def _parameter(path: Path, where: str, name: str, written: Any) -> dict[str, Any
         case int() | float():
             return {"value": float(written), "unit": unit}
         case str():
-            return {"value": _number(path, where, written, unit), "unit": unit}
+            return {"value": quantity(path, where, written, unit), "unit": unit}
         case dict():
             if written.get("unit", unit) != unit:
-                problem = f"field unit: expected {unit!r}, got {_shown(written['unit'])}"
+                problem = f"field unit: expected {unit!r}, got {type_or_text(written['unit'])}"
                 raise DamagedFileError(path, where, problem)
             return {"unit": unit} | {
-                key: float(value) if type(value) is int else _number(path, f"{where}.{key}", value, unit)
+                key: float(value) if type(value) is int else quantity(path, f"{where}.{key}", value, unit)
                 for key, value in written.items()
                 if key != "unit"
             }
@@ -95,7 +80,7 @@ def _normalise_parameters(path: Path, where: str, table: dict[str, Any], names: 
 def _normalise_limit(path: Path, where: str, table: dict[str, Any]) -> None:
     value = table.get("limit")
     if isinstance(value, int | str):
-        table["limit"] = {"value": _number(path, where, value, "B") if isinstance(value, str) else value}
+        table["limit"] = {"value": quantity(path, where, value, "B")}
 
 
 def _normalise(path: Path, content: Any) -> None:
@@ -233,43 +218,13 @@ def _check(path: Path, machine: Machine) -> None:
             raise DamagedFileError(path, "field segments", problem)
 
 
-def read(path: str | os.PathLike[str]) -> Machine:
-    """Read a machine file; `DamagedFileError` names file and field of what is wrong."""
-    path = Path(path)
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
-    except (
-        ValueError,
-        RecursionError,
-    ) as error:  # of the syntax, the encoding, an integer of too many digits
-        raise DamagedFileError(path, "not TOML", str(error)) from None
-    if content.get("format") != FORMAT:
-        raise DamagedFileError(path, "field format", f"expected {FORMAT!r}, got {_shown(content.get('format'))}")
-    if isinstance(content.get("version"), int) and content["version"] > VERSION:
-        problem = f"{content['version']} is newer than this commmodel reads ({VERSION}): upgrade it"
-        raise DamagedFileError(path, "field version", problem)
-    _normalise(path, content)
-    try:
-        machine = msgspec.convert(content, Machine, strict=True)
-    except msgspec.ValidationError as error:
-        problem, _, field = str(error).partition(" - at `$")
-        where = f"field {field.rstrip('`').lstrip('.')}" if field else ""
-        problem = problem.replace("`", "")
-        raise DamagedFileError(path, where, problem[:1].lower() + problem[1:]) from None
-    _check(path, machine)
-    return machine
-
-
 def published() -> dict[str, Path]:
     """Return the machines that come with commmodel, each with the publication it is from: name -> file.
 
     >>> "blue-waters" in published()
     True
     """
-    files = Path(__file__).with_name("published").glob("*.toml")
-    return {path.stem: path for path in sorted(files, key=lambda path: path.stem)}
+    return documents.published(__file__)
 
 
 def load(name_or_path: str | os.PathLike[str]) -> Machine:
@@ -278,25 +233,27 @@ def load(name_or_path: str | os.PathLike[str]) -> Machine:
     Parameters
     ----------
     name_or_path : str or path
-        A name of `published`; all else, and what ends in ``.toml``, is a file.
+        A name of `published`, or a file.
 
     Raises
     ------
     InputError
         Where there is neither such a name nor such a file.
+    DamagedFileError
+        Naming file and field of what is wrong.
 
     Examples
     --------
     >>> load("blue-waters").name
     'Blue Waters'
     """
-    name = os.fspath(name_or_path)
-    known = published()
-    if name in known:
-        return read(known[name])
-    if not name.endswith(".toml") and not os.path.exists(name):
-        raise InputError(f"{name!r} is neither a machine file nor a published machine ({', '.join(known)})")
-    return read(name)
+    path = locate(name_or_path, published(), "a published machine")
+    content = read_toml(path)
+    check_format(path, content, FORMAT, VERSION)
+    _normalise(path, content)
+    machine: Machine = convert(path, content, Machine)
+    _check(path, machine)
+    return machine
 
 
 def dumps(machine: Machine) -> str:
@@ -341,6 +298,6 @@ def dumps(machine: Machine) -> str:
     return tomlkit.dumps(fill(document, head | body))
 
 
-def write(machine: Machine, path: str | os.PathLike[str]) -> None:
+def dump(machine: Machine, path: str | os.PathLike[str]) -> None:
     """Write a machine file, replacing one that is there."""
     write_text(path, dumps(machine))

@@ -82,7 +82,7 @@ def known(
 ) -> Known:  # fmt: skip
     """Return o, L, G and progress at sizes and bursts; raise `MissingParameterError` where something is not known."""
     if machine is not None and not isinstance(machine, Machine):
-        raise InputError(f"machine is {machine!r}: give what commmodel.machine.read or load returns")
+        raise InputError(f"machine is {machine!r}: give what commmodel.machine.load or load returns")
     quantities = [None if one is None else _given(name, one) for name, one in _named(overhead, latency, byte_time)]
     share = None if progress is None else _given("progress", progress)
     segments: _Segments | None = None

@@ -3,7 +3,7 @@
 One JSON object a line. A ``header`` describes a launch of the benchmark (machine, MPI library, options); each
 ``record`` after it holds the raw samples of one configuration. A file may hold several launches, so the files
 of several launches are merged with ``cat``. A record is on disk as soon as it is complete; a last line that was
-cut off when its writer was killed is left out, and reported, by `read`. Main entries: `read` and `Writer`.
+cut off when its writer was killed is left out, and reported, by `load`. Main entries: `load`, `dump` and `Writer`.
 """
 
 from commmodel.results.configurations import (
@@ -40,7 +40,7 @@ from commmodel.results.configurations import (
     Threshold,
     Train,
 )
-from commmodel.results.file import Writer, read, read_all, schema
+from commmodel.results.file import Writer, dump, encoded, load, load_all, schema
 from commmodel.results.launches import distinct, launches_of, runs
 from commmodel.results.oversubscription import oversubscribed, oversubscription, some_names
 from commmodel.results.parameters import described, with_labels
@@ -62,10 +62,10 @@ from commmodel.results.visits import fastest_half, joined
 
 __all__ = [
     "Bandwidth", "Batch", "Buffers", "Burst", "Clock", "Clocks", "Collective", "CollectiveMode", "CollectiveName",
-    "Configuration", "Contention", "Function", "Header", "Host", "Launch", "Library", "Local", "Measurements", "Memory",
-    "MemoryOperation", "MessagePath", "Mode", "Options", "Overlap", "PLogP", "Pairs", "Pattern", "Ping", "PingPong",
-    "PointToPoint", "Progress", "Queue", "RandomPing", "RandomPingPong", "Rank", "Record", "Start", "Stream",
-    "StreamBuffers", "Template", "ThreadLevel", "Threshold", "Train", "Writer", "described", "distinct", "fastest_half",
-    "joined", "launches_of", "oversubscribed", "oversubscription", "pooled", "read", "read_all", "runs", "schema",
-    "some_names", "with_labels",
+    "Configuration", "Contention", "Function", "Header", "Host", "Launch", "Library", "Local", "Measurements",
+    "Memory", "MemoryOperation", "MessagePath", "Mode", "Options", "Overlap", "PLogP", "Pairs", "Pattern", "Ping",
+    "PingPong", "PointToPoint", "Progress", "Queue", "RandomPing", "RandomPingPong", "Rank", "Record", "Start",
+    "Stream", "StreamBuffers", "Template", "ThreadLevel", "Threshold", "Train", "Writer", "described", "distinct",
+    "dump", "encoded", "fastest_half", "joined", "launches_of", "load", "load_all", "oversubscribed",
+    "oversubscription", "pooled", "runs", "schema", "some_names", "with_labels",
 ]  # fmt: skip

@@ -1,24 +1,25 @@
-"""The file ``results.jsonl``, read strictly and written a record at a time. Main entries: `read`, `Writer`."""
+"""The file ``results.jsonl``, read strictly and written a record at a time. Main entries: `load`, `Writer`."""
 
 import fcntl
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal, Self, TypeVar
+from typing import Literal, Self
 
 import msgspec
 from msgspec import Struct
 
 from commmodel.arguments import LARGEST, SMALLEST, is_measurable
+from commmodel.documents import decode_json
 from commmodel.errors import DamagedFileError, InputError
-from commmodel.files import unwritable
+from commmodel.files import unwritable, write_bytes
 from commmodel.results.configurations import Configuration, RandomPing, RandomPingPong
 from commmodel.results.launches import distinct
 from commmodel.results.records import Header, Launch, Measurements, Record
 from commmodel.results.visits import joined
 
-__all__ = ["FORMAT", "VERSION", "Writer", "claim", "read", "read_all", "schema"]
+__all__ = ["FORMAT", "VERSION", "Writer", "claim", "dump", "encoded", "load", "load_all", "schema"]
 
 FORMAT: Literal["commmodel-results"] = "commmodel-results"
 VERSION = 1
@@ -31,23 +32,8 @@ class _AnyVersion(Struct):
     version: int = VERSION
 
 
-_Line = TypeVar("_Line")
-_line_decoder = msgspec.json.Decoder(Header | Record)
+_line_decoder: msgspec.json.Decoder[Header | Record] = msgspec.json.Decoder(Header | Record)
 _version_decoder = msgspec.json.Decoder(_AnyVersion)
-
-
-def _decode(path: Path, number: int, line: bytes, decode: Callable[[bytes], _Line]) -> _Line:
-    try:
-        return decode(line)
-    except msgspec.ValidationError as error:
-        problem, _, field = str(error).partition(" - at `$")
-        field = field.rstrip("`").lstrip(".")
-        problem = problem.replace("`", "")
-        where = f"field {field}: " if field else ""
-        raise DamagedFileError(path, f"line {number}", f"{where}{problem[:1].lower()}{problem[1:]}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        problem = f"{error}; restore the file, or delete this line"
-        raise DamagedFileError(path, f"line {number}", problem) from None
 
 
 def _decoded(path: Path, number: int, line: bytes) -> Header | Record:
@@ -57,12 +43,12 @@ def _decoded(path: Path, number: int, line: bytes) -> Header | Record:
             return decoded
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass  # what a newer version wrote may be beyond this one, so the version comes first
-    kind = _decode(path, number, line, _version_decoder.decode)
+    place = f"line {number}"
+    kind = decode_json(path, line, _version_decoder, place)
     if kind.type == "header" and kind.format == FORMAT and kind.version > VERSION:
         problem = f"field version: {kind.version} is newer than this commmodel reads ({VERSION}): upgrade it"
-        raise DamagedFileError(path, f"line {number}", problem)
-    read_line: Header | Record = _decode(path, number, line, _line_decoder.decode)
-    return read_line
+        raise DamagedFileError(path, place, problem)
+    return decode_json(path, line, _line_decoder, place)
 
 
 class _Lines:
@@ -87,7 +73,7 @@ class _Lines:
             raise InputError(f"{self._path}: {error.strerror}") from None
 
 
-def read(path: str | os.PathLike[str]) -> Measurements:
+def load(path: str | os.PathLike[str]) -> Measurements:
     """Read a results file.
 
     Raises `DamagedFileError` naming file, line and field where a line is not what the format says; a last line
@@ -140,9 +126,21 @@ def _check_record(path: Path, number: int, record: Record) -> None:
             raise DamagedFileError(path, f"line {number}", problem)
 
 
-def read_all(paths: Iterable[str | os.PathLike[str]]) -> Measurements:
+def load_all(paths: Iterable[str | os.PathLike[str]]) -> Measurements:
     """Read several results files as one; a launch that stands in several of them counts once (`distinct`)."""
-    return distinct([(str(path), read(path)) for path in paths])
+    return distinct([(str(path), load(path)) for path in paths])
+
+
+def encoded(measurements: Measurements) -> Iterator[bytes]:
+    """Yield the lines of a results file."""
+    for launch in measurements.launches:
+        for line in (launch.header, *launch.records):
+            yield msgspec.json.encode(line) + b"\n"
+
+
+def dump(measurements: Measurements, path: str | os.PathLike[str]) -> None:
+    """Write a results file, replacing one that is there."""
+    write_bytes(path, encoded(measurements))
 
 
 def _cut_off(path: Path) -> int:
@@ -163,7 +161,7 @@ class Writer:
     >>> with Writer(path) as writer:
     ...     writer.write(Header("commmodel-results", 1, "2026-01-01", (), Library("MPICH"), (), ()))
     ...     writer.write(Record(Threshold("same-node"), "B", (8116.0,)))
-    >>> [record.samples for record in read(path).records]
+    >>> [record.samples for record in load(path).records]
     [(8116.0,)]
     >>> folder.cleanup()
     """

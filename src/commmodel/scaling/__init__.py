@@ -8,7 +8,7 @@ from commmodel.scaling.baseline import Slower
 from commmodel.scaling.bootstrap import Ensemble, ensemble
 from commmodel.scaling.checking import Checked, CheckedSeries, Room, check
 from commmodel.scaling.difference import Difference, Differences, Together, differences
-from commmodel.scaling.expectations import Expectation, Expectations, Guideline, read_expectations, shipped
+from commmodel.scaling.expectations import Expectation, Expectations, Guideline, load, published
 from commmodel.scaling.fitting import Fits, Model, fit, fit_term
 from commmodel.scaling.growth import ONE, Growth, parse, parse_product
 from commmodel.scaling.guidelines import BrokenRule
@@ -42,7 +42,7 @@ __all__ = [
     "Expectation", "Expectations", "Fits", "Growth", "Guideline", "Judgement", "Model", "Prediction", "Room", "Rule",
     "Series", "Slower", "SurfaceModel", "Together", "Verdict", "Violation", "case_study_space", "check",
     "class_violation", "default_deviation", "default_space", "deviation_limits", "differences", "divergence",
-    "ensemble", "even_odds", "fit", "fit_surface", "fit_term", "judge", "judged_space", "largest_scale",
+    "ensemble", "even_odds", "fit", "fit_surface", "fit_term", "judge", "judged_space", "largest_scale", "load",
     "measured_violation", "modelled_violation", "parse", "parse_product", "parse_rule", "predict", "prior_odds",
-    "published_verdict", "rank", "read_expectations", "reduce", "search_space", "series_over", "shipped", "ticks",
+    "published", "published_verdict", "rank", "reduce", "search_space", "series_over", "ticks",
 ]  # fmt: skip

@@ -176,7 +176,7 @@ def check(
     measurements : Measurements
         At three scales or more.
     expectations : Expectations, optional
-        See `read_expectations`. Of several expectations of one series, that with the most conditions counts.
+        See `commmodel.scaling.load`. Of several expectations of one series, that with the most conditions counts.
     baseline : Measurements, optional
         Earlier ones. Where nothing else is expected of a function, it should grow as it did (`status_quo`), and no
         value should be larger than at the same scale before (`differences`).
@@ -205,10 +205,10 @@ def check(
     Examples
     --------
     >>> from commmodel.results import Collective, Header, Launch, Library, Record
-    >>> from commmodel.scaling import read_expectations
+    >>> from commmodel.scaling import load
     >>> header = Header("commmodel-results", 1, "", (), Library("MPI"), (), ())
     >>> records = (Record(Collective("bcast", 8, p), "s", (1e-6 * p, 1.01e-6 * p)) for p in (2, 4, 8, 16, 32))
-    >>> checked = check(Measurements((Launch(header, tuple(records)),)), read_expectations("mpi"))
+    >>> checked = check(Measurements((Launch(header, tuple(records)),)), load("mpi"))
     >>> [(row.series.name, row.judgement.divergence.text("p"), row.verdict) for row in checked.rows]
     [('bcast', 'p / log p', 'mismatch')]
     >>> checked.holds

@@ -1,28 +1,27 @@
-"""Files of expectations: how functions should grow, and rules between them. Main entry: `read_expectations`.
+"""Files of expectations: how functions should grow, and rules between them. Main entry: `load`.
 
-TOML that people write (``docs/reference/expectations.md``), read strictly. Some come with commmodel (`shipped`).
+TOML that people write (``docs/reference/expectations.md``), read strictly. Some come with commmodel (`published`).
 """
 
 import os
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import msgspec
 from msgspec import Meta, Struct
 
+from commmodel import documents
+from commmodel.documents import convert, locate, read_toml
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.scaling.growth import ONE, Growth, parse, parse_product
 from commmodel.scaling.rules import Rule, parse_rule
 from commmodel.units import parse_size, parse_time
 
-__all__ = ["Expectation", "Expectations", "Guideline", "Where", "read_expectations", "shipped"]
+__all__ = ["Expectation", "Expectations", "Guideline", "Where", "load", "published"]
 
 Where = tuple[tuple[str, float | str], ...]
 """Parameters and the only value of each that counts."""
-_LARGEST_FILE = 1 << 20
 
 _Text = Annotated[str, Meta(min_length=1, max_length=200)]
 
@@ -189,36 +188,22 @@ def _check_each_once(path: Path, expectations: Sequence[Expectation]) -> None:
             raise DamagedFileError(path, f"field expectation[{index}]", problem)
 
 
-def _content(path: Path) -> dict[str, Any]:
-    try:
-        if path.stat().st_size > _LARGEST_FILE:
-            raise DamagedFileError(path, "", f"larger than {_LARGEST_FILE >> 20} MiB: no file of expectations is")
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
-    except DamagedFileError:
-        raise
-    except (ValueError, RecursionError) as error:  # of the syntax, the encoding, an integer of too many digits
-        raise DamagedFileError(path, "not TOML", f"{error}; restore the file, or mend that line") from None
-
-
-def shipped() -> dict[str, Path]:
+def published() -> dict[str, Path]:
     """Return the expectations that come with commmodel: name -> file.
 
-    >>> list(shipped())
+    >>> list(published())
     ['mpi']
     """
-    files = Path(__file__).with_name("published").glob("*.toml")
-    return {path.stem: path for path in sorted(files)}
+    return documents.published(__file__)
 
 
-def read_expectations(name_or_path: str | os.PathLike[str]) -> Expectations:
+def load(name_or_path: str | os.PathLike[str]) -> Expectations:
     """Read a file of expectations, or those of that name which come with commmodel.
 
     Parameters
     ----------
     name_or_path : str or path
-        A name of `shipped`; all else, and what ends in ``.toml``, is a file.
+        A name of `published`, or a file.
 
     Raises
     ------
@@ -233,24 +218,12 @@ def read_expectations(name_or_path: str | os.PathLike[str]) -> Expectations:
 
     Examples
     --------
-    >>> mpi = read_expectations("mpi")
+    >>> mpi = load("mpi")
     >>> mpi.title, mpi.expectations[1].name, mpi.expectations[1].expect.text("p"), str(mpi.guidelines[0].rule)
     ('MPI', 'bcast', 'log p', 'allreduce <= reduce + bcast')
     """
-    if not isinstance(name_or_path, str | os.PathLike):
-        raise InputError(f"{name_or_path!r}: name a file of expectations, or some that come with commmodel")
-    name = os.fspath(name_or_path)
-    known = shipped()
-    if name not in known and not name.endswith(".toml") and not os.path.exists(name):
-        raise InputError(f"{name!r}: no such file, nor expectations that come with commmodel ({', '.join(known)})")
-    path = known.get(name, Path(name))
-    try:
-        file = msgspec.convert(_content(path), _File, strict=True)
-    except msgspec.ValidationError as error:
-        problem, _, field = str(error).partition(" - at `$")
-        problem = problem.replace("`", "")
-        where = f"field {field.rstrip('`').lstrip('.')}" if field else ""
-        raise DamagedFileError(path, where, problem[:1].lower() + problem[1:]) from None
+    path = locate(name_or_path, published(), "a published set of expectations")
+    file: _File = convert(path, read_toml(path), _File)
     expectations = tuple(_expectation(path, f"expectation[{i}]", table) for i, table in enumerate(file.expectation))
     guidelines = tuple(_guideline(path, f"rule[{i}]", table) for i, table in enumerate(file.rule))
     if not expectations and not guidelines:

@@ -6,8 +6,8 @@ shuffled order. Main entries: `make`, `run`, `states` and `gather`.
 """
 
 from commmodel.sweep.gathering import Gathered, JobState, gather, states
-from commmodel.sweep.plan import Job, Plan, Slurm, read_plan
+from commmodel.sweep.plan import Job, Plan, Slurm, load
 from commmodel.sweep.running import Failure, run
 from commmodel.sweep.scripts import make
 
-__all__ = ["Failure", "Gathered", "Job", "JobState", "Plan", "Slurm", "gather", "make", "read_plan", "run", "states"]
+__all__ = ["Failure", "Gathered", "Job", "JobState", "Plan", "Slurm", "gather", "load", "make", "run", "states"]

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from commmodel import results
 from commmodel.errors import InputError
 from commmodel.files import refuse_inputs, write_bytes
-from commmodel.results import read
-from commmodel.sweep.plan import FILE, Job, Plan, read_plan
+from commmodel.sweep.plan import FILE, Job, Plan, load
 
 __all__ = ["Gathered", "JobState", "gather", "states"]
 
@@ -43,7 +43,7 @@ def _state(folder: Path, job: Job) -> JobState:
             job, "missing"
         )  # fmt: skip
     try:
-        measurements = read(path)
+        measurements = results.load(path)
     except InputError as error:
         return JobState(job, "damaged" if is_over else "begun", str(error))
     records = sum(1 for _ in measurements.records)
@@ -64,7 +64,7 @@ def states(folder: str | os.PathLike[str], plan: Plan | None = None) -> tuple[Jo
     InputError
         Where the folder holds no sweep.
     """
-    plan = plan or read_plan(folder)
+    plan = plan or load(folder)
     return tuple(_state(Path(folder), job) for job in sorted(plan.jobs()))
 
 

@@ -14,9 +14,10 @@ from pathlib import Path
 
 import msgspec
 
-from commmodel.errors import DamagedFileError, InputError
+from commmodel.documents import decode_json, read_bytes
+from commmodel.errors import InputError
 from commmodel.files import write_bytes
-from commmodel.results import Launch, Measurements, read
+from commmodel.results import Launch, Measurements, load
 from commmodel.sweep.running import end_with_children
 
 __all__ = ["FILE", "MOST_PAIRS", "Turn", "Turns", "measure_in_turns", "turns"]
@@ -133,7 +134,7 @@ def _claimed(wanted: Turns, folder: Path) -> Turns:
     path = folder / FILE
     try:
         if path.exists():
-            found = msgspec.json.decode(path.read_bytes(), type=Turns)
+            found = decode_json(path, read_bytes(path), msgspec.json.Decoder(Turns))
             for what in ("command", "sides"):
                 then, now = getattr(found, what), getattr(wanted, what)
                 if then != now:
@@ -145,8 +146,6 @@ def _claimed(wanted: Turns, folder: Path) -> Turns:
         write_bytes(path, msgspec.json.format(msgspec.json.encode(wanted)) + b"\n")
     except OSError as error:
         raise InputError(f"{error.filename or folder}: {error.strerror}") from None
-    except msgspec.DecodeError as error:
-        raise DamagedFileError(path, "", str(error)) from None
     return wanted
 
 
@@ -179,5 +178,5 @@ def _carry_out(plan: Turns, turn: Turn, folder: Path) -> None:
 
 def _as_one(path: Path) -> Launch:
     """Return all that one command measured as a launch."""
-    launches = read(path).launches
+    launches = load(path).launches
     return Launch(launches[0].header, tuple(record for launch in launches for record in launch.records))

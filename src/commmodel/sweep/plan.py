@@ -1,10 +1,9 @@
-"""The plan of a sweep, ``sweep.toml``: strict, versioned. Main entries: `Plan` and `read_plan`."""
+"""The plan of a sweep, ``sweep.toml``: strict, versioned. Main entries: `Plan` and `load`."""
 
 import os
 import random
 import shlex
 import string
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
@@ -12,10 +11,11 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from commmodel.documents import check_format, convert, read_toml
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.files import write_text
 
-__all__ = ["FILE", "FORMAT", "VERSION", "Job", "Plan", "Slurm", "launcher_words", "read_plan", "write_plan"]
+__all__ = ["FILE", "FORMAT", "VERSION", "Job", "Plan", "Slurm", "dump", "launcher_words", "load"]
 
 FILE = "sweep.toml"
 FORMAT: Literal["commmodel-sweep"] = "commmodel-sweep"
@@ -138,7 +138,7 @@ def check(plan: Plan) -> None:
         raise InputError(f"processes {list(plan.processes)}: a number stands there twice: leave one out")
 
 
-def write_plan(plan: Plan, path: Path) -> None:
+def dump(plan: Plan, path: str | os.PathLike[str]) -> None:
     """Write a plan."""
     import tomlkit
 
@@ -149,7 +149,7 @@ def write_plan(plan: Plan, path: Path) -> None:
     write_text(path, tomlkit.dumps(document))
 
 
-def read_plan(folder: str | os.PathLike[str]) -> Plan:
+def load(folder: str | os.PathLike[str]) -> Plan:
     """Return the plan in a sweep's folder.
 
     Raises
@@ -160,23 +160,11 @@ def read_plan(folder: str | os.PathLike[str]) -> Plan:
         Naming the field that is not as it should be.
     """
     path = Path(folder) / FILE
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"{folder} is no sweep, it has no {FILE}: make one with commmodel sweep make") from None
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:  # ValueError: of TOML, of UTF-8, and of numbers of 5000 digits
-        raise DamagedFileError(path, "", str(error)) from None
-    version = content.get("version")
-    if content.get("format") == FORMAT and isinstance(version, int) and version > VERSION:
-        problem = f"{version} is newer than this commmodel reads ({VERSION}): upgrade it"
-        raise DamagedFileError(path, "field version", problem)
-    try:
-        plan = msgspec.convert(content, Plan, strict=True)
-    except msgspec.ValidationError as error:
-        problem, _, field = str(error).replace("`", "").partition(" - at $.")
-        raise DamagedFileError(path, f"field {field}" if field else "", problem[:1].lower() + problem[1:]) from None
+    if not path.exists():
+        raise InputError(f"{folder} is no sweep, it has no {FILE}: make one with commmodel sweep make")
+    content = read_toml(path)
+    check_format(path, content, FORMAT, VERSION)
+    plan: Plan = convert(path, content, Plan)
     try:
         check(plan)
     except InputError as error:

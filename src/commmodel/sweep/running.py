@@ -14,7 +14,7 @@ from time import monotonic, sleep
 
 from commmodel.errors import InputError
 from commmodel.sweep.gathering import states
-from commmodel.sweep.plan import Job, Plan, read_plan
+from commmodel.sweep.plan import Job, Plan, load
 
 __all__ = ["Failure", "run"]
 
@@ -143,7 +143,7 @@ def run(
         Where the folder holds no sweep, one of Slurm, or a damaged file.
     """
     folder = Path(folder).resolve()
-    plan = read_plan(folder)
+    plan = load(folder)
     if plan.slurm is not None:
         raise InputError(f"{folder} is for Slurm: submit its jobs with {folder / 'submit.sh'}")
     lock = _claim(folder)

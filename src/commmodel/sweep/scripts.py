@@ -10,7 +10,7 @@ from pathlib import Path
 
 from commmodel.errors import InputError
 from commmodel.files import write_text
-from commmodel.sweep.plan import FILE, Job, Plan, Slurm, check, write_plan
+from commmodel.sweep.plan import FILE, Job, Plan, Slurm, check, dump
 
 __all__ = ["job_script", "make"]
 
@@ -134,4 +134,4 @@ def _write_all(plan: Plan, folder: Path) -> None:
         write_text(folder / job.script, job_script(plan, job), executable=True)
     template = "run.sh" if plan.slurm is None else "submit.sh"
     write_text(folder / template, _filled(template, jobs=" ".join(job.name for job in jobs)), executable=True)
-    write_plan(plan, folder / FILE)
+    dump(plan, folder / FILE)

@@ -1,1 +1,8 @@
-"""What MPI libraries pick: selectors, the rule files of MPICH and Open MPI, and rules made from predictions."""
+"""What MPI libraries pick: selectors, the rule files of MPICH and Open MPI, and rules made from predictions.
+
+Main entries: `load`, which knows published selectors by name, `select` and `dump`.
+"""
+
+from commmodel.collectives.library.selection import Rule, Selector, dump, dumps, load, preceded, published, select
+
+__all__ = ["Rule", "Selector", "dump", "dumps", "load", "preceded", "published", "select"]

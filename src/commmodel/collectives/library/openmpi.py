@@ -23,10 +23,10 @@ from commmodel.collectives.library.selection import (
     OPERATIONS,
     Rule,
     Selector,
-    convert,
     power_of_two_up_to,
     unknown,
 )
+from commmodel.documents import convert
 from commmodel.errors import DamagedFileError, InputError
 
 __all__ = ["NO_SIZES", "OFFERS", "dumps", "dumps_json", "parse", "parse_json"]

@@ -7,7 +7,6 @@ predictions. Main entries: `select`, and `load`, which knows published selectors
 
 import os
 import re
-import tomllib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -16,35 +15,17 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 from msgspec import Meta, Struct
 
+from commmodel import documents
 from commmodel.collectives import ALGORITHMS
+from commmodel.documents import check_format, convert, decode_json, locate, parse_toml, quantity, read_text
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.files import write_text
-from commmodel.units import parse_size
 
 __all__ = [
-    "BY_TOTAL",
-    "DEFAULT",
-    "ELEMENT_SIZE",
-    "FORMATS",
-    "NEEDS",
-    "OPERATIONS",
-    "UNKNOWN",
-    "Operation",
-    "Rule",
-    "Selector",
-    "check",
-    "convert",
-    "dumps",
-    "load",
-    "normalise",
-    "power_of_two_up_to",
-    "preceded",
-    "published",
-    "read",
-    "select",
-    "unknown",
-    "write",
-]
+    "BY_TOTAL", "DEFAULT", "ELEMENT_SIZE", "FORMATS", "NEEDS", "OPERATIONS", "UNKNOWN", "Operation", "Rule",
+    "Selector", "check", "dump", "dumps", "load", "normalise", "power_of_two_up_to", "preceded", "published",
+    "select", "unknown",
+]  # fmt: skip
 
 FORMAT: Literal["commmodel-selector"] = "commmodel-selector"
 VERSION = 1
@@ -70,7 +51,6 @@ FORMATS = ("toml", "openmpi", "openmpi-json", "mpich")
 """What `dumps` writes; `load` recognises them."""
 ELEMENT_SIZE = 8
 """Bytes of an element where a rule asks for a count: a double's."""
-_LARGEST_FILE = 16 * 2**20
 
 Size = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Positive = Annotated[int, Meta(ge=1, le=2**63 - 1)]
@@ -208,11 +188,8 @@ def normalise(path: Path, rules: Any, where: str) -> None:
     """Turn sizes written as texts (``"32KiB"``) into bytes, in place; wrong shapes are left for the typed decoder."""
     for index, rule in enumerate(rules if isinstance(rules, list) else ()):
         for name in ("upto", "total_upto", "segment_size") if isinstance(rule, dict) else ():
-            if isinstance(rule.get(name), str):
-                try:
-                    rule[name] = parse_size(rule[name])
-                except InputError as error:
-                    raise DamagedFileError(path, f"field {where}[{index}].{name}", str(error)) from None
+            if name in rule:
+                rule[name] = quantity(path, f"field {where}[{index}].{name}", rule[name], "B")
 
 
 def check(path: Path, rules: Sequence[Rule], where: str) -> None:
@@ -227,31 +204,10 @@ def check(path: Path, rules: Sequence[Rule], where: str) -> None:
             raise DamagedFileError(path, f"field {where}[{index}].processes_from", problem)
 
 
-def convert(path: Path, content: Any, kind: type[Any]) -> Any:
-    """Return content as a struct; `DamagedFileError` names the field that is wrong."""
-    try:
-        return msgspec.convert(content, kind, strict=True)
-    except msgspec.ValidationError as error:
-        problem, _, field = str(error).partition(" - at `$")
-        problem = problem.replace("`", "")
-        where = f"field {field.rstrip('`').lstrip('.')}" if field else ""
-        raise DamagedFileError(path, where, problem[:1].lower() + problem[1:]) from None
-
-
 def _parse(path: Path, text: str) -> Selector:
     """Return the selector of a TOML file."""
-    try:
-        content = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        problem = f"{error} (nor Open MPI's rules, nor MPICH's JSON)"
-        raise DamagedFileError(path, "not TOML", problem) from None
-    if content.get("format") != FORMAT:
-        found = content.get("format")
-        problem = f"expected {FORMAT!r}, got {repr(found) if isinstance(found, str) else type(found).__name__}"
-        raise DamagedFileError(path, "field format", problem)
-    if isinstance(content.get("version"), int) and content["version"] > VERSION:
-        problem = f"{content['version']} is newer than this commmodel reads ({VERSION}): upgrade it"
-        raise DamagedFileError(path, "field version", problem)
+    content = parse_toml(path, text)
+    check_format(path, content, FORMAT, VERSION)
     normalise(path, content.get("rules"), "rules")
     selector: Selector = convert(path, content, Selector)
     check(path, selector.rules, "rules")
@@ -261,25 +217,9 @@ def _parse(path: Path, text: str) -> Selector:
     return selector
 
 
-def read(path: str | os.PathLike[str]) -> Selector:
-    """Read a file of rules: ours, Open MPI's (text, or JSON since version 6) or MPICH's, known by what stands in it.
-
-    Raises
-    ------
-    InputError
-        Where the file cannot be read.
-    DamagedFileError
-        Naming file and place, where it is not what its format says.
-    """
-    path = Path(path)
-    try:
-        if path.stat().st_size > _LARGEST_FILE:
-            raise DamagedFileError(path, "", f"larger than {_LARGEST_FILE >> 20} MiB: no file of rules is")
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise DamagedFileError(path, f"byte {error.start}", "not text") from None
+def _read(path: Path) -> Selector:
+    """Read a file of rules: ours, Open MPI's (text, or JSON since version 6) or MPICH's, known by what stands in it."""
+    text = read_text(path)
     lines = (line.strip() for line in text.splitlines())
     first = next((line for line in lines if line and not line.startswith("#")), "")
     if not first:
@@ -297,13 +237,9 @@ def _parse_json(path: Path, text: str) -> Selector:
     """Return the selector of an Open MPI 6 or MPICH file."""
     from commmodel.collectives.library import mpich, openmpi
 
+    content = decode_json(path, text.encode(), msgspec.json.Decoder())
     try:
-        content = msgspec.json.decode(text)
-        if "collectives" in content:
-            return openmpi.parse_json(path, content)
-        return mpich.parse(path, content)
-    except msgspec.DecodeError as error:
-        raise DamagedFileError(path, "not JSON", str(error)) from None
+        return openmpi.parse_json(path, content) if "collectives" in content else mpich.parse(path, content)
     except RecursionError:
         raise DamagedFileError(path, "", "nested too deeply") from None
 
@@ -314,39 +250,36 @@ def published() -> dict[str, Path]:
     >>> ", ".join(published())
     'mpich, mpich-5.0, mvapich2-1.0, openmpi'
     """
-    files = Path(__file__).with_name("published").glob("*.toml")
-    return {path.stem: path for path in sorted(files, key=lambda path: path.stem)}
+    return documents.published(__file__)
 
 
 @cache
 def _published(name: str) -> Selector:
-    return read(published()[name])
+    return _read(published()[name])
 
 
 def load(name_or_path: str | os.PathLike[str]) -> Selector:
-    """Read a published selector by its name, or a file of rules.
+    """Read a published selector, or a file of rules: ours, Open MPI's or MPICH's, known by what stands in it.
 
     Parameters
     ----------
     name_or_path : str or path
-        A name of `published`; all else is a file, see `read`.
+        A name of `published`, or a file.
 
     Raises
     ------
     InputError
         Where there is neither such a name nor such a file.
+    DamagedFileError
+        Naming file and place, where it is not what its format says.
 
     Examples
     --------
     >>> load("openmpi").name
     'Open MPI 5.0'
     """
-    name = os.fspath(name_or_path)
-    if name in published():
-        return _published(name)
-    if not os.path.exists(name):
-        raise InputError(f"{name!r} is neither a file of rules nor a published selector ({', '.join(published())})")
-    return read(name)
+    path = locate(name_or_path, published(), "a published selector")
+    return _published(path.stem) if path in published().values() else _read(path)
 
 
 def dumps(selector: Selector, format: str = "toml") -> str:  # noqa: A002  (the option's name)
@@ -403,7 +336,6 @@ def _dumps(selector: Selector) -> str:
     return tomlkit.dumps(document)
 
 
-def write(selector: Selector, path: str | os.PathLike[str], format: str = "toml") -> None:  # noqa: A002
+def dump(selector: Selector, path: str | os.PathLike[str], format: str = "toml") -> None:  # noqa: A002
     """Write a file of rules, replacing one that is there; see `dumps`."""
-    text = dumps(selector, format)
-    write_text(path, text)
+    write_text(path, dumps(selector, format))

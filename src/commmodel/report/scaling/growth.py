@@ -135,7 +135,7 @@ def scaled(measurements: Measurements, expectations: Expectations | None = None)
     measurements : Measurements
         Launches of different MPI libraries are kept apart.
     expectations : Expectations, optional
-        Of `commmodel.scaling.read_expectations`.
+        Of `commmodel.scaling.load`.
 
     Raises
     ------

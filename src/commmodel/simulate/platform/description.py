@@ -75,7 +75,7 @@ class Platform:
     zones, passages
         What `commmodel._core.routing.routes.Routing` computes ways from.
     description : object
-        What `commmodel.simulate.platform.write` writes; None where the platform has no such form.
+        What `commmodel.simulate.platform.dump` writes; None where the platform has no such form.
     """
 
     name: str

@@ -1,26 +1,25 @@
 """Platform files: our own TOML, read strictly and written; SimGrid's XML; and the published platforms by name.
 
-Main entries: `read`, `write`, `published`.
+Main entries: `load`, `dump`, `published`.
 """
 
 import os
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from commmodel import documents
+from commmodel.documents import check_format, convert, locate, parse_toml, quantity, read_bytes, read_text
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.files import write_text
 from commmodel.simulate.platform.description import Platform
 from commmodel.simulate.platform.topologies import Description, build
 from commmodel.simulate.platform.xml import read_xml
-from commmodel.units import parse_quantity
 
-__all__ = ["FORMAT", "VERSION", "loads", "published", "read", "write"]
+__all__ = ["FORMAT", "VERSION", "dump", "dumps", "load", "loads", "published"]
 
 FORMAT, VERSION = "commmodel-platform", 1
-_MOST_BYTES = 2**20
 _UNITS = {"bandwidth": "B/s", "limiter": "B/s", "latency": "s", "speed": "flop/s"}
 
 
@@ -30,11 +29,8 @@ def _numbers(path: Path, table: dict[str, Any], place: str = "") -> None:
         where = f"{place}.{name}".lstrip(".")
         if isinstance(value, dict):
             _numbers(path, value, where)
-        elif name in _UNITS and isinstance(value, str):
-            try:
-                table[name] = parse_quantity(value, _UNITS[name])
-            except InputError as error:
-                raise DamagedFileError(path, f"field {where}", str(error)) from None
+        elif name in _UNITS:
+            table[name] = quantity(path, f"field {where}", value, _UNITS[name])
 
 
 def loads(text: str, path: str | os.PathLike[str] = "platform.toml") -> Platform:
@@ -49,30 +45,17 @@ def loads(text: str, path: str | os.PathLike[str] = "platform.toml") -> Platform
     4
     """
     path = Path(path)
-    try:
-        content = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise DamagedFileError(path, "not TOML", str(error)) from None
-    if (given := content.pop("format", None)) != FORMAT:
-        raise DamagedFileError(path, "field format", f"expected {FORMAT!r}, got {str(given)[:40]!r}")
-    version = content.pop("version", None)
-    if version != VERSION:
-        newer = isinstance(version, int) and version > VERSION
-        problem = (
-            f"{str(version)[:40]}: {'newer than this commmodel reads: upgrade it' if newer else f'expected {VERSION}'}"
-        )
-        raise DamagedFileError(path, "field version", problem)
+    content = parse_toml(path, text)
+    check_format(path, content, FORMAT, VERSION)
+    del content["format"]
+    if content.pop("version", None) != VERSION:
+        raise DamagedFileError(path, "field version", f"expected {VERSION}")
     content.pop("source", None)
     try:
         _numbers(path, content)
-        description: Description = msgspec.convert(content, Description, strict=True)
-    except msgspec.ValidationError as error:
-        problem, _, field = str(error).partition(" - at `$")
-        where = f"field {field.rstrip('`').lstrip('.')}" if field.rstrip("`") else ""
-        problem = problem.replace("`", "")
-        raise DamagedFileError(path, where, problem[:1].lower() + problem[1:]) from None
-    except (RecursionError, OverflowError):
-        raise DamagedFileError(path, "", "a number out of range, or tables too deep") from None
+    except RecursionError:
+        raise DamagedFileError(path, "", "tables too deep") from None
+    description: Description = convert(path, content, Description)
     if not description.name:
         description = msgspec.structs.replace(description, name=path.stem)
     try:
@@ -89,11 +72,10 @@ def published() -> dict[str, Path]:
     >>> sorted(published())
     ['graphene', 'switch']
     """
-    files = Path(__file__).with_name("published").glob("*.toml")
-    return {path.stem: path for path in sorted(files, key=lambda path: path.stem)}
+    return documents.published(__file__)
 
 
-def read(name_or_path: str | os.PathLike[str]) -> Platform:
+def load(name_or_path: str | os.PathLike[str]) -> Platform:
     """Read a platform.
 
     Parameters
@@ -110,28 +92,13 @@ def read(name_or_path: str | os.PathLike[str]) -> Platform:
 
     Examples
     --------
-    >>> read("graphene").hosts
+    >>> load("graphene").hosts
     144
     """
-    name = os.fspath(name_or_path)
-    known = published()
-    path = known.get(name, Path(name))
-    try:
-        with path.open("rb") as file:
-            content = file.read(_MOST_BYTES + 1)
-    except (OSError, ValueError) as error:
-        if not path.suffix and name not in known and not os.path.exists(path):
-            raise InputError(f"{name!r} is neither a platform file nor one of {', '.join(known)}") from None
-        raise InputError(f"{name}: {getattr(error, 'strerror', None) or error}") from None
-    if path.suffix.lower() == ".xml" or content.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"<":
+    path = locate(name_or_path, published(), "a published platform")
+    if path.suffix.lower() == ".xml" or read_bytes(path).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
         return read_xml(path)[0]
-    if len(content) > _MOST_BYTES:
-        raise DamagedFileError(path, "", f"larger than {_MOST_BYTES >> 20} MiB")
-    try:
-        text = content.decode()
-    except UnicodeDecodeError as error:
-        raise DamagedFileError(path, "", f"not UTF-8: {error}") from None
-    return loads(text, path)
+    return loads(read_text(path), path)
 
 
 def dumps(platform: Platform) -> str:
@@ -159,7 +126,6 @@ def dumps(platform: Platform) -> str:
     return tomlkit.dumps(document)
 
 
-def write(platform: Platform, path: str | os.PathLike[str]) -> None:
+def dump(platform: Platform, path: str | os.PathLike[str]) -> None:
     """Write a platform as TOML, replacing a file that is there."""
-    text = dumps(platform)
-    write_text(path, text)
+    write_text(path, dumps(platform))
