@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from commmodel.arguments import whole
 from commmodel.errors import InputError
 
-__all__ = ["Algorithm", "Integers", "Problem", "Round", "Schedule", "flatten"]
+__all__ = ["Integers", "Problem", "Round", "Schedule", "Scheduler", "flatten"]
 
 Integers = NDArray[np.int64]
 NONE: Integers = np.empty(0, dtype=np.int64)
@@ -36,7 +36,7 @@ class Problem:
         P, ≥ 1.
     message_size : int
         n in bytes, ≥ 0: what the count argument of the MPI call says. The whole vector of a broadcast, reduction or
-        scan; each process's block of a gather, scatter, allgather, alltoall or reduce_scatter; 0 for a barrier.
+        scan; each process's block of a gather, scatter, allgather, alltoall or reduce_scatter_block; 0 for a barrier.
     root : int
         Of a broadcast, reduction, gather or scatter.
     segment_size : int or None
@@ -96,7 +96,8 @@ class Round:
     reduced: Integers = field(default_factory=lambda: NONE)
 
 
-Algorithm = Callable[[Problem], Iterable[Round]]
+Scheduler = Callable[[Problem], Iterable[Round]]
+"""What makes the rounds of an algorithm."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -11,7 +11,8 @@ processes
     P, ≥ 1; one process alone takes no time.
 message_size
     m in bytes, ≥ 0, as `commmodel.collectives.Problem` has it: the whole vector of a broadcast, reduction or scan, the
-    block of one process in a gather, scatter, allgather, alltoall or reduce_scatter. An empty message counts as 1 byte.
+    block of one process in a gather, scatter, allgather, alltoall or reduce_scatter_block. An empty message counts as
+    1 byte.
 L, o, g, G
     LogGP's latency, overhead, gap (seconds) and time of a byte (seconds per byte).
 memory_copy
@@ -50,7 +51,7 @@ __all__ = [
     "barrier_recursive_doubling",
     "exchanges",
     "exchanges_reducing",
-    "reduce_scatter_recursive_halving",
+    "reduce_scatter_block_recursive_halving",
     "scan_recursive_doubling",
 ]
 
@@ -372,7 +373,7 @@ def alltoall_bruck(
 
 
 @formula
-def reduce_scatter_recursive_halving(
+def reduce_scatter_block_recursive_halving(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
     """Return the time where pairs exchange half of what is left and combine, at distance P/2, P/4, ....
@@ -387,7 +388,7 @@ def reduce_scatter_recursive_halving(
 
     Examples
     --------
-    >>> reduce_scatter_recursive_halving(8, 16, 2.0, 1.0, 1.0, 0.5, 0.125, 0.25)
+    >>> reduce_scatter_block_recursive_halving(8, 16, 2.0, 1.0, 1.0, 0.5, 0.125, 0.25)
     94.5
     """
     rounds = math.floor(math.log2(processes))
@@ -411,7 +412,7 @@ def exchanges_reducing(
 
     Notes
     -----
-    A reduce_scatter, around a ring or between pairs.
+    A reduce_scatter_block, around a ring or between pairs.
 
     Examples
     --------
@@ -553,9 +554,9 @@ CLOSED_FORMS: dict[str, dict[str, ClosedForm]] = {
         "pairwise-xor": ClosedForm(exchanges, "exact"),
         "bruck": ClosedForm(alltoall_bruck, "exact for g ≤ L + o and P a power of two; an upper bound elsewhere"),
     },
-    "reduce_scatter": {
+    "reduce_scatter_block": {
         "recursive-halving": ClosedForm(
-            reduce_scatter_recursive_halving,
+            reduce_scatter_block_recursive_halving,
             "exact for P a power of two, where a longer gap than L + 2 o makes it a lower bound; an "
             "estimate for other P",
         ),
@@ -571,4 +572,4 @@ CLOSED_FORMS: dict[str, dict[str, ClosedForm]] = {
         ),
     },
 }
-"""Operation -> algorithm, under the names of `commmodel.collectives.ALGORITHMS` -> formula."""
+"""Operation -> algorithm, under the names of `commmodel.collectives.algorithms.registry.ALGORITHMS` -> formula."""

@@ -5,13 +5,13 @@ the time of a collective, ``extrapolation`` what of them lies beyond what was me
 beside what the models say. Main entries: `send`, `halo`, `collective`, `algorithms` and `compare`.
 """
 
-from commmodel.predict.collective import OPERATIONS, CollectivePrediction, algorithm_seconds, algorithms, collective
+from commmodel.predict.collective import CollectivePrediction, algorithm_seconds, algorithms, collective
 from commmodel.predict.comparison import Compared, Comparison, ErrorSummary, compare, summarise
 from commmodel.predict.extrapolation import collective_reach
 from commmodel.predict.point_to_point import MODELS, Prediction, halo, send
 from commmodel.predict.seconds import Seconds
 
 __all__ = [
-    "MODELS", "OPERATIONS", "CollectivePrediction", "Compared", "Comparison", "ErrorSummary", "Prediction", "Seconds",
+    "MODELS", "CollectivePrediction", "Compared", "Comparison", "ErrorSummary", "Prediction", "Seconds",
     "algorithm_seconds", "algorithms", "collective", "collective_reach", "compare", "halo", "send", "summarise",
 ]  # fmt: skip

@@ -17,11 +17,13 @@ from msgspec import Struct
 
 from commmodel._core.delays.critical_path import finish_times
 from commmodel.arguments import LARGEST, finite, whole
-from commmodel.collectives import ALGORITHMS, Problem, Schedule
-from commmodel.collectives import algorithm as algorithm_of
+from commmodel.collectives.algorithms.registry import ALGORITHMS
+from commmodel.collectives.algorithms.registry import algorithm as algorithm_of
 from commmodel.collectives.library import selection
 from commmodel.collectives.library.selection import Selector
-from commmodel.collectives.schedule import Integers, Round, flatten
+from commmodel.collectives.operation import OPERATIONS
+from commmodel.collectives.operation import operation as operation_of
+from commmodel.collectives.schedule import Integers, Problem, Round, Schedule, flatten
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import Machine, Parameter
 from commmodel.models.collectives import CLOSED_FORMS
@@ -30,19 +32,14 @@ from commmodel.predict.extrapolation import collective_reach
 from commmodel.predict.seconds import Seconds, end_of
 
 __all__ = [
-    "OPERATIONS", "ROOTED", "CollectivePrediction", "algorithm_seconds", "algorithms", "chosen_rule", "collective",
+    "CollectivePrediction", "algorithm_seconds", "algorithms", "chosen_rule", "collective",
 ]  # fmt: skip
 
-OPERATIONS = selection.OPERATIONS
-"""The collective operations."""
-ROOTED = {"bcast", "reduce", "gather", "scatter"}
-"""Those with a root."""
 BEST = "best"
 """Instead of an algorithm: the fastest."""
 _MOST_MESSAGES = 20_000_000  # some ten seconds, and three GB
 _MOST_ROUNDS = 1_000_000
 _MOST_FOR_ALL_MODELS = 2_000_000
-_SQUARE = {("alltoall", "linear")}  # one round of them has P (P − 1) messages
 
 
 class CollectivePrediction(Struct, frozen=True):
@@ -103,13 +100,12 @@ class _Task(NamedTuple):
 def _schedule(task: _Task) -> Schedule | None:
     """Return the schedule; None where it has too many messages."""
     processes = task.problem.processes
-    rounds_of = algorithm_of(task.operation, task.algorithm)
-    square = (task.operation, task.algorithm) in _SQUARE
-    if (processes * (processes - 1) if square else processes) > _MOST_MESSAGES:
+    algorithm = algorithm_of(task.operation, task.algorithm)
+    if (processes * (processes - 1) if algorithm.all_pairs_at_once else processes) > _MOST_MESSAGES:
         return None
     rounds: list[Round] = []
     messages = 0
-    for one in rounds_of(task.problem):
+    for one in algorithm(task.problem):
         messages += one.size.size
         rounds.append(one)
         if messages > _MOST_MESSAGES or len(rounds) > _MOST_ROUNDS:
@@ -256,7 +252,7 @@ def _predicted(
     remarks = _remarks(
         task,
         schedule is None or bool(schedule.copied.any()),
-        task.operation in _REDUCING if schedule is None else bool(schedule.reduced.any()),
+        OPERATIONS[task.operation].combines if schedule is None else bool(schedule.reduced.any()),
         memory_copy,
         reduction,
     )
@@ -278,9 +274,6 @@ def _predicted(
         extrapolates=collective_reach(task.machine, problem.processes, largest, task.path),
         warnings=task.machine.origin.warnings if task.machine.origin is not None else (),
     )
-
-
-_REDUCING = {"reduce", "allreduce", "reduce_scatter", "scan"}
 
 
 def default_selector(machine: Machine) -> str:
@@ -332,11 +325,10 @@ def _check(
     """Return message size, processes and root as whole numbers; raise for what nobody can predict."""
     message_size, processes = whole("message_size", message_size), whole("processes", processes)
     root = whole("root", root)
-    if operation not in ALGORITHMS:
-        raise InputError(f"{operation!r} is no collective operation: choose one of {', '.join(OPERATIONS)}")
-    if operation == "barrier" and message_size:
+    described = operation_of(operation)
+    if message_size and not described.has_size:
         raise InputError(f"a barrier of {message_size} bytes: it carries nothing, leave the size out")
-    if root and operation not in ROOTED:
+    if root and not described.has_root:
         raise InputError(f"{operation} has no root: leave it out")
     if model is not None and model not in MODELS:
         raise InputError(f"{model!r} is no model of collectives: choose one of {', '.join(MODELS)}")
@@ -366,7 +358,7 @@ def collective(
     machine : Machine
         With LogGP parameters or a pLogP table.
     operation : str
-        One of `OPERATIONS`.
+        One that has schedules (`commmodel.collectives.operation.SCHEDULED`).
     message_size : int
         n in bytes, ≥ 0: the whole vector of a bcast, reduce, allreduce or scan, one process's block of the others; 0
         for a barrier.

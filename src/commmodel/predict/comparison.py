@@ -15,9 +15,10 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from commmodel.collectives.library.selection import Selector
+from commmodel.collectives.operation import SCHEDULED
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import Machine
-from commmodel.predict.collective import OPERATIONS, collective
+from commmodel.predict.collective import collective
 from commmodel.predict.costs import MODELS as COST_MODELS
 from commmodel.predict.point_to_point import MODELS, send
 from commmodel.predict.seconds import Seconds
@@ -118,7 +119,7 @@ def _only(times: dict[str, Seconds], models: Sequence[str] | None, default: Sequ
 
 def _unmodelled(one: Collective) -> str:
     """Return why no model speaks of a measured collective; empty where one does."""
-    if one.operation not in OPERATIONS:
+    if one.operation not in SCHEDULED:
         return f"no model is of {one.operation}"
     return "" if one.mode == "blocking" else f"no model is of {one.mode} collectives"
 
@@ -178,8 +179,8 @@ def compare(
     >>> round(found.rows[0].relative_error("loggp"), 2)
     3.0
     """
-    if operation is not None and operation not in (SEND, *OPERATIONS):
-        raise InputError(f"{operation!r} cannot be compared: choose one of {', '.join((SEND, *OPERATIONS))}")
+    if operation is not None and operation not in (SEND, *SCHEDULED):
+        raise InputError(f"{operation!r} cannot be compared: choose one of {', '.join((SEND, *SCHEDULED))}")
     for name in models or ():
         if name not in MODELS:
             raise InputError(f"{name!r} is no model: choose one of {', '.join(MODELS)}")
@@ -246,7 +247,7 @@ def compare(
 
 
 def _place(row: Compared) -> tuple[int, str, int, int]:
-    names = (SEND, *OPERATIONS)
+    names = (SEND, *SCHEDULED)
     return names.index(row.operation), row.path if row.operation == SEND else "", row.processes, row.message_size
 
 

@@ -4,7 +4,7 @@ The file is a tree of conditions, ``"collective=bcast": {"comm_type=intra": {"co
 algorithms, ``"algorithm=MPIR_Bcast_intra_binomial": {}``. Siblings are asked in order; what is below the first that is
 true decides, so the last of a group must be ``...=any``. The file stands in for the one compiled into MPICH: an
 operation it leaves out ends the program, so we write all of them. Sizes are n (``avg_msg_size``) for bcast, reduce,
-allreduce and alltoall, n P (``total_msg_size``) for these, allgather and reduce_scatter, and none for the rest.
+allreduce and alltoall, n P (``total_msg_size``) for these, allgather and reduce_scatter_block, and none for the rest.
 Source: MPICH's documentation, "Collective Selection Framework", and release 5.0.1, ``csel.c`` (conditions) and
 ``maint/tuning/coll/mpir/generic.json`` (what it does by itself). Main entries: `parse` and `dumps`.
 """
@@ -17,17 +17,15 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from commmodel.collectives.library.selection import (
-    NEEDS,
-    OPERATIONS,
-    Rule,
-    Selector,
-    load,
-    unknown,
-)
+from commmodel.collectives.algorithms.registry import ALGORITHMS
+from commmodel.collectives.library.rules import Rule, Selector, unknown
+from commmodel.collectives.operation import SCHEDULED
 from commmodel.errors import DamagedFileError, InputError
 
-__all__ = ["NO_SIZES", "OFFERS", "dumps", "parse"]
+__all__ = ["DEFAULT_SELECTOR", "NO_SIZES", "OFFERS", "dumps", "parse"]
+
+DEFAULT_SELECTOR = "mpich-5.0"
+"""The published selector of what MPICH 5.0 does by itself."""
 
 Node = dict[str, Any]
 NAMES: dict[str, dict[str, str]] = {
@@ -49,7 +47,7 @@ NAMES: dict[str, dict[str, str]] = {
     },
     "gather": {"binomial": "binomial"},
     "reduce": {"binomial": "binomial", "reduce_scatter_gather": "reduce-scatter-gather"},
-    "reduce_scatter": {"recursive_halving": "recursive-halving", "pairwise": "pairwise"},
+    "reduce_scatter_block": {"recursive_halving": "recursive-halving", "pairwise": "pairwise"},
     "scan": {"recursive_doubling": "recursive-doubling"},
     "scatter": {"binomial": "binomial"},
 }
@@ -77,7 +75,7 @@ OFFERS["reduce"]["reduce-scatter-gather"] = {"count_below_power_of_two": False}
 NO_SIZES = frozenset({"barrier", "scan", "gather", "scatter"})
 """Operations whose message size the library does not look at."""
 _BY_N = frozenset({"bcast", "reduce", "allreduce", "alltoall"})
-_BY_TOTAL = _BY_N | {"allgather", "reduce_scatter"}
+_BY_TOTAL = _BY_N | {"allgather", "reduce_scatter_block"}
 PAGE = 4096
 _LARGEST = 2**31 - 1
 # MPICH keeps what a condition compares with in a C int.
@@ -127,7 +125,7 @@ def _read(place: _Place, node: Any, operation: str) -> Iterator[Rule]:
             yield from _leaf(place, operation, value, below)
             return
         if name == "collective":
-            if value in OPERATIONS:
+            if value in SCHEDULED:
                 yield from _read(place.below(key), below, value)
             complete = True
         elif value == "any" or key == "any":
@@ -293,7 +291,11 @@ def _algorithm(selector: Selector, rule: Rule, known: _Known) -> Node:
     if "count_below_power_of_two" in OFFERS[operation][ours] and known.asked(_COUNT) is not False:
         few = "recursive_doubling" if operation == "allreduce" else "binomial"
         return {_COUNT: _node(operation, few), "count=any": leaf}
-    if NEEDS.get((operation, ours)) == {"power_of_two": True} and operation == "allgather" and not known.asked(_POWER):
+    if (
+        operation == "allgather"
+        and ALGORITHMS[operation][ours].needs == {"power_of_two": True}
+        and not known.asked(_POWER)
+    ):
         return {_POWER: leaf, "comm_size=any": _node(operation, "brucks")}
     return leaf
 
@@ -404,29 +406,34 @@ def _guarded(operation: str, tree: Node) -> Node:
     return tree
 
 
-def dumps(selector: Selector) -> str:
+def dumps(selector: Selector, default: Selector) -> str:
     """Return the text of a selection file for MPICH 4 and 5.
 
-    Operations without rules, and sizes and processes for which there are none, do as MPICH 5.0 does by itself.
+    Operations without rules, and sizes and processes for which there are none, do as `default` says, which must have
+    a rule for every case: the published selector `DEFAULT_SELECTOR`, what MPICH 5.0 does by itself.
 
-    >>> text = dumps(Selector("mine", (Rule("bcast", "scatter-ring", processes_from=8),)))
+    >>> every = ("barrier", "dissemination"), ("scan", "recursive-doubling"), ("reduce_scatter_block", "pairwise")
+    >>> every += ("allgather", "ring"), ("allreduce", "recursive-doubling"), ("alltoall", "pairwise")
+    >>> every += tuple((operation, "binomial") for operation in ("bcast", "reduce", "gather", "scatter"))
+    >>> default = Selector("default", tuple(Rule(operation, algorithm) for operation, algorithm in every))
+    >>> text = dumps(Selector("mine", (Rule("bcast", "scatter-ring", processes_from=8),)), default)
     >>> json.loads(text)["collective=bcast"]["comm_type=intra"]["comm_size=any"]
     {'algorithm=MPIR_Bcast_intra_scatter_ring_allgather': {}}
     """
     trees: dict[str, Node] = {}
-    for operation in OPERATIONS:
+    for operation in SCHEDULED:
         own = [rule for rule in selector.rules if rule.operation == operation and rule.algorithm != "default"]
-        rest = [rule for rule in load("mpich-5.0").rules if rule.operation == operation]
+        rest = [rule for rule in default.rules if rule.operation == operation]
         rules = [(rule, _conditions(selector, rule)) for rule in own + rest]
         tree = _tree(selector, rules, _Known({"comm_size": (1, _LARGEST)}))
         if not own and operation == "barrier":
             tree = _parents(_node(operation, "smp"), tree)
         if not own and operation == "scan":
             tree = _either("is_node_consecutive", _node(operation, "smp"), tree)
+        if operation == "reduce_scatter_block":
+            text = json.dumps(tree).replace("MPIR_Reduce_scatter_block_", "MPIR_Reduce_scatter_")
+            trees["reduce_scatter"] = _guarded("reduce_scatter", json.loads(text))
         trees[operation] = _guarded(operation, tree)
-        if operation == "reduce_scatter":
-            text = json.dumps(tree).replace("MPIR_Reduce_scatter_", "MPIR_Reduce_scatter_block_")
-            trees["reduce_scatter_block"] = _guarded("reduce_scatter_block", json.loads(text))
     content: Node = {f"collective={name}": _both(name, tree) for name, tree in (trees | _others()).items()}
     for name, short in _EVERYWHERE.items():
         group, _, rest_of_name = short.partition("_")

@@ -15,29 +15,33 @@ from typing import Annotated, Any, NamedTuple, NoReturn
 import msgspec
 from msgspec import Meta, Struct
 
-from commmodel.collectives.library.selection import (
-    BY_TOTAL,
+from commmodel.collectives.algorithms.registry import ALGORITHMS
+from commmodel.collectives.library.rules import (
     DEFAULT,
     ELEMENT_SIZE,
-    NEEDS,
-    OPERATIONS,
     Rule,
     Selector,
     convert,
     power_of_two_up_to,
     unknown,
-)
+)  # fmt: skip
+from commmodel.collectives.operation import OPERATIONS
 from commmodel.errors import DamagedFileError, InputError
 
 __all__ = ["NO_SIZES", "OFFERS", "dumps", "dumps_json", "parse", "parse_json"]
 
 IDS = {
     "allgather": 0, "allreduce": 2, "alltoall": 3, "barrier": 6, "bcast": 7,
-    "gather": 9, "reduce": 11, "reduce_scatter": 12, "scan": 14, "scatter": 15,
+    "gather": 9, "reduce": 11, "reduce_scatter_block": 12, "scan": 14, "scatter": 15,
 }  # fmt: skip
-"""Ids of the collectives that commmodel knows; Open MPI has 22."""
+"""Ids of the collectives that commmodel knows; Open MPI has 22.
+
+Open MPI's rules for MPI_Reduce_scatter stand for reduce_scatter_block.
+"""
 COLLECTIVES = 22
-ALGORITHMS: dict[str, tuple[tuple[str, str, bool], ...]] = {
+NAMES = {name: "reduce_scatter" if name == "reduce_scatter_block" else name for name in IDS}
+"""Operation -> Open MPI's name of the collective."""
+LIBRARY_ALGORITHMS: dict[str, tuple[tuple[str, str, bool], ...]] = {
     "allgather": (
         ("linear", "", False),
         ("bruck", "bruck", True),
@@ -91,7 +95,7 @@ ALGORITHMS: dict[str, tuple[tuple[str, str, bool], ...]] = {
         ("in-order_binary", "binomial", False),
         ("rabenseifner", "reduce-scatter-gather", True),
     ),
-    "reduce_scatter": (
+    "reduce_scatter_block": (
         ("non-overlapping", "recursive-halving", False),
         ("recursive_halving", "recursive-halving", True),
         ("ring", "ring", True),
@@ -107,7 +111,7 @@ ALSO = {("bcast", "binomial"): "binomial-at-once"}
 """What Open MPI has in another form: the same tree, but it does not send to one child after the other."""
 NUMBERS = {
     operation: {ours: number for number, (_, ours, same) in enumerate(listed, 1) if same}
-    for operation, listed in ALGORITHMS.items()
+    for operation, listed in LIBRARY_ALGORITHMS.items()
 }
 OFFERS: dict[str, dict[str, dict[str, bool]]] = {
     operation: {name: {} for name in numbers} for operation, numbers in NUMBERS.items()
@@ -128,15 +132,15 @@ _LARGEST_ODD = 1024
 
 def _rules(operation: str, number: int, segment_size: int, conditions: dict[str, Any]) -> Iterator[Rule]:
     """Yield what a number in the file means."""
-    known = ALGORITHMS[operation]
+    known = LIBRARY_ALGORITHMS[operation]
     if number == 0:
         yield _rule(operation, DEFAULT, conditions)
         return
     name, ours, _ = known[number - 1] if number <= len(known) else (f"algorithm {number}", "", False)
-    ours = ours or unknown(f"Open MPI's {operation} {name}")
+    ours = ours or unknown(f"Open MPI's {NAMES[operation]} {name}")
     segment = {"segment_size": segment_size} if segment_size else {}
     if (operation, ours) in INSTEAD:
-        yield _rule(operation, ours, conditions | segment | NEEDS[operation, ours])
+        yield _rule(operation, ours, {**conditions, **segment, **ALGORITHMS[operation][ours].needs})
         yield _rule(operation, INSTEAD[operation, ours], conditions)
     else:
         yield _rule(operation, ours, conditions | segment)
@@ -148,7 +152,7 @@ def _rule(operation: str, algorithm: str, conditions: dict[str, Any]) -> Rule:
 
 def _row(operation: str, cells: Sequence[tuple[int, int, int]], conditions: dict[str, Any]) -> Iterator[Rule]:
     """Yield the rules of one size of communicator; a cell is (bytes from which it holds, algorithm, segment size)."""
-    field = "total_upto" if operation in BY_TOTAL else "upto"
+    field = "total_upto" if OPERATIONS[operation].size_is_per_block else "upto"
     ends: list[int | None] = [cell[0] - 1 for cell in cells[1:]]
     for (_, number, segment_size), end in zip(cells, [*ends, None], strict=True):
         limit = {} if end is None or operation in _UNSEEN else {field: end}
@@ -281,11 +285,13 @@ def parse_json(path: Path, content: Any) -> Selector:
     """Return the selector of an Open MPI 6 file; `DamagedFileError` names the field of what is wrong."""
     file: _File = convert(path, content, _File)
     rules: list[Rule] = []
-    for operation, communicators in file.collectives.items():
-        if operation not in OPERATIONS:
+    operations = {name: operation for operation, name in NAMES.items()}
+    for name, communicators in file.collectives.items():
+        if name not in operations:
             continue
+        operation = operations[name]
         for index, one in enumerate(communicators):
-            where = f"field collectives.{operation}[{index}]"
+            where = f"field collectives.{name}[{index}]"
             if one.comm_rank_distribution != "any":
                 continue  # of one node, or one process a node: none of a model's flat machine
             first = _bound(path, f"{where}.comm_size_min", one.comm_size_min) or 0
@@ -319,7 +325,7 @@ def _ranges(path: Path, where: str, operation: str, messages: Sequence[_Message]
 
 def _number(operation: str, algorithm: int | str) -> int | None:
     """Return the number of an algorithm; None where Open MPI would pass over the rule."""
-    names = ["ignore", *(name for name, _, _ in ALGORITHMS[operation])]
+    names = ["ignore", *(name for name, _, _ in LIBRARY_ALGORITHMS[operation])]
     if isinstance(algorithm, str):
         return names.index(algorithm) if algorithm in names else None
     return algorithm if 0 <= algorithm < len(names) else None
@@ -336,11 +342,11 @@ class _Cell(NamedTuple):
 def _table(selector: Selector, operation: str) -> list[tuple[int, list[_Cell]]]:
     """Return (processes from which it holds, cells) of an operation."""
     rules = [rule for rule in selector.rules if rule.operation == operation]
-    foreign = "upto" if operation in BY_TOTAL else "total_upto"
-    field = "total_upto" if operation in BY_TOTAL else "upto"
+    per_block = OPERATIONS[operation].size_is_per_block
+    field, foreign = ("total_upto", "upto") if per_block else ("upto", "total_upto")
     for rule in rules:
         blind = operation in NO_SIZES and getattr(rule, field) is not None
-        if blind or getattr(rule, foreign) is not None or (operation in BY_TOTAL and rule.count_below_power_of_two):
+        if blind or getattr(rule, foreign) is not None or (per_block and rule.count_below_power_of_two):
             raise _beyond(selector, rule, field, foreign)
     starts = {1}
     for rule in rules:
@@ -394,7 +400,7 @@ def _written_operations(selector: Selector) -> list[str]:
 
 
 def _names(operation: str) -> list[str]:
-    return ["the library's own choice", *(name for name, _, _ in ALGORITHMS[operation])]
+    return ["the library's own choice", *(name for name, _, _ in LIBRARY_ALGORITHMS[operation])]
 
 
 def dumps(selector: Selector) -> str:
@@ -418,7 +424,7 @@ def dumps(selector: Selector) -> str:
     head = "from so many processes on; rules: from n P (of bcast, reduce, allreduce: n), algorithm, fan-out, segments"
     for operation in operations:
         table = _table(selector, operation)
-        lines += [f"{IDS[operation]}  # {operation}", f"{len(table)}  # sizes of communicators"]
+        lines += [f"{IDS[operation]}  # {NAMES[operation]}", f"{len(table)}  # sizes of communicators"]
         for processes, cells in table:
             lines.append(f"{processes} {len(cells)}  # {head}")
             lines += [
@@ -433,7 +439,7 @@ def dumps_json(selector: Selector) -> str:
     for operation in _written_operations(selector):
         table = _table(selector, operation)
         ends: list[int | str] = [processes - 1 for processes, _ in table[1:]]
-        collectives[operation] = [
+        collectives[NAMES[operation]] = [
             {"comm_size_min": processes, "comm_size_max": end, "rules": _messages(operation, cells)}
             for (processes, cells), end in zip(table, [*ends, "inf"], strict=True)
         ]
@@ -442,7 +448,7 @@ def dumps_json(selector: Selector) -> str:
 
 
 def _messages(operation: str, cells: Sequence[_Cell]) -> list[dict[str, Any]]:
-    names = ["ignore", *(name for name, _, _ in ALGORITHMS[operation])]
+    names = ["ignore", *(name for name, _, _ in LIBRARY_ALGORITHMS[operation])]
     ends: list[int | str] = [one.size - 1 for one in cells[1:]]
     return [
         {"msg_size_min": one.size, "msg_size_max": end, "alg": names[one.number]}

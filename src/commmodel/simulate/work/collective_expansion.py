@@ -258,7 +258,7 @@ class Expander:
         size = arguments.counts(0, "receive_counts", processes) * arguments.size_of_type(processes + 1)
         flops = arguments.amount(processes, "flops")
         if (size == size[0]).all():
-            program = self._program("reduce_scatter", int(size[0]))
+            program = self._program("reduce_scatter_block", int(size[0]))
             if program.refill is not None:
                 return program, flops
             return program.operations[program.offsets[rank] : program.offsets[rank + 1]], flops

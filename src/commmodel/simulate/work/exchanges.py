@@ -19,7 +19,7 @@ from commmodel.errors import DamagedFileError, InputError
 from commmodel.simulate.arguments import MOST_RANKS, check_count, check_plausible, check_ranks, check_size
 from commmodel.simulate.operations import OPERATION, UNNAMED, Code, Operations, Program, joined
 from commmodel.simulate.work.block_streams import Block, program_of
-from commmodel.simulate.work.collective import blocks_of
+from commmodel.simulate.work.rounds import blocks_of
 from commmodel.units import parse_number, parse_whole
 
 __all__ = ["halo", "pair", "pairwise", "read_sparse", "ring", "shifts", "sparse", "square_grid"]
