@@ -1,4 +1,4 @@
-"""A collective algorithm as a schedule of messages: who sends how many bytes to whom, after what.
+"""Schedules of collective algorithms: rounds of messages with sender, receiver and bytes.
 
 A schedule is a sequence of rounds. In a round a process begins its sends in the order listed, receives what others
 send it, waits for all of it, and then copies or combines what it got. It enters its next round when it has done so:
@@ -28,7 +28,7 @@ NONE.flags.writeable = False
 
 @dataclass(frozen=True)
 class Problem:
-    """What a collective has to do.
+    """Size of a collective operation: processes, bytes, root and segments.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Round:
-    """Messages that the processes exchange between two waits, and the work on memory after them.
+    """Messages between two waits, and the memory work after them.
 
     Attributes
     ----------
@@ -126,11 +126,11 @@ class Schedule:
 
     @property
     def messages(self) -> int:
-        """How many messages there are."""
+        """The number of messages."""
         return self.size.size
 
     def __repr__(self) -> str:
-        """Return how many processes and messages there are."""
+        """Return the numbers of processes and messages."""
         return f"Schedule({self.processes} processes, {self.messages} messages)"
 
 

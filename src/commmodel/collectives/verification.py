@@ -1,4 +1,4 @@
-"""Whether a schedule does what its operation is defined to do, by running it on symbols.
+"""Verification of schedules: whether the right data arrive, by running them on symbols. Main entry: `verify`.
 
 Every process holds blocks (`commmodel.collectives.algorithms.blocks` names them), and of each the set of processes
 whose data are in it. A message carries what its sender held before the round. Afterwards every process must hold what
@@ -19,11 +19,11 @@ Held = dict[int, int]
 
 
 class ScheduleError(InputError):
-    """A schedule that does not do what its operation is defined to do; names round, sender, receiver and block."""
+    """A schedule that does not implement its operation; names round, sender, receiver and block."""
 
 
 def verify(operation: str, rounds: Iterable[Round], problem: Problem) -> None:
-    """Run rounds on symbolic blocks; raise `ScheduleError` at the first thing that is wrong.
+    """Run rounds on symbolic blocks; raise `ScheduleError` at the first error.
 
     Local copies are not followed, since a block is named by what it is and not by where it lies.
 
@@ -68,7 +68,7 @@ def verify(operation: str, rounds: Iterable[Round], problem: Problem) -> None:
 
 
 def _check_form(number: int, one: Round, processes: int) -> None:
-    """Check what can be seen without looking at blocks."""
+    """Check shapes, ranks and duplicates of a round."""
     if not one.sender.shape == one.receiver.shape == one.size.shape:
         raise ScheduleError(f"round {number}: there are not as many senders as receivers and sizes")
     seen = set()
@@ -90,7 +90,7 @@ def _check_form(number: int, one: Round, processes: int) -> None:
 
 
 def _exchange(number: int, one: Round, sizes: Sequence[int], state: list[Held]) -> None:
-    """Carry out one round: everything leaves before anything arrives."""
+    """Execute one round: all messages leave before any arrives."""
     arriving = []
     messages = zip(one.sender.tolist(), one.receiver.tolist(), one.size.tolist(), strict=True)
     for index, (sender, receiver, size) in enumerate(messages):
@@ -149,7 +149,7 @@ def _combine(
 
 
 def _processes(whose: int) -> str:
-    """Return a set of processes as words, of a long one the first few."""
+    """Return the names of a set of processes, the first few of a long one."""
     ranks = [rank for rank in range(whose.bit_length()) if whose >> rank & 1]
     shown = ", ".join(map(str, ranks[:8])) + (", ..." if len(ranks) > 8 else "")
     return shown or "nobody"

@@ -1,4 +1,4 @@
-"""Measurements written in one of our formats, whole or not at all. Main entry: `write`."""
+"""Writing of measurements in one of the formats, whole or not at all. Main entry: `write`."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,7 +16,7 @@ __all__ = ["WRITTEN", "write"]
 
 
 class _Content(NamedTuple):
-    """What a file will hold."""
+    """The content of the file."""
 
     parts: Iterable[bytes]
     notes: tuple[str, ...]
@@ -94,7 +94,7 @@ def _checked_text(table: Table) -> Iterator[bytes]:
 
 
 def _is_plain(name: str) -> bool:
-    """Return whether a name is one line of text that white space around it is no part of."""
+    """Whether a name is one line of text without white space around it."""
     return " ".join(name.split()) == name and name.isprintable()
 
 
@@ -113,7 +113,7 @@ def write(
     format: str,  # noqa: A002  (the option's name)
     over: Sequence[str] | None = None,
 ) -> tuple[str, ...]:
-    """Write measurements to a file, which is replaced, at once, where it is there.
+    """Write measurements to a file, replacing an existing one at once.
 
     Parameters
     ----------

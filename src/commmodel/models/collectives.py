@@ -1,4 +1,4 @@
-"""How long a collective operation takes, as a formula: LogGP with copies within memory and reductions.
+"""Closed forms of the time of collective operations: LogGP with copies within memory and reductions.
 
 Source: March et al. 2009, Table 4, for its rows, corrected where it is misprinted; the others are derived in the same
 spirit from the rules of `commmodel._core.delays.critical_path`, which a schedule of `commmodel.collectives` follows
@@ -60,7 +60,7 @@ __all__ = [
 def barrier_dissemination(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where ⌈log₂P⌉ rounds, in each everybody tells one other process.
+    """Barrier by dissemination: in each of ⌈log₂P⌉ rounds every process notifies one other.
 
     T = k max(g, L + 2 o)
 
@@ -81,7 +81,7 @@ def barrier_dissemination(
 def barrier_dissemination_printed(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time of a barrier by dissemination as it is printed.
+    """Barrier by dissemination, with the formula as printed in the paper.
 
     T = k (L + o + g)
 
@@ -103,7 +103,7 @@ def barrier_dissemination_printed(
 def barrier_recursive_doubling(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where pairs tell each other, at distance 1, 2, 4, ....
+    """Barrier by recursive doubling: pairs at distance 1, 2, 4, ... notify each other.
 
     T = (log₂P − 1) max(g, L + 2 o) + L + 2 o; with k = ⌊log₂P⌋ where P is no power of two, k max(g, L + 2 o) + 2 (L + 2
     o)
@@ -129,7 +129,7 @@ def barrier_recursive_doubling(
 def allreduce_recursive_doubling(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where pairs exchange all and combine, at distance 1, 2, 4, ....
+    """Allreduce by recursive doubling: pairs at distance 1, 2, 4, ... exchange the vector and combine.
 
     T = log₂P (x(m) + γ m); with k = ⌊log₂P⌋ where P is no power of two, (k + 1) (x(m) + γ m) + x(m)
 
@@ -154,7 +154,7 @@ def allreduce_recursive_doubling(
 def allreduce_reduce_scatter_allgather(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where a vector is combined by recursive halving, and collected by recursive doubling.
+    """Allreduce by recursive halving (reduce-scatter), then recursive doubling (allgather).
 
     T = 2 k (L + 2 o) + 2 ((2^k − 1)/2^k m − k) G + (2^k − 1)/2^k m γ, k = ⌊log₂P⌋; and 2 x(m) + γ m where P is no power
     of two
@@ -182,7 +182,7 @@ def allreduce_reduce_scatter_allgather(
 def allreduce_ring(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where reduce-scatter and allgather around a ring.
+    """Allreduce around a ring: reduce-scatter, then allgather.
 
     T = 2 (P − 1) x(m/P) + (P − 1)/P m γ
 
@@ -205,7 +205,7 @@ def allreduce_ring(
 def allreduce_reduce_broadcast(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where reduce up a binomial tree, then broadcast down it.
+    """Allreduce up a binomial tree (reduce), then down it (broadcast).
 
     T = k (2 x(m) + γ m)
 
@@ -227,7 +227,7 @@ def allreduce_reduce_broadcast(
 def exchanges(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where everybody sends to one process and receives from one, P − 1 times.
+    """P − 1 rounds, in each of which every process sends one block and receives one.
 
     T = (P − 2) max(g + (m − 1) G, x(m)) + x(m)
 
@@ -251,7 +251,7 @@ def exchanges(
 def allgather_bruck(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where each gets all that another has, at distance 1, 2, 4, ..., then turns the blocks.
+    """Allgather by Bruck: blocks from distance 1, 2, 4, ..., then a rotation in memory.
 
     T = k (L + 2 o) + ((P − 1) m − k) G + δ P m
 
@@ -275,7 +275,7 @@ def allgather_bruck(
 def allgather_neighbor_exchange(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where neighbours exchange what they got last, to the left and to the right in turns.
+    """Allgather by neighbour exchange: the newest blocks alternately to the left and to the right neighbour.
 
     T = x(m) + (P/2 − 1) x(2 m)
 
@@ -299,7 +299,7 @@ def allgather_neighbor_exchange(
 def alltoall_linear(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where everybody sends to everybody at once.
+    """Alltoall with all messages at once.
 
     T = max((P − 2) a(m) + x(m), 2 (P − 1) o)
 
@@ -328,7 +328,7 @@ def alltoall_linear(
 def alltoall_pairwise(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where P − 1 rounds, in each everybody exchanges with one process.
+    """Alltoall by pairwise exchange: in each of P − 1 rounds every process exchanges with one other.
 
     T = (P − 1) (L + o + (m − 1) G + g)
 
@@ -351,7 +351,7 @@ def alltoall_pairwise(
 def alltoall_bruck(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where ⌈log₂P⌉ rounds, in each half of all blocks go to one process.
+    """Alltoall by Bruck: in each of ⌈log₂P⌉ rounds half of all blocks go to one process.
 
     T = k (o + (P m/2 − 1) G + δ P m/2 + max(g, L + o)) + δ P m
 
@@ -376,7 +376,7 @@ def alltoall_bruck(
 def reduce_scatter_block_recursive_halving(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where pairs exchange half of what is left and combine, at distance P/2, P/4, ....
+    """Reduce-scatter by recursive halving: pairs at distance P/2, P/4, ... exchange half of the rest and combine.
 
     T = k (L + 2 o) + ((P − 1) m − k) G + (P − 1) m γ; with k = ⌊log₂P⌋ where P is no power of two, k (L + 2 o) + (2
     (2^k − 1) m − k) G + 2 (2^k − 1) m γ + x(P m) + γ P m + x(m)
@@ -406,7 +406,7 @@ def reduce_scatter_block_recursive_halving(
 def exchanges_reducing(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where everybody sends to one process, receives from one and combines, P − 1 times.
+    """P − 1 rounds, in each of which every process sends one block, receives one and combines it.
 
     T = (P − 2) max(g + (m − 1) G, x(m) + γ m) + x(m) + γ m
 
@@ -431,7 +431,7 @@ def exchanges_reducing(
 def scan_recursive_doubling(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where pairs exchange what they have summed up, at distance 1, 2, 4, ....
+    """Scan by recursive doubling: pairs at distance 1, 2, 4, ... exchange their partial results.
 
     T = k (x(m) + 2 γ m)
 
@@ -450,7 +450,7 @@ def scan_recursive_doubling(
 
 
 class ClosedForm(NamedTuple):
-    """A formula for an algorithm."""
+    """The formula of an algorithm, and where it is exact."""
 
     formula: Formula
     exactness: str

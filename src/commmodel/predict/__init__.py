@@ -1,4 +1,4 @@
-"""How long an operation takes on a machine: a message while others send, a halo exchange, a collective operation.
+"""Predicted times on a machine: of a message while others send, a halo exchange, a collective operation.
 
 ``point_to_point`` has messages and halo exchanges, ``costs`` what each message of a collective costs, ``collective``
 the time of a collective, ``extrapolation`` what of them lies beyond what was measured, ``comparison`` what was measured

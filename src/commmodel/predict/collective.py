@@ -1,4 +1,4 @@
-"""How long a collective operation takes on a machine, by its schedule of messages.
+"""Predicted time of a collective operation on a machine, from its schedule of messages.
 
 The algorithm is the one that is given, the one that the MPI library would pick, or the fastest. Its schedule
 (`commmodel.collectives`) is carried out message by message under the rules of LogGP
@@ -43,7 +43,7 @@ _MOST_FOR_ALL_MODELS = 2_000_000
 
 
 class CollectivePrediction(Struct, frozen=True):
-    """How long a collective operation takes, by one model and by the others."""
+    """Predicted time of a collective operation, by one model and by the others."""
 
     time: Seconds
     model: str
@@ -73,14 +73,14 @@ class CollectivePrediction(Struct, frozen=True):
 
 
 class _Work(NamedTuple):
-    """Seconds per byte copied and combined, at an end of their intervals."""
+    """Seconds per byte copied and combined, at the value or an end of their intervals."""
 
     memory_copy: float
     reduction: float
 
 
 class _Task(NamedTuple):
-    """An algorithm to be timed."""
+    """An algorithm to predict."""
 
     machine: Machine
     operation: str
@@ -114,7 +114,7 @@ def _schedule(task: _Task) -> Schedule | None:
 
 
 def _by_schedule(task: _Task, schedule: Schedule, model: str, end: End) -> float:
-    """Return when the last process has finished."""
+    """Return the time at which the last process finishes."""
     costs = message_costs(task.machine, model, task.path, end)(schedule.size)
     copying, combining = task.work(end)
     if max(copying, combining) * float(schedule.size.sum()) > LARGEST:
@@ -137,7 +137,7 @@ def _by_schedule(task: _Task, schedule: Schedule, model: str, end: End) -> float
 
 
 def _by_formula(task: _Task, model: str, largest: int, end: End) -> float | None:
-    """Return the closed form, with the parameters that hold for the largest message; None where there is none."""
+    """Return the closed form's time, with the parameters for the largest message; None without a closed form."""
     form = CLOSED_FORMS.get(task.operation, {}).get(task.algorithm)
     if form is None or model == "plogp":
         return None
@@ -154,7 +154,7 @@ def _by_formula(task: _Task, model: str, largest: int, end: End) -> float | None
 
 
 def _with_ends(value: float, low: float, high: float) -> Seconds:
-    """Return a time with ends that hold it: a schedule may be a hair slower where a message is faster."""
+    """Return a time with an interval that contains it: a schedule may be slightly slower with faster messages."""
     return Seconds(value) if low == value == high else Seconds(value, min(low, value), max(high, value))
 
 
@@ -170,7 +170,7 @@ def _has_intervals(task: _Task, model: str, sizes: Integers) -> bool:
 
 
 def _models(task: _Task, schedule: Schedule, model: str) -> dict[str, Seconds]:
-    """Return the time by the model and, where that takes no long time, by the others that know all sizes."""
+    """Return the time by the given model and, unless the schedule is large, by the others."""
     sizes = np.unique(schedule.size)
     times = {}
     for name in MODELS:
@@ -230,7 +230,7 @@ def _predicted(
     memory_copy: float | None,
     reduction: float | None,
 ) -> CollectivePrediction:
-    """Return the prediction of one algorithm: by its schedule, or where that is too large, by its closed form."""
+    """Return the prediction of one algorithm: by schedule, or by closed form where the schedule is too large."""
     schedule = _schedule(task)
     problem = task.problem
     name = model or default_model(task.machine, task.path)
@@ -277,7 +277,7 @@ def _predicted(
 
 
 def default_selector(machine: Machine) -> str:
-    """Return the name of the selector of the library that the machine was measured with, MPICH's where none is known.
+    """Return the name of the selector of the machine's MPI library; MPICH's where it is unknown.
 
     >>> from commmodel.machine import Origin, Segment
     >>> default_selector(Machine("m", (Segment("all"),), origin=Origin(mpi="Open MPI v5.0.7")))
@@ -287,7 +287,7 @@ def default_selector(machine: Machine) -> str:
 
 
 def _selector(machine: Machine, selector: str | os.PathLike[str] | Selector | None) -> Selector:
-    """Return the selector that is asked for, or the machine's: its own rules before those of its library."""
+    """Return the given selector, or the machine's: its own rules before those of its library."""
     if isinstance(selector, Selector):
         return selector
     if selector is not None:
@@ -322,7 +322,7 @@ def _check(
     path: str | None,
     model: str | None,
 ) -> tuple[int, int, int]:
-    """Return message size, processes and root as whole numbers; raise for what nobody can predict."""
+    """Return message size, processes and root as integers; raise where a prediction is impossible."""
     message_size, processes = whole("message_size", message_size), whole("processes", processes)
     root = whole("root", root)
     described = operation_of(operation)
@@ -437,7 +437,7 @@ def algorithms(
     memory_copy: float | None = None,
     reduction: float | None = None,
 ) -> list[CollectivePrediction]:
-    """Return the predictions of all algorithms that can do it, the fastest first; arguments as in `collective`.
+    """Return the predictions of all applicable algorithms, fastest first; arguments as in `collective`.
 
     Examples
     --------
@@ -474,7 +474,7 @@ def algorithm_seconds(
     path: str | None = None,
     work: Mapping[str, float | None] | None = None,
 ) -> float:
-    """Return the seconds of an algorithm by one model alone, without interval: quick, for many of them.
+    """Return the time of an algorithm by one model, without interval: fast, for large grids.
 
     `work` may hold `memory_copy` and `reduction`; all else as in `collective`.
     """

@@ -1,4 +1,4 @@
-"""The file ``results.jsonl``, read strictly and written a record at a time. Main entries: `read`, `Writer`."""
+"""The file ``results.jsonl``: strict reading, and writing record by record. Main entries: `read`, `Writer`."""
 
 import fcntl
 import os
@@ -66,7 +66,7 @@ def _decoded(path: Path, number: int, line: bytes) -> Header | Record:
 
 
 class _Lines:
-    """The complete lines of a file, one after the other, so that no more than one is in memory."""
+    """The complete lines of a file, one at a time."""
 
     def __init__(self, path: Path) -> None:
         self.cut_off = 0
@@ -141,7 +141,7 @@ def _check_record(path: Path, number: int, record: Record) -> None:
 
 
 def read_all(paths: Iterable[str | os.PathLike[str]]) -> Measurements:
-    """Read several results files as one; a launch that stands in several of them counts once (`distinct`)."""
+    """Read several results files as one; a launch in several of them counts once (`distinct`)."""
     return distinct([(str(path), read(path)) for path in paths])
 
 
@@ -154,7 +154,7 @@ def _cut_off(path: Path) -> int:
 
 
 class Writer:
-    """Appends lines to a results file, each whole and on disk before the call returns; one writer at a time.
+    """Appends lines to a results file, each synced to disk before the call returns; one writer at a time.
 
     >>> import tempfile, pathlib
     >>> from commmodel.results import Header, Library, Record, Threshold
@@ -169,7 +169,7 @@ class Writer:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, resume: bool = False) -> None:
-        """Create the file, or with `resume` go on after its last complete line.
+        """Create the file, or with `resume` continue after its last complete line.
 
         Nobody else can write into it until it is closed.
 
@@ -204,11 +204,11 @@ class Writer:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no complete line is in it."""
+        """Whether the file has no complete line."""
         return self._end == 0
 
     def write(self, line: Header | Record) -> None:
-        """Append one line, or on a full disk nothing."""
+        """Append one line; on a full disk, nothing."""
         content = self._encoder.encode(line) + b"\n"
         written = 0
         try:
@@ -225,7 +225,7 @@ class Writer:
         self._end += written
 
     def close(self) -> None:
-        """Close the file, for others to write into."""
+        """Close the file and release its lock."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -238,7 +238,7 @@ class Writer:
 
 
 def claim(file: int, path: str | os.PathLike[str]) -> None:
-    """Lock an open file, that of `path` or one beside it, for as long as this process has it open.
+    """Lock an open file, that of `path` or one beside it, until this process closes it.
 
     Raises
     ------
@@ -257,13 +257,13 @@ def claim(file: int, path: str | os.PathLike[str]) -> None:
 
 
 def _begins_header(content: bytes) -> bool:
-    """Return whether a file's first bytes may be those of a header that was cut off."""
+    """Whether a file's first bytes may be those of a truncated header."""
     start = b'{"type":"header"'
     return content.startswith(start) or start.startswith(content)
 
 
 def _holder(status: os.stat_result) -> int | None:
-    """Return the process of this host that has locked a file, where Linux says so."""
+    """Return the process of this host that has locked a file, where Linux tells."""
     device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
     with suppress(OSError, ValueError, IndexError):
         for words in map(str.split, Path("/proc/locks").read_text(encoding="ascii").splitlines()):

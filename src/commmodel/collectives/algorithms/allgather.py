@@ -1,4 +1,4 @@
-"""Allgather: everybody's block of n bytes gets to everybody.
+"""Allgather: every process gets the block of n bytes of every other.
 
 Sources: Thakur, Rabenseifner and Gropp 2005; Bruck et al., "Efficient algorithms for all-to-all communications in
 multiport message-passing systems", 1997; Chen et al., "Performance evaluation of allgather algorithms on terascale

@@ -1,4 +1,4 @@
-"""Allreduce: the vectors of n bytes that everybody has, combined element by element, end up with everybody.
+"""Allreduce: the vectors of n bytes of all processes, combined element by element, end up in every process.
 
 The operation is taken to be commutative. Sources: Thakur, Rabenseifner and Gropp 2005; Rabenseifner 2004; the ring is
 that of Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009.

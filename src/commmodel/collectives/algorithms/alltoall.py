@@ -1,4 +1,4 @@
-"""Alltoall: everybody has a block of n bytes for everybody.
+"""Alltoall: every process has a block of n bytes for every other.
 
 A process keeps its own block. Sources: Thakur, Rabenseifner and Gropp 2005; Bruck et al., "Efficient algorithms for
 all-to-all communications in multiport message-passing systems", 1997. Main entries: `linear`, `pairwise`,
@@ -84,7 +84,7 @@ def bruck(problem: Problem) -> Iterator[Round]:
 
 
 def _on_the_way(processes: int, distance: int, ways: Integers, rank: int) -> list[int]:
-    """Return the blocks that are at a rank, and go on by so much: they have come the lower bits of their way."""
+    """Return the blocks at a rank that move on by `distance`: they have moved the lower bits of their way."""
     source = (rank - ways % distance) % processes
     ids: list[int] = (source * processes + (source + ways) % processes).tolist()
     return ids

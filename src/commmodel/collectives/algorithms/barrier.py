@@ -1,4 +1,4 @@
-"""Barrier: nobody leaves before everybody has come. Messages are empty.
+"""Barrier: no process leaves before all have entered. Messages are empty.
 
 A block stands for the news that its process has come. Survey: Hoefler et al., "A survey of barrier algorithms for
 coarse grained supercomputers", 2004. Main entries: `linear`, `dissemination`, `recursive_doubling`, `binomial`.
@@ -72,5 +72,5 @@ def binomial(problem: Problem) -> Iterator[Round]:
 
 
 def _news(problem: Problem, sender: Integers, receiver: Integers, first: Integers, last: Integers) -> Round:
-    """Return a round of empty messages, which say that the ranks from `first` up to `last` have come."""
+    """Return a round of empty messages: the ranks from `first` up to `last` have arrived."""
     return block_round(replace(problem, message_size=0), sender, receiver, first, last - first)

@@ -1,4 +1,4 @@
-"""Broadcast: the root's vector of n bytes gets to everybody.
+"""Broadcast: the root's vector of n bytes reaches every process.
 
 Trees send the whole vector, or segments of it one after the other. The two that scatter first send n bytes from the
 root in all, and then let everybody collect (van de Geijn's algorithm; Thakur, Rabenseifner and Gropp 2005).
@@ -62,7 +62,7 @@ def chain(problem: Problem) -> Iterator[Round]:
 
 
 def _pipeline(problem: Problem, children: int) -> Iterator[Round]:
-    """Yield the rounds down a tree: who got a segment in one round passes it on in the next."""
+    """Yield the rounds down a tree: a segment received in one round is passed on in the next."""
     child = np.arange(1, problem.processes)
     if not child.size:
         return
@@ -82,7 +82,7 @@ def _pipeline(problem: Problem, children: int) -> Iterator[Round]:
 
 
 def _depth(processes: int, children: int) -> Integers:
-    """Return how far each process is from the root of a tree that is filled level by level."""
+    """Return the depth of each process in a tree that is filled level by level."""
     depth = np.empty(processes, dtype=np.int64)
     first, width, level = 0, 1, 0
     while first < processes:

@@ -1,4 +1,4 @@
-"""Gather and scatter: blocks of n bytes go from everybody to the root, or from the root to everybody.
+"""Gather and scatter: blocks of n bytes go from every process to the root, or from the root to every process.
 
 The root's own block stays where it is. A process within a tree that passes blocks on is taken to keep them in one
 buffer, in the order in which they arrive, so that nothing is copied. Source of the trees: Thakur, Rabenseifner and

@@ -1,4 +1,4 @@
-"""Reduce: the vectors of n bytes that everybody has, combined element by element, end up at the root.
+"""Reduce: the vectors of n bytes of all processes, combined element by element, end up at the root.
 
 The operation is taken to be commutative. Processes are numbered from the root. Source of the last one: Rabenseifner,
 "Optimization of collective reduction operations", 2004; it halves a vector among 2^k processes, and what it needs is

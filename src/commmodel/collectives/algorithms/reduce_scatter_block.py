@@ -1,4 +1,4 @@
-"""Reduce_scatter_block: of vectors of P blocks of n bytes, combined element by element, everybody gets its block.
+"""Reduce_scatter_block: vectors of P blocks of n bytes, combined element by element; each process gets its block.
 
 The operation is taken to be commutative. Source: Thakur, Rabenseifner and Gropp, "Optimization of collective
 communication operations in MPICH", 2005. Main entries: `recursive_halving`, `pairwise`, `ring`.

@@ -87,7 +87,7 @@ _FLAT = {
 
 
 class _Place(NamedTuple):
-    """A place in a file, and what is known there."""
+    """A place in a file, and the conditions above it."""
 
     path: Path
     keys: tuple[str, ...]
@@ -115,7 +115,7 @@ def parse(path: Path, content: Any) -> Selector:
 
 
 def _read(place: _Place, node: Any, operation: str) -> Iterator[Rule]:
-    """Yield the rules below a node in the order in which MPICH asks."""
+    """Yield the rules below a node, in MPICH's order of evaluation."""
     if not isinstance(node, dict):
         raise place.damaged(f"expected an object, got {type(node).__name__}")
     complete, numeric = False, False
@@ -164,7 +164,7 @@ def _condition(place: _Place, key: str, name: str, value: str) -> _Place:
 
 
 def _leaf(place: _Place, operation: str, name: str, parameters: Any) -> Iterator[Rule]:
-    """Yield what an algorithm in the file means."""
+    """Yield the rules of an algorithm in the file."""
     if not operation:
         raise place.damaged("an algorithm outside of any collective")
     short = name.removeprefix(f"MPIR_{operation.capitalize()}_intra_")
@@ -191,7 +191,7 @@ def _rule(operation: str, algorithm: str, conditions: Mapping[str, Any]) -> Rule
 
 
 class _Known(NamedTuple):
-    """What is known at a place of the tree to be written."""
+    """Facts at a place of the tree to be written."""
 
     ranges: Mapping[str, tuple[int, int]] = {}
     """Name of a size -> its least and largest value."""
@@ -219,7 +219,7 @@ _ELSE = {"comm_size": "comm_size=any", "avg_msg_size": "avg_msg_size=any", "tota
 
 
 def _conditions(selector: Selector, rule: Rule) -> list[tuple[str, bool]]:
-    """Return the conditions of a rule in MPICH's words, and whether each is to be true."""
+    """Return the conditions of a rule in MPICH's notation, each with the value that it must have."""
     operation = rule.operation
     for field, possible in (("upto", _BY_N), ("total_upto", _BY_TOTAL)):
         if getattr(rule, field) is not None and operation not in possible:
@@ -250,7 +250,7 @@ def _conditions(selector: Selector, rule: Rule) -> list[tuple[str, bool]]:
 
 
 def _tree(selector: Selector, rules: Sequence[tuple[Rule, list[tuple[str, bool]]]], known: _Known) -> Node:
-    """Return the tree that decides as the rules do, where so much is known."""
+    """Return the decision tree of the rules, below the given facts."""
     for index, (rule, conditions) in enumerate(rules):
         answers = [(key, known.asked(key), wanted) for key, wanted in conditions]
         if any(answer is not None and answer != wanted for _, answer, wanted in answers):
@@ -265,7 +265,7 @@ def _tree(selector: Selector, rules: Sequence[tuple[Rule, list[tuple[str, bool]]
 
 
 def _branch(key: str, yes: Node, no: Node) -> Node:
-    """Return a node that asks; siblings that ask for the same are put in one row."""
+    """Return a node for one condition; siblings on the same quantity are joined."""
     if yes == no:
         return yes
     name = re.split("[<=]", key)[0]
@@ -275,7 +275,7 @@ def _branch(key: str, yes: Node, no: Node) -> Node:
 
 
 def _algorithm(selector: Selector, rule: Rule, known: _Known) -> Node:
-    """Return the leaf of a rule, behind what MPICH's algorithm needs."""
+    """Return the leaf of a rule, below the conditions that MPICH's algorithm needs."""
     operation, ours = rule.operation, rule.algorithm
     names = WRITTEN[operation]
     if operation == "bcast" and ours in TREES:
@@ -333,7 +333,7 @@ _EVERYWHERE = {
 
 
 def _others() -> dict[str, Node]:
-    """Return the trees on intracommunicators of what commmodel does not predict."""
+    """Return the trees on intracommunicators of operations that commmodel does not predict."""
     trees: dict[str, Node] = {}
     for name, kind in (("allgatherv", ""), ("iallgather", "sched_"), ("iallgatherv", "sched_")):
         ring = _node(name, f"{kind}ring")
@@ -388,12 +388,12 @@ def _either(question: str, yes: Node, no: Node) -> Node:
 
 
 def _parents(parent: Node, other: Node) -> Node:
-    """Return a node that does otherwise on a communicator that spans nodes."""
+    """Return a node with a special case for communicators that span nodes."""
     return {"comm_hierarchy=parent": parent, "comm_hierarchy=any": other}
 
 
 def _guarded(operation: str, tree: Node) -> Node:
-    """Return the tree behind what commmodel takes for granted: built-in commutative operators, a send buffer."""
+    """Return the tree below commmodel's assumptions: built-in commutative operators, a send buffer."""
     match operation:
         case "allreduce":
             return _either("is_op_built_in", tree, _node(operation, "recursive_doubling"))

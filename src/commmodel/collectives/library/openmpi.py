@@ -131,7 +131,7 @@ _LARGEST_ODD = 1024
 
 
 def _rules(operation: str, number: int, segment_size: int, conditions: dict[str, Any]) -> Iterator[Rule]:
-    """Yield what a number in the file means."""
+    """Yield the rules of an algorithm's number in the file."""
     known = LIBRARY_ALGORITHMS[operation]
     if number == 0:
         yield _rule(operation, DEFAULT, conditions)
@@ -151,7 +151,7 @@ def _rule(operation: str, algorithm: str, conditions: dict[str, Any]) -> Rule:
 
 
 def _row(operation: str, cells: Sequence[tuple[int, int, int]], conditions: dict[str, Any]) -> Iterator[Rule]:
-    """Yield the rules of one size of communicator; a cell is (bytes from which it holds, algorithm, segment size)."""
+    """Yield the rules of one communicator size; a cell is (bytes from which it holds, algorithm, segment size)."""
     field = "total_upto" if OPERATIONS[operation].size_is_per_block else "upto"
     ends: list[int | None] = [cell[0] - 1 for cell in cells[1:]]
     for (_, number, segment_size), end in zip(cells, [*ends, None], strict=True):
@@ -162,7 +162,7 @@ def _row(operation: str, cells: Sequence[tuple[int, int, int]], conditions: dict
 
 
 class _Numbers:
-    """The numbers of a text, one after the other, each with its line."""
+    """The numbers of a text, with their lines."""
 
     def __init__(self, path: Path, text: str) -> None:
         self.path = path
@@ -193,7 +193,7 @@ class _Numbers:
         return int(token)
 
     def skip_on_line(self) -> None:
-        """Pass over another number on the same line, if there is one."""
+        """Skip another number on the same line, if there is one."""
         if self.column < len(self.lines[self.line]):
             self.next("the largest number of requests")
 
@@ -304,7 +304,7 @@ def parse_json(path: Path, content: Any) -> Selector:
 
 
 def _ranges(path: Path, where: str, operation: str, messages: Sequence[_Message]) -> list[tuple[int, int, int]]:
-    """Return ranges of which the first that holds wins, as cells."""
+    """Return ranges, of which the first that holds wins, as cells."""
     listed = []
     for index, one in enumerate(messages):
         place = f"{where}.rules[{index}]"
@@ -332,7 +332,7 @@ def _number(operation: str, algorithm: int | str) -> int | None:
 
 
 class _Cell(NamedTuple):
-    """From so many bytes on."""
+    """An algorithm for messages of at least `size` bytes."""
 
     size: int
     number: int
@@ -384,7 +384,7 @@ def _beyond(selector: Selector, rule: Rule, field: str, foreign: str) -> InputEr
 
 
 def _written(selector: Selector, rule: Rule | None, operation: str) -> tuple[int, int]:
-    """Return the number and segment size that stand for a rule."""
+    """Return the number and segment size of a rule."""
     if rule is None or rule.algorithm == DEFAULT:
         return 0, 0
     algorithm = ALSO.get((operation, rule.algorithm), rule.algorithm)
@@ -404,7 +404,7 @@ def _names(operation: str) -> list[str]:
 
 
 def dumps(selector: Selector) -> str:
-    """Return the text of a file of rules for Open MPI to 5.
+    """Return the text of a file of rules for Open MPI up to version 5.
 
     >>> print(dumps(Selector("mine", (Rule("scan", "linear"),))), end="")
     # mine
@@ -434,7 +434,7 @@ def dumps(selector: Selector) -> str:
 
 
 def dumps_json(selector: Selector) -> str:
-    """Return the text of a file of rules for Open MPI from 6 on, which reads `dumps`'s with other meaning."""
+    """Return the text of a file of rules for Open MPI 6 and later, where `dumps`'s has another meaning."""
     collectives = {}
     for operation in _written_operations(selector):
         table = _table(selector, operation)

@@ -1,4 +1,4 @@
-"""Which algorithm a library picks for a collective operation, as a list of rules: `Rule` and `Selector`.
+"""The rules by which a library picks algorithms of collective operations: `Rule` and `Selector`.
 
 Also what a library's own file of rules (`commmodel.collectives.library.openmpi`, `commmodel.collectives.library.mpich`)
 shares with ours. `commmodel.collectives.library.selection` reads, writes and applies them.
@@ -34,7 +34,7 @@ Positive = Annotated[int, Meta(ge=1, le=2**63 - 1)]
 
 
 class Rule(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """An algorithm for an operation, where all conditions hold that are there."""
+    """An algorithm for an operation, under conditions that must all hold."""
 
     operation: ScheduledName
     algorithm: Annotated[str, Meta(min_length=1)]
@@ -99,12 +99,12 @@ def power_of_two_up_to(number: int) -> int:
 
 
 def unknown(name: str) -> str:
-    """Return what stands in a rule for a library's algorithm that commmodel has no schedule of."""
+    """Return the name, in a rule, of a library's algorithm that commmodel has no schedule of."""
     return UNKNOWN + name
 
 
 def convert(path: Path, content: Any, kind: type[Any]) -> Any:
-    """Return content as a struct; `DamagedFileError` names the field that is wrong."""
+    """Return content as a struct; `DamagedFileError` names the wrong field."""
     try:
         return msgspec.convert(content, kind, strict=True)
     except msgspec.ValidationError as error:

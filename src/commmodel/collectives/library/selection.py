@@ -1,4 +1,4 @@
-"""Which algorithm a library picks: reading, writing and applying its rules; the first rule that holds wins.
+"""Selection of algorithms as a library does it: reading, writing and applying rules; the first rule that holds wins.
 
 A `Selector` is data: ``published/*.toml`` for published libraries, or a library's own file of rules (Open MPI's
 dynamic rules, MPICH's selection file), read and written by `commmodel.collectives.library.openmpi` and
@@ -56,7 +56,7 @@ def preceded(selector: Selector, rules: Sequence[Rule]) -> Selector:
 def select(
     selector: Selector, operation: str, message_size: int, processes: int, element_size: int = ELEMENT_SIZE
 ) -> Rule:
-    """Return the rule that decides: its algorithm and segment size.
+    """Return the rule that applies: its algorithm and segment size.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def select(
 
 
 def normalise(path: Path, rules: Any, where: str) -> None:
-    """Turn sizes written as texts (``"32KiB"``) into bytes, in place; wrong shapes are left for the typed decoder."""
+    """Turn sizes given as text (``"32KiB"``) into bytes, in place; wrong shapes are left to the typed decoder."""
     for index, rule in enumerate(rules if isinstance(rules, list) else ()):
         for name in ("upto", "total_upto", "segment_size") if isinstance(rule, dict) else ():
             if isinstance(rule.get(name), str):
@@ -112,7 +112,7 @@ def normalise(path: Path, rules: Any, where: str) -> None:
 
 
 def check(path: Path, rules: Sequence[Rule], where: str) -> None:
-    """Raise where a rule names no algorithm of its operation, or contradicts itself."""
+    """Raise where a rule names an algorithm that its operation lacks, or contradicts itself."""
     for index, rule in enumerate(rules):
         known = ALGORITHMS[rule.operation]
         if rule.algorithm not in known and rule.algorithm != DEFAULT and not rule.algorithm.startswith(UNKNOWN):

@@ -1,4 +1,4 @@
-"""Rules for a library from predictions: the fastest algorithm at each point of a grid. Main entry: `tune`.
+"""Rules for an MPI library from predictions: the fastest algorithm at each point of a grid. Main entry: `tune`.
 
 What comes out is a `commmodel.collectives.library.selection.Selector`, which
 `commmodel.collectives.library.selection.dumps` writes as the library's own file of rules.
@@ -84,7 +84,7 @@ def tune(
 
 
 def _offers(operation: str, library: str) -> tuple[dict[str, dict[str, bool]], bool]:
-    """Return the algorithms of a library with what each needs, and whether the library looks at message sizes."""
+    """Return a library's algorithms with their conditions, and whether the library considers message sizes."""
     match library:
         case "openmpi":
             listed, blind = openmpi.OFFERS[operation], operation in openmpi.NO_SIZES
@@ -128,7 +128,7 @@ def _tuned(predict: Predict, operation: str, sizes: list[int], processes: list[i
 
 
 def _needed(operation: str, algorithm: str) -> dict[str, bool]:
-    """Return the condition that keeps an algorithm off a single process, which is a power of two and odd."""
+    """Return the condition that excludes a single process, which is a power of two and odd."""
     return {"even": True} if "even" in ALGORITHMS[operation][algorithm].needs else {}
 
 
@@ -140,7 +140,7 @@ def _time(predict: Predict, operation: str, algorithm: str, size: int, count: in
 
 
 def _occurs(kind: dict[str, bool], first: int, last: int | None) -> bool:
-    """Whether a range has such a number of processes: between a number and four times as many there are all kinds."""
+    """Whether a range contains such a number of processes; from n to 4 n there are all kinds."""
     end = 4 * first + 4
     numbers = range(first, (end if last is None else min(last, end)) + 1)
     wanted = (kind["power_of_two"], kind["even"])
@@ -156,7 +156,7 @@ def _cells(
     kind: dict[str, bool],
     sees_sizes: bool,
 ) -> Cells:
-    """Return the fastest algorithms on so many processes, of those that such a number of processes allows."""
+    """Return the fastest algorithms over sizes, among those that allow such a number of processes."""
     allowed = [
         name for name, needs in offers.items() if all(kind.get(key, true) == true for key, true in needs.items())
     ]

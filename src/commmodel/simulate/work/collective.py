@@ -30,7 +30,7 @@ def chosen(
     algorithm: str | None = None,
     selector: str | os.PathLike[str] | Selector = "mpich",
 ) -> tuple[str, int | None]:
-    """Return the algorithm, given or by the selector, and the segment size that goes with it.
+    """Return the algorithm, given or selected, and its segment size.
 
     >>> chosen("alltoall", 1 << 20, 64)
     ('pairwise-xor', None)
