@@ -63,7 +63,7 @@ class Model:
 
     @property
     def growth(self) -> Growth:
-        """The class of growth: the term, or 1."""
+        """Class of growth, the term or 1."""
         return self.term if self.coefficient else ONE
 
     def text(self, over: str) -> str:
