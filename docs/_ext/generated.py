@@ -4,14 +4,18 @@
 ``command-output``  a command of `commmodel` and what it prints, run in a copy of ``docs/examples``
 ``json-line``       a line of a file in ``docs/examples``, indented
 ``formulas``        a description of every formula of a module of `commmodel.models`
+``algorithms``      a table of all collective algorithms, from their docstrings
+``import-rule``     the table of who may import whom, from ``tests/test_imports.py``
 """
 
 import contextlib
 import io
 import json
+import runpy
 import shlex
 import shutil
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -122,10 +126,49 @@ class Formulas(SphinxDirective):
         return self.parse_text_to_nodes(StringList(text.splitlines(), source=module))
 
 
+class _Table(SphinxDirective):
+    def table(self, heading: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[nodes.Node]:
+        """Return a table of cells in Markdown."""
+        lines = ["| " + " | ".join(row) + " |" for row in (heading, ("---",) * len(heading), *rows)]
+        return self.parse_text_to_nodes(StringList(lines, source=__file__))
+
+
+class Algorithms(_Table):
+    """``algorithms::``."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return a row for each algorithm."""
+        from commmodel.collectives import ALGORITHMS, summary
+
+        rows = ((operation, name) for operation, names in ALGORITHMS.items() for name in names)
+        return self.table(
+            ("Operation", "Algorithm", "What it does"),
+            ((f"`{operation}`", f"`{name}`", summary(operation, name)) for operation, name in rows),
+        )
+
+
+class ImportRule(_Table):
+    """``import-rule::``."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return a row for each part of the package."""
+        path = Path(__file__).parents[2] / "tests" / "test_imports.py"
+        self.env.note_dependency(str(path))
+        rule = runpy.run_path(str(path))
+        rows = (
+            (f"`{part}`", ", ".join(f"`{name}`" for name in sorted(allowed - {"*"})) or ("all" if allowed else ""))
+            for part, allowed in rule["MAY_IMPORT"].items()
+        )
+        everybody = ", ".join(f"`{name}`" for name in sorted(rule["BASE"]))
+        return self.table(("Part", f"may import, beside {everybody}"), rows)
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the directives."""
     app.add_directive("help-text", HelpText)
     app.add_directive("command-output", CommandOutput)
     app.add_directive("json-line", JsonLine)
     app.add_directive("formulas", Formulas)
+    app.add_directive("algorithms", Algorithms)
+    app.add_directive("import-rule", ImportRule)
     return {"parallel_read_safe": False, "parallel_write_safe": True}

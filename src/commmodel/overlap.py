@@ -1,4 +1,4 @@
-"""Exchange buffers in bursts of messages and compute on each message as it comes, inside an application.
+"""Exchange of buffers in bursts of messages, with computation on each message as it arrives, in an application.
 
 Carries out what `commmodel.optimize.choose` chooses: the pipelined schedule of Iancu and Strohmaier 2007, Figure 6-E
 (ask for the next burst, then wait for each message of this one and compute on it), or the tight one, 6-C. Importing
@@ -58,7 +58,7 @@ class Transfer:
 
 
 class _End(NamedTuple):
-    """What both ends of a transfer must agree on."""
+    """What sender and receiver of a transfer must agree on."""
 
     number: int
     volume: int
@@ -76,7 +76,7 @@ _MENDS = {
 
 
 class _Side(NamedTuple):
-    """One direction of a transfer, ready to be cut."""
+    """One direction of a transfer, cut into messages."""
 
     partner: int
     flat: Array
@@ -101,7 +101,7 @@ class _Arrival(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """What is begun, then waited for: of another burst where the schedule is pipelined."""
+    """Requests to start, then requests to wait for: of another burst where the schedule is pipelined."""
 
     begun: "list[MPI.Prequest]"
     arrivals: list[_Arrival]
@@ -109,7 +109,7 @@ class _Step(NamedTuple):
 
 
 class Exchange:
-    """Transfers cut into messages and bursts, made once and run as often as wanted.
+    """Transfers cut into messages and bursts, set up once and run many times.
 
     To make one, all partners must; each tells the others what it is going to do, and what does not fit is refused on
     both sides. A run costs about 1 µs a message, as all requests are persistent (MPI 4.1, Section 3.9). Free it at the
@@ -207,7 +207,7 @@ class Exchange:
 
     @classmethod
     def from_choice(cls, comm: "MPI.Comm", transfers: Sequence[Transfer], choice: Choice, *, tag: int = _TAG) -> Self:
-        """Return an exchange with the message size, burst, order and implementation that were chosen.
+        """Return an exchange with the chosen message size, burst, order and implementation.
 
         All ranks need the same choice: make it on one of them and broadcast it where it rests on measurements.
 
@@ -230,7 +230,7 @@ class Exchange:
         )
 
     def run(self, interior: Callable[[], object] | None = None) -> None:
-        """Exchange, and compute on each message as it comes; return when all was received and sent.
+        """Exchange, and compute on each message as it arrives; return when all is received and sent.
 
         Parameters
         ----------
@@ -272,7 +272,7 @@ class Exchange:
             wait_all(sends)
 
     def _complete(self, number: int) -> None:
-        """Finish a run in whose step `number` a callback raised. What has completed is inactive: no wait for it."""
+        """Finish a run whose step `number` raised in a callback; completed requests are inactive."""
         from mpi4py import MPI
 
         for later, (begun, arrivals, sends) in enumerate(self._steps[number:], number):
@@ -281,7 +281,7 @@ class Exchange:
             MPI.Request.Waitall([*(one.request for one in arrivals), *sends])
 
     def free(self) -> None:
-        """Give the requests back to MPI; the exchange cannot be run any more."""
+        """Free the MPI requests; the exchange cannot be run any more."""
         self._finalizer()
 
     def __enter__(self) -> Self:
@@ -351,7 +351,7 @@ def _free(requests: "list[MPI.Prequest]") -> None:
 
 
 def _steps(bursts: list[list[tuple[Any, list[_Arrival], "list[MPI.Prequest]"]]], ahead: int) -> list[_Step]:
-    """Return what to begin and what to wait for; `ahead` bursts are begun before the one that is waited for."""
+    """Return the steps of a schedule in which `ahead` bursts are started before the one that is waited for."""
     begun = [
         # A message that finds its receive waiting need not be copied: receives before sends.
         [*(one.request for _, coming, _ in burst for one in coming), *(one for *_, leaving in burst for one in leaving)]
@@ -370,7 +370,7 @@ def _steps(bursts: list[list[tuple[Any, list[_Arrival], "list[MPI.Prequest]"]]],
 
 
 def _check_partners_can_be_told(comm: "MPI.Comm", transfers: Sequence[Transfer], tag: int) -> None:
-    """Raise where there is no way to tell the partners of an error."""
+    """Raise where partners could not be informed of an error."""
     from mpi4py import MPI
 
     if not isinstance(transfers, Sequence) or not all(isinstance(one, Transfer) for one in transfers):
@@ -398,7 +398,7 @@ def _whole(name: str, number: int) -> int:
 
 
 def _partners(comm: "MPI.Comm", transfers: Sequence[Transfer]) -> tuple[list[tuple[int, int]], str | None]:
-    """Return the ranks (dest, source) of each transfer and what is wrong with them."""
+    """Return the ranks (dest, source) of each transfer, and what is wrong with them."""
     from mpi4py import MPI
 
     size = comm.Get_remote_size() if isinstance(comm, MPI.Intercomm) else comm.Get_size()
@@ -422,7 +422,7 @@ def _partners(comm: "MPI.Comm", transfers: Sequence[Transfer]) -> tuple[list[tup
 def _sides(
     transfers: Sequence[Transfer], ranks: list[tuple[int, int]], message_size: int
 ) -> tuple[list[_Side], list[_Side]]:
-    """Return what is sent and what is received in each transfer; raise where a buffer cannot be."""
+    """Return the send and receive side of each transfer; raise where a buffer is unsuitable."""
     sent, received = [], []
     for index, (transfer, (dest, source)) in enumerate(zip(transfers, ranks, strict=True)):
         place = f"transfer {index}: "
@@ -472,7 +472,7 @@ def _side(name: str, buffer: Any, partner: int, message_size: int) -> _Side:
 
 
 def _check_apart(sent: list[_Side], received: list[_Side]) -> None:
-    """Raise where a receive buffer shares memory with another buffer of the exchange."""
+    """Raise where a receive buffer overlaps another buffer of the exchange."""
     found = []
     for name, sides in (("send", sent), ("receive", received)):
         for index, side in enumerate(sides):
@@ -491,7 +491,7 @@ def _check_apart(sent: list[_Side], received: list[_Side]) -> None:
 
 
 class _Said(NamedTuple):
-    """What a rank tells a partner when an exchange is made."""
+    """A rank's description of its exchange, sent to its partners."""
 
     problem: str | None
     order: str
@@ -510,7 +510,7 @@ def _agree(
     ranks: list[tuple[int, int]],
     problem: str | None,
 ) -> str | None:
-    """Tell every partner what this rank is going to do, and return what is wrong on this rank or with one of them."""
+    """Exchange descriptions with all partners, and return what is wrong on this rank or with one of them."""
     from mpi4py import MPI
 
     partners = sorted({rank for pair in ranks for rank in pair} - {MPI.PROC_NULL})
@@ -529,7 +529,7 @@ def _agree(
 
 
 def _difference(rank: int, mine: _Said, theirs: _Said) -> str | None:
-    """Return what does not fit between this rank and a partner."""
+    """Return the mismatch between this rank and a partner."""
     if theirs.problem is not None:
         return f"rank {rank} has refused its end: {theirs.problem}"
     if theirs.order != mine.order:

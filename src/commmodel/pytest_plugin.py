@@ -1,4 +1,4 @@
-"""Scaling expectations as marks in anybody's tests: ``@pytest.mark.scales("n log n", over="n", at=[1000, 2000])``.
+"""Scaling expectations as marks of tests: ``@pytest.mark.scales("n log n", over="n", at=[1000, 2000])``.
 
 pytest loads this in every test suite of an environment that has commmodel. So it imports nothing but pytest before a
 test is marked, and needs no MPI. A marked test is one item: it is called at all values, in a shuffled order, again and
@@ -46,7 +46,7 @@ _RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
 
 @dataclass(frozen=True)
 class _Expectation:
-    """What a mark says."""
+    """The expectation of a mark."""
 
     growth: "Growth"
     deviation: "Growth | None"
@@ -60,13 +60,13 @@ class _Expectation:
 
     @property
     def label(self) -> str:
-        """What stands between the brackets of the test's name."""
+        """The text in the brackets of the test's name."""
         text = self.growth.text(self.over)
         return text if self.metric == "time" else f"{self.metric} {text}"
 
     @property
     def is_timed(self) -> bool:
-        """Whether the plugin takes the time, or the test counts."""
+        """Whether the plugin takes the time; otherwise the test counts."""
         return self.metric in {"time", "processor time"}
 
     def now(self) -> int:
@@ -75,7 +75,7 @@ class _Expectation:
 
 
 class Scaling:
-    """The fixture ``scaling``: what a test with the mark ``scales`` tells of its own call.
+    """The fixture ``scaling``: how a test with the mark ``scales`` times or counts parts of its call.
 
     >>> scaling = Scaling()
     >>> with scaling.timed():
@@ -90,7 +90,7 @@ class Scaling:
         self._count: float | None = None
 
     def timed(self) -> "Scaling":
-        """Return a context in which alone the time counts; of several in one call, the sum."""
+        """Return a context whose time counts instead of the whole call's; several in one call are summed."""
         return self
 
     def __enter__(self) -> None:
@@ -105,7 +105,7 @@ class Scaling:
         self._begun = None
 
     def count(self, value: float) -> None:
-        """Add to what the call counts: comparisons, messages, bytes, or whatever ``metric`` says.
+        """Add to the call's count: comparisons, messages, bytes, or whatever ``metric`` names.
 
         Raises
         ------
@@ -151,12 +151,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Give the seed to the processes of pytest-xdist, where that is there."""
+    """Pass the seed to the workers of pytest-xdist."""
     node.workerinput["scaling_seed"] = node.config.option.scaling_seed
 
 
 def _several_ranks() -> bool:
-    """Return whether this is one of several processes that a launcher started; MPI itself need not have begun."""
+    """Whether this is one of several processes that a launcher started; MPI itself may not be initialised."""
     return any(os.environ.get(name, "1") not in {"", "0", "1"} for name in _NUMBERS_OF_RANKS)
 
 
@@ -170,7 +170,7 @@ def _expectation_of(item: object) -> _Expectation | None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Make one item of each mark on a test."""
+    """Make one item per mark of a test."""
     found = list(metafunc.definition.iter_markers_with_node("scales"))
     if not found:
         return
@@ -194,7 +194,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _read_mark(metafunc: pytest.Metafunc, mark: pytest.Mark) -> _Expectation:
-    """Return what a mark says; raise `InputError` where it cannot be meant."""
+    """Return the expectation of a mark; raise `InputError` where it is invalid."""
     from commmodel.scaling import STATISTICS, deviation_limits, parse
     from commmodel.scaling.fitting import check_scales
 
@@ -248,7 +248,7 @@ def _read_mark(metafunc: pytest.Metafunc, mark: pytest.Mark) -> _Expectation:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuse marks that would do nothing."""
+    """Reject marks without effect."""
     for item in items:
         if item.get_closest_marker("scales") is not None and _expectation_of(item) is None:
             raise pytest.UsageError(
@@ -258,7 +258,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_fixture_setup(fixturedef: "pytest.FixtureDef[Any]", request: pytest.FixtureRequest) -> None:
-    """Refuse fixtures that depend on the parameter: they are set up once, and it takes all values."""
+    """Reject fixtures that depend on the parameter: they are set up once for all its values."""
     expectation = _expectation_of(request.node)
     if expectation is not None and expectation.over in fixturedef.argnames:
         pytest.fail(
@@ -283,7 +283,7 @@ def _scaling_of(item: pytest.Item, expectation: _Expectation) -> Scaling:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Call a marked test at all values, and judge."""
+    """Call a marked test at all values, and judge its growth."""
     expectation = _expectation_of(pyfuncitem)
     if expectation is None:
         return None
@@ -306,14 +306,14 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 
 def _name(item: pytest.Function, expectation: _Expectation) -> str:
-    """Return the test's name with its other parameters, but without the expectation, which may change."""
+    """Return the test's name with its other parameters, without the expectation, which may change."""
     parts = f"-{item.callspec.id}-".replace(f"-{expectation.label}-", "-", 1).strip("-")
     name = item.nodeid.removesuffix(item.name) + item.originalname
     return f"{name}[{parts}]" if parts else name
 
 
 class _Measuring:
-    """The calls of one test and what they took."""
+    """The measurement of one test."""
 
     def __init__(self, item: pytest.Function, expectation: _Expectation, order: random.Random) -> None:
         parameters = inspect.signature(item.obj).parameters
@@ -326,7 +326,7 @@ class _Measuring:
         self.samples: dict[Any, list[float]] = {value: [] for value in sorted(expectation.at)}
 
     def measure(self) -> "Judgement":
-        """Repeat until the verdict is clear, or the time is spent; a mismatch must come out twice."""
+        """Repeat until the verdict is clear or the time is spent; a mismatch must be confirmed."""
         from commmodel.scaling.verdict import ENOUGH_SCALES
 
         asked, alone = self._expectation.repetitions, not _several_ranks()
@@ -358,7 +358,7 @@ class _Measuring:
                      asked.deviation, over=asked.over, statistic=asked.statistic)  # fmt: skip
 
     def _warm_up(self, *, is_alone: bool) -> None:
-        """Call the test once at each value; so short ones are known, of which a sample needs several."""
+        """Call the test once at each value, to see how many calls a sample needs."""
         for value in self.samples:
             begun = perf_counter_ns()
             self._sample(value)
@@ -367,7 +367,7 @@ class _Measuring:
                 self._calls[value] = min(max(1, _LEAST_SAMPLE // took), _MOST_CALLS)
 
     def _round(self) -> None:
-        """Take a sample at each value, in a new order, without the garbage collector."""
+        """Take a sample at each value, in a new order, without garbage collection."""
         values = list(self.samples)
         self._order.shuffle(values)
         was_enabled = gc.isenabled()
@@ -380,7 +380,7 @@ class _Measuring:
                 gc.enable()
 
     def _sample(self, value: Any) -> float:
-        """Return what a call at this value took, in seconds, or counted."""
+        """Return the time of a call at this value, in seconds, or its count."""
         arguments = self._arguments | {self._expectation.over: value}
         calls, test, scaling, now = self._calls[value], self._test, self._scaling, self._expectation.now
         scaling._begin()
@@ -402,7 +402,7 @@ class _Measuring:
 
 
 def _explanation(outcome: Mapping[str, Any], expected: _Expectation, judgement: "Judgement", seed: int) -> str:
-    """Return what a failed test says: the values, the model, and how far it is from the expectation."""
+    """Return the message of a failed test: values, model, and distance from the expectation."""
     from commmodel.scaling import deviation_limits
     from commmodel.units import format_time
 
@@ -439,14 +439,14 @@ def _explanation(outcome: Mapping[str, Any], expected: _Expectation, judgement: 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: "pytest.CallInfo[None]") -> Generator[None, Any, None]:
-    """Let the report carry what was measured."""
+    """Attach the measurements to the report."""
     finished = yield
     if call.when == "call" and _OUTCOME in item.stash:
         setattr(finished.get_result(), _ATTRIBUTE, item.stash[_OUTCOME])
 
 
 class _Keeper:
-    """Keeps what the reports carry: writes the file, and sums up in the end."""
+    """Collects the measurements of reports, writes the file, and prints a summary."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -501,7 +501,7 @@ class _Keeper:
 
 
 def _header(config: pytest.Config) -> Any:
-    """Return the header of what this session measures; with its command, the calls come in the same order."""
+    """Return the header of this session's results."""
     import platform
     from datetime import UTC, datetime
 

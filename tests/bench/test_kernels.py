@@ -189,7 +189,7 @@ def test_the_collectives_asked_for_are_planned_with_each_number_of_processes():
         ("all", results.CollectiveName.__args__),
         ("usual,v-forms,neighbours,by-hand", results.CollectiveName.__args__),
         ("by-hand", ("bcast_binary_tree", "bcast_linear")),
-        ("gatherv,v-forms,bcast", ("gatherv", "scatterv", "allgatherv", "alltoallv", "alltoallw", "reduce_scatterv",
+        ("gatherv,v-forms,bcast", ("gatherv", "scatterv", "allgatherv", "alltoallv", "alltoallw", "reduce_scatter",
                                    "bcast")),
         ("neighbours", ("neighbor_allgather", "neighbor_allgatherv", "neighbor_alltoall", "neighbor_alltoallv",
                         "neighbor_alltoallw")),
@@ -253,7 +253,7 @@ def test_blocks_of_all_processes_that_exceed_the_buffers_are_left_out_and_named(
     (line,) = left_out(options)
     assert line == (
         "collective: left out, as all blocks together exceed 64 MiB: "
-        "gather, scatter, allgather, alltoall, reduce_scatter above 8 MiB on 8 processes"
+        "gather, scatter, allgather, alltoall, reduce_scatter_block above 8 MiB on 8 processes"
     )
     neighbours = asked("collective", "--collectives", "neighbours,gatherv", "--sizes", "16MiB,32MiB", procs=(2, 4))
     assert left_out(neighbours) == [
@@ -268,9 +268,10 @@ def test_blocks_of_all_processes_that_exceed_the_buffers_are_left_out_and_named(
 @pytest.mark.parametrize(
     ("operation", "room"),
     [
-        ("bcast", (8, 8)), ("scan", (8, 8)), ("alltoall", (40, 40)), ("gather", (8, 40)), ("reduce_scatter", (40, 8)),
+        ("bcast", (8, 8)), ("scan", (8, 8)), ("alltoall", (40, 40)), ("gather", (8, 40)),
+        ("reduce_scatter_block", (40, 8)),
         ("exscan", (8, 8)), ("alltoallw", (40, 40)), ("gatherv", (8, 40)), ("scatterv", (40, 8)),
-        ("allgatherv", (8, 40)), ("reduce_scatterv", (40, 8)), ("neighbor_allgatherv", (8, 32)),
+        ("allgatherv", (8, 40)), ("reduce_scatter", (40, 8)), ("neighbor_allgatherv", (8, 32)),
         ("neighbor_alltoallw", (32, 32)), ("bcast_linear", (8, 8)),
     ],
 )  # fmt: skip

@@ -9,8 +9,9 @@ from collectives.test_selection import made_up
 from support.launching import ENVIRONMENT, find
 
 from commmodel.collectives.library import mpich, openmpi
-from commmodel.collectives.library.selection import OPERATIONS, Rule, Selector, dump
+from commmodel.collectives.library.selection import Rule, Selector, dump
 from commmodel.collectives.library.tuning import tune
+from commmodel.collectives.operation import SCHEDULED
 
 pytestmark = pytest.mark.mpi
 PROGRAM = """
@@ -91,7 +92,7 @@ def file(tmp_path):
 
 
 def test_the_library_obeys_the_file_and_gives_right_results(file, library):
-    tuned = tune(made_up, OPERATIONS, [1, 64, 1000, 50_000], [2, 4, 6], library)
+    tuned = tune(made_up, SCHEDULED, [1, 64, 1000, 50_000], [2, 4, 6], library)
     dump(tuned, file, library)
     done = run_with(library, file)
     assert (done.returncode, done.stdout, done.stderr) == (0, "right", "")

@@ -11,21 +11,19 @@ from hypothesis import strategies as st
 
 from commmodel.collectives import ALGORITHMS
 from commmodel.collectives.library import mpich, openmpi
+from commmodel.collectives.library.rules import power_of_two_up_to, unknown
 from commmodel.collectives.library.selection import (
-    NEEDS,
-    OPERATIONS,
     Rule,
     Selector,
     dump,
     dumps,
     load,
-    power_of_two_up_to,
     preceded,
     published,
     select,
-    unknown,
 )
 from commmodel.collectives.library.tuning import tune
+from commmodel.collectives.operation import SCHEDULED
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.machine import Machine, Segment
 from commmodel.machine import dump as dump_machine
@@ -84,8 +82,8 @@ def test_mvapich2_picks_what_the_tables_of_the_paper_say(operation, size, proces
         ("allgather", 81920 // 10, 10, "ring"),
         ("reduce", 2048, 8, "binomial"),
         ("reduce", 2049, 8, "reduce-scatter-gather"),
-        ("reduce_scatter", 524288 // 8, 8, "pairwise"),
-        ("reduce_scatter", 524288 // 8 - 1, 8, "recursive-halving"),
+        ("reduce_scatter_block", 524288 // 8, 8, "pairwise"),
+        ("reduce_scatter_block", 524288 // 8 - 1, 8, "recursive-halving"),
         ("gather", 1, 8, "binomial"),
     ],
 )
@@ -108,8 +106,8 @@ def test_mpich_picks_by_its_documented_thresholds(operation, size, processes, al
         ("allgather", 100, 17, "bruck"),
         ("allgather", 2048, 64, "neighbor-exchange"),
         ("allgather", 2048, 65, "ring"),
-        ("reduce_scatter", 262143 // 16, 16, "recursive-halving"),
-        ("reduce_scatter", 262144 // 16, 16, "ring"),
+        ("reduce_scatter_block", 262143 // 16, 16, "recursive-halving"),
+        ("reduce_scatter_block", 262144 // 16, 16, "ring"),
         ("scan", 8, 16, "linear"),
     ],
 )
@@ -121,10 +119,10 @@ def test_open_mpi_picks_by_its_fixed_decisions(operation, size, processes, algor
 def test_every_published_selector_has_an_algorithm_that_works_for_everything(name):
     selector = load(name)
     assert selector.source
-    for operation, size, processes in product(OPERATIONS, SIZES, PROCESSES):
+    for operation, size, processes in product(SCHEDULED, SIZES, PROCESSES):
         chosen = select(selector, operation, size, processes)
         assert chosen.algorithm in ALGORITHMS[operation]
-        needs = NEEDS.get((operation, chosen.algorithm), {})
+        needs = ALGORITHMS[operation][chosen.algorithm].needs
         assert not needs.get("power_of_two") or processes == power_of_two_up_to(processes)
         assert not needs.get("even") or processes % 2 == 0
 
@@ -132,7 +130,7 @@ def test_every_published_selector_has_an_algorithm_that_works_for_everything(nam
 def test_no_rule_of_a_published_selector_is_out_of_reach():
     for name in published():
         rules = load(name).rules
-        for operation in OPERATIONS:
+        for operation in SCHEDULED:
             own = [rule for rule in rules if rule.operation == operation]
             edges = {0, 10**9} | {edge + one for rule in own for edge in [rule.upto or 0] for one in (0, 1)}
             counts = {1, 2, 3, 6, 8, 1000, 5001} | {
@@ -186,7 +184,7 @@ CONDITIONS = st.fixed_dictionaries(
 
 @st.composite
 def rules(draw):
-    operation = draw(st.sampled_from(OPERATIONS))
+    operation = draw(st.sampled_from(SCHEDULED))
     known = [*ALGORITHMS[operation], "default", unknown("MPIR_This")]
     return Rule(operation, draw(st.sampled_from(known)), **draw(CONDITIONS))
 
@@ -396,7 +394,7 @@ def test_mpichs_file_is_read_as_it_reads_it(file):
 
 def made_up(operation, algorithm, size, processes):
     """A time for each algorithm, some better for few bytes and some for many."""
-    if NEEDS.get((operation, algorithm), {}).get("even") and processes % 2:
+    if ALGORITHMS[operation][algorithm].needs.get("even") and processes % 2:
         raise InputError("an even number")
     steps = sum(map(ord, algorithm)) % 7 + 1
     return steps * math.log2(processes + 1) + size * (8 - steps) * 1e-3 + processes * (steps % 3) * 0.05
@@ -410,11 +408,11 @@ LOOKED_AT_PROCESSES = range(1, 140)
 
 @pytest.mark.parametrize(("library", "kind"), [("openmpi", "openmpi"), ("openmpi", "openmpi-json"), ("mpich", "mpich")])
 def test_tuned_rules_written_for_a_library_and_read_back_pick_the_same(file, library, kind):
-    tuned = tune(made_up, OPERATIONS, GRID_SIZES, GRID_PROCESSES, library)
+    tuned = tune(made_up, SCHEDULED, GRID_SIZES, GRID_PROCESSES, library)
     dump(tuned, file, kind)
     back = load(file)
     seen = set()
-    for operation, size, processes in product(OPERATIONS, LOOKED_AT, LOOKED_AT_PROCESSES):
+    for operation, size, processes in product(SCHEDULED, LOOKED_AT, LOOKED_AT_PROCESSES):
         expected = select(tuned, operation, size, processes)
         found = select(back, operation, size, processes)
         assert (found.algorithm, found.segment_size) == (expected.algorithm, expected.segment_size), (operation, size)
@@ -432,7 +430,7 @@ def test_tuned_rules_pick_the_fastest_at_every_point_of_the_grid(library):
         chosen = select(tuned, operation, size, processes).algorithm
         power = processes == power_of_two_up_to(processes)
         for name in every[operation]:
-            needs = NEEDS.get((operation, name), {})
+            needs = ALGORITHMS[operation][name].needs
             if name == "pairwise" and library == "mpich" and power:
                 continue  # MPICH's is by XOR there
             if needs.get("power_of_two", power) == power and needs.get("even", processes % 2 == 0) == (
@@ -510,7 +508,7 @@ def test_mpichs_own_rules_survive_being_written(file):
     dump(load("mpich-5.0"), file, "mpich")
     back, size_of_page = load(file), 4096
     assert file.stat().st_size % size_of_page  # MPICH reads on to a zero behind the file
-    for operation, size, processes in product(OPERATIONS, SIZES, PROCESSES):
+    for operation, size, processes in product(SCHEDULED, SIZES, PROCESSES):
         expected = select(load("mpich-5.0"), operation, size, processes).algorithm
         assert select(back, operation, size, processes).algorithm == expected
 
@@ -526,11 +524,9 @@ def test_mpichs_file_never_ends_with_its_page(monkeypatch):
 
 def test_tables_of_names_agree_with_the_schedules():
     for offers in (mpich.OFFERS, openmpi.OFFERS):
-        assert set(offers) == set(OPERATIONS) == set(ALGORITHMS)
+        assert set(offers) == set(SCHEDULED) == set(ALGORITHMS)
         for operation, names in offers.items():
             assert set(names) <= set(ALGORITHMS[operation])
-    for operation, name in NEEDS:
-        assert name in ALGORITHMS[operation]
 
 
 def test_a_machine_file_names_a_selector_and_has_rules_before_it(tmp_path):

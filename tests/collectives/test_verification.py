@@ -13,7 +13,7 @@ from commmodel.collectives.verification import ScheduleError, verify
 from commmodel.errors import InputError
 
 EVERY = [(operation, name) for operation, named in ALGORITHMS.items() for name in named]
-COMBINING = {"reduce", "allreduce", "reduce_scatter", "scan"}
+COMBINING = {"reduce", "allreduce", "reduce_scatter_block", "scan"}
 PROCESSES = 8
 """A power of two, for which every algorithm exists and no message is superfluous but to who has all already."""
 

@@ -148,9 +148,9 @@ CLAIMS = {
     ],
     ("alltoall", "pairwise-xor"): ALWAYS,
     ("alltoall", "bruck"): [(lambda c: c.g <= c.L + c.o and c.two, "exact"), (anywhere, "upper", 3.0)],
-    ("reduce_scatter", "recursive-halving"): FOLD,
-    ("reduce_scatter", "pairwise"): ALWAYS,
-    ("reduce_scatter", "ring"): ALWAYS,
+    ("reduce_scatter_block", "recursive-halving"): FOLD,
+    ("reduce_scatter_block", "pairwise"): ALWAYS,
+    ("reduce_scatter_block", "ring"): ALWAYS,
     ("scan", "linear"): ALWAYS,
     ("scan", "recursive-doubling"): FOLD,
 }

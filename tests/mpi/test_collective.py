@@ -11,7 +11,7 @@ from commmodel.results import CollectiveMode, CollectiveName
 
 COMM = MPI.COMM_WORLD
 BYTES_EACH = ("gather", "scatter", "allgather", "alltoall")
-REDUCTIONS = ("reduce", "allreduce", "reduce_scatter", "scan")
+REDUCTIONS = ("reduce", "allreduce", "reduce_scatter_block", "scan")
 
 
 def run(operation, size, send, receive, comm=COMM):
@@ -84,7 +84,7 @@ def test_reductions_of_whole_floats_add_them(operation, size):
     expected = {
         "reduce": sum(numbers)[:count],
         "allreduce": sum(numbers)[:count],
-        "reduce_scatter": sum(numbers)[mine],
+        "reduce_scatter_block": sum(numbers)[mine],
         "scan": sum(numbers[: COMM.rank + 1])[:count],
     }[operation]
     if operation != "reduce" or COMM.rank == 0:

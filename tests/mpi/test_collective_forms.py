@@ -106,7 +106,7 @@ def reduced(operation, rank, sent, combine):
             return combine([blocks[0] for blocks in sent[: rank + 1]])
         case "exscan":
             return combine([blocks[0] for blocks in sent[:rank]]) if rank else None
-    assert operation in {"reduce_scatter", "reduce_scatterv"}
+    assert operation in {"reduce_scatter_block", "reduce_scatter"}
     return combine([blocks[rank] for blocks in sent])
 
 

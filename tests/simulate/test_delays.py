@@ -20,7 +20,7 @@ WAIT, WAITALL, TEST, MARK, SLEEP = Code.WAIT, Code.WAITALL, Code.TEST, Code.MARK
 TIED = {
     ("bcast", "scatter-recursive-doubling"),
     ("allgather", "recursive-doubling"),
-    ("reduce_scatter", "recursive-halving"),
+    ("reduce_scatter_block", "recursive-halving"),
 }
 """On numbers of processes that are no power of two, messages for different rounds come at the same time: `criticalpath`
 knows the rounds, and lets that of the sooner round pass the port first; here the rank of the sender decides."""

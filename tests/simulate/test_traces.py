@@ -24,8 +24,8 @@ from commmodel.simulate.result import State
 from commmodel.simulate.traces import files, reader, replay, write
 from commmodel.simulate.work import cg, collective, halo, lu, repeated, sequence
 from commmodel.simulate.work.actions import Actions
-from commmodel.simulate.work.collective import blocks_of
 from commmodel.simulate.work.collective_expansion import Expander
+from commmodel.simulate.work.rounds import blocks_of
 
 SIMGRID = SHARED / "simgrid"
 

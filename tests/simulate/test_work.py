@@ -14,7 +14,7 @@ from commmodel.simulate.operations import COLLECTIVE_TAG, OPERATION, UNNAMED, Co
 from commmodel.simulate.result import MARK, Outcome
 from commmodel.simulate.work import collective, mark, measured, repeated, sequence, slowest
 from commmodel.simulate.work.block_streams import Block, Stream, fresh, program_of
-from commmodel.simulate.work.collective import blocks_of, collective_tag
+from commmodel.simulate.work.rounds import blocks_of, collective_tag
 
 ALL = [(operation, name) for operation, names in ALGORITHMS.items() for name in names]
 

@@ -9,7 +9,8 @@ from commmodel.errors import InputError, MissingParameterError
 __all__ = ["COLLECTIVES", "add"]
 
 COLLECTIVES = (
-    "barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall", "reduce_scatter", "scan",
+    "barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall", "reduce_scatter_block",
+    "scan",
 )  # fmt: skip
 _OF_MESSAGES = {"processes": "-k", "neighbours": "--neighbours", "link_volume": "--link-volume"}
 _OF_COLLECTIVES = {

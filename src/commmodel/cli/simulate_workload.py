@@ -36,7 +36,6 @@ _ONLY_OF = {
     "hosts": ("--hosts", {"collective", "exchange", "kernel", "replay"}),
 }
 """Option -> how it is written, and what it goes with."""
-_ROOTED = {"bcast", "reduce", "gather", "scatter"}
 
 
 @dataclass(frozen=True)
@@ -119,6 +118,7 @@ def _rounds(asked: argparse.Namespace) -> int:
 
 
 def _collective(asked: argparse.Namespace, processes: int, library: Any) -> Workload:
+    from commmodel.collectives import OPERATIONS
     from commmodel.simulate import smpi_collectives
     from commmodel.simulate.work import collective, repeated
     from commmodel.simulate.work.collective import SMPI_SELECTOR, chosen
@@ -129,8 +129,9 @@ def _collective(asked: argparse.Namespace, processes: int, library: Any) -> Work
         raise InputError(f"--collective {operation}: there is no such operation; choose {', '.join(COLLECTIVES)}")
     if operation == "barrier" and asked.size not in (None, "0"):
         raise InputError("-n goes with operations that move data, not with a barrier: leave it out")
-    if asked.root is not None and operation not in _ROOTED:
-        raise InputError(f"--root goes with {', '.join(sorted(_ROOTED))}, not with {operation}: leave it out")
+    if asked.root is not None and not OPERATIONS[operation].has_root:
+        rooted = sorted(name for name in COLLECTIVES if OPERATIONS[name].has_root)
+        raise InputError(f"--root goes with {', '.join(rooted)}, not with {operation}: leave it out")
     as_smpi = asked.selector == SMPI_SELECTOR
     if asked.algorithm is not None and asked.selector is not None and not as_smpi:
         raise InputError("--algorithm and --selector both say how: leave one out")

@@ -35,6 +35,7 @@ def add(verbs: Any) -> None:
 
 def _run(asked: argparse.Namespace) -> int:
     """Predict every algorithm on a grid, write the rules, print the choice and how to use them."""
+    from commmodel.collectives import OPERATIONS
     from commmodel.collectives.library import selection
     from commmodel.collectives.library.tuning import tune
     from commmodel.predict import algorithm_seconds, collective_reach
@@ -57,7 +58,7 @@ def _run(asked: argparse.Namespace) -> int:
         (operation, size, count, selection.select(selector, operation, size, count).algorithm)
         for operation in operations
         for count in counts
-        for size in ((0,) if operation == "barrier" else sizes)
+        for size in (sizes if OPERATIONS[operation].has_size else (0,))
     ]
     if asked.json:
         names = ("operation", "message_size", "processes", "algorithm")

@@ -1,4 +1,4 @@
-"""A collective algorithm as a schedule of messages: who sends how many bytes to whom, after what.
+"""Schedules of collective algorithms: rounds of messages with sender, receiver and bytes.
 
 A schedule is a sequence of rounds. In a round a process begins its sends in the order listed, receives what others
 send it, waits for all of it, and then copies or combines what it got. It enters its next round when it has done so:
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from commmodel.arguments import whole
 from commmodel.errors import InputError
 
-__all__ = ["Algorithm", "Integers", "Problem", "Round", "Schedule", "flatten"]
+__all__ = ["Integers", "Problem", "Round", "Schedule", "Scheduler", "flatten"]
 
 Integers = NDArray[np.int64]
 NONE: Integers = np.empty(0, dtype=np.int64)
@@ -28,7 +28,7 @@ NONE.flags.writeable = False
 
 @dataclass(frozen=True)
 class Problem:
-    """What a collective has to do.
+    """Size of a collective operation: processes, bytes, root and segments.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Problem:
         P, ≥ 1.
     message_size : int
         n in bytes, ≥ 0: what the count argument of the MPI call says. The whole vector of a broadcast, reduction or
-        scan; each process's block of a gather, scatter, allgather, alltoall or reduce_scatter; 0 for a barrier.
+        scan; each process's block of a gather, scatter, allgather, alltoall or reduce_scatter_block; 0 for a barrier.
     root : int
         Of a broadcast, reduction, gather or scatter.
     segment_size : int or None
@@ -65,7 +65,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Round:
-    """Messages that the processes exchange between two waits, and the work on memory after them.
+    """Messages between two waits, and the memory work after them.
 
     Attributes
     ----------
@@ -96,7 +96,8 @@ class Round:
     reduced: Integers = field(default_factory=lambda: NONE)
 
 
-Algorithm = Callable[[Problem], Iterable[Round]]
+Scheduler = Callable[[Problem], Iterable[Round]]
+"""What makes the rounds of an algorithm."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -125,11 +126,11 @@ class Schedule:
 
     @property
     def messages(self) -> int:
-        """How many messages there are."""
+        """The number of messages."""
         return self.size.size
 
     def __repr__(self) -> str:
-        """Return how many processes and messages there are."""
+        """Return the numbers of processes and messages."""
         return f"Schedule({self.processes} processes, {self.messages} messages)"
 
 

@@ -1,28 +1,29 @@
-"""Whether a schedule does what its operation is defined to do, by running it on symbols.
+"""Verification of schedules: whether the right data arrive, by running them on symbols. Main entry: `verify`.
 
 Every process holds blocks (`commmodel.collectives.algorithms.blocks` names them), and of each the set of processes
 whose data are in it. A message carries what its sender held before the round. Afterwards every process must hold what
 the operation promises it: each block whole, nobody's share missing, and nobody's counted twice. Main entry: `verify`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from commmodel.collectives.algorithms.blocks import piece_sizes
+from commmodel.collectives.operation import operation as operation_of
 from commmodel.collectives.schedule import Problem, Round
 from commmodel.errors import InputError
 
-__all__ = ["OPERATIONS", "ScheduleError", "verify"]
+__all__ = ["ScheduleError", "verify"]
 
 Held = dict[int, int]
 """Id of a block -> whose data are in it: bit r is set for process r."""
 
 
 class ScheduleError(InputError):
-    """A schedule that does not do what its operation is defined to do; names round, sender, receiver and block."""
+    """A schedule that does not implement its operation; names round, sender, receiver and block."""
 
 
 def verify(operation: str, rounds: Iterable[Round], problem: Problem) -> None:
-    """Run rounds on symbolic blocks; raise `ScheduleError` at the first thing that is wrong.
+    """Run rounds on symbolic blocks; raise `ScheduleError` at the first error.
 
     Local copies are not followed, since a block is named by what it is and not by where it lies.
 
@@ -50,12 +51,11 @@ def verify(operation: str, rounds: Iterable[Round], problem: Problem) -> None:
     Traceback (most recent call last):
     commmodel.collectives.verification.ScheduleError: round 0: 1 -> 2: the sender does not hold block 0
     """
-    if operation not in _DEFINITIONS:
-        raise InputError(f"{operation!r} is no collective operation: choose one of {', '.join(_DEFINITIONS)}")
+    combines = operation_of(operation).combines
     sizes, state, goal = _DEFINITIONS[operation](problem)
     for number, one in enumerate(rounds):
         _check_form(number, one, problem.processes)
-        if one.combine and operation not in _COMBINING:
+        if one.combine and not combines:
             raise ScheduleError(f"round {number}: {operation} combines nothing")
         _exchange(number, one, sizes, state)
     for rank, (held, due) in enumerate(zip(state, goal, strict=True)):
@@ -68,7 +68,7 @@ def verify(operation: str, rounds: Iterable[Round], problem: Problem) -> None:
 
 
 def _check_form(number: int, one: Round, processes: int) -> None:
-    """Check what can be seen without looking at blocks."""
+    """Check shapes, ranks and duplicates of a round."""
     if not one.sender.shape == one.receiver.shape == one.size.shape:
         raise ScheduleError(f"round {number}: there are not as many senders as receivers and sizes")
     seen = set()
@@ -90,7 +90,7 @@ def _check_form(number: int, one: Round, processes: int) -> None:
 
 
 def _exchange(number: int, one: Round, sizes: Sequence[int], state: list[Held]) -> None:
-    """Carry out one round: everything leaves before anything arrives."""
+    """Execute one round: all messages leave before any arrives."""
     arriving = []
     messages = zip(one.sender.tolist(), one.receiver.tolist(), one.size.tolist(), strict=True)
     for index, (sender, receiver, size) in enumerate(messages):
@@ -149,7 +149,7 @@ def _combine(
 
 
 def _processes(whose: int) -> str:
-    """Return a set of processes as words, of a long one the first few."""
+    """Return the names of a set of processes, the first few of a long one."""
     ranks = [rank for rank in range(whose.bit_length()) if whose >> rank & 1]
     shown = ", ".join(map(str, ranks[:8])) + (", ..." if len(ranks) > 8 else "")
     return shown or "nobody"
@@ -225,7 +225,7 @@ def _alltoall(problem: Problem) -> Definition:
     return [problem.message_size] * processes**2, start, goal
 
 
-def _reduce_scatter(problem: Problem) -> Definition:
+def _reduce_scatter_block(problem: Problem) -> Definition:
     ranks = range(problem.processes)
     start = [dict.fromkeys(ranks, 1 << rank) for rank in ranks]
     return [problem.message_size] * problem.processes, start, [{rank: _everybody(problem)} for rank in ranks]
@@ -238,7 +238,7 @@ def _scan(problem: Problem) -> Definition:
     return sizes, start, goal
 
 
-_DEFINITIONS = {
+_DEFINITIONS: dict[str, Callable[[Problem], Definition]] = {
     "barrier": _barrier,
     "bcast": _bcast,
     "reduce": _reduce,
@@ -247,9 +247,7 @@ _DEFINITIONS = {
     "scatter": _scatter,
     "allgather": _allgather,
     "alltoall": _alltoall,
-    "reduce_scatter": _reduce_scatter,
+    "reduce_scatter_block": _reduce_scatter_block,
     "scan": _scan,
 }
-_COMBINING = {"reduce", "allreduce", "reduce_scatter", "scan"}
-OPERATIONS = tuple(_DEFINITIONS)
-"""Names of the operations."""
+"""Operation -> what it is defined to do."""

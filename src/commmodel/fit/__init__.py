@@ -1,4 +1,4 @@
-"""From measurements to a machine. Main entry: `fit_machine`.
+"""Fitting: measurements to a machine. Main entry: `fit_machine`.
 
 ``points`` takes the medians, ``limits`` finds where protocols end, ``segment`` fits each model of ping-pongs and
 streams to what lies between two limits, with ``least_squares`` and ``bootstrap`` under it; ``loggp`` fits trains,
@@ -51,7 +51,7 @@ def fit_machine(
     results: Sequence[str] = (),
     mode: Mode = "blocking",
 ) -> Machine:
-    """Fit every model to each protocol segment of each path, and recommend one of them.
+    """Fit every model to each protocol of each path, and recommend one of them.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def fit_machine(
 
 
 def _bare_segments(known: Set[str], paths: Sequence[str]) -> list[Segment]:
-    """Return a segment without models for each path that has none: a machine knows a path by its segments."""
+    """Return a segment without models for each path that has none, so that the machine knows the path."""
     missing = [path for path in dict.fromkeys(paths) if path not in known]
     if not known and not missing:
         missing = ["any"]
@@ -176,7 +176,7 @@ def _fit_path(
     parts: Sequence[Part],
     settings: Settings,
 ) -> list[Segment]:
-    """Fit the segments of one path; one with less than two sizes in it has no models."""
+    """Fit the protocols of one path; one with fewer than two sizes gets no models."""
     below = -1.0
     segments = []
     for protocol, end in parts:

@@ -1,4 +1,4 @@
-"""How far the parameters may be off: a bootstrap over the residuals of a fit. Main entry: `resample`.
+"""Confidence intervals of fitted parameters: a bootstrap over the residuals. Main entry: `resample`.
 
 Times of communication scatter in proportion to themselves, so residuals are compared relative to the fitted time,
 each scaled up by what the fit took out of it (its leverage), and to those of sizes near it, as small messages may
@@ -27,7 +27,7 @@ _WORTH = 2.0  # points that the mean of all residuals is worth beside those near
 
 
 def _residual_shares(design: Array, weights: Array, fitted: Array) -> Array:
-    """Return for each point which share of relative noise variance is left in its residual, shape (points,).
+    """Return the share of relative noise variance that each point's residual retains, shape (points,).
 
     For noise in proportion to the fitted times, or to what is given as them, the residuals' variance is that of
     (I − H) noise, with H the hat matrix of the weighted fit.
@@ -42,7 +42,7 @@ def _residual_shares(design: Array, weights: Array, fitted: Array) -> Array:
 
 
 def _local(residual: Array, message_size: Array) -> Array:
-    """Return how much more than all points those near each one scatter, shape (points,)."""
+    """Return the scatter near each point over the scatter of all points, shape (points,)."""
     octave, place = np.unique(np.log2(np.maximum(message_size, 1)), return_inverse=True)
     near = np.exp(-(((octave[:, None] - octave) / _NEAR) ** 2) / 2)
     mean = (residual**2).mean() or 1.0
@@ -63,7 +63,7 @@ def resample(
     noise: Array | None = None,
     message_size: Array | None = None,
 ) -> Array:
-    """Return `count` data sets that might have been measured instead, shape (count, points).
+    """Return `count` resampled data sets, shape (count, points).
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def resample(
 
 
 def interval(estimates: Array, confidence: float) -> tuple[float, float]:
-    """Return the percentile interval of a parameter's bootstrap estimates, which may be infinite.
+    """Return the percentile interval of a parameter's bootstrap estimates; its ends may be infinite.
 
     >>> interval(np.array([1.0, 2.0, 3.0, np.inf, np.inf]), 0.5)
     (2.0, inf)
@@ -116,7 +116,7 @@ def interval(estimates: Array, confidence: float) -> tuple[float, float]:
 
 
 def resample_medians(fitted: Array, half_widths: Array, count: int, confidence: float, seed: int) -> Array | None:
-    """Return data sets scattered as the intervals of the measured medians say, or None where those are unbounded.
+    """Return data sets resampled within the intervals of the measured medians; None where those are unbounded.
 
     For fits that leave no residuals, with as many points as parameters.
     """

@@ -1,4 +1,4 @@
-"""Where a time changes its law with the message size, found in raw values: limits of pieces, each a line of its own.
+"""Change points of time over message size, by piecewise linear segmentation of raw values. Main entry: `find_limits`.
 
 Lines need not meet. Their number is not given: each limit must lower the Bayesian information criterion, in which every
 piece has its own line and its own relative noise, by more than 10 ("very strong" evidence in the scale of Kass and
@@ -35,7 +35,7 @@ _ROUNDS = 12
 
 
 class FoundLimit(NamedTuple):
-    """A limit between two measured sizes."""
+    """A change point between two measured sizes."""
 
     below: int
     """Largest size of the piece that ends."""
@@ -49,7 +49,7 @@ class FoundLimit(NamedTuple):
 
 
 def medians(sizes: ArrayLike, seconds: ArrayLike) -> tuple[NDArray[np.int64], Array]:
-    """Return the distinct sizes, ascending, and the median time of each, at most 600 of them; times of 0 are left out.
+    """Return the distinct sizes, ascending, with their median times: at most 600, without times of 0.
 
     >>> medians([8, 1, 8, 8], [2.0, 1.0, 3.0, 9.0])
     (array([1, 8]), array([1., 3.]))
@@ -69,7 +69,7 @@ def medians(sizes: ArrayLike, seconds: ArrayLike) -> tuple[NDArray[np.int64], Ar
 
 
 def _without_outliers(seconds: Array) -> Array:
-    """Return times in which one far from its neighbours is drawn to them; a step stays a step (as Hampel's filter)."""
+    """Return times with outliers drawn to their neighbours, steps kept (Hampel's filter)."""
 
     def moving_median(values: Array, reach: int) -> Array:
         windows = np.lib.stride_tricks.sliding_window_view(np.pad(values, reach, mode="reflect"), 2 * reach + 1)
@@ -85,7 +85,7 @@ def _without_outliers(seconds: Array) -> Array:
 
 
 def _costs(sizes: Array, seconds: Array, counts: Array) -> Array:
-    """Return −2 log likelihood of one line, α, β ≥ 0, with relative noise through points i … j, shape (m, m).
+    """Return −2 log likelihood of a line α, β ≥ 0 with relative noise through points i … j, shape (m, m).
 
     From running sums, so that every cost takes constant time; infinite for pieces of too few sizes.
     """
@@ -111,7 +111,7 @@ def _costs(sizes: Array, seconds: Array, counts: Array) -> Array:
 
 
 def _best_begins(sizes: Array, seconds: Array, counts: Array) -> list[int]:
-    """Return where the pieces after the first begin, of the pieces that the criterion likes best."""
+    """Return the first point of each piece after the first, in the segmentation of the lowest criterion."""
     count = sizes.size
     if count < 2 * _LEAST_SIZES:
         return []
@@ -131,7 +131,7 @@ def _best_begins(sizes: Array, seconds: Array, counts: Array) -> list[int]:
 
 
 def _middles(sizes: NDArray[np.int64], begins: Sequence[int]) -> Array:
-    """Return each limit as the geometric middle of the sizes beside it."""
+    """Return each limit as the geometric mean of the sizes beside it."""
     below, above = sizes[np.asarray(begins, np.intp) - 1], sizes[np.asarray(begins, np.intp)]
     middles: Array = np.sqrt(np.maximum(below, 0.5) * above)
     return middles
@@ -140,7 +140,7 @@ def _middles(sizes: NDArray[np.int64], begins: Sequence[int]) -> Array:
 def find_limits(
     sizes: ArrayLike, seconds: ArrayLike, *, samples: int = 100, seed: int = 1, confidence: float = 0.95
 ) -> list[FoundLimit]:
-    """Return the limits between pieces of times, ascending.
+    """Return the change points of times over sizes, ascending.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def find_limits(
 
 
 def split_in_two(values: Array) -> tuple[int, float, float]:
-    """Return where values change their level most, and the median on both sides: the index at which the second begins.
+    """Return the index of the largest step of values, and the median on each side of it.
 
     Least absolute deviations from two medians; at least two values on each side.
 
@@ -209,7 +209,7 @@ def split_in_two(values: Array) -> tuple[int, float, float]:
 
 
 def _weighted_lines(x: Array, y: Array, weights: Array) -> tuple[Array, Array]:
-    """Return α, β ≥ 0 of weighted least squares, for each row of y and weights."""
+    """Return α, β ≥ 0 by weighted least squares, for each row of y and weights."""
     w, wx, wxx = weights.sum(-1), (weights * x).sum(-1), (weights * x * x).sum(-1)
     wy, wxy, wyy = (weights * y).sum(-1), (weights * x * y).sum(-1), (weights * y * y).sum(-1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -226,7 +226,7 @@ def _weighted_lines(x: Array, y: Array, weights: Array) -> tuple[Array, Array]:
 
 
 def robust_lines(sizes: ArrayLike, seconds: ArrayLike, counts: ArrayLike, scale: ArrayLike) -> tuple[Array, Array]:
-    """Return α, β ≥ 0 of T = α + n β by Huber's estimator of relative residuals, for several sets of weights.
+    """Return α, β ≥ 0 of T = α + n β by Huber's estimator on relative residuals, for several sets of weights.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Whether two ways to the same parameters agree, and both with the ping-pong. Main entry: `consistency`.
+"""Agreement of LogGP from trains, LogGP from pLogP, and the ping-pong. Main entry: `consistency`.
 
 LogGP is fitted to trains, and again derived from pLogP's table; a message's time by either is compared with the half
 round trips of a ping-pong, which neither has seen: T = L + 2 o + (m − 1) G, and T = L + g(m).
@@ -17,7 +17,7 @@ __all__ = ["Agreement", "consistency"]
 
 
 class Agreement(NamedTuple):
-    """Of one segment: the parameters found in two ways, and how far the times they give are from the ping-pong's."""
+    """Parameters of one segment from trains and from pLogP, and the error of each against the ping-pong."""
 
     protocol: str
     path: str

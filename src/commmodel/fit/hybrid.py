@@ -52,13 +52,13 @@ _SLOWED = 1.1  # by which transfers must be slower beside others for these to ma
 
 @dataclass
 class Series:
-    """Raw times of one call on one path: bytes and seconds, in the order in which they were taken."""
+    """Raw times of one call on one path, in order of measurement: bytes and seconds."""
 
     sizes: list[int] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
 
     def add(self, sizes: Sequence[int], record: Record) -> None:
-        """Take in the samples of a record."""
+        """Add the samples of a record."""
         each = len(record.samples) // len(sizes)
         self.sizes += [size for size in sizes for _ in range(each)]
         self.seconds += record.samples[: each * len(sizes)]
@@ -66,19 +66,19 @@ class Series:
 
 @dataclass(frozen=True)
 class _Curve:
-    """Medians of a series, in ascending sizes."""
+    """Medians of a series over ascending sizes."""
 
     sizes: Array
     seconds: Array
 
     def at(self, sizes: Array) -> Array:
-        """Return the times at other sizes, straight between those measured in logarithms."""
+        """Return the times at other sizes, interpolated in logarithms."""
         logs = np.interp(np.log(np.maximum(sizes, 0.5)), np.log(np.maximum(self.sizes, 0.5)), np.log(self.seconds))
         return np.asarray(np.exp(logs), dtype=np.float64)
 
 
 def collect_series(measurements: Measurements) -> dict[MessagePath, dict[Call, Series]]:
-    """Return the raw times of each path and call; those of ``round-trip`` are halves of round trips."""
+    """Return the raw times by path and call; those of ``round-trip`` are half round trips."""
     found: dict[MessagePath, dict[Call, Series]] = defaultdict(lambda: defaultdict(Series))
     for record in measurements.records:
         match record.configuration:
@@ -98,7 +98,7 @@ def _near(one: Edge, other: Edge) -> bool:
 
 
 def _merged(edges: Sequence[Edge]) -> list[Edge]:
-    """Return limits, of those that are the same the most certain."""
+    """Return distinct limits: of several near each other the most certain."""
     kept: list[Edge] = []
     for edge in sorted(edges, key=lambda one: (-(one.confidence or 0.0), one.value)):
         if not any(_near(edge, other) for other in kept):
@@ -112,7 +112,7 @@ def _between(curve: _Curve, below: float, upto: float) -> _Curve:
 
 
 def _with_room(kept: Sequence[Edge], more: Sequence[Edge], transfer: _Curve) -> list[Edge]:
-    """Return limits, ascending, with those of some more that leave enough sizes between each two."""
+    """Return limits, ascending, and those candidates that leave enough sizes on both sides."""
     found = list(kept)
     largest = float(transfer.sizes[-1])
     for edge in sorted(more, key=lambda one: -(one.confidence or 0.0)):
@@ -130,7 +130,7 @@ def _with_room(kept: Sequence[Edge], more: Sequence[Edge], transfer: _Curve) -> 
 def _divided(
     parts: Sequence[tuple[_Kind, Edge | None]], modes: Sequence[Mode], more: Sequence[Edge], transfer: _Curve
 ) -> list[tuple[_Kind, Edge | None]]:
-    """Return the modes, divided at likely limits of round trips where these do not lie on one line."""
+    """Return the modes, split at probable limits of the round trips where these do not lie on one line."""
     below = 0.0
     within: list[Edge] = []
     for (_, end), mode in zip(parts, modes, strict=True):
@@ -146,7 +146,7 @@ def _divided(
 
 
 def _asynchronous_limit(receive: _Curve | None, transfer: _Curve, candidates: Sequence[Edge]) -> Edge | None:
-    """Return S_a: above it receives take as long as transfers; None where there is no such limit."""
+    """Return S_a, above which a receive takes as long as the transfer; None where there is no such limit."""
     if receive is None:
         return None
     share = receive.seconds / transfer.at(receive.sizes)
@@ -162,7 +162,7 @@ def _asynchronous_limit(receive: _Curve | None, transfer: _Curve, candidates: Se
 
 
 def _resampled_edge(sizes: Array, shares: Array, place: int, settings: Settings) -> Edge:
-    """Return the limit between two levels, with its interval and confidence."""
+    """Return the limit between two levels, with interval and confidence."""
     random = np.random.default_rng(settings.seed)
     places = []
     for _ in range(min(_RESAMPLED, settings.samples)):
@@ -179,7 +179,7 @@ def _resampled_edge(sizes: Array, shares: Array, place: int, settings: Settings)
 def _synchronous_limit(
     send: _Curve | None, transfer: _Curve, below: float, candidates: Sequence[Edge], settings: Settings
 ) -> float | Edge:
-    """Return S_d, no less than `below`: above it sends take as long as transfers, but for what buffers hold."""
+    """Return S_d ≥ `below`, above which a send takes as long as the transfer minus what buffers hold."""
     if send is None:
         return below
     part = _between(send, below, math.inf)
@@ -204,7 +204,7 @@ def _synchronous_limit(
 
 
 def _probed(measurements: Measurements, path: str) -> Edge | None:
-    """Return the limit that the kernel threshold found; infinite sends have none."""
+    """Return the limit that the kernel threshold found; None where sends never block."""
     probed = [one for one in measurements.records if one.configuration == Threshold(path)]  # type: ignore[arg-type]
     if not probed:
         return None
@@ -217,7 +217,7 @@ def _probed(measurements: Measurements, path: str) -> Edge | None:
 def _parts(
     curves: Mapping[Call, _Curve], found: Mapping[Call, list[Edge]], probed: Edge | None, settings: Settings
 ) -> tuple[list[tuple[_Kind, Edge | None]], list[Edge]]:
-    """Return kind and end of each mode, ascending, and the limits that are too faint to be one."""
+    """Return kind and end of each mode, ascending, and the limits too uncertain to separate modes."""
     transfer = curves["round-trip"]
     everything = _merged([edge for edges in found.values() for edge in edges])
     asynchronous = probed or _asynchronous_limit(curves.get("receive"), transfer, everything)
@@ -244,7 +244,7 @@ def _parts(
 
 @dataclass(frozen=True)
 class _Line:
-    """α + k β fitted to a mode: first the value, then those of resampled sizes."""
+    """α + k β fitted to a mode: the value first, then those of resampled sizes."""
 
     alpha: Array
     beta: Array
@@ -268,7 +268,7 @@ def _parameter(estimates: Array, unit: str, settings: Settings) -> Parameter:
 
 
 def _counts(points: int, settings: Settings) -> Array:
-    """Return how often each point is in the data and in each resampled set, shape (1 + sets, points)."""
+    """Return how often each point occurs in the data and in each resampled set, shape (1 + sets, points)."""
     random, sets = np.random.default_rng(settings.seed), min(_SETS, settings.samples)
     drawn = random.multinomial(points, np.full(points, 1 / points), size=sets if points >= _LEAST_IN_MODE else 0)
     return np.concatenate([np.ones((1, points)), drawn])
@@ -282,7 +282,7 @@ def _line(curve: _Curve | None, below: float, upto: float, settings: Settings) -
 
 
 def _held_down(line: _Line, transfer: _Curve) -> _Line:
-    """Return a receive's line that leaves something of every transfer to the network."""
+    """Return a receive's line, limited so that some time of every transfer is left to the network."""
     if not transfer.sizes.size:
         return line
     ratio = float((line.at(transfer.sizes) / transfer.seconds).max())
@@ -291,7 +291,7 @@ def _held_down(line: _Line, transfer: _Curve) -> _Line:
 
 
 def _grows(line: _Line, part: _Curve) -> bool:
-    """Whether a mode's times grow enough with the size to show a rate; else that is chance."""
+    """Whether a mode's times grow significantly with the size, so that they show a rate."""
     if not part.sizes.size:
         return False
     return bool(line.beta[0] * (part.sizes[-1] - part.sizes[0]) >= _GROWTH * line.at(part.sizes)[-1] > 0)
@@ -312,7 +312,7 @@ def _last_per_byte(part: _Curve) -> float:
 
 
 def _least_slope(line: _Line, part: _Curve, link: float) -> float:
-    """Return the least β that a mode must have, where its own is chance or its line wants a latency below 0.
+    """Return the lower bound of a mode's β where its fit is not significant or gives a negative latency.
 
     The latter means that first bytes pass at once, from a buffer that is full again after a pause. Those of one message
     after the other do not, so the mode has the link's rate, unless its times are far from that.
@@ -327,7 +327,7 @@ def _least_slope(line: _Line, part: _Curve, link: float) -> float:
 
 
 def _wire(part: _Curve, receive: _Line, settings: Settings, link: float | None = None) -> _Line:
-    """Return L + k / B of a mode; with the link's β where the mode's own times do not tell one."""
+    """Return L + k / B of a mode, with the link's β where the mode's times do not determine one."""
     if not part.sizes.size:
         return _Line(np.zeros(1), np.full(1, link or 0.0))
     counts = _counts(part.sizes.size, settings)
@@ -376,7 +376,7 @@ def _fit_modes(
 def _send_buffer(
     curves: Mapping[Call, _Curve], parts: Sequence[tuple[_Kind, Edge | None]], modes: Sequence[Mode], settings: Settings
 ) -> Parameter | None:
-    """Return what is still to be transferred when a synchronous send ends; None where that is nothing, or not known."""
+    """Return the bytes in flight when a synchronous send ends; None where there are none, or not known."""
     above = [-1.0, *(math.inf if end is None else float(end.value) for _, end in parts)]
     waiting = [lowest for lowest, (kind, _) in zip(above, parts, strict=False) if kind == "synchronous"]
     if not waiting or "send" not in curves:
@@ -392,7 +392,7 @@ def _send_buffer(
 
 
 def fit_contention(measurements: Measurements, path: str, settings: Settings) -> tuple[Parameter | None, list[str]]:
-    """Return what a node sends and receives at once over what it sends alone, and what more pairs of nodes do.
+    """Return the node's bandwidth both ways over one way, and the effect of more pairs of nodes.
 
     (B_s + B_r) / B = 2 T(one way) / T(both ways), held between 1 and 2; None where either is missing.
     """

@@ -21,7 +21,7 @@ _MOST_ROUNDS = 50
 
 
 class LatencyAwareFit(NamedTuple):
-    """Parameters of T = max(k n c, α + n b), each of shape (data sets,); c = 0 where the node does not limit."""
+    """Parameters of T = max(k n c, α + n b), each of shape (data sets,); c = 0: the node does not limit."""
 
     alpha: Array
     b: Array
@@ -33,7 +33,7 @@ class LatencyAwareFit(NamedTuple):
         return np.maximum(pairs * message_size * self.c[:, None], alone)
 
     def is_limited(self, message_size: Array, pairs: Array) -> NDArray[np.bool_]:
-        """Return where the node limits, shape (data sets, points)."""
+        """Whether the node limits, shape (data sets, points)."""
         alone = self.alpha[:, None] + message_size * self.b[:, None]
         limited: NDArray[np.bool_] = pairs * message_size * self.c[:, None] > alone
         return limited

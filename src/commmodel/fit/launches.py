@@ -1,4 +1,4 @@
-"""Intervals over launches. Main entry: `over_launches`.
+"""Intervals that include the variation between launches. Main entry: `over_launches`.
 
 A launch's own repetitions and sizes do not show how much launches differ: the interval of one holds for it alone. Of
 several, each is fitted by itself, and Student's interval of these parameters, of their logarithms, is that of the next
@@ -20,7 +20,7 @@ __all__ = ["over_launches"]
 
 
 def over_launches(machine: Machine, measurements: Measurements, fit_one: Callable[..., Machine]) -> Machine:
-    """Return a machine whose intervals know how much launches differ, and how many there were.
+    """Return a machine whose intervals include the variation between launches, and their number.
 
     Parameters
     ----------
@@ -58,13 +58,13 @@ def over_launches(machine: Machine, measurements: Measurements, fit_one: Callabl
 
 
 def _same(one: msgspec.Struct, other: msgspec.Struct) -> bool:
-    """Whether two segments are of the same messages."""
+    """Whether two segments cover the same messages."""
     first, second = ((each.path, each.limit and each.limit.value, each.protocol) for each in (one, other))  # type: ignore[attr-defined]
     return bool(first == second)
 
 
 def _wider(model: msgspec.Struct, others: Sequence[msgspec.Struct | None], confidence: float) -> msgspec.Struct:
-    """Return a model whose parameters' intervals are those of its launches where these are wider."""
+    """Return a model with the wider of two intervals for each parameter: within a launch or between launches."""
     changes = {}
     for name in model.__struct_fields__:
         parameter = getattr(model, name)

@@ -50,7 +50,7 @@ class MaxRateFit(NamedTuple):
     share: Array
 
     def is_limited(self, pairs: Array) -> NDArray[np.bool_]:
-        """Return where the node limits, shape (data sets, points)."""
+        """Whether the node limits, shape (data sets, points)."""
         limited: NDArray[np.bool_] = pairs * self.c[:, None] > self.b[:, None] * _load(pairs, self.share[:, None])
         return limited
 
@@ -61,12 +61,12 @@ class MaxRateFit(NamedTuple):
 
 
 def _load(pairs: Array, share: Array | float) -> Array:
-    """Return k/(1 + (k − 1) ρ): how much longer than one process alone each of k takes, without the node's limit."""
+    """Return k/(1 + (k − 1) ρ): the slowdown of each of k processes without the node's limit."""
     return pairs / (1 + (pairs - 1) * share)
 
 
 def merge_cells(message_size: Array, pairs: Array, weights: Array, times: Array) -> tuple[Array, Array, Array, Array]:
-    """Return the same problem with one point for each size and number of pairs: the mean, with the summed weight.
+    """Return the same problem with one point per size and number of pairs: the mean, with the summed weight.
 
     The sum of squares changes by a constant only; repeated tables get as cheap as one.
     """
@@ -114,7 +114,7 @@ class _Candidate(NamedTuple):
 
 
 def _best(candidates: list[_Candidate]) -> tuple[MaxRateFit, Array]:
-    """Return, data set by data set, the candidate with the least weighted sum of squares, and that sum."""
+    """Return for each data set the candidate with the smallest weighted sum of squares, and that sum."""
     squares = np.stack(
         [np.where(one.holds & (one.fit.b > 0) & (one.fit.c >= 0), one.squares, np.inf) for one in candidates]
     )
@@ -124,7 +124,7 @@ def _best(candidates: list[_Candidate]) -> tuple[MaxRateFit, Array]:
 
 
 def _unlimited(message_size: Array, pairs: Array, share: float, weights: Array, times: Array) -> list[_Candidate]:
-    """Return the candidates of a node that does not limit; the second is a constant, for times that fall."""
+    """Return the candidates without a node limit; the second is a constant, for times that fall."""
     nothing, shares = np.zeros(len(times)), np.full(len(times), share)
     always = np.full(len(times), True)
     line, squares = _solve_with_alpha([message_size * _load(pairs, share)], weights, times)
@@ -137,7 +137,7 @@ def _unlimited(message_size: Array, pairs: Array, share: float, weights: Array, 
 
 
 def _limited(message_size: Array, pairs: Array, share: float, weights: Array, times: Array) -> list[_Candidate]:
-    """Return the candidates of a node that limits from some number of pairs on."""
+    """Return the candidates with a node limit from some number of pairs on."""
     counts, shares = np.unique(pairs), np.full(len(times), share)
     full = 1 + (counts - 1) * share
     """What so many pairs would move if the node did not limit, over what one pair moves."""
@@ -179,13 +179,13 @@ def fit_postal(message_size: Array, weights: Array, times: Array) -> PostalFit:
 
 
 def fit_unlimited(message_size: Array, pairs: Array, weights: Array, times: Array) -> MaxRateFit:
-    """Fit the max-rate model of a node that does not limit: T = α + n b for every number of pairs."""
+    """Fit the max-rate model without a node limit: T = α + n b for every number of pairs."""
     size, pairs, weights, times = merge_cells(message_size, pairs, weights, times)
     return _best(_unlimited(size, pairs, 1.0, weights, times))[0]
 
 
 def fit_rate(message_size: Array, pairs: Array, weights: Array, times: Array) -> MaxRateFit:  # noqa: ARG001
-    """Fit T = n b for every number of pairs: what is left where no size is small enough to show a latency."""
+    """Fit T = n b for every number of pairs, for sizes too large to show a latency."""
     solution, _ = _solve([message_size], weights, times)
     nothing = np.zeros(len(times))
     return MaxRateFit(nothing, np.maximum(solution[:, 0], np.finfo(np.float64).tiny), nothing, nothing + 1)
@@ -251,7 +251,7 @@ def fit_extended(message_size: Array, pairs: Array, weights: Array, times: Array
 
 
 def _between_neighbours(best: int, problem: tuple[Array, Array, Array, Array]) -> MaxRateFit:
-    """Return the solution of one data set at the best ρ around a grid point: a golden-section search."""
+    """Return the solution of one data set at the best ρ near a grid point, by golden-section search."""
     low, high = float(_SHARES[max(best - 1, 0)]), float(_SHARES[min(best + 1, len(_SHARES) - 1)])
     golden = (np.sqrt(5.0) - 1) / 2
     tried = {share: _at_share(share, *problem) for share in (low, float(_SHARES[best]), high)}
@@ -265,7 +265,7 @@ def _between_neighbours(best: int, problem: tuple[Array, Array, Array, Array]) -
 
 
 def _parabola(grid: Array, costs: Array, middle: NDArray[np.intp], every: NDArray[np.intp]) -> Array:
-    """Return where the parabola through three neighbouring costs is lowest; the middle where it has no lowest point."""
+    """Return the minimum of the parabola through three neighbouring costs; the middle one where there is no minimum."""
     x0, x1, x2 = (grid[middle + shift] for shift in (-1, 0, 1))
     y0, y1, y2 = (costs[middle + shift, every] for shift in (-1, 0, 1))
     slope_left, slope_right = (y1 - y0) / (x1 - x0), (y2 - y1) / (x2 - x1)

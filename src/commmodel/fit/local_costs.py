@@ -1,4 +1,4 @@
-"""What a byte costs that is copied or combined within memory: δ and γ of March 2009 and of Thakur 2005.
+"""Cost per byte of copying and combining in memory: δ and γ of March 2009 and of Thakur 2005.
 
 The slope of T = a + δ n, no parameter negative, errors relative to the times. Sizes from 64 KiB on decide, where three
 or more were measured: below, a copy is bound by the nearest cache, and costs a message little. Main entry: `fit_local`.

@@ -1,4 +1,4 @@
-"""LogGP from trains of messages: one joint non-negative least squares a protocol segment.
+"""LogGP from trains of messages: one joint non-negative least-squares problem per protocol.
 
 A train PRTT(n, d, s) takes 2 L + 4 o + (s − 1) G for its first message and the answer, and for each further message
 g + (s − 1) G where they follow at once, or o + d where the sender waits in between. Existing tools solve these
@@ -50,7 +50,7 @@ class Trains:
 
     @property
     def lone(self) -> Points:
-        """The trains of one message: like the round trips of a ping-pong."""
+        """The trains of a single message, which are like ping-pong round trips."""
         return self.points.where(self.points.pairs == 1)
 
     def where(self, mask: NDArray[np.bool_]) -> "Trains":
@@ -74,7 +74,7 @@ NO_TRAINS = _trains([])
 
 
 def collect_trains(measurements: Measurements, mode: Mode) -> dict[str, Trains]:
-    """Return the trains of each path that were sent in one mode."""
+    """Return the trains of each path in one mode."""
     rows: dict[str, list[tuple[int, int, float, float, float, float, bool]]] = {}
     for record in measurements.records:
         train = record.configuration
@@ -105,7 +105,7 @@ def nonnegative(design: Array, weights: Array, seconds: Array) -> Array:
 
 
 def _design(trains: Trains) -> Array:
-    """Return what each parameter adds to each train's time, shape (m, 5): L, o, G, g, and o's slope."""
+    """Return the contribution of each parameter to each train's time, shape (m, 5): L, o, G, g, and o's slope."""
     further = (trains.points.pairs - 1).astype(np.float64)
     at_once, waiting = further * ~trains.delayed, further * trains.delayed
     bytes_after_first = np.maximum(trains.points.message_size - 1, 0).astype(np.float64)
@@ -157,7 +157,7 @@ def fit_loggp_model(trains: Trains, settings: Settings) -> LogGP | None:
 
 
 def _remarks(trains: Trains, design: Array) -> list[str]:
-    """Return whether a byte costs the same in a lone message as in a train, as LogGP has it."""
+    """Return a remark where a byte costs more or less in a train than in a single message."""
     slopes = []
     for part in (trains.points.pairs == 1, (trains.points.pairs > 1) & ~trains.delayed):
         one = trains.where(part)

@@ -1,4 +1,4 @@
-"""What a machine says of its measurements: the sizes and pairs behind each segment, and how near its models come.
+"""What a machine file records of its measurements: sizes, pairs, and errors of the models on them.
 
 Main entries: `measured`, `most_processes` and `warnings`.
 """
@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 
 def measured(segment: Segment, points: Points, streams: Points) -> Segment:
-    """Return a segment that says what was measured in it.
+    """Return a segment with its measured times and the errors of its models on them.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def measured(segment: Segment, points: Points, streams: Points) -> Segment:
 
 
 def _table(points: Points, sizes: Array, times: Array) -> MeasuredTimes:
-    """Return the medians of each size, with the ends of their intervals where all have some."""
+    """Return the median of each size, with confidence limits where all have them."""
     ends = [
         np.array([np.median(column[points.message_size == size]) for size in sizes])
         for column in (points.low, points.high)
@@ -88,7 +88,7 @@ def _seconds(segment: Segment, name: str, size: float, pairs: int) -> float:
 
 
 def _error(expected: Iterable[float], times: Array) -> float:
-    """Return the mean distance of logarithms."""
+    """Return the mean absolute difference of logarithms."""
     modelled = np.fromiter(expected, dtype=np.float64)
     if not (modelled > 0).all():
         return math.inf
@@ -96,10 +96,10 @@ def _error(expected: Iterable[float], times: Array) -> float:
 
 
 def most_processes(headers: Iterable[Header]) -> int:
-    """Return the ranks of the largest launch."""
+    """Return the number of ranks of the largest launch."""
     return max((len(header.ranks) for header in headers), default=0)
 
 
 def warnings(headers: Iterable[Header]) -> tuple[str, ...]:
-    """Return what was wrong with launches and shows in every model that is fitted to them, a line each."""
+    """Return problems of launches that affect every model fitted to them, a line each."""
     return tuple(dict.fromkeys(line for header in headers for line in oversubscription(header)))

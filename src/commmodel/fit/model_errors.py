@@ -1,4 +1,4 @@
-"""How wrong each model is on the same points: the sums of relative errors of Gropp 2016, Table 2.
+"""Errors of all models on the same points: the sums of relative errors of Gropp 2016, Table 2.
 
 The postal model is there three times, as the paper has it: fitted to one pair, as a ping-pong would, to the most pairs,
 and to all. Main entry: `error_sums`.
@@ -17,7 +17,7 @@ __all__ = ["ErrorSums", "error_sums"]
 
 
 class ErrorSums(NamedTuple):
-    """Of one segment: Σ |T_model − T| / T over all its points, by the name of the model."""
+    """Σ |T_model − T| / T over all points of a segment, by model."""
 
     protocol: str
     path: str
@@ -26,7 +26,7 @@ class ErrorSums(NamedTuple):
 
 
 def error_sums(measurements: Measurements, machine: Machine, settings: Settings | None = None) -> list[ErrorSums]:
-    """Return a row for each segment in which several numbers of pairs were measured.
+    """Return a row for each segment with several numbers of pairs.
 
     The machine must have been fitted to these measurements, with these settings.
     """

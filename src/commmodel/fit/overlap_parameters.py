@@ -1,4 +1,4 @@
-"""What decides how well computation hides communication, and G(P, S), from measurements.
+"""Parameters of overlap (o, L, progress, queue depth) and of shared bandwidth G(P, S), from measurements.
 
 Medians, and of bandwidths and exchanges lower quartiles, as they are, in tables: nothing is fitted but where a queue
 is full, or too many bytes are under way. What the quantities are is in `commmodel.machine.OverlapProfile` and
@@ -53,7 +53,7 @@ _ENDS: dict[Operation, tuple[str, ...]] = {"two-sided": ("isend", "irecv"), "put
 
 
 def fit_overlap(measurements: Measurements) -> tuple[OverlapProfile, ...]:
-    """Return a profile for each path and operation of the kernels burst, queue and progress.
+    """Return a profile per path and operation from the kernels burst, queue and progress.
 
     Parameters
     ----------
@@ -131,12 +131,12 @@ def _profile(records: Sequence[Record], path: str, operation: Operation) -> Over
 
 
 def _medians(values: Mapping[tuple[int, int], Sequence[float]]) -> dict[tuple[int, int], float]:
-    """Return one value a cell, of several launches."""
+    """Return one value per cell, over several launches."""
     return {cell: rounded(median(several)) for cell, several in values.items()}
 
 
 def _overheads(records: Sequence[Record], operation: Operation) -> Cells:
-    """Return o(S, b): the sum over the ends of what each end's records say."""
+    """Return o(S, b): the sum over sender and receiver."""
     ends: dict[str, dict[tuple[int, int], list[float]]] = {}
     for record in records:
         if isinstance(one := record.configuration, Burst) and one.message_size:
@@ -163,7 +163,7 @@ def _shares(records: Sequence[Record]) -> Cells:
 
 
 def _table(cells: Cells) -> Table | None:
-    """Return a table, whose gaps hold the value of the next shorter burst, or of the shortest; None of nothing."""
+    """Return a table; gaps take the value of the next shorter burst, or of the shortest. None without values."""
     if not cells:
         return None
     sizes, bursts = (sorted({cell[place] for cell in cells}) for place in (0, 1))
@@ -177,7 +177,7 @@ def _table(cells: Cells) -> Table | None:
 
 
 def full_at(seconds: Sequence[float]) -> int | None:
-    """Return after how many initiations each takes longer from then on: the first of which the rest is slow.
+    """Return the number of initiations after which each takes longer: where the queue is full.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ def _outstanding_volume(shares: Cells) -> int | None:
 
 
 def _half_round_trips(records: Sequence[Record], path: str) -> Iterator[list[tuple[int, Record, float]]]:
-    """Yield what each kernel that knows round trips has on a path: size, record, and the samples' share in one way."""
+    """Yield (size, record, factor to one way) of each kernel that measures round trips on a path."""
     pings, plogp, lone = [], [], []
     for record in records:
         match record.configuration:
@@ -232,7 +232,7 @@ def _half_round_trips(records: Sequence[Record], path: str) -> Iterator[list[tup
 def _latency(
     records: Sequence[Record], own: Sequence[Record], path: str, operation: Operation, overhead: Table
 ) -> Parameter | None:
-    """Return the time of a smallest message less its overhead, with the interval of that time."""
+    """Return the time of the smallest message less its overhead, with an interval."""
     exchanges = [
         (one.message_size, record, 1.0)
         for record in own
@@ -259,7 +259,7 @@ def _latency(
 
 
 def fit_bandwidth(measurements: Measurements) -> tuple[BandwidthProfile, ...]:
-    """Return a profile for each pattern and direction of the kernel bandwidth.
+    """Return a profile per pattern and direction of the kernel bandwidth.
 
     Parameters
     ----------
@@ -304,7 +304,7 @@ def fit_bandwidth(measurements: Measurements) -> tuple[BandwidthProfile, ...]:
 
 
 def _in_pattern(launch: Launch, pattern: Pattern, direction: Direction) -> list[tuple[Bandwidth, Record]]:
-    """Return the records of a pattern, and of two processes on the path between ranks 0 and 1."""
+    """Return the records of a pattern; with two processes, those on the path between ranks 0 and 1."""
     all_of_them = [
         (one, record)
         for record in launch.records

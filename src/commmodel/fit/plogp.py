@@ -25,7 +25,7 @@ Ends = tuple[Array, Array, Array]
 
 
 def _columns(measurements: Measurements, path: str, mode: Mode) -> dict[str, tuple[Array, Ends]]:
-    """Return sizes and times of each quantity; several records of one size are taken together."""
+    """Return sizes and times of each quantity, records of one size merged."""
     samples: dict[str, dict[int, list[float]]] = {}
     for record in measurements.records:
         one = record.configuration
@@ -41,13 +41,13 @@ def _columns(measurements: Measurements, path: str, mode: Mode) -> dict[str, tup
 
 
 def plogp_paths(measurements: Measurements) -> list[str]:
-    """Return the paths on which the kernel plogp ran."""
+    """Return the paths that the kernel plogp measured."""
     found = (record.configuration for record in measurements.records)
     return list(dict.fromkeys(one.path for one in found if isinstance(one, Configuration)))
 
 
 def fit_plogp(measurements: Measurements, path: str, mode: Mode) -> PLogP | None:
-    """Return the table of a path; None where one of its four quantities was not measured, or at one size only."""
+    """Return the table of a path; None where one of the four quantities is missing or has one size only."""
     columns = _columns(measurements, path, mode)
     if set(columns) != {"send", "receive", "gap", "round-trip"} or 0 not in columns["round-trip"][0]:
         return None

@@ -1,4 +1,4 @@
-"""From raw measurements to the points that a model is fitted to: one time for each record.
+"""Points of a fit from raw measurements: one time per record.
 
 It is the median of the samples that nothing disturbed, with what the record says about how well it is known.
 """
@@ -43,14 +43,14 @@ class Points:
     modes: tuple[tuple[Mode, ...], ...] = ()
 
     def __post_init__(self) -> None:
-        """Fill in what was left out."""
+        """Set the defaults."""
         if self.error.size != self.message_size.size:
             object.__setattr__(self, "error", np.zeros(self.message_size.size))
         if len(self.modes) != self.message_size.size:
             object.__setattr__(self, "modes", ((),) * self.message_size.size)
 
     def __repr__(self) -> str:
-        """Return how many points there are."""
+        """Return the number of points."""
         return f"Points({len(self)} of {np.unique(self.message_size).size} sizes)"
 
     def __len__(self) -> int:
@@ -92,7 +92,7 @@ def collect(measurements: Measurements) -> dict[str, Points]:
 
 
 def collect_streams(measurements: Measurements) -> dict[str, Points]:
-    """Return the points of each path from stream records, which measure one direction; otherwise as `collect`.
+    """Return the points of each path from stream records (one direction); otherwise as `collect`.
 
     Those whose messages arrive in a buffer each and those whose messages arrive in one are never taken together: see
     `stream_buffers`.
@@ -101,7 +101,7 @@ def collect_streams(measurements: Measurements) -> dict[str, Points]:
 
 
 def stream_buffers(measurements: Measurements) -> StreamBuffers | Literal[""]:
-    """Return which stream records a fit takes, by where their messages arrive; empty where there are none.
+    """Return the kind of receive buffers of the stream records to fit; empty where there are none.
 
     Those with a buffer for each message, as programs have them, where there are such; else those with one for all.
     """

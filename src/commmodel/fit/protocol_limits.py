@@ -1,4 +1,4 @@
-"""Where one protocol ends and the next begins. Main entry: `find_parts`.
+"""Message sizes at which the protocol changes. Main entry: `find_parts`.
 
 The probe knows: a blocking send either waits or does not. On both sides of its limit the times are searched for
 changes, and everywhere where it was not run: a segmentation into lines T = α + n β, by dynamic programming over the
@@ -45,7 +45,7 @@ Part = tuple[str, Limit | None]
 
 
 def protocol_names(segments: int) -> tuple[str, ...]:
-    """Return the names of so many protocol segments, by ascending size.
+    """Return the names of so many protocols, by ascending size.
 
     >>> protocol_names(2), protocol_names(4)
     (('eager', 'rendezvous'), ('segment-1', 'segment-2', 'segment-3', 'segment-4'))
@@ -55,7 +55,7 @@ def protocol_names(segments: int) -> tuple[str, ...]:
 
 
 def find_parts(measurements: Measurements, path: str, points: Points, given: Sequence[int] | None) -> list[Part]:
-    """Return the segments of a path, ascending: with the limits given, else the probe's and those of the times.
+    """Return the protocols of a path, ascending: between given limits, else the probed and the fitted ones.
 
     On both sides of a probed limit the times may show more of them, made by caches and by protocols that no
     blocking send tells apart. Where the probe was run it names the protocols, whatever the limits.
@@ -78,20 +78,20 @@ def find_parts(measurements: Measurements, path: str, points: Points, given: Seq
 
 
 def _protocol(begin: int, end: Limit | None, probed: Limit) -> str:
-    """Return what messages of more than `begin` bytes use, up to a limit."""
+    """Return the protocol of messages of more than `begin` bytes, up to a limit."""
     if probed.above is None or (end is not None and end.value <= probed.value):
         return "eager"
     return "rendezvous" if begin >= probed.value else "eager/rendezvous"
 
 
 def _cache_limits(measurements: Measurements) -> tuple[int, ...]:
-    """Return the sizes of messages of which two buffers just fill a data cache of some host."""
+    """Return the message sizes of which two buffers just fill a data cache of some host."""
     caches = (size for one in measurements.launches for host in one.header.hosts for size in host.caches.values())
     return tuple(sorted({size // _BUFFERS for size in caches}))
 
 
 def _probed_limit(measurements: Measurements, path: str) -> Limit | None:
-    """Return the eager limit that the probe found: the middle one of several launches."""
+    """Return the eager limit of the kernel threshold: the median over launches."""
     probed = [
         record
         for record in measurements.records
@@ -113,7 +113,7 @@ def _limits_in(points: Points, caches: Sequence[int]) -> list[Limit]:
 
 
 def _line_costs(size: Array, seconds: Array, error: Array, part: NDArray[np.bool_], scale: Array) -> Array:
-    """Return −2 log likelihood of the best line T = α + n β, α and β ≥ 0, through each part of the points.
+    """Return −2 log likelihood of the best line T = α + n β, α, β ≥ 0, through each range of points.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def _segmentations(costs: Array, scale: float, bonus: Array) -> list[_Segmentati
 
 
 def _chosen(tried: Sequence[list[_Segmentation]], clear: float) -> _Segmentation:
-    """Return the segmentation with as many segments as lower the criterion clearly."""
+    """Return the segmentation with the most segments that still lower the criterion clearly."""
     best: list[_Segmentation] = [
         min(of_as_many, key=lambda one: one.criterion) for of_as_many in zip(*tried, strict=True)
     ]
@@ -188,7 +188,7 @@ def _chosen(tried: Sequence[list[_Segmentation]], clear: float) -> _Segmentation
 
 
 def change_points(points: Points, caches: Sequence[int] = ()) -> list[tuple[int, int]]:
-    """Return each limit found in the times as (largest size below, smallest size above).
+    """Return each change point as (largest size below, smallest size above).
 
     The times of the fewest pairs measured are used: they are the least disturbed. The criterion of a segmentation into
     S lines of m points is −2 log likelihood + (3 S − 1) log m; more segments must lower it clearly. `caches` are sizes

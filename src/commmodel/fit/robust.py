@@ -1,4 +1,4 @@
-"""A loss for times that are disturbed now and then, on their logarithms. Main entry: `minimise`.
+"""Robust loss on logarithms of times, for measurements with occasional disturbances. Main entry: `minimise`.
 
 With squares one disturbed record outvotes ten good ones, and relative errors call a model that is far too fast off by
 at most 100 %. Here a residual is z = (log y − log T)/σ, with σ the noise, and its influence is ψ(z) = z (1 − (z/c)²)²,
@@ -37,7 +37,7 @@ _CLOSE = 1e-9
 
 
 class Robust(NamedTuple, Generic[Fit]):
-    """A fit, and what least squares would have to see to give it: arrays of shape (points,)."""
+    """A robust fit, and the weighted least-squares problem with the same solution: arrays of shape (points,)."""
 
     fit: Fit
     fitted: Array
@@ -49,7 +49,7 @@ class Robust(NamedTuple, Generic[Fit]):
 
 
 def log_slope(first: Array, second: Array) -> Array:
-    """Return (log second − log first)/(second − first), the mean of 1/x between two times.
+    """Return (log second − log first)/(second − first): the mean of 1/x between two times.
 
     >>> log_slope(np.array([1.0, 2.0]), np.array([np.e, 2.0])).round(3).tolist()
     [0.582, 0.5]
@@ -67,7 +67,7 @@ def _influence_share(residual: Array) -> Array:
 
 
 def _scale(residual: Array, error: Array, parameters: int) -> float:
-    """Return the noise beside the records' own error, from a quantile of the absolute residuals.
+    """Return the noise in excess of the records' own error, from a quantile of the absolute residuals.
 
     As many of the smallest as there are parameters are left out: these a fit can make 0.
     """
@@ -83,7 +83,7 @@ def _near(message_size: Array) -> Array:
 
 
 def _local(residual: Array, scale: float, message_size: Array) -> Array:
-    """Return the noise at each point: that of sizes near it, from the mean logarithm, drawn towards the common one."""
+    """Return the noise at each point, averaged over neighbouring sizes in logarithms and shrunk to the common noise."""
     near = _near(message_size) - np.eye(residual.size)  # not its own
     logs = np.log(np.maximum(np.abs(residual) / scale, _LEAST_SHARE)) - _MEAN_LOG
     local: Array = scale * np.exp(near @ logs / (near.sum(axis=1) + _WORTH))
@@ -98,7 +98,7 @@ def minimise(
     error: Array,
     parameters: int,
 ) -> Robust[Fit]:
-    """Return the fit with the least loss.
+    """Return the fit with the smallest loss.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The models of one protocol segment, fitted, with intervals and a word on whether to trust them.
+"""Fits of all models to one protocol, with intervals and a verdict on each.
 
 Minimises `robust`'s loss, or Σ rᵢ²/nᵢ as Gropp 2016 (Section 4.1) does. Main entries: the functions `fit_..._model`,
 one a model.
@@ -44,7 +44,7 @@ _NO_TIME = 1e-9  # of the measured one: what a model without latency gives no by
 
 @dataclass(frozen=True)
 class Settings:
-    """What is minimised, and how intervals are made: their confidence, the number of resampled data sets, the seed."""
+    """Loss, confidence level of intervals, number of resampled data sets, and seed."""
 
     confidence: float = 0.95
     samples: int = 1000
@@ -59,13 +59,13 @@ class Settings:
 
 
 def _rate(seconds_per_byte: Array) -> Array:
-    """Return bytes per second, infinite where the times do not grow with the size."""
+    """Return bytes per second; infinite where times do not grow with the size."""
     rate: Array = np.where(seconds_per_byte > FLAT, 1 / np.maximum(seconds_per_byte, FLAT), np.inf)
     return rate
 
 
 def _not_flat(beta: Any) -> Any:
-    """Return seconds per byte, 0 where the times do not grow with the size."""
+    """Return seconds per byte; 0 where times do not grow with the size."""
     return beta * (beta > FLAT)
 
 
@@ -77,12 +77,12 @@ def _parameter(value: float, estimates: Array | None, unit: str, settings: Setti
 
 
 def _columns(points: Points) -> tuple[Array, Array]:
-    """Return size and pairs of each point as the solvers want them."""
+    """Return size and pairs of each point in the solvers' layout."""
     return points.message_size.astype(np.float64), points.pairs.astype(np.float64)
 
 
 class _Best(NamedTuple):
-    """The fit with the least loss, and what a bootstrap needs to make others: arrays of shape (points,)."""
+    """The fit with the smallest loss and what the bootstrap needs: arrays of shape (points,)."""
 
     fit: Any
     fitted: Array
@@ -94,12 +94,12 @@ class _Best(NamedTuple):
 
     @property
     def squares(self) -> Array | None:
-        """The weights, where it was squares that were minimised."""
+        """The weights of the squares; None of a robust fit."""
         return self.weights if self.noise is None else None
 
 
 def _best(points: Points, solve: Callable[..., Any], parameters: int, settings: Settings) -> _Best:
-    """Return the fit of a model with so many parameters."""
+    """Return the best fit of a model with so many parameters."""
     size, pairs = _columns(points)
 
     def predict(fit: Any) -> Array:
@@ -119,7 +119,7 @@ def _best(points: Points, solve: Callable[..., Any], parameters: int, settings: 
 
 
 def _resampled(points: Points, design: list[Array], best: _Best, solve: Callable[..., Any], settings: Settings) -> Any:
-    """Return the model fitted to data that might have been measured instead; None where nothing tells the noise."""
+    """Return the model fitted to resampled data; None where the noise is unknown."""
     size, pairs = _columns(points)
     rest = (settings.samples, settings.confidence, settings.seed)
     design = [column for column in design if column.any()]  # a parameter that touches no point is not free
@@ -135,7 +135,7 @@ def _resampled(points: Points, design: list[Array], best: _Best, solve: Callable
 
 
 def _spread(points: Points, best: _Best, estimates: Any, settings: Settings) -> Array | None:
-    """Return half the interval of the model's time at each point, relative to it; None without an interval."""
+    """Return the relative half-width of the interval of the model's time at each point; None without one."""
     if estimates is None:
         return None
     times = estimates.predict(*_columns(points))
@@ -149,7 +149,7 @@ def _postal(size: Array, pairs: Array, weights: Array, times: Array) -> MaxRateF
 
 
 def _one_pair(points: Points, settings: Settings) -> tuple[_Best, MaxRateFit | None, Parameter]:
-    """Fit T = α + n β, or T = n β where the sizes do not determine α; α comes beside it."""
+    """Fit T = α + n β, or T = n β where the sizes do not determine α."""
     size, _ = _columns(points)
     best = _best(points, _postal, 2, settings)
     alpha, beta = float(best.fit.alpha[0]), float(best.fit.b[0])
@@ -164,7 +164,7 @@ def _one_pair(points: Points, settings: Settings) -> tuple[_Best, MaxRateFit | N
 
 
 def fit_postal_model(points: Points, settings: Settings) -> Postal | None:
-    """Fit T = α + n β to the points of one pair; None where there are fewer than two sizes of these.
+    """Fit T = α + n β to the points of one pair; None with fewer than two sizes.
 
     Where the sizes do not determine α, because its interval begins at 0, it is T = n β, and α is 0 up to that
     interval's end.
@@ -194,7 +194,7 @@ def _judged(
 
 
 def postal_times(points: Points, pairs: int | None, settings: Settings) -> Array | None:
-    """Return what the postal model says for all points, fitted to those of so many pairs, or of all (None).
+    """Return the postal model's times at all points, fitted to those of so many pairs, or of all (None).
 
     The variants of Table 2 of Gropp 2016; None where there are fewer than two sizes to fit.
     """
@@ -207,13 +207,13 @@ def postal_times(points: Points, pairs: int | None, settings: Settings) -> Array
 
 
 def ping_pong_error(points: Points, settings: Settings) -> float | None:
-    """Return the mean error over all points of the postal model of one pair, as a ping-pong gives it."""
+    """Return the mean error over all points of the postal model fitted to one pair."""
     times = postal_times(points, 1, settings)
     return None if times is None else mean_error(times, points.seconds)
 
 
 def fit_max_rate_model(points: Points, settings: Settings) -> MaxRate | None:
-    """Fit T = α + k n / min(R_N, k R_C); None where there are fewer than two sizes.
+    """Fit T = α + k n / min(R_N, k R_C); None with fewer than two sizes.
 
     R_N is left out where only one number of pairs was measured. It is infinite, with the lowest rate that the
     data allow as its low end, where the data show no limit: where the interval of its estimate has no upper end.
@@ -247,7 +247,7 @@ def fit_max_rate_model(points: Points, settings: Settings) -> MaxRate | None:
 
 
 def fit_extended_model(points: Points, settings: Settings) -> Extended | None:
-    """Fit T = α + k n / min(R_N, R_Cb + (k − 1) R_Ci) with R_Ci ≥ 0; None where fewer than three numbers of pairs are.
+    """Fit T = α + k n / min(R_N, R_Cb + (k − 1) R_Ci), R_Ci ≥ 0; None with fewer than three numbers of pairs.
 
     With two, R_Ci and R_N cannot be told apart.
     """
@@ -271,7 +271,7 @@ def fit_extended_model(points: Points, settings: Settings) -> Extended | None:
 
 
 def fit_latency_aware_model(points: Points, settings: Settings) -> LatencyAware | None:
-    """Fit T = max(k n / R_N, α + n / R_C); None where only one number of pairs or of sizes was measured."""
+    """Fit T = max(k n / R_N, α + n / R_C); None with only one number of pairs or size."""
     size, pairs = _columns(points)
     if np.unique(size).size < 2 or np.unique(pairs).size < 2:
         return None
@@ -308,7 +308,7 @@ def _estimates(points: Points, best: _Best, settings: Settings, solve: Solver) -
 
 
 def _node_rate(fit: MaxRateFit, estimates: MaxRateFit | None, most_pairs: float, settings: Settings) -> Parameter:
-    """Return R_N, infinite where the data show no limit."""
+    """Return R_N; infinite where the data show no limit."""
 
     def reached(one: MaxRateFit) -> Array:
         """Return the rate of the most pairs without the node's limit."""
@@ -325,7 +325,7 @@ def _node_rate(fit: MaxRateFit, estimates: MaxRateFit | None, most_pairs: float,
 def _latency_aware_node_rate(
     fit: LatencyAwareFit, estimates: LatencyAwareFit | None, size: Array, pairs: Array, settings: Settings
 ) -> Parameter:
-    """Return R_N, infinite where no point shows the node's limit."""
+    """Return R_N; infinite where no point shows the node's limit."""
 
     def limiting(one: LatencyAwareFit) -> Array:
         rate: Array = np.where(one.is_limited(size, pairs).any(axis=1), _rate(one.c), np.inf)
@@ -337,7 +337,7 @@ def _latency_aware_node_rate(
 
 
 def _limiting_rate(value: float, estimates: Array | None, reached: float, settings: Settings) -> Parameter:
-    """Return a rate with its interval; where that has no upper end, an infinite one with the rate reached below it."""
+    """Return a rate with interval; without an upper end, an infinite one with the rate reached below it."""
     if estimates is None:
         return Parameter(rounded(value), "B/s")
     low, high = bootstrap.interval(estimates, settings.confidence)

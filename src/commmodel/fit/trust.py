@@ -1,4 +1,4 @@
-"""Whether to trust a fit, and which model to use. Main entries: `judge` and `recommend`.
+"""Verdict on a fit, and the model to use. Main entries: `judge` and `recommend`.
 
 The paper's own advice is followed: the simplest model that is good enough, of those that can be trusted.
 """
@@ -34,12 +34,12 @@ _SHOWN = 3  # sizes of which modes are told
 
 
 def rounded(value: float) -> float:
-    """Return a number as it is kept in a machine."""
+    """Return a number rounded as machine files hold it."""
     return float(f"{value:.{_DIGITS}g}")
 
 
 def mean_error(fitted: Array, seconds: Array) -> float:
-    """Return the factor by which times are off on average, less 1: twice as long and half as long are both off by 1.
+    """Return the mean factor between times, less 1: twice and half the time both count 1.
 
     >>> round(mean_error(np.array([2.0, 0.5]), np.array([1.0, 1.0])), 9)
     1.0
@@ -56,7 +56,7 @@ def judge(
     spread: Array | None,
     weights: Array | None = None,
 ) -> Quality:
-    """Judge a fit: what it says of the points, and how well it is determined.
+    """Return the quality of a fit: its error, how well its parameters are determined, and remarks.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def judge(
 
 
 def _beside(seconds: Array, fitted: Array) -> NDArray[np.bool_]:
-    """Return which points are of records that were disturbed as a whole: clearly slower than the model, and few."""
+    """Return which points come from records disturbed as a whole: clearly slower than the model, and few."""
     logs = np.log(seconds / fitted)
     beside = logs > math.log1p(_BESIDE)
     most = int(_MOST_BESIDE * seconds.size)
@@ -136,7 +136,7 @@ def _beside_remark(points: Points, fitted: Array, beside: NDArray[np.bool_]) -> 
 
 
 def _why(points: Points) -> str:
-    """Return what may be the matter with times that no line describes."""
+    """Return possible causes for times that no line describes."""
     disturbed = [1 - modes[0].share if modes else 0.0 for modes in points.modes]
     if np.mean(disturbed) > _MOST_FAR:
         share = format_ratio(float(np.mean(disturbed)))
@@ -145,7 +145,7 @@ def _why(points: Points) -> str:
 
 
 def modes_remark(points: Points) -> list[str]:
-    """Return which sizes have samples of several modes, with their shares, in one line; none where none has."""
+    """Return a line on the sizes whose samples have several modes, with their shares; empty without any."""
     found = {
         int(size): modes
         for size, modes in zip(points.message_size, points.modes, strict=True)
@@ -167,7 +167,7 @@ def modes_remark(points: Points) -> list[str]:
 
 
 def _remark(name: str, parameter: Parameter) -> str:
-    """Return what there is to know of a parameter, or nothing."""
+    """Return a remark on a parameter, or nothing."""
     if name == "alpha" and parameter.value <= FLAT:
         high = "" if parameter.high is None else f" (at most {format_time(parameter.high)})"
         return f"alpha is not determined by these sizes{high}: T = n / R"
@@ -199,7 +199,7 @@ def _information_criterion(points: Points, fitted: Array, parameters: int, weigh
 
 
 def recommend(segment: Segment, postal_error: float | None) -> tuple[str, str]:
-    """Return the model to use for a segment and why; `postal_error` is that of the postal model over all pairs.
+    """Return the model to use for a segment, and why; `postal_error` is the postal model's over all pairs.
 
     Of the models that are trusted, or of all where none is: the simplest whose mean error is at most a quarter above
     the best one's, or at most 3 %.

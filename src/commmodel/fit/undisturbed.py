@@ -1,4 +1,4 @@
-"""What a configuration takes while nothing disturbs it: the modes of a record's samples. Main entry: `undisturbed`.
+"""Time of a configuration without disturbances: the modes of a record's samples. Main entry: `undisturbed`.
 
 On a shared machine the scheduler takes a core away, and a neighbour slows the memory. Samples then have several modes,
 often an order of magnitude apart, and a median is that of whichever holds the majority. So the density of the
@@ -52,7 +52,7 @@ class Undisturbed(NamedTuple):
 
 
 def _cuts(logs: Array) -> list[int]:
-    """Return where, in ascending logarithms, one mode ends and the next begins."""
+    """Return the places between modes in ascending logarithms."""
     if logs.size < 2 * _LEAST_SAMPLES:
         return []
     step = _BANDWIDTH / _STEPS
@@ -81,7 +81,7 @@ def _cuts(logs: Array) -> list[int]:
 
 
 def undisturbed(samples: Sequence[float] | Array) -> Undisturbed:
-    """Return the fastest mode of samples that holds at least a tenth of them, and at least five.
+    """Return the fastest mode with at least a tenth of the samples, and at least five.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Other programs' files of measurements, read and written, so that old results become a model without running anything.
+"""File formats of other programs: readers and writers of measurements, recognised by content.
 
 One module for each format, with two functions: ``recognise`` says where a text shows that it is of this format, and
 ``parse`` turns the text into `commmodel.results.Measurements`. A file is known by what stands in it, never by its
@@ -24,7 +24,7 @@ __all__ = ["NAMES", "REGISTRY", "WRITTEN", "Format", "dump", "load", "load_all"]
 
 
 class Format(NamedTuple):
-    """How a format is known and read."""
+    """The recogniser and the reader of a format."""
 
     recognise: Callable[[Sequence[str]], int]
     """From lines to the number of the first that shows the format; 0: none."""
@@ -89,7 +89,7 @@ def load(path: str | os.PathLike[str], format: str = "auto") -> Measurements:  #
 
 
 def _first_of_each(path: Path, notes: Sequence[str]) -> tuple[str, ...]:
-    """Return the first of all notes that say the same of different lines, with their number."""
+    """Return the first of equal notes on different lines, with their number."""
     alike: dict[str, list[str]] = {}
     for note in notes:
         _, _, said = note.removeprefix(f"{path}: ").partition(": ")
@@ -115,13 +115,13 @@ _REFUSED = {
 
 
 def _opening(path: Path) -> str:
-    """Return which of `_OPENINGS` a file begins with; empty: none."""
+    """Return the entry of `_OPENINGS` with which a file begins; empty: none."""
     head = read_bytes(path, _HEAD, whole=False).removeprefix(b"\xef\xbb\xbf")
     return next((name for name, begin in _OPENINGS.items() if begin.match(head)), "")
 
 
 def _recognised(text: Text, asked: str) -> str:
-    """Return the name of the one format that a text is of."""
+    """Return the name of the one format of a text."""
     found = {name: line for name, one in REGISTRY.items() if (line := one.recognise(text.lines))}
     if asked != "auto":
         found.setdefault(asked, 1)

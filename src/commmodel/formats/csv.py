@@ -1,4 +1,4 @@
-"""Plain CSV with a header: the way in for results of any other program.
+"""CSV with a header: results of any other program.
 
 ::
 
@@ -74,7 +74,7 @@ def _pairs(word: str) -> int:
 
 
 def _record(text: Text, number: int, values: dict[str, str]) -> Record | None:
-    """Return a row as a record; none where it is a bandwidth without bytes."""
+    """Return a row as a record; None for a bandwidth without bytes."""
     size = parse_size(values["message_size"])
     pairs = _pairs(values.get("pairs") or "1")
     kernel = values.get("kernel") or ("pairs" if "pairs" in values else "pingpong")
@@ -130,7 +130,7 @@ def parse(text: Text) -> Measurements:
 
 
 def can_hold(measured: Record) -> bool:
-    """Return whether a record can be written: a ping-pong or stream as the table means them, all times above 0."""
+    """Whether a record can be written: a ping-pong or stream as the table means them, all times above 0."""
     match measured.configuration:
         case PingPong() | Pairs(node_pairs=1) | Stream(window=64, node_pairs=1):
             return all(sample > 0 for sample in measured.samples)

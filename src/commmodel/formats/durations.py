@@ -42,7 +42,7 @@ def _row(text: Text, number: int, line: str) -> _Row:
 
 
 def _round_trips(text: Text, rows: Sequence[_Row]) -> list[tuple[int, float]]:
-    """Return size and seconds of each half round trip of a file in which sends and receives take turns."""
+    """Return size and seconds of each half round trip of a file with alternating sends and receives."""
     pairs = []
     for sent, received in zip(rows[::2], rows[1::2], strict=False):
         if (sent[1], received[1]) != ("MPI_Send", "MPI_Recv") or sent[2] != received[2]:
@@ -54,7 +54,7 @@ def _round_trips(text: Text, rows: Sequence[_Row]) -> list[tuple[int, float]]:
 
 
 def parse(text: Text) -> Measurements:
-    """Return what was measured: a ping-pong, or the time inside calls."""
+    """Return a ping-pong, or times inside calls."""
     rows = [_row(text, number, line) for number, line in enumerate(text.lines, 1) if line and line[0] != "#"]
     calls: dict[str, list[_Row]] = defaultdict(list)
     for row in rows:

@@ -1,4 +1,4 @@
-"""What the two interchange formats of the model generator Extra-P share: metrics, and values gathered to records.
+"""Common parts of Extra-P's two formats: metrics, and values gathered to records.
 
 Both say for each call path and metric what was measured at points of one or several parameters. They have no units:
 `metric_and_unit` says which a metric has. Main entries: `Gathered` and `metric_and_unit`.
@@ -51,7 +51,7 @@ def metric_and_unit(name: str) -> tuple[str, Unit]:
 
 
 def written_metric(metric: str, unit: Unit) -> str:
-    """Return the name from which `metric_and_unit` finds both again.
+    """Return the text from which `metric_and_unit` restores both.
 
     >>> written_metric("time", "s"), written_metric("wait", "s")
     ('time', 'wait (s)')
@@ -63,7 +63,7 @@ class Gathered:
     """Values of a file, by call path, metric and point, in the order in which they first appear."""
 
     def __init__(self, text: Text) -> None:
-        """Gather what stands in `text`."""
+        """Gather the content of `text`."""
         self._text = text
         self._samples: dict[tuple[str, str, tuple[tuple[str, float], ...]], list[float]] = {}
         self._names: dict[tuple[str, Unit], str] = {}
@@ -71,7 +71,7 @@ class Gathered:
     def add(
         self, number: int, callpath: str, metric: str, parameters: Sequence[tuple[str, float]], values: Iterable[float]
     ) -> None:
-        """Add what a line says; what was said of the same point before are other repetitions."""
+        """Add the values of a line; repeated points are further repetitions."""
         meant = metric_and_unit(metric)
         if self._names.setdefault(meant, metric) != metric:
             other = self._names[meant]
@@ -80,7 +80,7 @@ class Gathered:
         self._samples.setdefault((callpath, metric, tuple(parameters)), []).extend(values)
 
     def measurements(self, notes: Sequence[str] = ()) -> Measurements:
-        """Return all of it as one launch; none where nothing was added."""
+        """Return all values as one launch; no launch where nothing was added."""
         records = []
         for (callpath, metric, parameters), samples in self._samples.items():
             name, unit = metric_and_unit(metric)

@@ -1,4 +1,4 @@
-"""Extra-P's JSON lines: a value, or a list of them, of one function at one point a line.
+"""Extra-P's JSON lines: each line has a value or list of values of one function at one point.
 
 ::
 

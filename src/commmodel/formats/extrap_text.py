@@ -1,4 +1,4 @@
-"""Extra-P's text format: parameters and points first, then for each region and metric one line of values a point.
+"""Extra-P's text format: parameters and points, then for each region and metric a line of values per point.
 
 ::
 
@@ -38,7 +38,7 @@ def recognise(lines: Sequence[str]) -> int:
 
 
 def _points(text: Text, number: int, words: str, count: int) -> list[tuple[float, ...]]:
-    """Return the points of a line: groups of `count` numbers in brackets, which one parameter alone can do without."""
+    """Return the points of a line: groups of `count` numbers in brackets, optional with one parameter."""
     points: list[tuple[float, ...]] = []
     group: list[float] = []
     depth = 0
@@ -65,7 +65,7 @@ def _points(text: Text, number: int, words: str, count: int) -> list[tuple[float
 
 
 class _Reader:
-    """A file as far as it has been read."""
+    """State of a reader."""
 
     def __init__(self, text: Text) -> None:
         self.text = text
@@ -157,7 +157,7 @@ def parse(text: Text) -> Measurements:
 
 
 def render(table: Table) -> Iterator[bytes]:
-    """Yield the lines of a table, whose names are each one line of text."""
+    """Yield the lines of a table whose names have no line breaks."""
     yield f"PARAMETER {' '.join(table.parameters)}\n".encode()
     points = [" ".join(map(shortest, point)) for point in table.points]
     yield f"POINTS {' '.join(f'({point})' for point in points)}\n".encode()

@@ -29,7 +29,7 @@ _TIMES = ("t[usec]", "t_max[usec]")
 
 @dataclass
 class _Table:
-    """A benchmark's table as far as it has been read."""
+    """State of reading a benchmark's table."""
 
     taken: bool
     pairs: int = 1
@@ -115,7 +115,7 @@ def _close(table: _Table, about: dict[str, str]) -> Launch:
 
 
 def parse(text: Text) -> Measurements:
-    """Return what PingPong measured, a launch for each table."""
+    """Return the results of PingPong, a launch per table."""
     tables: list[tuple[_Table, dict[str, str]]] = []
     about: dict[str, str] = {}
     notes: list[str] = []

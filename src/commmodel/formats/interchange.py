@@ -1,4 +1,4 @@
-"""Measurements as a table of values at the same points for all functions: what interchange formats can hold.
+"""Measurements as a table of the same points for all functions, the content of interchange formats.
 
 What is no parameter of the table goes into the function's name, `results.with_labels`. Main entry: `tabulate`.
 """
@@ -31,7 +31,7 @@ class Row(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Rows that were all measured at the same points."""
+    """Rows measured at the same points."""
 
     parameters: tuple[str, ...]
     points: tuple[Point, ...]
@@ -39,14 +39,14 @@ class Table(NamedTuple):
 
 
 class LeftOut:
-    """What could not be written, by reason."""
+    """Names of what could not be written, by reason."""
 
     def __init__(self) -> None:
-        """Nothing yet."""
+        """Begin empty."""
         self._names: dict[str, dict[str, None]] = defaultdict(dict)
 
     def add(self, reason: str, name: str) -> None:
-        """Keep the name of what was left out."""
+        """Add the name of something left out."""
         self._names[reason][name if name.isprintable() else ascii(name)] = None
 
     def notes(self) -> tuple[str, ...]:
@@ -58,7 +58,7 @@ class LeftOut:
 
 
 class _Entry(NamedTuple):
-    """A record and what it is of."""
+    """A record and its description."""
 
     record: Record
     launch: int
@@ -110,7 +110,7 @@ def _grouped(entries: Sequence[_Entry], over: Sequence[str]) -> _Grouped:
 
 
 def _choices(entries: Sequence[_Entry]) -> Iterator[tuple[str, ...]]:
-    """Yield what the parameters of a table may be: numbers that all have and that vary, without 0 if there are such."""
+    """Yield the possible parameters of a table: numbers that all records have and that vary."""
     known = {name for entry in entries for name in entry.numbers}
     seen = {name: {entry.numbers.get(name) for entry in entries} for name in sorted(known)}
     everywhere = {name: values for name, values in seen.items() if None not in values}
@@ -124,7 +124,7 @@ def _choices(entries: Sequence[_Entry]) -> Iterator[tuple[str, ...]]:
 
 
 def _chosen(entries: Sequence[_Entry]) -> tuple[str, ...]:
-    """Return the parameters with which the fewest series are left out; of such choices, the most parameters."""
+    """Return the parameters that leave out the fewest series; among these, the most parameters."""
     choices = [*_choices(entries)]
     if not choices:
         names = sorted({name for entry in entries for name in entry.numbers})
@@ -153,7 +153,7 @@ def _with_all(entries: Sequence[_Entry], over: Sequence[str], left_out: LeftOut)
 def _row(
     name: str, metric: str, unit: str, fixed: tuple[tuple[str, float | str], ...], over: Sequence[str]
 ) -> tuple[str, str] | None:
-    """Return call path and metric of a series; none where it could not be told again what it is of."""
+    """Return call path and metric of a series; None where reading could not restore it."""
     callpath = with_labels(name, fixed)
     again = described(Function(callpath, metric, tuple((parameter, 1.0) for parameter in over)))
     known = {**dict(fixed), **dict.fromkeys(over, 1.0)}
@@ -161,7 +161,7 @@ def _row(
 
 
 def tabulate(measurements: Measurements, over: Sequence[str] | None, left_out: LeftOut) -> tuple[Table, bool]:
-    """Return a table, and whether several launches are together in its values; what it lacks is added to `left_out`.
+    """Return a table, and whether its values join several launches; the rest is added to `left_out`.
 
     Parameters
     ----------

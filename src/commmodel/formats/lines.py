@@ -1,4 +1,4 @@
-"""What the readers of other suites' output share: lines of a text, numbers in them, and a launch made of them.
+"""Common parts of the readers of other suites' output: lines, numbers, and launches.
 
 Every refusal is a `DamagedFileError` that names file and line. Nothing here knows a format. Main entries: `read_lines`,
 `whole`, `real` and `launch`.
@@ -37,11 +37,11 @@ class Text:
     lines: tuple[str, ...]
 
     def damaged(self, number: int, problem: str) -> DamagedFileError:
-        """Return the error to raise for what stands in a line; lines are counted from 1."""
+        """Return the error for a line; lines are counted from 1."""
         return DamagedFileError(self.path, f"line {number}", problem)
 
     def note(self, number: int, text: str) -> str:
-        """Return what a person should know about a line that was read otherwise than written."""
+        """Return a note on a line that was interpreted."""
         return f"{self.path}: line {number}: {text}"
 
 
@@ -78,7 +78,7 @@ def read_lines(path: str | os.PathLike[str], largest: int = LARGEST_FILE, longes
 
 
 def whole(text: Text, number: int, word: str, name: str, least: int = 0) -> int:
-    """Return a whole number that stands in a line; `name` says what it should be."""
+    """Return an integer in a line; `name` is for error messages."""
     if not _WHOLE.fullmatch(word) or int(word) < least:
         raise text.damaged(
             number, f"{name}: {shown(word)} is no whole number from {least} up; restore or remove the line"
@@ -87,7 +87,7 @@ def whole(text: Text, number: int, word: str, name: str, least: int = 0) -> int:
 
 
 def real(text: Text, number: int, word: str, name: str) -> float:
-    """Return a finite number from 0 up that stands in a line; `name` says what it should be."""
+    """Return a finite number ≥ 0 in a line; `name` is for error messages."""
     value = float(word) if _REAL.fullmatch(word) else math.nan
     if not 0 <= value < math.inf:
         raise text.damaged(number, f"{name}: {shown(word)} is no finite number from 0 up; restore or remove the line")
@@ -95,14 +95,14 @@ def real(text: Text, number: int, word: str, name: str) -> float:
 
 
 def measurable(text: Text, number: int, value: float, name: str) -> float:
-    """Return a value that may have been measured; refuse any other."""
+    """Return a plausible measured value; raise for any other."""
     if not is_measurable(value):
         raise text.damaged(number, f"{name}: nobody measured {value!r}; correct or remove the line")
     return value
 
 
 def record(text: Text, number: int, configuration: Configuration, seconds: float) -> Record:
-    """Return a table row as a record: one sample, which was a mean or a median already."""
+    """Return a table row as a record with one sample (the suite's mean or median)."""
     if not 0 < seconds < math.inf:
         raise text.damaged(number, f"a message of {seconds} s: a time must lie between 0 and infinity; remove the line")
     measurable(text, number, seconds, "the time of a message")

@@ -25,7 +25,7 @@ ROUND_TRIP = 2
 
 @dataclass
 class _Table:
-    """A pair of nodes as far as it has been read."""
+    """State of reading the table of a pair of nodes."""
 
     taken: bool
     ranks: dict[str, tuple[int, ...]] = field(default_factory=dict)
@@ -75,7 +75,7 @@ def _close(table: _Table) -> Launch:
 
 
 def parse(text: Text) -> Measurements:
-    """Return what was measured, a launch for each table."""
+    """Return the measurements, a launch per table."""
     tables: list[_Table] = []
     notes: list[str] = []
     for number, line in enumerate(text.lines, start=1):

@@ -38,7 +38,7 @@ US = 1e6
 
 @dataclass
 class _Test:
-    """A test's table as far as it has been read."""
+    """State of reading a test's table."""
 
     program: str
     """Empty for a test that is not taken."""
@@ -131,7 +131,7 @@ def _close(test: _Test) -> Launch:
 
 
 def parse(text: Text) -> Measurements:
-    """Return what the tests in a text measured, a launch for each test."""
+    """Return the results of the tests, a launch per test."""
     tests: list[_Test] = []
     notes: list[str] = []
     for number, line in enumerate(text.lines, start=1):

@@ -1,4 +1,4 @@
-"""Measurements written in one of our formats, whole or not at all. Main entry: `dump`."""
+"""Writing of measurements in one of the formats, whole or not at all. Main entry: `dump`."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,7 +14,7 @@ __all__ = ["WRITTEN", "dump"]
 
 
 class _Content(NamedTuple):
-    """What a file will hold."""
+    """The content of the file."""
 
     parts: Iterable[bytes]
     notes: tuple[str, ...]
@@ -86,7 +86,7 @@ def _checked_text(table: Table) -> Iterator[bytes]:
 
 
 def _is_plain(name: str) -> bool:
-    """Return whether a name is one line of text that white space around it is no part of."""
+    """Whether a name is one line of text without white space around it."""
     return " ".join(name.split()) == name and name.isprintable()
 
 
@@ -105,7 +105,7 @@ def dump(
     format: str = "commmodel",  # noqa: A002  (the option's name)
     over: Sequence[str] | None = None,
 ) -> tuple[str, ...]:
-    """Write measurements to a file, which is replaced, at once, where it is there.
+    """Write measurements to a file, replacing an existing one at once.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Machine: what measurements mean. The file ``machine.toml``, written by ``commmodel fit`` or by hand.
+"""Machines: the parameters that describe a machine's communication, in ``machine.toml``.
 
 A machine is a list of protocol segments. A segment holds for one path that messages take and for messages up to
 its limit, and carries the parameters of each model with unit, interval and how well the model fits. By hand a

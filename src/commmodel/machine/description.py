@@ -1,4 +1,4 @@
-"""A machine as a list of protocol segments, and what it knows beside them. Main entry: `Machine`."""
+"""A machine as a list of protocol segments, with profiles and tables. Main entry: `Machine`."""
 
 import math
 from bisect import bisect_right
@@ -31,7 +31,7 @@ VERSION = 1
 
 
 class Limit(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Where a segment ends: it holds for messages of at most `value` bytes."""
+    """The end of a segment: messages of at most `value` bytes."""
 
     value: Annotated[int, Meta(ge=0, le=2**63 - 1)]
     found_by: Literal["threshold", "change-point", "cache", "user", "hand"] = "hand"
@@ -46,7 +46,7 @@ class Limit(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
 
 
 class MeasuredTimes(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Times at some sizes as they were measured; columns have shape (sizes,), in seconds."""
+    """Measured times at some sizes; columns have shape (sizes,), in seconds."""
 
     sizes: Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(min_length=1)]
     seconds: tuple[Annotated[float, Meta(gt=0)], ...]
@@ -55,7 +55,7 @@ class MeasuredTimes(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     high: tuple[Annotated[float, Meta(gt=0)], ...] | None = None
 
     def at(self, message_size: float, end: Literal["seconds", "low", "high"] = "seconds") -> float:
-        """Return the time of any size: on straight lines of logarithms between sizes, at the last rate beyond them.
+        """Return the time at any size: interpolated in logarithms, extrapolated at the last rate.
 
         Below the first size it is that of the first.
 
@@ -75,7 +75,7 @@ class MeasuredTimes(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 
 
 class Measured(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What of a segment was measured with one number of pairs, and how near its models come there."""
+    """The measurements of a segment with one number of pairs, and the models' errors on them."""
 
     pairs: Annotated[int, Meta(ge=1)]
     sizes: tuple[Annotated[int, Meta(ge=0)], Annotated[int, Meta(ge=0)]]
@@ -114,7 +114,7 @@ class Segment(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
 
 
 class Origin(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Where the parameters came from."""
+    """The source of the parameters."""
 
     mpi: str = ""
     hosts: tuple[str, ...] = ()
@@ -139,7 +139,7 @@ class Origin(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 
 
 class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A machine's communication in a few numbers."""
+    """A machine's communication parameters."""
 
     name: str
     segments: Annotated[tuple[Segment, ...], Meta(min_length=1)]
@@ -235,7 +235,7 @@ class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
         )
 
     def collectives(self, name: str = "") -> selectors.Selector:
-        """Return which algorithms collectives use: the machine's own rules, then those of a selector.
+        """Return the selector of collective algorithms: the machine's own rules, then those of a library.
 
         Parameters
         ----------
@@ -283,7 +283,7 @@ class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
         return found
 
     def max_rate(self, message_size: float, path: str | None = None) -> MaxRate:
-        """Return the max-rate parameters that hold for a message of so many bytes; R_N is there."""
+        """Return the max-rate parameters for a message of so many bytes, with R_N."""
         segment = self.segment(message_size, path)
         if segment.max_rate is None or segment.max_rate.R_N is None:
             missing = "max_rate" if segment.max_rate is None else "max_rate.R_N"

@@ -1,4 +1,4 @@
-"""The file ``machine.toml``: read strictly, checked, and written. Main entries: `load`, `dump`."""
+"""The file ``machine.toml``: reading, checking and writing. Main entries: `load`, `dump`."""
 
 import math
 import os
@@ -59,7 +59,7 @@ def _rows(content: dict[str, Any], name: str) -> Iterator[tuple[int, dict[str, A
 
 
 def _check_shape(path: Path, where: str, written: Any) -> None:
-    """Raise where the numbers of a table do not make one; wrong types are left for the typed decoder to name."""
+    """Raise where the numbers of a table have the wrong shape; wrong types are left to the typed decoder."""
     try:
         msgspec.convert(written, Table, strict=True)
     except msgspec.ValidationError:
@@ -84,7 +84,7 @@ def _normalise_limit(path: Path, where: str, table: dict[str, Any]) -> None:
 
 
 def _normalise(path: Path, content: Any) -> None:
-    """Bring every parameter into table form, in place; wrong shapes are left for the typed decoder to name."""
+    """Turn every parameter into table form, in place; wrong shapes are left to the typed decoder."""
     for name in _OF_THE_MACHINE & content.keys():
         content[name] = _parameter(path, f"field {name}", name, content[name])
     selectors.normalise(path, content.get("selection"), "selection")
@@ -153,7 +153,7 @@ def _check_table(path: Path, where: str, table: PLogP) -> None:
 
 
 def _check_measured(path: Path, where: str, measured: Sequence[Measured]) -> None:
-    """Raise where what was measured contradicts itself."""
+    """Raise where measured times contradict each other."""
     counts = [one.pairs for one in measured]
     if counts != sorted(set(counts)):
         raise DamagedFileError(path, where, f"pairs must ascend, each once: {counts}")
@@ -173,7 +173,7 @@ def _check_measured(path: Path, where: str, measured: Sequence[Measured]) -> Non
 
 
 def _check_profiles(path: Path, machine: Machine) -> None:
-    """Raise where two profiles are of the same thing, or a share is more than all."""
+    """Raise where two profiles describe the same, or a share exceeds 1."""
     for index, profile in enumerate(machine.overlap):
         where = f"field overlap[{index}]"
         if (profile.path, profile.operation) in {(one.path, one.operation) for one in machine.overlap[:index]}:

@@ -1,4 +1,4 @@
-"""The hybrid model of a path: modes by message size, and how much a node's link holds (Bédaride 2013, Section IV).
+"""The hybrid model of a path: modes by message size, and contention in a node's link (Bédaride 2013, Section IV).
 
 Main entry: `Hybrid`, of which `commmodel.simulate.from_machine` makes a network and a platform.
 """
@@ -25,7 +25,7 @@ _Size = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
 class Edge(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Where a mode ends: it holds for messages of at most `value` bytes."""
+    """The end of a mode: messages of at most `value` bytes."""
 
     value: _Size
     low: _Size | None = None
@@ -37,7 +37,7 @@ class Edge(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class Mode(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a message of k bytes costs in one mode."""
+    """The cost of a message of k bytes in one mode."""
 
     kind: Literal["asynchronous", "detached", "synchronous"]
     """Asynchronous: it leaves whether or not its receive is posted. Detached: the sender goes on, the message leaves

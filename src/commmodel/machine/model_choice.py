@@ -1,4 +1,4 @@
-"""Which model speaks for a protocol and a number of processes. Main entries: `speaker` and `recommended`.
+"""Choice of the model that applies to a protocol and a number of processes. Main entries: `speaker`, `recommended`.
 
 Predictions, plots and choices all ask here, so that they never speak by different models.
 """
@@ -28,7 +28,7 @@ _RICHEST_FIRST = ("extended", "max-rate", "latency-aware", "postal")
 
 
 class Speaker(NamedTuple):
-    """The model that speaks for a segment and a number of processes."""
+    """The model that applies to a segment and a number of processes."""
 
     name: str
     """Empty where the segment has none."""
@@ -40,7 +40,7 @@ class Speaker(NamedTuple):
 
 
 def two_way(segment: Segment) -> dict[str, Model]:
-    """Return the models of ping-pongs that a segment has, by name, the simplest first."""
+    """Return the ping-pong models of a segment by name, the simplest first."""
     there: dict[str, Model | None] = {
         "postal": segment.postal,
         "max-rate": segment.max_rate,
@@ -51,7 +51,7 @@ def two_way(segment: Segment) -> dict[str, Model]:
 
 
 def recommended(segment: Segment) -> str:
-    """Return the name of the model that speaks for a segment as a whole; empty where it has none.
+    """Return the name of the segment's recommended model; empty where it has none.
 
     The one that the fit recommends; where it recommends none, as in a file written by hand, the richest.
 
@@ -69,7 +69,7 @@ def named(segment: Segment, name: str) -> Model | None:
 
 
 def knows_several(segment: Segment) -> bool:
-    """Return whether the segment's models come from more than one number of pairs."""
+    """Whether the segment's models were fitted to more than one number of pairs."""
     return any(getattr(model, "R_N", None) is not None for model in two_way(segment).values())
 
 
@@ -97,7 +97,7 @@ def seconds(model: Model | MeasuredTimes, message_size: float, processes: int) -
 
 
 def speaker(segment: Segment, processes: int = 1) -> Speaker:
-    """Return the model that speaks for so many processes of a node that send at once.
+    """Return the model that applies to so many processes of a node that send at once.
 
     The recommended one, as long as it describes what was measured with so many pairs: a mean abs(ln(T_model / T)) of
     at most ln 1.2, or one at most a quarter above the best model's. Else the best there; where none describes it, the

@@ -1,4 +1,4 @@
-"""The parameters of each model, each with unit and interval, and how well a model fits. Main entry: `Parameter`."""
+"""Parameters of the models, with unit and interval, and the quality of a fit. Main entry: `Parameter`."""
 
 import math
 from typing import Annotated, Any, Literal
@@ -25,7 +25,7 @@ PLOGP_COLUMNS = ("o_s", "o_r", "g")
 
 
 class Parameter(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A number of a model in an SI base unit, with the interval in which it lies.
+    """A model parameter in an SI base unit, with its interval.
 
     An infinite rate means "not limiting": the data show no limit up to `low`.
     """
@@ -48,7 +48,7 @@ class Parameter(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
 
 
 class Quality(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """How well a model fits the points of its segment, and whether to trust it."""
+    """The quality of a fit: errors, and whether to trust it."""
 
     points: int
     relative_error_sum: float
@@ -132,7 +132,7 @@ class PLogP(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     high: dict[str, tuple[float, ...]] = {}
 
     def at(self, column: str, message_size: Any) -> Any:
-        """Return a column's times at any sizes, array of the same shape: its last slope goes on beyond the last size.
+        """Return a column's times at any sizes, an array of the same shape, extrapolated with the last slope.
 
         >>> table = PLogP(Parameter(1e-6), (0, 100), o_s=(1e-6, 2e-6), o_r=(1e-6, 2e-6), g=(1e-6, 3e-6))
         >>> table.at("g", [50, 200])

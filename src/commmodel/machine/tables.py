@@ -1,4 +1,4 @@
-"""Tables of measured parameters, as functions of message size and a count, and what a machine keeps in such tables.
+"""Tables of measured parameters over message size and a count, and the profiles made of them.
 
 Main entries: `Table`, `OverlapProfile`, `BandwidthProfile`.
 """
@@ -17,7 +17,7 @@ __all__ = ["BandwidthProfile", "OverlapProfile", "Table"]
 
 
 class Table(Struct, frozen=True, forbid_unknown_fields=True):
-    """Measured values at some sizes and counts, bilinear in their binary logarithms; at an edge, that edge's value.
+    """Measured values over sizes and counts, interpolated bilinearly in logarithms; constant beyond the edges.
 
     The overhead o(S, b) has burst lengths as counts, the byte time G(P, S) numbers of peers.
 
@@ -56,7 +56,7 @@ class Table(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class OverlapProfile(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What decides how well computation hides communication on one path (Iancu 2007, Section 2.1)."""
+    """Parameters of overlap on one path (Iancu 2007, Section 2.1)."""
 
     path: str = "any"
     operation: Literal["two-sided", "put", "get"] = "two-sided"
@@ -85,7 +85,7 @@ class BandwidthProfile(Struct, frozen=True, forbid_unknown_fields=True, omit_def
 
 
 def _place(axis: tuple[float, ...], asked: float) -> tuple[int, float]:
-    """Return the index below what is asked, and how far it is to the next one, from 0 to 1."""
+    """Return the index of the interval that contains a value, and the position in it from 0 to 1."""
     if asked <= axis[0]:
         return 0, 0.0
     if asked >= axis[-1]:

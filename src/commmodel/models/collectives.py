@@ -1,4 +1,4 @@
-"""How long a collective operation takes, as a formula: LogGP with copies within memory and reductions.
+"""Closed forms of the time of collective operations: LogGP with copies within memory and reductions.
 
 Source: March et al. 2009, Table 4, for its rows, corrected where it is misprinted; the others are derived in the same
 spirit from the rules of `commmodel._core.delays.critical_path`, which a schedule of `commmodel.collectives` follows
@@ -11,7 +11,8 @@ processes
     P, ≥ 1; one process alone takes no time.
 message_size
     m in bytes, ≥ 0, as `commmodel.collectives.Problem` has it: the whole vector of a broadcast, reduction or scan, the
-    block of one process in a gather, scatter, allgather, alltoall or reduce_scatter. An empty message counts as 1 byte.
+    block of one process in a gather, scatter, allgather, alltoall or reduce_scatter_block. An empty message counts as
+    1 byte.
 L, o, g, G
     LogGP's latency, overhead, gap (seconds) and time of a byte (seconds per byte).
 memory_copy
@@ -50,7 +51,7 @@ __all__ = [
     "barrier_recursive_doubling",
     "exchanges",
     "exchanges_reducing",
-    "reduce_scatter_recursive_halving",
+    "reduce_scatter_block_recursive_halving",
     "scan_recursive_doubling",
 ]
 
@@ -59,7 +60,7 @@ __all__ = [
 def barrier_dissemination(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where ⌈log₂P⌉ rounds, in each everybody tells one other process.
+    """Barrier by dissemination: in each of ⌈log₂P⌉ rounds every process notifies one other.
 
     T = k max(g, L + 2 o)
 
@@ -80,7 +81,7 @@ def barrier_dissemination(
 def barrier_dissemination_printed(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time of a barrier by dissemination as it is printed.
+    """Barrier by dissemination, with the formula as printed in the paper.
 
     T = k (L + o + g)
 
@@ -102,7 +103,7 @@ def barrier_dissemination_printed(
 def barrier_recursive_doubling(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where pairs tell each other, at distance 1, 2, 4, ....
+    """Barrier by recursive doubling: pairs at distance 1, 2, 4, ... notify each other.
 
     T = (log₂P − 1) max(g, L + 2 o) + L + 2 o; with k = ⌊log₂P⌋ where P is no power of two, k max(g, L + 2 o) + 2 (L + 2
     o)
@@ -128,7 +129,7 @@ def barrier_recursive_doubling(
 def allreduce_recursive_doubling(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where pairs exchange all and combine, at distance 1, 2, 4, ....
+    """Allreduce by recursive doubling: pairs at distance 1, 2, 4, ... exchange the vector and combine.
 
     T = log₂P (x(m) + γ m); with k = ⌊log₂P⌋ where P is no power of two, (k + 1) (x(m) + γ m) + x(m)
 
@@ -153,7 +154,7 @@ def allreduce_recursive_doubling(
 def allreduce_reduce_scatter_allgather(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where a vector is combined by recursive halving, and collected by recursive doubling.
+    """Allreduce by recursive halving (reduce-scatter), then recursive doubling (allgather).
 
     T = 2 k (L + 2 o) + 2 ((2^k − 1)/2^k m − k) G + (2^k − 1)/2^k m γ, k = ⌊log₂P⌋; and 2 x(m) + γ m where P is no power
     of two
@@ -181,7 +182,7 @@ def allreduce_reduce_scatter_allgather(
 def allreduce_ring(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where reduce-scatter and allgather around a ring.
+    """Allreduce around a ring: reduce-scatter, then allgather.
 
     T = 2 (P − 1) x(m/P) + (P − 1)/P m γ
 
@@ -204,7 +205,7 @@ def allreduce_ring(
 def allreduce_reduce_broadcast(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where reduce up a binomial tree, then broadcast down it.
+    """Allreduce up a binomial tree (reduce), then down it (broadcast).
 
     T = k (2 x(m) + γ m)
 
@@ -226,7 +227,7 @@ def allreduce_reduce_broadcast(
 def exchanges(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where everybody sends to one process and receives from one, P − 1 times.
+    """P − 1 rounds, in each of which every process sends one block and receives one.
 
     T = (P − 2) max(g + (m − 1) G, x(m)) + x(m)
 
@@ -250,7 +251,7 @@ def exchanges(
 def allgather_bruck(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where each gets all that another has, at distance 1, 2, 4, ..., then turns the blocks.
+    """Allgather by Bruck: blocks from distance 1, 2, 4, ..., then a rotation in memory.
 
     T = k (L + 2 o) + ((P − 1) m − k) G + δ P m
 
@@ -274,7 +275,7 @@ def allgather_bruck(
 def allgather_neighbor_exchange(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where neighbours exchange what they got last, to the left and to the right in turns.
+    """Allgather by neighbour exchange: the newest blocks alternately to the left and to the right neighbour.
 
     T = x(m) + (P/2 − 1) x(2 m)
 
@@ -298,7 +299,7 @@ def allgather_neighbor_exchange(
 def alltoall_linear(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where everybody sends to everybody at once.
+    """Alltoall with all messages at once.
 
     T = max((P − 2) a(m) + x(m), 2 (P − 1) o)
 
@@ -327,7 +328,7 @@ def alltoall_linear(
 def alltoall_pairwise(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where P − 1 rounds, in each everybody exchanges with one process.
+    """Alltoall by pairwise exchange: in each of P − 1 rounds every process exchanges with one other.
 
     T = (P − 1) (L + o + (m − 1) G + g)
 
@@ -350,7 +351,7 @@ def alltoall_pairwise(
 def alltoall_bruck(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where ⌈log₂P⌉ rounds, in each half of all blocks go to one process.
+    """Alltoall by Bruck: in each of ⌈log₂P⌉ rounds half of all blocks go to one process.
 
     T = k (o + (P m/2 − 1) G + δ P m/2 + max(g, L + o)) + δ P m
 
@@ -372,10 +373,10 @@ def alltoall_bruck(
 
 
 @formula
-def reduce_scatter_recursive_halving(
+def reduce_scatter_block_recursive_halving(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where pairs exchange half of what is left and combine, at distance P/2, P/4, ....
+    """Reduce-scatter by recursive halving: pairs at distance P/2, P/4, ... exchange half of the rest and combine.
 
     T = k (L + 2 o) + ((P − 1) m − k) G + (P − 1) m γ; with k = ⌊log₂P⌋ where P is no power of two, k (L + 2 o) + (2
     (2^k − 1) m − k) G + 2 (2^k − 1) m γ + x(P m) + γ P m + x(m)
@@ -387,7 +388,7 @@ def reduce_scatter_recursive_halving(
 
     Examples
     --------
-    >>> reduce_scatter_recursive_halving(8, 16, 2.0, 1.0, 1.0, 0.5, 0.125, 0.25)
+    >>> reduce_scatter_block_recursive_halving(8, 16, 2.0, 1.0, 1.0, 0.5, 0.125, 0.25)
     94.5
     """
     rounds = math.floor(math.log2(processes))
@@ -405,13 +406,13 @@ def reduce_scatter_recursive_halving(
 def exchanges_reducing(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where everybody sends to one process, receives from one and combines, P − 1 times.
+    """P − 1 rounds, in each of which every process sends one block, receives one and combines it.
 
     T = (P − 2) max(g + (m − 1) G, x(m) + γ m) + x(m) + γ m
 
     Notes
     -----
-    A reduce_scatter, around a ring or between pairs.
+    A reduce_scatter_block, around a ring or between pairs.
 
     Examples
     --------
@@ -430,7 +431,7 @@ def exchanges_reducing(
 def scan_recursive_doubling(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where pairs exchange what they have summed up, at distance 1, 2, 4, ....
+    """Scan by recursive doubling: pairs at distance 1, 2, 4, ... exchange their partial results.
 
     T = k (x(m) + 2 γ m)
 
@@ -449,7 +450,7 @@ def scan_recursive_doubling(
 
 
 class ClosedForm(NamedTuple):
-    """A formula for an algorithm."""
+    """The formula of an algorithm, and where it is exact."""
 
     formula: Formula
     exactness: str
@@ -553,9 +554,9 @@ CLOSED_FORMS: dict[str, dict[str, ClosedForm]] = {
         "pairwise-xor": ClosedForm(exchanges, "exact"),
         "bruck": ClosedForm(alltoall_bruck, "exact for g ≤ L + o and P a power of two; an upper bound elsewhere"),
     },
-    "reduce_scatter": {
+    "reduce_scatter_block": {
         "recursive-halving": ClosedForm(
-            reduce_scatter_recursive_halving,
+            reduce_scatter_block_recursive_halving,
             "exact for P a power of two, where a longer gap than L + 2 o makes it a lower bound; an "
             "estimate for other P",
         ),
@@ -571,4 +572,4 @@ CLOSED_FORMS: dict[str, dict[str, ClosedForm]] = {
         ),
     },
 }
-"""Operation -> algorithm, under the names of `commmodel.collectives.ALGORITHMS` -> formula."""
+"""Operation -> algorithm, under the names of `commmodel.collectives.algorithms.registry.ALGORITHMS` -> formula."""

@@ -1,4 +1,4 @@
-"""One definition, two ways to run it: `formula` makes a plain scalar function work on arrays, compiled by numba.
+"""Formulas written once for numbers, which numba compiles for arrays. Main entry: `formula`.
 
 numba is loaded at the first call with an array, so that importing the models costs nothing and code that asks
 for single numbers never pays for it.
@@ -17,7 +17,7 @@ __all__ = ["Formula", "formula"]
 
 
 class Formula:
-    """A function of numbers that also takes arrays, which must broadcast.
+    """A formula that takes numbers or arrays that broadcast.
 
     >>> from commmodel.models import postal
     >>> postal.time(1000, 2e-6, 1e-9)

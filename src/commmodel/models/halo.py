@@ -44,7 +44,7 @@ def time(neighbours: float, message_size: float, pairs: float, alpha: float, R_N
 
 @formula
 def postal_time(neighbours: float, message_size: float, alpha: float, R_C: float) -> float:
-    """Return what a ping-pong says about a halo exchange, T = E (α + n / R_C).
+    """Return the time of a halo exchange as a ping-pong alone predicts it, T = E (α + n / R_C).
 
     Arguments as in `time`.
 

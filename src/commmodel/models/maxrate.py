@@ -1,4 +1,4 @@
-"""Max-rate model: pairs of processes that share a node's way out. Source: Gropp, Olson and Samfass 2016.
+"""Max-rate model: several pairs of processes share a node's injection bandwidth. Source: Gropp, Olson and Samfass 2016.
 
 An infinite R_N means that the node does not limit: the model is then the postal one with β = 1/R_C.
 """
@@ -56,7 +56,7 @@ def time(message_size: float, pairs: float, alpha: float, R_N: float, R_C: float
 
 @formula
 def extended_time(message_size: float, pairs: float, alpha: float, R_N: float, R_Cb: float, R_Ci: float) -> float:
-    """Return the time of one message where every process after the first adds a rate of its own.
+    """Return the time of one message where each process after the first adds less bandwidth than the first.
 
     T = α + k n / min(R_N, R_Cb + (k − 1) R_Ci)
 
@@ -95,7 +95,7 @@ def extended_time(message_size: float, pairs: float, alpha: float, R_N: float, R
 
 @formula
 def latency_aware_time(message_size: float, pairs: float, alpha: float, R_N: float, R_C: float) -> float:
-    """Return the time of one message where the node is busy while a process waits for its latency.
+    """Return the time of one message where the node sends other messages during a process's latency.
 
     T = k n / min(R_N, k n / (α + n / R_C)) = max(k n / R_N, α + n / R_C)
 
@@ -115,7 +115,7 @@ def latency_aware_time(message_size: float, pairs: float, alpha: float, R_N: flo
 
 @formula
 def postal_over_max_rate(pairs: float, R_N: float, R_C: float) -> float:
-    """Return which share of the max-rate time the postal model predicts for large messages.
+    """Return the ratio of the postal model's time to the max-rate model's for large messages.
 
     min(R_N, k R_C) / (k R_C): R_N / (k R_C) where the node limits, else 1.
 
@@ -140,7 +140,7 @@ def postal_over_max_rate(pairs: float, R_N: float, R_C: float) -> float:
 
 @formula
 def aggregate_rate(message_size: float, pairs: float, alpha: float, R_N: float, R_C: float) -> float:
-    """Return the bytes per second that `pairs` processes move together, k n / T.
+    """Return the bandwidth of `pairs` processes together, bytes per second, k n / T.
 
     Arguments as in `time`, with n > 0.
 
@@ -158,7 +158,7 @@ def aggregate_rate(message_size: float, pairs: float, alpha: float, R_N: float, 
 
 @formula
 def best_process_count(R_N: float, R_C: float) -> float:
-    """Return how many processes of a node fill its way out, k = R_N / R_C, at least 1.
+    """Return how many processes saturate the node's bandwidth, k = R_N / R_C, at least 1.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def best_process_count(R_N: float, R_C: float) -> float:
 
 @formula
 def best_process_count_extended(R_N: float, R_Cb: float, R_Ci: float) -> float:
-    """Return how many processes of a node fill its way out, k = 1 + (R_N − R_Cb) / R_Ci, at least 1.
+    """Return how many processes saturate the node's bandwidth, k = 1 + (R_N − R_Cb) / R_Ci, at least 1.
 
     Infinite where further processes add nothing (R_Ci = 0) and the first one does not fill it.
 

@@ -1,4 +1,4 @@
-"""Node-aware model: messages of several paths, the search in the queue of receives, contention on links.
+"""Node-aware model: messages of several localities, search of the receive queue, contention on links.
 
 Each path (same socket, same node, between nodes) has its own α and rates. A process that receives many messages
 pays γ m² for finding each among the others, and the busiest link of the network δ for each of its bytes. Source:
@@ -49,7 +49,7 @@ def path_time(messages: float, volume: float, pairs: float, alpha: float, R_N: f
 
 @formula
 def queue_search_time(messages: float, queue_search: float) -> float:
-    """Return the time of finding m received messages among each other, γ m².
+    """Return the time of searching the receive queue for m messages, γ m².
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def queue_search_time(messages: float, queue_search: float) -> float:
 
 @formula
 def link_contention_time(link_volume: float, link_contention: float) -> float:
-    """Return what the busiest link adds, δ ℓ.
+    """Return the time added by contention on the busiest link, δ ℓ.
 
     Parameters
     ----------

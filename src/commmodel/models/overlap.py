@@ -69,7 +69,7 @@ def blocking_time(volume: float, message_size: float, computation: float, o: flo
 def tight_time(
     volume: float, message_size: float, burst: float, computation: float, o: float, L: float, G: float
 ) -> float:
-    """Return the tight time where communication is the longer part, T = (o + L) n_b + N S G + n_b t_S.
+    """Return the time of the tight schedule where communication is longer, T = (o + L) n_b + N S G + n_b t_S.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def tight_time(
 def tight_computation_time(
     volume: float, message_size: float, burst: float, computation: float, o: float, L: float, G: float
 ) -> float:
-    """Return the tight time where computation is the longer part, T = (o + L + S G + b t_S) n_b.
+    """Return the time of the tight schedule where computation is longer, T = (o + L + S G + b t_S) n_b.
 
     Arguments as in `tight_time`.
 
@@ -120,7 +120,7 @@ def tight_computation_time(
 
 @formula
 def pipelined_least_time(volume: float, message_size: float, computation: float, o: float, L: float, G: float) -> float:
-    """Return the least pipelined time where communication is the longer part, T = o + L + N S G + t_S.
+    """Return the lower bound of the pipelined schedule where communication is longer, T = o + L + N S G + t_S.
 
     Arguments as in `blocking_time`.
 
@@ -140,7 +140,7 @@ def pipelined_least_time(volume: float, message_size: float, computation: float,
 def pipelined_time(
     volume: float, message_size: float, burst: float, computation: float, o: float, L: float, G: float, G_V: float
 ) -> float:
-    """Return the pipelined time where communication is the longer part, T = (o + L) max(1, n_b r) + N S G + t_S.
+    """Return the time of the pipelined schedule where communication is longer, T = (o + L) max(1, n_b r) + N S G + t_S.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def pipelined_time(
 def pipelined_computation_time(
     volume: float, message_size: float, burst: float, computation: float, o: float, L: float, G: float
 ) -> float:
-    """Return the pipelined time where computation is the longer part.
+    """Return the time of the pipelined schedule where computation is longer.
 
     T = (o + L + S G) + b t_S n_b + o b max(0, n_b − 2)
 
@@ -191,7 +191,7 @@ def pipelined_computation_time(
 
 @formula
 def processor_least_time(volume: float, message_size: float, computation: float, o: float, L: float, G: float) -> float:
-    """Return what no order of messages and computation falls below, T = max(N o + t_V, N o + L + S G + t_S).
+    """Return the lower bound of every schedule, T = max(N o + t_V, N o + L + S G + t_S).
 
     Arguments as in `blocking_time`.
 
@@ -215,7 +215,7 @@ def processor_least_time(volume: float, message_size: float, computation: float,
 def turns_least_time(
     volume: float, message_size: float, burst: float, computation: float, o: float, L: float, G: float, under_way: float
 ) -> float:
-    """Return what bursts that wait for each other take at least, T = ⌈n_b / u⌉ (max(o + b S G, b o + S G) + L + t_S).
+    """Return the lower bound of bursts in sequence, T = ⌈n_b / u⌉ (max(o + b S G, b o + S G) + L + t_S).
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ def partly_hidden_time(
     G: float,
     progress: float,
 ) -> float:
-    """Return the time where only a share φ of a transfer goes on by itself, while nobody calls MPI.
+    """Return the time where only a share φ of a transfer progresses outside MPI.
 
     T = φ T(V, S, b) + (1 − φ) ((o + L + S G) N + t_V)
 
@@ -284,7 +284,7 @@ def partly_hidden_time(
 
 @formula
 def multiple_end_points_time(seconds: float, peers: float) -> float:
-    """Return the time with several peers, T = P T(V, S, b).
+    """Return the time with several peers, one after the other, T = P T(V, S, b).
 
     Parameters
     ----------
@@ -309,7 +309,7 @@ def multiple_end_points_time(seconds: float, peers: float) -> float:
 
 @formula
 def congested_time(seconds: float, message_size: float, burst: float, peers: float, G: float) -> float:
-    """Return the time where several processes move data to or from the same one, T(V, S, b) + (P − 1) b S G.
+    """Return the time of several processes that access the same one, T(V, S, b) + (P − 1) b S G.
 
     Parameters
     ----------
@@ -338,7 +338,7 @@ def congested_time(seconds: float, message_size: float, burst: float, peers: flo
 
 @formula
 def all_to_all_contiguous_time(seconds: float, message_size: float, burst: float, peers: float, G: float) -> float:
-    """Return the time of all to all where each peer is finished before the next, T(V, S, b) + 2 (P − 1) b S G.
+    """Return the time of an all-to-all, peer by peer, T(V, S, b) + 2 (P − 1) b S G.
 
     Arguments as in `congested_time`; `peers` is P, all processes, and `seconds` is `pipelined_time`.
 
@@ -356,7 +356,7 @@ def all_to_all_contiguous_time(seconds: float, message_size: float, burst: float
 
 @formula
 def all_to_all_interleaved_time(seconds: float, volume: float, G: float) -> float:
-    """Return the time of all to all where peers take turns, T(V, S, b) + n_b b S G = T(V, S, b) + V G.
+    """Return the time of an all-to-all, round robin over peers, T(V, S, b) + n_b b S G = T(V, S, b) + V G.
 
     Parameters
     ----------
@@ -384,7 +384,7 @@ def all_to_all_interleaved_time(seconds: float, volume: float, G: float) -> floa
 def all_to_all_best_burst(
     volume: float, message_size: float, computation: float, peers: float, o: float, L: float, G: float, G_V: float
 ) -> float:
-    """Return the burst for which `all_to_all_contiguous_time` is least, b* = √((o + L) r V / (2 (P − 1) G)) / S.
+    """Return the burst that minimises `all_to_all_contiguous_time`, b* = √((o + L) r V / (2 (P − 1) G)) / S.
 
     Arguments as in `pipelined_time` and `congested_time`, with P ≥ 2 and G > 0.
 
@@ -404,7 +404,7 @@ def all_to_all_best_burst(
 
 @formula
 def initiation_slack(volume: float, message_size: float, computation: float, o: float, G: float) -> float:
-    """Return the seconds of transfer left to hide the overhead of all messages, V G − t_V − N o.
+    """Return the transfer time that remains to hide the overhead of all messages, V G − t_V − N o.
 
     Parameters
     ----------
@@ -427,7 +427,7 @@ def initiation_slack(volume: float, message_size: float, computation: float, o: 
 
 @formula
 def burst_slack(message_size: float, burst: float, o: float, L: float, G: float) -> float:
-    """Return the seconds of a burst's first message left to hide the others' overhead, L + S G − (b − 1) o.
+    """Return the time of a burst's first message that remains to hide the overhead of the others, L + S G − (b − 1) o.
 
     Arguments as in `tight_time`.
 
@@ -445,7 +445,7 @@ def burst_slack(message_size: float, burst: float, o: float, L: float, G: float)
 
 @formula
 def queue_slack(burst: float, queue_depth: float) -> float:
-    """Return how many more messages the network's queue takes, HD − b.
+    """Return the free places in the network's queue, HD − b.
 
     Parameters
     ----------
@@ -468,7 +468,7 @@ def queue_slack(burst: float, queue_depth: float) -> float:
 
 @formula
 def outstanding_slack(message_size: float, burst: float, outstanding_volume: float) -> float:
-    """Return how many more bytes may be under way, limit − b S.
+    """Return the bytes that may still be outstanding, limit − b S.
 
     Parameters
     ----------
@@ -492,7 +492,7 @@ def outstanding_slack(message_size: float, burst: float, outstanding_volume: flo
 
 @formula
 def performance_loss(chosen: float, best: float, blocking: float) -> float:
-    """Return the loss of performance of a choice, (T_chosen − T_best) / T_blocking.
+    """Return the performance loss of a choice, (T_chosen − T_best) / T_blocking.
 
     Parameters
     ----------
@@ -513,7 +513,7 @@ def performance_loss(chosen: float, best: float, blocking: float) -> float:
 
 @formula
 def hidden_share(chosen: float, blocking: float, computation: float) -> float:
-    """Return which share of the communication is hidden, (T_blocking − T_chosen) / (T_blocking − t_V).
+    """Return the hidden share of the communication, (T_blocking − T_chosen) / (T_blocking − t_V).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Collective operations along a chain, a tree or from one root, as formulas. Source: March et al. 2009, Table 4.
+"""Closed forms of collective operations along a chain, a tree or from one root. Source: March et al. 2009, Table 4.
 
 Arguments, symbols and the registry that names these formulas: `commmodel.models.collectives`.
 """
@@ -30,7 +30,7 @@ __all__ = [
 def barrier_linear(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where everybody tells rank 0, which tells everybody.
+    """Barrier through rank 0: every process notifies it, then it notifies every process.
 
     T = 2 (L + 2 o + (P − 2) max(o, g))
 
@@ -52,7 +52,7 @@ def barrier_linear(
 def barrier_binomial(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where up a binomial tree and down again.
+    """Barrier: up a binomial tree and down again.
 
     T = 2 k (L + 2 o)
 
@@ -73,7 +73,7 @@ def barrier_binomial(
 def linear(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where the root sends to one after the other, or one after the other arrives there.
+    """Messages from the root to each process in turn, or from each process to the root.
 
     T = (P − 2) a(m) + x(m)
 
@@ -96,7 +96,7 @@ def linear(
 def bcast_binomial(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where who has the message sends it on, to half of those who have not.
+    """Broadcast down a binomial tree: each round doubles the number of processes that have the message.
 
     T = k (L + 2 o + (m − 1) G)
 
@@ -126,7 +126,7 @@ def bcast_binary(
     reduction: float,
     segment_size: float,
 ) -> float:
-    """Return the time where down a binary tree, in pieces.
+    """Broadcast down a binary tree, pipelined in segments.
 
     T = ⌊log₂P⌋ (a(s) + x(s)) + (⌈m/s⌉ − 1) max(2 a(s), 3 o), s = min(m, segment_size)
 
@@ -163,7 +163,7 @@ def bcast_chain(
     reduction: float,
     segment_size: float,
 ) -> float:
-    """Return the time where from each process to the next, in pieces.
+    """Broadcast along a chain of all processes, pipelined in segments.
 
     T = (P − 1) x(s) + (⌈m/s⌉ − 1) max(2 o, a(s)), s = min(m, segment_size); max(o, a(s)) for P = 2
 
@@ -188,7 +188,7 @@ def bcast_chain(
 def bcast_scatter_ring(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where scatter along a binomial tree, then allgather around a ring (BT/R).
+    """Broadcast by a binomial scatter, then an allgather around a ring (BT/R).
 
     T = (k + P − 1) (L + 2 o) + 2 (P − 1)/P m G
 
@@ -210,7 +210,7 @@ def bcast_scatter_ring(
 def bcast_scatter_recursive_doubling(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where scatter along a binomial tree, then allgather by recursive doubling (BT/RD).
+    """Broadcast by a binomial scatter, then an allgather by recursive doubling (BT/RD).
 
     T = 2 k (L + 2 o) + 2 (P − 1)/P m G
 
@@ -231,7 +231,7 @@ def bcast_scatter_recursive_doubling(
 def reduce_linear(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where everybody sends to the root, which combines.
+    """Reduce in the root: every process sends to it, and it combines.
 
     T = (P − 2) a(m) + x(m) + (P − 1) γ m
 
@@ -254,7 +254,7 @@ def reduce_linear(
 def reduce_binomial(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where up a binomial tree.
+    """Reduce up a binomial tree.
 
     T = k (x(m) + γ m)
 
@@ -276,7 +276,7 @@ def reduce_binomial(
 def reduce_scatter_gather(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where a vector is combined by recursive halving, and gathered up a binomial tree.
+    """Reduce by recursive halving (reduce-scatter), then a gather up a binomial tree.
 
     T = 2 k (L + 2 o) + 2 ((2^k − 1)/2^k m − k) G + (2^k − 1)/2^k m γ, k = ⌊log₂P⌋; and x(m) + γ m where P is no power
     of two
@@ -304,7 +304,7 @@ def reduce_scatter_gather(
 def blocks_binomial(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where blocks go up or down a binomial tree, each with all that belong to a subtree.
+    """Gather up or scatter down a binomial tree, each message with the blocks of a whole subtree.
 
     T = k (L + 2 o) + ((P − 1) m − k) G
 
@@ -325,7 +325,7 @@ def blocks_binomial(
 def scan_linear(
     processes: float, message_size: float, L: float, o: float, g: float, G: float, memory_copy: float, reduction: float
 ) -> float:
-    """Return the time where each process adds its part and sends the result to the next.
+    """Scan along a chain: each process combines its part and sends the result to the next.
 
     T = (P − 1) (x(m) + γ m)
 

@@ -1,4 +1,4 @@
-"""A formula over a large grid, as fast as its result can be written.
+"""Formulas over large grids, compiled to run at memory speed. Main entry: `over_grid`.
 
 numba's universal functions calculate four or eight numbers at once only where every argument has as many elements as
 the result. Where arguments are broadcast, sizes down and pairs across, they go one by one, at the pace of the
@@ -31,12 +31,12 @@ _HUGE = 2**21 // 8
 
 
 def is_worthwhile(shape: tuple[int, ...]) -> bool:
-    """Return whether a result of this shape is large, with rows that are long."""
+    """Whether a result of this shape is large enough, with long rows."""
     return bool(shape) and shape[-1] >= _LONG and int(np.prod(shape, dtype=np.int64)) >= _LARGE
 
 
 def takes_grid(out: Array, shape: tuple[int, ...], arguments: Sequence[Array]) -> bool:
-    """Return whether the loop may write to this array: plain memory of the result's shape, apart from the arguments.
+    """Whether the loop may write to this array: contiguous, of the result's shape, not shared with an argument.
 
     >>> grid = np.zeros((2, 3))
     >>> takes_grid(grid, (2, 3), [np.array(1.0)]), takes_grid(grid, (2, 3), [grid[0]])
@@ -54,7 +54,7 @@ def takes_grid(out: Array, shape: tuple[int, ...], arguments: Sequence[Array]) -
 def over_grid(
     function: Callable[..., float], arguments: Sequence[Array], shape: tuple[int, ...], out: Array | None = None
 ) -> Array:
-    """Return a function of numbers over arrays that broadcast to `shape`, which has at least one dimension.
+    """Return the values of a function of numbers over arrays that broadcast to `shape` (at least one dimension).
 
     An `out` that `takes_grid` is written to and returned.
 
@@ -85,7 +85,7 @@ def over_grid(
 
 
 def _fresh(shape: tuple[int, ...]) -> Array:
-    """Return new memory that begins with a huge page: else the system gives its beginning in hundreds of small ones."""
+    """Return new memory aligned to a huge page, which saves hundreds of page faults at its beginning."""
     count = int(np.prod(shape, dtype=np.int64))
     memory = np.empty(count + _HUGE)
     start = -memory.ctypes.data // memory.itemsize % _HUGE
@@ -93,13 +93,13 @@ def _fresh(shape: tuple[int, ...]) -> Array:
 
 
 def _plain(array: Array) -> Array:
-    """Return the same numbers one after the other in memory, a copy only where they are not."""
+    """Return the same numbers contiguous in memory; a copy only where they are not."""
     return np.require(array, requirements=["C", "A"])
 
 
 @lru_cache(maxsize=256)
 def _loop(function: Callable[..., float], kinds: str) -> Any:
-    """Return the compiled loop; `kinds` says of each argument: single number, column, row, or full grid."""
+    """Return the compiled loop; `kinds` gives the kind of each argument: number, column, row, or full grid."""
     import numba
 
     names = [f"argument{index}" for index in range(len(kinds))]

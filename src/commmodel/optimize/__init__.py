@@ -1,4 +1,4 @@
-"""Choices that a model makes for an application. Importing this loads neither MPI, numba nor scipy.
+"""Optimisation: message size, bursts and processes that a model recommends. Loads neither MPI, numba nor scipy.
 
 Main entries: `communicating_processes`, how many processes of a node should talk at once, and `choose`, in which
 messages and bursts to cut a transfer so that computation hides it; `surface` gives the times of many such at once.
@@ -36,7 +36,7 @@ _ALL_BUT = 0.95
 
 
 def communicating_processes(machine: Machine, message_size: float, path: str | None = None) -> int:
-    """Return how many processes of a node should communicate at once to fill its way out.
+    """Return how many processes of a node should communicate at once to saturate its bandwidth.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def communicating_processes(machine: Machine, message_size: float, path: str | N
 
 
 def _filling_as_measured(machine: Machine, segment: Segment, message_size: float) -> int:
-    """Return the fewest of the measured numbers of processes whose rate together is all but the highest."""
+    """Return the smallest measured number of processes with nearly the highest total rate."""
     rates = {}
     for one in segment.measured:
         found = speaker(segment, one.pairs)

@@ -1,4 +1,4 @@
-"""How to cut a transfer into messages and bursts so that computation hides it. Source: Iancu and Strohmaier 2007.
+"""Message size and burst that hide most of a transfer behind computation. Source: Iancu and Strohmaier 2007.
 
 Every decomposition of a grid is evaluated by the formulas of `commmodel.models.overlap`, with the overhead of both
 ends, o = o_s + o_r, and the gap between messages left out, as in the paper. What the equations leave open:
@@ -52,7 +52,7 @@ _NAMES: tuple[Implementation, Implementation] = ("pipelined", "tight")
 
 
 class Rejected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The fastest decomposition by the model, whose gain is not above its error."""
+    """The fastest decomposition by the model, rejected as its gain is not above the model's error."""
 
     message_size: int
     burst: int
@@ -60,7 +60,7 @@ class Rejected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A decomposition, and what the model promises of it; ``message_size`` is S in bytes. Times in seconds."""
+    """A decomposition and its predicted times; ``message_size`` is S in bytes, times are in seconds."""
 
     message_size: int
     """S, bytes of a message; the last one may be shorter."""

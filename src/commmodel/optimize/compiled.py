@@ -1,4 +1,4 @@
-"""Loops over grids, written as plain functions and compiled by numba at first use. Main entry: `compiled`.
+"""Loops over grids, written as plain functions that numba compiles at first use. Main entry: `compiled`.
 
 A loop calls formulas and other plain functions of its module by their global names. Compiled, these names mean their
 compiled forms, so that everything is written once. It does the same arithmetic in the same order as in Python.
@@ -15,7 +15,7 @@ __all__ = ["compiled"]
 
 @lru_cache(maxsize=64)
 def compiled(function: FunctionType, signature: str) -> Any:
-    """Return a function compiled for one signature, in numba's words; kept on disk from one start to the next."""
+    """Return a function compiled for one signature (numba's notation) and cached on disk."""
     import numba
 
     plain = {name: one for name, one in function.__globals__.items() if isinstance(one, FunctionType)}

@@ -1,4 +1,4 @@
-"""The decompositions that are tried: message sizes down, bursts across. Main entry: `decompositions`."""
+"""The candidates of the search: message sizes and bursts. Main entry: `decompositions`."""
 
 import math
 import operator
@@ -21,7 +21,7 @@ _LONGEST_QUEUE = 4096
 
 
 class Decompositions(NamedTuple):
-    """Sizes from the largest, bursts from the longest; what is not offered is there for the blocking time alone."""
+    """Message sizes and bursts, both descending; those not offered serve the blocking time alone."""
 
     sizes: NDArray[np.float64]
     """The whole message first."""
@@ -37,7 +37,7 @@ def decompositions(
     volume: int, largest: int, kind: Kind, queue_depth: int | None, sizes: Sequence[int] | None,
     bursts: Sequence[int] | None,
 ) -> Decompositions:  # fmt: skip
-    """Return what to try for `volume` bytes in messages of at most `largest`, or of the sizes and bursts given."""
+    """Return the candidates for `volume` bytes, in messages of at most `largest` or of given sizes and bursts."""
     longest = max(LONGEST_BURST, min(queue_depth or 0, _LONGEST_QUEUE))
     if sizes is None and bursts is None:
         return _of_grid(volume, largest, kind, longest)
@@ -83,7 +83,7 @@ def _bursts(kind: Kind, longest: int) -> NDArray[np.float64]:
 
 
 def _whole(name: str, given: Any) -> NDArray[np.float64]:
-    """Return whole numbers from 1 up, the largest first, each once."""
+    """Return distinct integers ≥ 1, descending."""
     try:
         numbers = {operator.index(one) for one in given}
     except TypeError:

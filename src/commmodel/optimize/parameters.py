@@ -1,4 +1,4 @@
-"""What the caller gives and what a machine knows of messages: o, L, G and progress. Main entry: `known`.
+"""Parameters of a problem: o, L, G and progress, from the caller or the machine. Main entry: `known`.
 
 What the caller gives comes first, then the machine's profiles of overlap and bandwidth, then LogGP, which knows o and
 G of a message alone, or pLogP where LogGP lacks something.
@@ -58,7 +58,7 @@ class Asked(NamedTuple):
 
 
 class _Same:
-    """An object that is equal to itself alone: machines hold dictionaries, and comparing them takes long."""
+    """A value that equals itself alone, as a key of caches: comparing machines takes long."""
 
     def __init__(self, one: Any) -> None:
         self.one = one
@@ -71,7 +71,7 @@ class _Same:
 
 
 class _Segments(Protocol):
-    """From sizes to o, L and G of whole segments with their ends, shape (3, 3, sizes)."""
+    """o, L and G over sizes from LogGP or pLogP, with the ends of their intervals, shape (3, 3, sizes)."""
 
     def __call__(self, sizes: Array, wanted: tuple[bool, bool, bool]) -> Array: ...
 
@@ -80,7 +80,7 @@ def known(
     machine: Machine | None, asked: Asked, sizes: Array, bursts: Array, peers: int, overhead: Given, latency: Given,
     byte_time: Given, progress: Given,
 ) -> Known:  # fmt: skip
-    """Return o, L, G and progress at sizes and bursts; raise `MissingParameterError` where something is not known."""
+    """Return o, L, G and progress at sizes and bursts; raise `MissingParameterError` where one is missing."""
     if machine is not None and not isinstance(machine, Machine):
         raise InputError(f"machine is {machine!r}: give what commmodel.machine.load or load returns")
     quantities = [None if one is None else _given(name, one) for name, one in _named(overhead, latency, byte_time)]
@@ -114,7 +114,7 @@ def _named(*given: Given) -> Any:
 
 
 def _given(name: str, given: Any) -> Quantity:
-    """Return what a number, a table or a function gives, checked."""
+    """Return the values of a number, a table or a function, checked."""
     if isinstance(given, Table):
         return _checked(name, _of_table(_Same(given)))
     if callable(given):
@@ -165,7 +165,7 @@ def _of_table(same: _Same) -> Quantity:
 
 @lru_cache(maxsize=64)
 def _of_measured(same: _Same, *, are_shares: bool = False) -> Quantity:
-    """Return what a machine's table says, read against its neighbours, with the ends of its intervals."""
+    """Return the values of a machine's table, smoothed over neighbours, with the ends of their intervals."""
     table: Table = same.one
     axes = [np.array(axis, dtype=np.float64) for axis in (table.sizes, table.bursts)]
     columns = [np.ascontiguousarray(each) for each in (steady_shares(table) if are_shares else steady_costs(table))]
@@ -182,7 +182,7 @@ def _path(machine: Machine, path: str | None) -> str:
 
 
 def profile(machine: Machine, path: str | None, operation: str) -> OverlapProfile | None:
-    """Return the profile of overlap on a path, or that of any path; None where there is none."""
+    """Return the overlap profile of a path, else that of any path; None without either."""
     profiles = {one.path: one for one in machine.overlap if one.operation == operation}
     chosen = _path(machine, path)
     found = profiles.get(chosen) or profiles.get("any")
@@ -192,7 +192,7 @@ def profile(machine: Machine, path: str | None, operation: str) -> OverlapProfil
 
 
 def _bandwidth(machine: Machine, asked: Asked) -> BandwidthProfile | None:
-    """Return the profile of bandwidth for a pattern: that of pairs alone where it is not of a pattern."""
+    """Return the bandwidth profile for a pattern, else that of pairs."""
     profiles = {one.pattern: one for one in machine.bandwidth if one.direction == asked.direction}
     if asked.profile:
         return profiles.get(asked.profile)  # type: ignore[call-overload, no-any-return]
@@ -202,7 +202,7 @@ def _bandwidth(machine: Machine, asked: Asked) -> BandwidthProfile | None:
 
 @lru_cache(maxsize=64)
 def _profiles(same: _Same, asked: Asked) -> tuple[tuple[Quantity | None, ...], Quantity | None]:
-    """Return o, L and G, and progress, as far as the machine's profiles know them."""
+    """Return o, L, G and progress, as far as the machine's profiles have them."""
     machine: Machine = same.one
     if asked.path is not None and asked.path not in {one.path for one in machine.overlap}:
         machine.segment(0, asked.path)  # raises where there is no such path
@@ -221,13 +221,13 @@ def _profiles(same: _Same, asked: Asked) -> tuple[tuple[Quantity | None, ...], Q
 
 
 def _of_single(table: _Same) -> Quantity:
-    """Return the values of bursts of one: a process calls MPI after each message on which it has computed."""
+    """Return the values of bursts of one message, with an MPI call after the computation on each."""
     of_table = _of_measured(table, are_shares=True)
     return lambda sizes, _bursts: of_table(sizes, np.ones(1))
 
 
 def _of_bandwidth(byte_time: Table, processes: Array | None) -> Quantity:
-    """Return G of so many processes, or of as many as are asked for."""
+    """Return G for the given number of processes."""
     table = _of_measured(_Same(byte_time))
     return lambda sizes, peers: np.maximum(table(sizes, peers if processes is None else processes), _FASTEST)
 
@@ -270,7 +270,7 @@ def _of_plogp(table: PLogP) -> _Segments:
 
 @lru_cache(maxsize=64)
 def _segments(same: _Same, asked: Asked, wanted: tuple[bool, bool, bool]) -> _Segments:
-    """Return what LogGP or pLogP knows of what the caller and the profiles lack."""
+    """Return o, L and G from LogGP or pLogP where neither the caller nor the profiles have them."""
     machine: Machine = same.one
     chosen = _path(machine, asked.path)
     machine.segment(0, chosen)  # raises where there is no such path

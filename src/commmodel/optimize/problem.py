@@ -1,4 +1,4 @@
-"""A problem as the compiled search takes it: what is asked, checked, and what is known of it. Main entry: `Problem`.
+"""A problem checked and complete, in the form that the compiled search takes. Main entry: `Problem`.
 
 A pattern is a number of exchanges between two processes, one after the other, each with what its equation adds: with
 several end points P of V bytes (Section 3.2), where all visit the same one at a time P of V / P bytes (Eq 9, Section
@@ -77,7 +77,7 @@ _SEARCH = (
 
 
 class Options(TypedDict, total=False):
-    """What `choose`, `sensitivity` and `misdiagnosis` take alike; `choose` describes it."""
+    """Arguments that `choose`, `sensitivity` and `misdiagnosis` share; `choose` describes them."""
 
     pattern: str
     implementation: str
@@ -99,7 +99,7 @@ class Options(TypedDict, total=False):
 
 
 class Shape(NamedTuple):
-    """What a pattern makes of a problem."""
+    """Sizes of a problem that follow from its pattern."""
 
     added: int
     """Code of what it adds."""
@@ -114,7 +114,7 @@ class Shape(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What the search found; row and column of the grid, limits and neighbours as bits."""
+    """Result of the search: row and column of the grid; limits and neighbours as bits."""
 
     implementation: int
     row: int
@@ -131,7 +131,7 @@ class Found(NamedTuple):
 
 
 def shape(pattern: str, volume: int, peers: int) -> Shape:
-    """Return what a pattern among so many makes of `volume` bytes."""
+    """Return the sizes that follow from a pattern among so many processes and `volume` bytes."""
     profile_name = {"contiguous": "nearest-neighbour", "interleaved": "cross"}.get(pattern.rpartition("-")[2], "")
     added = _ADDED.get(pattern, search.ALONE)
     if not pattern.startswith("all-to-all"):
@@ -142,13 +142,13 @@ def shape(pattern: str, volume: int, peers: int) -> Shape:
 
 
 def one_of(name: str, value: str) -> None:
-    """Raise where there is no pattern, implementation, grid, operation, direction or rule of that name."""
+    """Raise where a pattern, implementation, grid, operation, direction or rule does not exist."""
     if value not in _CHOICES[name]:
         raise InputError(f"there is no {name} {value!r}: choose one of {', '.join(_CHOICES[name])}")
 
 
 def check_peers(pattern: str, peers: int) -> None:
-    """Raise where a pattern is not one of so many."""
+    """Raise where a pattern is impossible with so many peers."""
     number("peers", peers, 1, "give at least one")
     if peers != int(peers):
         raise InputError(f"peers is {peers}: give a whole number")
@@ -158,7 +158,7 @@ def check_peers(pattern: str, peers: int) -> None:
 
 
 def number(name: str, value: Any, least: float, mend: str) -> None:
-    """Raise where a value is no finite number from `least` up."""
+    """Raise where a value is not a finite number ≥ `least`."""
     if not isinstance(value, float | int | Real):
         raise InputError(f"{name} is {value!r}: give a number")
     if not least <= float(value) < math.inf:
@@ -166,7 +166,7 @@ def number(name: str, value: Any, least: float, mend: str) -> None:
 
 
 class Problem:
-    """What is asked, checked, with all that is known of it."""
+    """A problem, checked, with all its parameters."""
 
     def __init__(self, volume: int, computation: Computation, machine: Machine | None, options: Options) -> None:
         given: dict[str, Any] = {**options}
@@ -238,7 +238,7 @@ class Problem:
         return np.array([_of_pieces(computation, self.volume, int(size)) for size in sizes])
 
     def _follow_measurements(self) -> None:
-        """Take what the paper found best for all to all, in place of what its equations say (Section 3.4)."""
+        """Use the best schedule measured for all-to-all (Section 3.4) in place of that of the equations."""
         if not self.pattern.startswith("all-to-all"):
             raise InputError(f"the rule measured is of all-to-all patterns: leave it out for {self.pattern}")
         if self.computed[0] < _BALANCED * self.volume * self.known.G[0, 0]:
@@ -261,11 +261,11 @@ class Problem:
 
     @property
     def communicates(self) -> bool:
-        """Whether the transfer of the whole is longer than the computation."""
+        """Whether the whole transfer takes longer than the computation."""
         return bool(self.computed[0] < self.volume * self.known.G[0, 0])
 
     def solve(self, factor: float = 1.0, bound: str | None = None) -> Found:
-        """Return the fastest decomposition with the computation times a factor, by one bound's formulas or either's."""
+        """Return the fastest decomposition with the computation scaled by a factor, by one bound or both."""
         found = self._search(self.grid, factor, bound)
         if found.implementation < 0 and self._instead is not None:
             found = self._search(self._instead, factor, bound)
@@ -275,11 +275,11 @@ class Problem:
 
     @property
     def offers_whole(self) -> bool:
-        """Whether the whole, in one message or one a peer, is among what may be chosen."""
+        """Whether the undivided transfer (one message, or one per peer) is among the candidates."""
         return self.grid.first_row == 0 and self.grid.last_column == self.grid.bursts.size - 1
 
     def advice(self, found: Found) -> tuple[bool, float, float]:
-        """Return whether to cut as found, by how much it is faster than blocking messages, and the error of that."""
+        """Return whether the decomposition pays, its gain over blocking messages, and the error of that gain."""
         gain, error = found.blocking_seconds - found.seconds, 0.0
         if self.model == search.BOUNDED:
             error = OWN_ERROR * found.blocking_seconds + gain - found.least_gain

@@ -1,4 +1,4 @@
-"""Whether transfers go on while nobody calls MPI, as a plain sentence. Main entry: `progress_sentence`."""
+"""MPI progress outside MPI calls, as a sentence. Main entry: `progress_sentence`."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -22,7 +22,7 @@ _MESSAGES = {"two-sided": "messages", "put": "puts", "get": "gets"}
 
 
 class _Run(NamedTuple):
-    """Neighbouring sizes that behave alike; `least` and `most` are shares of a transfer."""
+    """Neighbouring sizes of similar progress; `least` and `most` are shares of a transfer."""
 
     sizes: tuple[float, ...]
     least: float
@@ -47,7 +47,7 @@ def _clause(what: str, behaviour: str, run: _Run) -> str:
 
 
 def progress_sentence(profile: OverlapProfile) -> str:
-    """Return whether transfers go on while both sides compute and do not call MPI, as a plain sentence.
+    """Return a sentence on whether transfers progress while both sides compute and do not call MPI.
 
     Empty where the profile does not tell. Below 10 % of a transfer counts as nothing, 90 % as all of it.
 

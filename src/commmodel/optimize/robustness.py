@@ -1,4 +1,4 @@
-"""How much a choice of messages and bursts depends on the estimate of the computation. Source: Iancu 2007, Section 4.
+"""Sensitivity of a choice to the estimated computation time. Source: Iancu 2007, Section 4.
 
 Main entries: `sensitivity` and `misdiagnosis`.
 """
@@ -21,7 +21,7 @@ _STEP = 1.05
 
 
 class Sensitivity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """By which factors the computation may be estimated wrongly before the choice changes; inf: never.
+    """Factors of the computation time between which the choice stays the same; inf: no limit.
 
     A factor of 1.2 is an error of 20 % (Iancu 2007, Table 2 A). Looked for up to 128, in steps of 5 %.
     """
@@ -38,7 +38,7 @@ def sensitivity(
     machine: Machine | None = None,
     **options: Unpack[Options],
 ) -> Sensitivity:
-    """Return by which factors the computation may be estimated wrongly before the choice changes.
+    """Return the factors of the computation time between which the choice stays the same.
 
     Arguments as in `choose`; not to cut is a choice too. With the rule ``measured`` the problem stays of the kind that
     it is.
@@ -83,7 +83,7 @@ def misdiagnosis(
     machine: Machine | None = None,
     **options: Unpack[Options],
 ) -> float:
-    """Return the loss of performance where a problem is taken for one of the other kind.
+    """Return the performance loss of the choice for a mistaken kind of problem.
 
     A communication-bound problem is decomposed by the formulas of a computation-bound one, or the other way round.
     Arguments as in `choose`.

@@ -59,7 +59,7 @@ def between_two(
     implementation: int, bound: int, volume: float, size: float, burst: float, computation: float, o: float, L: float,
     G: float, G_V: float,
 ) -> float:  # fmt: skip
-    """Return the time between two processes where the transfer goes on by itself."""
+    """Return the time between two processes where the transfer progresses by itself."""
     if implementation == TIGHT:
         communication = tight_time(volume, size, burst, computation, o, L, G)
         calculation = tight_computation_time(volume, size, burst, computation, o, L, G)
@@ -92,7 +92,7 @@ def whole_time(
     model: int, implementation: int, bound: int, pattern: int, volume: float, size: float, burst: float, peers: float,
     repeats: float, computation: float, o: float, L: float, G: float, G_V: float, progress: float,
 ) -> float:  # fmt: skip
-    """Return the time of a decomposition, with its pattern and with the progress that transfers make."""
+    """Return the time of a decomposition, with its pattern and its progress."""
     seconds = between_two(implementation, bound, volume, size, burst, computation, o, L, G, G_V)
     if model == BOUNDED:
         seconds = max(seconds, processor_least_time(volume, size, computation, o, L, G))
@@ -245,7 +245,7 @@ def search(
 
 
 def first_within(times: Array, broken: NDArray[np.uint8], most: float) -> tuple[int, int]:
-    """Return the first row and column that break nothing and take no longer than `most`."""
+    """Return the first row and column that keep all limits and take no longer than `most`."""
     for row in range(times.shape[0]):
         for column in range(times.shape[1]):
             if broken[row, column] == 0 and times[row, column] <= most:
@@ -254,7 +254,7 @@ def first_within(times: Array, broken: NDArray[np.uint8], most: float) -> tuple[
 
 
 def look_up(asked_sizes: Array, asked_counts: Array, sizes: Array, counts: Array, values: Array) -> Array:
-    """Return what `commmodel.machine.Table.at` gives, at sizes down and counts across."""
+    """Return a table's values as `commmodel.machine.Table.at` does, at sizes (rows) and counts (columns)."""
     found = np.empty((asked_sizes.size, asked_counts.size))
     columns = np.empty(asked_counts.size, dtype=np.int64)
     rights = np.empty(asked_counts.size)
@@ -273,7 +273,7 @@ def look_up(asked_sizes: Array, asked_counts: Array, sizes: Array, counts: Array
 
 
 def place(axis: Array, asked: float) -> tuple[int, float]:
-    """Return the index below what is asked, and how far it is to the next one, from 0 to 1."""
+    """Return the index of the interval that contains a value, and the position in it from 0 to 1."""
     if asked <= axis[0]:
         return 0, 0.0
     if asked >= axis[axis.size - 1]:
@@ -285,7 +285,7 @@ def place(axis: Array, asked: float) -> tuple[int, float]:
 
 
 def interpolate(asked: Array, sizes: Array, columns: Array) -> Array:
-    """Return what `commmodel.machine.PLogP.at` gives of several columns, a row each, at sizes across."""
+    """Return several columns as `commmodel.machine.PLogP.at` does, a row each, at sizes (columns)."""
     found = np.empty((columns.shape[0], asked.size))
     for across in range(asked.size):
         index, size = 0, asked[across]

@@ -1,4 +1,4 @@
-"""Measured tables read against their neighbours, so that a disturbed cell does not decide. Main entry: `steady`.
+"""Measured tables smoothed over neighbouring cells, against outliers. Main entries: `steady_costs`, `steady_shares`.
 
 A machine beside other work gives some cells in a slow mode: at 1 MiB four times the time of a byte at 512 KiB and at
 2 MiB, or a "progress" of 60 % between cells of 5 %, where the exchange alone was slow when it was timed. What disturbs
@@ -25,7 +25,7 @@ _SHARE_ERROR = 0.1
 
 
 class Steady(NamedTuple):
-    """Values over sizes and bursts, and the ends of their intervals."""
+    """Smoothed values over sizes and bursts, with the ends of their intervals."""
 
     value: Array
     low: Array
@@ -33,7 +33,7 @@ class Steady(NamedTuple):
 
 
 def steady_costs(table: Table) -> Steady:
-    """Return overheads or times of a byte: intervals by the factor that cells nearby are off from their medians.
+    """Return smoothed overheads or byte times; intervals come from the scatter around running medians.
 
     >>> found = steady_costs(Table((1, 2, 4, 8, 16), (1,), ((9.0,), (8.0,), (28.0,), (6.0,), (5.0,))))
     >>> found.value.ravel().tolist(), [round(float(one), 2) for one in found.high.ravel()]
@@ -49,7 +49,7 @@ def steady_costs(table: Table) -> Steady:
 
 
 def steady_shares(table: Table) -> Steady:
-    """Return shares of progress: intervals as wide as cells nearby are off from their medians, and 10 % more.
+    """Return smoothed shares of progress; intervals are the scatter of nearby cells plus 10 %.
 
     The share of the largest messages, which nothing follows, is at most the largest of the two sizes before.
 
@@ -67,7 +67,7 @@ def steady_shares(table: Table) -> Steady:
 
 
 def _running_medians(values: Array) -> Array:
-    """Return medians down the columns over as many rows above as below, at most two; the ends are as they are."""
+    """Return running medians down the columns, over at most two rows on each side; the ends are unchanged."""
     rows = len(values)
     return np.array([
         np.median(values[row - reach : row + reach + 1], axis=0)
@@ -76,6 +76,6 @@ def _running_medians(values: Array) -> Array:
 
 
 def _widest(off: Array) -> Array:
-    """Return for each cell the largest of itself and the sizes next to it."""
+    """Return for each cell the maximum over its size and the neighbouring ones."""
     rows = len(off)
     return np.array([off[max(0, row - 1) : row + 2].max(axis=0) for row in range(rows)])

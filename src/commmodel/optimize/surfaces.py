@@ -1,4 +1,4 @@
-"""The times of many problems in many decompositions at once. Main entry: `surface`."""
+"""Predicted times of many problems in many decompositions. Main entry: `surface`."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the model's choices of message size and burst cost, where every decomposition was measured.
+"""Validation: the loss of the model's choices where every decomposition was measured. Main entry: `validate`.
 
 For each problem of the records of the kernel overlap, `commmodel.optimize.choose` picks among the decompositions that
 were measured, and its pick is judged by measured times alone. Source: Iancu and Strohmaier 2007, Section 4 and Table 2.
@@ -75,7 +75,7 @@ class Sweep(msgspec.Struct, frozen=True):
 
     @property
     def disturbed(self) -> bool:
-        """Whether the processor was too unsteady to tell the best decomposition from the luckiest record."""
+        """Whether the processor was too noisy to separate the best decomposition from a lucky one."""
         return self.scatter > _UNSTEADY
 
     @property
@@ -85,7 +85,7 @@ class Sweep(msgspec.Struct, frozen=True):
 
     @property
     def ratio(self) -> float | None:
-        """Computation over communication, r = t_V / (T_blocking − t_V); None where that is not known or not above 0."""
+        """Computation over communication, r = t_V / (T_blocking − t_V); None where unknown or not positive."""
         communication = self.communication
         if communication is None or self.computation is None or communication <= 0:
             return None
@@ -93,7 +93,7 @@ class Sweep(msgspec.Struct, frozen=True):
 
     @property
     def communication(self) -> float | None:
-        """T_blocking − t_V, which noise may make negative; None where one of them was not measured."""
+        """T_blocking − t_V; noise may make it negative. None where one of them is missing."""
         if self.blocking is None or self.computation is None:
             return None
         return self.blocking.seconds - self.computation
@@ -107,7 +107,7 @@ class Sweep(msgspec.Struct, frozen=True):
 
     @property
     def nothing_to_hide(self) -> str:
-        """Why overlap cannot bring anything here, in words; empty where it can, or where that is not known."""
+        """Why overlap cannot gain anything here; empty where it can, or where that is unknown."""
         if self.blocking is None or self.computation is None:
             return ""
         if self.computation == 0:
@@ -121,7 +121,7 @@ class Sweep(msgspec.Struct, frozen=True):
 
 
 class Misestimate(msgspec.Struct, frozen=True):
-    """What is chosen where the computation is estimated wrongly, and what that costs, measured."""
+    """The choice with a wrong estimate of the computation, and its measured loss."""
 
     factor: float
     """Estimate over truth."""
@@ -131,7 +131,7 @@ class Misestimate(msgspec.Struct, frozen=True):
 
 
 class Case(msgspec.Struct, frozen=True):
-    """A problem, what the model chose, and what that costs."""
+    """A problem, the model's choice, and its measured loss."""
 
     sweep: Sweep
     chosen: Timed
@@ -147,7 +147,7 @@ class Case(msgspec.Struct, frozen=True):
 
     @property
     def within_noise(self) -> bool:
-        """Whether the intervals of the choice and of the best overlap, so that neither is known to be faster."""
+        """Whether the intervals of the choice and of the best overlap."""
         return self.chosen.low <= _fastest(self.sweep).high
 
     @property
@@ -162,7 +162,7 @@ class Case(msgspec.Struct, frozen=True):
 
     @property
     def share_of_best(self) -> float | None:
-        """What the choice hides over what the best hides; None where there is nothing to hide."""
+        """The hidden share of the choice over that of the best; None where there is nothing to hide."""
         chosen, best = self.hidden_share, self.best_hidden_share
         if self.sweep.nothing_to_hide or chosen is None or best is None:
             return None
@@ -176,7 +176,7 @@ def _fastest(sweep: Sweep) -> Timed:
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """Several cases together; what is not known of them is None. Empty names: of all cases."""
+    """Averages over several cases, None where unknown; empty names: over all cases."""
 
     pattern: str
     operation: str
@@ -206,7 +206,7 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 class Validation(msgspec.Struct, frozen=True):
-    """All cases, sums of them, what was left out and what the machine's transfers do while nobody calls MPI."""
+    """All cases, their summaries, what was left out, and the machine's MPI progress."""
 
     cases: tuple[Case, ...]
     summaries: tuple[Summary, ...]
@@ -222,7 +222,7 @@ _Names = tuple[str, str, str, str, str]
 
 
 class _Problem(NamedTuple):
-    """What a sweep's records share; the template apart."""
+    """What the records of a sweep have in common, apart from the template."""
 
     pattern: str
     operation: str
@@ -235,7 +235,7 @@ class _Problem(NamedTuple):
 
 
 def _library(header: Header) -> str:
-    """Return the first line of what the library says of itself, in single spaces."""
+    """Return the first line of the MPI library's version, with single spaces."""
     return " ".join(header.mpi.version.strip().partition("\n")[0].split())
 
 
@@ -260,7 +260,7 @@ def _scatter(records: Iterable[Record]) -> float:
 
 
 def sweeps(measurements: Measurements) -> tuple[Sweep, ...]:
-    """Return what was measured of each problem and template, blocking aside, which each of them carries.
+    """Return the measurements of each problem and template; blocking ones belong to each of them.
 
     Records of the same configuration and library, from several launches, are taken together.
 
@@ -306,7 +306,7 @@ def sweeps(measurements: Measurements) -> tuple[Sweep, ...]:
 
 
 def required_sweeps(measurements: Measurements) -> tuple[Sweep, ...]:
-    """Return `sweeps`, of which there must be one at least.
+    """Return `sweeps`; raise where there are none.
 
     >>> required_sweeps(Measurements(()))
     Traceback (most recent call last):
@@ -333,7 +333,7 @@ def _order(sweep: Sweep) -> tuple[object, ...]:
 
 
 class _Chosen(NamedTuple):
-    """The model's choice among what was measured, as measured, its modelled time and whether to cut."""
+    """The model's choice among measured decompositions: its measured and predicted times, and whether it pays."""
 
     timed: Timed
     seconds: float
@@ -440,7 +440,7 @@ def _summaries(cases: Sequence[Case]) -> tuple[Summary, ...]:
 
 
 def _why_not(sweep: Sweep) -> str:
-    """Return why a problem cannot be judged; empty where it can."""
+    """Return why a problem cannot be validated; empty where it can."""
     if sweep.template not in {"pipelined", "tight"}:
         return f"of template {sweep.template}, for which the paper has no formula"
     if sweep.blocking is None:
@@ -453,7 +453,7 @@ def _why_not(sweep: Sweep) -> str:
 
 
 def validate(measurements: Measurements, machine: Machine, model: str = "bounded") -> Validation:
-    """Judge the model's choices by measured times.
+    """Compare the model's choices with the best measured decompositions.
 
     Parameters
     ----------

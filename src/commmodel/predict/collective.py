@@ -1,4 +1,4 @@
-"""How long a collective operation takes on a machine, by its schedule of messages.
+"""Predicted time of a collective operation on a machine, from its schedule of messages.
 
 The algorithm is the one that is given, the one that the MPI library would pick, or the fastest. Its schedule
 (`commmodel.collectives`) is carried out message by message under the rules of LogGP
@@ -17,11 +17,13 @@ from msgspec import Struct
 
 from commmodel._core.delays.critical_path import finish_times
 from commmodel.arguments import LARGEST, finite, whole
-from commmodel.collectives import ALGORITHMS, Problem, Schedule
-from commmodel.collectives import algorithm as algorithm_of
+from commmodel.collectives.algorithms.registry import ALGORITHMS
+from commmodel.collectives.algorithms.registry import algorithm as algorithm_of
 from commmodel.collectives.library import selection
 from commmodel.collectives.library.selection import Selector
-from commmodel.collectives.schedule import Integers, Round, flatten
+from commmodel.collectives.operation import OPERATIONS
+from commmodel.collectives.operation import operation as operation_of
+from commmodel.collectives.schedule import Integers, Problem, Round, Schedule, flatten
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import Machine, Parameter
 from commmodel.models.collectives import CLOSED_FORMS
@@ -30,23 +32,18 @@ from commmodel.predict.extrapolation import collective_reach
 from commmodel.predict.seconds import Seconds, end_of
 
 __all__ = [
-    "OPERATIONS", "ROOTED", "CollectivePrediction", "algorithm_seconds", "algorithms", "chosen_rule", "collective",
+    "CollectivePrediction", "algorithm_seconds", "algorithms", "chosen_rule", "collective",
 ]  # fmt: skip
 
-OPERATIONS = selection.OPERATIONS
-"""The collective operations."""
-ROOTED = {"bcast", "reduce", "gather", "scatter"}
-"""Those with a root."""
 BEST = "best"
 """Instead of an algorithm: the fastest."""
 _MOST_MESSAGES = 20_000_000  # some ten seconds, and three GB
 _MOST_ROUNDS = 1_000_000
 _MOST_FOR_ALL_MODELS = 2_000_000
-_SQUARE = {("alltoall", "linear")}  # one round of them has P (P − 1) messages
 
 
 class CollectivePrediction(Struct, frozen=True):
-    """How long a collective operation takes, by one model and by the others."""
+    """Predicted time of a collective operation, by one model and by the others."""
 
     time: Seconds
     model: str
@@ -76,14 +73,14 @@ class CollectivePrediction(Struct, frozen=True):
 
 
 class _Work(NamedTuple):
-    """Seconds per byte copied and combined, at an end of their intervals."""
+    """Seconds per byte copied and combined, at the value or an end of their intervals."""
 
     memory_copy: float
     reduction: float
 
 
 class _Task(NamedTuple):
-    """An algorithm to be timed."""
+    """An algorithm to predict."""
 
     machine: Machine
     operation: str
@@ -103,13 +100,12 @@ class _Task(NamedTuple):
 def _schedule(task: _Task) -> Schedule | None:
     """Return the schedule; None where it has too many messages."""
     processes = task.problem.processes
-    rounds_of = algorithm_of(task.operation, task.algorithm)
-    square = (task.operation, task.algorithm) in _SQUARE
-    if (processes * (processes - 1) if square else processes) > _MOST_MESSAGES:
+    algorithm = algorithm_of(task.operation, task.algorithm)
+    if (processes * (processes - 1) if algorithm.all_pairs_at_once else processes) > _MOST_MESSAGES:
         return None
     rounds: list[Round] = []
     messages = 0
-    for one in rounds_of(task.problem):
+    for one in algorithm(task.problem):
         messages += one.size.size
         rounds.append(one)
         if messages > _MOST_MESSAGES or len(rounds) > _MOST_ROUNDS:
@@ -118,7 +114,7 @@ def _schedule(task: _Task) -> Schedule | None:
 
 
 def _by_schedule(task: _Task, schedule: Schedule, model: str, end: End) -> float:
-    """Return when the last process has finished."""
+    """Return the time at which the last process finishes."""
     costs = message_costs(task.machine, model, task.path, end)(schedule.size)
     copying, combining = task.work(end)
     if max(copying, combining) * float(schedule.size.sum()) > LARGEST:
@@ -141,7 +137,7 @@ def _by_schedule(task: _Task, schedule: Schedule, model: str, end: End) -> float
 
 
 def _by_formula(task: _Task, model: str, largest: int, end: End) -> float | None:
-    """Return the closed form, with the parameters that hold for the largest message; None where there is none."""
+    """Return the closed form's time, with the parameters for the largest message; None without a closed form."""
     form = CLOSED_FORMS.get(task.operation, {}).get(task.algorithm)
     if form is None or model == "plogp":
         return None
@@ -158,7 +154,7 @@ def _by_formula(task: _Task, model: str, largest: int, end: End) -> float | None
 
 
 def _with_ends(value: float, low: float, high: float) -> Seconds:
-    """Return a time with ends that hold it: a schedule may be a hair slower where a message is faster."""
+    """Return a time with an interval that contains it: a schedule may be slightly slower with faster messages."""
     return Seconds(value) if low == value == high else Seconds(value, min(low, value), max(high, value))
 
 
@@ -174,7 +170,7 @@ def _has_intervals(task: _Task, model: str, sizes: Integers) -> bool:
 
 
 def _models(task: _Task, schedule: Schedule, model: str) -> dict[str, Seconds]:
-    """Return the time by the model and, where that takes no long time, by the others that know all sizes."""
+    """Return the time by the given model and, unless the schedule is large, by the others."""
     sizes = np.unique(schedule.size)
     times = {}
     for name in MODELS:
@@ -234,7 +230,7 @@ def _predicted(
     memory_copy: float | None,
     reduction: float | None,
 ) -> CollectivePrediction:
-    """Return the prediction of one algorithm: by its schedule, or where that is too large, by its closed form."""
+    """Return the prediction of one algorithm: by schedule, or by closed form where the schedule is too large."""
     schedule = _schedule(task)
     problem = task.problem
     name = model or default_model(task.machine, task.path)
@@ -256,7 +252,7 @@ def _predicted(
     remarks = _remarks(
         task,
         schedule is None or bool(schedule.copied.any()),
-        task.operation in _REDUCING if schedule is None else bool(schedule.reduced.any()),
+        OPERATIONS[task.operation].combines if schedule is None else bool(schedule.reduced.any()),
         memory_copy,
         reduction,
     )
@@ -280,11 +276,8 @@ def _predicted(
     )
 
 
-_REDUCING = {"reduce", "allreduce", "reduce_scatter", "scan"}
-
-
 def default_selector(machine: Machine) -> str:
-    """Return the name of the selector of the library that the machine was measured with, MPICH's where none is known.
+    """Return the name of the selector of the machine's MPI library; MPICH's where it is unknown.
 
     >>> from commmodel.machine import Origin, Segment
     >>> default_selector(Machine("m", (Segment("all"),), origin=Origin(mpi="Open MPI v5.0.7")))
@@ -294,7 +287,7 @@ def default_selector(machine: Machine) -> str:
 
 
 def _selector(machine: Machine, selector: str | os.PathLike[str] | Selector | None) -> Selector:
-    """Return the selector that is asked for, or the machine's: its own rules before those of its library."""
+    """Return the given selector, or the machine's: its own rules before those of its library."""
     if isinstance(selector, Selector):
         return selector
     if selector is not None:
@@ -329,14 +322,13 @@ def _check(
     path: str | None,
     model: str | None,
 ) -> tuple[int, int, int]:
-    """Return message size, processes and root as whole numbers; raise for what nobody can predict."""
+    """Return message size, processes and root as integers; raise where a prediction is impossible."""
     message_size, processes = whole("message_size", message_size), whole("processes", processes)
     root = whole("root", root)
-    if operation not in ALGORITHMS:
-        raise InputError(f"{operation!r} is no collective operation: choose one of {', '.join(OPERATIONS)}")
-    if operation == "barrier" and message_size:
+    described = operation_of(operation)
+    if message_size and not described.has_size:
         raise InputError(f"a barrier of {message_size} bytes: it carries nothing, leave the size out")
-    if root and operation not in ROOTED:
+    if root and not described.has_root:
         raise InputError(f"{operation} has no root: leave it out")
     if model is not None and model not in MODELS:
         raise InputError(f"{model!r} is no model of collectives: choose one of {', '.join(MODELS)}")
@@ -366,7 +358,7 @@ def collective(
     machine : Machine
         With LogGP parameters or a pLogP table.
     operation : str
-        One of `OPERATIONS`.
+        One that has schedules (`commmodel.collectives.operation.SCHEDULED`).
     message_size : int
         n in bytes, ≥ 0: the whole vector of a bcast, reduce, allreduce or scan, one process's block of the others; 0
         for a barrier.
@@ -445,7 +437,7 @@ def algorithms(
     memory_copy: float | None = None,
     reduction: float | None = None,
 ) -> list[CollectivePrediction]:
-    """Return the predictions of all algorithms that can do it, the fastest first; arguments as in `collective`.
+    """Return the predictions of all applicable algorithms, fastest first; arguments as in `collective`.
 
     Examples
     --------
@@ -482,7 +474,7 @@ def algorithm_seconds(
     path: str | None = None,
     work: Mapping[str, float | None] | None = None,
 ) -> float:
-    """Return the seconds of an algorithm by one model alone, without interval: quick, for many of them.
+    """Return the time of an algorithm by one model, without interval: fast, for large grids.
 
     `work` may hold `memory_copy` and `reduction`; all else as in `collective`.
     """

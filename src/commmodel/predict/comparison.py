@@ -1,4 +1,4 @@
-"""What was measured beside what the models predict, as in Section 4 of March 2009.
+"""Measured times beside predicted ones, as in Section 4 of March 2009. Main entries: `compare` and `summarise`.
 
 Collective operations are predicted with the algorithm that the MPI library would pick, ping-pongs as messages between
 two processes. The relative error is T_model / T − 1. Main entries: `compare` and `summarise`.
@@ -15,9 +15,10 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from commmodel.collectives.library.selection import Selector
+from commmodel.collectives.operation import SCHEDULED
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import Machine
-from commmodel.predict.collective import OPERATIONS, collective
+from commmodel.predict.collective import collective
 from commmodel.predict.costs import MODELS as COST_MODELS
 from commmodel.predict.point_to_point import MODELS, send
 from commmodel.predict.seconds import Seconds
@@ -30,7 +31,7 @@ SEND = "send"
 
 
 class Compared(Struct, frozen=True):
-    """A measured time beside the models' times."""
+    """A measured time beside the models' predictions."""
 
     operation: str
     message_size: int
@@ -61,7 +62,7 @@ class Comparison(NamedTuple):
 
 
 class ErrorSummary(Struct, frozen=True):
-    """How far a model is from what was measured of an operation."""
+    """Errors of a model over the measurements of an operation."""
 
     operation: str
     model: str
@@ -81,7 +82,7 @@ class ErrorSummary(Struct, frozen=True):
 
 
 def _path_of(header: Header, processes: int, machine: Machine) -> str | None:
-    """Return the path on which the first ranks are apart, as far as the machine knows it; None where it does not."""
+    """Return the path between the first ranks, as far as the machine knows it; None where it does not."""
     ranks = sorted(header.ranks, key=lambda rank: rank.rank)[:processes]
     if not ranks:  # a file of another suite
         return None
@@ -102,7 +103,7 @@ def _measured(record: Record) -> Seconds:
 
 
 def _first_that_speaks(predict: Callable[[str | None], Compared], models: Sequence[str] | None) -> Compared:
-    """Return a prediction by the first of the models that has its parameters; it holds the others as well."""
+    """Return a prediction by the first applicable model; it holds the others as well."""
     missing: MissingParameterError | None = None
     for model in models or (None, "logp"):
         try:
@@ -117,8 +118,8 @@ def _only(times: dict[str, Seconds], models: Sequence[str] | None, default: Sequ
 
 
 def _unmodelled(one: Collective) -> str:
-    """Return why no model speaks of a measured collective; empty where one does."""
-    if one.operation not in OPERATIONS:
+    """Return why no model applies to a measured collective; empty where one does."""
+    if one.operation not in SCHEDULED:
         return f"no model is of {one.operation}"
     return "" if one.mode == "blocking" else f"no model is of {one.mode} collectives"
 
@@ -136,7 +137,7 @@ def compare(
     memory_copy: float | None = None,
     reduction: float | None = None,
 ) -> Comparison:
-    """Return each measured collective operation and ping-pong beside the models' times.
+    """Return each measured collective operation and ping-pong beside its predictions.
 
     Parameters
     ----------
@@ -178,8 +179,8 @@ def compare(
     >>> round(found.rows[0].relative_error("loggp"), 2)
     3.0
     """
-    if operation is not None and operation not in (SEND, *OPERATIONS):
-        raise InputError(f"{operation!r} cannot be compared: choose one of {', '.join((SEND, *OPERATIONS))}")
+    if operation is not None and operation not in (SEND, *SCHEDULED):
+        raise InputError(f"{operation!r} cannot be compared: choose one of {', '.join((SEND, *SCHEDULED))}")
     for name in models or ():
         if name not in MODELS:
             raise InputError(f"{name!r} is no model: choose one of {', '.join(MODELS)}")
@@ -246,7 +247,7 @@ def compare(
 
 
 def _place(row: Compared) -> tuple[int, str, int, int]:
-    names = (SEND, *OPERATIONS)
+    names = (SEND, *SCHEDULED)
     return names.index(row.operation), row.path if row.operation == SEND else "", row.processes, row.message_size
 
 
@@ -256,7 +257,7 @@ def _means(errors: Iterable[tuple[int, float]]) -> dict[int, float]:
 
 
 def summarise(rows: Iterable[Compared]) -> list[ErrorSummary]:
-    """Return how far each model is from each operation, in the order of the rows.
+    """Return the errors of each model for each operation, in the order of the rows.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""What each message of a collective costs: the processor's time at both ends, the ports' gap, the way between.
+"""Cost of each message of a collective: overheads at both ends, gap, and transit time.
 
 LogP, LogGP and pLogP differ only in these four numbers (`commmodel._core.delays.critical_path`). For m = 0 LogGP has m
 = 1:
@@ -54,7 +54,7 @@ class Costs(NamedTuple):
 
 
 def check_path(machine: Machine, path: str | None) -> None:
-    """Raise where a path is neither of the known ones nor of the machine: one of path ``any`` would answer for it."""
+    """Raise where a path is neither a known one nor the machine's."""
     names = dict.fromkeys((*get_args(MessagePath), *machine.paths))
     if path and path not in names:
         raise InputError(f"machine {machine.name!r} knows no path {path!r}: choose one of {', '.join(names)}")
@@ -67,7 +67,7 @@ def _missing(machine: Machine, where: str, what: str, kernel: str) -> MissingPar
 
 
 def plogp_table(machine: Machine, path: str | None = None, end: End = "value") -> PLogP | None:
-    """Return the machine's pLogP table of a path, that of the path ``any`` where it has none; None without either.
+    """Return the pLogP table of a path, else that of the path ``any``; None without either.
 
     With an end, its columns and L are those ends of their intervals, where they have some.
     """
@@ -101,7 +101,7 @@ def loggp_at(machine: Machine, message_size: float, path: str | None = None, *, 
 
 
 def default_model(machine: Machine, path: str | None = None) -> str:
-    """Return pLogP where the machine has a table of the path, else LogGP."""
+    """Return ``plogp`` where the machine has a table of the path, else ``loggp``."""
     return "loggp" if plogp_table(machine, path) is None else "plogp"
 
 
@@ -134,7 +134,7 @@ def _of_table(table: PLogP, size: Integers) -> Costs:
 def message_costs(
     machine: Machine, model: str, path: str | None = None, end: End = "value"
 ) -> Callable[[Integers], Costs]:
-    """Return the function that tells what messages cost.
+    """Return a function from message sizes to costs.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def message_costs(
 
 
 def known_models(machine: Machine, sizes: Sequence[int], path: str | None = None) -> list[str]:
-    """Return the models that can tell what messages of all these sizes cost."""
+    """Return the models that have parameters for messages of all these sizes."""
     asked = np.array(sizes, dtype=np.int64)
     known = []
     for model in MODELS:

@@ -1,4 +1,4 @@
-"""What of a prediction lies beyond what was measured, in words. Main entries: `reach_of` and `collective_reach`."""
+"""Warnings that a prediction lies beyond what was measured. Main entries: `reach_of` and `collective_reach`."""
 
 import math
 from typing import NamedTuple
@@ -11,7 +11,7 @@ __all__ = ["Reach", "collective_reach", "reach_of"]
 
 
 class Reach(NamedTuple):
-    """What of a prediction lies beyond what was measured."""
+    """The quantities of a prediction that lie beyond what was measured."""
 
     lines: tuple[str, ...] = ()
     most_pairs: int | None = None
@@ -21,7 +21,7 @@ class Reach(NamedTuple):
 
 
 def _sizes(machine: Machine, path: str, message_size: float) -> list[str]:
-    """Return what to say of a size that is none of those between the smallest and the largest on the path."""
+    """Return a warning for a size outside the measured range of the path."""
     sizes = [size for segment in machine.segments if segment.path == path for one in segment.measured
              for size in one.sizes]  # fmt: skip
     if not sizes or min(sizes) <= message_size <= max(sizes) or (message_size == 0 and min(sizes) == 1):
@@ -31,7 +31,7 @@ def _sizes(machine: Machine, path: str, message_size: float) -> list[str]:
 
 
 def _has_limit(segment: Segment, name: str) -> bool:
-    """Return whether a model knows what the node moves at most."""
+    """Whether a model includes the node's maximum rate."""
     rate = getattr(named(segment, name), "R_N", None)
     return rate is not None and rate.is_limiting
 
@@ -39,7 +39,7 @@ def _has_limit(segment: Segment, name: str) -> bool:
 def reach_of(
     machine: Machine, segment: Segment, message_size: float, processes: int, model: str, *, bounds: bool = True
 ) -> Reach:
-    """Return what of a message's time by a model lies beyond what was measured; nothing where the file does not tell.
+    """Return warnings where a message's time is extrapolated; none where the file does not tell.
 
     `bounds`: the time will be a bound where the node's limit is not known.
 
@@ -72,7 +72,7 @@ def reach_of(
 
 
 def collective_reach(machine: Machine, processes: int, largest: int, path: str | None) -> tuple[str, ...]:
-    """Return what of a collective operation's time lies beyond what was measured, in at most one line.
+    """Return a warning where a collective operation's time is extrapolated: at most one line.
 
     Of more processes than were measured that is usual: the model is one of messages.
     """

@@ -1,4 +1,4 @@
-"""How long an operation takes on a machine: a message while others send, a halo exchange.
+"""Predicted time of a message while others send, and of a halo exchange. Main entries: `send` and `halo`.
 
 Every prediction says beside it what a ping-pong of one pair would have promised. Sources: Gropp, Olson and Samfass
 2016, Sections 2 and 3; of several paths, queue search and link contention, Bienz, Gropp and Olson 2018; of LogGP, LogP
@@ -29,7 +29,7 @@ Model = SeveralModel | LogGP
 
 
 class Prediction(Struct, frozen=True):
-    """How long an operation takes, by one model and by the others."""
+    """A predicted time, by one model and by the others."""
 
     time: Seconds
     model: str
@@ -76,7 +76,7 @@ class _OnPath(NamedTuple):
 
 
 class _Kind(NamedTuple):
-    """A model: where its parameters stand in a segment, and its time from one end of their intervals."""
+    """A model: where its parameters stand in a segment, and its time at the ends of their intervals."""
 
     parameters: Callable[[Segment], Model | None]
     seconds: Callable[..., float]
@@ -118,7 +118,7 @@ _KERNELS = {"postal": "pingpong", "plogp": "plogp", "loggp": "loggp", "logp": "l
 
 
 def _of_parameters(kind: _Kind, parameters: dict[str, Parameter], message_size: float, processes: int) -> Seconds:
-    """Return the time, and its ends: times fall with every rate and grow with α and β, so the ends are at theirs."""
+    """Return the time and its interval: times fall with rates and grow with α and β."""
 
     def at(choose: Callable[[Parameter], float]) -> float:
         numbers = [choose(parameters[name]) for name in kind.parameter_names]
@@ -141,7 +141,7 @@ def _parameters(kind: _Kind, model: Model | None) -> dict[str, Parameter] | None
 
 
 def _with_unit(parameters: dict[str, Parameter]) -> dict[str, Parameter]:
-    """Return parameters that know their unit, also where they were made without one."""
+    """Return the parameters with their units."""
     return {
         name: Parameter(parameter.value, UNITS[name], parameter.low, parameter.high)
         for name, parameter in parameters.items()
@@ -149,7 +149,7 @@ def _with_unit(parameters: dict[str, Parameter]) -> dict[str, Parameter]:
 
 
 def _by_table(machine: Machine, path: str, message_size: float) -> Seconds:
-    """Return L + g(m) of the path's table, and its ends where it has some."""
+    """Return L + g(m) of the path's table, with its interval where the table has one."""
     tables = (plogp_table(machine, path, end) for end in _ENDS)
     value, low, high = (
         float(loggp.plogp_time(one.L.value, float(one.at("g", message_size)))) for one in tables if one is not None
@@ -178,7 +178,7 @@ def _as_measured(table: MeasuredTimes, message_size: float) -> Seconds:
 
 
 def _lone(machine: Machine, segment: Segment, message_size: float) -> Seconds | None:
-    """Return what one pair's ping-pong says: the postal model, or the richest of one process, those of trains last."""
+    """Return the prediction from one pair: the postal model, else the richest of one process, LogGP last."""
     times = _times(machine, segment, message_size, 1)
     of_ping_pongs = {name: time for name, time in times.items() if name not in COST_MODELS}
     if of_ping_pongs:
@@ -198,7 +198,7 @@ def _missing(machine: Machine, segment: Segment, what: str, kernel: str) -> Miss
 
 
 def _chosen(machine: Machine, segment: Segment, times: dict[str, Seconds], processes: int, model: str | None) -> str:
-    """Return the model asked for, or the one that speaks; LogP only where asked for."""
+    """Return the given model, or the recommended one; LogP only where it is given."""
     if model is not None:
         if model not in MODELS:
             raise InputError(f"{model!r} is no model: choose one of {', '.join(MODELS)}")
@@ -331,7 +331,7 @@ def halo(
 
 
 def _beside(machine: Machine, messages: int, link_volume: float | None) -> tuple[Seconds | None, Seconds | None]:
-    """Return what queue search and link contention add; None for what the machine lacks or nobody asked for."""
+    """Return the time of queue search and link contention; None where parameters are missing or not needed."""
     gamma, delta = machine.queue_search, machine.link_contention
     if link_volume is None:
         delta = None
@@ -384,7 +384,7 @@ def _predicted(
     queue_search: Seconds | None = None,
     link_contention: Seconds | None = None,
 ) -> Prediction:
-    """Return the prediction of so many messages of each process on each path, with what is to be added to all models.
+    """Return the prediction of the messages on each path, plus what is added to all models.
 
     The path of name "" is the one that `Machine.segment` takes where none is said.
     """
@@ -431,7 +431,7 @@ def _times_over(time: Seconds, messages: float) -> Seconds:
 
 
 def _sum(*times: Seconds) -> Seconds:
-    """Return a sum, with ends where one of the times has them."""
+    """Return a sum of times, with an interval where one of them has one."""
     value = sum(one.seconds for one in times)
     if all(one.low is None and one.high is None for one in times):
         return Seconds(value)

@@ -1,4 +1,4 @@
-"""A time with the interval in which it lies, and the ends of parameters' intervals. Main entry: `Seconds`."""
+"""A time with its interval. Main entry: `Seconds`."""
 
 from msgspec import Struct
 
@@ -8,7 +8,7 @@ __all__ = ["Seconds", "end_of"]
 
 
 class Seconds(Struct, frozen=True):
-    """A time with the interval in which it lies; the ends are None where no parameter has an interval."""
+    """A time with its interval; the ends are None where no parameter has an interval."""
 
     seconds: float
     low: float | None = None
@@ -16,7 +16,7 @@ class Seconds(Struct, frozen=True):
 
 
 def end_of(parameter: Parameter, slow: bool) -> float:
-    """Return the end of a parameter's interval at which times are longest or shortest; its value without one.
+    """Return the end of a parameter's interval for which times are longest or shortest; its value without one.
 
     >>> end_of(Parameter(2e-6, "s", 1e-6, 3e-6), slow=True), end_of(Parameter(2e9, "B/s", 1e9, 3e9), slow=True)
     (3e-06, 1000000000.0)

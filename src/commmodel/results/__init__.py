@@ -1,4 +1,4 @@
-"""Measurements: the file ``results.jsonl``, read, written and merged.
+"""Measurements in ``results.jsonl``: records, reading, writing and merging.
 
 One JSON object a line. A ``header`` describes a launch of the benchmark (machine, MPI library, options); each
 ``record`` after it holds the raw samples of one configuration. A file may hold several launches, so the files

@@ -4,6 +4,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from commmodel.collectives.operation import CollectiveName
+
 __all__ = [
     "Bandwidth", "Batch", "Burst", "Bytes", "Clocks", "Collective", "CollectiveMode", "CollectiveName",
     "Configuration", "Contention", "Count", "Direction", "Function", "Local", "Memory", "MemoryOperation",
@@ -22,15 +24,6 @@ between two hosts; ``any`` where a file of another suite does not tell."""
 Batch = Count | Literal["auto"]
 Mode = Literal["blocking", "non-blocking"]
 """MPI_Send and MPI_Recv, or MPI_Isend and MPI_Irecv: a single one with its MPI_Wait, several with one MPI_Waitall."""
-CollectiveName = Literal[
-    "barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall", "reduce_scatter", "scan",
-    "exscan", "gatherv", "scatterv", "allgatherv", "alltoallv", "alltoallw", "reduce_scatterv",
-    "neighbor_allgather", "neighbor_allgatherv", "neighbor_alltoall", "neighbor_alltoallv", "neighbor_alltoallw",
-    "bcast_binary_tree", "bcast_linear",
-]  # fmt: skip
-"""As MPI names them, without the prefix; but ``reduce_scatter`` is MPI_Reduce_scatter_block, and ``reduce_scatterv``
-MPI_Reduce_scatter. Forms with counts (v, w) get equal ones. Neighbours are those of a periodic grid of two dimensions.
-The last two are broadcasts that we wrote by hand of MPI_Send and MPI_Recv: known algorithms, to test a test with."""
 CollectiveMode = Literal["blocking", "non-blocking", "overlapped"]
 """What a process does until the operation is done: `Collective.mode` says more."""
 Start = Literal["barrier", "fixed-window", "round-time"]

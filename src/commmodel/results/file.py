@@ -1,4 +1,4 @@
-"""The file ``results.jsonl``, read strictly and written a record at a time. Main entries: `load`, `Writer`."""
+"""The file ``results.jsonl``: strict reading, and writing record by record. Main entries: `load`, `Writer`."""
 
 import fcntl
 import os
@@ -52,7 +52,7 @@ def _decoded(path: Path, number: int, line: bytes) -> Header | Record:
 
 
 class _Lines:
-    """The complete lines of a file, one after the other, so that no more than one is in memory."""
+    """The complete lines of a file, one at a time."""
 
     def __init__(self, path: Path) -> None:
         self.cut_off = 0
@@ -152,7 +152,7 @@ def _cut_off(path: Path) -> int:
 
 
 class Writer:
-    """Appends lines to a results file, each whole and on disk before the call returns; one writer at a time.
+    """Appends lines to a results file, each synced to disk before the call returns; one writer at a time.
 
     >>> import tempfile, pathlib
     >>> from commmodel.results import Header, Library, Record, Threshold
@@ -167,7 +167,7 @@ class Writer:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, resume: bool = False) -> None:
-        """Create the file, or with `resume` go on after its last complete line.
+        """Create the file, or with `resume` continue after its last complete line.
 
         Nobody else can write into it until it is closed.
 
@@ -202,11 +202,11 @@ class Writer:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no complete line is in it."""
+        """Whether the file has no complete line."""
         return self._end == 0
 
     def write(self, line: Header | Record) -> None:
-        """Append one line, or on a full disk nothing."""
+        """Append one line; on a full disk, nothing."""
         content = self._encoder.encode(line) + b"\n"
         written = 0
         try:
@@ -223,7 +223,7 @@ class Writer:
         self._end += written
 
     def close(self) -> None:
-        """Close the file, for others to write into."""
+        """Close the file and release its lock."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -236,7 +236,7 @@ class Writer:
 
 
 def claim(file: int, path: str | os.PathLike[str]) -> None:
-    """Lock an open file, that of `path` or one beside it, for as long as this process has it open.
+    """Lock an open file, that of `path` or one beside it, until this process closes it.
 
     Raises
     ------
@@ -255,13 +255,13 @@ def claim(file: int, path: str | os.PathLike[str]) -> None:
 
 
 def _begins_header(content: bytes) -> bool:
-    """Return whether a file's first bytes may be those of a header that was cut off."""
+    """Whether a file's first bytes may be those of a truncated header."""
     start = b'{"type":"header"'
     return content.startswith(start) or start.startswith(content)
 
 
 def _holder(status: os.stat_result) -> int | None:
-    """Return the process of this host that has locked a file, where Linux says so."""
+    """Return the process of this host that has locked a file, where Linux tells."""
     device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
     with suppress(OSError, ValueError, IndexError):
         for words in map(str.split, Path("/proc/locks").read_text(encoding="ascii").splitlines()):

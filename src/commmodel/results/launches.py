@@ -1,4 +1,4 @@
-"""Which launches there are: each counts once, however often it was read. Main entries: `distinct` and `runs`."""
+"""Distinct launches, however often they were read. Main entries: `distinct` and `runs`."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ _encoder = msgspec.json.Encoder(order="deterministic")
 
 
 def distinct(parts: Sequence[tuple[str, Measurements]]) -> Measurements:
-    """Return several files as one, without launches that stand in them twice.
+    """Return several files as one, without duplicate launches.
 
     A launch is known by its header, in which the benchmark writes a number that no other launch has. Of two with the
     same header, one that has no record of its own is left out. Older headers, and those of other programs, may be the
@@ -53,7 +53,7 @@ def distinct(parts: Sequence[tuple[str, Measurements]]) -> Measurements:
 
 
 def _merged(launch: Launch, others: Sequence[tuple[int, Launch]]) -> tuple[int | None, Launch, int]:
-    """Return which of the launches with this header it is, the two as one, and how many records stood in both."""
+    """Return the index of the launch with this header, both as one, and the number of common records."""
     for number, other in others:
         new = _without(launch.records, other.records)
         lost = len(launch.records) - len(new)
@@ -90,7 +90,7 @@ def runs(measurements: Measurements) -> tuple[Launch, ...]:
 
 
 def launches_of(measurements: Measurements) -> int:
-    """Return how many launches measured the configuration that most of them did: one, where none was repeated.
+    """Return the typical number of launches per configuration; 1 where none was repeated.
 
     >>> launches_of(Measurements(()))
     0

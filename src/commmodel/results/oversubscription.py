@@ -11,18 +11,18 @@ _MOST_NAMES = 3
 
 
 def _crowded(header: Header) -> list[tuple[Host, int]]:
-    """Return the hosts on which ranks have to share processors, each with its ranks."""
+    """Return the oversubscribed hosts, each with its ranks."""
     ranks_on = Counter(rank.host for rank in header.ranks)
     return [(host, ranks_on[index]) for index, host in enumerate(header.hosts) if ranks_on[index] > host.cpus > 0]
 
 
 def oversubscribed(header: Header) -> bool:
-    """Return whether ranks have to share processors on some host."""
+    """Whether ranks share processors on some host."""
     return bool(_crowded(header))
 
 
 def oversubscription(header: Header) -> tuple[str, ...]:
-    """Return on which hosts ranks share processors and what to do, a line for hosts that are alike.
+    """Return warnings on which hosts ranks share processors, and what to do: a line for similar hosts.
 
     >>> from commmodel.results import Library, Rank
     >>> ranks = (Rank(0, 0), Rank(1, 0), Rank(2, 0))

@@ -1,4 +1,4 @@
-"""Many records of one configuration, pooled into few. Main entry: `pooled`.
+"""Pooling of many records of one configuration into few. Main entry: `pooled`.
 
 Fits and reports take time and memory for each record. What launches without number add to each other is a narrower
 interval, which their samples give as well when they lie together in fewer records.
@@ -17,7 +17,7 @@ MOST_REPEATS = 40
 
 
 def _groups(measurements: Measurements) -> list[int]:
-    """Return for each record the number of what it is a measurement of; −1 for one that may not be pooled."""
+    """Return the group of each record; −1 for one that is not pooled."""
     of_object: dict[int, int] = {}  # objects that live on are looked up faster than they are hashed
     configurations: dict[Configuration, int] = {}
     numbers: dict[tuple[int, str, int], int] = {}
@@ -35,7 +35,7 @@ def _groups(measurements: Measurements) -> list[int]:
 
 
 def pooled(measurements: Measurements, most: int = MOST_REPEATS) -> Measurements:
-    """Return measurements with at most `most` records of each configuration of ping-pongs, pings, pairs and streams.
+    """Return measurements with at most `most` records per configuration of ping-pongs, pings, pairs and streams.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A launch of the benchmark: where it ran, what was asked, a record for each configuration. Main entry: `Record`."""
+"""Launches of the benchmark: environment, options, and a record for each configuration. Main entry: `Record`."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
@@ -51,7 +51,7 @@ class Clock(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Host(Struct, frozen=True, forbid_unknown_fields=True):
-    """One machine of the launch, as its lowest rank saw it."""
+    """A host of the launch, as its lowest rank saw it."""
 
     name: str
     cpus: Annotated[int, Meta(ge=0)] = 0
@@ -71,7 +71,7 @@ class Host(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Rank(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where one rank ran."""
+    """The place of one rank."""
 
     rank: Annotated[int, Meta(ge=0)]
     host: Annotated[int, Meta(ge=0)]
@@ -100,7 +100,7 @@ class Library(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Buffers(Struct, frozen=True, forbid_unknown_fields=True):
-    """How message buffers were made: each rank's own, on fresh pages, written before use."""
+    """Allocation of message buffers: per rank, on fresh pages, written before use."""
 
     alignment: int
     huge_pages: Literal["never", "always", "system"]
@@ -110,7 +110,7 @@ class Buffers(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Options(Struct, frozen=True, forbid_unknown_fields=True):
-    """What was asked of the benchmark: all that is needed to plan the same measurements again."""
+    """Options of the benchmark: all that is needed to repeat the plan."""
 
     kernels: tuple[str, ...]
     sizes: tuple[Bytes, ...]
@@ -304,7 +304,7 @@ class Measurements(Struct, frozen=True):
 
 
 def _words(configuration: Configuration) -> str:
-    """Return a configuration's kernel and what tells it apart, as short as it can be."""
+    """Return a configuration's kernel and parameters in a few words."""
     told = msgspec.to_builtins(configuration)
     shown = (f"{name}={value}" for name, value in told.items() if name != "kernel" and not isinstance(value, list))
     return f"{told['kernel']} {', '.join(shown)}"

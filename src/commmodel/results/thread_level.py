@@ -1,4 +1,4 @@
-"""The MPI thread level of measurements, which changes times by more than most libraries differ. Main entry: `known`.
+"""MPI thread levels of measurements, which change times more than libraries differ. Main entry: `known`.
 
 A program that calls MPI_Init gets what ``single`` is in MPI_Init_thread. mpi4py asks for ``multiple`` unless told
 otherwise, and libraries then take a lock or another path in every call.
@@ -19,7 +19,7 @@ _MPI4PY_DEFAULT: Literal["multiple"] = "multiple"
 
 
 def known(header: Header) -> ThreadLevel | None:
-    """Return the thread level that MPI provided; None where nobody knows, as in most other suites' output.
+    """Return the thread level that MPI provided; None where unknown, as in most other suites' output.
 
     Files of this benchmark from before it recorded the level were measured at mpi4py's default, ``multiple``.
 
@@ -36,7 +36,7 @@ def known(header: Header) -> ThreadLevel | None:
 
 
 def words(header: Header) -> str:
-    """Return the thread level for a reader; empty where nobody knows.
+    """Return the thread level in words; empty where unknown.
 
     >>> from commmodel.results import Library
     >>> library = Library("MPICH", thread_level="serialized", thread_level_asked="multiple")
@@ -58,7 +58,7 @@ def _different(launches: Iterable[Launch]) -> str:
 
 
 def refuse_different(launches: Iterable[Launch], advice: str) -> None:
-    """Raise `InputError` where launches are known to have been measured at different thread levels.
+    """Raise `InputError` where launches were measured at different thread levels.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def refuse_different(launches: Iterable[Launch], advice: str) -> None:
 
 
 def remarks(launches: Sequence[Launch], fitted: str = "") -> tuple[str, ...]:
-    """Return a line where launches differ in thread level, or from the one that a machine was fitted at.
+    """Return a line where launches differ in thread level from each other, or from the machine's.
 
     >>> from commmodel.results import Library
     >>> launch = Launch(Header("commmodel-results", 1, "", (), Library("MPICH", thread_level="single"), (), ()), ())

@@ -1,4 +1,4 @@
-"""Several visits to one configuration within a launch, read as one record. Main entries: `joined`, `fastest_half`.
+"""Several visits to a configuration within a launch, joined. Main entries: `joined`, `fastest_half`.
 
 A disturbance of some milliseconds takes a whole record where a configuration is measured at once. Where the plan is
 gone through several times, it takes one visit, and the others tell.
@@ -19,7 +19,7 @@ STOPS = ("found", "interval", "repetitions", "time")
 
 
 def as_one(records: Sequence[Record]) -> Record:
-    """Return one record with the samples of all, which are of one configuration."""
+    """Return one record with the samples of several records of one configuration."""
     if len(records) == 1:
         return records[0]
     return msgspec.structs.replace(
@@ -32,7 +32,7 @@ def as_one(records: Sequence[Record]) -> Record:
 
 
 def joined(records: Iterable[Record]) -> tuple[Record, ...]:
-    """Return records with the visits of each configuration as one, in the order of the first visits.
+    """Return records with the visits of each configuration joined, in the order of the first visits.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def joined(records: Iterable[Record]) -> tuple[Record, ...]:
 
 
 def fastest_half(record: Record) -> Sequence[float]:
-    """Return the samples of those visits, half of them or one more, whose medians are least; all of a single visit.
+    """Return the samples of the half of the visits (rounded up) with the smallest medians; all of a single visit.
 
     >>> from commmodel.results import PingPong
     >>> fastest_half(Record(PingPong(8, "same-node"), "s", (1.0, 1.1, 9.0, 1.2), visits=(2, 1, 1)))

@@ -1,4 +1,4 @@
-"""Does it grow as promised: expectations in big-O notation against measurements. Loads neither MPI nor scipy.
+"""Scaling: expected growth (big-O notation) checked against measurements. Loads neither MPI nor scipy.
 
 Source: Shudler and others, "Exascaling Your Library" (2015). Main entries: `parse` an expectation, `judge` samples by
 it, `fit` models of many kernels at once, check rules between functions, and `predict`.

@@ -1,4 +1,4 @@
-"""Earlier measurements as the expectation. Main entries: `status_quo` (does it still grow as it did?) and `slower`."""
+"""Earlier measurements as the expectation. Main entries: `status_quo` (growth) and `slower` (values)."""
 
 import math
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ _CLEAR = 3.0  # standard deviations by which a function's ends must have moved a
 
 @dataclass(frozen=True)
 class Slower:
-    """A value that is larger than in the baseline, at the same scale: `ratio` new over old, and its interval.
+    """A value larger than in the baseline at the same scale: `ratio` new over old, with its interval.
 
     Where all times together are larger, though none alone need be, `name` says so and `scale` is nan.
     """
@@ -41,7 +41,7 @@ class Slower:
 
 
 def modelled(series: Series, settings: Settings) -> Ensemble:
-    """Return the models of a series of which nothing is expected, among the terms of `default_space`."""
+    """Return the models of a series without an expectation, among the terms of `default_space`."""
     return ensemble(
         series.scales,
         series.samples,
@@ -53,7 +53,7 @@ def modelled(series: Series, settings: Settings) -> Ensemble:
 
 
 def _worse(before: dict[Growth, float], after: dict[Growth, float], deviation: Growth | None) -> float:
-    """Return how likely it is that it now grows faster than it may: the share of pairs of classes, each by its own."""
+    """Return the probability that growth is faster than allowed: the share of pairs of models."""
     pairs = list(product(before.items(), after.items()))
     total = sum(first * second for (_, first), (_, second) in pairs)
     faster = sum(
@@ -65,7 +65,7 @@ def _worse(before: dict[Growth, float], after: dict[Growth, float], deviation: G
 
 
 def _apart(before: Ensemble, after: Ensemble) -> bool:
-    """Whether from the smallest to the largest common scale it grows by more than before, beyond the scatter."""
+    """Whether the increase from the smallest to the largest common scale exceeds the baseline's beyond the scatter."""
     old, new = (dict(zip(one.scales.tolist(), one.values.tolist(), strict=True)) for one in (before, after))
     common = sorted(old.keys() & new.keys())
     ends = [values[scale] for values in (old, new) for scale in common]
@@ -157,7 +157,7 @@ def slower(
     settings: Settings,
     metric: str | None = None,
 ) -> tuple[tuple[Slower, ...], int, tuple[str, ...]]:
-    """Return what is larger than it was at the same scale, how many values were compared, and what a reader must know.
+    """Return the values larger than in the baseline, the number of values compared, and remarks.
 
     Parameters
     ----------

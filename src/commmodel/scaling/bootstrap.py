@@ -1,4 +1,4 @@
-"""The models that the data cannot tell apart. Main entry: `ensemble`.
+"""The set of models that the data cannot distinguish. Main entry: `ensemble`.
 
 Data that might as well have been measured are made in two ways: by drawing from the repetitions of each scale, and by
 drawing from the residuals of the best model, which also know of what repeating does not show: that scales lie beside
@@ -37,7 +37,7 @@ PLAIN = 5.0
 
 @dataclass(frozen=True)
 class Ensemble:
-    """The best model, and what else might have come out.
+    """The best model, and the others that the data allow.
 
     Attributes
     ----------
@@ -70,11 +70,11 @@ class Ensemble:
 
     @property
     def fits(self) -> bool:
-        """Whether any class fits; otherwise the best model says nothing of how it grows."""
+        """Whether any class fits; otherwise the best model says nothing about growth."""
         return self.misfit < 1
 
     def interval(self, x: float, confidence: float = 0.95) -> tuple[float, float]:
-        """Return what the models drawn say at `x` ≥ 1, in `confidence` of all cases; `x` may be beyond the scales.
+        """Return the models' interval at `x` ≥ 1 with probability `confidence`; `x` may be beyond the scales.
 
         Raises
         ------
@@ -105,7 +105,7 @@ def ensemble(
     draws: int = 200,
     seed: int = 0,
 ) -> Ensemble:
-    """Return the best model among the terms, and those that the data cannot tell from it.
+    """Return the best model among the terms, and those that the data cannot distinguish from it.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def ensemble(
 
 
 def _goes_one_way(scales: Array, values: Array, tolerance: Array) -> bool:
-    """Whether values do not both rise and fall, from any scale to any larger one, by more than is tolerated of both.
+    """Whether values are monotonic, within the tolerance.
 
     >>> x, tolerance = np.arange(2.0, 7.0), np.full(5, 0.25)
     >>> [_goes_one_way(x, np.array(y), tolerance) for y in ([1, 1.1, 1, 1, 9], [9, 8, 3, 2, 1], [1, 1, 5, 1, 1])]
@@ -168,12 +168,12 @@ def _goes_one_way(scales: Array, values: Array, tolerance: Array) -> bool:
 
 
 def _often(chosen: NDArray[np.bool_]) -> Array:
-    """Return in which share of the draws each term is chosen, the larger share of the two ways; draws in axis 0."""
+    """Return the share of draws in which each term is chosen, the larger of two resampling schemes; draws in axis 0."""
     return np.asarray(chosen.reshape(2, -1, chosen.shape[1]).mean(axis=1).max(axis=0))
 
 
 def _shares(best: Model, drawn: Fits, made: Array, scales: Array) -> dict[Growth, float]:
-    """Return the set, the best model first, then the most frequent."""
+    """Return the set of models: the best first, then the most frequent."""
     often = _often(drawn.chosen[:, None] == np.arange(len(drawn.terms)))
     if best.growth == ONE:
         # Under noise a fit prefers the constant, so that it tells nothing of the growth which noise may hide.

@@ -1,4 +1,4 @@
-"""Measurements held against expectations, rules and earlier measurements. Main entry: `check`.
+"""Check of measurements against expectations, rules and earlier measurements. Main entry: `check`.
 
 Source: Shudler and others (2015), Section 2.4 and Table 2. A rule or a slowdown counts where it is beyond what
 measurements scatter; a verdict is that of all models which the data cannot tell apart.
@@ -32,7 +32,7 @@ _NEEDED = ": measure a function at three scales or more, such as collective --pr
 
 @dataclass(frozen=True)
 class Room:
-    """Up to which scale a limit is kept: by the best model, and by all models that the data cannot tell from it."""
+    """Scales up to which a limit is kept: by the best model, and by all models that the data allow."""
 
     scale: float
     low: float
@@ -41,7 +41,7 @@ class Room:
 
 @dataclass(frozen=True)
 class CheckedSeries:
-    """One series and what came out.
+    """One series with its verdict.
 
     Attributes
     ----------
@@ -63,13 +63,13 @@ class CheckedSeries:
 
     @property
     def verdict(self) -> Verdict:
-        """That of the judgement."""
+        """The verdict of the judgement."""
         return self.judgement.verdict
 
 
 @dataclass(frozen=True)
 class Checked:
-    """All that came out.
+    """The result of a check.
 
     Attributes
     ----------
@@ -95,11 +95,11 @@ class Checked:
 
     @property
     def holds(self) -> bool:
-        """Whether nothing is a mismatch, breaks a rule or became slower. What is uncertain is none of these."""
+        """Whether there is no mismatch, broken rule or slowdown; uncertain verdicts count as none of these."""
         return not (self.violations or self.slower or any(row.verdict == "mismatch" for row in self.rows))
 
     def count(self, verdict: Verdict) -> int:
-        """Return how many rows have a verdict."""
+        """Return the number of rows with a verdict."""
         return sum(row.verdict == verdict for row in self.rows)
 
 
@@ -113,7 +113,7 @@ def _all_series(measurements: Measurements, parameters: Iterable[str]) -> dict[K
 
 
 def _own_parameters(measurements: Measurements) -> Iterator[str]:
-    """Yield what functions of other programs depend on."""
+    """Yield the parameters of functions that other programs measured."""
     for record in measurements.records:
         if isinstance(record.configuration, Function):
             yield from (name for name, _ in record.configuration.parameters)
@@ -169,7 +169,7 @@ def check(
     draws: int = 200,
     seed: int = 0,
 ) -> Checked:
-    """Return whether what was measured grows as expected, keeps the rules, and is no slower than it was.
+    """Check that measurements grow as expected, keep the rules, and are no slower than the baseline.
 
     Parameters
     ----------
@@ -283,7 +283,7 @@ def _rows(
     settings: Settings,
     deviation: Mapping[str, Growth],
 ) -> tuple[list[CheckedSeries], list[str]]:
-    """Return the verdicts, in the order of the expectations, then of the parameters; and what has too few scales."""
+    """Return the verdicts, in order of expectations, then parameters; and the series with too few scales."""
     rows: list[tuple[int, CheckedSeries]] = []
     few: dict[tuple[str, str], list[int]] = {}
     for key, one in series.items():
@@ -341,7 +341,7 @@ def _missing(
     series: Mapping[Key, Series],
     judged: set[Key],
 ) -> Iterator[str]:
-    """Yield a line about the expectations that nothing was measured of, and one about measurements without any."""
+    """Yield a line about expectations without measurements, and one about measurements without expectations."""
     without: dict[str, dict[str, list[str]]] = {}
     for one in expected:
         of_it = (

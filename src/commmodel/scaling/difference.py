@@ -1,4 +1,4 @@
-"""What became slower between two files of measurements, with intervals and few false alarms. Main entry: `differences`.
+"""Performance differences between two files of measurements, with intervals. Main entry: `differences`.
 
 Launches differ by more than their repetitions show (Hunold and Carpen-Amarie 2016), on a shared machine by far more and
 with several modes. So launches are the unit: each gives one value, and whether times changed is said by exchanging
@@ -77,14 +77,14 @@ class Difference:
 
     @property
     def is_worse(self) -> bool:
-        """Whether it became slower, or keeps or counts more."""
+        """Whether it became slower, or uses or counts more."""
         grew = self.change == "larger" and isinstance(self.configuration, Memory | Function)
         return self.change == "slower" or grew
 
 
 @dataclass(frozen=True)
 class Together:
-    """What the times of all configurations do in common.
+    """The common change of all times.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class Together:
 
 @dataclass(frozen=True)
 class Differences:
-    """All that two files say about each other.
+    """All differences between two files.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ class Differences:
 
 @dataclass(frozen=True)
 class _Side:
-    """A configuration's value in one file, the variance of a launch's value, and the freedom of that; nan: unknown."""
+    """A configuration's value in one file, the variance between launches and its degrees of freedom; nan: unknown."""
 
     value: float
     variance: float
@@ -153,14 +153,14 @@ class _Side:
 
 
 class _Part(NamedTuple):
-    """A variance, and how freely it was estimated."""
+    """A variance and its degrees of freedom."""
 
     variance: float
     freedom: float
 
 
 def _variance_within(launch: Array, statistic: str) -> float:
-    """Return the variance of a launch's statistic as far as its repetitions show it; nan for a single one."""
+    """Return the variance of a launch's statistic as its repetitions show it; nan for a single one."""
     count = min(PIECES, len(launch))
     length = len(launch) // count
     pieces = STATISTICS[statistic](launch[: count * length].reshape(count, length), axis=1)
@@ -182,7 +182,7 @@ def _side(launches: Sequence[Array], unit: str, statistic: str) -> _Side:
 
 
 def _with_launches_of(side: _Side, other: _Side) -> _Side:
-    """Return a side of one launch with the scatter that the other's launches show, in proportion to its value."""
+    """Return a side of one launch with the other side's scatter of launches, relative to its value."""
     if side.launches > 1 or other.launches == 1:
         return side
     scatter = other.variance * (side.value / other.value) ** 2 if other.value else other.variance
@@ -191,7 +191,7 @@ def _with_launches_of(side: _Side, other: _Side) -> _Side:
 
 
 def _parts(before: _Side, after: _Side) -> list[_Part]:
-    """Return what the ratio's relative variance comes from; the difference's where one of both values is 0."""
+    """Return the contributions to the ratio's relative variance; to the difference's where a value is 0."""
     both = before.value > 0 and after.value > 0
     return [
         _Part(side.variance / side.launches / (side.value**2 if both else 1.0), side.freedom)
@@ -200,7 +200,7 @@ def _parts(before: _Side, after: _Side) -> list[_Part]:
 
 
 def _effect(before: _Side, after: _Side, parts: Sequence[_Part]) -> tuple[float, float, float]:
-    """Return the standard error of the ratio, or of the difference, its freedom and its p-value."""
+    """Return the standard error of the ratio or difference, its degrees of freedom and its p-value."""
     from scipy.special import stdtr
 
     both = before.value > 0 and after.value > 0
@@ -215,7 +215,7 @@ def _effect(before: _Side, after: _Side, parts: Sequence[_Part]) -> tuple[float,
 
 
 def _limit(p_values: Sequence[float], chance: float) -> float:
-    """Return up to which p-value differences are called, so that `chance` is the share of false ones among them.
+    """Return the p-value below which differences are reported, so that `chance` is the share of false ones.
 
     Benjamini and Hochberg 1995; below 0 where none is.
     """
@@ -252,14 +252,14 @@ def _change(
 
 
 class _Measured(NamedTuple):
-    """A configuration's unit, and its samples in each launch that measured it: number of the launch -> samples."""
+    """A configuration's unit, and its samples by number of the launch."""
 
     unit: Literal["s", "B", "1"]
     launches: dict[int, Array]
 
 
 def _collected(launches: Sequence[Launch]) -> dict[Configuration, _Measured]:
-    """Return the launches of each configuration; a launch's records of the same one are put together."""
+    """Return the launches of each configuration; a launch's records of one configuration are joined."""
     found: dict[Configuration, _Measured] = {}
     for number, launch in enumerate(launches):
         own: dict[Configuration, list[float]] = {}
@@ -272,12 +272,12 @@ def _collected(launches: Sequence[Launch]) -> dict[Configuration, _Measured]:
 
 
 def _is_timed(unit: str, *sides: _Measured) -> bool:
-    """Whether ratios of launches can be compared: of times above 0."""
+    """Whether ratios of launches can be compared: for times above 0."""
     return unit == "s" and all(float(one.min()) > 0 for side in sides for one in side.launches.values())
 
 
 def _order(before: Sequence[Launch], after: Sequence[Launch]) -> list[int] | None:
-    """Return the numbers of all launches, those after behind those before, in the order in which they began.
+    """Return the numbers of all launches (those after follow those before), by start time.
 
     None where that is not known: where one does not say when it began, or two say the same.
     """
@@ -288,7 +288,7 @@ def _order(before: Sequence[Launch], after: Sequence[Launch]) -> list[int] | Non
 
 
 def _take_turns(order: Sequence[int], before: int) -> list[tuple[int, int]]:
-    """Return the pairs of launches, before and after, where each two that follow each other are of both sides.
+    """Return the pairs (before, after) where launches of both sides alternate.
 
     >>> _take_turns([0, 2, 3, 1], 2), _take_turns([0, 1, 2, 3], 2)
     ([(0, 0), (1, 1)], [])
@@ -300,7 +300,7 @@ def _take_turns(order: Sequence[int], before: int) -> list[tuple[int, int]]:
 
 
 class _Launches(NamedTuple):
-    """How the launches of both sides lie in time: pairs of them (before, after), or their order."""
+    """The order of both sides' launches in time: pairs (before, after), or one sequence."""
 
     before: int
     after: int
@@ -319,7 +319,7 @@ def _arranged(before: Sequence[Launch], after: Sequence[Launch], in_pairs: bool 
 
 
 def _logs(sides: Sequence[tuple[_Measured, _Measured]], launches: _Launches, statistic: str) -> tuple[Array, Array]:
-    """Return logarithms of each launch's value, shape (configurations, launches), before and after; nan: none."""
+    """Return logarithms of the launches' values, shape (configurations, launches), before and after; nan: missing."""
     found = tuple(np.full((len(sides), count), math.nan) for count in (launches.before, launches.after))
     for row, pair in enumerate(sides):
         for table, side in zip(found, pair, strict=True):
@@ -339,7 +339,7 @@ def _shifts(before: Array, after: Array, launches: _Launches, confidence: float)
 
 
 def _spread(before: Array, after: Array) -> float:
-    """Return how much launches typically differ: the standard deviation of logarithms; nan where nothing tells."""
+    """Return the typical scatter of launches: the standard deviation of logarithms; nan where unknown."""
     within = [table - np.nanmean(table, axis=1, keepdims=True) for table in (before, after) if table.shape[1] > 1]
     if within:
         free = sum(table.shape[1] - 1 for table in within)
@@ -351,7 +351,7 @@ def _spread(before: Array, after: Array) -> float:
 
 
 def _of_launches(launches: _Launches, shifts: Shifts, spread: float, confidence: float) -> list[str]:
-    """Return what can be told of so many launches, measured so."""
+    """Return a remark on what so many launches can show."""
     in_turns = "measure in turns with commmodel compare --run"
     if launches.pairs:
         needed = fewest_pairs(confidence)
@@ -417,7 +417,7 @@ def _timed_rows(
     confidence: float,
     least: float,
 ) -> tuple[list[Difference], Together | None, list[str]]:
-    """Return the rows of times, what they do together, and remarks."""
+    """Return the rows of times, their common change, and remarks."""
     if not sides:
         return [], None, []
     before, after = _logs(list(sides.values()), launches, statistic)
@@ -442,7 +442,7 @@ def _timed_rows(
 
 
 def _as_ratios(logs: Sequence[float] | Array) -> tuple[float, float, float]:
-    """Return the ratios of three logarithms; 0 or infinite what no number can be."""
+    """Return the ratios of three logarithms; 0 or infinite beyond floats."""
     with np.errstate(over="ignore", under="ignore"):
         ratio, low, high = np.exp(np.asarray(logs, dtype=np.float64)).tolist()
     return ratio, low, high
@@ -451,7 +451,7 @@ def _as_ratios(logs: Sequence[float] | Array) -> tuple[float, float, float]:
 def _counted_rows(
     sides: dict[Configuration, tuple[_Measured, _Measured]], statistic: str, confidence: float, least: float
 ) -> list[Difference]:
-    """Return the rows of bytes, counts, and of times that are 0."""
+    """Return the rows of bytes and counts, and of times that are 0."""
     pairs = []
     for first, second in sides.values():
         largest = max(float(one.max()) for side in (first, second) for one in side.launches.values()) or 1.0
@@ -483,7 +483,7 @@ def differences(
     least: float = 0.05,
     in_pairs: bool | None = None,
 ) -> Differences:
-    """Return how every configuration that was measured in both changed.
+    """Return the change of every configuration that both files measured.
 
     Parameters
     ----------

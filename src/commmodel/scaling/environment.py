@@ -1,4 +1,4 @@
-"""What differs between two files in where and how was measured. Main entry: `changed_surroundings`."""
+"""Differences in the environment of two files of measurements. Main entry: `changed_surroundings`."""
 
 from commmodel.results import Header, Measurements, thread_level
 
@@ -40,7 +40,7 @@ def _options(header: Header) -> dict[str, str]:
 
 
 def changed_surroundings(before: Measurements, after: Measurements) -> tuple[tuple[str, str, str], ...]:
-    """Return what differs in where and how was measured: (name, before, after).
+    """Return the differences in the environment: (name, before, after).
 
     Where several launches of one file differ, each is named once. What only one of the files recorded is left out.
     """

@@ -1,4 +1,4 @@
-"""Files of expectations: how functions should grow, and rules between them. Main entry: `load`.
+"""Files of expectations: growth of functions, and rules between them. Main entry: `load`.
 
 TOML that people write (``docs/reference/expectations.md``), read strictly. Some come with commmodel (`published`).
 """
@@ -28,7 +28,7 @@ _Text = Annotated[str, Meta(min_length=1, max_length=200)]
 
 @dataclass(frozen=True)
 class Expectation:
-    """How one function should grow.
+    """The expected growth of one function.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Expectation:
 
 @dataclass(frozen=True)
 class Guideline:
-    """A rule between functions, and between which measurements.
+    """A rule between functions, and the measurements it applies to.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Guideline:
 
 @dataclass(frozen=True)
 class Expectations:
-    """What a file of expectations says."""
+    """The content of a file of expectations."""
 
     title: str = ""
     expectations: tuple[Expectation, ...] = ()
@@ -108,7 +108,7 @@ class _File(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _value(written: str | float) -> float | str:
-    """Return what a condition says: a number, with its unit where it has one, or a word such as ``round-time``."""
+    """Return the value of a condition: a number with its unit, or a word such as ``round-time``."""
     if not isinstance(written, str):
         return float(written)
     if not written.strip()[:1].isdigit():
@@ -198,7 +198,7 @@ def published() -> dict[str, Path]:
 
 
 def load(name_or_path: str | os.PathLike[str]) -> Expectations:
-    """Read a file of expectations, or those of that name which come with commmodel.
+    """Read a file of expectations, or the published one of that name.
 
     Parameters
     ----------

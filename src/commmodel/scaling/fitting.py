@@ -63,7 +63,7 @@ class Model:
 
     @property
     def growth(self) -> Growth:
-        """The class of growth, the term or 1."""
+        """Class of growth, the term or 1."""
         return self.term if self.coefficient else ONE
 
     def text(self, over: str) -> str:
@@ -133,7 +133,7 @@ def normalised(values: Array) -> tuple[Array, Array, Array]:
 
 @dataclass(frozen=True)
 class Search:
-    """Of every kernel and term, shape (kernels, terms): coefficients, and sums of squares, infinite where none may be.
+    """Of every kernel and term, shape (kernels, terms): coefficients and sums of squares; infinite where not allowed.
 
     `rss` is of residuals, `loo` of leave-one-out errors; `odds` is the logarithm of how much the curve itself speaks
     for the model, before its residuals. `mean` and `total`, shape (kernels,), are the constant and its sum of squares,
@@ -234,7 +234,7 @@ def evidence(found: Search, columns: Array, prior: Array, criterion: Criterion) 
 
 
 def needed_evidence(columns: Array, prior: Array, criterion: Criterion, draws: int) -> float:
-    """Return the evidence that the best of the terms reaches by chance, in a share `CHANCE` of all cases.
+    """Return the evidence that the best term exceeds by chance in a share `CHANCE` of all cases.
 
     These are cases of noise about a constant; `draws` of them are simulated. Their weights are all the same, so that
     their sums of squares are products of matrices.
@@ -267,7 +267,7 @@ def needed_evidence(columns: Array, prior: Array, criterion: Criterion, draws: i
 
 @dataclass(frozen=True)
 class _Space:
-    """The terms that vary and stay finite over the scales, as places in the space, and what a search needs of them.
+    """The terms that vary and stay finite over the scales, as indices, prepared for the search.
 
     `columns` are their values over `largest`, shape (terms, scales), `lowest` the least of them at any x ≥ 1.
     """
@@ -405,7 +405,7 @@ def growing_share(scales: Array, values: Array, terms: Sequence[Growth]) -> Arra
 
 
 def misfit(scales: Array, values: Array, terms: Sequence[Growth], tolerance: Array) -> float:
-    """Return how far values, shape (scales,), are beside the best of all models: a root mean square over the tolerance.
+    """Return the residual of the best model, values of shape (scales,): a root mean square over the tolerance.
 
     Both are relative to the values. From 1 on no class fits. 0 where a value is none that anything is relative to.
 
@@ -424,7 +424,7 @@ def misfit(scales: Array, values: Array, terms: Sequence[Growth], tolerance: Arr
 
 
 def fit_term(scales: ArrayLike, values: ArrayLike, term: Growth) -> Model:
-    """Return the model with this term, whether or not it is better than others.
+    """Return the model with this term, even if another is better.
 
     Parameters
     ----------

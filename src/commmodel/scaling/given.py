@@ -1,4 +1,4 @@
-"""What callers hand in, made numbers of or refused in one line. Main entries: `number`, `numbers` and `whole`."""
+"""Checks of numbers that callers give. Main entries: `number`, `numbers` and `whole`."""
 
 import math
 import operator
@@ -38,7 +38,7 @@ def numbers(name: str, given: Any) -> NDArray[np.float64]:
 
 
 def number(name: str, given: Any, least: float = -math.inf, *, above: float = -math.inf) -> float:
-    """Return a finite number of at least `least`, and greater than `above`.
+    """Return a finite number ≥ `least` and > `above`.
 
     >>> number("scale", 8, 1), number("each", 0.5, above=0)
     (8.0, 0.5)
@@ -57,7 +57,7 @@ def number(name: str, given: Any, least: float = -math.inf, *, above: float = -m
 
 
 def whole(name: str, given: Any, least: int, most: int) -> int:
-    """Return a whole number within limits.
+    """Return an integer within limits.
 
     >>> whole("draws", 200, 1, 1000)
     200

@@ -35,7 +35,7 @@ def _exact(exponent: Fraction | float) -> Fraction:
 @functools.total_ordering
 @dataclass(frozen=True)
 class Growth:
-    """log₂^`log` x · x^`power` · 2^(`exponential` x); ordered by what is larger in the end.
+    """log₂^`log` x · x^`power` · 2^(`exponential` x); ordered by asymptotic growth.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class Growth:
         return np.asarray(value)
 
     def text(self, over: str) -> str:
-        """Return how people write it, as `parse` reads it.
+        """Return the usual notation, as `parse` reads it.
 
         >>> [parse(text).text("k") for text in ("O(sqrt(k))", "k^3 2^k", "k^(1/3)/log^2(k)", "1", "2^(-k/2)")]
         ['k^0.5', 'k^3 2^k', 'k^(1/3) / log^2 k', '1', '1 / 2^(k/2)']
@@ -127,7 +127,7 @@ ONE = Growth()
 
 
 def check_growths(*given: object) -> None:
-    """Raise an InputError for what is no class of growth, such as the text of one."""
+    """Raise an InputError for anything but a class of growth, such as its text."""
     for one in given:
         if not isinstance(one, Growth):
             raise InputError(f"{one!r} is no class of growth: make one of it with commmodel.scaling.parse")

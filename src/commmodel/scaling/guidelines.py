@@ -1,4 +1,4 @@
-"""Rules between functions, held against series of measurements. Main entry: `broken_guidelines`.
+"""Rules between functions, checked on series of measurements. Main entry: `broken_guidelines`.
 
 Source: Shudler and others (2015), Sections 2.4 and 4.2; Träff (2012). A rule is broken where measurements break it by
 more than they scatter, and at a target scale where models of (nearly) all data drawn do.
@@ -28,7 +28,7 @@ _DRAWS = 1000
 
 @dataclass(frozen=True)
 class Settings:
-    """How everything is tested.
+    """Settings of all tests.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class BrokenRule:
-    """Where a rule does not hold.
+    """A broken rule, and where.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class BrokenRule:
 
 @dataclass(frozen=True)
 class _Group:
-    """What one rule is tested on: each function's series, reduced to the scales that all have."""
+    """The series of one test, reduced to the scales that all have."""
 
     guideline: Guideline
     fixed: Fixed
@@ -96,7 +96,7 @@ class _Group:
 
 
 def usable(series: Series) -> Series:
-    """Return a series without scales below 1, which no class of growth is for."""
+    """Return a series without scales below 1, for which no class of growth is defined."""
     kept = [index for index, scale in enumerate(series.scales) if scale >= 1]
     if len(kept) == len(series.scales):
         return series
@@ -105,7 +105,7 @@ def usable(series: Series) -> Series:
 
 
 def _agrees(fixed: Fixed, other: Iterable[tuple[str, float | str]]) -> bool:
-    """Whether parameters that both name have the same values.
+    """Whether parameters that both have are equal.
 
     >>> _agrees((("n", 8.0), ("start", "barrier")), [("n", 8.0)]), _agrees((("n", 8.0),), [("n", 16.0)])
     (True, False)
@@ -115,14 +115,14 @@ def _agrees(fixed: Fixed, other: Iterable[tuple[str, float | str]]) -> bool:
 
 
 def _partner(left: Series, candidates: Sequence[Series]) -> Series | None:
-    """Return the series with the left side's other parameters."""
+    """Return the series with the same parameters as the left side."""
     same = [one for one in candidates if one.fixed == left.fixed]
     alike = same or [one for one in candidates if _agrees(left.fixed, one.fixed)]
     return alike[0] if len(alike) == 1 else None
 
 
 def _sized(left: Series, candidates: Sequence[Series], guideline: Guideline, name: str) -> Series | None:
-    """Return a series of the message sizes that a rule asks for, at each scale the smallest one that is large enough.
+    """Return a series with the smallest sufficient message size of a rule at each scale.
 
     A larger message only makes the right side larger, so that what is broken all the same is broken.
     """
@@ -149,7 +149,7 @@ def _sized(left: Series, candidates: Sequence[Series], guideline: Guideline, nam
 
 
 def _groups(guideline: Guideline, series: Sequence[Series]) -> Iterator[tuple[Series, _Group | None]]:
-    """Yield each series of the left side, and with it what the rule can be tested on."""
+    """Yield each series of the left side, with the series of the right side."""
     of = [one for one in series if one.metric == guideline.metric and one.over == guideline.over]
     sized = dict(guideline.sizes)
     for left in of:
@@ -176,7 +176,7 @@ def _measured(
     settings: Settings,
     comparisons: int,
 ) -> BrokenRule | None:
-    """Return where measurements break a rule beyond their scatter, each of all `comparisons` asked for its share."""
+    """Return where measurements break a rule beyond their scatter, corrected for `comparisons` tests."""
     rule, samples = group.guideline.rule, group.samples
     chance = (1 - settings.confidence) / comparisons
     values = {name: reduce(one, settings.statistic) for name, one in samples.items()}
@@ -230,7 +230,7 @@ def _launches_say(rule: Rule, samples: dict[str, list[Array]], settings: Setting
 def _scattered(
     group: _Group, modelled: Callable[[Series], Ensemble], scatter: Mapping[str, Scatter], chance: float
 ) -> float:
-    """Return up to which ratio two sides may scatter whose launches were not repeated.
+    """Return the largest ratio that scatter explains for launches without repetition.
 
     The left side is taken to scatter as the right does: what breaks a rule also bends its curve.
     """
@@ -259,7 +259,7 @@ def _at_target(group: _Group, found: dict[str, Ensemble], target: float, setting
 
 
 def _in_the_end(group: _Group, found: dict[str, Ensemble]) -> BrokenRule | None:
-    """Return a class of the left side that is larger, whichever of the models is right."""
+    """Return a class of the left side that grows faster than every model of the right side."""
     rule = group.guideline.rule
     classes = {name: max(one.shares) for name, one in found.items()} | {rule.left: min(found[rule.left].shares)}
     if rule.left in rule.functions[1:] or class_violation(rule, classes) is None:
@@ -288,7 +288,7 @@ def broken_guidelines(
     at: float | None = None,
     settings: Settings | None = None,
 ) -> tuple[list[BrokenRule], list[str]]:
-    """Return the rules that do not hold, and a line for each that could not be tested (everywhere).
+    """Return the rules that do not hold, and a line for each that could not be tested.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How far two values may be apart whose launches were not repeated. Main entry: `between_launches`.
+"""Scatter between launches that were not repeated. Main entry: `between_launches`.
 
 Repetitions do not show how much launches differ. How far a function's scales lie beside its curve does, since nobody
 measures at them in one go; few scales tell it roughly, and those of many functions well.
@@ -20,13 +20,13 @@ _EFFICIENCY = 0.6  # a median of many is as good as a mean of so many of them
 
 @dataclass(frozen=True)
 class Scatter:
-    """Of one metric: the typical scatter of a value, relative to itself, and how many freedoms tell it."""
+    """Typical relative scatter of a metric's values, and its degrees of freedom."""
 
     typical: float = 0.0
     freedom: float = 1.0
 
     def ratio(self, own: float, chance: float) -> float:
-        """Return which ratio two equal values exceed with this chance, a function's own scatter given.
+        """Return the ratio that two equal values exceed with this chance, for a function's own scatter.
 
         >>> Scatter(0.0).ratio(0.0, 0.01), round(Scatter(0.05, 1e6).ratio(0.0, 0.025), 3)
         (1.0, 1.149)
@@ -38,7 +38,7 @@ class Scatter:
 
 
 def between_launches(models: Mapping[Key, Ensemble]) -> dict[str, Scatter]:
-    """Return how much each metric scatters: the median over all series."""
+    """Return the scatter of each metric: the median over all series."""
     found = {}
     for metric in {key[1] for key in models}:
         of_it = [one for key, one in models.items() if key[1] == metric]

@@ -1,4 +1,4 @@
-"""What a model says about scales that nobody has measured. Main entries: `predict` and `largest_scale`.
+"""Extrapolation of models, and the largest scale within a limit. Main entries: `predict` and `largest_scale`.
 
 Source: Shudler and others (2015), Sections 2.4 and 4.2 (the memory wall).
 """
@@ -20,7 +20,7 @@ _BISECTIONS = 80
 
 @dataclass(frozen=True)
 class Prediction:
-    """A value at a scale with its interval, in the unit of what was measured."""
+    """A value at a scale with its interval, in the unit of the measurement."""
 
     scale: float
     value: float
@@ -29,7 +29,7 @@ class Prediction:
 
 
 def predict(found: Ensemble, scale: float, confidence: float = 0.95) -> Prediction:
-    """Return what the best model says at a scale, and what all models say that the data cannot tell from it.
+    """Return the best model's value at a scale, with the interval of all models that the data allow.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def predict(found: Ensemble, scale: float, confidence: float = 0.95) -> Predicti
 
 
 def largest_scale(model: Model | Callable[[float], float], limit: float, each: float = 1) -> float:
-    """Return up to which scale `each` times the model stays within a limit: the memory wall.
+    """Return the scale up to which `each` times the model stays within a limit: the memory wall.
 
     Parameters
     ----------

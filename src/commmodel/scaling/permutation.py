@@ -1,4 +1,4 @@
-"""Whether two sets of launches differ, with launches exchanged for each other. Main entries: `unpaired` and `paired`.
+"""Permutation tests of two sets of launches. Main entries: `unpaired` and `paired`.
 
 Times of launches on a shared machine have heavy tails, several modes and no known distribution. So nothing is assumed
 but that launches of an unchanged program could be exchanged: whatever is computed is computed again with the launches
@@ -44,7 +44,7 @@ _SUCCESSIVE = 2 / 3  # degrees of freedom of a successive difference: of indepen
 
 @dataclass(frozen=True)
 class Shifts:
-    """By how much the logarithms of times moved, and how often chance alone moves them so far.
+    """Shifts of the logarithms of times, and their p-values.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ _NOTHING = math.nan, -math.inf, math.inf
 
 
 def fewest_launches(confidence: float) -> int:
-    """Return how many launches on each side can show anything, whatever they are.
+    """Return the number of launches per side below which no difference can be significant.
 
     >>> fewest_launches(0.95), fewest_launches(0.99)
     (5, 6)
@@ -87,7 +87,7 @@ def fewest_launches(confidence: float) -> int:
 
 
 def fewest_pairs(confidence: float) -> int:
-    """Return how many pairs of launches can show anything, whatever they are.
+    """Return the number of pairs of launches below which no difference can be significant.
 
     >>> fewest_pairs(0.95), fewest_pairs(0.99)
     (6, 8)
@@ -96,7 +96,7 @@ def fewest_pairs(confidence: float) -> int:
 
 
 def _scale(values: Array, axis: int = 1) -> Array:
-    """Return the robust scatter of each row about 0, none far below what is typical of all rows."""
+    """Return the robust scatter of each row about 0, bounded below by what is typical of all rows."""
     known = np.where(np.isnan(values).all(axis=axis, keepdims=True), 0.0, values)
     own = _OF_NORMAL * np.nanmedian(np.abs(known), axis=axis)
     scatters = own[own > 0]
@@ -112,7 +112,7 @@ def _weighted_medians(values: Array, weights: Array) -> Array:
 
 
 def _p_values(statistics: Array) -> Array:
-    """Return for each deal the share of deals with as large a statistic; the first is the one that happened."""
+    """Return the p-value of each permutation; the first is the observed one."""
     ordered = np.sort(statistics)
     return np.asarray(1 - np.searchsorted(ordered, statistics - _EQUAL * (1 + np.abs(statistics))) / len(ordered))
 
@@ -139,7 +139,7 @@ def _tested(rows: Array, together: Array, weight: float = 1.0) -> tuple[Array, A
 
 @lru_cache(maxsize=8)
 def _deals(sides: tuple[bool, ...], seed: int) -> Array:
-    """Return which launches are dealt to the second side, a row each; the first is what happened."""
+    """Return the launches assigned to the second side, a row per permutation; the first is the observed one."""
     count, after, happened = len(sides), sum(sides), np.array(sides)
     if math.comb(count, after) > MOST_DEALS:
         order = np.random.default_rng(seed).permuted(np.tile(np.arange(count), (MOST_DEALS, 1)), axis=1)
@@ -151,7 +151,7 @@ def _deals(sides: tuple[bool, ...], seed: int) -> Array:
 
 
 def _differences(dealt: Array, values: Array) -> Array:
-    """Return for each deal and configuration the difference of the sides' means over its standard error."""
+    """Return the difference of means over its standard error, for each permutation and configuration."""
     known = ~np.isnan(values)
     count = known.sum(axis=1)
     centred = np.where(known, values - np.nanmean(values, axis=1, keepdims=True), 0.0)
@@ -163,7 +163,7 @@ def _differences(dealt: Array, values: Array) -> Array:
 
 
 class _Walk(NamedTuple):
-    """The difference of two sides, its standard error under drift, and the freedom of that."""
+    """The difference of two sides, its standard error under drift, and its degrees of freedom."""
 
     difference: float
     error: float
@@ -171,7 +171,7 @@ class _Walk(NamedTuple):
 
 
 def _walk(values: Array, is_after: Flags) -> _Walk | None:
-    """Return how far drift alone may move two sides apart; values in the order of time.
+    """Return how far drift alone may move two sides apart; values in order of time.
 
     Under a random walk of steps of variance v the difference has the variance v Σ C², C the cumulated weights of the
     launches so far. None where the sides take turns, or nothing says how large the steps are.
@@ -202,7 +202,7 @@ def _drift_p_value(walk: _Walk | None) -> float:
 
 
 def _holm(p_values: Array) -> Array:
-    """Return p-values among all of them (Holm 1979)."""
+    """Return p-values adjusted for multiple comparisons (Holm 1979)."""
     order = np.argsort(p_values)
     raised = np.maximum.accumulate(p_values[order] * np.arange(len(p_values), 0, -1))
     found = np.empty_like(raised)
@@ -211,7 +211,7 @@ def _holm(p_values: Array) -> Array:
 
 
 def _interval(values: Array, is_after: Flags, walk: _Walk | None, confidence: float) -> tuple[float, float, float]:
-    """Return the difference of two sides and its interval: Welch's, or that under drift where it is wider.
+    """Return the difference of two sides with Welch's interval, or that under drift where it is wider.
 
     A side of one launch is taken to scatter as the other.
     """
@@ -235,7 +235,7 @@ def _interval(values: Array, is_after: Flags, walk: _Walk | None, confidence: fl
 
 
 def unpaired(logs: Array, is_after: Flags, *, in_time: bool = False, confidence: float = 0.95, seed: int = 0) -> Shifts:
-    """Return whether launches of two sides differ.
+    """Test whether launches of two sides differ.
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ def unpaired(logs: Array, is_after: Flags, *, in_time: bool = False, confidence:
 
 
 def _plain(logs: Array, is_after: Flags, confidence: float) -> Flags:
-    """Return which configurations moved by three times as much as any launch is off in any of them.
+    """Return which configurations moved by more than three times the largest scatter of any launch.
 
     What three or more have in common is taken off: load that came between two sides moves all of them.
     """
@@ -307,14 +307,14 @@ def _standardised(values: Array) -> Array:
 
 
 def _flips(pairs: int, random: np.random.Generator) -> Array:
-    """Return signs, a row for each way to exchange the sides of pairs; the first exchanges none."""
+    """Return signs, a row per exchange of pairs; the first exchanges none."""
     if 2**pairs <= MOST_DEALS:
         return np.array(list(itertools.product((1.0, -1.0), repeat=pairs)))
     return np.vstack([np.ones(pairs), random.choice([-1.0, 1.0], (MOST_DEALS, pairs))])
 
 
 def _flipped(signs: Array, ratios: Array) -> Array:
-    """Return for each exchange and configuration how far the sum of clipped ratios is from 0.
+    """Return the sum of clipped ratios for each exchange and configuration.
 
     Slower counts more than faster: that is what pairs are measured for.
     """
@@ -325,7 +325,7 @@ def _flipped(signs: Array, ratios: Array) -> Array:
 
 
 def walsh_interval(values: Array, confidence: float) -> tuple[float, float, float]:
-    """Return the Hodges-Lehmann estimate of the centre of values, and its interval (Wilcoxon's signed ranks).
+    """Return the Hodges-Lehmann estimate of the centre with its interval (Wilcoxon's signed ranks).
 
     Unbounded with too few values for the confidence.
 
@@ -350,7 +350,7 @@ def walsh_interval(values: Array, confidence: float) -> tuple[float, float, floa
 
 
 def paired(ratios: Array, *, confidence: float = 0.95, seed: int = 0) -> Shifts:
-    """Return whether the sides of pairs of launches differ; what both launches of a pair share cancels.
+    """Test whether the sides of pairs of launches differ; common effects of a pair cancel.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ class Rule:
 
     @property
     def functions(self) -> tuple[str, ...]:
-        """All functions that the rule names."""
+        """All functions in the rule."""
         return (self.left, *(name for _, name in self.right))
 
     def __str__(self) -> str:
@@ -46,7 +46,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Violation:
-    """Where a rule does not hold.
+    """A violation of a rule.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ def _needed(rule: Rule, given: Mapping[str, object], what: str) -> None:
 
 
 def class_violation(rule: Rule, classes: Mapping[str, Growth]) -> Violation | None:
-    """Return whether the left side grows faster than all of the right; nothing where it does not.
+    """Return the violation where the left side grows faster than all of the right; else None.
 
     Raises
     ------
@@ -127,7 +127,7 @@ def class_violation(rule: Rule, classes: Mapping[str, Growth]) -> Violation | No
 
 
 def modelled_violation(rule: Rule, models: Mapping[str, Model], largest: float, target: float) -> Violation | None:
-    """Return from which scale on the models break a rule between the largest measured one and the target.
+    """Return the scale between the largest measured one and the target from which the models break a rule.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def measured_violation(
     draws: int = 1000,
     seed: int = 0,
 ) -> Violation | None:
-    """Return where measurements break a rule beyond what repetitions scatter; nothing where they do not.
+    """Return the violation in measurements beyond their scatter; else None.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Repetitions and what they are reduced to. Main entries: `reduce` and `resample`.
+"""Repetitions and their statistics. Main entries: `reduce` and `resample`.
 
 Source: Shudler and others (2015), Section 3.3: the first quartile, which noise from outside hardly moves.
 """
@@ -108,7 +108,7 @@ def _quantiles_of_resamples(values: Array, share: float, count: int, random: np.
 
 
 def resample(samples: Sequence[Array], count: int, statistic: str, random: np.random.Generator) -> Array:
-    """Return what might have been measured instead, shape (count, scales): a bootstrap over repetitions.
+    """Return a bootstrap sample over repetitions, shape (count, scales).
 
     Of several launches (`check_samples`), whole ones are drawn, since repetitions within one are alike.
     """

@@ -1,4 +1,4 @@
-"""What an expectation means: deviation limits, and the terms among which a model is searched.
+"""Terms of the model search, and deviation limits of an expectation. Main entry: `search_space`.
 
 Source: Shudler and others (2015), Section 2.3, with the gaps closed that ``docs/theory/scaling.md`` names. Main
 entries: `default_deviation`, `deviation_limits`, `default_space` and `judged_space`.
@@ -31,13 +31,13 @@ _EXTRA_P = (
 
 
 def _class_of(growth: Growth) -> str:
-    """Return the class of the leading factor; a constant is given the lowest."""
+    """Return the class of the leading factor; the lowest for a constant."""
     check_growths(growth)
     return next((name for name in _CLASSES if getattr(growth, name)), "log")
 
 
 def default_deviation(expectation: Growth) -> Growth:
-    """Return D, by which a model may grow faster or slower than expected.
+    """Return D, the factor by which growth may differ from the expectation.
 
     It is of the class of the expectation's leading factor, with half the exponent and nothing else; 1 for a constant.
 
@@ -56,7 +56,7 @@ def default_deviation(expectation: Growth) -> Growth:
 
 
 def deviation_limits(expectation: Growth, deviation: Growth | None = None) -> tuple[Growth, Growth]:
-    """Return (E / D, E · D); models at these limits are within them.
+    """Return (E / D, E · D), both allowed.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def deviation_limits(expectation: Growth, deviation: Growth | None = None) -> tu
 
 
 def ticks(expectation: Growth) -> tuple[Growth, ...]:
-    """Return the large ticks: powers of the leading class between 1 and E², nine of them, in rising order.
+    """Return the coarse grid: nine powers of the leading class between 1 and E², ascending.
 
     A constant has those of log x.
 
@@ -94,7 +94,7 @@ def ticks(expectation: Growth) -> tuple[Growth, ...]:
 
 
 def _finer(expectation: Growth) -> set[Growth]:
-    """Return what the ticks are multiplied with: the next lower class with exponent 1, and those about the expected."""
+    """Return the factors of the fine grid: the next lower class with exponent 1, and those near the expected one."""
     leading = _class_of(expectation)
     if leading == "log":
         return {ONE}
@@ -108,7 +108,7 @@ def _finer(expectation: Growth) -> set[Growth]:
 
 @functools.lru_cache(maxsize=64)
 def search_space(expectation: Growth) -> tuple[Growth, ...]:
-    """Return the terms among which a model is searched, in rising order; a constant and the expectation are among them.
+    """Return the terms of the search, ascending, with a constant and the expectation.
 
     The ticks, each also times the next lower class, as far as they do not leave 1 … E². Where the expectation has
     another exponent in that class than 0 or 1, that and its neighbours are there too. Constants and powers of log x
@@ -153,7 +153,7 @@ def case_study_space() -> tuple[Growth, ...]:
 
 @functools.lru_cache(maxsize=1)
 def default_space() -> tuple[Growth, ...]:
-    """Return the terms that are searched where nothing is expected: those of Extra-P, and of the paper's study of MPI.
+    """Return the terms of the search without an expectation: those of Extra-P and of the paper's study of MPI.
 
     Powers up to x^3, beside the squares of log x up to x^(5/2) log^2 x.
 
@@ -173,7 +173,7 @@ def default_space() -> tuple[Growth, ...]:
 
 @functools.lru_cache(maxsize=64)
 def judged_space(expectation: Growth) -> tuple[Growth, ...]:
-    """Return the terms among which it is searched whether something grows as expected.
+    """Return the terms of the search for a verdict.
 
     `search_space`, and `default_space` beside it: what grows faster than E² should be found as well, and not be taken
     for a constant because nothing near it is among the terms.
@@ -187,7 +187,7 @@ def judged_space(expectation: Growth) -> tuple[Growth, ...]:
 
 
 def prior_odds(term: Growth) -> float:
-    """Return how likely a term is before anything was measured, against one whose exponents are whole.
+    """Return the prior odds of a term against one with integer exponents.
 
     Algorithms grow like log x, x, x log x and x², rarely like x^(3/4). Each exponent divides the odds by its
     denominator, at most by 4, a logarithm's beyond 1 by itself, and `drawn_odds` count.
@@ -206,7 +206,7 @@ def prior_odds(term: Growth) -> float:
 
 
 def drawn_odds(term: Growth) -> float:
-    """Return the odds of terms where models are sought that the data cannot tell apart: even, with one exception.
+    """Return the odds of terms for drawing models that the data allow: even, with one exception.
 
     Squares of the logarithm beside a power that is not whole have 1/4: over any range that can be measured, x^(1/3)
     log^2 x looks like x, though it grows less in the end, so that hardly a linear growth would be certain.
@@ -219,7 +219,7 @@ def drawn_odds(term: Growth) -> float:
 
 
 def even_odds(term: Growth) -> float:
-    """Return 1 for every term: no term is preferred, the data alone choose.
+    """Return 1 for every term: no prior.
 
     >>> even_odds(Growth(power=Fraction(1, 4)))
     1.0

@@ -1,4 +1,4 @@
-"""Measurements as series over one parameter: what expectations are held against. Main entry: `series_over`."""
+"""Measurements as series over one parameter, the form in which expectations are checked. Main entry: `series_over`."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ Key = tuple[str, str, str, Fixed]
 
 @dataclass(frozen=True)
 class Series:
-    """One function's measurements over one parameter, all else the same.
+    """Measurements of a function over one parameter, all other parameters fixed.
 
     Attributes
     ----------

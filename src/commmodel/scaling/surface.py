@@ -57,7 +57,7 @@ class SurfaceModel:
 
 @dataclass(frozen=True)
 class _Design:
-    """What a search over these points and terms needs, whatever was measured there.
+    """The search prepared for these points and terms, independent of the values.
 
     `first` and `second`, shapes (firsts, points) and (seconds, points), are the terms' values over their `largest`, the
     constant first; `columns` are their products but for the constant, `squares` of these, `prior` the products of their
@@ -92,7 +92,7 @@ def _values(terms: Sequence[Growth], at: Array) -> tuple[tuple[Growth, ...], Arr
 def _designed(
     x: tuple[float, ...], y: tuple[float, ...], first: tuple[Growth, ...], second: tuple[Growth, ...]
 ) -> _Design:
-    """Return the design, and simulate once what noise about a constant reaches there."""
+    """Return the design, with the simulated evidence that noise about a constant reaches."""
     firsts, f, f_largest = _values(first, np.array(x))
     seconds, g, g_largest = _values(second, np.array(y))
     columns = (f[:, None] * g[None]).reshape(-1, len(x))[1:]
@@ -102,7 +102,7 @@ def _designed(
 
 
 def _best_products(design: _Design, values: Array, weights: Array) -> NDArray[np.int64]:
-    """Return the products whose residuals and odds speak most for them, as places in `design.columns`."""
+    """Return the indices in `design.columns` of the products with the best evidence."""
     off = values - weights @ values / weights.sum()
     along = design.columns @ (weights * off)
     spread = design.squares @ weights - (design.columns @ weights) ** 2 / weights.sum()

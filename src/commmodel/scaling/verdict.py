@@ -1,4 +1,4 @@
-"""Does it grow as promised: divergence and verdict. Main entry: `judge`.
+"""Verdict on growth against an expectation: divergence δ and its class. Main entry: `judge`.
 
 Source: Shudler and others (2015), Section 2.4. Beyond it, a verdict is that of all models which the data cannot tell
 apart (`commmodel.scaling.bootstrap`); where these disagree, it is `uncertain` and says what to measure next. What
@@ -35,7 +35,7 @@ _MOST_REPETITIONS = 100  # times as many as there were
 
 @dataclass(frozen=True)
 class Judgement:
-    """What was expected, what came out, and whether it is as promised.
+    """The expectation, the model, and the verdict.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ def divergence(model: Growth, expectation: Growth) -> Growth:
 
 
 def rank(model: Growth, expectation: Growth, deviation: Growth | None = None) -> Verdict:
-    """Return how a class of growth compares with the expected one; D by default as `default_deviation`.
+    """Return the order of a class of growth relative to the expected one; D by default as `default_deviation`.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def judge(
     draws: int = 200,
     seed: int = 0,
 ) -> Judgement:
-    """Return whether what was measured grows as expected.
+    """Return the verdict on whether measurements grow as expected.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def judge(
 
 
 def _without_class(found: Ensemble, over: str) -> tuple[Verdict, str]:
-    """Return the verdict where no class fits; of few scales, or where values jump, disturbances may be the reason."""
+    """Return the verdict where no class fits; with few scales or jumps, disturbances may be the reason."""
     far = f"no class fits: values are beside the best by {found.misfit:.2g} times what is tolerated"
     if len(found.scales) < ENOUGH_SCALES:
         return "uncertain", f"no class fits {len(found.scales)} scales: measure at {ENOUGH_SCALES} or more"
@@ -206,7 +206,7 @@ def _without_class(found: Ensemble, over: str) -> tuple[Verdict, str]:
 
 
 def _too_few(found: Ensemble, expectation: Growth) -> bool:
-    """Whether a mismatch says little: of so few scales, unless all values are the same.
+    """Whether there are too few scales for a mismatch, unless all values are equal.
 
     A growth says enough where the expected class is plainly beside the values: some class is near any three of them.
     """
@@ -217,7 +217,7 @@ def _too_few(found: Ensemble, expectation: Growth) -> bool:
 
 
 def _next_scales(scales: np.ndarray) -> list[float]:
-    """Return scales beyond the largest, spaced as the last two are: by their step if all steps are alike."""
+    """Return further scales, spaced as the last two: by their step if all steps are equal."""
     ordered = np.sort(scales)
     steps = np.diff(ordered)
     last = float(ordered[-1])
@@ -228,7 +228,7 @@ def _next_scales(scales: np.ndarray) -> list[float]:
 
 
 def _advice(found: Ensemble, inside: Growth, outside: Growth, over: str) -> str:
-    """Return where the two classes would be told apart, or how many more repetitions would do it."""
+    """Return the scales at which the two classes differ, or the number of repetitions that would show it."""
     names = f"{inside.text(over)} and {outside.text(over)}"
     if len(found.scales) < ENOUGH_SCALES:
         return f"{names} both fit {len(found.scales)} scales: measure at {ENOUGH_SCALES} or more"

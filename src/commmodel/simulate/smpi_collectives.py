@@ -16,12 +16,12 @@ import numpy as np
 
 from commmodel.collectives.algorithms import allgather, alltoall, barrier, broadcast, gather, reduce
 from commmodel.collectives.algorithms.patterns import Fold, halving
-from commmodel.collectives.schedule import Algorithm, Integers, Problem, Round
+from commmodel.collectives.schedule import Integers, Problem, Round, Scheduler
 from commmodel.errors import InputError
 from commmodel.simulate.arguments import check_ranks, check_size
 from commmodel.simulate.operations import Program
 from commmodel.simulate.work.block_streams import program_of
-from commmodel.simulate.work.collective import blocks_of, collective_tag
+from commmodel.simulate.work.rounds import blocks_of, collective_tag
 
 __all__ = ["ALGORITHMS", "DEFAULT", "ELEMENT", "program"]
 
@@ -31,7 +31,7 @@ DEFAULT = "default"
 """What it does where no algorithm is asked for."""
 
 
-def _scattering(algorithm: Algorithm, problem: Problem) -> Iterator[Round]:
+def _scattering(algorithm: Scheduler, problem: Problem) -> Iterator[Round]:
     """Yield the rounds of an algorithm that scatters first, without empty messages in that part."""
     levels = (problem.processes - 1).bit_length()
     for number, one in enumerate(algorithm(problem)):
@@ -129,7 +129,7 @@ def _alltoall(problem: Problem) -> Iterator[Round]:
     return iter((alltoall.bruck if few else _descending)(problem))
 
 
-ALGORITHMS: dict[str, dict[str, Algorithm]] = {
+ALGORITHMS: dict[str, dict[str, Scheduler]] = {
     "barrier": {DEFAULT: barrier.linear},
     "bcast": {
         DEFAULT: broadcast.binomial,

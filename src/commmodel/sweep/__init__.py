@@ -1,4 +1,4 @@
-"""Many launches of the benchmark: a plan, the scripts of its jobs, running them, and gathering what they measured.
+"""Sweeps: many launches of the benchmark, planned, scripted, run and gathered.
 
 One job is one launch on one number of processes, with a file of its own; a job that was stopped goes on where it was.
 Source: Hunold and Carpen-Amarie (2016), who found the launch to be a factor of its own, and that jobs should come in a

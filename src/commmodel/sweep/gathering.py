@@ -1,4 +1,4 @@
-"""How far a sweep is, and all of it in one file. Main entries: `states` and `gather`."""
+"""Progress of a sweep, and its results joined in one file. Main entries: `states` and `gather`."""
 
 import os
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ __all__ = ["Gathered", "JobState", "gather", "states"]
 
 @dataclass(frozen=True)
 class JobState:
-    """How far a job is.
+    """The state of a job.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ def _state(folder: Path, job: Job) -> JobState:
 
 
 def states(folder: str | os.PathLike[str], plan: Plan | None = None) -> tuple[JobState, ...]:
-    """Return how far each job is, by processes and launches.
+    """Return the state of each job, by processes and launches.
 
     Raises
     ------
@@ -70,14 +70,14 @@ def states(folder: str | os.PathLike[str], plan: Plan | None = None) -> tuple[Jo
 
 @dataclass(frozen=True)
 class Gathered:
-    """What was put together, and what was left out."""
+    """What was joined, and what was left out."""
 
     jobs: tuple[JobState, ...]
     left_out: tuple[JobState, ...]
 
 
 def gather(folder: str | os.PathLike[str], output: str | os.PathLike[str]) -> Gathered:
-    """Write the files of all jobs that are done into one, each launch with its header.
+    """Join the files of all finished jobs, each launch with its header.
 
     Parameters
     ----------

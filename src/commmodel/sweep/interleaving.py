@@ -1,4 +1,4 @@
-"""Two sides measured in turns, launch by launch, so that what drifts hits both alike. Main entry: `measure_in_turns`.
+"""Two variants measured alternately, so that drift affects both alike. Main entry: `measure_in_turns`.
 
 In half of the pairs, drawn at random, the second side begins: then chance alone decides which launch of a pair meets
 more load, and the pairs' ratios can be tested whatever the load does (`commmodel.scaling.permutation`).
@@ -29,7 +29,7 @@ SIDES = ("before", "after")
 
 @dataclass(frozen=True)
 class Turn:
-    """One launch: of which pair, from 1 up, and of which side, 0 or 1."""
+    """One launch: its pair (from 1) and its side (0 or 1)."""
 
     pair: int
     side: int
@@ -41,7 +41,7 @@ class Turn:
 
 
 class Turns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is measured: the file `FILE` in the folder, so that an interrupted run goes on with the same."""
+    """The plan, stored as `FILE` in the folder so that an interrupted run continues with the same."""
 
     command: str
     sides: tuple[str, str]
@@ -60,7 +60,7 @@ class Turns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ]
 
     def order(self, pairs: int) -> list[Turn]:
-        """Return all launches in the order in which they run; that of more pairs begins with that of fewer.
+        """Return all launches in order; a longer plan begins with the order of a shorter one.
 
         Of each two pairs, one begins with either side, so that a steady drift cancels.
 
@@ -77,7 +77,7 @@ class Turns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def turns(command: str, sides: Sequence[str], seed: int) -> Turns:
-    """Return what to measure.
+    """Return the plan.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def turns(command: str, sides: Sequence[str], seed: int) -> Turns:
 def measure_in_turns(
     wanted: Turns, pairs: int, folder: str | os.PathLike[str], tell: Callable[[Turn, int], None] | None = None
 ) -> tuple[Measurements, Measurements]:
-    """Run what the folder lacks, and return the launches of both sides, a pair at the same place.
+    """Run the missing launches, and return those of both sides, pairs at equal positions.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def measure_in_turns(
 
 
 def _claimed(wanted: Turns, folder: Path) -> Turns:
-    """Return the plan of a folder: written into a new one, held against that of an old one."""
+    """Return the plan of a folder: written into a new one, compared with that of an old one."""
     path = folder / FILE
     try:
         if path.exists():
@@ -150,7 +150,7 @@ def _claimed(wanted: Turns, folder: Path) -> Turns:
 
 
 def _carry_out(plan: Turns, turn: Turn, folder: Path) -> None:
-    """Run one launch; its file has its name once the command has ended well."""
+    """Run one launch; its file gets its name once the command has succeeded."""
     part, log = (folder / f"{turn.name}.{ending}" for ending in ("part", "log"))
     words = plan.words(turn, part)
     try:
@@ -177,6 +177,6 @@ def _carry_out(plan: Turns, turn: Turn, folder: Path) -> None:
 
 
 def _as_one(path: Path) -> Launch:
-    """Return all that one command measured as a launch."""
+    """Return the measurements of one command as a launch."""
     launches = load(path).launches
     return Launch(launches[0].header, tuple(record for launch in launches for record in launch.records))

@@ -1,4 +1,4 @@
-"""The plan of a sweep, ``sweep.toml``: strict, versioned. Main entries: `Plan` and `load`."""
+"""The plan of a sweep, ``sweep.toml``: strict and versioned. Main entries: `Plan` and `load`."""
 
 import os
 import random
@@ -26,7 +26,7 @@ Count = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 
 
 class Job(Struct, frozen=True, order=True):
-    """One launch on one number of processes; its files are beside each other in the sweep's folder.
+    """One launch on a number of processes; its files lie in the sweep's folder.
 
     >>> Job(8, 3).name, Job(8, 3).results
     ('p0008/launch03', 'p0008/launch03.jsonl')
@@ -43,27 +43,27 @@ class Job(Struct, frozen=True, order=True):
 
     @property
     def script(self) -> str:
-        """What runs it."""
+        """The job's script."""
         return f"{self.name}.sh"
 
     @property
     def results(self) -> str:
-        """What it measures."""
+        """The results file."""
         return f"{self.name}.jsonl"
 
     @property
     def done(self) -> str:
-        """A file that is there once the benchmark has ended with exit code 0."""
+        """The file that marks a finished benchmark (exit code 0)."""
         return f"{self.name}.done"
 
     @property
     def log(self) -> str:
-        """What it printed."""
+        """The output."""
         return f"{self.name}.log"
 
 
 class Slurm(Struct, frozen=True, forbid_unknown_fields=True):
-    """How jobs are submitted."""
+    """Settings of job submission."""
 
     options: tuple[str, ...]
     """Of sbatch, a word each, beside those about processes."""
@@ -71,7 +71,7 @@ class Slurm(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Plan(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which jobs there are, and how they run.
+    """The jobs of a sweep and how they run.
 
     >>> plan = Plan(FORMAT, VERSION, (2, 4), 2, ("collective", "--quick"), "mpiexec -n {processes}", "python", 1)
     >>> sorted(plan.jobs()) == [Job(2, 1), Job(2, 2), Job(4, 1), Job(4, 2)], plan.jobs() == plan.jobs()
@@ -93,19 +93,19 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
     slurm: Slurm | None = None
 
     def jobs(self) -> tuple[Job, ...]:
-        """Return all jobs in the order in which they run."""
+        """Return all jobs in order."""
         jobs = [Job(processes, launch) for processes in self.processes for launch in range(1, self.launches + 1)]
         random.Random(self.seed).shuffle(jobs)  # noqa: S311  (an order, no secret)
         return tuple(jobs)
 
     def command(self, processes: int) -> tuple[str, ...]:
-        """Return the words that start the benchmark, without its own."""
+        """Return the words that start the benchmark, without its options."""
         values = {"processes": processes}
         return (*launcher_words(self.launcher, values), self.python, "-m", "commmodel.bench")
 
 
 def launcher_words(launcher: str, values: Mapping[str, int]) -> list[str]:
-    """Return the words of a launcher with its numbers in.
+    """Return the words of a launcher with its numbers filled in.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def launcher_words(launcher: str, values: Mapping[str, int]) -> list[str]:
 
 
 def check(plan: Plan) -> None:
-    """Raise `InputError` where a plan cannot be carried out."""
+    """Raise `InputError` where a plan is impossible."""
     launcher_words(plan.launcher, {"processes": 1})
     if len(plan.processes) * plan.launches > _MOST_JOBS:
         problem = f"{plan.launches} launches on each of {len(plan.processes)} numbers of processes"

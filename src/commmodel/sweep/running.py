@@ -1,4 +1,4 @@
-"""Jobs run on this machine. Main entry: `run`."""
+"""Execution of a sweep's jobs on this machine. Main entry: `run`."""
 
 import fcntl
 import os
@@ -25,14 +25,14 @@ _LOOK = 0.05  # seconds between two looks whether it has
 
 @dataclass(frozen=True)
 class Failure:
-    """A job that did not end well, and the line that says why."""
+    """A failed job, and the line that says why."""
 
     job: Job
     line: str
 
 
 class _Jobs:
-    """The jobs that are running, so that all can be ended."""
+    """The running jobs, so that all can be ended."""
 
     def __init__(self, folder: Path, lock: int, limit: float) -> None:
         self._folder = folder
@@ -43,7 +43,7 @@ class _Jobs:
         self._is_over = False
 
     def carry_out(self, job: Job) -> Failure | None:
-        """Run a job; return what went wrong, or nothing where it ended well or was not begun any more."""
+        """Run a job; return an error message, or nothing where it succeeded or was cancelled."""
         with self._lock:
             if self._is_over:
                 return None
@@ -68,7 +68,7 @@ class _Jobs:
         return Failure(job, line or _last_line(self._folder / job.log) or f"exit code {process.returncode}")
 
     def end(self) -> None:
-        """End what is running, begin nothing more."""
+        """End the running jobs, start no more."""
         with self._lock:
             self._is_over = True
             running = list(self._running)
@@ -77,7 +77,7 @@ class _Jobs:
 
 
 def end_with_children(process: "subprocess.Popen[bytes]") -> None:
-    """End a job with all it has started; its shell ends at once, a launcher may have to clear up."""
+    """End a job with all its processes; the launcher gets time to clean up."""
     end = monotonic() + _GRACE
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)
@@ -90,7 +90,7 @@ def end_with_children(process: "subprocess.Popen[bytes]") -> None:
 
 
 def _last_line(log: Path) -> str:
-    """Return what the benchmark said last, or else the launcher, which may say more after it."""
+    """Return the benchmark's last line of output, or else the launcher's."""
     try:
         lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
     except OSError:
@@ -99,7 +99,7 @@ def _last_line(log: Path) -> str:
 
 
 def _claim(folder: Path) -> int:
-    """Return a file descriptor that nobody else has for this sweep while we, or jobs that we started, live."""
+    """Return a file descriptor that locks the sweep while this process or its jobs live."""
     try:
         lock = os.open(folder / ".lock", os.O_WRONLY | os.O_CREAT, 0o666)
     except OSError as error:
@@ -122,7 +122,7 @@ def run(
     stop: bool = False,
     tell: Callable[[Job, Failure | None, int], None] | None = None,
 ) -> tuple[Failure, ...]:
-    """Run the jobs of a sweep that are not done; return those that failed.
+    """Run the unfinished jobs of a sweep; return those that failed.
 
     Parameters
     ----------

@@ -32,9 +32,9 @@ MPI_ABI = COMMMODEL_MPI_ABI.decode()
 
 OPERATIONS = {
     "barrier": BARRIER, "bcast": BCAST, "reduce": REDUCE, "allreduce": ALLREDUCE, "gather": GATHER,
-    "scatter": SCATTER, "allgather": ALLGATHER, "alltoall": ALLTOALL, "reduce_scatter": REDUCE_SCATTER, "scan": SCAN,
+    "scatter": SCATTER, "allgather": ALLGATHER, "alltoall": ALLTOALL, "reduce_scatter_block": REDUCE_SCATTER, "scan": SCAN,
     "exscan": EXSCAN, "gatherv": GATHERV, "scatterv": SCATTERV, "allgatherv": ALLGATHERV, "alltoallv": ALLTOALLV,
-    "alltoallw": ALLTOALLW, "reduce_scatterv": REDUCE_SCATTERV, "neighbor_allgather": NEIGHBOR_ALLGATHER,
+    "alltoallw": ALLTOALLW, "reduce_scatter": REDUCE_SCATTERV, "neighbor_allgather": NEIGHBOR_ALLGATHER,
     "neighbor_allgatherv": NEIGHBOR_ALLGATHERV, "neighbor_alltoall": NEIGHBOR_ALLTOALL,
     "neighbor_alltoallv": NEIGHBOR_ALLTOALLV, "neighbor_alltoallw": NEIGHBOR_ALLTOALLW,
     "bcast_binary_tree": BCAST_BINARY_TREE, "bcast_linear": BCAST_LINEAR,

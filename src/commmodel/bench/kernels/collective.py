@@ -15,18 +15,18 @@ from commmodel.bench.kernels.kernel import Kernel, Room
 from commmodel.bench.kernels.synchronisation_scheme import measure_started
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
+from commmodel.collectives.operation import OPERATIONS, Group
 from commmodel.results import Collective, CollectiveMode, CollectiveName, Configuration, Mode, Options, Record
 from commmodel.units import format_size
 
 __all__ = ["GROUPS", "KERNEL", "imb_repetitions"]
 
-_ALL: tuple[CollectiveName, ...] = get_args(CollectiveName)
 GROUPS: dict[str, tuple[CollectiveName, ...]] = {
-    "all": _ALL,
-    "usual": _ALL[: _ALL.index("gatherv")],
-    "v-forms": _ALL[_ALL.index("gatherv") : _ALL.index("neighbor_allgather")],
-    "neighbours": _ALL[_ALL.index("neighbor_allgather") : _ALL.index("bcast_binary_tree")],
-    "by-hand": _ALL[_ALL.index("bcast_binary_tree") :],
+    "all": tuple(operation.name for operation in OPERATIONS.values()),
+    **{
+        group: tuple(operation.name for operation in OPERATIONS.values() if operation.group == group)
+        for group in get_args(Group)
+    },
 }
 """Words for several operations."""
 
@@ -35,11 +35,6 @@ _TOO_LARGE = f"all blocks together exceed {format_size(_MOST_BYTES)}"
 _MOST_ELEMENTS = 2**31 - 1  # that an int counts
 _FLOAT_BYTES = 4
 _NEIGHBOURS = 4  # each way of both dimensions of a grid
-_TO_ALL = {"alltoall", "alltoallv", "alltoallw"}
-_BLOCKS_SENT = {"scatter", "scatterv", "reduce_scatter", "reduce_scatterv", *_TO_ALL}
-_BLOCKS_RECEIVED = {"gather", "gatherv", "allgather", "allgatherv", *_TO_ALL}
-_REDUCTIONS = {"reduce", "allreduce", "reduce_scatter", "reduce_scatterv", "scan", "exscan"}
-_TO_NEIGHBOURS = {"neighbor_alltoall", "neighbor_alltoallv", "neighbor_alltoallw"}
 _DELAY_SHARE = 0.25  # of an overlapped operation's time, to measure what it takes without computation
 
 _MODES: dict[Mode | str, tuple[CollectiveMode, ...]] = {
@@ -63,28 +58,25 @@ def imb_repetitions(size: int) -> int:
 
 def _blocks(operation: CollectiveName, processes: int) -> tuple[int, int]:
     """Return how many blocks of a message's size a rank has to send at most, and how many it receives."""
-    if operation in GROUPS["neighbours"]:
-        return _NEIGHBOURS if operation in _TO_NEIGHBOURS else 1, _NEIGHBOURS
-    return processes if operation in _BLOCKS_SENT else 1, processes if operation in _BLOCKS_RECEIVED else 1
+    counts = {"one": 1, "per-process": processes, "per-neighbour": _NEIGHBOURS}
+    return counts[OPERATIONS[operation].sent], counts[OPERATIONS[operation].received]
 
 
 def _most_bytes(operation: CollectiveName, processes: int) -> int | None:
     """Return the largest message whose blocks fit the buffers; None where there is one block at any size."""
-    if operation in _BLOCKS_SENT | _BLOCKS_RECEIVED or operation in GROUPS["neighbours"]:
-        return _MOST_BYTES // max(_blocks(operation, processes))
-    return None
+    return _MOST_BYTES // max(_blocks(operation, processes)) if OPERATIONS[operation].size_is_per_block else None
 
 
 def _countable(operation: CollectiveName, size: int) -> bool:
     """Whether an int counts the elements of a reduction; what moves bytes has a datatype for any size."""
     elements = size if size % _FLOAT_BYTES else size // _FLOAT_BYTES
-    return operation not in _REDUCTIONS or elements <= _MOST_ELEMENTS
+    return not OPERATIONS[operation].combines or elements <= _MOST_ELEMENTS
 
 
 def _why_not(one: Collective) -> str:
     """Return why an operation cannot be measured; empty where it can be."""
     most = _most_bytes(one.operation, one.processes)
-    if one.mode != "blocking" and one.operation in GROUPS["by-hand"]:
+    if one.mode != "blocking" and not OPERATIONS[one.operation].mpi_name:
         return "broadcasts by hand have no non-blocking form"
     if most is not None and one.message_size > most:
         return _TOO_LARGE
@@ -95,7 +87,7 @@ def _why_not(one: Collective) -> str:
 
 def _asked(options: Options) -> Iterable[Collective]:
     for operation in options.collectives:
-        for size in options.sizes if operation != "barrier" else (0,):
+        for size in options.sizes if OPERATIONS[operation].has_size else (0,):
             for processes in options.procs:
                 for mode in _MODES[options.mode]:
                     yield Collective(operation, size, processes, options.start, mode)
@@ -111,7 +103,7 @@ def _limits(left: list[Collective]) -> str:
     for one in sorted(left, key=lambda one: one.processes):
         most = _most_bytes(one.operation, one.processes)
         if _why_not(one) == _TOO_LARGE and most is not None:
-            near = one.operation in GROUPS["neighbours"]
+            near = OPERATIONS[one.operation].group == "neighbours"
             where = f"with {_NEIGHBOURS} neighbours" if near else f"on {one.processes} processes"
             found[f"{format_size(most)} {where}"] = None
     return f" above {', '.join(found)}" if found else ""

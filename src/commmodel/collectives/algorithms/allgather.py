@@ -1,4 +1,4 @@
-"""Allgather: everybody's block of n bytes gets to everybody.
+"""Allgather: every process gets the block of n bytes of every other.
 
 Sources: Thakur, Rabenseifner and Gropp 2005; Bruck et al., "Efficient algorithms for all-to-all communications in
 multiport message-passing systems", 1997; Chen et al., "Performance evaluation of allgather algorithms on terascale
@@ -11,12 +11,14 @@ import numpy as np
 
 from commmodel.collectives.algorithms.blocks import block_round
 from commmodel.collectives.algorithms.patterns import doubling
+from commmodel.collectives.algorithms.registry import register
 from commmodel.collectives.schedule import Problem, Round
 from commmodel.errors import InputError
 
 __all__ = ["bruck", "neighbor_exchange", "recursive_doubling", "ring"]
 
 
+@register("allgather", "ring")
 def ring(problem: Problem) -> Iterator[Round]:
     """Each process passes the block that it got last on to the next, in P - 1 rounds (Thakur et al. 2005)."""
     processes = problem.processes
@@ -25,12 +27,14 @@ def ring(problem: Problem) -> Iterator[Round]:
         yield block_round(problem, rank, (rank + 1) % processes, (rank - step) % processes)
 
 
+@register("allgather", "recursive-doubling", needs={"power_of_two": True})
 def recursive_doubling(problem: Problem) -> Iterator[Round]:
     """In round i process r exchanges all that it has with r XOR 2^i; any P, by forwarding as in MPICH."""
     for exchange in doubling(problem.processes):
         yield block_round(problem, exchange.sender, exchange.receiver, exchange.first, exchange.last - exchange.first)
 
 
+@register("allgather", "bruck")
 def bruck(problem: Problem) -> Iterator[Round]:
     """In round i process r sends all that it has to r - 2^i; at the end blocks are rotated (Bruck et al. 1997)."""
     processes = problem.processes
@@ -43,6 +47,7 @@ def bruck(problem: Problem) -> Iterator[Round]:
         yield Round(copier=rank, copied=np.full(processes, processes * problem.message_size))
 
 
+@register("allgather", "neighbor-exchange", needs={"even": True})
 def neighbor_exchange(problem: Problem) -> Iterator[Round]:
     """Neighbours exchange the two blocks they got last, left and right by turns, in P/2 rounds; P even (Chen 2005)."""
     processes = problem.processes

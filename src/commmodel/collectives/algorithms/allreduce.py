@@ -1,4 +1,4 @@
-"""Allreduce: the vectors of n bytes that everybody has, combined element by element, end up with everybody.
+"""Allreduce: the vectors of n bytes of all processes, combined element by element, end up in every process.
 
 The operation is taken to be commutative. Sources: Thakur, Rabenseifner and Gropp 2005; Rabenseifner 2004; the ring is
 that of Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009.
@@ -13,11 +13,13 @@ import numpy as np
 from commmodel.collectives.algorithms import broadcast, reduce
 from commmodel.collectives.algorithms.blocks import border, vector_round
 from commmodel.collectives.algorithms.patterns import Fold, halving
+from commmodel.collectives.algorithms.registry import register
 from commmodel.collectives.schedule import Problem, Round
 
 __all__ = ["recursive_doubling", "reduce_broadcast", "reduce_scatter_allgather", "ring"]
 
 
+@register("allreduce", "recursive-doubling")
 def recursive_doubling(problem: Problem) -> Iterator[Round]:
     """In round i process r exchanges its vector with r XOR 2^i; P - 2^k processes stand aside meanwhile (MPICH)."""
     problem = replace(problem, root=0)
@@ -32,6 +34,7 @@ def recursive_doubling(problem: Problem) -> Iterator[Round]:
     yield from _unfold(problem, fold)
 
 
+@register("allreduce", "reduce-scatter-allgather")
 def reduce_scatter_allgather(problem: Problem) -> Iterator[Round]:
     """Recursive halving of the vector, then doubling; P - 2^k processes stand aside meanwhile (Rabenseifner 2004)."""
     problem = replace(problem, root=0)
@@ -50,6 +53,7 @@ def _unfold(problem: Problem, fold: Fold) -> Iterator[Round]:
         yield vector_round(problem, fold.home, fold.out, 0, problem.message_size)
 
 
+@register("allreduce", "ring")
 def ring(problem: Problem) -> Iterator[Round]:
     """Blocks are combined around a ring, and go around once more, in 2 (P - 1) rounds (Patarasuk and Yuan 2009)."""
     processes, size = problem.processes, problem.message_size
@@ -61,6 +65,7 @@ def ring(problem: Problem) -> Iterator[Round]:
         yield vector_round(problem, rank, (rank + 1) % processes, low, high, combine=step < processes - 1)
 
 
+@register("allreduce", "reduce-broadcast")
 def reduce_broadcast(problem: Problem) -> Iterator[Round]:
     """Binomial reduction to rank 0, then binomial broadcast."""
     problem = replace(problem, root=0)

@@ -1,4 +1,4 @@
-"""Alltoall: everybody has a block of n bytes for everybody.
+"""Alltoall: every process has a block of n bytes for every other.
 
 A process keeps its own block. Sources: Thakur, Rabenseifner and Gropp 2005; Bruck et al., "Efficient algorithms for
 all-to-all communications in multiport message-passing systems", 1997. Main entries: `linear`, `pairwise`,
@@ -10,12 +10,14 @@ from functools import partial
 
 import numpy as np
 
+from commmodel.collectives.algorithms.registry import register
 from commmodel.collectives.schedule import Integers, Problem, Round
 from commmodel.errors import InputError
 
 __all__ = ["bruck", "linear", "pairwise", "pairwise_xor"]
 
 
+@register("alltoall", "linear", all_pairs_at_once=True)
 def linear(problem: Problem) -> Iterator[Round]:
     """All sends and receives at once; process r begins with r + 1, r + 2 and so on (Thakur et al. 2005)."""
     processes = problem.processes
@@ -25,6 +27,7 @@ def linear(problem: Problem) -> Iterator[Round]:
         yield _direct(problem, sender, receiver, _sizes(problem, sender))
 
 
+@register("alltoall", "pairwise")
 def pairwise(problem: Problem) -> Iterator[Round]:
     """In step i process r sends to r + i and receives from r - i, in P - 1 rounds (Thakur et al. 2005)."""
     rank = np.arange(problem.processes)
@@ -33,6 +36,7 @@ def pairwise(problem: Problem) -> Iterator[Round]:
         yield _direct(problem, rank, (rank + step) % problem.processes, size)
 
 
+@register("alltoall", "pairwise-xor", needs={"power_of_two": True})
 def pairwise_xor(problem: Problem) -> Iterator[Round]:
     """In step i processes r and r XOR i exchange, in P - 1 rounds; P a power of two (Thakur et al. 2005)."""
     processes = problem.processes
@@ -58,6 +62,7 @@ def _for_receiver(processes: int, sender: Integers, receiver: Integers, message:
     return [int(sender[message]) * processes + int(receiver[message])]
 
 
+@register("alltoall", "bruck")
 def bruck(problem: Problem) -> Iterator[Round]:
     """In round i process r sends r + 2^i every block whose way has that bit, in ⌈log₂P⌉ rounds (Bruck 1997).
 
@@ -79,7 +84,7 @@ def bruck(problem: Problem) -> Iterator[Round]:
 
 
 def _on_the_way(processes: int, distance: int, ways: Integers, rank: int) -> list[int]:
-    """Return the blocks that are at a rank, and go on by so much: they have come the lower bits of their way."""
+    """Return the blocks at a rank that move on by `distance`: they have moved the lower bits of their way."""
     source = (rank - ways % distance) % processes
     ids: list[int] = (source * processes + (source + ways) % processes).tolist()
     return ids

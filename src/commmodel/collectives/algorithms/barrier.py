@@ -1,4 +1,4 @@
-"""Barrier: nobody leaves before everybody has come. Messages are empty.
+"""Barrier: no process leaves before all have entered. Messages are empty.
 
 A block stands for the news that its process has come. Survey: Hoefler et al., "A survey of barrier algorithms for
 coarse grained supercomputers", 2004. Main entries: `linear`, `dissemination`, `recursive_doubling`, `binomial`.
@@ -11,11 +11,13 @@ import numpy as np
 
 from commmodel.collectives.algorithms.blocks import block_round
 from commmodel.collectives.algorithms.patterns import Fold, binomial_tree, others
+from commmodel.collectives.algorithms.registry import register
 from commmodel.collectives.schedule import Integers, Problem, Round
 
 __all__ = ["binomial", "dissemination", "linear", "recursive_doubling"]
 
 
+@register("barrier", "linear")
 def linear(problem: Problem) -> Iterator[Round]:
     """Everybody tells rank 0, and rank 0 then tells everybody."""
     processes = problem.processes
@@ -27,6 +29,7 @@ def linear(problem: Problem) -> Iterator[Round]:
     yield _news(problem, centre, callers, centre, centre + processes)
 
 
+@register("barrier", "dissemination")
 def dissemination(problem: Problem) -> Iterator[Round]:
     """In round i process r tells r + 2^i, for ⌈log₂P⌉ rounds (Hensgen, Finkel and Manber 1988)."""
     processes = problem.processes
@@ -38,6 +41,7 @@ def dissemination(problem: Problem) -> Iterator[Round]:
         distance *= 2
 
 
+@register("barrier", "recursive-doubling")
 def recursive_doubling(problem: Problem) -> Iterator[Round]:
     """In round i process r exchanges with r XOR 2^i; P - 2^k processes stand aside meanwhile (Thakur et al. 2005)."""
     processes = problem.processes
@@ -56,6 +60,7 @@ def recursive_doubling(problem: Problem) -> Iterator[Round]:
         yield _news(problem, fold.home, fold.out, everybody, everybody + processes)
 
 
+@register("barrier", "binomial")
 def binomial(problem: Problem) -> Iterator[Round]:
     """The news goes up a binomial tree to rank 0, and down again ("tree")."""
     tree = binomial_tree(problem.processes)
@@ -67,5 +72,5 @@ def binomial(problem: Problem) -> Iterator[Round]:
 
 
 def _news(problem: Problem, sender: Integers, receiver: Integers, first: Integers, last: Integers) -> Round:
-    """Return a round of empty messages, which say that the ranks from `first` up to `last` have come."""
+    """Return a round of empty messages: the ranks from `first` up to `last` have arrived."""
     return block_round(replace(problem, message_size=0), sender, receiver, first, last - first)

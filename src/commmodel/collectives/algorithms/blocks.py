@@ -1,9 +1,9 @@
-"""Names for what messages carry, and rounds made of them.
+"""Block ids, and rounds of messages that carry them. Main entries: `vector_round` and `block_round`.
 
 A vector (broadcast, reduce, allreduce, scan) is cut at the borders of its blocks, P or as many as there are processes
 in a hypercube, and of its segments; the ids are its pieces between two neighbouring cuts. Gather, scatter, allgather,
-reduce_scatter and barrier name a block by the rank that it comes from or goes to. In an alltoall s P + d is what s
-sends to d. An id says what the data are, not where they lie. The ids are worked out when `verify` asks, never while a
+reduce_scatter_block and barrier name a block by the rank that it comes from or goes to. In an alltoall s P + d is what
+s sends to d. An id says what the data are, not where they lie. The ids are worked out when `verify` asks, never while a
 schedule is built. Main entries: `vector_round` and `block_round`.
 """
 
@@ -29,7 +29,7 @@ def power_below(processes: int) -> int:
 
 
 def border(size: int, parts: int, index: ArrayLike) -> Integers:
-    """Return the byte at which a block begins, or at which the block before ends.
+    """Return the byte offset at which a block begins.
 
     A vector of n bytes makes blocks of ⌈n / parts⌉ bytes; the last ones are smaller or empty.
 
@@ -40,7 +40,7 @@ def border(size: int, parts: int, index: ArrayLike) -> Integers:
 
 
 def cuts(problem: Problem) -> Integers:
-    """Return the bytes at which the vector is cut, from 0 to n.
+    """Return the byte offsets at which the vector is cut, from 0 to n.
 
     >>> cuts(Problem(3, 10)).tolist()  # into three blocks, and into two
     [0, 4, 5, 8, 10]
@@ -103,7 +103,7 @@ def _pieces(problem: Problem, low: Integers, high: Integers, message: int) -> Se
 
 @lru_cache(maxsize=16)
 def _places(processes: int, size: int, segment_size: int | None) -> dict[int, int]:
-    """Return which cut a byte is."""
+    """Return the indices of byte offsets among the cuts."""
     return {byte: number for number, byte in enumerate(_cuts(processes, size, segment_size).tolist())}
 
 
@@ -115,7 +115,7 @@ def block_round(
     count: Integers | int = 1,
     combine: bool = False,
 ) -> Round:
-    """Return a round in which each message carries `count` blocks of n bytes: those of rank `first` and of the next.
+    """Return a round in which each message carries `count` blocks of n bytes, those of rank `first` and following.
 
     Behind rank P - 1 comes rank 0. A receiver that combines gets one message at most.
 

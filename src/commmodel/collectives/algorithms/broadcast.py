@@ -1,4 +1,4 @@
-"""Broadcast: the root's vector of n bytes gets to everybody.
+"""Broadcast: the root's vector of n bytes reaches every process.
 
 Trees send the whole vector, or segments of it one after the other. The two that scatter first send n bytes from the
 root in all, and then let everybody collect (van de Geijn's algorithm; Thakur, Rabenseifner and Gropp 2005).
@@ -12,11 +12,13 @@ import numpy as np
 
 from commmodel.collectives.algorithms.blocks import border, vector_round
 from commmodel.collectives.algorithms.patterns import Exchange, binomial_tree, doubling, from_root, others
+from commmodel.collectives.algorithms.registry import register
 from commmodel.collectives.schedule import Integers, Problem, Round
 
 __all__ = ["binary", "binomial", "binomial_at_once", "chain", "linear", "scatter_recursive_doubling", "scatter_ring"]
 
 
+@register("bcast", "linear")
 def linear(problem: Problem) -> Iterator[Round]:
     """The root sends the vector to everybody, in the order of their ranks."""
     receivers = others(problem)
@@ -24,6 +26,7 @@ def linear(problem: Problem) -> Iterator[Round]:
         yield vector_round(problem, np.full_like(receivers, problem.root), receivers, 0, problem.message_size)
 
 
+@register("bcast", "binomial")
 def binomial(problem: Problem) -> Iterator[Round]:
     """Down a binomial tree, the farthest child first, which has the largest subtree, in ⌈log₂P⌉ rounds (MPICH)."""
     for level in reversed(binomial_tree(problem.processes)):
@@ -31,6 +34,7 @@ def binomial(problem: Problem) -> Iterator[Round]:
         yield vector_round(problem, parent, child, 0, problem.message_size)
 
 
+@register("bcast", "binomial-at-once")
 def binomial_at_once(problem: Problem) -> Iterator[Round]:
     """Down a binomial tree, to all children at once, the one with the largest subtree first (Open MPI)."""
     child = np.arange(1, problem.processes)
@@ -45,18 +49,20 @@ def binomial_at_once(problem: Problem) -> Iterator[Round]:
         yield vector_round(problem, senders, receivers, 0, problem.message_size)
 
 
+@register("bcast", "binary")
 def binary(problem: Problem) -> Iterator[Round]:
     """Down a binary tree, filled level by level, segment by segment where a segment size is given (Open MPI)."""
     return _pipeline(problem, 2)
 
 
+@register("bcast", "chain")
 def chain(problem: Problem) -> Iterator[Round]:
     """From each process to the next, segment by segment where a segment size is given: a pipeline (Open MPI)."""
     return _pipeline(problem, 1)
 
 
 def _pipeline(problem: Problem, children: int) -> Iterator[Round]:
-    """Yield the rounds down a tree: who got a segment in one round passes it on in the next."""
+    """Yield the rounds down a tree: a segment received in one round is passed on in the next."""
     child = np.arange(1, problem.processes)
     if not child.size:
         return
@@ -76,7 +82,7 @@ def _pipeline(problem: Problem, children: int) -> Iterator[Round]:
 
 
 def _depth(processes: int, children: int) -> Integers:
-    """Return how far each process is from the root of a tree that is filled level by level."""
+    """Return the depth of each process in a tree that is filled level by level."""
     depth = np.empty(processes, dtype=np.int64)
     first, width, level = 0, 1, 0
     while first < processes:
@@ -85,6 +91,7 @@ def _depth(processes: int, children: int) -> Integers:
     return depth
 
 
+@register("bcast", "scatter-recursive-doubling")
 def scatter_recursive_doubling(problem: Problem) -> Iterator[Round]:
     """Scatter down a binomial tree, then collect by recursive doubling; any P, by forwarding as in MPICH."""
     yield from _scatter(problem)
@@ -92,6 +99,7 @@ def scatter_recursive_doubling(problem: Problem) -> Iterator[Round]:
         yield _blocks(problem, exchange)
 
 
+@register("bcast", "scatter-ring")
 def scatter_ring(problem: Problem) -> Iterator[Round]:
     """Scatter down a binomial tree, then collect around a ring in P - 1 rounds (MPICH's choice for long vectors)."""
     yield from _scatter(problem)

@@ -1,4 +1,4 @@
-"""Gather and scatter: blocks of n bytes go from everybody to the root, or from the root to everybody.
+"""Gather and scatter: blocks of n bytes go from every process to the root, or from the root to every process.
 
 The root's own block stays where it is. A process within a tree that passes blocks on is taken to keep them in one
 buffer, in the order in which they arrive, so that nothing is copied. Source of the trees: Thakur, Rabenseifner and
@@ -11,11 +11,13 @@ import numpy as np
 
 from commmodel.collectives.algorithms.blocks import block_round
 from commmodel.collectives.algorithms.patterns import binomial_tree, from_root, others
+from commmodel.collectives.algorithms.registry import register
 from commmodel.collectives.schedule import Problem, Round
 
 __all__ = ["gather_binomial", "gather_linear", "scatter_binomial", "scatter_linear"]
 
 
+@register("gather", "linear")
 def gather_linear(problem: Problem) -> Iterator[Round]:
     """Everybody sends its block to the root."""
     sender = others(problem)
@@ -23,6 +25,7 @@ def gather_linear(problem: Problem) -> Iterator[Round]:
         yield block_round(problem, sender, np.full_like(sender, problem.root), sender)
 
 
+@register("gather", "binomial")
 def gather_binomial(problem: Problem) -> Iterator[Round]:
     """Up a binomial tree, the nearest child first; a message carries the blocks of a subtree (MPICH)."""
     for level in binomial_tree(problem.processes):
@@ -30,6 +33,7 @@ def gather_binomial(problem: Problem) -> Iterator[Round]:
         yield block_round(problem, child, parent, child, level.last - level.first)
 
 
+@register("scatter", "linear")
 def scatter_linear(problem: Problem) -> Iterator[Round]:
     """The root sends everybody its block, in the order of their ranks."""
     receiver = others(problem)
@@ -37,6 +41,7 @@ def scatter_linear(problem: Problem) -> Iterator[Round]:
         yield block_round(problem, np.full_like(receiver, problem.root), receiver, receiver)
 
 
+@register("scatter", "binomial")
 def scatter_binomial(problem: Problem) -> Iterator[Round]:
     """Down a binomial tree, the farthest child first; a message carries the blocks of a subtree (MPICH)."""
     for level in reversed(binomial_tree(problem.processes)):

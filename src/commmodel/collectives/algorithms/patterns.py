@@ -1,4 +1,4 @@
-"""Who exchanges with whom, in patterns that several operations share: trees, hypercubes, and folding onto a hypercube.
+"""Communication patterns that several operations share: trees, hypercubes, and folding onto a hypercube.
 
 Processes are numbered from the root here (`from_root` gives ranks). Descriptions: Thakur, Rabenseifner and Gropp,
 "Optimization of collective communication operations in MPICH", 2005. Main entries: `binomial_tree`, `doubling`, `Fold`.
@@ -88,7 +88,7 @@ def doubling(processes: int) -> Iterator[Exchange]:
 
 
 def _forwarding(base: int, width: int, first: int, last: int) -> Iterator[Exchange]:
-    """Yield how the first (last - first) of `width` processes pass on the blocks that only they have got.
+    """Yield the messages by which the first (last - first) of `width` processes pass on the blocks only they have.
 
     Before each round the first so many of every group of 2 `half` have them, and after it of every group of `half`.
     If there are none, nothing is passed on.
@@ -104,7 +104,7 @@ def _forwarding(base: int, width: int, first: int, last: int) -> Iterator[Exchan
 
 
 def halving(power: int) -> Iterator[tuple[Exchange, Exchange]]:
-    """Yield how 2^k processes halve a vector of 2^k blocks: what each sends, and what it keeps.
+    """Yield the exchanges of recursive halving among 2^k processes: what each sends, and what it keeps.
 
     Vector halving with distance doubling: the longest messages go to the nearest process. Backwards, sending what is
     kept, it collects the vector again.
@@ -128,7 +128,7 @@ def halving(power: int) -> Iterator[tuple[Exchange, Exchange]]:
 
 @dataclass(frozen=True)
 class Fold:
-    """Fold P processes onto 2^k: of the first 2 (P - 2^k), each odd one hands its data to the one before it.
+    """Folding of P processes onto 2^k: of the first 2 (P - 2^k), each odd one hands its data to the one before it.
 
     The 2^k members keep their order, so that a range of members stands for a range of processes.
 
@@ -146,14 +146,14 @@ class Fold:
 
     @property
     def out(self) -> Integers:
-        """Processes that take no part."""
+        """Processes that are not members."""
         return self.home + 1
 
     @property
     def home(self) -> Integers:
-        """Those that stand in for them."""
+        """The members that act for the processes in `out`."""
         return 2 * np.arange(self.processes - self.power)
 
     def process(self, member: Integers) -> Integers:
-        """Return which process a member is; of 2^k, which is none, P."""
+        """Return the rank of a member; P for the member 2^k, which does not exist."""
         return member + np.minimum(member, self.processes - self.power)

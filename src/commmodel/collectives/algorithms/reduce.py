@@ -1,4 +1,4 @@
-"""Reduce: the vectors of n bytes that everybody has, combined element by element, end up at the root.
+"""Reduce: the vectors of n bytes of all processes, combined element by element, end up at the root.
 
 The operation is taken to be commutative. Processes are numbered from the root. Source of the last one: Rabenseifner,
 "Optimization of collective reduction operations", 2004; it halves a vector among 2^k processes, and what it needs is
@@ -12,11 +12,13 @@ import numpy as np
 
 from commmodel.collectives.algorithms.blocks import border, piece_sizes, vector_round
 from commmodel.collectives.algorithms.patterns import Exchange, Fold, binomial_tree, from_root, halving, others
+from commmodel.collectives.algorithms.registry import register
 from commmodel.collectives.schedule import Problem, Round
 
 __all__ = ["binomial", "fold_in", "hypercube_round", "linear", "reduce_scatter_gather"]
 
 
+@register("reduce", "linear")
 def linear(problem: Problem) -> Iterator[Round]:
     """Everybody sends its vector to the root, which combines all of them."""
     sender = others(problem)
@@ -38,6 +40,7 @@ def _whole(problem: Problem, _: int) -> range:
     return range(len(piece_sizes(problem)))
 
 
+@register("reduce", "binomial")
 def binomial(problem: Problem) -> Iterator[Round]:
     """Up a binomial tree, the nearest child first, in ⌈log₂P⌉ rounds (MPICH)."""
     for level in binomial_tree(problem.processes):
@@ -45,6 +48,7 @@ def binomial(problem: Problem) -> Iterator[Round]:
         yield vector_round(problem, child, parent, 0, problem.message_size, combine=True)
 
 
+@register("reduce", "reduce-scatter-gather")
 def reduce_scatter_gather(problem: Problem) -> Iterator[Round]:
     """Reduce-scatter by recursive halving among 2^k processes, then a binomial gather (Rabenseifner 2004)."""
     fold = Fold(problem.processes)

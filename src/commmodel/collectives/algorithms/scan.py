@@ -11,11 +11,13 @@ from functools import partial
 import numpy as np
 
 from commmodel.collectives.algorithms.blocks import piece_sizes, vector_round
+from commmodel.collectives.algorithms.registry import register
 from commmodel.collectives.schedule import Integers, Problem, Round
 
 __all__ = ["linear", "recursive_doubling"]
 
 
+@register("scan", "linear")
 def linear(problem: Problem) -> Iterator[Round]:
     """Process r waits for the result of r - 1, combines it with its vector, and sends that to r + 1."""
     for rank in range(problem.processes - 1):
@@ -23,6 +25,7 @@ def linear(problem: Problem) -> Iterator[Round]:
         yield vector_round(problem, sender, sender + 1, 0, problem.message_size, combine=True)
 
 
+@register("scan", "recursive-doubling")
 def recursive_doubling(problem: Problem) -> Iterator[Round]:
     """In round i process r exchanges what is known of its 2^i neighbours with r XOR 2^i, if there is one (MPICH).
 

@@ -4,7 +4,7 @@ The file is a tree of conditions, ``"collective=bcast": {"comm_type=intra": {"co
 algorithms, ``"algorithm=MPIR_Bcast_intra_binomial": {}``. Siblings are asked in order; what is below the first that is
 true decides, so the last of a group must be ``...=any``. The file stands in for the one compiled into MPICH: an
 operation it leaves out ends the program, so we write all of them. Sizes are n (``avg_msg_size``) for bcast, reduce,
-allreduce and alltoall, n P (``total_msg_size``) for these, allgather and reduce_scatter, and none for the rest.
+allreduce and alltoall, n P (``total_msg_size``) for these, allgather and reduce_scatter_block, and none for the rest.
 Source: MPICH's documentation, "Collective Selection Framework", and release 5.0.1, ``csel.c`` (conditions) and
 ``maint/tuning/coll/mpir/generic.json`` (what it does by itself). Main entries: `parse` and `dumps`.
 """
@@ -17,17 +17,15 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from commmodel.collectives.library.selection import (
-    NEEDS,
-    OPERATIONS,
-    Rule,
-    Selector,
-    load,
-    unknown,
-)
+from commmodel.collectives.algorithms.registry import ALGORITHMS
+from commmodel.collectives.library.rules import Rule, Selector, unknown
+from commmodel.collectives.operation import SCHEDULED
 from commmodel.errors import DamagedFileError, InputError
 
-__all__ = ["NO_SIZES", "OFFERS", "dumps", "parse"]
+__all__ = ["DEFAULT_SELECTOR", "NO_SIZES", "OFFERS", "dumps", "parse"]
+
+DEFAULT_SELECTOR = "mpich-5.0"
+"""The published selector of what MPICH 5.0 does by itself."""
 
 Node = dict[str, Any]
 NAMES: dict[str, dict[str, str]] = {
@@ -49,7 +47,7 @@ NAMES: dict[str, dict[str, str]] = {
     },
     "gather": {"binomial": "binomial"},
     "reduce": {"binomial": "binomial", "reduce_scatter_gather": "reduce-scatter-gather"},
-    "reduce_scatter": {"recursive_halving": "recursive-halving", "pairwise": "pairwise"},
+    "reduce_scatter_block": {"recursive_halving": "recursive-halving", "pairwise": "pairwise"},
     "scan": {"recursive_doubling": "recursive-doubling"},
     "scatter": {"binomial": "binomial"},
 }
@@ -77,7 +75,7 @@ OFFERS["reduce"]["reduce-scatter-gather"] = {"count_below_power_of_two": False}
 NO_SIZES = frozenset({"barrier", "scan", "gather", "scatter"})
 """Operations whose message size the library does not look at."""
 _BY_N = frozenset({"bcast", "reduce", "allreduce", "alltoall"})
-_BY_TOTAL = _BY_N | {"allgather", "reduce_scatter"}
+_BY_TOTAL = _BY_N | {"allgather", "reduce_scatter_block"}
 PAGE = 4096
 _LARGEST = 2**31 - 1
 # MPICH keeps what a condition compares with in a C int.
@@ -89,7 +87,7 @@ _FLAT = {
 
 
 class _Place(NamedTuple):
-    """A place in a file, and what is known there."""
+    """A place in a file, and the conditions above it."""
 
     path: Path
     keys: tuple[str, ...]
@@ -117,7 +115,7 @@ def parse(path: Path, content: Any) -> Selector:
 
 
 def _read(place: _Place, node: Any, operation: str) -> Iterator[Rule]:
-    """Yield the rules below a node in the order in which MPICH asks."""
+    """Yield the rules below a node, in MPICH's order of evaluation."""
     if not isinstance(node, dict):
         raise place.damaged(f"expected an object, got {type(node).__name__}")
     complete, numeric = False, False
@@ -127,7 +125,7 @@ def _read(place: _Place, node: Any, operation: str) -> Iterator[Rule]:
             yield from _leaf(place, operation, value, below)
             return
         if name == "collective":
-            if value in OPERATIONS:
+            if value in SCHEDULED:
                 yield from _read(place.below(key), below, value)
             complete = True
         elif value == "any" or key == "any":
@@ -166,7 +164,7 @@ def _condition(place: _Place, key: str, name: str, value: str) -> _Place:
 
 
 def _leaf(place: _Place, operation: str, name: str, parameters: Any) -> Iterator[Rule]:
-    """Yield what an algorithm in the file means."""
+    """Yield the rules of an algorithm in the file."""
     if not operation:
         raise place.damaged("an algorithm outside of any collective")
     short = name.removeprefix(f"MPIR_{operation.capitalize()}_intra_")
@@ -193,7 +191,7 @@ def _rule(operation: str, algorithm: str, conditions: Mapping[str, Any]) -> Rule
 
 
 class _Known(NamedTuple):
-    """What is known at a place of the tree to be written."""
+    """Facts at a place of the tree to be written."""
 
     ranges: Mapping[str, tuple[int, int]] = {}
     """Name of a size -> its least and largest value."""
@@ -221,7 +219,7 @@ _ELSE = {"comm_size": "comm_size=any", "avg_msg_size": "avg_msg_size=any", "tota
 
 
 def _conditions(selector: Selector, rule: Rule) -> list[tuple[str, bool]]:
-    """Return the conditions of a rule in MPICH's words, and whether each is to be true."""
+    """Return the conditions of a rule in MPICH's notation, each with the value that it must have."""
     operation = rule.operation
     for field, possible in (("upto", _BY_N), ("total_upto", _BY_TOTAL)):
         if getattr(rule, field) is not None and operation not in possible:
@@ -252,7 +250,7 @@ def _conditions(selector: Selector, rule: Rule) -> list[tuple[str, bool]]:
 
 
 def _tree(selector: Selector, rules: Sequence[tuple[Rule, list[tuple[str, bool]]]], known: _Known) -> Node:
-    """Return the tree that decides as the rules do, where so much is known."""
+    """Return the decision tree of the rules, below the given facts."""
     for index, (rule, conditions) in enumerate(rules):
         answers = [(key, known.asked(key), wanted) for key, wanted in conditions]
         if any(answer is not None and answer != wanted for _, answer, wanted in answers):
@@ -267,7 +265,7 @@ def _tree(selector: Selector, rules: Sequence[tuple[Rule, list[tuple[str, bool]]
 
 
 def _branch(key: str, yes: Node, no: Node) -> Node:
-    """Return a node that asks; siblings that ask for the same are put in one row."""
+    """Return a node for one condition; siblings on the same quantity are joined."""
     if yes == no:
         return yes
     name = re.split("[<=]", key)[0]
@@ -277,7 +275,7 @@ def _branch(key: str, yes: Node, no: Node) -> Node:
 
 
 def _algorithm(selector: Selector, rule: Rule, known: _Known) -> Node:
-    """Return the leaf of a rule, behind what MPICH's algorithm needs."""
+    """Return the leaf of a rule, below the conditions that MPICH's algorithm needs."""
     operation, ours = rule.operation, rule.algorithm
     names = WRITTEN[operation]
     if operation == "bcast" and ours in TREES:
@@ -293,7 +291,11 @@ def _algorithm(selector: Selector, rule: Rule, known: _Known) -> Node:
     if "count_below_power_of_two" in OFFERS[operation][ours] and known.asked(_COUNT) is not False:
         few = "recursive_doubling" if operation == "allreduce" else "binomial"
         return {_COUNT: _node(operation, few), "count=any": leaf}
-    if NEEDS.get((operation, ours)) == {"power_of_two": True} and operation == "allgather" and not known.asked(_POWER):
+    if (
+        operation == "allgather"
+        and ALGORITHMS[operation][ours].needs == {"power_of_two": True}
+        and not known.asked(_POWER)
+    ):
         return {_POWER: leaf, "comm_size=any": _node(operation, "brucks")}
     return leaf
 
@@ -331,7 +333,7 @@ _EVERYWHERE = {
 
 
 def _others() -> dict[str, Node]:
-    """Return the trees on intracommunicators of what commmodel does not predict."""
+    """Return the trees on intracommunicators of operations that commmodel does not predict."""
     trees: dict[str, Node] = {}
     for name, kind in (("allgatherv", ""), ("iallgather", "sched_"), ("iallgatherv", "sched_")):
         ring = _node(name, f"{kind}ring")
@@ -386,12 +388,12 @@ def _either(question: str, yes: Node, no: Node) -> Node:
 
 
 def _parents(parent: Node, other: Node) -> Node:
-    """Return a node that does otherwise on a communicator that spans nodes."""
+    """Return a node with a special case for communicators that span nodes."""
     return {"comm_hierarchy=parent": parent, "comm_hierarchy=any": other}
 
 
 def _guarded(operation: str, tree: Node) -> Node:
-    """Return the tree behind what commmodel takes for granted: built-in commutative operators, a send buffer."""
+    """Return the tree below commmodel's assumptions: built-in commutative operators, a send buffer."""
     match operation:
         case "allreduce":
             return _either("is_op_built_in", tree, _node(operation, "recursive_doubling"))
@@ -404,29 +406,34 @@ def _guarded(operation: str, tree: Node) -> Node:
     return tree
 
 
-def dumps(selector: Selector) -> str:
+def dumps(selector: Selector, default: Selector) -> str:
     """Return the text of a selection file for MPICH 4 and 5.
 
-    Operations without rules, and sizes and processes for which there are none, do as MPICH 5.0 does by itself.
+    Operations without rules, and sizes and processes for which there are none, do as `default` says, which must have
+    a rule for every case: the published selector `DEFAULT_SELECTOR`, what MPICH 5.0 does by itself.
 
-    >>> text = dumps(Selector("mine", (Rule("bcast", "scatter-ring", processes_from=8),)))
+    >>> every = ("barrier", "dissemination"), ("scan", "recursive-doubling"), ("reduce_scatter_block", "pairwise")
+    >>> every += ("allgather", "ring"), ("allreduce", "recursive-doubling"), ("alltoall", "pairwise")
+    >>> every += tuple((operation, "binomial") for operation in ("bcast", "reduce", "gather", "scatter"))
+    >>> default = Selector("default", tuple(Rule(operation, algorithm) for operation, algorithm in every))
+    >>> text = dumps(Selector("mine", (Rule("bcast", "scatter-ring", processes_from=8),)), default)
     >>> json.loads(text)["collective=bcast"]["comm_type=intra"]["comm_size=any"]
     {'algorithm=MPIR_Bcast_intra_scatter_ring_allgather': {}}
     """
     trees: dict[str, Node] = {}
-    for operation in OPERATIONS:
+    for operation in SCHEDULED:
         own = [rule for rule in selector.rules if rule.operation == operation and rule.algorithm != "default"]
-        rest = [rule for rule in load("mpich-5.0").rules if rule.operation == operation]
+        rest = [rule for rule in default.rules if rule.operation == operation]
         rules = [(rule, _conditions(selector, rule)) for rule in own + rest]
         tree = _tree(selector, rules, _Known({"comm_size": (1, _LARGEST)}))
         if not own and operation == "barrier":
             tree = _parents(_node(operation, "smp"), tree)
         if not own and operation == "scan":
             tree = _either("is_node_consecutive", _node(operation, "smp"), tree)
+        if operation == "reduce_scatter_block":
+            text = json.dumps(tree).replace("MPIR_Reduce_scatter_block_", "MPIR_Reduce_scatter_")
+            trees["reduce_scatter"] = _guarded("reduce_scatter", json.loads(text))
         trees[operation] = _guarded(operation, tree)
-        if operation == "reduce_scatter":
-            text = json.dumps(tree).replace("MPIR_Reduce_scatter_", "MPIR_Reduce_scatter_block_")
-            trees["reduce_scatter_block"] = _guarded("reduce_scatter_block", json.loads(text))
     content: Node = {f"collective={name}": _both(name, tree) for name, tree in (trees | _others()).items()}
     for name, short in _EVERYWHERE.items():
         group, _, rest_of_name = short.partition("_")

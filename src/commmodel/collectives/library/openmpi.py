@@ -15,17 +15,16 @@ from typing import Annotated, Any, NamedTuple, NoReturn
 import msgspec
 from msgspec import Meta, Struct
 
-from commmodel.collectives.library.selection import (
-    BY_TOTAL,
+from commmodel.collectives.algorithms.registry import ALGORITHMS
+from commmodel.collectives.library.rules import (
     DEFAULT,
     ELEMENT_SIZE,
-    NEEDS,
-    OPERATIONS,
     Rule,
     Selector,
     power_of_two_up_to,
     unknown,
-)
+)  # fmt: skip
+from commmodel.collectives.operation import OPERATIONS
 from commmodel.documents import convert
 from commmodel.errors import DamagedFileError, InputError
 
@@ -33,11 +32,16 @@ __all__ = ["NO_SIZES", "OFFERS", "dumps", "dumps_json", "parse", "parse_json"]
 
 IDS = {
     "allgather": 0, "allreduce": 2, "alltoall": 3, "barrier": 6, "bcast": 7,
-    "gather": 9, "reduce": 11, "reduce_scatter": 12, "scan": 14, "scatter": 15,
+    "gather": 9, "reduce": 11, "reduce_scatter_block": 12, "scan": 14, "scatter": 15,
 }  # fmt: skip
-"""Ids of the collectives that commmodel knows; Open MPI has 22."""
+"""Ids of the collectives that commmodel knows; Open MPI has 22.
+
+Open MPI's rules for MPI_Reduce_scatter stand for reduce_scatter_block.
+"""
 COLLECTIVES = 22
-ALGORITHMS: dict[str, tuple[tuple[str, str, bool], ...]] = {
+NAMES = {name: "reduce_scatter" if name == "reduce_scatter_block" else name for name in IDS}
+"""Operation -> Open MPI's name of the collective."""
+LIBRARY_ALGORITHMS: dict[str, tuple[tuple[str, str, bool], ...]] = {
     "allgather": (
         ("linear", "", False),
         ("bruck", "bruck", True),
@@ -91,7 +95,7 @@ ALGORITHMS: dict[str, tuple[tuple[str, str, bool], ...]] = {
         ("in-order_binary", "binomial", False),
         ("rabenseifner", "reduce-scatter-gather", True),
     ),
-    "reduce_scatter": (
+    "reduce_scatter_block": (
         ("non-overlapping", "recursive-halving", False),
         ("recursive_halving", "recursive-halving", True),
         ("ring", "ring", True),
@@ -107,7 +111,7 @@ ALSO = {("bcast", "binomial"): "binomial-at-once"}
 """What Open MPI has in another form: the same tree, but it does not send to one child after the other."""
 NUMBERS = {
     operation: {ours: number for number, (_, ours, same) in enumerate(listed, 1) if same}
-    for operation, listed in ALGORITHMS.items()
+    for operation, listed in LIBRARY_ALGORITHMS.items()
 }
 OFFERS: dict[str, dict[str, dict[str, bool]]] = {
     operation: {name: {} for name in numbers} for operation, numbers in NUMBERS.items()
@@ -127,16 +131,16 @@ _LARGEST_ODD = 1024
 
 
 def _rules(operation: str, number: int, segment_size: int, conditions: dict[str, Any]) -> Iterator[Rule]:
-    """Yield what a number in the file means."""
-    known = ALGORITHMS[operation]
+    """Yield the rules of an algorithm's number in the file."""
+    known = LIBRARY_ALGORITHMS[operation]
     if number == 0:
         yield _rule(operation, DEFAULT, conditions)
         return
     name, ours, _ = known[number - 1] if number <= len(known) else (f"algorithm {number}", "", False)
-    ours = ours or unknown(f"Open MPI's {operation} {name}")
+    ours = ours or unknown(f"Open MPI's {NAMES[operation]} {name}")
     segment = {"segment_size": segment_size} if segment_size else {}
     if (operation, ours) in INSTEAD:
-        yield _rule(operation, ours, conditions | segment | NEEDS[operation, ours])
+        yield _rule(operation, ours, {**conditions, **segment, **ALGORITHMS[operation][ours].needs})
         yield _rule(operation, INSTEAD[operation, ours], conditions)
     else:
         yield _rule(operation, ours, conditions | segment)
@@ -147,8 +151,8 @@ def _rule(operation: str, algorithm: str, conditions: dict[str, Any]) -> Rule:
 
 
 def _row(operation: str, cells: Sequence[tuple[int, int, int]], conditions: dict[str, Any]) -> Iterator[Rule]:
-    """Yield the rules of one size of communicator; a cell is (bytes from which it holds, algorithm, segment size)."""
-    field = "total_upto" if operation in BY_TOTAL else "upto"
+    """Yield the rules of one communicator size; a cell is (bytes from which it holds, algorithm, segment size)."""
+    field = "total_upto" if OPERATIONS[operation].size_is_per_block else "upto"
     ends: list[int | None] = [cell[0] - 1 for cell in cells[1:]]
     for (_, number, segment_size), end in zip(cells, [*ends, None], strict=True):
         limit = {} if end is None or operation in _UNSEEN else {field: end}
@@ -158,7 +162,7 @@ def _row(operation: str, cells: Sequence[tuple[int, int, int]], conditions: dict
 
 
 class _Numbers:
-    """The numbers of a text, one after the other, each with its line."""
+    """The numbers of a text, with their lines."""
 
     def __init__(self, path: Path, text: str) -> None:
         self.path = path
@@ -189,7 +193,7 @@ class _Numbers:
         return int(token)
 
     def skip_on_line(self) -> None:
-        """Pass over another number on the same line, if there is one."""
+        """Skip another number on the same line, if there is one."""
         if self.column < len(self.lines[self.line]):
             self.next("the largest number of requests")
 
@@ -281,11 +285,13 @@ def parse_json(path: Path, content: Any) -> Selector:
     """Return the selector of an Open MPI 6 file; `DamagedFileError` names the field of what is wrong."""
     file: _File = convert(path, content, _File)
     rules: list[Rule] = []
-    for operation, communicators in file.collectives.items():
-        if operation not in OPERATIONS:
+    operations = {name: operation for operation, name in NAMES.items()}
+    for name, communicators in file.collectives.items():
+        if name not in operations:
             continue
+        operation = operations[name]
         for index, one in enumerate(communicators):
-            where = f"field collectives.{operation}[{index}]"
+            where = f"field collectives.{name}[{index}]"
             if one.comm_rank_distribution != "any":
                 continue  # of one node, or one process a node: none of a model's flat machine
             first = _bound(path, f"{where}.comm_size_min", one.comm_size_min) or 0
@@ -298,7 +304,7 @@ def parse_json(path: Path, content: Any) -> Selector:
 
 
 def _ranges(path: Path, where: str, operation: str, messages: Sequence[_Message]) -> list[tuple[int, int, int]]:
-    """Return ranges of which the first that holds wins, as cells."""
+    """Return ranges, of which the first that holds wins, as cells."""
     listed = []
     for index, one in enumerate(messages):
         place = f"{where}.rules[{index}]"
@@ -319,14 +325,14 @@ def _ranges(path: Path, where: str, operation: str, messages: Sequence[_Message]
 
 def _number(operation: str, algorithm: int | str) -> int | None:
     """Return the number of an algorithm; None where Open MPI would pass over the rule."""
-    names = ["ignore", *(name for name, _, _ in ALGORITHMS[operation])]
+    names = ["ignore", *(name for name, _, _ in LIBRARY_ALGORITHMS[operation])]
     if isinstance(algorithm, str):
         return names.index(algorithm) if algorithm in names else None
     return algorithm if 0 <= algorithm < len(names) else None
 
 
 class _Cell(NamedTuple):
-    """From so many bytes on."""
+    """An algorithm for messages of at least `size` bytes."""
 
     size: int
     number: int
@@ -336,11 +342,11 @@ class _Cell(NamedTuple):
 def _table(selector: Selector, operation: str) -> list[tuple[int, list[_Cell]]]:
     """Return (processes from which it holds, cells) of an operation."""
     rules = [rule for rule in selector.rules if rule.operation == operation]
-    foreign = "upto" if operation in BY_TOTAL else "total_upto"
-    field = "total_upto" if operation in BY_TOTAL else "upto"
+    per_block = OPERATIONS[operation].size_is_per_block
+    field, foreign = ("total_upto", "upto") if per_block else ("upto", "total_upto")
     for rule in rules:
         blind = operation in NO_SIZES and getattr(rule, field) is not None
-        if blind or getattr(rule, foreign) is not None or (operation in BY_TOTAL and rule.count_below_power_of_two):
+        if blind or getattr(rule, foreign) is not None or (per_block and rule.count_below_power_of_two):
             raise _beyond(selector, rule, field, foreign)
     starts = {1}
     for rule in rules:
@@ -378,7 +384,7 @@ def _beyond(selector: Selector, rule: Rule, field: str, foreign: str) -> InputEr
 
 
 def _written(selector: Selector, rule: Rule | None, operation: str) -> tuple[int, int]:
-    """Return the number and segment size that stand for a rule."""
+    """Return the number and segment size of a rule."""
     if rule is None or rule.algorithm == DEFAULT:
         return 0, 0
     algorithm = ALSO.get((operation, rule.algorithm), rule.algorithm)
@@ -394,11 +400,11 @@ def _written_operations(selector: Selector) -> list[str]:
 
 
 def _names(operation: str) -> list[str]:
-    return ["the library's own choice", *(name for name, _, _ in ALGORITHMS[operation])]
+    return ["the library's own choice", *(name for name, _, _ in LIBRARY_ALGORITHMS[operation])]
 
 
 def dumps(selector: Selector) -> str:
-    """Return the text of a file of rules for Open MPI to 5.
+    """Return the text of a file of rules for Open MPI up to version 5.
 
     >>> print(dumps(Selector("mine", (Rule("scan", "linear"),))), end="")
     # mine
@@ -418,7 +424,7 @@ def dumps(selector: Selector) -> str:
     head = "from so many processes on; rules: from n P (of bcast, reduce, allreduce: n), algorithm, fan-out, segments"
     for operation in operations:
         table = _table(selector, operation)
-        lines += [f"{IDS[operation]}  # {operation}", f"{len(table)}  # sizes of communicators"]
+        lines += [f"{IDS[operation]}  # {NAMES[operation]}", f"{len(table)}  # sizes of communicators"]
         for processes, cells in table:
             lines.append(f"{processes} {len(cells)}  # {head}")
             lines += [
@@ -428,12 +434,12 @@ def dumps(selector: Selector) -> str:
 
 
 def dumps_json(selector: Selector) -> str:
-    """Return the text of a file of rules for Open MPI from 6 on, which reads `dumps`'s with other meaning."""
+    """Return the text of a file of rules for Open MPI 6 and later, where `dumps`'s has another meaning."""
     collectives = {}
     for operation in _written_operations(selector):
         table = _table(selector, operation)
         ends: list[int | str] = [processes - 1 for processes, _ in table[1:]]
-        collectives[operation] = [
+        collectives[NAMES[operation]] = [
             {"comm_size_min": processes, "comm_size_max": end, "rules": _messages(operation, cells)}
             for (processes, cells), end in zip(table, [*ends, "inf"], strict=True)
         ]
@@ -442,7 +448,7 @@ def dumps_json(selector: Selector) -> str:
 
 
 def _messages(operation: str, cells: Sequence[_Cell]) -> list[dict[str, Any]]:
-    names = ["ignore", *(name for name, _, _ in ALGORITHMS[operation])]
+    names = ["ignore", *(name for name, _, _ in LIBRARY_ALGORITHMS[operation])]
     ends: list[int | str] = [one.size - 1 for one in cells[1:]]
     return [
         {"msg_size_min": one.size, "msg_size_max": end, "alg": names[one.number]}

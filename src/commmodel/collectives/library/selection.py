@@ -1,8 +1,9 @@
-"""Which algorithm a library picks for a collective operation, as a list of rules; the first that holds wins.
+"""Selection of algorithms as a library does it: reading, writing and applying rules; the first rule that holds wins.
 
 A `Selector` is data: ``published/*.toml`` for published libraries, or a library's own file of rules (Open MPI's
-dynamic rules, MPICH's selection file), read and written by `rules_openmpi` and `rules_mpich`. `tuning` makes one from
-predictions. Main entries: `select`, and `load`, which knows published selectors by name and recognises files.
+dynamic rules, MPICH's selection file), read and written by `commmodel.collectives.library.openmpi` and
+`commmodel.collectives.library.mpich`. `commmodel.collectives.library.tuning` makes one from predictions. Main entries:
+`select`, and `load`, which knows published selectors by name and recognises files.
 """
 
 import os
@@ -10,120 +11,33 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Any
 
 import msgspec
-from msgspec import Meta, Struct
 
 from commmodel import documents
-from commmodel.collectives import ALGORITHMS
+from commmodel.collectives.algorithms.registry import ALGORITHMS
+from commmodel.collectives.library import mpich, openmpi
+from commmodel.collectives.library.rules import (
+    DEFAULT,
+    ELEMENT_SIZE,
+    FORMAT,
+    UNKNOWN,
+    VERSION,
+    Rule,
+    Selector,
+)  # fmt: skip
+from commmodel.collectives.operation import operation as operation_of
 from commmodel.documents import check_format, convert, decode_json, locate, parse_toml, quantity, read_text
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.files import write_text
 
 __all__ = [
-    "BY_TOTAL", "DEFAULT", "ELEMENT_SIZE", "FORMATS", "NEEDS", "OPERATIONS", "UNKNOWN", "Operation", "Rule",
-    "Selector", "check", "dump", "dumps", "load", "normalise", "power_of_two_up_to", "preceded", "published",
-    "select", "unknown",
+    "FORMATS", "Rule", "Selector", "check", "dump", "dumps", "load", "normalise", "preceded", "published", "select",
 ]  # fmt: skip
 
-FORMAT: Literal["commmodel-selector"] = "commmodel-selector"
-VERSION = 1
-# History of the format: 1, first version.
-
-Operation = Literal[
-    "barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall", "reduce_scatter", "scan"
-]
-OPERATIONS: tuple[str, ...] = get_args(Operation)
-BY_TOTAL = frozenset({"gather", "scatter", "allgather", "alltoall", "reduce_scatter"})
-"""Operations whose n is one process's block; libraries' files of rules look at n P for them, and at n for the rest."""
-NEEDS: dict[tuple[str, str], dict[str, bool]] = {
-    ("allgather", "recursive-doubling"): {"power_of_two": True},
-    ("allgather", "neighbor-exchange"): {"even": True},
-    ("alltoall", "pairwise-xor"): {"power_of_two": True},
-}
-"""(operation, algorithm) -> conditions of a rule without which there is no such algorithm."""
-DEFAULT = "default"
-"""Instead of an algorithm: what the library does where its file of rules says nothing."""
-UNKNOWN = "unknown:"
-"""Begins the name of a library's algorithm that commmodel has no schedule of."""
 FORMATS = ("toml", "openmpi", "openmpi-json", "mpich")
 """What `dumps` writes; `load` recognises them."""
-ELEMENT_SIZE = 8
-"""Bytes of an element where a rule asks for a count: a double's."""
-
-Size = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-Positive = Annotated[int, Meta(ge=1, le=2**63 - 1)]
-
-
-class Rule(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """An algorithm for an operation, where all conditions hold that are there."""
-
-    operation: Operation
-    algorithm: Annotated[str, Meta(min_length=1)]
-    upto: Size | None = None
-    """n ≤ upto, in bytes; n is what the count argument of the MPI call says (`commmodel.collectives.Problem`)."""
-    total_upto: Size | None = None
-    """n P ≤ total_upto, in bytes."""
-    processes_from: Positive | None = None
-    """P ≥ processes_from."""
-    processes_upto: Positive | None = None
-    """P ≤ processes_upto."""
-    power_of_two: bool | None = None
-    """Whether P is a power of two."""
-    even: bool | None = None
-    """Whether P is even."""
-    count_below_power_of_two: bool | None = None
-    """Whether there are fewer elements than the largest power of two ≤ P."""
-    segment_size: Positive | None = None
-    """Bytes of the pieces that the algorithm sends one after the other, or None where it sends all at once."""
-
-    def holds(self, message_size: int, total: int, processes: int, element_size: int = ELEMENT_SIZE) -> bool:
-        """Whether the conditions hold for n, n P (both in bytes) and P.
-
-        >>> Rule("alltoall", "bruck", upto=256, processes_from=8).holds(256, 2048, 8)
-        True
-        """
-        asked = (
-            (self.power_of_two, processes == power_of_two_up_to(processes)),
-            (self.even, processes % 2 == 0),
-            (self.count_below_power_of_two, message_size // element_size < power_of_two_up_to(processes)),
-        )
-        return (
-            (self.upto is None or message_size <= self.upto)
-            and (self.total_upto is None or total <= self.total_upto)
-            and (self.processes_from is None or processes >= self.processes_from)
-            and (self.processes_upto is None or processes <= self.processes_upto)
-            and all(wanted is None or wanted == true for wanted, true in asked)
-        )
-
-
-class Selector(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A library's choice of algorithms."""
-
-    name: str
-    rules: tuple[Rule, ...] = ()
-    """The first that holds wins."""
-    source: str = ""
-    """Where the rules come from."""
-    fallback: str = ""
-    """The published selector that decides where no rule holds, or one says `DEFAULT`."""
-    format: Literal["commmodel-selector"] = FORMAT
-    version: Positive = VERSION
-
-
-def power_of_two_up_to(number: int) -> int:
-    """Return the largest power of two ≤ a positive integer.
-
-    >>> power_of_two_up_to(9)
-    8
-    """
-    return 1 << (number.bit_length() - 1)
-
-
-def unknown(name: str) -> str:
-    """Return what stands in a rule for a library's algorithm that commmodel has no schedule of."""
-    return UNKNOWN + name
 
 
 def preceded(selector: Selector, rules: Sequence[Rule]) -> Selector:
@@ -139,14 +53,14 @@ def preceded(selector: Selector, rules: Sequence[Rule]) -> Selector:
 def select(
     selector: Selector, operation: str, message_size: int, processes: int, element_size: int = ELEMENT_SIZE
 ) -> Rule:
-    """Return the rule that decides: its algorithm and segment size.
+    """Return the rule that applies: its algorithm and segment size.
 
     Parameters
     ----------
     selector : Selector
         See `load`.
     operation : str
-        One of `OPERATIONS`.
+        One that has schedules (`commmodel.collectives.operation.SCHEDULED`).
     message_size : int
         n in bytes, as in `commmodel.collectives.Problem`.
     processes : int
@@ -164,8 +78,7 @@ def select(
     >>> select(load("mvapich2-1.0"), "alltoall", 256, 8).algorithm
     'bruck'
     """
-    if operation not in OPERATIONS:
-        raise InputError(f"{operation!r} is no collective operation: choose one of {', '.join(OPERATIONS)}")
+    operation_of(operation)
     if processes < 1 or message_size < 0 or element_size < 1:
         problem = f"{operation} of {message_size} bytes on {processes} processes, {element_size} bytes an element"
         raise InputError(f"{problem}: sizes must not be negative, and processes and elements at least 1")
@@ -185,7 +98,7 @@ def select(
 
 
 def normalise(path: Path, rules: Any, where: str) -> None:
-    """Turn sizes written as texts (``"32KiB"``) into bytes, in place; wrong shapes are left for the typed decoder."""
+    """Turn sizes given as text (``"32KiB"``) into bytes, in place; wrong shapes are left to the typed decoder."""
     for index, rule in enumerate(rules if isinstance(rules, list) else ()):
         for name in ("upto", "total_upto", "segment_size") if isinstance(rule, dict) else ():
             if name in rule:
@@ -193,7 +106,7 @@ def normalise(path: Path, rules: Any, where: str) -> None:
 
 
 def check(path: Path, rules: Sequence[Rule], where: str) -> None:
-    """Raise where a rule names no algorithm of its operation, or contradicts itself."""
+    """Raise where a rule names an algorithm that its operation lacks, or contradicts itself."""
     for index, rule in enumerate(rules):
         known = ALGORITHMS[rule.operation]
         if rule.algorithm not in known and rule.algorithm != DEFAULT and not rule.algorithm.startswith(UNKNOWN):
@@ -227,16 +140,12 @@ def _read(path: Path) -> Selector:
     if first.startswith("{"):
         return _parse_json(path, text)
     if re.match(r"[-+]?\d+\b(?!\s*[=.])|rule-file-version-", first):
-        from commmodel.collectives.library import openmpi
-
         return openmpi.parse(path, text)
     return _parse(path, text)
 
 
 def _parse_json(path: Path, text: str) -> Selector:
     """Return the selector of an Open MPI 6 or MPICH file."""
-    from commmodel.collectives.library import mpich, openmpi
-
     content = decode_json(path, text.encode(), msgspec.json.Decoder())
     try:
         return openmpi.parse_json(path, content) if "collectives" in content else mpich.parse(path, content)
@@ -302,8 +211,6 @@ def dumps(selector: Selector, format: str = "toml") -> str:  # noqa: A002  (the 
     >>> print(dumps(Selector("mine", (Rule("bcast", "binomial", upto=4096),)), "openmpi").splitlines()[-2])
     0 6 0 0  # binomial
     """
-    from commmodel.collectives.library import mpich, openmpi
-
     match format:
         case "toml":
             return _dumps(selector)
@@ -312,7 +219,7 @@ def dumps(selector: Selector, format: str = "toml") -> str:  # noqa: A002  (the 
         case "openmpi-json":
             return openmpi.dumps_json(selector)
         case "mpich":
-            return mpich.dumps(selector)
+            return mpich.dumps(selector, load(mpich.DEFAULT_SELECTOR))
     raise InputError(f"unknown format {format!r} of rules: choose one of {', '.join(FORMATS)}")
 
 

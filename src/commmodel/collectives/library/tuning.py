@@ -1,4 +1,4 @@
-"""Rules for a library from predictions: the fastest algorithm at each point of a grid. Main entry: `tune`.
+"""Rules for an MPI library from predictions: the fastest algorithm at each point of a grid. Main entry: `tune`.
 
 What comes out is a `commmodel.collectives.library.selection.Selector`, which
 `commmodel.collectives.library.selection.dumps` writes as the library's own file of rules.
@@ -9,17 +9,11 @@ from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
-from commmodel.collectives import ALGORITHMS
+from commmodel.collectives.algorithms.registry import ALGORITHMS
 from commmodel.collectives.library import mpich, openmpi
-from commmodel.collectives.library.selection import (
-    BY_TOTAL,
-    ELEMENT_SIZE,
-    NEEDS,
-    OPERATIONS,
-    Rule,
-    Selector,
-    power_of_two_up_to,
-)
+from commmodel.collectives.library.rules import ELEMENT_SIZE, Rule, Selector, power_of_two_up_to
+from commmodel.collectives.operation import OPERATIONS
+from commmodel.collectives.operation import operation as operation_of
 from commmodel.errors import InputError
 
 __all__ = ["LIBRARIES", "Predict", "tune"]
@@ -49,7 +43,8 @@ def tune(
     """Return rules that pick the fastest algorithm at each point of a grid.
 
     What is fastest at a point holds from there up to the next size and the next number of processes; neighbours with
-    the same choice become one rule. For operations in `BY_TOTAL` sizes between are compared by n P, as libraries do.
+    the same choice become one rule. Where n is the size of a block per process, sizes between are compared by n P,
+    as libraries do.
 
     Parameters
     ----------
@@ -57,7 +52,7 @@ def tune(
         (operation, algorithm, n, P) -> seconds, like those of `commmodel.predict`. `InputError` or a time that is not
         finite passes an algorithm over.
     operations, sizes, processes : iterable
-        Names of `OPERATIONS`, n in bytes and P.
+        Names of operations that have schedules, n in bytes and P.
     library : str
         ``openmpi`` or ``mpich``: choose among what that library has, so that `dumps` can write the rules for it.
         Empty: among all algorithms.
@@ -82,23 +77,22 @@ def tune(
         raise InputError(f"unknown library {library!r}: choose one of {', '.join(LIBRARIES)}")
     rules: list[Rule] = []
     for operation in dict.fromkeys(operations):
-        if operation not in OPERATIONS:
-            raise InputError(f"{operation!r} is no collective operation: choose one of {', '.join(OPERATIONS)}")
+        operation_of(operation)
         rules += _tuned(predict, operation, columns, counts, library)
     name = f"tuned for {LIBRARIES[library]}" if library else "tuned"
     return Selector(name, tuple(rules), "predictions of commmodel", "openmpi" if library == "openmpi" else "")
 
 
 def _offers(operation: str, library: str) -> tuple[dict[str, dict[str, bool]], bool]:
-    """Return the algorithms of a library with what each needs, and whether the library looks at message sizes."""
+    """Return a library's algorithms with their conditions, and whether the library considers message sizes."""
     match library:
         case "openmpi":
             listed, blind = openmpi.OFFERS[operation], operation in openmpi.NO_SIZES
         case "mpich":
             listed, blind = mpich.OFFERS[operation], operation in mpich.NO_SIZES
         case _:
-            listed, blind = {name: {} for name in ALGORITHMS[operation]}, operation == "barrier"
-    return {name: NEEDS.get((operation, name), {}) | needs for name, needs in listed.items()}, not blind
+            listed, blind = {name: {} for name in ALGORITHMS[operation]}, not OPERATIONS[operation].has_size
+    return {name: {**ALGORITHMS[operation][name].needs, **needs} for name, needs in listed.items()}, not blind
 
 
 def _tuned(predict: Predict, operation: str, sizes: list[int], processes: list[int], library: str) -> Iterator[Rule]:
@@ -107,7 +101,7 @@ def _tuned(predict: Predict, operation: str, sizes: list[int], processes: list[i
     rows: list[tuple[int | None, list[tuple[dict[str, bool], Cells]]]] = []
     for index, count in enumerate(processes):
         last = processes[index + 1] - 1 if index + 1 < len(processes) else None
-        columns = [0] if operation == "barrier" else sizes
+        columns = sizes if OPERATIONS[operation].has_size else [0]
         times = {name: [_time(predict, operation, name, size, count) for size in columns] for name in offers}
         kinds = [kind for kind in _KINDS if _occurs(kind, count if index else 1, last)]
         blocks: list[tuple[dict[str, bool], Cells]] = []
@@ -120,7 +114,7 @@ def _tuned(predict: Predict, operation: str, sizes: list[int], processes: list[i
             rows[-1] = (last, blocks)
         else:
             rows.append((last, blocks))
-    field = "total_upto" if operation in BY_TOTAL else "upto"
+    field = "total_upto" if OPERATIONS[operation].size_is_per_block else "upto"
     for last, blocks in rows:
         for kind, cells in blocks:
             ends: list[int | None] = [size - 1 for size, _, _ in cells[1:]]
@@ -134,8 +128,8 @@ def _tuned(predict: Predict, operation: str, sizes: list[int], processes: list[i
 
 
 def _needed(operation: str, algorithm: str) -> dict[str, bool]:
-    """Return the condition that keeps an algorithm off a single process, which is a power of two and odd."""
-    return {"even": True} if "even" in NEEDS.get((operation, algorithm), {}) else {}
+    """Return the condition that excludes a single process, which is a power of two and odd."""
+    return {"even": True} if "even" in ALGORITHMS[operation][algorithm].needs else {}
 
 
 def _time(predict: Predict, operation: str, algorithm: str, size: int, count: int) -> float:
@@ -146,7 +140,7 @@ def _time(predict: Predict, operation: str, algorithm: str, size: int, count: in
 
 
 def _occurs(kind: dict[str, bool], first: int, last: int | None) -> bool:
-    """Whether a range has such a number of processes: between a number and four times as many there are all kinds."""
+    """Whether a range contains such a number of processes; from n to 4 n there are all kinds."""
     end = 4 * first + 4
     numbers = range(first, (end if last is None else min(last, end)) + 1)
     wanted = (kind["power_of_two"], kind["even"])
@@ -162,12 +156,12 @@ def _cells(
     kind: dict[str, bool],
     sees_sizes: bool,
 ) -> Cells:
-    """Return the fastest algorithms on so many processes, of those that such a number of processes allows."""
+    """Return the fastest algorithms over sizes, among those that allow such a number of processes."""
     allowed = [
         name for name, needs in offers.items() if all(kind.get(key, true) == true for key, true in needs.items())
     ]
     always = [name for name in allowed if "count_below_power_of_two" not in offers[name]]
-    unit = count if operation in BY_TOTAL else 1
+    unit = count if OPERATIONS[operation].size_is_per_block else 1
     if not sees_sizes:
         best = [min(column) for column in zip(*(times[name] for name in allowed), strict=True)]
         relative = {

@@ -1,4 +1,4 @@
-"""Timelines: who was in which state when, simulated or measured, and the files that hold them.
+"""Timelines of ranks' states, simulated or measured, and their files.
 
 ::
 
@@ -31,7 +31,7 @@ WRITERS = {".json": write_perfetto, ".paje": write_paje, ".trace": write_paje, "
 
 
 def write(path: str | os.PathLike[str], timeline: Timeline) -> None:
-    """Write a timeline in the format that the file's name asks for; a file that is there is replaced.
+    """Write a timeline in the format of the file's name; an existing file is replaced.
 
     Parameters
     ----------

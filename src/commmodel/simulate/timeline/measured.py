@@ -1,4 +1,4 @@
-"""Measured timelines, to be set beside simulated ones: our CSV, and the Trace Event Format as `perfetto` writes it.
+"""Measured timelines, for comparison with simulated ones: CSV, and the Trace Event Format as `perfetto` writes it.
 
 The CSV has the columns rank, state, start and end, in seconds, and may have peer, tag and bytes; states are compute,
 send, receive, wait and sleep, or names of MPI's functions. Times count from the first start: clocks begin anywhere.
@@ -55,13 +55,13 @@ _WORDS = {
 
 
 def _state(word: str) -> State | None:
-    """Return the state of that name; of MPI's functions that are none of the above, collectives mostly: waiting."""
+    """Return the state of that name; waiting for other MPI functions, mostly collectives."""
     lowered = word.strip().lower()
     return _WORDS.get(lowered, State.WAIT if lowered.startswith("mpi_") else None)
 
 
 def write_csv(path: str | os.PathLike[str], timeline: Timeline) -> None:
-    """Write a timeline's intervals as CSV, which `read` reads; messages are left out.
+    """Write a timeline's intervals as CSV, as `read` reads it, without messages.
 
     Raises
     ------
@@ -195,7 +195,7 @@ def _read_json(path: object, file: IO[bytes]) -> tuple[NDArray[np.void], NDArray
     import msgspec
 
     class Event(msgspec.Struct):
-        """What is read of an event; all else is left."""
+        """The fields of an event that are read."""
 
         ph: str = ""
         name: str = ""
@@ -241,7 +241,7 @@ def _read_json(path: object, file: IO[bytes]) -> tuple[NDArray[np.void], NDArray
 
 
 def _text_of_events(path: object, file: IO[bytes]) -> bytes:
-    """Return what a file holds, as long as its events fit into memory: 1 MiB of gzip may be a GiB of them."""
+    """Return the content of a file of events, if it fits into memory (1 MiB of gzip may hold a GiB)."""
     pieces, needed = [], 0
     while piece := file.read(_PIECE):
         pieces.append(piece)

@@ -41,7 +41,7 @@ _SETS, _ENDS, _LEAVES, _ARRIVES = range(4)
 
 
 def write_paje(path: str | os.PathLike[str], timeline: Timeline) -> None:
-    """Write a timeline for ViTE; a file that is there is replaced.
+    """Write a timeline for ViTE; an existing file is replaced.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def write_paje(path: str | os.PathLike[str], timeline: Timeline) -> None:
 
 
 def _events(timeline: Timeline) -> Iterator[str]:
-    """Yield events in the order of time, a chunk of lines at once."""
+    """Yield events in order of time, in chunks of lines."""
     rows, sent = timeline.intervals, timeline.transfers
     # a state ends by the next one; where there is none at once, by `idle`
     follows = np.zeros(rows.size, dtype=bool)

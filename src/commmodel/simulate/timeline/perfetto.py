@@ -24,7 +24,7 @@ The format's readers count in nanoseconds."""
 
 
 def write_perfetto(path: str | os.PathLike[str], timeline: Timeline) -> None:
-    """Write a timeline for Perfetto; a file that is there is replaced.
+    """Write a timeline for Perfetto; an existing file is replaced.
 
     Each event's ``args`` say peer, tag and bytes where there are any.
 
@@ -76,7 +76,7 @@ def _slices(rows: NDArray[np.void]) -> Iterator[str]:
 def _before(
     timeline: Timeline, ranks: NDArray[np.int32], times: NDArray[np.float64], *, or_at: bool
 ) -> NDArray[np.int64]:
-    """Return the number of each rank's last interval that begins before a time, or at it; −1 where there is none."""
+    """Return the index of each rank's last interval that begins at a time or before; −1 where there is none."""
     rows = timeline.intervals
     asks = np.repeat([0, 1] if or_at else [1, 0], [rows.size, ranks.size])  # which of two at one time comes first
     order = np.lexsort((asks, np.concatenate([rows["start"], times]), np.concatenate([rows["rank"], ranks])))
@@ -90,7 +90,7 @@ def _before(
 
 
 class _Ends(NamedTuple):
-    """Where arrows begin or end: ranks, times that hold on to an interval, and whether there is one."""
+    """Ends of arrows: ranks, times within an interval, and whether there is one."""
 
     ranks: NDArray[np.int32]
     times: NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""A timeline: what each rank was in when, and the messages between them. Main entry: `Timeline`."""
+"""A timeline: states of each rank over time, and messages. Main entry: `Timeline`."""
 
 import gzip
 import io
@@ -24,7 +24,7 @@ CHUNK = 1 << 15
 
 @dataclass(frozen=True, repr=False)
 class Timeline:
-    """Who was in which state when.
+    """States of each rank over time.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Timeline:
 
     @classmethod
     def of(cls, outcome: Outcome, name: str = "") -> "Timeline":
-        """Return the timeline of a simulation that was recorded.
+        """Return the timeline of a recorded simulation.
 
         Of a deadlock, each rank that hangs waits, from the end of what it last did until the end of the simulation.
         """
@@ -65,18 +65,18 @@ class Timeline:
         return cls(name or outcome.model, outcome.ends.size, rows, outcome.transfers)
 
     def __repr__(self) -> str:
-        """Return its name, and how much it holds."""
+        """Return the name and the numbers of ranks, intervals and messages."""
         sizes = f"{self.processes} ranks, {self.intervals.size} intervals, {self.transfers.size} messages"
         return f"Timeline({self.name!r}, {sizes})"
 
     @property
     def seconds(self) -> float:
-        """When the last interval ends."""
+        """The end of the last interval."""
         return float(self.intervals["end"].max(initial=0.0))
 
 
 def _hanging(outcome: Outcome) -> NDArray[np.void]:
-    """Return the waits that do not end, one for each rank that hangs; none where nothing was recorded.
+    """Return the waits that do not end, one per rank that hangs; none where nothing was recorded.
 
     A rank that waits for one thing waits in the state of that call and with its peer; else in `State.WAIT`.
     """
@@ -99,7 +99,7 @@ def _hanging(outcome: Outcome) -> NDArray[np.void]:
 
 @contextmanager
 def opened(path: str | os.PathLike[str]) -> Iterator[TextIO]:
-    """Open a file for writing, compressed where its name says so; the same content gives the same bytes."""
+    """Open a file for writing, compressed by its suffix; equal content gives equal bytes."""
     with open_output(path) as raw:
         if os.fspath(path).endswith(".gz"):  # without name and time inside: equal timelines are equal files
             with gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0) as packed, _as_text(packed) as text:

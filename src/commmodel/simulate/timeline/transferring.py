@@ -1,4 +1,4 @@
-"""Waiting told apart from transferring: which part of a wait has a message of the rank under way.
+"""Waits split into waiting and transferring: the part with a message of the rank in flight.
 
 Main entry: `split_waits`.
 """
@@ -18,7 +18,7 @@ DRAWN_NAMES = (*STATE_NAMES, "transfer")
 
 
 def split_waits(timeline: Timeline) -> NDArray[np.void]:
-    """Return the intervals with each wait cut where messages of its rank leave and arrive.
+    """Return the intervals with waits split where messages of the rank leave and arrive.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def split_waits(timeline: Timeline) -> NDArray[np.void]:
 
 
 def _merged(begins: NDArray[np.float64], ends: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the union of spans that are ordered by their begins, as spans that do not touch."""
+    """Return the union of spans, ordered and disjoint."""
     if not begins.size:
         return begins, ends
     reach = np.maximum.accumulate(ends)
@@ -66,7 +66,7 @@ def _merged(begins: NDArray[np.float64], ends: NDArray[np.float64]) -> tuple[NDA
 
 
 def _cut(rows: NDArray[np.void], begins: NDArray[np.float64], ends: NDArray[np.float64]) -> NDArray[np.void]:
-    """Return one rank's intervals, its waits and early receives cut at the ends of the spans."""
+    """Return one rank's intervals with waits and early receives cut at the ends of the spans."""
     cuts = np.stack([begins, ends], axis=1).ravel()  # ordered: the spans do not touch
     first = np.searchsorted(cuts, rows["start"], side="right")
     stop = np.searchsorted(cuts, rows["end"], side="left")

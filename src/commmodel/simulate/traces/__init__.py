@@ -1,4 +1,4 @@
-"""Time-independent traces: read as programs, and written. Main entries: `replay` and `write`."""
+"""Time-independent traces: reading as programs, and writing. Main entries: `replay` and `write`."""
 
 from commmodel.simulate.traces.reader import replay
 from commmodel.simulate.traces.writer import write

@@ -1,4 +1,4 @@
-"""Text of traces in pieces of whole lines, from plain files and compressed ones, of which none stays open.
+"""Text of traces in pieces of whole lines, from plain or compressed files that are open only while being read.
 
 A trace has a file for each of thousands of ranks, more than may be open at once; so a file is opened for each piece.
 Compression (gzip, bzip2, xz) is known by how a file begins. Main entry: `pieces`.
@@ -23,7 +23,7 @@ _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz"}
 
 
 def starts_with(path: Path) -> str:
-    """Return how a file is compressed, by how it begins: empty where it is not."""
+    """Return how a file is compressed, by its first bytes: empty where it is not."""
     try:
         with path.open("rb") as file:
             begin = file.read(6)
@@ -54,7 +54,7 @@ def _raw(path: Path, size: int) -> Iterator[bytes]:
 
 
 def _unpacked(path: Path, kind: str, size: int) -> Iterator[bytes]:
-    """Yield what a compressed file holds, at most `size` bytes at a time."""
+    """Yield the content of a compressed file, at most `size` bytes at a time."""
     current = None
     for read in _raw(path, min(size, _COMPRESSED)):
         pending = read
@@ -86,7 +86,7 @@ def _unpacked(path: Path, kind: str, size: int) -> Iterator[bytes]:
 
 
 def pieces(path: Path, size: int) -> Iterator[bytes]:
-    """Yield the text of a file in pieces of whole lines, of about so many bytes.
+    """Yield the text of a file in pieces of whole lines, of about `size` bytes.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Time-independent traces as programs: what SimGrid's ``smpirun -replay`` replays, read here piece by piece.
+"""Time-independent traces (SimGrid's ``smpirun -replay``) as programs, read in pieces.
 
 A list file names one trace for each rank, in the order of ranks, or one merged trace of all ranks; names are relative
 to the list file. Traces may be compressed. With a file for each rank, each rank's file is read as the rank comes to it:
@@ -37,7 +37,7 @@ _ACTION = re.compile(rb"\s*\d+\s+[A-Za-z_]+(\s|$)")
 
 
 class _Files:
-    """Gives ranks their operations, each from its own file."""
+    """Reads each rank's operations from its own file."""
 
     def __init__(self, paths: Sequence[Path], expander: Expander, speeds: Sequence[float]) -> None:
         self._paths, self._expander, self._speeds = paths, expander, speeds
@@ -46,7 +46,7 @@ class _Files:
         self.restart()
 
     def restart(self) -> None:
-        """Begin at the beginning of each file."""
+        """Rewind each file."""
         self._parser_before, self._parser = self._parser, Parser(len(self._paths), self._speeds)
         self._caller = Caller(len(self._paths), self._expander, self._damaged)
         self._pieces: list[Iterator[bytes] | None] = [None] * len(self._paths)
@@ -54,12 +54,12 @@ class _Files:
         self._ended = 0
 
     def fresh(self) -> "_Files":
-        """Return one like this that stands at the beginning."""
+        """Return a copy at the beginning."""
         return _Files(self._paths, self._expander, self._speeds)
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many actions have been read, skipped as they take no time, and waited for nothing; of all at the end."""
+        """Numbers of actions read, skipped as they take no time, and waits for nothing; complete at the end."""
         parser = self._parser if self._parser.actions else self._parser_before
         return {"actions": parser.actions, "skipped": parser.skipped, "unmatched": parser.unmatched}
 
@@ -67,7 +67,7 @@ class _Files:
         return DamagedFileError(self._paths[rank], f"line {line}", problem)
 
     def __call__(self, rank: int) -> Operations:
-        """Return the next operations of a rank, none at its end."""
+        """Return the next operations of a rank; none at its end."""
         left = self._caller.next(rank)
         if left.size:
             return left
@@ -114,7 +114,7 @@ def _merged_blocks(path: Path, processes: int, expander: Expander, speeds: Seque
 
 
 def _of_rank(caller: Caller, rank: int, mine: Operations, calls: list[tuple[int, int, float, str]]) -> Operations:
-    """Return a rank's operations with its calls in place; calls of others with sizes of their own are left out."""
+    """Return a rank's operations with its calls inserted; calls of others with sizes of their own are left out."""
     numbers = mine["request"][mine["code"] == -1]
     if not numbers.size:
         return mine
@@ -160,7 +160,7 @@ def _listed(path: Path) -> list[Path]:
 
 
 def _count(path: Path) -> int:
-    """Return how many ranks a merged trace has."""
+    """Return the number of ranks of a merged trace."""
     highest = -1
     seen = np.zeros(_MOST_PROCESSES, dtype=np.uint8)
     for text in pieces(path, _LARGEST_PIECE):
@@ -177,7 +177,7 @@ def _count(path: Path) -> int:
 
 
 def _line_of(path: Path, rank: int) -> str:
-    """Return where a rank's first action stands."""
+    """Return the line of a rank's first action."""
     begin, number = b"%d" % rank, 0
     for text in pieces(path, _LARGEST_PIECE):
         for line in text.split(b"\n")[: None if not text.endswith(b"\n") else -1]:

@@ -1,4 +1,4 @@
-"""Programs written as time-independent traces, one file for each rank and a list of them.
+"""Programs written as time-independent traces, a file per rank and a list of them.
 
 Bytes are counts of type 6 (BYTE), and seconds that a rank computes are flops at a speed. Marks are left out: a trace
 has none. Messages of collectives, whose tags are below 0, get tags from 900000 on. Main entry: `write`.
@@ -102,7 +102,7 @@ def _tag(tag: int) -> int:
 
 
 def _lines(rank: int, operations: Operations, names: dict[int, str], speed: float) -> Iterator[str]:
-    """Yield the actions of operations; `names` keeps the partners and tags of requests that may be waited for."""
+    """Yield the actions of operations; `names` holds partners and tags of pending requests."""
     for code, peer, tag, request, value in operations.tolist():
         match code:
             case Code.COMPUTE:

@@ -1,4 +1,4 @@
-"""What ranks do, as programs for the simulator: collectives, exchanges, kernels of applications, and their sequences.
+"""Programs for the simulator: collectives, exchanges, application kernels, and sequences of them.
 
 Main entries: `collective`, `halo` and its like, `lu` and `cg`, `sequence`, `repeated`, `measured`.
 """

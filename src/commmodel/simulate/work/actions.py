@@ -1,4 +1,4 @@
-"""Programs written as the actions of time-independent traces, with a part that repeats.
+"""Programs made of the actions of time-independent traces, with a part that repeats.
 
 A kernel of an application does the same in each iteration, so its text and its operations are made once for one
 iteration. The same text makes the program and, by `commmodel.simulate.traces.write`, the trace. Main entry: `Actions`.
@@ -41,7 +41,7 @@ def each_speed(speeds: float | Sequence[float], processes: int) -> list[float]:
 
 @dataclass(frozen=True)
 class Actions:
-    """What each rank does, as text.
+    """The actions of each rank, as text.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Communication of two NAS Parallel Benchmarks as programs and traces: LU, a wavefront, and CG, sums over a grid.
+"""Communication of two NAS Parallel Benchmarks as programs and traces: LU (a wavefront) and CG (sums over a grid).
 
 They are NAS-like: the messages of the MPI versions with their sizes, partners and order, and computing time by the
 benchmarks' own formulas for their operations, spread evenly over what each rank does. Sources: Bailey et al., "The NAS
@@ -66,7 +66,7 @@ CG_CLASSES = {
 def _grid(
     name: str, nas_class: str, classes: Mapping[str, _Problem], processes: int, iterations: int | None, fewest: int
 ) -> tuple[_Problem, int, int]:
-    """Return the problem of a class, and over how many parts one and the other dimension of it is spread.
+    """Return the problem of a class, and the number of parts of each dimension.
 
     There are as many parts in both, or twice as many in the first; `fewest` points or rows must be in each.
     """
@@ -87,7 +87,7 @@ def _grid(
 
 
 def _actions(name: str, nas_class: str, bodies: Sequence[str], iterations: int, norm: str = "") -> Actions:
-    """Return what each rank does: its iterations, between the norms before and after all of them, if there are any."""
+    """Return the actions of each rank: iterations, between the norms before and after them, if there are any."""
     norms = [norm.format(rank=rank) for rank in range(len(bodies))]
     first = tuple(f"{rank} init\n{one}" for rank, one in enumerate(norms))
     last = tuple(f"{one}{rank} finalize\n" for rank, one in enumerate(norms))
@@ -95,7 +95,7 @@ def _actions(name: str, nas_class: str, bodies: Sequence[str], iterations: int, 
 
 
 def _share(total: int, parts: int, index: int) -> int:
-    """Return how many of the points or rows a part has; the first have one more where they do not go up."""
+    """Return the number of points or rows of a part; the first parts have one more where they do not divide evenly."""
     return total // parts + (index < total % parts)
 
 
@@ -104,7 +104,7 @@ def _flops(number: float) -> str:
 
 
 def lu(nas_class: str, processes: int, iterations: int | None = None) -> Actions:
-    """Return LU: 2-D pipelined sweeps through the planes of a cube, down and up.
+    """Return LU: 2-D pipelined sweeps through the planes of a cube, forward and backward.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def _face(rank: int, edges: dict[str, tuple[int, int, int]], source: str, target
 
 
 def cg(nas_class: str, processes: int, iterations: int | None = None) -> Actions:
-    """Return CG: conjugate gradients on a matrix that is spread over a grid of processes.
+    """Return CG: conjugate gradients with a matrix distributed over a grid of processes.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ def _exchange(rank: int, partner: int, sent: int, received: int) -> str:
 
 
 def _half(rank: int, held: int) -> int:
-    """Return how much of a vector a rank keeps where two share it."""
+    """Return the share of a vector that a rank keeps where two share it."""
     return (1 + held) // 2 if rank % 2 == 0 else held // 2
 
 
@@ -235,7 +235,7 @@ def _row_sum(rank: int, partners: list[int], held: int, square: bool) -> str:
 
 
 def _transposed(rank: int, rows: int, lines: int, columns: int) -> str:
-    """Return the exchange with the transposed position of the grid, unless that is the rank's own."""
+    """Return the exchange with the transposed position in the grid, unless that is the same rank."""
     square = lines == columns
     if square:
         partner = rank % lines * lines + rank // lines

@@ -1,4 +1,4 @@
-"""Programs made block by block, so that they need not fit into memory.
+"""Programs made in blocks while they run, so that they need not fit into memory.
 
 A block holds some of the operations of every rank. Ranks walk through the blocks, each at its own pace; a block is made
 when the first rank needs it and dropped when the last one has had it. Blocks that lie between the first and the last
@@ -31,7 +31,7 @@ NOTHING.flags.writeable = False
 
 
 class Block(NamedTuple):
-    """Some operations of every rank, one rank after the other."""
+    """Operations of all ranks, rank after rank."""
 
     operations: Operations
     offsets: NDArray[np.int64]
@@ -39,7 +39,7 @@ class Block(NamedTuple):
 
 
 class _Held:
-    """A block that ranks have yet to take, in memory or in a file."""
+    """A block that some ranks still need, in memory or in a file."""
 
     def __init__(self, block: Block) -> None:
         self.operations: Operations | None = block.operations
@@ -53,7 +53,7 @@ class _Held:
         return 0 if self.operations is None else self.size
 
     def take(self, rank: int, file: BinaryIO | None) -> Operations:
-        """Return the operations of a rank from the file."""
+        """Return the operations of a rank."""
         begin, end = self.offsets[rank], self.offsets[rank + 1]
         if begin == end or file is None:
             return NOTHING
@@ -61,7 +61,7 @@ class _Held:
         return np.frombuffer(os.pread(file.fileno(), (end - begin) * step, self.place + begin * step), dtype=OPERATION)
 
     def spill(self, file: BinaryIO) -> None:
-        """Move to the end of the file."""
+        """Move the block to the end of the file."""
         if self.operations is not None and self.size:
             self.place = file.seek(0, os.SEEK_END)
             file.write(self.operations.view(np.uint8).data)
@@ -70,7 +70,7 @@ class _Held:
 
 
 class Stream:
-    """Gives each rank its next operations; what `Program.refill` is for programs made block by block.
+    """Supplies each rank's next operations: the `Program.refill` of programs made in blocks.
 
     When all ranks have come to their end it begins anew, so that a program can be run again.
 
@@ -118,11 +118,11 @@ class Stream:
         return Stream(self._processes, self._blocks, self._skipped, self._read_ahead)
 
     def go_on(self, source: Iterator[Block]) -> None:
-        """Take the blocks behind the skipped ones from an iterator that stands there, this once."""
+        """Take the next blocks, once, from an iterator that has skipped the first ones."""
         self._source = source
 
     def __call__(self, rank: int) -> Operations:
-        """Return the next operations of a rank, none at its end."""
+        """Return the next operations of a rank; none at its end."""
         self._begun = True
         held_ones, next_ = self._held, self._next
         while True:
@@ -144,7 +144,7 @@ class Stream:
                 return operations
 
     def next_block(self) -> Block | None:
-        """Return the next block for all ranks; None where some have not taken all so far, or where none is left."""
+        """Return the next block for all ranks; None where some have not taken all so far, or at the end."""
         self._begun = True
         if self._held or not self._grow():
             return None
@@ -155,7 +155,7 @@ class Stream:
         return None if held.operations is None else Block(held.operations, np.asarray(held.offsets))
 
     def _end(self) -> Operations:
-        """Note that a rank has come to its end; after the last one begin anew."""
+        """Note the end of a rank; after the last rank's, start again."""
         self._ended += 1
         if self._ended >= self._processes:
             self.restart()
@@ -182,7 +182,7 @@ class Stream:
             self._dropped += 1
 
     def _spill(self) -> None:
-        """Move all blocks but the oldest and the newest to a file without a name."""
+        """Move all blocks but the oldest and the newest to an unnamed file."""
         if self._file is None:
             self._file = tempfile.TemporaryFile(prefix="commmodel-")  # noqa: SIM115  (lives as long as the stream)
             weakref.finalize(self, self._file.close)
@@ -197,7 +197,7 @@ class Stream:
 
 
 def program_of(processes: int, blocks: Callable[[], Iterator[Block]], name: str = "") -> Program:
-    """Return a program made of blocks; with one block or none it is a plain one.
+    """Return a program made of blocks; a plain one with at most one block.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ def program_of(processes: int, blocks: Callable[[], Iterator[Block]], name: str 
 
 
 def fresh(program: Program) -> Program:
-    """Return the program with its stream at the beginning, not shared with the one given.
+    """Return the program with its own stream at the beginning.
 
     Raises
     ------

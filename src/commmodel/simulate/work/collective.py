@@ -6,37 +6,21 @@ nothing to do in it. Large programs are made block by block while they run. Main
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-import numpy as np
-
-from commmodel._core.program.traces import arranged, exchanged
 from commmodel.collectives import algorithm as find_algorithm
-from commmodel.collectives import flatten
 from commmodel.collectives.library.selection import Selector, load, select
-from commmodel.collectives.schedule import Integers, Problem, Round
+from commmodel.collectives.operation import OPERATIONS
+from commmodel.collectives.schedule import Problem
 from commmodel.errors import InputError
 from commmodel.simulate.arguments import check_amount, check_count, check_ranks, check_size
-from commmodel.simulate.operations import COLLECTIVE_TAG, Program
+from commmodel.simulate.operations import Program
 from commmodel.simulate.work.block_streams import Block, program_of
+from commmodel.simulate.work.rounds import blocks_of, collective_tag
 
-__all__ = ["COLLECTIVE_TAGS", "SMPI_SELECTOR", "blocks_of", "chosen", "collective", "collective_tag"]
+__all__ = ["SMPI_SELECTOR", "chosen", "collective"]
 
-COLLECTIVE_TAGS = 1 << 20
-"""Tags that calls of collectives take in turn."""
 SMPI_SELECTOR = "smpi"
-_BLOCK = 1 << 16
-"""Operations of a block, about: 1.5 MiB, so that what was just made is still in the cache."""
-_PER_RANK = 24
-
-
-def collective_tag(number: int) -> int:
-    """Return the tag of the messages of a call of a collective, the first being number 0.
-
-    >>> collective_tag(0), collective_tag(1)
-    (-2, -3)
-    """
-    return COLLECTIVE_TAG - number % COLLECTIVE_TAGS
 
 
 def chosen(
@@ -46,7 +30,7 @@ def chosen(
     algorithm: str | None = None,
     selector: str | os.PathLike[str] | Selector = "mpich",
 ) -> tuple[str, int | None]:
-    """Return the algorithm, given or by the selector, and the segment size that goes with it.
+    """Return the algorithm, given or selected, and its segment size.
 
     >>> chosen("alltoall", 1 << 20, 64)
     ('pairwise-xor', None)
@@ -57,60 +41,6 @@ def chosen(
     rules = selector if isinstance(selector, Selector) else load(selector)
     rule = select(rules, operation, message_size, processes)
     return rule.algorithm, rule.segment_size
-
-
-def blocks_of(
-    processes: int,
-    rounds: Iterator[Round],
-    tag: int = COLLECTIVE_TAG,
-    memory_copy: float = 0.0,
-    reduction: float = 0.0,
-    block: int = _BLOCK,
-) -> Iterator[Block]:
-    """Yield the operations of rounds, in blocks of at least one round and about `block` operations.
-
-    Blocks are larger where there are many ranks: 24 operations for each, for each rank asks for its own.
-    """
-    taken: list[Round] = []
-    size, most = 0, max(block, _PER_RANK * processes)
-    for one in rounds:
-        more = 2 * one.size.size + 2 * min(one.size.size, processes) + one.copier.size + one.reducer.size
-        if taken and size + more > most:
-            yield _block(processes, taken, tag, memory_copy, reduction)
-            taken, size = [], 0
-        taken.append(one)
-        size += more
-    if taken:
-        yield _block(processes, taken, tag, memory_copy, reduction)
-
-
-def _block(processes: int, rounds: Sequence[Round], tag: int, memory_copy: float, reduction: float) -> Block:
-    rank = rounds[0].sender
-    if all(_is_exchange(one, rank) for one in rounds) and np.array_equal(rank, np.arange(processes)):
-        # Each sends one message: most rounds of many ranks are so, and need no sorting.
-        made = exchanged(processes, [one.receiver for one in rounds], [one.size for one in rounds], tag)
-        if made is not None:
-            return Block(*made)
-    schedule = flatten(processes, rounds)
-    seconds = schedule.copied * memory_copy + schedule.reduced * reduction
-    return Block(
-        *arranged(
-            processes,
-            schedule.round,
-            schedule.sender,
-            schedule.receiver,
-            schedule.size,
-            schedule.work_round,
-            schedule.worker,
-            seconds,
-            tag,
-        )
-    )
-
-
-def _is_exchange(one: Round, rank: Integers) -> bool:
-    """Whether all that a round does is that each of these ranks sends a message."""
-    return one.sender is rank and one.receiver.size == rank.size and not (one.copier.size or one.reducer.size)
 
 
 def collective(
@@ -131,7 +61,7 @@ def collective(
     Parameters
     ----------
     operation : str
-        One of `commmodel.collectives.ALGORITHMS`.
+        One that has schedules (`commmodel.collectives.operation.SCHEDULED`).
     message_size : int
         n in bytes, as in `commmodel.collectives.Problem`: the whole vector of a bcast, reduce, allreduce or scan, a
         block of the others, 0 for a barrier.
@@ -171,10 +101,10 @@ def collective(
         check_size(segment_size, "segments")
     check_amount(memory_copy, "memory_copy")
     check_amount(reduction, "reduction")
-    if operation == "barrier" and message_size:
+    if message_size and operation in OPERATIONS and not OPERATIONS[operation].has_size:
         raise InputError(f"a barrier of {message_size} bytes: its messages are empty, give 0")
     if selector == SMPI_SELECTOR:
-        from commmodel.simulate import smpi_collectives  # it is made of what is here
+        from commmodel.simulate import smpi_collectives
 
         return smpi_collectives.program(
             operation, message_size, processes, algorithm or smpi_collectives.DEFAULT, root, number

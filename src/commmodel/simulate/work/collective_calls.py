@@ -1,4 +1,4 @@
-"""Collectives of a rank's parsed trace put in their places, the large ones block by block.
+"""Collectives inserted into a rank's parsed trace, large ones in blocks. Main entry: `Caller`.
 
 The parser leaves a marker for each collective. Small ones are put in place at once. Of a large one all ranks share one
 stream of blocks, from when the first rank comes to it until the last has done with it. Main entry: `Caller`.
@@ -23,7 +23,7 @@ _MARKER = -1
 
 
 class _Large:
-    """A large collective that some ranks are in; `begun` are those that have taken their first block."""
+    """A large collective that some ranks have entered; `begun` are those that have taken their first block."""
 
     def __init__(self, program: Program) -> None:
         self.program = fresh(program)
@@ -41,7 +41,7 @@ class _Large:
 
 
 class Caller:
-    """Gives each rank its operations, from parsed pieces with markers in them.
+    """Supplies each rank's operations, from parsed pieces with markers for collectives.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Caller:
         self._large: dict[tuple[int, str], _Large] = {}
 
     def next(self, rank: int) -> Operations:
-        """Return what is left of the last piece given to `put`, or nothing."""
+        """Return the rest of the last piece given to `put`, or nothing."""
         waiting = self._waiting.get(rank)
         while waiting:
             first = waiting[0]
@@ -86,7 +86,7 @@ class Caller:
         return NOTHING
 
     def put(self, rank: int, operations: Operations, calls: Sequence[Call]) -> Operations:
-        """Take a parsed piece of a rank and return its first operations; `next` gives the others."""
+        """Take a parsed piece of a rank and return its first operations; `next` returns the others."""
         pieces: list[Operations] = []
         large: dict[int, tuple[Program, Operations]] = {}
         for number, (line, _, type_size, text) in enumerate(calls):

@@ -1,4 +1,4 @@
-"""Collectives as traces call them: the arguments of an action, and the operations of one rank that they stand for.
+"""Collectives in traces: arguments of an action, and one rank's operations. Main entry: `Expander`.
 
 Where all ranks give the same sizes, the selector picks an algorithm of `commmodel.collectives`. Those with a size for
 each rank go the plain way, which MPICH goes for most sizes too: alltoallv, gatherv and scatterv send all messages at
@@ -57,7 +57,7 @@ class _Arguments:
         return value
 
     def count(self, place: int, name: str, most: int = _MOST_BYTES) -> int:
-        """Return a whole number ≥ 0."""
+        """Return an integer ≥ 0."""
         value = self.amount(place, name)
         if value != int(value) or value > most:
             raise InputError(f"{name} {self.words[place][:40]!r}: expected a whole number from 0 to {most}")
@@ -82,7 +82,7 @@ class _Arguments:
 
 
 class Expander:
-    """Turns collectives of traces into operations; remembers what it has made, up to 400 MB.
+    """Turns collectives of traces into operations, with a cache of up to 400 MB.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class Expander:
         self._read: dict[tuple[str, float], tuple[tuple[str, int, int], float]] = {}
 
     def expand(self, text: str, type_size: float, rank: int) -> tuple[Program | Operations, Operations]:
-        """Return the messages of a call, and what the rank computes after them.
+        """Return the messages of a call, and the computation after them.
 
         Parameters
         ----------
@@ -193,11 +193,11 @@ class Expander:
         return program
 
     def _weight_of(self, program: Program) -> int:
-        """Return what a program takes, in operations: these, a place for each rank, and Python's objects."""
+        """Return a program's memory in operations: its own, a place per rank, and Python's objects."""
         return program.operations.size + self._processes // 3 + _OF_OBJECTS
 
     def _uniform(self, arguments: _Arguments) -> tuple[tuple[str, int, int], float]:
-        """Return a collective whose sizes are the same on all ranks, as operation, size and root, and its flops."""
+        """Return a collective with equal sizes on all ranks (operation, size, root), and its flops."""
         processes, action = self._processes, arguments.action
         if action == "barrier":
             return ("barrier", 0, 0), 0.0
@@ -258,7 +258,7 @@ class Expander:
         size = arguments.counts(0, "receive_counts", processes) * arguments.size_of_type(processes + 1)
         flops = arguments.amount(processes, "flops")
         if (size == size[0]).all():
-            program = self._program("reduce_scatter", int(size[0]))
+            program = self._program("reduce_scatter_block", int(size[0]))
             if program.refill is not None:
                 return program, flops
             return program.operations[program.offsets[rank] : program.offsets[rank + 1]], flops
@@ -284,7 +284,7 @@ def _without(processes: int, rank: int) -> _Ranks:
 
 
 def _at_once(sources: _Ranks, received: _Sizes, targets: _Ranks, sent: _Sizes) -> Operations:
-    """Return receives, sends and a wait; sizes are given for each rank, and empty messages are left out."""
+    """Return receives, sends and a wait; sizes are per rank, and empty messages are left out."""
     sources, targets = sources[received[sources] > 0], targets[sent[targets] > 0]
     count = sources.size + targets.size
     operations = np.empty(count + (count > 0), dtype=OPERATION)
@@ -297,7 +297,7 @@ def _at_once(sources: _Ranks, received: _Sizes, targets: _Ranks, sent: _Sizes) -
 
 
 def _one_by_one(sources: _Ranks, received: _Sizes, targets: _Ranks, sent: _Sizes) -> Operations:
-    """Return rounds of a receive, a send and a wait; sizes are given for each round."""
+    """Return rounds of a receive, a send and a wait; sizes are per round."""
     operations = np.empty((sources.size, 3), dtype=OPERATION)
     operations[:] = (Code.WAITALL, ANY, ANY, UNNAMED, 0.0)
     for place, code, peer, size in ((0, Code.IRECV, sources, received), (1, Code.ISEND, targets, sent)):
@@ -309,7 +309,7 @@ def _one_by_one(sources: _Ranks, received: _Sizes, targets: _Ranks, sent: _Sizes
 
 
 def _whole(program: Program) -> Program:
-    """Return a program that is made block by block as one that is whole in memory.
+    """Return a program made in blocks as one that is whole in memory.
 
     Raises
     ------

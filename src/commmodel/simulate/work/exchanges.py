@@ -1,4 +1,4 @@
-"""Whole exchanges of messages as programs: rings, halos, shifts, pairs, and any sparse exchange.
+"""Exchanges as programs: rings, halos, shifts, pairs, and any sparse exchange.
 
 In each, a rank posts its receives, then its sends, and waits for all of it. Sizes are in bytes; repeat an exchange with
 `commmodel.simulate.work.repeated`. Main entries: `ring`, `halo`, `shifts`, `pairwise`, `pair`, `sparse`, `read_sparse`.
@@ -19,7 +19,7 @@ from commmodel.errors import DamagedFileError, InputError
 from commmodel.simulate.arguments import MOST_RANKS, check_count, check_plausible, check_ranks, check_size
 from commmodel.simulate.operations import OPERATION, UNNAMED, Code, Operations, Program, joined
 from commmodel.simulate.work.block_streams import Block, program_of
-from commmodel.simulate.work.collective import blocks_of
+from commmodel.simulate.work.rounds import blocks_of
 from commmodel.units import parse_number, parse_whole
 
 __all__ = ["halo", "pair", "pairwise", "read_sparse", "ring", "shifts", "sparse", "square_grid"]
@@ -140,7 +140,7 @@ def _multiplied(number: NDArray[np.uint64] | int, factor: int) -> NDArray[np.uin
 
 
 def shifts(message_size: int, processes: int, rounds: int = 1) -> Program:
-    """Return an irregular exchange: in each round everybody sends to the rank a pseudo-random distance on.
+    """Return an irregular exchange: in each round every rank sends to the rank at a pseudo-random distance.
 
     Sizes differ, from n/8 to n bytes, by a hash of sender and round. A rank waits for its two messages before it goes
     into the next round.
@@ -178,7 +178,7 @@ def shifts(message_size: int, processes: int, rounds: int = 1) -> Program:
 
 
 def pairwise(message_size: int, processes: int) -> Program:
-    """Return the exchange of everybody with everybody, one partner after the other, as MPI_Sendrecv does it.
+    """Return the exchange of every rank with every other, one partner at a time, by MPI_Sendrecv.
 
     >>> pairwise(1024, 4).operations.size // 4
     9
@@ -211,7 +211,7 @@ def pair(message_size: int, processes: int = 2) -> Program:
 def sparse(
     sender: ArrayLike, receiver: ArrayLike, size: ArrayLike, processes: int | None = None, name: str = ""
 ) -> Program:
-    """Return an exchange of any messages, all at once: receives, then sends in the order listed, then one wait.
+    """Return an exchange of given messages at once: receives, sends in the order listed, one wait.
 
     Parameters
     ----------
@@ -295,7 +295,7 @@ def read_sparse(path: str | os.PathLike[str], processes: int | None = None) -> P
 
 
 def _is_number(word: str) -> bool:
-    """Whether a word would be a number to anybody: then it is no title, be it a rank or not."""
+    """Whether a word is a number in any notation, so that it is no title."""
     try:
         float(word)
     except ValueError:

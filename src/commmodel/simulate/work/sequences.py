@@ -1,4 +1,4 @@
-"""Programs one after the other, and the time that one of them takes as a benchmark takes it.
+"""Sequences of programs, and the time of one of them as a benchmark measures it.
 
 Main entries: `sequence`, `repeated`, `measured` and `slowest`.
 """
@@ -19,7 +19,7 @@ __all__ = ["mark", "measured", "repeated", "sequence", "slowest"]
 
 
 class _Chain:
-    """Gives ranks the operations of one program after another; a program is made when the first rank comes to it."""
+    """Supplies the operations of successive programs; a program is made when the first rank reaches it."""
 
     def __init__(self, processes: int, count: int, make: Callable[[int], Program]) -> None:
         self._processes, self._count, self._make = processes, count, make
@@ -34,7 +34,7 @@ class _Chain:
         self._ended = 0
 
     def fresh(self) -> "_Chain":
-        """Return one like this that stands at the beginning."""
+        """Return a copy at the beginning."""
         return _Chain(self._processes, self._count, self._make)
 
     def __call__(self, rank: int) -> Operations:
@@ -85,7 +85,7 @@ def _chained(processes: int, count: int, make: Callable[[int], Program], name: s
 
 
 def sequence(programs: Sequence[Program], name: str = "") -> Program:
-    """Return the program that does one after the other; a rank begins the next when it has done its own part.
+    """Return the programs in sequence; a rank begins the next when it has finished its own part.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def sequence(programs: Sequence[Program], name: str = "") -> Program:
 
 
 def repeated(program: Program, times: int) -> Program:
-    """Return the program that does the same so many times.
+    """Return the program repeated so many times.
 
     >>> repeated(collective("barrier", 0, 2), 3).offsets.tolist()
     [0, 9, 18]
@@ -137,7 +137,7 @@ def repeated(program: Program, times: int) -> Program:
 
 
 def mark(processes: int, number: int) -> Program:
-    """Return the program in which every rank notes the time under a number."""
+    """Return the program in which every rank records the time under a number."""
     check_ranks(processes)
     check_count(number, "as mark", 0, 2**31 - 1)
     operations = np.empty(processes, dtype=OPERATION)
@@ -146,7 +146,7 @@ def mark(processes: int, number: int) -> Program:
 
 
 def measured(program: Program, barrier: Program | None = None) -> Program:
-    """Return a barrier, mark 0, the program and mark 1, as benchmarks measure; `slowest` says what it took.
+    """Return a barrier, mark 0, the program and mark 1, as benchmarks measure; `slowest` gives its time.
 
     The barrier is by dissemination; its messages have the first collective tag, so give the program number 1 or later
     where it is a collective.
@@ -161,7 +161,7 @@ def measured(program: Program, barrier: Program | None = None) -> Program:
 
 
 def slowest(outcome: Outcome) -> float:
-    """Return the seconds from mark 0 to mark 1, of the rank that took longest.
+    """Return the seconds from mark 0 to mark 1 on the slowest rank.
 
     Raises
     ------

@@ -1,0 +1,82 @@
+"""The table of algorithms, which the modules beside this one fill. Main entries: `algorithm` and `build`.
+
+A new algorithm is a function from a `Problem` to `Round`s under `register` in the module of its operation: that is all.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from commmodel.collectives.operation import SCHEDULED, ScheduledName, operation
+from commmodel.collectives.schedule import Problem, Round, Schedule, Scheduler, flatten
+from commmodel.errors import InputError
+
+__all__ = ["ALGORITHMS", "Algorithm", "algorithm", "build", "register", "summary"]
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """An algorithm of a collective operation; called with a `Problem`, it returns its rounds.
+
+    Attributes
+    ----------
+    operation, name : str
+    scheduler : callable
+        The function that makes the rounds.
+    needs : mapping
+        Conditions on the number of processes (``power_of_two``, ``even``) under which libraries use it: those of a
+        selector's rule for it.
+    all_pairs_at_once : bool
+        Whether its first round has P (P − 1) messages: too many to build for large P.
+    """
+
+    operation: ScheduledName
+    name: str
+    scheduler: Scheduler
+    needs: Mapping[str, bool] = field(default_factory=dict)
+    all_pairs_at_once: bool = False
+
+    def __call__(self, problem: Problem) -> Iterable[Round]:
+        """Return the rounds."""
+        return self.scheduler(problem)
+
+
+ALGORITHMS: dict[str, dict[str, Algorithm]] = {name: {} for name in SCHEDULED}
+"""Operation -> name -> algorithm."""
+
+
+def register(
+    operation: ScheduledName, name: str, *, needs: Mapping[str, bool] | None = None, all_pairs_at_once: bool = False
+) -> Callable[[Scheduler], Scheduler]:
+    """Enter the function below into `ALGORITHMS`; its docstring's first line is the summary in the documentation."""
+
+    def enter(scheduler: Scheduler) -> Scheduler:
+        ALGORITHMS[operation][name] = Algorithm(operation, name, scheduler, needs or {}, all_pairs_at_once)
+        return scheduler
+
+    return enter
+
+
+def algorithm(operation_name: str, name: str) -> Algorithm:
+    """Return an algorithm by its operation's name and its own; raise `InputError` naming those that exist."""
+    algorithms = ALGORITHMS[operation(operation_name).name]
+    if name not in algorithms:
+        raise InputError(f"{operation_name} has no algorithm {name!r}: choose one of {', '.join(algorithms)}")
+    return algorithms[name]
+
+
+def build(operation_name: str, name: str, problem: Problem) -> Schedule:
+    """Return the schedule of an algorithm.
+
+    >>> build("barrier", "dissemination", Problem(8)).messages
+    24
+    """
+    return flatten(problem.processes, algorithm(operation_name, name)(problem))
+
+
+def summary(operation_name: str, name: str) -> str:
+    """Return one line on what an algorithm does, with its source.
+
+    >>> summary("barrier", "dissemination")
+    'In round i process r tells r + 2^i, for ⌈log₂P⌉ rounds (Hensgen, Finkel and Manber 1988).'
+    """
+    return (algorithm(operation_name, name).scheduler.__doc__ or "").partition("\n")[0]

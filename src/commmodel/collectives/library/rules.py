@@ -1,0 +1,100 @@
+"""The rules by which a library picks algorithms of collective operations: `Rule` and `Selector`.
+
+Also what a library's own file of rules (`commmodel.collectives.library.openmpi`, `commmodel.collectives.library.mpich`)
+shares with ours. `commmodel.collectives.library.selection` reads, writes and applies them.
+"""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from commmodel.collectives.operation import ScheduledName
+
+__all__ = [
+    "DEFAULT", "ELEMENT_SIZE", "FORMAT", "UNKNOWN", "VERSION", "Rule", "Selector", "power_of_two_up_to",
+    "unknown",
+]  # fmt: skip
+
+FORMAT: Literal["commmodel-selector"] = "commmodel-selector"
+VERSION = 1
+# History of the format: 1, first version.
+
+DEFAULT = "default"
+"""Instead of an algorithm: what the library does where its file of rules says nothing."""
+UNKNOWN = "unknown:"
+"""Begins the name of a library's algorithm that commmodel has no schedule of."""
+ELEMENT_SIZE = 8
+"""Bytes of an element where a rule asks for a count: a double's."""
+
+Size = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Positive = Annotated[int, Meta(ge=1, le=2**63 - 1)]
+
+
+class Rule(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """An algorithm for an operation, under conditions that must all hold."""
+
+    operation: ScheduledName
+    algorithm: Annotated[str, Meta(min_length=1)]
+    upto: Size | None = None
+    """n ≤ upto, in bytes; n is what the count argument of the MPI call says (`commmodel.collectives.Problem`)."""
+    total_upto: Size | None = None
+    """n P ≤ total_upto, in bytes."""
+    processes_from: Positive | None = None
+    """P ≥ processes_from."""
+    processes_upto: Positive | None = None
+    """P ≤ processes_upto."""
+    power_of_two: bool | None = None
+    """Whether P is a power of two."""
+    even: bool | None = None
+    """Whether P is even."""
+    count_below_power_of_two: bool | None = None
+    """Whether there are fewer elements than the largest power of two ≤ P."""
+    segment_size: Positive | None = None
+    """Bytes of the pieces that the algorithm sends one after the other, or None where it sends all at once."""
+
+    def holds(self, message_size: int, total: int, processes: int, element_size: int = ELEMENT_SIZE) -> bool:
+        """Whether the conditions hold for n, n P (both in bytes) and P.
+
+        >>> Rule("alltoall", "bruck", upto=256, processes_from=8).holds(256, 2048, 8)
+        True
+        """
+        asked = (
+            (self.power_of_two, processes == power_of_two_up_to(processes)),
+            (self.even, processes % 2 == 0),
+            (self.count_below_power_of_two, message_size // element_size < power_of_two_up_to(processes)),
+        )
+        return (
+            (self.upto is None or message_size <= self.upto)
+            and (self.total_upto is None or total <= self.total_upto)
+            and (self.processes_from is None or processes >= self.processes_from)
+            and (self.processes_upto is None or processes <= self.processes_upto)
+            and all(wanted is None or wanted == true for wanted, true in asked)
+        )
+
+
+class Selector(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A library's choice of algorithms."""
+
+    name: str
+    rules: tuple[Rule, ...] = ()
+    """The first that holds wins."""
+    source: str = ""
+    """Where the rules come from."""
+    fallback: str = ""
+    """The published selector that decides where no rule holds, or one says `DEFAULT`."""
+    format: Literal["commmodel-selector"] = FORMAT
+    version: Positive = VERSION
+
+
+def power_of_two_up_to(number: int) -> int:
+    """Return the largest power of two ≤ a positive integer.
+
+    >>> power_of_two_up_to(9)
+    8
+    """
+    return 1 << (number.bit_length() - 1)
+
+
+def unknown(name: str) -> str:
+    """Return the name, in a rule, of a library's algorithm that commmodel has no schedule of."""
+    return UNKNOWN + name

@@ -1,0 +1,81 @@
+"""The rounds of a collective's schedule as operations of ranks, block by block. Main entry: `blocks_of`."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from commmodel._core.program.traces import arranged, exchanged
+from commmodel.collectives.schedule import Integers, Round, flatten
+from commmodel.simulate.operations import COLLECTIVE_TAG
+from commmodel.simulate.work.block_streams import Block
+
+__all__ = ["COLLECTIVE_TAGS", "blocks_of", "collective_tag"]
+
+COLLECTIVE_TAGS = 1 << 20
+"""Tags that calls of collectives take in turn."""
+_BLOCK = 1 << 16
+"""Operations of a block, about: 1.5 MiB, so that what was just made is still in the cache."""
+_PER_RANK = 24
+
+
+def collective_tag(number: int) -> int:
+    """Return the tag of the messages of a call of a collective, the first being number 0.
+
+    >>> collective_tag(0), collective_tag(1)
+    (-2, -3)
+    """
+    return COLLECTIVE_TAG - number % COLLECTIVE_TAGS
+
+
+def blocks_of(
+    processes: int,
+    rounds: Iterator[Round],
+    tag: int = COLLECTIVE_TAG,
+    memory_copy: float = 0.0,
+    reduction: float = 0.0,
+    block: int = _BLOCK,
+) -> Iterator[Block]:
+    """Yield the operations of rounds, in blocks of at least one round and about `block` operations.
+
+    Blocks are larger where there are many ranks: 24 operations for each, for each rank asks for its own.
+    """
+    taken: list[Round] = []
+    size, most = 0, max(block, _PER_RANK * processes)
+    for one in rounds:
+        more = 2 * one.size.size + 2 * min(one.size.size, processes) + one.copier.size + one.reducer.size
+        if taken and size + more > most:
+            yield _block(processes, taken, tag, memory_copy, reduction)
+            taken, size = [], 0
+        taken.append(one)
+        size += more
+    if taken:
+        yield _block(processes, taken, tag, memory_copy, reduction)
+
+
+def _block(processes: int, rounds: Sequence[Round], tag: int, memory_copy: float, reduction: float) -> Block:
+    rank = rounds[0].sender
+    if all(_is_exchange(one, rank) for one in rounds) and np.array_equal(rank, np.arange(processes)):
+        # Each sends one message: most rounds of many ranks are so, and need no sorting.
+        made = exchanged(processes, [one.receiver for one in rounds], [one.size for one in rounds], tag)
+        if made is not None:
+            return Block(*made)
+    schedule = flatten(processes, rounds)
+    seconds = schedule.copied * memory_copy + schedule.reduced * reduction
+    return Block(
+        *arranged(
+            processes,
+            schedule.round,
+            schedule.sender,
+            schedule.receiver,
+            schedule.size,
+            schedule.work_round,
+            schedule.worker,
+            seconds,
+            tag,
+        )
+    )
+
+
+def _is_exchange(one: Round, rank: Integers) -> bool:
+    """Whether all that a round does is that each of these ranks sends a message."""
+    return one.sender is rank and one.receiver.size == rank.size and not (one.copier.size or one.reducer.size)
