@@ -2,7 +2,6 @@
 // Sources: Kim et al. 2008; the three colours of links are those of the Cray XC (Alverson et al. 2012).
 #pragma once
 
-#include <utility>
 #include <vector>
 
 #include "routing/regular.hpp"
@@ -34,7 +33,7 @@ class Dragonfly final : public RegularZone {
         push_link(source, false, links);
         if (group != last_group) {
             within_group(group, router, last_group, false, links);
-            push_link(blue_ + pair(group, last_group, groups_), group > last_group, links);
+            push_link(blue_ + pair_number(group, last_group, groups_), group > last_group, links);
             push_limiter(hosts + group * routers_ + router, links);
             router = group;
             group = last_group;
@@ -46,14 +45,6 @@ class Dragonfly final : public RegularZone {
     }
 
   private:
-    static int64_t pairs(int64_t count) { return count * (count - 1) / 2; }
-
-    // Place of a pair among all pairs of `count`, the lower first.
-    static int64_t pair(int64_t low, int64_t high, int64_t count) {
-        if (low > high) std::swap(low, high);
-        return low * (2 * count - low - 1) / 2 + high - low - 1;
-    }
-
     // Within a group first to the blade (green), then to the chassis (black). SimGrid, on the last steps, goes on from
     // a green link as from the first chassis.
     void within_group(int64_t group, int64_t &router, int64_t target, bool last, std::vector<int32_t> &links) const {
@@ -62,14 +53,14 @@ class Dragonfly final : public RegularZone {
         if (column != blade) {
             push_limiter(hosts + group * routers_ + router, links);
             const int64_t base = green_ + (group * chassis_ + row) * pairs(blades_);
-            push_link(base + pair(column, blade, blades_), column > blade, links);
+            push_link(base + pair_number(column, blade, blades_), column > blade, links);
             if (as_simgrid_ && last) row = 0;
             router = row * blades_ + blade;
         }
         if (row != target / blades_) {
             push_limiter(hosts + group * routers_ + router, links);
             const int64_t base = black_ + group * pairs(chassis_) * blades_;
-            push_link(base + pair(row, target / blades_, chassis_) * blades_ + blade, row > target / blades_, links);
+            push_link(base + pair_number(row, target / blades_, chassis_) * blades_ + blade, row > target / blades_, links);
             router = target;
         }
     }

@@ -2,11 +2,20 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "routing/zone.hpp"
 
 namespace commmodel::routing {
+
+inline int64_t pairs(int64_t count) { return count * (count - 1) / 2; }
+
+// Number of a pair among all pairs of `count`, the lower first.
+inline int64_t pair_number(int64_t low, int64_t high, int64_t count) {
+    if (low > high) std::swap(low, high);
+    return low * (2 * count - low - 1) / 2 + high - low - 1;
+}
 
 class RegularZone : public Zone {
   public:

@@ -1,15 +1,21 @@
-"""Platforms to simulate on: hosts, links and the ways between hosts.
+"""Platforms to simulate on: hosts, links and the routes between hosts.
 
-Made by a function (`flat`, `cabinets`, `fat_tree`, `torus`, `dragonfly`, `crossbar`), or read from a file (`read`).
+Made by a function (`flat`, `cabinets`, `fat_tree`, `torus`, `dragonfly`, `crossbar`, `hyperx`), or read from a file
+(`read`). Each function stands in a module of `commmodel.simulate.platform.topologies`, with its description.
 """
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from commmodel.simulate.platform.description import Platform
 from commmodel.simulate.platform.file import loads, published, read, write
-from commmodel.simulate.platform.topologies import build, cabinets, crossbar, dragonfly, fat_tree, flat, torus
+from commmodel.simulate.platform.topologies import BUILDERS
 from commmodel.simulate.platform.xml import read_xml
 from commmodel.simulate.platform.xml_settings import network
 
-__all__ = [
-    "Platform", "build", "cabinets", "crossbar", "dragonfly", "fat_tree", "flat", "loads", "network", "published",
-    "read", "read_xml", "torus", "write",
-]  # fmt: skip
+__all__ = ["Platform", "loads", "network", "published", "read", "read_xml", "write", *BUILDERS]
+
+globals().update(BUILDERS)
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Callable[..., Platform]: ...

@@ -13,7 +13,8 @@ import msgspec
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.files import write_text
 from commmodel.simulate.platform.description import Platform
-from commmodel.simulate.platform.topologies import Description, build
+from commmodel.simulate.platform.topologies import Description
+from commmodel.simulate.platform.topology import Topology
 from commmodel.simulate.platform.xml import read_xml
 from commmodel.units import parse_quantity
 
@@ -65,7 +66,7 @@ def loads(text: str, path: str | os.PathLike[str] = "platform.toml") -> Platform
     content.pop("source", None)
     try:
         _numbers(path, content)
-        description: Description = msgspec.convert(content, Description, strict=True)
+        description: Topology = msgspec.convert(content, Description, strict=True)
     except msgspec.ValidationError as error:
         problem, _, field = str(error).partition(" - at `$")
         where = f"field {field.rstrip('`').lstrip('.')}" if field.rstrip("`") else ""
@@ -76,7 +77,7 @@ def loads(text: str, path: str | os.PathLike[str] = "platform.toml") -> Platform
     if not description.name:
         description = msgspec.structs.replace(description, name=path.stem)
     try:
-        return build(description)
+        return description.build()
     except DamagedFileError:
         raise
     except InputError as error:
