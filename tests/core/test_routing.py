@@ -43,7 +43,7 @@ def any_platform(draw):
     """Draw a platform of any kind, with or without limiters."""
     small = st.integers(1, 4)
     options = SPLIT | {"limiter": draw(st.sampled_from([None, 187.5e6])), "loopback": (5e9, 0.0)}
-    kind = draw(st.sampled_from(["flat", "cabinets", "fat_tree", "torus", "dragonfly", "crossbar"]))
+    kind = draw(st.sampled_from(["flat", "cabinets", "fat_tree", "torus", "dragonfly", "crossbar", "hyperx"]))
     if kind in {"flat", "crossbar"}:
         return getattr(platforms, kind)(draw(st.integers(1, 12)), **options)
     if kind == "cabinets":
@@ -54,6 +54,8 @@ def any_platform(draw):
         return platforms.fat_tree(*sizes, **options)
     if kind == "torus":
         return platforms.torus(draw(st.lists(st.integers(1, 5), min_size=1, max_size=3)), **options)
+    if kind == "hyperx":
+        return platforms.hyperx(draw(st.lists(small, min_size=1, max_size=3)), nodes=draw(st.integers(1, 3)), **options)
     chassis, blades = draw(small), draw(small)
     groups = draw(st.integers(1, min(4, chassis * blades)))
     return platforms.dragonfly(groups, chassis, blades, draw(st.integers(1, 3)), **options)
@@ -111,6 +113,34 @@ def test_a_way_in_a_fat_tree_goes_up_to_the_first_common_level(sizes, data):
     assert [name.endswith("up") for name in names] == [True] * level + [False] * level
     assert names[0].startswith(f"node-{one} ")
     assert names[-1].startswith(f"node-{other} ")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.integers(1, 3), st.data())
+def test_a_route_in_a_hyperx_takes_one_link_in_each_dimension_in_which_routers_differ(sizes, nodes, data):
+    platform = platforms.hyperx(sizes, nodes=nodes, **SPLIT)
+    a, b = (data.draw(st.integers(0, platform.hosts - 1)) for _ in range(2))
+    names = platform.route(a, b)
+    a, b = a // nodes, b // nodes
+    differing = []
+    for dimension, size in enumerate(sizes):
+        if a % size != b % size:
+            differing.append(f"dimension {dimension}")
+        a, b = a // size, b // size
+    assert [name.rpartition(" link ")[0] for name in names[1:-1]] == differing
+
+
+def test_a_hyperx_joins_each_two_routers_of_a_row_by_a_link_of_their_own():
+    platform = platforms.hyperx([3, 4], **SPLIT)
+    used = {
+        link
+        for one in range(12)
+        for other in range(12)
+        if (one % 3 == other % 3) != (one // 3 == other // 3)
+        for link in platform.routing().route(one, other)[1:-1]
+    }
+    assert len(used) == 2 * (4 * 3 + 3 * 6)
+    assert len(used) + 2 * 12 == platform.capacity.size
 
 
 def test_a_fat_tree_sends_each_destination_down_its_own_cable():

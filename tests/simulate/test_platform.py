@@ -9,6 +9,7 @@ import pytest
 
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.simulate import platform as platforms
+from commmodel.simulate.platform.topologies import BUILDERS
 
 SPLIT = {"bandwidth": 125e6, "latency": 15e-6}
 FLAT = 'format = "commmodel-platform"\nversion = 1\nkind = "flat"\nhosts = 4\nbandwidth = "125MB/s"\nlatency = "15us"\n'
@@ -21,6 +22,7 @@ BUILT = {
     "torus": platforms.torus([4, 3], host_names="t{}.x", **SPLIT),
     "dragonfly": platforms.dragonfly(2, 2, 2, 2, parallel=(3, 2, 1), **SPLIT),
     "crossbar": platforms.crossbar(4, sharing="fatpipe", **SPLIT),
+    "hyperx": platforms.hyperx([3, 1, 2], nodes=2, limiter=187.5e6, **SPLIT),
 }
 
 
@@ -37,6 +39,10 @@ def test_what_is_written_is_read_back(kind, tmp_path):
     ends = range(built.hosts)
     ways = [[one.routing().route(a, b) for a in ends for b in ends] for one in (built, again)]
     assert ways[0] == ways[1]
+
+
+def test_every_topology_is_tested_here():
+    assert {name.replace("_", "-") for name in BUILDERS} == BUILT.keys()
 
 
 def test_graphene_is_as_published():
@@ -134,6 +140,10 @@ def test_what_is_no_platform(tmp_path):
         (lambda: platforms.fat_tree([2, 2], [1], [1, 1], **SPLIT), "as many numbers"),
         (lambda: platforms.fat_tree([2], [2**20], [2**20], **SPLIT), "fat tree"),
         (lambda: platforms.dragonfly(5, 2, 2, 1, **SPLIT), "take fewer groups, or more blades"),
+        (lambda: platforms.dragonfly(2, 2, 2, 1, parallel=(1, 1), **SPLIT), "three numbers"),
+        (lambda: platforms.hyperx([], **SPLIT), "0 dimensions"),
+        (lambda: platforms.hyperx([2**12, 2**11], **SPLIT), "their product at most"),
+        (lambda: platforms.hyperx([2**14], **SPLIT), "more than 2.26 links"),
         (lambda: platforms.cabinets([], uplink=(1e9,), **SPLIT), "0 cabinets"),
         (lambda: platforms.crossbar(5000, **SPLIT), "at most 4096"),
     ],

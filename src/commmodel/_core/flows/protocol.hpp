@@ -134,10 +134,10 @@ class Paths {
         Entry &entry = find(source, destination);
         if (!entry.roles) return entry.path;
         entry.path.uses = scratch_.data();
-        const Port *const own[2] = {&kinds_.port[source], &kinds_.port[destination]};
+        const routing::Port *const ports[2] = {&kinds_.port[source], &kinds_.port[destination]};
         for (int32_t place = 0; place < entry.path.count; ++place) {
             const Use use = entry.uses[place];
-            scratch_[place] = {use.link >= 0 ? use.link : own[~use.link / 3]->*ROLES[~use.link % 3], use.weight};
+            scratch_[place] = {use.link >= 0 ? use.link : ports[~use.link / 3]->*ROLES[~use.link % 3], use.weight};
         }
         return entry.path;
     }
@@ -149,7 +149,8 @@ class Paths {
         int32_t place;  // among the uses of the way that is being made
         uint8_t fatpipe;
     };
-    static constexpr int32_t Port::*ROLES[3] = {&Port::limiter, &Port::up, &Port::down};
+    static constexpr int32_t routing::Port::*ROLES[3] = {&routing::Port::limiter, &routing::Port::up,
+                                                         &routing::Port::down};
     struct Entry {
         int32_t source = NONE, destination = NONE;  // kinds
         bool roles = false;                         // some links are ~role: of 3 each at the source and the destination

@@ -14,7 +14,8 @@ from commmodel.documents import check_format, convert, locate, parse_toml, quant
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.files import write_text
 from commmodel.simulate.platform.description import Platform
-from commmodel.simulate.platform.topologies import Description, build
+from commmodel.simulate.platform.topologies import Description
+from commmodel.simulate.platform.topology import Topology
 from commmodel.simulate.platform.xml import read_xml
 
 __all__ = ["FORMAT", "VERSION", "dump", "dumps", "load", "loads", "published"]
@@ -53,13 +54,13 @@ def loads(text: str, path: str | os.PathLike[str] = "platform.toml") -> Platform
     content.pop("source", None)
     try:
         _numbers(path, content)
-    except RecursionError:
-        raise DamagedFileError(path, "", "tables too deep") from None
-    description: Description = convert(path, content, Description)
+    except (RecursionError, OverflowError):
+        raise DamagedFileError(path, "", "a number out of range, or tables too deep") from None
+    description: Topology = convert(path, content, Description)
     if not description.name:
         description = msgspec.structs.replace(description, name=path.stem)
     try:
-        return build(description)
+        return description.build()
     except DamagedFileError:
         raise
     except InputError as error:

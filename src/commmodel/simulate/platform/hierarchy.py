@@ -155,7 +155,7 @@ def walk(before: NDArray[np.int32], source: int, destination: int) -> list[int]:
     return points[::-1]
 
 
-def table_of(points: int, ways: Mapping[tuple[int, int], Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def table_of(points: int, ways: Mapping[tuple[int, int], Sequence[int]]) -> dict[str, NDArray[np.int64]]:
     """Return offsets and links of the ways between all points, as `commmodel._core.routing.routes` takes them."""
     if points > _MOST_POINTS:
         raise InputError(f"{points} hosts and routers in one zone of routes: at most {_MOST_POINTS}; take a cluster")
@@ -164,7 +164,7 @@ def table_of(points: int, ways: Mapping[tuple[int, int], Sequence[int]]) -> tupl
     for source, destination in ordered:
         counts[source * points + destination + 1] = len(ways[source, destination])
     links = np.array([link for pair in ordered for link in ways[pair]], np.int64)
-    return np.cumsum(counts), links
+    return {"offsets": np.cumsum(counts), "links": links}
 
 
 class _Finder:

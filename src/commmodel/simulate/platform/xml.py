@@ -7,7 +7,6 @@ Format: the manual of SimGrid, "XML reference"; where that is silent, ways and l
 """
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.errors import DamagedFileError, InputError
-from commmodel.simulate.platform import zones
 from commmodel.simulate.platform.description import Assembly, Platform
 from commmodel.simulate.platform.hierarchy import Leaf, Point, Tree, found, passages, table_of
+from commmodel.simulate.platform.topologies.dragonfly import Dragonfly
+from commmodel.simulate.platform.topologies.fat_tree import FatTree
+from commmodel.simulate.platform.topologies.flat import Flat
+from commmodel.simulate.platform.topologies.torus import Torus
+from commmodel.simulate.platform.topology import Backbone, Link, Name
 from commmodel.simulate.platform.xml_elements import Element, Ranges, parse, parse_bytes
 
 __all__ = ["read_xml", "read_xml_bytes"]
@@ -166,7 +169,7 @@ class _Reader:
         between = passages(self.leaves, self.trees)
         return self.assembly.platform(self.path.stem, "xml", between)
 
-    def add_leaf(self, tree: Tree, leaf: Leaf, names: Callable[[int], str], speeds: Any, cores: Any) -> None:
+    def add_leaf(self, tree: Tree, leaf: Leaf, names: Name, speeds: Any, cores: Any) -> None:
         """Add a zone with hosts or routers."""
         leaf.links = self.assembly.links
         self.leaves.append(leaf)
@@ -262,22 +265,30 @@ class _Reader:
         except InputError as error:
             element.fail(f"radical {error}")
 
-    def cables(self, element: Element) -> zones.Cables:
-        """Return what links of a cluster are like."""
-        given = element.attributes
-        limiter = element.quantity("limiter_link", "bandwidth") if "limiter_link" in given else None
-        loopback = backbone = None
-        if "loopback_bw" in given or "loopback_lat" in given:
-            loopback = element.quantity("loopback_bw", "bandwidth"), element.quantity("loopback_lat", "latency", "0")
-        if "bb_bw" in given or "bb_lat" in given:
-            sharing = element.choice("bb_sharing_policy", _SHARING, "SHARED")
-            rate, time = element.quantity("bb_bw", "bandwidth"), element.quantity("bb_lat", "latency", "0")
-            backbone = rate, time, sharing
-        rate, time = element.quantity("bw", "bandwidth"), element.quantity("lat", "latency", "0")
-        sharing = element.choice("sharing_policy", _SHARING, "SPLITDUPLEX")
-        return zones.Cables(rate, time, sharing, True, limiter, loopback, backbone)
+    def links_of(self, element: Element) -> dict[str, Any]:
+        """Return the links of a cluster, as fields of its topology."""
+        attributes = element.attributes
+        links: dict[str, Any] = {
+            "bandwidth": element.quantity("bw", "bandwidth"),
+            "latency": element.quantity("lat", "latency", "0"),
+            "sharing": element.choice("sharing_policy", _SHARING, "SPLITDUPLEX"),
+        }
+        if "limiter_link" in attributes:
+            links["limiter"] = element.quantity("limiter_link", "bandwidth")
+        if "loopback_bw" in attributes or "loopback_lat" in attributes:
+            rate, time = element.quantity("loopback_bw", "bandwidth"), element.quantity("loopback_lat", "latency", "0")
+            links["loopback"] = Link(rate, time)
+        return links
 
-    def named(self, element: Element, leaf: int) -> tuple[_Cluster, Callable[[int], str]]:
+    def backbone(self, element: Element) -> Backbone | None:
+        """Return the backbone of a cluster, where it has one."""
+        if "bb_bw" not in element.attributes and "bb_lat" not in element.attributes:
+            return None
+        sharing = element.choice("bb_sharing_policy", _SHARING, "SHARED")
+        rate, time = element.quantity("bb_bw", "bandwidth"), element.quantity("bb_lat", "latency", "0")
+        return Backbone(rate, time, "fatpipe" if sharing == "fatpipe" else "shared")
+
+    def named(self, element: Element, leaf: int) -> tuple[_Cluster, Name]:
         """Note the hosts of a cluster, and return them and their names."""
         prefix, suffix = element.text("prefix"), element.text("suffix")
         cluster = _Cluster(prefix, suffix, self.ranges(element), leaf)
@@ -295,14 +306,16 @@ class _Reader:
         element.check(_CLUSTER, {"prop"})
         leaf = len(self.leaves)
         cluster, names = self.named(element, leaf)
-        hosts, cables = len(cluster.ranges), self.cables(element)
+        hosts, links, backbone = len(cluster.ranges), self.links_of(element), self.backbone(element)
         topology = element.choice("topology", _TOPOLOGIES, "FLAT")
         if topology == "FLAT":
-            zone = zones.star(self.assembly, hosts, cables, names, tree.name)
-            if cables.backbone is not None:
+            zone = Flat(hosts=hosts, backbone=backbone, **links).zone(self.assembly, names, tree.name)
+            if backbone is not None:
                 self.links[f"{tree.name}_backbone"] = zone["backbone"], zone["backbone"]
         else:
-            zone = self.topology(element, topology, cables, names)
+            if backbone is not None:
+                element.fail(f"a cluster of topology {topology} has no backbone")
+            zone = self.topology(element, topology, links, names)
             if zone["hosts"] != hosts:
                 element.fail(f"topo_parameters make {zone['hosts']} hosts, radical names {hosts}")
         self.clusters.append(cluster)
@@ -311,23 +324,22 @@ class _Reader:
         speed, cores = self.speed(element), element.count("core", "1")
         self.add_leaf(tree, Leaf(tree.name, zone), names, speed, cores)
 
-    def topology(
-        self, element: Element, topology: str, cables: zones.Cables, names: Callable[[int], str]
-    ) -> dict[str, Any]:
+    def topology(self, element: Element, topology: str, links: dict[str, Any], names: Name) -> dict[str, Any]:
         """Return the zone of a cluster that is more than a switch."""
-        if cables.backbone is not None:
-            element.fail(f"a cluster of topology {topology} has no backbone")
         text = element.text("topo_parameters")
         lists = [element.counts("topo_parameters", part) for part in text.split(";")]
         shapes = {"TORUS": "X,Y,Z", "FAT_TREE": "levels;down;up;parallel"}
         try:
             if topology == "TORUS" and len(lists) == 1:
-                return zones.torus(self.assembly, lists[0], cables, names)
+                return Torus(sizes=lists[0], **links).zone(self.assembly, names)
             if topology == "FAT_TREE" and len(lists) == 4 and lists[0] == (len(lists[1]),):
-                return zones.fat_tree(self.assembly, lists[1], lists[2], lists[3], cables, names)
+                tree = FatTree(down=lists[1], up=lists[2], parallel=lists[3], **links)
+                return tree.zone(self.assembly, names, as_simgrid=True)
             if topology == "DRAGONFLY" and [len(one) for one in lists] == [2, 2, 2, 1]:
-                sizes, parallel = [one[0] for one in lists], [one[1] for one in lists[:3]]
-                return zones.dragonfly(self.assembly, sizes, parallel, cables, names)
+                (groups, blue), (chassis, black), (blades, green), (nodes,) = lists
+                links |= {"groups": groups, "chassis": chassis, "blades": blades, "nodes": nodes}
+                dragonfly = Dragonfly(parallel=(blue, black, green), **links)
+                return dragonfly.zone(self.assembly, names, as_simgrid=True)
         except InputError as error:
             element.fail(f"topo_parameters {text[:80]!r}: {error}")
         shape = shapes.get(topology, "groups,n;chassis,n;blades,n;nodes")
@@ -340,7 +352,7 @@ class _Reader:
         count, speed, cores = len(cluster.ranges), self.speed(element), element.count("core", "1")
         if len(own.hosts) + count > 2**16:
             element.fail(f"more than {2**16} hosts in cabinets of one zone: take a cluster")
-        zone = zones.star(self.assembly, count, self.cables(element), names)
+        zone = Flat(hosts=count, **self.links_of(element)).zone(self.assembly, names)
         for place in range(count):
             name = names(place)
             self.name_point(element, name, (leaf, len(own.hosts)))
@@ -388,8 +400,10 @@ class _Reader:
         if tree.finds_ways:
             over_hops = found(points, ways)
             self.check_all_reached(element, own, over_hops.before[:hosts, :hosts] < 0)
-            return self.finish(tree, own, zones.hops(hosts, points, **over_hops.arrays()), over_hops)
-        zone = zones.table(hosts, points, *table_of(points, ways))
+            return self.finish(
+                tree, own, {"kind": "hops", "hosts": hosts, "points": points, **over_hops.arrays()}, over_hops
+            )
+        zone = {"kind": "table", "hosts": hosts, "points": points, **table_of(points, ways)}
         missing = np.ones((points, points), np.bool_)
         missing[tuple(np.array(list(ways), np.int64).reshape(-1, 2).T)] = False
         self.check_all_reached(element, own, missing[:hosts, :hosts])

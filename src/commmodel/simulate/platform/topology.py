@@ -1,0 +1,142 @@
+"""What every topology has: links of hosts, limiters, loopbacks; and the way from its description to a platform.
+
+Bandwidths are in B/s, latencies in s, speeds in flop/s. A topology is a module of
+`commmodel.simulate.platform.topologies`. Main entries: `Topology`, `Link`, `Backbone`, `make`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import Any, Literal
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from commmodel.errors import InputError
+from commmodel.simulate.arguments import check_amount, check_count
+from commmodel.simulate.platform.description import MOST_HOSTS, Assembly, Platform
+
+__all__ = ["MOST_LINKS", "Backbone", "Link", "Name", "Topology", "check_sizes", "make"]
+
+MOST_LINKS = 2**26
+"""More than a platform may have: refused before anything is counted further."""
+Name = Callable[[int], str]
+"""Number of a host, switch or link -> its name."""
+
+
+class Link(Struct, frozen=True, forbid_unknown_fields=True):
+    """A link: B/s, s."""
+
+    bandwidth: float
+    latency: float = 0.0
+
+
+class Backbone(Link, frozen=True):
+    """One link on every route through a switch."""
+
+    sharing: Literal["shared", "fatpipe"] = "shared"
+
+
+class Topology(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="kind"):
+    """A platform in a few numbers: what every topology has."""
+
+    bandwidth: float
+    """B/s of a link, in each direction."""
+    latency: float
+    """s of a link."""
+    name: str = ""
+    limiter: float | None = None
+    """B/s that all that a host sends and receives has together; in networks with switches, a switch's as well."""
+    loopback: Link | None = None
+    """Link between processes of one host (default: they use the host's link)."""
+    sharing: Literal["split", "shared", "fatpipe"] = "split"
+    cores: int = 1
+    speed: float = 1e9
+    """flop/s of a core."""
+    host_names: str = "node-{}"
+    """Names, with {} for the number."""
+
+    @property
+    def directions(self) -> int:
+        """Links that a cable is: 2 where each direction has the bandwidth for itself."""
+        return 2 if self.sharing == "split" else 1
+
+    def zone(self, assembly: Assembly, name: Name) -> dict[str, Any]:
+        """Add the links, and return the zone: what `commmodel._core.routing.routes` takes, hosts named by `name`."""
+        raise NotImplementedError
+
+    def assemble(self, assembly: Assembly, name: Name) -> Mapping[str, Any] | None:
+        """Add all zones, and return the links between them: none for a single zone."""
+        assembly.add_zone(self.zone(assembly, name), name, self.speed, self.cores)
+        return None
+
+    def build(self) -> Platform:
+        """Return the platform.
+
+        Raises
+        ------
+        InputError
+            Where a number is out of range.
+        """
+        assembly, name = Assembly(), _namer(self.host_names)
+        check_count(self.cores, "cores", 1, 2**20)
+        check_amount(self.latency, "latency")
+        rates = {"bandwidth": self.bandwidth, "limiter": self.limiter, "speed": self.speed}
+        for field, value in rates.items():
+            if value is not None and not check_amount(value, field) > 0:
+                raise InputError(f"{field} {value}: expected a finite number above 0")
+        for title in ("loopback", "backbone"):
+            if (link := getattr(self, title, None)) is not None:
+                check_amount(link.bandwidth, f"bandwidth of the {title}")
+                check_amount(link.latency, f"latency of the {title}")
+        passages = self.assemble(assembly, name)
+        kind = str(self.__struct_config__.tag)
+        return assembly.platform(self.name or kind, kind, passages, self)
+
+    def add_cables(self, assembly: Assembly, count: int, name: Name, times: float = 1) -> int:
+        """Add cables, each as wide as so many; return the number of their first link."""
+        return assembly.add_links(count, self.bandwidth * times, self.latency, name, self.sharing)
+
+    def add_host_links(
+        self, assembly: Assembly, hosts: int, name: Name, nodes: int = 0, switch: Name | None = None
+    ) -> dict[str, NDArray[np.int64]]:
+        """Add limiters and loopbacks, and return their numbers; of `nodes`, those beyond the hosts are switches."""
+        limiter = loopback = np.empty(0, np.int64)
+        if self.limiter is not None:
+            first = assembly.add_links(hosts, self.limiter, 0.0, lambda host: f"{name(host)} limiter", "shared")
+            if switch is not None:
+                assembly.add_links(nodes - hosts, self.limiter, 0.0, lambda i: f"{switch(i)} limiter", "shared")
+            limiter = first + np.arange(max(hosts, nodes))
+        if self.loopback is not None:
+            loopback = np.arange(hosts) + assembly.add_links(
+                hosts, self.loopback.bandwidth, self.loopback.latency, lambda i: f"{name(i)} loopback", "fatpipe"
+            )
+        return {"limiter": limiter, "loopback": loopback}
+
+    def regular_zone(self, kind: str, sizes: Sequence[int], first: int, **more: Any) -> dict[str, Any]:
+        """Return a zone whose links are numbered by a rule, from the first on; the sizes' product is its hosts."""
+        hosts = prod(sizes)
+        numbers = {"hosts": hosts, "points": hosts, "directions": self.directions, "first_link": first}
+        return {"kind": kind, "sizes": tuple(sizes), **numbers, **more}
+
+
+def check_sizes(sizes: Sequence[int], what: str) -> int:
+    """Return the product of sizes, which must not exceed the number of hosts that a platform may have."""
+    if prod(check_count(size, what) for size in sizes) > MOST_HOSTS:
+        raise InputError(f"{what} {list(sizes)}: all must be at least 1, and their product at most {MOST_HOSTS}")
+    return prod(sizes)
+
+
+def make(kind: type[Topology], **fields: Any) -> Platform:
+    """Return a platform of a topology; pairs for links, as people pass them, are made links."""
+    for field, link in (("loopback", Link), ("backbone", Backbone)):
+        if isinstance(fields.get(field), tuple):
+            fields[field] = link(*fields[field])
+    return kind(**fields).build()
+
+
+def _namer(pattern: str) -> Name:
+    before, mark, after = pattern.partition("{}")
+    if not mark or len(pattern) > 1000:
+        raise InputError(f"host_names {pattern[:80]!r}: it must hold {{}} for the number, like node-{{}}")
+    return lambda place: f"{before}{place}{after}"
