@@ -16,14 +16,13 @@ from hypothesis import strategies as st
 from support.launching import ENVIRONMENT, find, launch, said
 
 from commmodel import results
-from commmodel.bench.command import describe
-from commmodel.bench.driver import make_plan
 from commmodel.bench.environment import socket_of
-from commmodel.bench.kernels import REGISTRY, buffer_bytes, pairs_of, sensible_kernels
+from commmodel.bench.kernels import REGISTRY, buffer_bytes, participants, sensible_kernels
 from commmodel.bench.options import KERNELS, parse
 from commmodel.bench.placement import members, place, place_further
+from commmodel.bench.plan import make_plan
 from commmodel.errors import InputError, MPIEnvironmentError
-from commmodel.results import Contention, Pairs, Ping, PingPong, PointToPoint, Stream, Threshold
+from commmodel.results import Contention, Pairs, Ping, PingPong, PointToPoint, Stream, Threshold, in_words
 
 QUICK = ("--sizes", "1,1KiB,64KiB", "--time", "0.5s")
 
@@ -400,7 +399,7 @@ def test_a_stream_into_one_buffer_is_planned_as_osu_has_it():
     windows = {(one.message_size, one.buffers): one.window for one in plan}
     assert windows == {(8, "each"): 64, (8, "one"): 64, (1 << 20, "each"): 16, (1 << 20, "one"): 64}
     assert buffer_bytes([one for one in plan if one.buffers == "one"]) == (1 << 20, 1 << 20)
-    assert {describe(one) for one in plan if one.message_size == 8} == {
+    assert {in_words(one) for one in plan if one.message_size == 8} == {
         "stream 8 B 1 pairs same-socket",
         "stream 8 B 1 pairs same-socket into one buffer",
     }
@@ -413,7 +412,8 @@ def plan_on(hosts, sockets, *arguments):
     """Return what is planned, and the pairs of ranks that take part in each of it."""
     placement, further = place(hosts, sockets), place_further(hosts, sockets)
     plan = make_plan(parse([*arguments, "--sizes", "8"]).options, placement, further)
-    return {one: pairs_of(one, placement, further) for one in plan if isinstance(one, PointToPoint)}
+    ranks = {one: participants(one, placement, further) for one in plan if isinstance(one, PointToPoint)}
+    return {one: list(zip(half[: len(half) // 2], half[len(half) // 2 :], strict=True)) for one, half in ranks.items()}
 
 
 def test_each_pair_of_nodes_brings_as_many_pairs_of_ranks():
@@ -457,8 +457,8 @@ def test_too_few_hosts_are_refused(hosts, words):
 
 
 def test_several_pairs_of_nodes_are_named_where_a_configuration_is():
-    assert describe(Stream(8, 4, "between-nodes")) == "stream 8 B 4 pairs between-nodes"
-    assert describe(Pairs(8, 4, "between-nodes", node_pairs=3)) == "pairs 8 B 4 pairs between-nodes on 3 pairs of nodes"
+    assert in_words(Stream(8, 4, "between-nodes")) == "stream 8 B 4 pairs between-nodes"
+    assert in_words(Pairs(8, 4, "between-nodes", node_pairs=3)) == "pairs 8 B 4 pairs between-nodes on 3 pairs of nodes"
 
 
 def test_a_window_is_smaller_where_messages_are_large_and_its_messages_have_room():

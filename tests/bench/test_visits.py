@@ -11,9 +11,9 @@ from support.launching import launch
 from support.report_samples import header
 
 from commmodel import results
-from commmodel.bench.driver import visited
 from commmodel.bench.kernels import refinements
 from commmodel.bench.options import parse
+from commmodel.bench.plan import in_rounds
 from commmodel.fit.points import collect
 from commmodel.results import Measurements, PingPong, RandomPingPong, Record, Threshold, Writer, fastest_half, joined
 
@@ -29,13 +29,13 @@ def visit(size, *samples):
 
 
 def test_each_round_visits_all_that_can_be_disturbed_in_another_order():
-    first, *others = rounds = visited(PLAN, options())
+    first, *others = rounds = in_rounds(PLAN, options()).rounds
     assert first == PLAN
     assert Counter(one for each in rounds for one in each) == {
         one: 1 if isinstance(one, Threshold) else 4 for one in PLAN
     }
     assert len({tuple(one.message_size for one in each) for each in others}) == 3
-    assert visited(PLAN, options()) == rounds
+    assert in_rounds(PLAN, options()).rounds == rounds
 
 
 @pytest.mark.parametrize(
@@ -44,12 +44,12 @@ def test_each_round_visits_all_that_can_be_disturbed_in_another_order():
      (("--time", "0.1s"), 1), (("--time", "0.5s"), 2)],
 )  # fmt: skip
 def test_there_are_as_many_visits_as_there_is_time_and_samples_for(words, visits):
-    assert sum(PLAN[-1] in each for each in visited(PLAN, options(*words))) == visits
+    assert sum(PLAN[-1] in each for each in in_rounds(PLAN, options(*words)).rounds) == visits
 
 
 def test_random_sizes_are_spread_over_one_record_already():
     sizes = RandomPingPong((1, 2, 3), "same-node")
-    assert visited([sizes], options()) == [[sizes]]
+    assert in_rounds([sizes], options()).rounds == [[sizes]]
 
 
 def test_the_visits_of_a_launch_are_read_as_one_record(tmp_path):
