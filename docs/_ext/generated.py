@@ -42,11 +42,11 @@ def help_text(command: str) -> str:
     program, *verb = command.split()
     if program != "commmodel.bench":
         return printed_by([*verb, "--help"])
-    from commmodel.bench.options import HelpAsked, parse
+    from commmodel.bench.options import HelpRequest, parse
 
     try:
         parse(["--help"])
-    except HelpAsked as text:
+    except HelpRequest as text:
         return str(text).rstrip()
     raise AssertionError("--help asked for nothing")
 

@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 from support.launching import launch, said
 
 from commmodel import results
-from commmodel.bench.command import describe
-from commmodel.bench.driver import make_plan
 from commmodel.bench.environment import advice, oversubscribed
 from commmodel.bench.kernels import REGISTRY, buffer_bytes, left_out, participants, refinements
 from commmodel.bench.kernels.collective import imb_repetitions
@@ -22,8 +20,9 @@ from commmodel.bench.kernels.plogp import refine
 from commmodel.bench.kernels.trains import messages
 from commmodel.bench.options import parse, parse_processes
 from commmodel.bench.placement import place
+from commmodel.bench.plan import make_plan
 from commmodel.errors import InputError
-from commmodel.results import Collective, PLogP, Record, Train
+from commmodel.results import Collective, PLogP, Record, Train, in_words
 
 PAIR = place([0, 0], [0, 0])
 (PATH,) = PAIR
@@ -321,15 +320,15 @@ def test_new_options_have_defaults_so_that_files_from_before_them_are_read():
     old = {name: getattr(options, name) for name in options.__struct_fields__}
     for name in ("mode", "collectives", "procs", "imb_repetitions"):
         del old[name]
-    assert results.Options(**old).mode == "blocking"
+    assert results.BenchOptions(**old).mode == "blocking"
 
 
 @pytest.mark.parametrize(
     ("configuration", "words"),
     [
-        (Train(8, 16, PATH, delayed=True), "loggp 8 B 16 messages same-socket delayed blocking"),
-        (Train(8, 1, PATH), "loggp 8 B 1 messages same-socket blocking"),
-        (PLogP(8, "gap", PATH), "plogp 8 B gap same-socket blocking"),
+        (Train(8, 16, PATH, delayed=True), "loggp 8 B 16 messages same-socket delayed"),
+        (Train(8, 1, PATH), "loggp 8 B 1 messages same-socket"),
+        (PLogP(8, "gap", PATH), "plogp 8 B gap same-socket"),
         (Collective("bcast", 8, 4), "collective bcast 8 B 4 processes"),
         (
             Collective("bcast", 8, 4, "round-time", "overlapped"),
@@ -338,7 +337,7 @@ def test_new_options_have_defaults_so_that_files_from_before_them_are_read():
     ],
 )
 def test_a_configuration_is_described_in_a_few_words(configuration, words):
-    assert describe(configuration) == words
+    assert in_words(configuration) == words
 
 
 @pytest.mark.mpi
@@ -500,5 +499,5 @@ def test_hosts_with_the_same_trouble_share_a_warning():
 
 def test_a_start_that_is_asked_for_is_known_from_the_default():
     assert parse([]).options.start == "round-time"
-    assert "start" not in parse([]).given
-    assert "start" in parse(["--start", "round-time"]).given
+    assert "start" not in parse([]).typed
+    assert "start" in parse(["--start", "round-time"]).typed

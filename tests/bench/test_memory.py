@@ -16,11 +16,11 @@ from support.launching import launch, said
 from support.report_samples import header, shown
 
 from commmodel.bench import process_memory
-from commmodel.bench.driver import make_plan
 from commmodel.bench.kernels import REGISTRY, buffer_bytes, left_out, participants
 from commmodel.bench.kernels.memory import LIBRARY
 from commmodel.bench.options import parse
 from commmodel.bench.placement import place
+from commmodel.bench.plan import make_plan
 from commmodel.cli import main
 from commmodel.errors import InputError
 from commmodel.report import measurements_table
@@ -229,7 +229,7 @@ def test_what_the_system_does_not_tell_is_left_out_and_named(readings):
 
 
 def test_the_kernel_waits_to_be_named():
-    assert REGISTRY["memory"].on_request
+    assert REGISTRY["memory"].by_default is None
 
 
 # The process's memory

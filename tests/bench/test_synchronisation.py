@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.launching import launch
 
-from commmodel.bench.kernels.clocks import KERNEL
+from commmodel.bench.kernels import REGISTRY
 from commmodel.bench.kernels.synchronisation_scheme import Pace
 from commmodel.bench.options import parse
 from commmodel.bench.synchronisation import (
@@ -276,10 +276,10 @@ def test_a_window_is_never_shorter_than_it_needs_to_be():
 def test_clocks_are_looked_at_by_both_methods_on_several_ranks_after_each_wait():
     options = msgspec.structs.replace(parse(["clocks", "--waits", "1s,0,1s"]).options, procs=(1, 2, 4))
     expected = {Clocks(method, ranks, wait) for method in ("hca3", "offset") for ranks in (2, 4) for wait in (0.0, 1.0)}
-    plan = KERNEL.plan(options, {})
+    plan = REGISTRY["clocks"].plan(options, {})
     assert set(plan) == expected
     assert len(plan) == len(expected)
-    assert KERNEL.on_request
+    assert REGISTRY["clocks"].by_default is None
 
 
 @pytest.mark.parametrize(("flag", "value"), [("--waits", "-1"), ("--waits", "soon"), ("--start", "gun")])

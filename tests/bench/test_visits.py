@@ -11,9 +11,9 @@ from support.launching import launch
 from support.report_samples import header
 
 from commmodel import results
-from commmodel.bench.driver import visited
 from commmodel.bench.kernels import refinements
 from commmodel.bench.options import parse
+from commmodel.bench.plan import in_rounds
 from commmodel.fit.points import collect
 from commmodel.results import Measurements, PingPong, RandomPingPong, Record, Threshold, Writer, fastest_half, joined
 
@@ -29,13 +29,13 @@ def visit(size, *samples):
 
 
 def test_each_round_visits_all_that_can_be_disturbed_in_another_order():
-    first, *others = rounds = visited(PLAN, options())
+    first, *others = rounds = in_rounds(PLAN, options()).rounds
     assert first == PLAN
     assert Counter(one for each in rounds for one in each) == {
         one: 1 if isinstance(one, Threshold) else 4 for one in PLAN
     }
     assert len({tuple(one.message_size for one in each) for each in others}) == 3
-    assert visited(PLAN, options()) == rounds
+    assert in_rounds(PLAN, options()).rounds == rounds
 
 
 @pytest.mark.parametrize(
@@ -44,12 +44,12 @@ def test_each_round_visits_all_that_can_be_disturbed_in_another_order():
      (("--time", "0.1s"), 1), (("--time", "0.5s"), 2)],
 )  # fmt: skip
 def test_there_are_as_many_visits_as_there_is_time_and_samples_for(words, visits):
-    assert sum(PLAN[-1] in each for each in visited(PLAN, options(*words))) == visits
+    assert sum(PLAN[-1] in each for each in in_rounds(PLAN, options(*words)).rounds) == visits
 
 
 def test_random_sizes_are_spread_over_one_record_already():
     sizes = RandomPingPong((1, 2, 3), "same-node")
-    assert visited([sizes], options()) == [[sizes]]
+    assert in_rounds([sizes], options()).rounds == [[sizes]]
 
 
 def test_the_visits_of_a_launch_are_read_as_one_record(tmp_path):
@@ -95,14 +95,47 @@ def test_a_visit_that_was_disturbed_as_a_whole_leaves_the_fit_alone():
 def test_a_run_visits_its_plan_several_times(tmp_path):
     output = tmp_path / "results.jsonl"
     done = launch(
-        2, sys.executable, "-m", "commmodel.bench", "pingpong", "--sizes", "1,1KiB", "--time", "1s", "-o", output
-    )
+        2, sys.executable, "-m", "commmodel.bench", "pingpong", "--sizes", "1,1KiB", "--repetitions", "200",
+        "--time", "60s", "-o", output,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "2 records" in done.stdout
     assert len(output.read_text(encoding="utf-8").splitlines()) == 1 + 2 * 4
     for record in results.load(output).records:
         assert len(record.visits) == 4
         assert sum(record.visits) == len(record.samples)
+
+
+def test_what_is_left_are_the_visits_that_no_earlier_run_paid():
+    planned = in_rounds(PLAN, options())
+    threshold, first, second, *_ = PLAN
+    done = [Record(threshold, "B", (8.0,)), visit(first.message_size, 1e-6)]
+    done += joined([visit(second.message_size, 1e-6), visit(second.message_size, 2e-6)])
+    left = planned.without(done)
+    paid = {threshold: 1, first: 1, second: 2}
+    counts = Counter(one for each in left.rounds for one in each)
+    assert counts == Counter({one: planned.visits[one] - paid.get(one, 0) for one in PLAN})
+    assert left.visits == planned.visits
+    complete = [Record(threshold, "B", (8.0,)), *(visit(one.message_size, 1e-6) for one in PLAN[1:] for _ in range(4))]
+    assert not planned.without(complete)
+
+
+@pytest.mark.mpi
+def test_a_resumed_run_pays_the_visits_that_are_left(tmp_path):
+    output = tmp_path / "results.jsonl"
+    command = (2, sys.executable, "-m", "commmodel.bench")
+    words = ("pingpong", "--sizes", "1,1KiB", "--repetitions", "200", "--time", "60s", "-o", output)
+    assert launch(*command, *words).returncode == 0
+    lines = output.read_bytes().splitlines(keepends=True)
+    output.write_bytes(b"".join(lines[:-3]))
+    done = launch(*command, "--resume", "-o", output)
+    assert done.returncode == 0, done.stderr
+    visits = Counter()
+    for record in results.load(output).records:
+        visits[record.configuration.message_size] += len(record.visits)
+        assert all(samples <= 50 for samples in record.visits)
+    assert visits == {1: 4, 1024: 4}
+    assert "nothing left to measure" in launch(*command, "--resume", "-o", output).stdout
 
 
 def test_sizes_between_are_measured_where_the_times_jump():

@@ -129,12 +129,11 @@ def test_a_one_sided_exchange_goes_both_ways(operation, size, stride):
 
 
 @pytest.mark.parallel([2, 4])
-def test_an_exchange_lasts_as_long_as_its_delay_at_least_and_without_one_less():
+def test_an_exchange_lasts_as_long_as_its_delay_at_least():
     sent, received = buffers(64)
     delay = 20_000_000
     common = (COMM, PEER, sent, received, 8, 64, 1)
     assert burst.two_sided_exchange(*common, delay, 2, processor_clock.CLOCK_GETTIME).min() >= delay
-    assert burst.two_sided_exchange(*common, 0, 21, processor_clock.CLOCK_GETTIME).min() < delay
 
 
 @pytest.mark.parallel([2, 4])

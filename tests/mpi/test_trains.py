@@ -41,13 +41,12 @@ def test_the_delay_lies_between_each_message_and_the_next(train):
     """A train of n messages takes n - 1 delays at least, whatever the machine does; one message takes none."""
     peer, first = partner()
     buffer = allocate(64 * 5, "never")
-    delay = 2_000_000
+    delay, hour = 2_000_000, 3_600_000_000_000
     common = (COMM, peer, first, buffer, 8, 64)
     five = train(*common, 5, delay, 1, 2, processor_clock.CLOCK_GETTIME)
-    one = train(*common, 1, delay, 1, 21, processor_clock.CLOCK_GETTIME)
+    train(*common, 1, hour, 1, 2, processor_clock.CLOCK_GETTIME)  # ends
     if first:
         assert five.min() >= 4 * delay
-        assert one.min() < delay
 
 
 @pytest.mark.parallel([1, 2, 4])

@@ -13,10 +13,10 @@ from support.paths import ROOT
 from commmodel import results
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.results import (
+    BenchOptions,
     Header,
     Host,
     Library,
-    Options,
     PingPong,
     RandomPingPong,
     Rank,
@@ -38,6 +38,8 @@ RECORD = Record(PingPong(8, "same-node"), "s", (1e-6, 2e-6))
 def valid(kind):
     """Return a strategy of all that a type of the format allows: a new field is tested as it appears."""
     match kind:
+        case msgspec.inspect.Metadata(type=inner):
+            return valid(inner)
         case inspect.StructType():
             fields = {field.encode_name: valid(field.type) for field in kind.fields}
             return st.builds(kind.cls, **fields)
@@ -306,7 +308,7 @@ def test_a_record_summarises_its_samples():
 
 
 def test_a_file_from_before_pairs_of_nodes_has_one_everywhere(file):
-    options = Options(("stream",), (8,), None, None, 1.0, 0.02, 0.95, 100, "never", 1)
+    options = BenchOptions(("stream",), 1, sizes=(8,))
     older = line(msgspec.structs.replace(HEADER, options=options), options__node_pairs=None, further_nodes=None)
     file.write_bytes(older + line(Record(Stream(8, 2, "between-nodes"), "s", (1e-6,)), configuration__node_pairs=None))
     (launch,) = load(file).launches

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from support.launching import launch, said
 
 from commmodel import machine, results
-from commmodel.bench.driver import make_plan
 from commmodel.bench.kernels import buffer_bytes, kernel_of
 from commmodel.bench.kernels.random_sizes import drawn_sizes
 from commmodel.bench.options import parse
 from commmodel.bench.placement import place, place_further
+from commmodel.bench.plan import make_plan
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.fit import Settings, fit_machine
 from commmodel.machine import Edge, Hybrid, Machine, Mode, Parameter, Segment

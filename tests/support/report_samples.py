@@ -21,6 +21,7 @@ from commmodel.machine import (
 )
 from commmodel.models import maxrate
 from commmodel.results import (
+    BenchOptions,
     Buffers,
     Clock,
     Configuration,
@@ -30,7 +31,6 @@ from commmodel.results import (
     Library,
     Measurements,
     MessagePath,
-    Options,
     Pairs,
     PingPong,
     Rank,
@@ -54,7 +54,7 @@ def header(host: str = "node1", **changes: object) -> Header:
         "hosts": (Host(host, 4, "A CPU", "6.1", "performance", "tsc", "madvise", (0.1, 0.2, 0.3), clock),),
         "ranks": tuple(Rank(rank, 0, f"{rank}", rank) for rank in range(4)),
         "versions": {"commmodel": "0.1.0"},
-        "options": Options(("pingpong",), SIZES, None, None, 60.0, 0.02, 0.95, 1000, "never", 42),
+        "options": BenchOptions(("pingpong",), 42, sizes=SIZES, repetitions=1000),
         "buffers": Buffers(4096, "never", 0),
         "placement": {"same-node": ((0, 1), (2, 3))},
     }

@@ -18,24 +18,24 @@ import msgspec
 
 from commmodel.bench import process_memory
 from commmodel.bench.launches import is_launched, measure_repeatedly
-from commmodel.bench.options import CommandLine, HelpAsked, parse, parse_processes
+from commmodel.bench.options import CommandLine, HelpRequest, parse, parse_processes
 from commmodel.errors import CommModelError, InputError, MPIEnvironmentError
 from commmodel.results import (
     Bandwidth,
-    Collective,
+    BenchOptions,
     Configuration,
     Header,
-    Options,
     PointToPoint,
     Record,
     Writer,
+    in_words,
     joined,
     load,
     thread_level,
 )
 from commmodel.statistics import summarise
 from commmodel.streams import guarded
-from commmodel.units import format_ratio, format_size, format_time
+from commmodel.units import format_ratio, format_time
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -43,54 +43,55 @@ if TYPE_CHECKING:
 __all__ = ["run"]
 
 _Value = TypeVar("_Value")
+_Parsed = CommandLine | HelpRequest | CommModelError
 _THREAD_LEVEL = "MPI4PY_RC_THREAD_LEVEL"  # mpi4py goes by it even where mpi4py.rc.thread_level says otherwise
-_HOW_LONG = {"time", "ci"}
-"""Options that a resumed run may change: how long it measures, not what."""
+_DURATIONS = {"time", "ci"}
+"""BenchOptions that a resumed run may change: how long it measures, not what."""
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark on all ranks of COMM_WORLD; return the exit code."""
     words = sys.argv[1:] if arguments is None else arguments
     try:
-        asked: CommandLine | HelpAsked | CommModelError = parse(words)
-    except (CommModelError, HelpAsked) as other:
-        asked = other
-    if isinstance(asked, CommandLine) and asked.launches is not None:
+        parsed: _Parsed = parse(words)
+    except (CommModelError, HelpRequest) as other:
+        parsed = other
+    if isinstance(parsed, CommandLine) and parsed.launches is not None:
         if not is_launched():
-            return _repeat(asked, words)
-        asked = InputError(
+            return _repeat(parsed, words)
+        parsed = InputError(
             "--launches starts the launcher itself: python -m commmodel.bench --launches 5 --launcher 'mpiexec -n 2', "
             "without mpiexec before it"
         )
 
     with guarded():
-        return _run(asked)
+        return _run(parsed)
 
 
-def _run(asked: CommandLine | HelpAsked | CommModelError) -> int:
-    watched = _may_measure_memory(asked)
+def _run(parsed: _Parsed) -> int:
+    watched = _may_measure_memory(parsed)
     if watched:
         process_memory.before_mpi()
-    if isinstance(asked, CommandLine):
-        os.environ[_THREAD_LEVEL] = asked.thread_level
+    if isinstance(parsed, CommandLine):
+        os.environ[_THREAD_LEVEL] = parsed.thread_level
     try:
         from mpi4py import MPI  # which starts MPI, unless this process has done so before
     except (ImportError, RuntimeError) as error:
-        return _without_mpi(asked, error)
+        return _without_mpi(parsed, error)
     if watched:
         process_memory.after_init()
     comm = MPI.COMM_WORLD
     try:
-        if isinstance(asked, HelpAsked):
+        if isinstance(parsed, HelpRequest):
             if comm.rank == 0:
-                _tell(str(asked))
+                _tell(str(parsed))
             return 0
-        if isinstance(asked, CommModelError):
-            raise asked
+        if isinstance(parsed, CommModelError):
+            raise parsed
         ours = comm.Dup()
         if watched:
             process_memory.after_use(ours)
-        _measure(ours, asked)
+        _measure(ours, parsed)
         return 0
     except CommModelError as error:  # every rank has it: see `_on_rank_0`
         _say(comm, f"commmodel.bench: {error}")
@@ -110,32 +111,32 @@ def _run(asked: CommandLine | HelpAsked | CommModelError) -> int:
     raise AssertionError("MPI_Abort returned")
 
 
-def _repeat(asked: CommandLine, words: Sequence[str]) -> int:
+def _repeat(line: CommandLine, words: Sequence[str]) -> int:
     """Start several launches from outside of MPI; return the exit code."""
     try:
-        return measure_repeatedly(asked, words)
+        return measure_repeatedly(line, words)
     except CommModelError as error:
         print(f"commmodel.bench: {error}", file=sys.stderr)
         return error.exit_code
 
 
-def _without_mpi(asked: CommandLine | HelpAsked | CommModelError, error: Exception) -> int:
+def _without_mpi(parsed: _Parsed, error: Exception) -> int:
     """Say what can be said where no MPI library can be loaded; return the exit code."""
-    if isinstance(asked, HelpAsked):
-        _tell(str(asked))
+    if isinstance(parsed, HelpRequest):
+        _tell(str(parsed))
         return 0
-    if isinstance(asked, CommandLine):
-        asked = MPIEnvironmentError(
+    if isinstance(parsed, CommandLine):
+        parsed = MPIEnvironmentError(
             f"no MPI library: {'; '.join(str(error).splitlines())}: load its module, install one (pip install mpich), "
             "or name its file in MPI4PY_LIBMPI"
         )
-    print(f"commmodel.bench: {asked}", file=sys.stderr)
-    return asked.exit_code
+    print(f"commmodel.bench: {parsed}", file=sys.stderr)
+    return parsed.exit_code
 
 
-def _may_measure_memory(asked: CommandLine | HelpAsked | CommModelError) -> bool:
+def _may_measure_memory(parsed: _Parsed) -> bool:
     """Return whether the memory before MPI began may be wanted; what is resumed is known only once MPI runs."""
-    return isinstance(asked, CommandLine) and (asked.resume or "memory" in asked.options.kernels)
+    return isinstance(parsed, CommandLine) and (parsed.resume or "memory" in parsed.options.kernels)
 
 
 def _say(comm: "MPI.Intracomm", text: str) -> None:
@@ -152,13 +153,13 @@ def _tell(text: str) -> None:
 
 def _on_rank_0(comm: "MPI.Intracomm", function: Callable[[], _Value]) -> _Value:
     """Return on every rank what the function returns, or raise what it raises, on rank 0."""
-    outcome: tuple[_Value | None, tuple[str, int] | None] = (None, None)
+    result: tuple[_Value | None, tuple[str, int] | None] = (None, None)
     if comm.rank == 0:
         try:
-            outcome = function(), None
+            result = function(), None
         except CommModelError as error:
-            outcome = None, (str(error), error.exit_code)
-    value, problem = comm.bcast(outcome)
+            result = None, (str(error), error.exit_code)
+    value, problem = comm.bcast(result)
     if problem is not None:
         refusal = CommModelError(problem[0])
         refusal.exit_code = problem[1]
@@ -166,16 +167,16 @@ def _on_rank_0(comm: "MPI.Intracomm", function: Callable[[], _Value]) -> _Value:
     return cast(_Value, value)
 
 
-def _measure(comm: "MPI.Intracomm", asked: CommandLine) -> None:
+def _measure(comm: "MPI.Intracomm", line: CommandLine) -> None:
     writers: list[Writer] = []  # on rank 0: the one of the results
     try:
-        _measure_into(writers, comm, asked)
+        _measure_into(writers, comm, line)
     finally:
         for writer in writers:
             writer.close()
 
 
-def _measure_into(writers: list[Writer], comm: "MPI.Intracomm", asked: CommandLine) -> None:
+def _measure_into(writers: list[Writer], comm: "MPI.Intracomm", line: CommandLine) -> None:
     if comm.size < 2:
         raise MPIEnvironmentError(
             "one rank has nobody to talk to: start it with mpiexec -n 2 python -m commmodel.bench "
@@ -186,38 +187,40 @@ def _measure_into(writers: list[Writer], comm: "MPI.Intracomm", asked: CommandLi
     except ImportError as error:
         raise MPIEnvironmentError(str(error)) from None
     from commmodel.bench import environment
-    from commmodel.bench.driver import Launch, check_memory, make_plan, shuffled, visited
+    from commmodel.bench.driver import Runner, check_memory
     from commmodel.bench.kernels import buffer_bytes, check, left_out, refinements, sensible_kernels
     from commmodel.bench.placement import place, place_further
+    from commmodel.bench.plan import Rounds, in_rounds, make_plan, shuffled
     from commmodel.bench.preparation import prepare
-    from commmodel.bench.progress import Progress
+    from commmodel.bench.progress import ProgressBar
 
-    header, clock = environment.describe_launch(comm, environment.command_line(), asked.thread_level)
+    header, clock = environment.describe_launch(comm, environment.command_line(), line.thread_level)
     where = comm.bcast(([rank.host for rank in header.ranks], [rank.socket for rank in header.ranks]))
     placement, further_nodes = place(*where), place_further(*where)
-    kernels = asked.options.kernels or sensible_kernels(placement, asked.options.node_pairs)
-    procs = _processes(asked, comm.size)
-    options = msgspec.structs.replace(asked.options, kernels=kernels, procs=procs)
+    kernels = line.options.kernels or sensible_kernels(placement, line.options.node_pairs)
+    procs = _processes(line, comm.size)
+    options = msgspec.structs.replace(line.options, kernels=kernels, procs=procs)
     # Ranks that take turns on a processor hardly ever meet a common start, and IMB knows none.
-    if "start" not in asked.given and (options.imb_repetitions or comm.bcast(environment.oversubscribed(header))):
+    if "start" not in line.typed and (options.imb_repetitions or comm.bcast(environment.oversubscribed(header))):
         options = msgspec.structs.replace(options, start="barrier")
-    asked = replace(asked, options=options)
+    line = replace(line, options=options)
     records: list[Record] = []  # on rank 0: what an earlier run measured, then what this one does
 
-    def go_on() -> Options:
-        if not asked.resume:
-            _refuse_existing(asked.output)
-            return asked.options
-        writers.append(Writer(asked.output, resume=True))  # before it is read: nobody may add to it from now on
+    def go_on() -> BenchOptions:
+        if not line.resume:
+            _refuse_existing(line.output)
+            return line.options
+        writers.append(Writer(line.output, resume=True))  # before it is read: nobody may add to it from now on
         if writers[0].is_empty:
-            return asked.options
-        options, earlier = _what_is_left(asked, header)
+            return line.options
+        options, earlier = _what_is_left(line, header)
         records.extend(earlier)
         return options
 
-    def choose() -> list[Configuration]:
-        done = {record.configuration for record in records}
-        return [one for one in plan if one not in done] or refine()
+    def choose() -> Rounds:
+        planned = set(plan)
+        refined = dict.fromkeys(one.configuration for one in records if one.configuration not in planned)
+        return in_rounds([*plan, *refined], options).without(records) or in_rounds(refine(), options)
 
     def refine() -> list[Configuration]:
         return shuffled(refinements(options, records), options.seed)
@@ -227,21 +230,21 @@ def _measure_into(writers: list[Writer], comm: "MPI.Intracomm", asked: CommandLi
     todo = _on_rank_0(comm, choose)
     if not todo:
         if comm.rank == 0:
-            _report(asked, options, header, [])
+            _report(line, options, header, [])
         return
     check(comm, plan)
     room = buffer_bytes(plan)
     check_memory(comm, room)
-    launch = Launch(comm, clock, options, placement, further_nodes, room)
+    runner = Runner(comm, clock, options, placement, further_nodes, room)
     header = msgspec.structs.replace(
         header, options=options, placement=placement, further_nodes=further_nodes,
-        buffers=launch.describe_buffers(), resumes=bool(writers) and not writers[0].is_empty,
+        buffers=runner.describe_buffers(), resumes=bool(writers) and not writers[0].is_empty,
         warnings=(*environment.advice(header), *left_out(options)),
     )  # fmt: skip
 
-    _on_rank_0(comm, lambda: _begin(asked, header, writers))
+    _on_rank_0(comm, lambda: _begin(line, header, writers))
     earlier = len(records)
-    progress = Progress(sum(map(len, visited(todo, options)))) if comm.rank == 0 else None
+    progress = ProgressBar(len(todo)) if comm.rank == 0 else None
 
     def keep(record: Record) -> None:
         try:
@@ -256,21 +259,21 @@ def _measure_into(writers: list[Writer], comm: "MPI.Intracomm", asked: CommandLi
     def further() -> list[Configuration]:
         found = refine()
         if progress:
-            progress.extend(len(found))
+            progress.extend(len(in_rounds(found, options)))
         return found
 
     for warning in header.warnings:
         _say(comm, f"warning: {warning}")
-    launch.measure(todo, keep, further)
+    runner.measure(todo, keep, further)
     if progress:
         progress.close()
-        _report(asked, options, header, joined(records[earlier:]))
+        _report(line, options, header, joined(records[earlier:]))
 
 
-def _begin(asked: CommandLine, header: Header, writers: list[Writer]) -> None:
+def _begin(line: CommandLine, header: Header, writers: list[Writer]) -> None:
     """Write the header; a file that is resumed is open already."""
     if not writers:
-        writers.append(Writer(asked.output))
+        writers.append(Writer(line.output))
     writers[0].write(header)
 
 
@@ -281,9 +284,9 @@ def _refuse_existing(output: Path) -> None:
             raise InputError(f"{output} exists: complete it with --resume, or name another file with --output")
 
 
-def _processes(asked: CommandLine, ranks: int) -> tuple[int, ...]:
+def _processes(line: CommandLine, ranks: int) -> tuple[int, ...]:
     """Return the numbers of processes that take part in collectives."""
-    counts = parse_processes(asked.procs, ranks)
+    counts = parse_processes(line.procs, ranks)
     if max(counts) > ranks:
         raise MPIEnvironmentError(
             f"--procs asks for {max(counts)} processes, but there are {ranks}: start more ranks, or ask for 2:all"
@@ -291,39 +294,37 @@ def _processes(asked: CommandLine, ranks: int) -> tuple[int, ...]:
     return counts
 
 
-def _what_is_left(asked: CommandLine, header: Header) -> tuple[Options, list[Record]]:
+def _what_is_left(line: CommandLine, header: Header) -> tuple[BenchOptions, list[Record]]:
     """Return the options and what is measured already in a file that is resumed."""
-    launches = load(asked.output).launches
+    launches = load(line.output).launches
     begun = max(number for number, launch in enumerate(launches) if not (launch.header.resumes and number))
     before = launches[begun].header
     if before.options is None:
-        raise InputError(f"{asked.output} was not written by this benchmark: it cannot be resumed")
+        raise InputError(f"{line.output} was not written by this benchmark: it cannot be resumed")
     for what, then, now in (
         ("ranks", len(before.ranks), len(header.ranks)),
         ("MPI library", before.mpi.version, header.mpi.version),
     ):
         if then != now:
             raise InputError(
-                f"{asked.output}: its {what} was {then!r}, now it is {now!r}: start a new file with --output"
+                f"{line.output}: its {what} was {then!r}, now it is {now!r}: start a new file with --output"
             )
     level = thread_level.known(before)
     if level != thread_level.known(header):
         raise InputError(
-            f"{asked.output}: its MPI thread level was {thread_level.words(before)}, "
+            f"{line.output}: its MPI thread level was {thread_level.words(before)}, "
             f"now it is {thread_level.words(header)}: "
             f"resume it with --thread-level {level}, or start a new file with --output"
         )
-    given = {name: getattr(asked.options, name) for name in asked.given & set(Options.__struct_fields__)}
-    for name in sorted(given.keys() - _HOW_LONG):
-        if given[name] != getattr(before.options, name):
-            raise InputError(
-                f"--{name.replace('_', '-')} differs from what {asked.output} was begun with: leave it out"
-            )
-    options = msgspec.structs.replace(before.options, **{name: given[name] for name in given.keys() & _HOW_LONG})
+    changed = {name: getattr(line.options, name) for name in BenchOptions.__struct_fields__ if name in line.typed}
+    for name in sorted(changed.keys() - _DURATIONS):
+        if changed[name] != getattr(before.options, name):
+            raise InputError(f"{line.typed[name]} differs from what {line.output} was begun with: leave it out")
+    options = msgspec.structs.replace(before.options, **{name: changed[name] for name in changed.keys() & _DURATIONS})
     return options, [record for launch in launches[begun:] for record in launch.records]
 
 
-def _report(asked: CommandLine, options: Options, header: Header, records: Sequence[Record]) -> None:
+def _report(line: CommandLine, options: BenchOptions, header: Header, records: Sequence[Record]) -> None:
     """Say where the results are, what did not go well and what to do next."""
     ended = (record for record in records if record.stop in {"time", "repetitions"})
     widths = [(summarise(one.samples, options.confidence).relative_half_width, one.configuration) for one in ended]
@@ -334,13 +335,13 @@ def _report(asked: CommandLine, options: Options, header: Header, records: Seque
         width = format_ratio(widest) if math.isfinite(widest) else "too few samples for one"
         notes.append(
             f"{len(wide)} of {len(records)} medians have an interval wider than {format_ratio(options.ci)} "
-            f"(widest: {describe(configuration)}, {width}): "
+            f"(widest: {in_words(configuration)}, {width}): "
             "measure longer with --time, or on a quieter machine"
         )
     seconds = sum(record.duration for record in records)
-    if asked.json:
+    if line.json:
         summary = {
-            "output": str(asked.output),
+            "output": str(line.output),
             "records": len(records),
             "seconds": seconds,
             "warnings": [*header.warnings, *notes],
@@ -350,37 +351,7 @@ def _report(asked: CommandLine, options: Options, header: Header, records: Seque
     for note in notes:
         print(f"warning: {note}\n", end="", file=sys.stderr)
     if not records:
-        _tell(f"{asked.output} is complete: nothing left to measure")
+        _tell(f"{line.output} is complete: nothing left to measure")
         return
     verb = "fit" if any(isinstance(record.configuration, PointToPoint | Bandwidth) for record in records) else "report"
-    _tell(f"{asked.output}: {len(records)} records in {format_time(seconds)}; next: commmodel {verb} {asked.output}")
-
-
-def describe(configuration: Configuration) -> str:
-    """Return a configuration in a few words."""
-    words = [str(type(configuration).__struct_config__.tag)]
-    for name in configuration.__struct_fields__:
-        value = getattr(configuration, name)
-        if name == "message_size":
-            words.append(format_size(value))
-        elif name == "message_sizes":
-            words.append(f"{len(value)} sizes from {format_size(min(value))} to {format_size(max(value))}")
-        elif name == "volume":
-            words.append(f"{format_size(value)} in")
-        elif name == "burst":
-            words.append(f"in bursts of {value}")
-        elif name in {"pairs", "messages", "processes", "passes"}:
-            words.append(f"{value} {name}")
-        elif name == "iterations":
-            words += [f"{value} in a row"] * (value > 1)
-        elif isinstance(configuration, Collective) and name in {"start", "mode"}:
-            words += [str(value)] * (value not in {"barrier", "blocking"})
-        elif name == "buffers":
-            words += ["into one buffer"] * (value == "one")
-        elif name == "delayed":
-            words += ["delayed"] * value
-        elif name == "node_pairs":
-            words += [f"on {value} pairs of nodes"] * (value > 1)
-        elif name not in {"batch", "window"}:
-            words.append(str(value))
-    return " ".join(words)
+    _tell(f"{line.output}: {len(records)} records in {format_time(seconds)}; next: commmodel {verb} {line.output}")

@@ -1,13 +1,11 @@
-"""In which order and how long: walks through a plan of configurations. Main entry: `Launch.measure`.
+"""Walks through the rounds of a plan, each configuration with its share of the time. Main entry: `Runner.measure`.
 
 Every rank knows the whole plan. Rank 0 takes part in everything, decides, and hands each record on as soon as it
 is complete. Ranks that have nothing to do sleep: a rank that polls would take memory bandwidth, power or a whole
 processor away from those that are measured.
 """
 
-import random
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import InitVar, dataclass, field
 from typing import TYPE_CHECKING
@@ -17,54 +15,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.bench.buffers import allocate, available_memory, huge_bytes
-from commmodel.bench.kernels import REGISTRY, kernel_of, on_several_nodes, participants
+from commmodel.bench.kernels import REGISTRY, kernel_of, participants
 from commmodel.bench.placement import FurtherNodes, Placement
+from commmodel.bench.plan import Rounds, in_rounds
 from commmodel.bench.session import Session
 from commmodel.bench.synchronisation import GroupClock
 from commmodel.errors import InputError
-from commmodel.results import Buffers, Clock, Configuration, Options, RandomPing, RandomPingPong, Record
+from commmodel.results import BenchOptions, Buffers, Clock, Configuration, Record
 from commmodel.units import format_size
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-__all__ = ["Launch", "check_memory", "make_plan", "shuffled", "visited"]
+__all__ = ["Runner", "check_memory"]
 
 _SLEEP_SECONDS = 2e-3
 _TAG_TURN = 7
 _REFINING_SHARE = 0.25  # of the time, kept for what turns out to be worth measuring
-_LEAST_VISIT_SECONDS = 20e-3  # some time slices of a scheduler; where there is less for each, there are fewer visits
-_LEAST_VISIT_SAMPLES = 50
-
-
-def make_plan(options: Options, placement: Placement, further_nodes: FurtherNodes = ()) -> list[Configuration]:
-    """Return every configuration of the kernels asked for, in the order that the seed gives."""
-    kernels = [one for name in options.kernels for one in REGISTRY[name].plan(options, placement)]
-    return shuffled(on_several_nodes(kernels, options, placement, further_nodes), options.seed)
-
-
-def shuffled(configurations: Sequence[Configuration], seed: int) -> list[Configuration]:
-    """Return the configurations in the order that the seed gives."""
-    order = list(configurations)
-    random.Random(seed).shuffle(order)  # noqa: S311  (an order, no secret)
-    return order
-
-
-def visited(todo: Sequence[Configuration], options: Options) -> list[list[Configuration]]:
-    """Return what is measured one after the other, in rounds: the plan, then again what several visits are paid to.
-
-    Between two visits to a configuration all others are measured, so what disturbs one is over at the next. Random
-    sizes are spread over one record already.
-    """
-    again = [one for one in todo if _is_revisited(one)]
-    visits = min(options.visits, options.repetitions // _LEAST_VISIT_SAMPLES)
-    while visits > 1 and options.time < _LEAST_VISIT_SECONDS * (len(todo) + (visits - 1) * len(again)):
-        visits -= 1
-    return [list(todo), *(shuffled(again, options.seed + visit) for visit in range(1, visits) if again)]
-
-
-def _is_revisited(configuration: Configuration) -> bool:
-    return kernel_of(configuration).visits and not isinstance(configuration, RandomPing | RandomPingPong)
 
 
 def check_memory(comm: "MPI.Intracomm", room: tuple[int, int]) -> None:
@@ -84,8 +51,8 @@ def check_memory(comm: "MPI.Intracomm", room: tuple[int, int]) -> None:
 
 
 @dataclass
-class Launch:
-    """One launch of the benchmark, on every rank.
+class Runner:
+    """Measures in one launch of the benchmark, on every rank.
 
     Attributes
     ----------
@@ -101,13 +68,16 @@ class Launch:
 
     comm: "MPI.Intracomm"
     clock: Clock
-    options: Options
+    options: BenchOptions
     placement: Placement
     further_nodes: FurtherNodes
     room: InitVar[tuple[int, int]]
     _groups: dict[tuple[int, ...], tuple["MPI.Intracomm", GroupClock]] = field(default_factory=dict)
     _send_buffer: NDArray[np.uint8] = field(init=False)
     _receive_buffer: NDArray[np.uint8] = field(init=False)
+    _started: float = field(init=False)
+    _until: float = field(init=False)
+    """Seconds from `_started` until which the rounds may take."""
 
     def __post_init__(self, room: tuple[int, int]) -> None:
         self._send_buffer = allocate(room[0], self.options.huge_pages)
@@ -120,7 +90,7 @@ class Launch:
 
     def measure(
         self,
-        todo: Sequence[Configuration],
+        rounds: Rounds,
         keep: Callable[[Record], None],
         further: Callable[[], Sequence[Configuration]],
     ) -> None:
@@ -128,66 +98,57 @@ class Launch:
 
         Parameters
         ----------
-        todo : sequence of configurations
+        rounds : Rounds
             The plan, or what is left of it.
         keep : callable
             Gets each record, on rank 0.
         further : callable
-            () -> what else to measure, given all that `keep` got; asked on rank 0 after each round until there is
+            () -> what else to measure, given all that `keep` got; asked on rank 0 after the rounds until there is
             nothing, or no time left.
         """
-        started = time.perf_counter()
+        self._started = time.perf_counter()
         refines = any(REGISTRY[name].refine for name in self.options.kernels)
-        until = self.options.time * (1 - _REFINING_SHARE * refines)
-        while todo:
-            self._visit(visited(todo, self.options), keep, started, until)
-            elapsed = time.perf_counter() - started
-            # Each round may show that another one is worth it, so it gets half of what is left.
-            until = (elapsed + self.options.time) / 2
+        self._until = self.options.time * (1 - _REFINING_SHARE * refines)
+        while rounds:
+            self._visit(rounds, keep)
+            elapsed = self._elapsed()
+            # Each refinement may show that another one is worth it, so it gets half of what is left.
+            self._until = (elapsed + self.options.time) / 2
             in_time = self.comm.rank == 0 and elapsed < self.options.time
-            todo = self.comm.bcast(further() if in_time else [])
+            rounds = in_rounds(self.comm.bcast(further() if in_time else []), self.options)
         for comm, _ in self._groups.values():
             comm.Free()
 
-    def _visit(
-        self, rounds: Sequence[Sequence[Configuration]], keep: Callable[[Record], None], started: float, until: float
-    ) -> None:
+    def _elapsed(self) -> float:
+        return time.perf_counter() - self._started
+
+    def _visit(self, rounds: Rounds, keep: Callable[[Record], None]) -> None:
         """Go through the first round, and the others while there is time."""
-        visits = Counter(one for each in rounds for one in each)
-        left = visits.total()
-        for each in rounds:
-            self._walk(each, visits, left, keep, started, until)
-            left -= len(each)
+        left = len(rounds)
+        for configurations in rounds.rounds:
+            for configuration in configurations:
+                self._measure(configuration, rounds.visits[configuration], left, keep)
+                left -= 1
             self._quiet_barrier()
-            if left and not self.comm.bcast(time.perf_counter() - started < until):
+            if left and not self.comm.bcast(self._elapsed() < self._until):
                 return
 
-    def _walk(
-        self,
-        todo: Sequence[Configuration],
-        visits: Counter[Configuration],
-        left: int,
-        keep: Callable[[Record], None],
-        started: float,
-        until: float,
-    ) -> None:
-        """Measure each configuration in turn; `left` are to be measured until `until` seconds from `started`."""
-        for position, configuration in enumerate(todo):
-            ranks = participants(configuration, self.placement, self.further_nodes)
-            if self.comm.rank not in ranks:
-                continue
-            self._wait_for_turn(ranks)
-            begun = time.perf_counter() - started
-            share = max(0.0, until - begun) / (left - position)
-            several = visits[configuration]
-            record = kernel_of(configuration).measure(self._session(ranks, share, several), configuration)
-            if record is not None:
-                if several > 1:
-                    record = msgspec.structs.replace(record, visits=(len(record.samples),))
-                duration = time.perf_counter() - started - begun
-                keep(msgspec.structs.replace(record, started=round(begun, 6), duration=round(duration, 6)))
+    def _measure(self, configuration: Configuration, visits: int, left: int, keep: Callable[[Record], None]) -> None:
+        """Measure a configuration where this rank takes part; `left` are to be measured in the time that is left."""
+        ranks = participants(configuration, self.placement, self.further_nodes)
+        if self.comm.rank not in ranks:
+            return
+        self._wait_for_turn(ranks)
+        begun = self._elapsed()
+        share = max(0.0, self._until - begun) / left
+        record = kernel_of(configuration).measure(self._session(ranks, share, visits), configuration)
+        if record is not None:
+            if visits > 1:
+                record = msgspec.structs.replace(record, visits=(len(record.samples),))
+            duration = self._elapsed() - begun
+            keep(msgspec.structs.replace(record, started=round(begun, 6), duration=round(duration, 6)))
 
-    def _session(self, ranks: list[int], share: float, visits: int = 1) -> Session:
+    def _session(self, ranks: list[int], share: float, visits: int) -> Session:
         key = tuple(ranks)
         if key not in self._groups:
             group = self.comm.group.Incl(ranks)

@@ -63,7 +63,7 @@ def _of_one_launch(arguments: Sequence[str]) -> list[str]:
     return ours.parse_known_args(arguments)[1]
 
 
-def measure_repeatedly(asked: CommandLine, arguments: Sequence[str]) -> int:
+def measure_repeatedly(line: CommandLine, arguments: Sequence[str]) -> int:
     """Carry out the launches that the file lacks; return the exit code.
 
     Raises
@@ -73,18 +73,18 @@ def measure_repeatedly(asked: CommandLine, arguments: Sequence[str]) -> int:
     MPIEnvironmentError
         Where the launcher cannot be started.
     """
-    with _claimed(asked.output):
-        return _measure(asked, arguments)
+    with _claimed(line.output):
+        return _measure(line, arguments)
 
 
-def _measure(asked: CommandLine, arguments: Sequence[str]) -> int:
-    launcher, output, wanted = _launcher(asked.launcher), asked.output, asked.launches or 1
+def _measure(line: CommandLine, arguments: Sequence[str]) -> int:
+    launcher, output, wanted = _launcher(line.launcher), line.output, line.launches or 1
     begun = output.exists() and output.stat().st_size > 0  # a full disk leaves an empty one
-    if begun and not asked.resume:
+    if begun and not line.resume:
         raise InputError(f"{output} exists: complete it with --resume, or name another file with --output")
     done = len(runs(load(output))) if begun else 0
     part = output.with_name(f".{output.name}.launch")
-    if not asked.resume:
+    if not line.resume:
         part.unlink(missing_ok=True)
     words, said = _of_one_launch(arguments), set[str]()
     command = [*launcher, sys.executable, "-m", "commmodel.bench"]
@@ -103,7 +103,7 @@ def _measure(asked: CommandLine, arguments: Sequence[str]) -> int:
     measured = runs(load(output))
     records = [record for launch in measured for record in launch.records]
     seconds = sum(record.duration for record in records)
-    if asked.json:
+    if line.json:
         found = {"output": str(output), "launches": len(measured), "records": len(records), "seconds": seconds}
         print(msgspec.json.encode(found).decode())
     else:

@@ -9,14 +9,32 @@ pairs of their own, added in the same way, and load what all nodes share: a swit
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import chain
 
-from commmodel.results import MessagePath
+from commmodel.errors import MPIEnvironmentError
+from commmodel.results import BenchOptions, MessagePath
 
-__all__ = ["FurtherNodes", "Placement", "members", "place", "place_further"]
+__all__ = ["FurtherNodes", "NodePairs", "Placement", "members", "node_pairs", "place", "place_further"]
 
 Placement = dict[MessagePath, tuple[tuple[int, int], ...]]
 FurtherNodes = tuple[tuple[tuple[int, int], ...], ...]
+
+
+@dataclass(frozen=True)
+class NodePairs:
+    """The pairs of nodes of a launch.
+
+    Attributes
+    ----------
+    most : int
+        How many there are.
+    room : dict of int to int
+        Number of pairs of nodes asked for -> pairs of ranks that each of them has.
+    """
+
+    most: int
+    room: dict[int, int]
 
 
 def place(hosts: Sequence[int], sockets: Sequence[int | None]) -> Placement:
@@ -68,6 +86,24 @@ def place_further(hosts: Sequence[int], sockets: Sequence[int | None]) -> Furthe
     """
     on_host = _grouped(range(len(hosts)), hosts)
     return tuple(_across(*both, sockets) for both in zip(on_host[2::2], on_host[3::2], strict=False))
+
+
+def node_pairs(options: BenchOptions, placement: Placement, further: FurtherNodes) -> NodePairs:
+    """Return the pairs of nodes; raise `MPIEnvironmentError` where more are asked for than there are."""
+    most, asked = len(further) + ("between-nodes" in placement), max(options.node_pairs)
+    if asked > max(most, 1):
+        raise MPIEnvironmentError(
+            f"--node-pairs asks for {asked} pairs of hosts, but there are {most}: "
+            f"start ranks on {2 * asked} hosts, or ask for at most {max(most, 1)}"
+        )
+    across = (placement.get("between-nodes", ()), *further)
+    room = {count: min(map(len, across[:count])) for count in options.node_pairs}
+    if asked > 1 and room[asked] < min(options.pairs or (1,)):
+        raise MPIEnvironmentError(
+            f"--node-pairs: one of {asked} pairs of hosts has only {room[asked]} of the {min(options.pairs or (1,))} "
+            "pairs that --pairs asks for: start as many ranks on every host"
+        )
+    return NodePairs(most, room)
 
 
 def _across(here: Sequence[int], there: Sequence[int], sockets: Sequence[int | None]) -> tuple[tuple[int, int], ...]:

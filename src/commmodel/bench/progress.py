@@ -1,4 +1,4 @@
-"""A progress bar on rank 0's terminal, drawn only between measurements. Main entry: `Progress`.
+"""A progress bar on rank 0's terminal, drawn only between measurements. Main entry: `ProgressBar`.
 
 Under mpiexec the standard error of a rank is a pipe even where it ends on a terminal, so the launcher's own standard
 error is looked at as well.
@@ -15,14 +15,14 @@ from rich.progress import Progress as RichProgress
 from commmodel.results import Record
 from commmodel.units import format_quantity
 
-__all__ = ["Progress"]
+__all__ = ["ProgressBar"]
 
 _LAUNCHERS = ("mpiexec", "mpirun", "orterun", "prterun")
 _TERMINALS = ("/dev/pts/", "/dev/tty")
 _WIDTH = 80
 
 
-class Progress:
+class ProgressBar:
     """Advances with each record; shows nothing where standard error does not end on a terminal."""
 
     def __init__(self, total: int) -> None:
@@ -39,15 +39,15 @@ class Progress:
             self._bar.refresh()
 
     def extend(self, count: int) -> None:
-        """Count so many records more in all."""
+        """Expect more records."""
         self._total += count
         self._bar.update(self._task, total=self._total)
 
     def advance(self, record: Record) -> None:
         """Count one record and show its median."""
         if self._shown:
-            found = f"{type(record.configuration).__name__} {format_quantity(record.summary.median, record.unit)}"
-            self._bar.update(self._task, advance=1, description=found)
+            text = f"{type(record.configuration).__name__} {format_quantity(record.summary.median, record.unit)}"
+            self._bar.update(self._task, advance=1, description=text)
             self._bar.refresh()
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from commmodel.bench.clock import kind_number
 from commmodel.bench.synchronisation import GroupClock
-from commmodel.results import Clock, Options
+from commmodel.results import BenchOptions, Clock
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -35,7 +35,7 @@ class Session:
 
     comm: "MPI.Intracomm"
     clock: Clock
-    options: Options
+    options: BenchOptions
     send_buffer: NDArray[np.uint8]
     receive_buffer: NDArray[np.uint8]
     share: float

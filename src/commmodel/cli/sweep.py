@@ -85,14 +85,14 @@ def _processes(text: str) -> tuple[int, ...]:
 
 def _checked(words: Sequence[str]) -> tuple[str, ...]:
     """Return the benchmark's words; raise for those that it would refuse, or that are the sweep's."""
-    from commmodel.bench.options import HelpAsked, parse
+    from commmodel.bench.options import HelpRequest, parse
 
     try:
         parsed = parse(words)
-    except HelpAsked:
+    except HelpRequest:
         raise InputError("--help: for that of the benchmark, run python -m commmodel.bench --help") from None
     for name, option in (("output", "-o"), ("resume", "--resume"), ("json", "--json")):
-        if name in parsed.given:
+        if name in parsed.typed:
             raise InputError(f"{option} of the benchmark: each job has its own: leave it out")
     return tuple(words)
 

@@ -35,7 +35,7 @@ from commmodel.fit.segment import (
 )
 from commmodel.fit.trust import recommend
 from commmodel.machine import Machine, Origin, PLogP, Segment
-from commmodel.results import Measurements, Mode, pooled, thread_level
+from commmodel.results import Measurements, SendMode, pooled, thread_level
 
 __all__ = ["Settings", "fit_machine"]
 
@@ -49,7 +49,7 @@ def fit_machine(
     limits: Sequence[int] | None = None,
     settings: Settings | None = None,
     results: Sequence[str] = (),
-    mode: Mode = "blocking",
+    mode: SendMode = "blocking",
 ) -> Machine:
     """Fit every model to each protocol of each path, and recommend one of them.
 
@@ -88,8 +88,8 @@ def fit_machine(
         limits = [whole("limits", limit) for limit in limits]
         if any(limit < 0 for limit in limits):
             raise InputError(f"limits {limits}: a size must not be negative")
-    if mode not in get_args(Mode):
-        raise InputError(f"mode {mode!r}: choose {' or '.join(get_args(Mode))}")
+    if mode not in get_args(SendMode):
+        raise InputError(f"mode {mode!r}: choose {' or '.join(get_args(SendMode))}")
     measurements = pooled(measurements)
     libraries = list(dict.fromkeys(launch.header.mpi.version.partition("\n")[0] for launch in measurements.launches))
     if len(libraries) > 1:

@@ -18,7 +18,7 @@ from commmodel.fit.points import Points
 from commmodel.fit.segment import Settings
 from commmodel.fit.trust import FLAT, judge, rounded
 from commmodel.machine import LogGP, Parameter
-from commmodel.results import Measurements, Mode, Train
+from commmodel.results import Measurements, SendMode, Train
 from commmodel.units import format_ratio
 
 __all__ = ["NO_TRAINS", "Trains", "collect_trains", "fit_loggp_model", "nonnegative"]
@@ -73,7 +73,7 @@ NO_TRAINS = _trains([])
 """Where nothing was measured."""
 
 
-def collect_trains(measurements: Measurements, mode: Mode) -> dict[str, Trains]:
+def collect_trains(measurements: Measurements, mode: SendMode) -> dict[str, Trains]:
     """Return the trains of each path in one mode."""
     rows: dict[str, list[tuple[int, int, float, float, float, float, bool]]] = {}
     for record in measurements.records:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from commmodel.fit.loggp import nonnegative
 from commmodel.fit.trust import rounded
 from commmodel.machine import LogGP, Parameter, PLogP
-from commmodel.results import Measurements, Mode
+from commmodel.results import Measurements, SendMode
 from commmodel.results import PLogP as Configuration
 from commmodel.statistics import summarise
 
@@ -24,7 +24,7 @@ Ends = tuple[Array, Array, Array]
 """Median and the ends of its interval, each of shape (sizes,)."""
 
 
-def _columns(measurements: Measurements, path: str, mode: Mode) -> dict[str, tuple[Array, Ends]]:
+def _columns(measurements: Measurements, path: str, mode: SendMode) -> dict[str, tuple[Array, Ends]]:
     """Return sizes and times of each quantity, records of one size merged."""
     samples: dict[str, dict[int, list[float]]] = {}
     for record in measurements.records:
@@ -46,7 +46,7 @@ def plogp_paths(measurements: Measurements) -> list[str]:
     return list(dict.fromkeys(one.path for one in found if isinstance(one, Configuration)))
 
 
-def fit_plogp(measurements: Measurements, path: str, mode: Mode) -> PLogP | None:
+def fit_plogp(measurements: Measurements, path: str, mode: SendMode) -> PLogP | None:
     """Return the table of a path; None where one of the four quantities is missing or has one size only."""
     columns = _columns(measurements, path, mode)
     if set(columns) != {"send", "receive", "gap", "round-trip"} or 0 not in columns["round-trip"][0]:

@@ -6,44 +6,12 @@ of several launches are merged with ``cat``. A record is on disk as soon as it i
 cut off when its writer was killed is left out, and reported, by `load`. Main entries: `load`, `dump` and `Writer`.
 """
 
-from commmodel.results.configurations import (
-    Bandwidth,
-    Batch,
-    Burst,
-    Clocks,
-    Collective,
-    CollectiveMode,
-    CollectiveName,
-    Configuration,
-    Contention,
-    Function,
-    Local,
-    Memory,
-    MemoryOperation,
-    MessagePath,
-    Mode,
-    Overlap,
-    Pairs,
-    Pattern,
-    Ping,
-    PingPong,
-    PLogP,
-    PointToPoint,
-    Progress,
-    Queue,
-    RandomPing,
-    RandomPingPong,
-    Start,
-    Stream,
-    StreamBuffers,
-    Template,
-    Threshold,
-    Train,
-)
+from commmodel.results import configurations
+from commmodel.results.configurations import *  # noqa: F403  (a new kernel's struct stands there alone)
 from commmodel.results.file import Writer, dump, encoded, load, load_all, schema
 from commmodel.results.launches import distinct, launches_of, runs
 from commmodel.results.oversubscription import oversubscribed, oversubscription, some_names
-from commmodel.results.parameters import described, with_labels
+from commmodel.results.parameters import columns, described, in_words, with_labels
 from commmodel.results.pooling import pooled
 from commmodel.results.records import (
     Buffers,
@@ -53,7 +21,6 @@ from commmodel.results.records import (
     Launch,
     Library,
     Measurements,
-    Options,
     Rank,
     Record,
     ThreadLevel,
@@ -61,11 +28,8 @@ from commmodel.results.records import (
 from commmodel.results.visits import fastest_half, joined
 
 __all__ = [
-    "Bandwidth", "Batch", "Buffers", "Burst", "Clock", "Clocks", "Collective", "CollectiveMode", "CollectiveName",
-    "Configuration", "Contention", "Function", "Header", "Host", "Launch", "Library", "Local", "Measurements",
-    "Memory", "MemoryOperation", "MessagePath", "Mode", "Options", "Overlap", "PLogP", "Pairs", "Pattern", "Ping",
-    "PingPong", "PointToPoint", "Progress", "Queue", "RandomPing", "RandomPingPong", "Rank", "Record", "Start",
-    "Stream", "StreamBuffers", "Template", "ThreadLevel", "Threshold", "Train", "Writer", "described", "distinct",
-    "dump", "encoded", "fastest_half", "joined", "launches_of", "load", "load_all", "oversubscribed",
-    "oversubscription", "pooled", "runs", "schema", "some_names", "with_labels",
+    *configurations.__all__, "Buffers", "Clock", "Header", "Host", "Launch", "Library", "Measurements", "Rank",
+    "Record", "ThreadLevel", "Writer", "columns", "described", "distinct", "dump", "encoded", "fastest_half",
+    "in_words", "joined", "launches_of", "load", "load_all", "oversubscribed", "oversubscription", "pooled", "runs", "schema",
+    "some_names", "with_labels",
 ]  # fmt: skip

@@ -1,28 +1,38 @@
-"""What was measured: one struct for each kernel of the benchmark. Main entry: `Configuration`, any of them."""
+"""What the benchmark measures: its options, and a struct for each kernel. Main entry: `Configuration`, any of them.
 
-from typing import Annotated, Literal
+The types of a struct's fields say how programs show them that do not know the kernel: `Bytes` as sizes, `Seconds` as
+times; `_shown` says with which words.
+"""
+
+from typing import Annotated, Literal, get_args
 
 from msgspec import Meta, Struct
 
-from commmodel.collectives.operation import CollectiveName
+from commmodel.collectives.operation import OPERATIONS, CollectiveName
+from commmodel.units import parse_sizes
 
 __all__ = [
-    "Bandwidth", "Batch", "Burst", "Bytes", "Clocks", "Collective", "CollectiveMode", "CollectiveName",
-    "Configuration", "Contention", "Count", "Direction", "Function", "Local", "Memory", "MemoryOperation",
-    "MessagePath", "Mode", "Overlap", "PLogP", "Pairs", "Pattern", "Ping", "PingPong", "PointToPoint", "Progress",
-    "Queue", "RandomPing", "RandomPingPong", "Seconds", "Share", "Start", "Stream", "StreamBuffers", "Template",
-    "Threshold", "Train",
+    "Bandwidth", "Batch", "BenchOptions", "Burst", "Bytes", "Clocks", "Collective", "CollectiveMode", "CollectiveName",
+    "Configuration", "Contention", "Count", "Direction", "Function", "HugePages", "Local", "Memory", "MemoryOperation",
+    "MessageOperation", "MessagePath", "Overlap", "PLogP", "Pairs", "Pattern", "Ping", "PingPong", "PointToPoint",
+    "Progress", "Queue", "RandomPing", "RandomPingPong", "Seconds", "SendMode", "Share", "Start", "Stream",
+    "StreamBuffers", "Template", "Threshold", "Train",
 ]  # fmt: skip
 
 Count = Annotated[int, Meta(ge=1, le=2**63 - 1)]
-Bytes = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-Seconds = Annotated[float, Meta(ge=0)]
+Bytes = Annotated[int, Meta(ge=0, le=2**63 - 1, extra={"unit": "B"})]
+SomeBytes = Annotated[int, Meta(ge=1, le=2**63 - 1, extra={"unit": "B"})]
+Seconds = Annotated[float, Meta(ge=0, extra={"unit": "s"})]
 Share = Annotated[float, Meta(gt=0, lt=1)]
 MessagePath = Literal["any", "same-socket", "same-node", "between-nodes"]
 """Which way messages take: within one socket, within one host (between its sockets, or where these are not known), or
 between two hosts; ``any`` where a file of another suite does not tell."""
 Batch = Count | Literal["auto"]
-Mode = Literal["blocking", "non-blocking"]
+HugePages = Literal["never", "always", "system"]
+"""What is asked of the kernel for message buffers; ``system`` leaves it to the system's setting."""
+MessageOperation = Literal["two-sided", "put", "get"]
+"""MPI_Isend and MPI_Irecv, or one-sided operations with a passive target."""
+SendMode = Literal["blocking", "non-blocking"]
 """MPI_Send and MPI_Recv, or MPI_Isend and MPI_Irecv: a single one with its MPI_Wait, several with one MPI_Waitall."""
 CollectiveMode = Literal["blocking", "non-blocking", "overlapped"]
 """What a process does until the operation is done: `Collective.mode` says more."""
@@ -50,22 +60,98 @@ Direction = Literal["one-way", "both-ways"]
 """From the first rank of a pair to the second, or that and back at once."""
 
 
+def _shown(words: str) -> Meta:
+    """Words around a field's value where a configuration is described; empty: the field is not shown there."""
+    return Meta(extra={"words": words})
+
+
+PairCount = Annotated[Count, _shown("{} pairs")]
+NodePairCount = Annotated[Count, _shown("on {} pairs of nodes")]
+Processes = Annotated[Count, _shown("{} processes")]
+Messages = Annotated[Count, _shown("{} messages")]
+BurstLength = Annotated[Count, _shown("in bursts of {}")]
+Window = Annotated[Count, _shown("")]
+BatchSize = Annotated[Batch, _shown("")]
+
+
+class BenchOptions(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is needed to plan the same measurements again; the defaults are those of the command line."""
+
+    kernels: tuple[str, ...]
+    seed: int
+    """Of the order of measurements and of random sizes."""
+    sizes: tuple[Bytes, ...] = parse_sizes("1:16MiB")
+    pairs: tuple[Count, ...] | None = None
+    """None: every number of pairs from one to all."""
+    batch: Batch | None = None
+    """None: each kernel's own default."""
+    time: Annotated[float, Meta(gt=0)] = 60.0
+    ci: Annotated[float, Meta(gt=0)] = 0.02
+    confidence: Share = 0.95
+    repetitions: Count = 10_000
+    """Upper limit of samples a record."""
+    huge_pages: HugePages = "never"
+    node_pairs: tuple[Count, ...] = (1,)
+    """Numbers of pairs of hosts active at once."""
+    mode: SendMode | Literal["both"] = "blocking"
+    """How the kernels ``loggp``, ``plogp`` and ``collective`` communicate."""
+    collectives: tuple[CollectiveName, ...] = tuple(
+        operation.name for operation in OPERATIONS.values() if operation.group == "usual"
+    )
+    """Operations of the kernel ``collective``."""
+    procs: tuple[Count, ...] = ()
+    """Numbers of its processes; known once the number of ranks is."""
+    templates: tuple[Template, ...] = ("blocking", "pipelined")
+    """Of the kernel ``overlap``."""
+    patterns: tuple[Pattern, ...] = ("point-to-point",)
+    """Of the kernel ``overlap``."""
+    operations: tuple[MessageOperation, ...] = ("two-sided",)
+    """Of the kernels ``overlap``, ``burst``, ``queue`` and ``progress``."""
+    volumes: tuple[Count, ...] = parse_sizes("64KiB:4MiB:*4")
+    """V of the kernel ``overlap``, bytes."""
+    bursts: tuple[Count, ...] = parse_sizes("1:64")
+    work: tuple[Annotated[int, Meta(ge=0)], ...] = (1, 2, 3, 4, 5)
+    """Multiples of the base amount of computation, `passes`."""
+    passes: Count | None = None
+    """Vector-scalar adds of the base amount; None until it is measured: about half the time of the transfer."""
+    iterations: Count = 1
+    exhaustive: bool = False
+    """Whether the kernel overlap measures every message size and burst, not a choice of them."""
+    imb_repetitions: bool = False
+    """Whether the kernel collective repeats as often as the Intel MPI Benchmarks, not until the interval is narrow."""
+    start: Start = "round-time"
+    """Of the kernel ``collective``."""
+    per_rank: bool = False
+    """Whether the times of each rank are kept, too."""
+    waits: tuple[Seconds, ...] = (0.0, 1.0, 5.0)
+    """Of the kernel ``clocks``."""
+    memory_operations: tuple[MemoryOperation, ...] = get_args(MemoryOperation)
+    """Of the kernel ``memory``."""
+    visits: Count = 4
+    """How often the plan is gone through, for the kernels pingpong, ping, pairs and stream."""
+    random_sizes: Count | None = None
+    """Of the kernels ``ping`` and ``pingpong``: how many sizes to draw at random between the ends of `sizes`, to be
+    taken instead of those."""
+    stream_buffers: StreamBuffers | Literal["both"] = "each"
+    """Of the kernel ``stream``."""
+
+
 class PingPong(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="pingpong"):
     """Blocking ping-pong of one pair; samples are half round trips."""
 
     message_size: Bytes
     path: MessagePath
-    batch: Batch = 1
+    batch: BatchSize = 1
 
 
 class Pairs(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="pairs"):
     """`pairs` blocking ping-pongs at once; samples are half round trips of the slowest rank."""
 
     message_size: Bytes
-    pairs: Count
+    pairs: PairCount
     path: MessagePath
-    batch: Batch = "auto"
-    node_pairs: Count = 1
+    batch: BatchSize = "auto"
+    node_pairs: NodePairCount = 1
     """Pairs of hosts that are active at once, each with `pairs` pairs of ranks."""
 
 
@@ -76,12 +162,12 @@ class Stream(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel"
     """
 
     message_size: Bytes
-    pairs: Count
+    pairs: PairCount
     path: MessagePath
-    window: Count = 64
-    node_pairs: Count = 1
+    window: Window = 64
+    node_pairs: NodePairCount = 1
     """Pairs of hosts that are active at once, each with `pairs` pairs of ranks."""
-    buffers: StreamBuffers = "each"
+    buffers: Annotated[StreamBuffers, _shown("into {} buffer")] = "each"
 
 
 class Ping(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="ping"):
@@ -122,10 +208,10 @@ class Contention(Struct, frozen=True, forbid_unknown_fields=True, tag_field="ker
     IV-B).
     """
 
-    message_size: Count
+    message_size: SomeBytes
     direction: Direction
     path: MessagePath
-    node_pairs: Count = 1
+    node_pairs: NodePairCount = 1
     """Pairs of nodes at once, each with one pair of ranks."""
 
 
@@ -144,11 +230,11 @@ class Train(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel",
     """
 
     message_size: Bytes
-    messages: Count
+    messages: Messages
     path: MessagePath
-    delayed: bool = False
+    delayed: Annotated[bool, _shown("delayed")] = False
     """False: d = 0. True: d = PRTT(1, 0, s) as measured just before, so that every message finds the network empty."""
-    mode: Mode = "blocking"
+    mode: SendMode = "blocking"
 
 
 class PLogP(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="plogp"):
@@ -162,7 +248,7 @@ class PLogP(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel",
     message_size: Bytes
     quantity: Literal["send", "receive", "gap", "round-trip"]
     path: MessagePath
-    mode: Mode = "blocking"
+    mode: SendMode = "blocking"
 
 
 class Collective(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="collective"):
@@ -175,7 +261,7 @@ class Collective(Struct, frozen=True, forbid_unknown_fields=True, tag_field="ker
 
     operation: CollectiveName
     message_size: Bytes
-    processes: Count
+    processes: Processes
     start: Start = "barrier"
     mode: CollectiveMode = "blocking"
     """Non-blocking: begun and waited for at once. Overlapped: in between, each process computes outside MPI for
@@ -191,7 +277,7 @@ class Clocks(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel"
     """
 
     method: Literal["hca3", "offset"]
-    processes: Count
+    processes: Processes
     wait: Seconds
     """Between the end of the synchronisation and the look at what is left."""
 
@@ -206,7 +292,7 @@ class Memory(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel"
     """
 
     operation: MemoryOperation
-    processes: Count
+    processes: Processes
     measure: Literal["allocated", "mapped", "private", "pss"] = "allocated"
 
 
@@ -227,7 +313,7 @@ class Burst(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel",
     """
 
     message_size: Bytes
-    burst: Count
+    burst: BurstLength
     operation: Literal["isend", "irecv", "put", "get"]
     path: MessagePath
 
@@ -251,9 +337,9 @@ class Progress(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kerne
     """
 
     message_size: Bytes
-    burst: Count
+    burst: BurstLength
     path: MessagePath
-    operation: Literal["two-sided", "put", "get"] = "two-sided"
+    operation: MessageOperation = "two-sided"
 
 
 class Bandwidth(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="bandwidth"):
@@ -264,12 +350,12 @@ class Bandwidth(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kern
     """
 
     message_size: Bytes
-    processes: Count
+    processes: Processes
     pattern: Literal["nearest-neighbour", "cross"]
     direction: Literal["one-way", "both-ways"]
     path: MessagePath
     """Of two processes; ``any`` for more."""
-    window: Count = 64
+    window: Window = 64
 
 
 class Overlap(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="overlap"):
@@ -280,21 +366,21 @@ class Overlap(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel
     process; `Record.computation` is the time of the computation alone.
     """
 
-    volume: Count
+    volume: Annotated[SomeBytes, _shown("{} in")]
     """V, bytes."""
-    message_size: Count
+    message_size: SomeBytes
     """S, bytes; the last message may be shorter."""
-    burst: Count
+    burst: BurstLength
     """b; the last burst may be shorter."""
     template: Template
-    passes: Annotated[int, Meta(ge=0)]
+    passes: Annotated[int, Meta(ge=0), _shown("{} passes")]
     """Vector-scalar adds, b[i] = a[i] + s on float64, over the data."""
-    processes: Count
+    processes: Processes
     path: MessagePath
     """Of two processes; ``any`` for more."""
     pattern: Pattern = "point-to-point"
-    operation: Literal["two-sided", "put", "get"] = "two-sided"
-    iterations: Count = 1
+    operation: MessageOperation = "two-sided"
+    iterations: Annotated[Count, _shown("{} in a row")] = 1
     """1: all begin together (balanced); more: so many in a row without synchronisation (unbalanced)."""
 
 

@@ -1,7 +1,14 @@
-"""What a configuration is a measurement of: a function, a metric, and parameters. Main entry: `described`."""
+"""What a configuration is a measurement of: in words, in columns, or as a function, a metric and parameters.
+
+Main entries: `in_words` and `columns`, which know of a configuration what the types of its fields say, and `described`.
+"""
 
 import re
 from collections.abc import Iterable
+from functools import cache
+from typing import Any, NamedTuple, get_type_hints
+
+import msgspec
 
 from commmodel.results.configurations import (
     Collective,
@@ -11,8 +18,9 @@ from commmodel.results.configurations import (
     RandomPing,
     RandomPingPong,
 )
+from commmodel.units import format_size, format_time
 
-__all__ = ["METRICS", "described", "with_labels"]
+__all__ = ["METRICS", "columns", "described", "in_words", "tag_of", "with_labels"]
 
 SYMBOLS = {"processes": "p", "message_size": "n", "pairs": "k"}
 """Field of a configuration -> what the parameter is called; all others keep their names."""
@@ -21,6 +29,66 @@ METRICS = {"s": "time", "B": "memory", "1": "count"}
 
 _LABELLED = re.compile(r"(?P<name>.*\S) \[(?P<labels>[^\[\]]+)\]", re.DOTALL)
 _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?", re.ASCII)
+
+
+class _Field(NamedTuple):
+    """A field of a configuration: its unit, the words around its value, and its default."""
+
+    name: str
+    unit: str
+    words: str
+    default: Any
+
+
+@cache
+def _fields(kind: type[Configuration]) -> tuple[_Field, ...]:
+    types = get_type_hints(kind, include_extras=True)
+    found = []
+    for field in msgspec.structs.fields(kind):
+        extra: dict[str, str] = {}
+        for meta in getattr(types[field.name], "__metadata__", ()):
+            extra |= meta.extra or {}
+        found.append(_Field(field.name, extra.get("unit", ""), extra.get("words", "{}"), field.default))
+    return tuple(found)
+
+
+def _value_words(field: _Field, value: Any) -> str:
+    if field.name == "message_sizes":
+        return f"{len(value)} sizes from {format_size(min(value))} to {format_size(max(value))}"
+    return format_size(value) if field.unit == "B" else format_time(value) if field.unit == "s" else str(value)
+
+
+def tag_of(kind: type[Configuration]) -> str:
+    """Return the word by which a results file knows a kind of configurations: its kernel's name."""
+    return str(kind.__struct_config__.tag)
+
+
+def in_words(configuration: Configuration) -> str:
+    """Return a configuration in a few words; fields that have their default are left out.
+
+    >>> from commmodel.results import Pairs
+    >>> in_words(Pairs(8, 4, "between-nodes", node_pairs=3))
+    'pairs 8 B 4 pairs between-nodes on 3 pairs of nodes'
+    """
+    words = [tag_of(type(configuration))]
+    for field in _fields(type(configuration)):
+        value = getattr(configuration, field.name)
+        if field.words and value != field.default:
+            words.append(field.words.format(_value_words(field, value)))
+    return " ".join(words)
+
+
+def columns(configuration: Configuration) -> dict[str, str]:
+    """Return every field of a configuration as a column of a table: its heading and its value in words.
+
+    >>> from commmodel.results import Burst
+    >>> columns(Burst(1024, 4, "put", "same-node"))
+    {'message size': '1 KiB', 'burst': '4', 'operation': 'put', 'path': 'same-node'}
+    """
+    return {
+        field.name.replace("_", " "): _value_words(field, getattr(configuration, field.name))
+        for field in _fields(type(configuration))
+    }
 
 
 def described(configuration: Configuration) -> tuple[str, str, dict[str, float | str]]:
@@ -45,7 +113,7 @@ def described(configuration: Configuration) -> tuple[str, str, dict[str, float |
     fields = {name: getattr(configuration, name) for name in configuration.__struct_fields__}
     if isinstance(configuration, RandomPing | RandomPingPong):
         fields["sizes"] = len(fields.pop("message_sizes"))
-    name, metric = str(type(configuration).__struct_config__.tag), ""
+    name, metric = tag_of(type(configuration)), ""
     if isinstance(configuration, Collective):
         name, mode = fields.pop("operation"), fields.pop("mode")
         if mode != "blocking":

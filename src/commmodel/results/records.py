@@ -6,26 +6,12 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from commmodel.results.configurations import (
-    Batch,
-    Bytes,
-    CollectiveName,
-    Configuration,
-    Count,
-    MemoryOperation,
-    MessagePath,
-    Mode,
-    Pattern,
-    Seconds,
-    Share,
-    Start,
-    StreamBuffers,
-    Template,
-)
+from commmodel.results.configurations import BenchOptions, Bytes, Configuration, Count, HugePages, MessagePath, Seconds
+from commmodel.results.parameters import in_words
 from commmodel.statistics import Summary, summarise
 
 __all__ = [
-    "Buffers", "Clock", "Header", "Host", "Launch", "Library", "Measurements", "Options", "Rank", "Record",
+    "Buffers", "Clock", "Header", "Host", "Launch", "Library", "Measurements", "Rank", "Record",
     "ThreadLevel",
 ]  # fmt: skip
 
@@ -103,69 +89,9 @@ class Buffers(Struct, frozen=True, forbid_unknown_fields=True):
     """Allocation of message buffers: per rank, on fresh pages, written before use."""
 
     alignment: int
-    huge_pages: Literal["never", "always", "system"]
-    """What was asked of the kernel; ``system`` leaves it to the system's setting."""
+    huge_pages: HugePages
     huge_bytes: int | None = None
     """Bytes of rank 0's largest buffer that really lay on huge pages; None where the system does not tell."""
-
-
-class Options(Struct, frozen=True, forbid_unknown_fields=True):
-    """Options of the benchmark: all that is needed to repeat the plan."""
-
-    kernels: tuple[str, ...]
-    sizes: tuple[Bytes, ...]
-    pairs: tuple[Count, ...] | None
-    """None: every number of pairs from one to all."""
-    batch: Batch | None
-    """None: each kernel's own default."""
-    time: Annotated[float, Meta(gt=0)]
-    ci: Annotated[float, Meta(gt=0)]
-    confidence: Share
-    repetitions: Count
-    """Upper limit of samples a record."""
-    huge_pages: Literal["never", "always", "system"]
-    seed: int
-    node_pairs: tuple[Count, ...] = (1,)
-    """Numbers of pairs of hosts active at once."""
-    mode: Mode | Literal["both"] = "blocking"
-    """How the kernels ``loggp``, ``plogp`` and ``collective`` communicate."""
-    collectives: tuple[CollectiveName, ...] = ()
-    """Operations of the kernel ``collective``."""
-    procs: tuple[Count, ...] = ()
-    """Numbers of its processes."""
-    templates: tuple[Template, ...] = ("blocking", "pipelined")
-    """Of the kernel ``overlap``."""
-    patterns: tuple[Pattern, ...] = ("point-to-point",)
-    """Of the kernel ``overlap``."""
-    operations: tuple[Literal["two-sided", "put", "get"], ...] = ("two-sided",)
-    """Of the kernels ``overlap``, ``burst``, ``queue`` and ``progress``."""
-    volumes: tuple[Count, ...] = ()
-    """V of the kernel ``overlap``, bytes."""
-    bursts: tuple[Count, ...] = (1, 2, 4, 8, 16, 32, 64)
-    work: tuple[Annotated[int, Meta(ge=0)], ...] = (1, 2, 3, 4, 5)
-    """Multiples of the base amount of computation, `passes`."""
-    passes: Count | None = None
-    """Vector-scalar adds of the base amount; None until it is measured: about half the time of the transfer."""
-    iterations: Count = 1
-    exhaustive: bool = False
-    """Whether the kernel overlap measures every message size and burst, not a choice of them."""
-    imb_repetitions: bool = False
-    """Whether the kernel collective repeats as often as the Intel MPI Benchmarks, not until the interval is narrow."""
-    start: Start = "barrier"
-    """Of the kernel ``collective``."""
-    per_rank: bool = False
-    """Whether the times of each rank are kept, too."""
-    waits: tuple[Seconds, ...] = (0.0, 1.0, 5.0)
-    """Of the kernel ``clocks``."""
-    memory_operations: tuple[MemoryOperation, ...] = ()
-    """Of the kernel ``memory``."""
-    visits: Count = 1
-    """How often the plan is gone through, for the kernels pingpong, ping, pairs and stream."""
-    random_sizes: Count | None = None
-    """Of the kernels ``ping`` and ``pingpong``: how many sizes to draw at random between the ends of `sizes`, to be
-    taken instead of those."""
-    stream_buffers: StreamBuffers | Literal["both"] = "each"
-    """Of the kernel ``stream``."""
 
 
 class Header(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="header"):
@@ -179,7 +105,7 @@ class Header(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", 
     hosts: tuple[Host, ...]
     ranks: tuple[Rank, ...]
     versions: dict[str, str] = {}
-    options: Options | None = None
+    options: BenchOptions | None = None
     buffers: Buffers | None = None
     placement: dict[MessagePath, tuple[tuple[int, int], ...]] = {}
     """Ranks of each pair on each path, in the order in which pairs are added."""
@@ -235,9 +161,8 @@ class Record(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", 
 
     def __repr__(self) -> str:
         """Return what was measured and the median, without the samples."""
-        return (
-            f"Record({_words(self.configuration)}: {self.summary.median:.4g} {self.unit}, {len(self.samples)} samples)"
-        )
+        words, median = in_words(self.configuration), f"{self.summary.median:.4g} {self.unit}"
+        return f"Record({words}: {median}, {len(self.samples)} samples)"
 
 
 class Launch(Struct, frozen=True):
@@ -301,10 +226,3 @@ class Measurements(Struct, frozen=True):
         """Return how many launches and records there are."""
         records = sum(len(launch.records) for launch in self.launches)
         return f"Measurements({len(self.launches)} launch(es), {records} records)"
-
-
-def _words(configuration: Configuration) -> str:
-    """Return a configuration's kernel and parameters in a few words."""
-    told = msgspec.to_builtins(configuration)
-    shown = (f"{name}={value}" for name, value in told.items() if name != "kernel" and not isinstance(value, list))
-    return f"{told['kernel']} {', '.join(shown)}"

@@ -1,4 +1,4 @@
-"""G(P, S): what a byte costs while P processes communicate in pairs, all at once. Main entry: `BANDWIDTH`.
+"""G(P, S): what a byte costs while P processes communicate in pairs, all at once. Main entry: `KERNELS`.
 
 Source: Iancu and Strohmaier (2007), Section 2.1 and Figures 3 to 5. Pairs are i and i + 1 (nearest neighbour) or i and
 i + P / 2 (cross); two processes are the same in both.
@@ -11,20 +11,20 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.bench.kernels.kernel import Kernel, Room, sampled, stride, window, window_room
+from commmodel.bench.kernels.kernel import Kernel, Room, pair_or_all, sampled, stride, window, window_room
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
 from commmodel.errors import MPIEnvironmentError
-from commmodel.results import Bandwidth, Configuration, Options, Record
+from commmodel.results import Bandwidth, BenchOptions, Configuration, Record
 
-__all__ = ["BANDWIDTH"]
+__all__ = ["KERNELS"]
 
 _Pattern = Literal["nearest-neighbour", "cross"]
 _Direction = Literal["one-way", "both-ways"]
 _DECIMALS = 11  # of samples, as of all kernels
 
 
-def _plan(options: Options, placement: Placement) -> list[Configuration]:
+def _plan(options: BenchOptions, placement: Placement) -> list[Configuration]:
     counts = [count for count in options.procs if count % 2 == 0]
     if options.procs and not counts:
         raise MPIEnvironmentError(
@@ -99,6 +99,13 @@ def _measure(session: Session, configuration: Bandwidth) -> Record | None:
     return msgspec.structs.replace(record, fastest=tuple(of_samples.tolist()))
 
 
-BANDWIDTH = Kernel(
-    "bandwidth of 2, 4, 8, ... processes in pairs, one way and both ways", _plan, _measure, _room, on_request=True
+KERNELS = (
+    Kernel(
+        "bandwidth of 2, 4, 8, ... processes in pairs, one way and both ways",
+        (Bandwidth,),
+        _plan,
+        _measure,
+        _room,
+        pair_or_all,
+    ),
 )

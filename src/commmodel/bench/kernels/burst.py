@@ -2,31 +2,39 @@
 
 Source: Iancu and Strohmaier (2007), Section 2.1. What is begun is completed between the repetitions. Messages lie in
 places of their own at both ends, as those of a program do; one-sided ones go to and come from a window on the buffers
-that all kernels use, not on memory of the library's own. Main entries: `BURST`, `QUEUE`.
+that all kernels use, not on memory of the library's own. Main entry: `KERNELS`.
 """
 
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import product
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.bench.kernels.kernel import Kernel, Room, sampled, stride
+from commmodel.bench.option import Option, doubling, list_of, number_list
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
-from commmodel.results import Burst, Configuration, Options, Progress, Queue, Record
+from commmodel.results import BenchOptions, Burst, Configuration, MessageOperation, Progress, Queue, Record
 from commmodel.units import format_size
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
 __all__ = [
-    "BURST", "QUEUE", "few", "fits", "initiations", "locked_window", "origin_buffer", "row_room", "rows_left_out",
+    "BURSTS", "KERNELS", "OPERATIONS", "few", "fits", "initiations", "locked_window", "origin_buffer", "row_room",
+    "rows_left_out",
 ]  # fmt: skip
 
+OPERATIONS = Option(
+    "operations",
+    f"some of {', '.join(get_args(MessageOperation))}; all",
+    list_of(get_args(MessageOperation), "operation"),
+)
+BURSTS = Option("bursts", "messages begun in a row: 1:64 doubles", doubling, number_list)
 OneSided = Literal["put", "get"]
 Ticks = NDArray[np.uint64]
 _Value = TypeVar("_Value")
@@ -118,7 +126,7 @@ def _row(
         )
 
 
-def _plan_bursts(options: Options, placement: Placement) -> list[Configuration]:
+def _plan_bursts(options: BenchOptions, placement: Placement) -> list[Configuration]:
     ends: dict[str, tuple[Literal["isend", "irecv", "put", "get"], ...]] = {
         "two-sided": ("isend", "irecv"), "put": ("put",), "get": ("get",)
     }  # fmt: skip
@@ -153,7 +161,7 @@ def initiations(size: int) -> int:
     return max(2, min(_MOST_INITIATIONS, _QUEUE_BYTES // max(stride(size), 1)))
 
 
-def _plan_queues(options: Options, placement: Placement) -> list[Configuration]:
+def _plan_queues(options: BenchOptions, placement: Placement) -> list[Configuration]:
     small = [size for size in options.sizes if size <= _QUEUE_MESSAGE] or [min(options.sizes)]
     names: dict[str, Literal["isend", "put", "get"]] = {"two-sided": "isend", "put": "put", "get": "get"}
     return [
@@ -185,13 +193,28 @@ def _measure_queue(session: Session, configuration: Queue) -> Record | None:
     return Record(configuration, "s", tuple(medians.tolist()), warmup=initiations(configuration.message_size))
 
 
-def _left_out(options: Options) -> str:
+def _left_out(options: BenchOptions) -> str:
     return rows_left_out(options.sizes, options.bursts)
 
 
-BURST = Kernel(
-    "overhead of messages begun in bursts", _plan_bursts, _measure_burst, row_room, left_out=_left_out, on_request=True
-)
-QUEUE = Kernel(
-    "time of each of many messages begun in a row", _plan_queues, _measure_queue, _queue_room, on_request=True
+KERNELS = (
+    Kernel(
+        "overhead of messages begun in bursts",
+        (Burst,),
+        _plan_bursts,
+        _measure_burst,
+        row_room,
+        options=(OPERATIONS, BURSTS),
+        left_out=_left_out,
+        one_sided=True,
+    ),
+    Kernel(
+        "time of each of many messages begun in a row",
+        (Queue,),
+        _plan_queues,
+        _measure_queue,
+        _queue_room,
+        options=(OPERATIONS,),
+        one_sided=True,
+    ),
 )

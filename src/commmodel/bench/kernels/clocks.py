@@ -1,22 +1,24 @@
-"""How well the ranks' clocks can be made one, and what is left of that after some seconds. Main entry: `KERNEL`."""
+"""How well the ranks' clocks can be made one, and what is left of that after some seconds. Main entry: `KERNELS`."""
 
 import time
 from itertools import product
 from typing import Literal, get_args
 
-from commmodel.bench.kernels.kernel import Kernel, Room
+from commmodel.bench.kernels.kernel import Kernel, Room, all_processes
+from commmodel.bench.option import Option, seconds
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
 from commmodel.bench.synchronisation import MPIWires, residuals, synchronise
-from commmodel.results import Clocks, Configuration, Options, Record
+from commmodel.results import BenchOptions, Clocks, Configuration, Record
+from commmodel.units import parse_time
 
-__all__ = ["KERNEL"]
+__all__ = ["KERNELS"]
 
 _METHODS: tuple[Literal["hca3", "offset"], ...] = get_args(Literal["hca3", "offset"])
 _MOST_RANKS = 64  # looked at, spread over all
 
 
-def _plan(options: Options, placement: Placement) -> list[Configuration]:  # noqa: ARG001
+def _plan(options: BenchOptions, placement: Placement) -> list[Configuration]:  # noqa: ARG001
     several = [processes for processes in options.procs if processes > 1]
     return [Clocks(*one) for one in product(_METHODS, several, options.waits)]
 
@@ -36,4 +38,22 @@ def _measure(session: Session, configuration: Clocks) -> Record | None:
     return Record(configuration, "s", tuple(round(abs(seconds), 11) for seconds in apart))
 
 
-KERNEL = Kernel("how far clocks are apart after they were synchronised", _plan, _measure, _room, on_request=True)
+def _waits(text: str) -> tuple[float, ...]:
+    return tuple(sorted({parse_time(part) for part in text.split(",")}))
+
+
+def _wait_words(waits: tuple[float, ...]) -> str:
+    return ",".join(map(seconds, waits))
+
+
+KERNELS = (
+    Kernel(
+        "how far clocks are apart after they were synchronised",
+        (Clocks,),
+        _plan,
+        _measure,
+        _room,
+        all_processes,
+        (Option("waits", "after which to look at the clocks", _waits, _wait_words),),
+    ),
+)

@@ -1,4 +1,4 @@
-"""Collective operations of the first ranks: barrier, broadcast, reduction and the others. Main entry: `KERNEL`.
+"""Collective operations of the first ranks: barrier, broadcast, reduction and the others. Main entry: `KERNELS`.
 
 Each repetition begins after a barrier; a sample is the time on the slowest rank. The number of repetitions follows
 from the interval of the median, or is that of the Intel MPI Benchmarks, to compare with them (March 2009, Section 4).
@@ -11,15 +11,26 @@ from typing import get_args
 import msgspec
 import numpy as np
 
-from commmodel.bench.kernels.kernel import Kernel, Room
+from commmodel.bench.kernels.kernel import MODE, Kernel, Room, all_processes
 from commmodel.bench.kernels.synchronisation_scheme import measure_started
+from commmodel.bench.option import Option
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
 from commmodel.collectives.operation import OPERATIONS, Group
-from commmodel.results import Collective, CollectiveMode, CollectiveName, Configuration, Mode, Options, Record
+from commmodel.errors import InputError
+from commmodel.results import (
+    BenchOptions,
+    Collective,
+    CollectiveMode,
+    CollectiveName,
+    Configuration,
+    Record,
+    SendMode,
+    Start,
+)  # fmt: skip
 from commmodel.units import format_size
 
-__all__ = ["GROUPS", "KERNEL", "imb_repetitions"]
+__all__ = ["GROUPS", "KERNELS", "imb_repetitions"]
 
 GROUPS: dict[str, tuple[CollectiveName, ...]] = {
     "all": tuple(operation.name for operation in OPERATIONS.values()),
@@ -37,7 +48,7 @@ _FLOAT_BYTES = 4
 _NEIGHBOURS = 4  # each way of both dimensions of a grid
 _DELAY_SHARE = 0.25  # of an overlapped operation's time, to measure what it takes without computation
 
-_MODES: dict[Mode | str, tuple[CollectiveMode, ...]] = {
+_MODES: dict[SendMode | str, tuple[CollectiveMode, ...]] = {
     "blocking": ("blocking",),
     "non-blocking": ("non-blocking", "overlapped"),
     "both": ("blocking", "non-blocking", "overlapped"),
@@ -85,7 +96,7 @@ def _why_not(one: Collective) -> str:
     return ""
 
 
-def _asked(options: Options) -> Iterable[Collective]:
+def _asked(options: BenchOptions) -> Iterable[Collective]:
     for operation in options.collectives:
         for size in options.sizes if OPERATIONS[operation].has_size else (0,):
             for processes in options.procs:
@@ -93,7 +104,7 @@ def _asked(options: Options) -> Iterable[Collective]:
                     yield Collective(operation, size, processes, options.start, mode)
 
 
-def _plan(options: Options, placement: Placement) -> list[Configuration]:  # noqa: ARG001
+def _plan(options: BenchOptions, placement: Placement) -> list[Configuration]:  # noqa: ARG001
     return [one for one in _asked(options) if not _why_not(one)]
 
 
@@ -109,7 +120,7 @@ def _limits(left: list[Collective]) -> str:
     return f" above {', '.join(found)}" if found else ""
 
 
-def _left_out(options: Options) -> str:
+def _left_out(options: BenchOptions) -> str:
     reasons: dict[str, list[Collective]] = {}
     for one in _asked(options):
         if why := _why_not(one):
@@ -139,11 +150,44 @@ def _measure(session: Session, configuration: Collective) -> Record | None:
     return measure_started(rest, configuration, repetitions, delay)
 
 
-KERNEL = Kernel(
-    "collective operations of the first 2, 4, 8, ... ranks",
-    _plan,
-    _measure,
-    _room,
-    left_out=_left_out,
-    on_request=True,
+def _collectives(text: str) -> tuple[CollectiveName, ...]:
+    found: dict[CollectiveName, None] = {}
+    known = {name: (name,) for name in GROUPS["all"]} | GROUPS
+    for name in text.split(","):
+        if name not in known:
+            raise InputError(
+                f"unknown collective {name!r}: choose from {', '.join(GROUPS['all'])}, or of these words for several: "
+                f"{', '.join(GROUPS)}"
+            )
+        found |= dict.fromkeys(known[name])
+    return tuple(found)
+
+
+_OPTIONS = (
+    MODE,
+    Option(
+        "collectives",
+        f"some of {', '.join(GROUPS['all'])}; or words for several: {', '.join(GROUPS)}",
+        _collectives,
+        lambda names: next(group for group, members in GROUPS.items() if members == names),
+    ),
+    Option(
+        "start",
+        "how repetitions of collectives begin: on synchronised clocks, or after a barrier, as always where ranks "
+        "outnumber processors and with --imb-repetitions",
+        choices=get_args(Start),
+    ),
+    Option("imb_repetitions", "repeat collectives as often as the Intel MPI Benchmarks do", None),
+)
+KERNELS = (
+    Kernel(
+        "collective operations of the first 2, 4, 8, ... ranks",
+        (Collective,),
+        _plan,
+        _measure,
+        _room,
+        all_processes,
+        _OPTIONS,
+        left_out=_left_out,
+    ),
 )

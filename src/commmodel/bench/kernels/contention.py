@@ -1,4 +1,4 @@
-"""What several transfers leave to each other: within a node's link, and between pairs of nodes. Main entry: `KERNEL`.
+"""What several transfers leave to each other: within a node's link, and between pairs of nodes. Main entry: `KERNELS`.
 
 Source: Bédaride et al. (2013), Section IV-B. Large messages go one way, and both ways at once as MPI_Sendrecv sends
 them; the ratio of their rates is by how much a node's link holds more than one direction, 1 to 2. More and more pairs
@@ -11,20 +11,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.bench.kernels.kernel import Kernel, sampled
-from commmodel.bench.placement import Placement
+from commmodel.bench.kernels.multi_pair import several_pairs
+from commmodel.bench.placement import NodePairs, Placement
 from commmodel.bench.session import Session
-from commmodel.results import Configuration, Contention, Options, Record
+from commmodel.results import BenchOptions, Configuration, Contention, Record
 from commmodel.results.configurations import Direction
 
-__all__ = ["KERNEL"]
+__all__ = ["KERNELS"]
 
 _LARGE = 4 << 20
 """Bytes; as in the paper: its time is that of its bytes."""
 
 
-def _plan(options: Options, placement: Placement) -> list[Configuration]:
+def _plan(options: BenchOptions, placement: Placement) -> list[Configuration]:
     size = max(1, min(_LARGE, max(options.sizes)))
     return [Contention(size, direction, path) for path in placement for direction in get_args(Direction)]
+
+
+def _on_nodes(configuration: Contention, nodes: NodePairs) -> list[int]:
+    """Return 1, 2, 4, ... and all pairs of nodes; within a node 1."""
+    if configuration.path != "between-nodes":
+        return [1]
+    return sorted({nodes.most, *(1 << step for step in range(nodes.most.bit_length()))})
 
 
 def _measure(session: Session, configuration: Contention) -> Record | None:
@@ -49,6 +57,13 @@ def _measure(session: Session, configuration: Contention) -> Record | None:
     return sampled(session, configuration, one_way if configuration.direction == "one-way" else both_ways)
 
 
-KERNEL = Kernel(
-    "large transfers one way and both ways at once, of more and more pairs of nodes", _plan, _measure, on_request=True
+KERNELS = (
+    Kernel(
+        "large transfers one way and both ways at once, of more and more pairs of nodes",
+        (Contention,),
+        _plan,
+        _measure,
+        ranks=several_pairs,
+        node_pairs=_on_nodes,
+    ),
 )

@@ -2,22 +2,24 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.bench.placement import Placement
+from commmodel.bench.option import Option
+from commmodel.bench.placement import FurtherNodes, NodePairs, Placement, members
 from commmodel.bench.sampling import Measure, sample
 from commmodel.bench.session import Session
-from commmodel.results import Batch, Configuration, Mode, Options, Record
+from commmodel.results import Batch, BenchOptions, Clock, Configuration, Record, SendMode
+from commmodel.results.parameters import tag_of
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
 __all__ = [
-    "WINDOW", "Kernel", "Room", "message_room", "modes", "pause_ticks", "sampled", "stride", "undisturbed_seconds",
-    "window", "window_room",
+    "MODE", "WINDOW", "Kernel", "Room", "all_processes", "always", "message_room", "modes", "pair_or_all",
+    "pause_ticks", "sampled", "stride", "undisturbed_seconds", "window", "window_room",
 ]  # fmt: skip
 
 Floats = NDArray[np.float64]
@@ -38,20 +40,53 @@ def message_room(configuration: Any) -> Room:
     return configuration.message_size, configuration.message_size
 
 
+def one_pair(configuration: Any, placement: Placement, further: FurtherNodes) -> list[int]:  # noqa: ARG001
+    """Return the ranks of the first pair on the configuration's path."""
+    return members(placement[configuration.path][:1])
+
+
+def all_processes(configuration: Any, placement: Placement, further: FurtherNodes) -> list[int]:  # noqa: ARG001
+    """Return the first ranks, as many as the configuration has processes."""
+    return list(range(configuration.processes))
+
+
+def pair_or_all(configuration: Any, placement: Placement, further: FurtherNodes) -> list[int]:
+    """Return the ranks of a pair, or where no path is given the first ranks."""
+    return (all_processes if configuration.path == "any" else one_pair)(configuration, placement, further)
+
+
+def always(placement: Placement, node_pairs: Sequence[int]) -> bool:  # noqa: ARG001
+    """Measure a kernel wherever none is named."""
+    return True
+
+
 @dataclass(frozen=True)
 class Kernel:
-    """One thing that can be measured.
+    """All that the benchmark knows of one thing that it can measure.
 
     Attributes
     ----------
     summary : str
         One line for the help.
+    configurations : tuple of struct types
+        What it measures; the tag of the first is its name.
     plan : callable
-        (options, placement) -> configurations, in any order; `on_several_nodes` adds further pairs of nodes.
+        (options, placement) -> configurations, in any order.
     measure : callable
         (session, configuration) -> record on the root, None elsewhere. Called by all ranks that take part.
     room : callable
         configuration -> bytes that it needs of the send buffer and of the receive buffer.
+    ranks : callable
+        (configuration, placement, further nodes) -> the ranks that take part, rank 0 first.
+    options : tuple of Option
+        Those of the command line that it alone, or with a few others, goes by.
+    by_default : callable or None
+        (placement, numbers of node pairs) -> whether it is measured where no kernel is named; None: only where named.
+    node_pairs : callable or None
+        (configuration, `NodePairs`) -> on how many pairs of nodes at once to measure it, 1 or more numbers.
+    prepare : callable or None
+        (comm, clock, options, placement) -> options, with what must be measured before there is a plan. Called by all
+        ranks.
     refine : callable or None
         (options, records) -> what else is worth measuring, given all records up to now; empty where nothing is.
         Needs no more room than what was planned.
@@ -59,21 +94,32 @@ class Kernel:
         (comm, plan) -> nothing; raises on every rank alike where some rank cannot measure the plan.
     left_out : callable or None
         options -> what the plan leaves out, in one line; empty where nothing is.
-    on_request : bool
-        Whether it is measured only where it is named.
-    visits : bool
-        Whether its configurations are visited several times, where `Options.visits` says so.
+    one_sided : bool
+        Whether ``--operations`` may ask it for one-sided operations, which are then tried before anything is measured.
+    visited : tuple of struct types
+        Those of its configurations that are visited several times, where `BenchOptions.visits` says so.
     """
 
     summary: str
-    plan: Callable[[Options, Placement], list[Configuration]]
+    configurations: tuple[type[Configuration], ...]
+    plan: Callable[[BenchOptions, Placement], list[Configuration]]
     measure: Callable[[Session, Any], Record | None]
     room: Callable[[Any], Room] = message_room
-    refine: Callable[[Options, Sequence[Record]], list[Configuration]] | None = None
+    ranks: Callable[[Any, Placement, FurtherNodes], list[int]] = one_pair
+    options: tuple[Option, ...] = ()
+    by_default: Callable[[Placement, Sequence[int]], bool] | None = None
+    node_pairs: Callable[[Any, NodePairs], Sequence[int]] | None = None
+    prepare: Callable[["MPI.Intracomm", Clock, BenchOptions, Placement], BenchOptions] | None = None
+    refine: Callable[[BenchOptions, Sequence[Record]], list[Configuration]] | None = None
     check: Callable[["MPI.Intracomm", Sequence[Configuration]], None] | None = None
-    left_out: Callable[[Options], str] | None = None
-    on_request: bool = False
-    visits: bool = False
+    left_out: Callable[[BenchOptions], str] | None = None
+    one_sided: bool = False
+    visited: tuple[type[Configuration], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The word by which users and files know it."""
+        return tag_of(self.configurations[0])
 
 
 def sampled(session: Session, configuration: Configuration, measure: Measure, batch: Batch = 1) -> Record | None:
@@ -103,7 +149,14 @@ def pause_ticks(session: Session, round_trips: Callable[[int], Floats]) -> int:
     return session.ticks(_PAUSE_ROUND_TRIPS * undisturbed_seconds(session, round_trips))
 
 
-def modes(options: Options) -> tuple[Mode, ...]:
+MODE = Option(
+    "mode",
+    "how to send, receive and wait; with non-blocking, collective measures overlapped operations, too",
+    choices=(*get_args(SendMode), "both"),
+)
+
+
+def modes(options: BenchOptions) -> tuple[SendMode, ...]:
     """Return the modes in which to send and receive."""
     return ("blocking", "non-blocking") if options.mode == "both" else (options.mode,)
 

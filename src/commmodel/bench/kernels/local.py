@@ -1,6 +1,6 @@
 """What a process does within its memory: copy bytes, combine bytes. δ and γ of the models of collectives.
 
-Rank 0 measures alone. Main entry: `KERNEL`.
+Rank 0 measures alone. Main entry: `KERNELS`.
 """
 
 from itertools import product
@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.bench.kernels.kernel import Kernel, sampled
-from commmodel.bench.placement import Placement
+from commmodel.bench.placement import FurtherNodes, Placement
 from commmodel.bench.session import Session
-from commmodel.results import Configuration, Local, Options, Record
+from commmodel.results import BenchOptions, Configuration, Local, Record
 
-__all__ = ["KERNEL"]
+__all__ = ["KERNELS"]
 
 _OPERATIONS: tuple[Literal["copy", "reduction"], ...] = get_args(Literal["copy", "reduction"])
 
 
-def _plan(options: Options, placement: Placement) -> list[Configuration]:  # noqa: ARG001
+def _plan(options: BenchOptions, placement: Placement) -> list[Configuration]:  # noqa: ARG001
     return [Local(operation, size) for operation, size in product(_OPERATIONS, options.sizes)]
 
 
@@ -37,4 +37,16 @@ def _measure(session: Session, configuration: Local) -> Record | None:
     return sampled(session, configuration, measure)
 
 
-KERNEL = Kernel("copies and reductions within a process's memory, for collectives", _plan, _measure, on_request=True)
+def _first_rank(configuration: Local, placement: Placement, further: FurtherNodes) -> list[int]:  # noqa: ARG001
+    return [0]
+
+
+KERNELS = (
+    Kernel(
+        "copies and reductions within a process's memory, for collectives",
+        (Local,),
+        _plan,
+        _measure,
+        ranks=_first_rank,
+    ),
+)

@@ -2,30 +2,31 @@
 
 Bytes of a call are counted by a library that stands before the allocator (`LIBRARY`, to be preloaded); the rest is the
 process's memory as Linux counts it (`commmodel.bench.process_memory`). Shudler and others (2015), Section 4.1. Main
-entry: `KERNEL`.
+entry: `KERNELS`.
 """
 
 import shlex
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from commmodel import _core
 from commmodel.bench import process_memory
-from commmodel.bench.kernels.kernel import Kernel, Room
+from commmodel.bench.kernels.kernel import Kernel, Room, all_processes
+from commmodel.bench.option import Option, list_of
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
 from commmodel.errors import MPIEnvironmentError
-from commmodel.results import Configuration, Memory, Options, Record
+from commmodel.results import BenchOptions, Configuration, Memory, MemoryOperation, Record
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-__all__ = ["KERNEL", "LIBRARY"]
+__all__ = ["KERNELS", "LIBRARY"]
 
 LIBRARY = Path(_core.__file__).parent / "preload" / "libcommmodel-allocations.so"
 """The library that counts allocations; there on Linux only."""
@@ -40,11 +41,11 @@ def _of_process(operations: Sequence[str]) -> list[process_memory.Stage]:
     return [stage for stage in ("init", "use") if stage in operations]
 
 
-def _plan(options: Options, placement: Placement) -> list[Configuration]:  # noqa: ARG001
+def _plan(options: BenchOptions, placement: Placement) -> list[Configuration]:  # noqa: ARG001
     return [*_process_plan(options), *_call_plan(options)]
 
 
-def _process_plan(options: Options) -> Iterable[Memory]:
+def _process_plan(options: BenchOptions) -> Iterable[Memory]:
     """Yield the process's memory: of all ranks, since it holds what was done with all of them."""
     for stage in _of_process(options.memory_operations):
         for measure in _PROCESS_MEASURES:
@@ -52,7 +53,7 @@ def _process_plan(options: Options) -> Iterable[Memory]:
                 yield Memory(stage, process_memory.ranks(), measure)
 
 
-def _call_plan(options: Options) -> Iterable[Memory]:
+def _call_plan(options: BenchOptions) -> Iterable[Memory]:
     for operation in options.memory_operations:
         if operation not in _of_process(options.memory_operations):
             for processes in options.procs:
@@ -60,7 +61,7 @@ def _call_plan(options: Options) -> Iterable[Memory]:
                 yield Memory(operation, processes, "mapped")
 
 
-def _left_out(options: Options) -> str:
+def _left_out(options: BenchOptions) -> str:
     stages = _of_process(options.memory_operations)
     missing = [one for one in _PROCESS_MEASURES if any(process_memory.grown(stage, one) is None for stage in stages)]
     if not missing:
@@ -126,12 +127,24 @@ def _own_bytes(session: Session, configuration: Memory) -> list[float]:
     return own
 
 
-KERNEL = Kernel(
-    "bytes that MPI keeps on a rank: of calls that make communicators and windows, of its beginning and its use",
-    _plan,
-    _measure,
-    _room,
-    left_out=_left_out,
-    check=_check,
-    on_request=True,
+_NAMES: tuple[MemoryOperation, ...] = get_args(MemoryOperation)
+KERNELS = (
+    Kernel(
+        "bytes that MPI keeps on a rank: of calls that make communicators and windows, of its beginning and its use",
+        (Memory,),
+        _plan,
+        _measure,
+        _room,
+        all_processes,
+        (
+            Option(
+                "memory_operations",
+                f"some of {', '.join(_NAMES)}; all",
+                list_of(_NAMES, "operation that keeps memory"),
+                lambda names: "all" if names == _NAMES else ",".join(names),
+            ),
+        ),
+        check=_check,
+        left_out=_left_out,
+    ),
 )

@@ -1,68 +1,50 @@
-"""Several pairs of ranks at once: ping-pongs and one-way streams. Main entries: `PAIRS`, `STREAM`, `on_several_nodes`.
+"""Several pairs of ranks at once: ping-pongs and one-way streams. Main entry: `KERNELS`.
 
 Each repetition of `PAIRS` is begun together and as long as its slowest rank. In a stream windows of messages go in one
 direction; a sample is a window's time over its messages.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from itertools import product
 from typing import get_args
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.bench.kernels.kernel import WINDOW, Kernel, Room, message_room, sampled, stride, window, window_room
-from commmodel.bench.placement import FurtherNodes, Placement
+from commmodel.bench.kernels.kernel import (
+    WINDOW,
+    Kernel,
+    Room,
+    message_room,
+    sampled,
+    stride,
+    window,
+    window_room,
+)
+from commmodel.bench.option import Option, number_list
+from commmodel.bench.placement import FurtherNodes, NodePairs, Placement, members
 from commmodel.bench.session import Session
 from commmodel.errors import MPIEnvironmentError
-from commmodel.results import Configuration, Contention, MessagePath, Options, Pairs, Record, Stream, StreamBuffers
+from commmodel.results import BenchOptions, Configuration, Contention, MessagePath, Pairs, Record, Stream, StreamBuffers
+from commmodel.units import parse_counts
 
-__all__ = ["PAIRS", "STREAM", "on_several_nodes"]
-
-
-def on_several_nodes(
-    plan: Iterable[Configuration], options: Options, placement: Placement, further: FurtherNodes
-) -> list[Configuration]:
-    """Return the plan, with what several pairs of ranks do for each number of pairs of nodes that was asked for.
-
-    Within a node that number is one. A number of pairs that one of the pairs of nodes does not have is left out.
-    Contention is measured on 1, 2, 4, ... and all pairs of nodes.
-    """
-    most, asked = len(further) + ("between-nodes" in placement), max(options.node_pairs)
-    if asked > max(most, 1):
-        raise MPIEnvironmentError(
-            f"--node-pairs asks for {asked} pairs of hosts, but there are {most}: "
-            f"start ranks on {2 * asked} hosts, or ask for at most {max(most, 1)}"
-        )
-    across = (placement.get("between-nodes", ()), *further)
-    room = {count: min(map(len, across[:count])) for count in options.node_pairs}
-    if asked > 1 and room[asked] < min(options.pairs or (1,)):
-        raise MPIEnvironmentError(
-            f"--node-pairs: one of {asked} pairs of hosts has only {room[asked]} of the {min(options.pairs or (1,))} "
-            "pairs that --pairs asks for: start as many ranks on every host"
-        )
-    spread: list[Configuration] = []
-    for one in plan:
-        if isinstance(one, Pairs | Stream):
-            spread += [
-                msgspec.structs.replace(one, node_pairs=count)
-                for count in options.node_pairs
-                if count == 1 or (one.path == "between-nodes" and one.pairs <= room[count])
-            ]
-        elif isinstance(one, Contention) and one.path == "between-nodes":
-            spread += [msgspec.structs.replace(one, node_pairs=count) for count in _doubling(most)]
-        else:
-            spread.append(one)
-    return spread
+__all__ = ["KERNELS", "several_pairs"]
 
 
-def _doubling(most: int) -> list[int]:
-    """Return 1, 2, 4, ... and the most."""
-    return sorted({most, *(1 << step for step in range(most.bit_length()))})
+def several_pairs(configuration: Pairs | Stream | Contention, placement: Placement, further: FurtherNodes) -> list[int]:
+    """Return the ranks of the first pairs, as many in each pair of nodes."""
+    count = 1 if isinstance(configuration, Contention) else configuration.pairs
+    nodes = (placement[configuration.path], *further)[: configuration.node_pairs]
+    return members([pair for pairs in nodes for pair in pairs[:count]])
 
 
-def _counted(options: Options, placement: Placement) -> list[tuple[MessagePath, int, int]]:
+def _on_nodes(configuration: Pairs | Stream, nodes: NodePairs) -> list[int]:
+    """Return each number of pairs of nodes that was asked for and has as many pairs of ranks; within a node 1."""
+    across = configuration.path == "between-nodes"
+    return [count for count, room in nodes.room.items() if count == 1 or (across and configuration.pairs <= room)]
+
+
+def _counted(options: BenchOptions, placement: Placement) -> list[tuple[MessagePath, int, int]]:
     """Return path, number of pairs and message size of everything that several pairs do."""
     most = max(map(len, placement.values()))
     counts = options.pairs or range(1, most + 1)
@@ -77,7 +59,7 @@ def _counted(options: Options, placement: Placement) -> list[tuple[MessagePath, 
     ]
 
 
-def _plan_pairs(options: Options, placement: Placement) -> list[Configuration]:
+def _plan_pairs(options: BenchOptions, placement: Placement) -> list[Configuration]:
     batch = options.batch or "auto"
     return [Pairs(size, count, path, batch) for path, count, size in _counted(options, placement)]
 
@@ -95,7 +77,7 @@ def _measure_pairs(session: Session, configuration: Pairs) -> Record | None:
     return sampled(session, configuration, measure, configuration.batch)
 
 
-def _plan_stream(options: Options, placement: Placement) -> list[Configuration]:
+def _plan_stream(options: BenchOptions, placement: Placement) -> list[Configuration]:
     buffers = get_args(StreamBuffers) if options.stream_buffers == "both" else (options.stream_buffers,)
     return [
         Stream(size, count, path, window(size) if where == "each" else WINDOW, buffers=where)
@@ -126,5 +108,45 @@ def _stream_room(configuration: Stream) -> Room:
     return configuration.message_size, window_room(configuration.message_size)
 
 
-PAIRS = Kernel("several blocking ping-pongs at once", _plan_pairs, _measure_pairs, visits=True)
-STREAM = Kernel("windows of messages in one direction", _plan_stream, _measure_stream, _stream_room, visits=True)
+def _several(placement: Placement, node_pairs: Sequence[int]) -> bool:
+    return max(node_pairs) > 1 or any(len(pairs) > 1 for pairs in placement.values())
+
+
+def _streams(placement: Placement, node_pairs: Sequence[int]) -> bool:
+    return "between-nodes" in placement or _several(placement, node_pairs)
+
+
+_OPTIONS = (
+    Option("pairs", "numbers of pairs: 1:8, or 1:16:*2", parse_counts, unset="one to all"),
+    Option("node_pairs", "numbers of pairs of nodes at once: 1:4 needs 8 nodes", parse_counts, number_list),
+)
+_BUFFERS = Option(
+    "stream_buffers",
+    "where the messages of a window arrive: each in a buffer of its own, or all in one as OSU's do",
+    choices=(*get_args(StreamBuffers), "both"),
+)
+KERNELS = (
+    Kernel(
+        "several blocking ping-pongs at once",
+        (Pairs,),
+        _plan_pairs,
+        _measure_pairs,
+        ranks=several_pairs,
+        options=_OPTIONS,
+        by_default=_several,
+        node_pairs=_on_nodes,
+        visited=(Pairs,),
+    ),
+    Kernel(
+        "windows of messages in one direction",
+        (Stream,),
+        _plan_stream,
+        _measure_stream,
+        _stream_room,
+        several_pairs,
+        (*_OPTIONS, _BUFFERS),
+        by_default=_streams,
+        node_pairs=_on_nodes,
+        visited=(Stream,),
+    ),
+)

@@ -1,36 +1,39 @@
 """Communication and computation of one problem, cut into messages and bursts in every way that is worth a look.
 
 Source: Iancu and Strohmaier, "Optimizing Communication Overlap for High-Speed Networks" (2007), Figure 6 and Section 3.
-The order in which messages are exchanged is in `overlap_order`. Main entries: `KERNEL`, and `base_passes` for the
-amount of computation from which all others are multiples.
+The order in which messages are exchanged is in `exchange_order`. Main entry: `KERNELS`.
 """
 
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.bench.kernels.burst import locked_window, origin_buffer
+from commmodel.bench.buffers import allocate
+from commmodel.bench.kernels.burst import BURSTS, OPERATIONS, locked_window, origin_buffer
 from commmodel.bench.kernels.exchange_order import Order, largest_share, longest_burst, order, room
-from commmodel.bench.kernels.kernel import Kernel, Room, sampled
+from commmodel.bench.kernels.kernel import Kernel, Room, pair_or_all, sampled
+from commmodel.bench.option import Option, list_of, number_list, positive, sizes, with_step
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
+from commmodel.bench.synchronisation import GroupClock
 from commmodel.errors import InputError
-from commmodel.results import Configuration, MessagePath, Options, Overlap, Pattern, Record
+from commmodel.results import BenchOptions, Clock, Configuration, MessagePath, Overlap, Pattern, Record, Template
+from commmodel.units import parse_sizes
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-__all__ = ["BASE_BYTES", "KERNEL", "base_passes"]
+__all__ = ["KERNELS"]
 
 Floats = NDArray[np.float64]
 Bytes = NDArray[np.uint8]
 
-BASE_BYTES = 1 << 20  # of the transfer
+_BASE_BYTES = 1 << 20  # of the transfer
 _BASE_RATIO = 0.5  # of whose time the base computation takes, as in the paper: 40 % to 50 %
 _BASE_REPETITIONS, _BASE_CHUNK = 300, 10
 _SMALLEST = 8  # bytes of a message, one float64
@@ -38,6 +41,11 @@ _MOST_MESSAGES = 8192  # of one peer, as in the paper
 _COARSE = 4  # from one size or burst to the next, where not all are measured
 _ALONE_SHARE = 0.1  # of the time, for the computation alone
 _FEWEST_ALONE, _MOST_ALONE = 3, 99
+_BASE_SECONDS = 2.0  # to find the base computation
+_SLEEP_SECONDS = 2e-3
+_LARGEST_VOLUME = 2**31 - 1  # bytes that one message can have
+_TEMPLATES: tuple[Template, ...] = get_args(Template)
+_PATTERNS: tuple[Pattern, ...] = get_args(Pattern)
 
 
 def _thinned(values: Sequence[int]) -> list[int]:
@@ -53,14 +61,14 @@ def _thinned(values: Sequence[int]) -> list[int]:
     return kept
 
 
-def _sizes(options: Options, largest: int) -> list[int]:
+def _sizes(options: BenchOptions, largest: int) -> list[int]:
     """Return the message sizes of a transfer of `largest` bytes, from that down."""
     smallest = max(_SMALLEST, -(-largest // _MOST_MESSAGES))
     sizes = [largest, *(size for size in reversed(options.sizes) if smallest <= size < largest)]
     return sizes if options.exhaustive else _thinned(sizes)
 
 
-def _decompositions(options: Options, whole: Overlap) -> Iterable[Overlap]:
+def _decompositions(options: BenchOptions, whole: Overlap) -> Iterable[Overlap]:
     """Return a problem in all messages and bursts that are to be measured; `whole` has one message a peer."""
     if whole.template == "blocking":
         yield whole
@@ -72,7 +80,7 @@ def _decompositions(options: Options, whole: Overlap) -> Iterable[Overlap]:
         yield from (msgspec.structs.replace(cut, burst=burst) for burst in bursts if burst <= most)
 
 
-def _scenes(options: Options, placement: Placement) -> Iterable[tuple[Pattern, int, MessagePath]]:
+def _scenes(options: BenchOptions, placement: Placement) -> Iterable[tuple[Pattern, int, MessagePath]]:
     """Return pattern, number of processes and path of everything that is to be measured."""
     processes = [count for count in options.procs if count > 1]
     for pattern in options.patterns:
@@ -84,7 +92,7 @@ def _scenes(options: Options, placement: Placement) -> Iterable[tuple[Pattern, i
             yield from ((pattern, count, "any") for count in processes)
 
 
-def _plan(options: Options, placement: Placement) -> list[Configuration]:
+def _plan(options: BenchOptions, placement: Placement) -> list[Configuration]:
     amounts = [multiple * (options.passes or 1) for multiple in options.work]
     plan: list[Configuration] = []
     for pattern, processes, path in _scenes(options, placement):
@@ -202,13 +210,13 @@ def _least(session: Session, measure: Callable[[int], Floats]) -> float:
     return float(session.comm.bcast(least))
 
 
-def base_passes(session: Session, path: MessagePath) -> int:
+def _base_passes(session: Session, path: MessagePath) -> int:
     """Return how many vector-scalar adds take half as long as a blocking exchange, both on 1 MiB: at least 1.
 
     Called by both ranks of a pair, whose buffers have 1 MiB for what is sent and 2 MiB for what is received. It is the
     least times that are compared: with some interruption in one of them, all problems would be too large.
     """
-    exchange = Overlap(BASE_BYTES, BASE_BYTES, 1, "blocking", 0, 2, path)
+    exchange = Overlap(_BASE_BYTES, _BASE_BYTES, 1, "blocking", 0, 2, path)
     plan = order(exchange, session.comm.rank)
     transfer = _two_sided(session, exchange, plan)
     once = _alone(session, msgspec.structs.replace(exchange, passes=1), plan.receives)
@@ -216,10 +224,67 @@ def base_passes(session: Session, path: MessagePath) -> int:
     return max(1, round(_BASE_RATIO * seconds / _least(session, once)))
 
 
-KERNEL = Kernel(
-    "communication overlapped with computation, in messages and bursts of many sizes",
-    _plan,
-    _measure,
-    _room,
-    on_request=True,
+def _prepare(comm: "MPI.Intracomm", clock: Clock, options: BenchOptions, placement: Placement) -> BenchOptions:
+    """Find the base computation where it is not given, on the first pair of the last path; all other ranks sleep."""
+    if options.passes is not None:
+        return options
+    path = list(placement)[-1]
+    pair = placement[path][0]
+    passes = 1
+    if comm.rank in pair:
+        group = comm.group.Incl(pair)
+        both = comm.Create_group(group)
+        group.Free()
+        send_buffer = allocate(_BASE_BYTES, options.huge_pages)
+        receive_buffer = allocate(2 * _BASE_BYTES, options.huge_pages)
+        session = Session(both, clock, options, send_buffer, receive_buffer, _BASE_SECONDS, GroupClock(both, clock))
+        passes = _base_passes(session, path)
+        both.Free()
+    request = comm.Ibarrier()
+    while not request.Test():
+        time.sleep(_SLEEP_SECONDS)
+    return msgspec.structs.replace(options, passes=int(comm.bcast(passes)))
+
+
+def _volumes(text: str) -> tuple[int, ...]:
+    volumes = parse_sizes(text)
+    if not 1 <= volumes[0] <= volumes[-1] <= _LARGEST_VOLUME:
+        raise InputError(f"{text!r}: a volume is at least 1 B and less than 2 GiB")
+    return volumes
+
+
+def _work(text: str) -> tuple[int, ...]:
+    if not set(text) <= set("0123456789,:+*"):
+        raise InputError(f"{text!r} is no list of whole numbers: write it like 0:5, or 1,3,5")
+    return parse_sizes(with_step(text, "+1"))  # of which 0 may be one, unlike of counts
+
+
+_OPTIONS = (
+    Option("templates", f"some of {', '.join(_TEMPLATES)}; all", list_of(_TEMPLATES, "template")),
+    Option("patterns", f"some of {', '.join(_PATTERNS)}; all", list_of(_PATTERNS, "pattern")),
+    OPERATIONS,
+    Option("volumes", "bytes that a process receives from a peer", _volumes, sizes),
+    BURSTS,
+    Option("work", "computation, multiples of --passes: 0:5, or 1,3", _work, number_list),
+    Option(
+        "passes",
+        "adds of a scalar to all data",
+        positive,
+        unset="measured: half as long as the transfer of 1 MiB",
+    ),
+    Option("iterations", "problems in a row without synchronisation: 1 is balanced", positive),
+    Option("exhaustive", "all of --sizes and --bursts, not steps of a factor of 4", None),
+)
+KERNELS = (
+    Kernel(
+        "communication overlapped with computation, in messages and bursts of many sizes",
+        (Overlap,),
+        _plan,
+        _measure,
+        _room,
+        pair_or_all,
+        _OPTIONS,
+        prepare=_prepare,
+        one_sided=True,
+    ),
 )

@@ -1,4 +1,4 @@
-"""One pair of ranks: ping-pong, the two halves of a ping, and the eager limit. Main entries: `PINGPONG`, `PING`.
+"""One pair of ranks: ping-pong, the two halves of a ping, and the eager limit. Main entry: `KERNELS`.
 
 The samples of a ping-pong are half round trips of the rank that sends first; those of a ping are the time inside
 MPI_Send, and inside MPI_Recv, while the other side is ready.
@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from commmodel.bench import eager_limit
 from commmodel.bench.kernels import random_sizes
-from commmodel.bench.kernels.kernel import Kernel, Room, message_room, pause_ticks, sampled
+from commmodel.bench.kernels.kernel import Kernel, Room, always, message_room, pause_ticks, sampled
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
 from commmodel.results import (
+    BenchOptions,
     Configuration,
     MessagePath,
-    Options,
     Ping,
     PingPong,
     RandomPing,
@@ -31,21 +31,21 @@ from commmodel.results import (
     joined,
 )
 
-__all__ = ["PING", "PINGPONG", "THRESHOLD"]
+__all__ = ["KERNELS"]
 
 _JUMP = 1.3  # over the line through the two sizes before: more than noise makes of several visits
 _LEAST_REFINED = 64  # bytes
 _PARTS = 4  # of the span in which a jump lies
 
 
-def _plan_pingpong(options: Options, placement: Placement) -> list[Configuration]:
+def _plan_pingpong(options: BenchOptions, placement: Placement) -> list[Configuration]:
     if options.random_sizes:
         return [*random_sizes.plan_pingpong(options, placement)]
     batch = options.batch or 1
     return [PingPong(size, path, batch) for path, size in product(placement, options.sizes)]
 
 
-def _refine_pingpong(options: Options, records: Sequence[Record]) -> list[Configuration]:
+def _refine_pingpong(options: BenchOptions, records: Sequence[Record]) -> list[Configuration]:
     """Return sizes between two that follow each other in the plan, where the time jumps: there a limit may lie."""
     times: dict[str, dict[int, float]] = {}
     for record in joined(records):
@@ -94,7 +94,7 @@ def _round_trips(session: Session, size: int, batch: int, repetitions: int) -> N
 _OPERATIONS: tuple[Literal["send", "receive"], ...] = ("send", "receive")
 
 
-def _plan_ping(options: Options, placement: Placement) -> list[Configuration]:
+def _plan_ping(options: BenchOptions, placement: Placement) -> list[Configuration]:
     if options.random_sizes:
         return [*random_sizes.plan_ping(options, placement)]
     return [Ping(size, operation, path) for path, size, operation in product(placement, options.sizes, _OPERATIONS)]
@@ -123,7 +123,7 @@ def _measure_ping(session: Session, configuration: Ping | RandomPing) -> Record 
     return sampled(session, configuration, measure)
 
 
-def _plan_threshold(options: Options, placement: Placement) -> list[Configuration]:  # noqa: ARG001
+def _plan_threshold(options: BenchOptions, placement: Placement) -> list[Configuration]:  # noqa: ARG001
     return [Threshold(path) for path in placement]
 
 
@@ -138,8 +138,35 @@ def _threshold_room(configuration: Threshold) -> Room:  # noqa: ARG001
     return eager_limit.LARGEST, eager_limit.LARGEST
 
 
-THRESHOLD = Kernel("the eager limit, by a send that blocks", _plan_threshold, _measure_threshold, _threshold_room)
-PINGPONG = Kernel(
-    "blocking ping-pong of one pair", _plan_pingpong, _measure_pingpong, _room, _refine_pingpong, visits=True
+_OPTIONS = (random_sizes.OPTION,)
+KERNELS = (
+    Kernel(
+        "the eager limit, by a send that blocks",
+        (Threshold,),
+        _plan_threshold,
+        _measure_threshold,
+        _threshold_room,
+        by_default=always,
+    ),
+    Kernel(
+        "blocking ping-pong of one pair",
+        (PingPong, RandomPingPong),
+        _plan_pingpong,
+        _measure_pingpong,
+        _room,
+        options=_OPTIONS,
+        by_default=always,
+        refine=_refine_pingpong,
+        visited=(PingPong,),
+    ),
+    Kernel(
+        "time inside MPI_Send and inside MPI_Recv",
+        (Ping, RandomPing),
+        _plan_ping,
+        _measure_ping,
+        _room,
+        options=_OPTIONS,
+        by_default=always,
+        visited=(Ping,),
+    ),
 )
-PING = Kernel("time inside MPI_Send and inside MPI_Recv", _plan_ping, _measure_ping, _room, visits=True)

@@ -2,7 +2,7 @@
 
 Source: Kielmann, Bal and Verstoep, "Fast Measurement of LogP Parameters for Message Passing Platforms" (2000). As
 there, sizes are added where straight lines between those at hand do not describe the times; other than there, medians
-decide, with their intervals, so that neither an outlier nor noise adds any. Main entries: `KERNEL` and `refine`.
+decide, with their intervals, so that neither an outlier nor noise adds any. Main entries: `KERNELS` and `refine`.
 """
 
 from collections import defaultdict
@@ -14,15 +14,15 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.bench.kernels.kernel import Kernel, Room, modes, pause_ticks, sampled, window, window_room
+from commmodel.bench.kernels.kernel import MODE, Kernel, Room, modes, pause_ticks, sampled, window, window_room
 from commmodel.bench.kernels.trains import time_trains
 from commmodel.bench.placement import Placement
 from commmodel.bench.sampling import Measure
 from commmodel.bench.session import Session
-from commmodel.results import Configuration, MessagePath, Mode, Options, PLogP, Record
+from commmodel.results import BenchOptions, Configuration, MessagePath, PLogP, Record, SendMode
 from commmodel.statistics import Summary, summarise
 
-__all__ = ["KERNEL", "refine"]
+__all__ = ["KERNELS", "refine"]
 
 Quantity = Literal["send", "receive", "gap", "round-trip"]
 _QUANTITIES: tuple[Quantity, ...] = get_args(Quantity)
@@ -33,11 +33,11 @@ _LEAST_RATIO = 1.1  # of them
 _MOST_EXTRA = 16  # sizes of one quantity on one path
 
 
-def _sizes(options: Options) -> list[int]:
+def _sizes(options: BenchOptions) -> list[int]:
     return sorted({0, 1, *options.sizes})
 
 
-def _plan(options: Options, placement: Placement) -> list[Configuration]:
+def _plan(options: BenchOptions, placement: Placement) -> list[Configuration]:
     return [
         PLogP(size, quantity, path, mode)
         for size, quantity, path, mode in product(_sizes(options), _QUANTITIES, placement, modes(options))
@@ -131,14 +131,14 @@ def _divisions(times: Mapping[int, Summary]) -> list[int]:
     return sorted(found, key=lambda size: (-found[size], size))
 
 
-def refine(options: Options, records: Sequence[Record]) -> list[Configuration]:
+def refine(options: BenchOptions, records: Sequence[Record]) -> list[Configuration]:
     """Return the sizes in between that are still missing, given everything that was measured.
 
     Each measured size between two others is compared with the straight line between them. Where its median lies more
     than 10 % off, and the intervals leave no doubt, the middles towards both neighbours are added; not between sizes
     that are less than 32 bytes or 10 % apart, and at most 16 for each path, quantity and mode.
     """
-    times: dict[tuple[MessagePath, Quantity, Mode], dict[int, Summary]] = defaultdict(dict)
+    times: dict[tuple[MessagePath, Quantity, SendMode], dict[int, Summary]] = defaultdict(dict)
     for record in records:
         if isinstance(one := record.configuration, PLogP):
             times[one.path, one.quantity, one.mode][one.message_size] = summarise(record.samples, options.confidence)
@@ -150,11 +150,14 @@ def refine(options: Options, records: Sequence[Record]) -> list[Configuration]:
     ]
 
 
-KERNEL = Kernel(
-    "send and receive overhead, gap and round trip of many sizes, for pLogP",
-    _plan,
-    _measure,
-    _room,
-    refine=refine,
-    on_request=True,
+KERNELS = (
+    Kernel(
+        "send and receive overhead, gap and round trip of many sizes, for pLogP",
+        (PLogP,),
+        _plan,
+        _measure,
+        _room,
+        options=(MODE,),
+        refine=refine,
+    ),
 )

@@ -1,4 +1,4 @@
-"""How much of an exchange goes on by itself while both ranks compute outside MPI. Main entry: `PROGRESS`.
+"""How much of an exchange goes on by itself while both ranks compute outside MPI. Main entry: `KERNELS`.
 
 The networks of Iancu and Strohmaier (2007) move data by themselves (RDMA). Where the library moves them, as within a
 node, mostly nothing goes on until a rank calls MPI again; so it has to be measured.
@@ -12,23 +12,32 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.bench.kernels.burst import few, fits, locked_window, origin_buffer, row_room, rows_left_out
+from commmodel.bench.kernels.burst import (
+    BURSTS,
+    OPERATIONS,
+    few,
+    fits,
+    locked_window,
+    origin_buffer,
+    row_room,
+    rows_left_out,
+)
 from commmodel.bench.kernels.kernel import Kernel, sampled, stride, undisturbed_seconds
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
-from commmodel.results import Configuration, Options, Progress, Record
+from commmodel.results import BenchOptions, Configuration, Progress, Record
 
-__all__ = ["PROGRESS"]
+__all__ = ["KERNELS"]
 
 Exchange = Callable[[int, int], NDArray[np.uint64]]
 """(delay in ticks, repetitions) -> ticks."""
 
 
-def _bursts(options: Options) -> list[int]:
+def _bursts(options: BenchOptions) -> list[int]:
     return few(sorted(options.bursts))
 
 
-def _plan(options: Options, placement: Placement) -> list[Configuration]:
+def _plan(options: BenchOptions, placement: Placement) -> list[Configuration]:
     return [
         Progress(size, burst, path, operation)
         for path, size, burst, operation in product(placement, options.sizes, _bursts(options), options.operations)
@@ -36,7 +45,7 @@ def _plan(options: Options, placement: Placement) -> list[Configuration]:
     ]
 
 
-def _left_out(options: Options) -> str:
+def _left_out(options: BenchOptions) -> str:
     return rows_left_out(options.sizes, _bursts(options))
 
 
@@ -82,11 +91,15 @@ def _measure(session: Session, configuration: Progress) -> Record | None:
     return None if record is None else msgspec.structs.replace(record, delay=seconds)
 
 
-PROGRESS = Kernel(
-    "exchanges during which both ranks compute outside MPI",
-    _plan,
-    _measure,
-    row_room,
-    left_out=_left_out,
-    on_request=True,
+KERNELS = (
+    Kernel(
+        "exchanges during which both ranks compute outside MPI",
+        (Progress,),
+        _plan,
+        _measure,
+        row_room,
+        options=(OPERATIONS, BURSTS),
+        left_out=_left_out,
+        one_sided=True,
+    ),
 )

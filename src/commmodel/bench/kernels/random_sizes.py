@@ -14,19 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.bench.kernels.kernel import Room
+from commmodel.bench.option import Option, positive
 from commmodel.bench.placement import Placement
 from commmodel.bench.sampling import ROUNDING
 from commmodel.bench.session import Session
 from commmodel.errors import InputError
-from commmodel.results import Options, RandomPing, RandomPingPong, Record
+from commmodel.results import BenchOptions, RandomPing, RandomPingPong, Record
 
-__all__ = ["drawn_sizes", "measure_ping", "measure_pingpong", "plan_ping", "plan_pingpong", "room"]
+__all__ = ["OPTION", "drawn_sizes", "measure_ping", "measure_pingpong", "plan_ping", "plan_pingpong", "room"]
 
 Floats = NDArray[np.float64]
 _Measure = Callable[[int, int], Floats]
 """(size, repetitions) -> seconds, 0 where this rank does not time."""
 _Operation = Literal["send", "isend", "receive"]
 
+_MOST_SIZES = 100_000
 _SIZES_A_RECORD = 25
 _PASSES = 3  # over the sizes of a record, so that a disturbance does not hit all samples of one of them
 _FEWEST, _MOST = 1, 5  # samples of a size in one pass
@@ -36,7 +38,23 @@ _LOOKS = 3  # round trips that a pause is made of
 _PAUSE_ROUND_TRIPS = 1.5  # more than 1.2, as these are few
 
 
-def drawn_sizes(options: Options) -> tuple[int, ...]:
+def _number_of_sizes(text: str) -> int:
+    count = positive(text)
+    if count > _MOST_SIZES:
+        raise InputError(f"{text!r}: more than {_MOST_SIZES} sizes")
+    return count
+
+
+OPTION = Option(
+    "random_sizes",
+    "number of sizes drawn at random between the ends of --sizes, evenly in their logarithm; for the hybrid model",
+    _number_of_sizes,
+    unset="those of --sizes",
+    metavar="N",
+)
+
+
+def drawn_sizes(options: BenchOptions) -> tuple[int, ...]:
     """Return the sizes in the order in which they were drawn: evenly in their logarithm, whole bytes from 1 up."""
     low, high = max(1, min(options.sizes)), max(options.sizes)
     if low >= high:
@@ -46,7 +64,7 @@ def drawn_sizes(options: Options) -> tuple[int, ...]:
     return tuple(min(high, max(low, round(low * ratio ** draw.random()))) for _ in range(options.random_sizes or 0))
 
 
-def _groups(options: Options) -> Iterator[tuple[int, ...]]:
+def _groups(options: BenchOptions) -> Iterator[tuple[int, ...]]:
     """Yield the sizes of each record: drawn from all, so that no limit is made by what changed between two records.
 
     Small messages, which cost little and scatter more, are there several times.
@@ -57,12 +75,12 @@ def _groups(options: Options) -> Iterator[tuple[int, ...]]:
         yield tuple(size for turn in range(_MOST_TURNS) for size in part if turn == 0 or size * (turn + 1) <= _LARGE)
 
 
-def plan_pingpong(options: Options, placement: Placement) -> list[RandomPingPong]:
+def plan_pingpong(options: BenchOptions, placement: Placement) -> list[RandomPingPong]:
     """Return the ping-pongs to measure: on each path the same sizes."""
     return [RandomPingPong(sizes, path) for path in placement for sizes in _groups(options)]
 
 
-def plan_ping(options: Options, placement: Placement) -> list[RandomPing]:
+def plan_ping(options: BenchOptions, placement: Placement) -> list[RandomPing]:
     """Return the calls to measure, with the sizes of the ping-pongs."""
     operations: tuple[_Operation, ...] = get_args(_Operation)
     return [

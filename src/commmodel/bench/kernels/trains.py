@@ -2,7 +2,7 @@
 
 Source: Hoefler, Lichei and Rehm, "Low-Overhead LogGP Parameter Assessment for Modern Interconnection Networks"
 (2007). There the answer is as large as the messages; it is 1 byte here, and what is computed from PRTT
-knows only differences in which it is gone. Main entry: `KERNEL`.
+knows only differences in which it is gone. Main entry: `KERNELS`.
 """
 
 from itertools import product
@@ -11,12 +11,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.bench.kernels.kernel import Kernel, Room, modes, sampled, stride, undisturbed_seconds
+from commmodel.bench.kernels.kernel import MODE, Kernel, Room, modes, sampled, stride, undisturbed_seconds
 from commmodel.bench.placement import Placement
 from commmodel.bench.session import Session
-from commmodel.results import Configuration, Mode, Options, Record, Train
+from commmodel.results import BenchOptions, Configuration, Record, SendMode, Train
 
-__all__ = ["KERNEL", "messages", "time_trains"]
+__all__ = ["KERNELS", "messages", "time_trains"]
 
 _MESSAGES = 16
 _TRAIN_BYTES = 4 << 20  # in flight
@@ -31,7 +31,7 @@ def messages(size: int) -> int:
     return max(_FEWEST_MESSAGES, min(_MESSAGES, _TRAIN_BYTES // max(stride(size), 1)))
 
 
-def _plan(options: Options, placement: Placement) -> list[Configuration]:
+def _plan(options: BenchOptions, placement: Placement) -> list[Configuration]:
     return [
         train
         for path, size, mode in product(placement, options.sizes, modes(options))
@@ -48,7 +48,7 @@ def _room(train: Train) -> Room:
 
 
 def time_trains(
-    session: Session, size: int, mode: Mode, *, count: int, delay: int = 0, answer: int, repetitions: int
+    session: Session, size: int, mode: SendMode, *, count: int, delay: int = 0, answer: int, repetitions: int
 ) -> NDArray[np.float64]:
     """Return the seconds of trains of `count` messages, `delay` ticks apart, on the sender and 0 elsewhere."""
     from commmodel._core.mpi import trains
@@ -62,7 +62,7 @@ def time_trains(
     return session.seconds(ticks) * session.first
 
 
-def _single_seconds(session: Session, size: int, mode: Mode) -> float:
+def _single_seconds(session: Session, size: int, mode: SendMode) -> float:
     """Return PRTT(1, 0, s), on both ranks."""
 
     def singles(repetitions: int) -> NDArray[np.float64]:
@@ -93,4 +93,4 @@ def _measure(session: Session, train: Train) -> Record | None:
     return msgspec.structs.replace(record, delay=_wait_seconds(session, delay))
 
 
-KERNEL = Kernel("trains of messages with one answer, for LogGP", _plan, _measure, _room, on_request=True)
+KERNELS = (Kernel("trains of messages with one answer, for LogGP", (Train,), _plan, _measure, _room, options=(MODE,)),)

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from commmodel.results import Clock, Header, Host, Options, Rank, thread_level
+from commmodel.results import BenchOptions, Clock, Header, Host, Rank, thread_level
 from commmodel.units import format_ratio, format_size, format_time
 
 __all__ = ["command_line", "environment_rows", "library_name"]
@@ -118,7 +118,7 @@ def _ranks(header: Header) -> tuple[str, ...]:
     return (f"{len(header.ranks)} on {len(header.hosts)} host{'s' * (len(header.hosts) != 1)}",)
 
 
-def _options(options: Options) -> tuple[str, ...]:
+def _options(options: BenchOptions) -> tuple[str, ...]:
     sizes = [format_size(size) for size in options.sizes]
     span = f"{sizes[0]} to {sizes[-1]}, {len(sizes)} sizes" if len(sizes) > 1 else ", ".join(sizes)
     return (

@@ -16,9 +16,9 @@ from commmodel.results import (
     CollectiveMode,
     Local,
     Measurements,
-    Mode,
     PLogP,
     Record,
+    SendMode,
     Start,
     Train,
 )
@@ -79,7 +79,7 @@ def size_rows(
             yield Cell(format_size(size)), *map(record_cell, repeated)
 
 
-def _train_table(mode: Mode, records: Sequence[Record]) -> PartTable:
+def _train_table(mode: SendMode, records: Sequence[Record]) -> PartTable:
     cells: _Cells[str] = defaultdict(lambda: defaultdict(list))
     for record in records:
         if isinstance(one := record.configuration, Train):
@@ -102,7 +102,7 @@ def _train_table(mode: Mode, records: Sequence[Record]) -> PartTable:
     )
 
 
-def _plogp_table(mode: Mode, records: Sequence[Record]) -> PartTable:
+def _plogp_table(mode: SendMode, records: Sequence[Record]) -> PartTable:
     cells: _Cells[str] = defaultdict(lambda: defaultdict(list))
     for record in records:
         if isinstance(one := record.configuration, PLogP):
@@ -118,8 +118,8 @@ def _plogp_table(mode: Mode, records: Sequence[Record]) -> PartTable:
 
 def path_parts(records: Iterable[Record]) -> tuple[PartTable, ...]:
     """Return the tables of the trains and of the pLogP quantities of a path, one for each mode."""
-    trains: dict[Mode, list[Record]] = defaultdict(list)
-    quantities: dict[Mode, list[Record]] = defaultdict(list)
+    trains: dict[SendMode, list[Record]] = defaultdict(list)
+    quantities: dict[SendMode, list[Record]] = defaultdict(list)
     for record in records:
         match record.configuration:
             case Train(mode=mode):

@@ -1,0 +1,73 @@
+"""What to measure, in which order, and how often. Main entries: `make_plan` and `in_rounds`.
+
+Some configurations are visited several times. Between two visits to a configuration all others are measured, so what
+disturbs one is over at the next.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from commmodel.bench.kernels import REGISTRY, kernel_of, on_several_nodes
+from commmodel.bench.placement import FurtherNodes, Placement
+from commmodel.results import BenchOptions, Configuration, Record
+
+__all__ = ["Rounds", "in_rounds", "make_plan", "shuffled"]
+
+_LEAST_VISIT_SECONDS = 20e-3  # some time slices of a scheduler; where there is less for each, there are fewer visits
+_LEAST_VISIT_SAMPLES = 50
+
+
+def make_plan(options: BenchOptions, placement: Placement, further_nodes: FurtherNodes = ()) -> list[Configuration]:
+    """Return every configuration of the kernels asked for, in the order that the seed gives."""
+    plan = [configuration for name in options.kernels for configuration in REGISTRY[name].plan(options, placement)]
+    return shuffled(on_several_nodes(plan, options, placement, further_nodes), options.seed)
+
+
+def shuffled(configurations: Sequence[Configuration], seed: int) -> list[Configuration]:
+    """Return the configurations in the order that the seed gives."""
+    order = list(configurations)
+    random.Random(seed).shuffle(order)  # noqa: S311  (an order, no secret)
+    return order
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """A plan as it is gone through.
+
+    Attributes
+    ----------
+    rounds : list of lists of configurations
+        What is measured in each round: all in the first, in the others those that are visited again.
+    visits : Counter
+        Visits that are paid to each configuration in all, those of earlier runs too.
+    """
+
+    rounds: list[list[Configuration]]
+    visits: Counter[Configuration]
+
+    def __len__(self) -> int:
+        return sum(map(len, self.rounds))
+
+    def without(self, records: Iterable[Record]) -> "Rounds":
+        """Return what is left to measure where a file has these records."""
+        done: Counter[Configuration] = Counter()
+        for record in records:
+            done[record.configuration] += max(1, len(record.visits))
+        left = [
+            [configuration for configuration in configurations if done[configuration] <= number]
+            for number, configurations in enumerate(self.rounds)
+        ]
+        return Rounds([configurations for configurations in left if configurations], self.visits)
+
+
+def in_rounds(configurations: Sequence[Configuration], options: BenchOptions) -> Rounds:
+    """Return the rounds in which configurations are measured: as many visits as are asked for and there is time for."""
+    again = [one for one in configurations if type(one) in kernel_of(one).visited]
+    visits = min(options.visits, options.repetitions // _LEAST_VISIT_SAMPLES)
+    while visits > 1 and options.time < _LEAST_VISIT_SECONDS * (len(configurations) + (visits - 1) * len(again)):
+        visits -= 1
+    further = [shuffled(again, options.seed + visit) for visit in range(1, visits) if again]
+    rounds = [list(configurations), *further]
+    return Rounds([each for each in rounds if each], Counter(one for each in rounds for one in each))
