@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from cluster.emulated import cluster, hosts, launcher, missing, mpi_environment, set_rate, socket_rate
 from support.launching import ENVIRONMENT, find
+from tools.emulated_cluster import cluster, hosts, launcher, missing, mpi_environment, set_rate, socket_rate
 
 from commmodel import results
 from commmodel.fit import fit_machine

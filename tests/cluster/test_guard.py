@@ -4,9 +4,9 @@ import subprocess
 import sys
 
 import pytest
-from cluster.emulated import missing
 from support.launching import ENVIRONMENT, find
 from support.paths import ROOT
+from tools.emulated_cluster import missing
 
 MPIEXEC = find("mpiexec")
 
