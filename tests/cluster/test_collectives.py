@@ -20,16 +20,7 @@ def test_the_predictions_are_as_near_as_wanted():
     """A tenth of `make cluster-bench`: its exit code says whether the median error and the largest are small enough."""
     command = [
         sys.executable,
-        "-m",
-        "benchmarks.validation.emulated_collectives",
-        "--hosts",
-        "4",
-        "--rate",
-        "100e6",
-        "--sizes",
-        "16KiB",
-        "--time",
-        "8s",
+        *"-m benchmarks.validation.emulated_collectives --hosts 4 --rate 100e6 --sizes 16KiB --time 8s".split(),
     ]
     command += ["--mpiexec", MPIEXEC]
     completed = subprocess.run(command, env=ENVIRONMENT, cwd=ROOT, capture_output=True, text=True, timeout=200)

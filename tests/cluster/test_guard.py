@@ -20,14 +20,7 @@ def test_a_linear_broadcast_is_a_mismatch():
     """A short `make cluster-bench`; whether noise alone passes is not asked on a machine that others use."""
     command = [
         sys.executable,
-        "-m",
-        "benchmarks.validation.emulated_guard",
-        "--hosts",
-        "8",
-        "--procs",
-        "2:8:+1",
-        "--operations",
-        "bcast,bcast_linear",
+        *"-m benchmarks.validation.emulated_guard --hosts 8 --procs 2:8:+1 --operations bcast,bcast_linear".split(),
     ]
     command += ["--time", "6s", "--launches", "1", "--mpiexec", MPIEXEC]
     completed = subprocess.run(command, env=ENVIRONMENT, cwd=ROOT, capture_output=True, text=True, timeout=200)

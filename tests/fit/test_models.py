@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from fit.test_fit import PAIRS, SIZES, blue_waters, measurements, points
 from scipy.optimize import least_squares
+from support.fit_samples import PAIRS, SIZES, blue_waters, measurements, points
 from support.paths import SHARED
 
 from commmodel.fit import Settings, fit_machine
