@@ -11,6 +11,7 @@ from commmodel.simulate.traces import replay
 from commmodel.simulate.work.collective_expansion import Expander
 
 RANKS = 4
+COMMAND = "-m benchmarks.speed.trace_memory --sizes 64KiB --forms merged.xz"
 REPLAYED = """
 import resource, sys
 from commmodel.simulate.traces import replay
@@ -43,11 +44,11 @@ def test_memory_does_not_grow_with_the_trace(tmp_path, form, pattern):
 
 
 def test_the_command_says_how_much_it_takes(tmp_path):
-    command = [sys.executable, *"-m benchmarks.speed.trace_memory --sizes 64KiB --forms merged.xz --limit 1GiB".split()]
-    done = subprocess.run([*command, "--folder", tmp_path], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    command = [sys.executable, *COMMAND.split(), "--folder", tmp_path, "--limit"]
+    done = subprocess.run([*command, "1GiB"], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "merged.xz" in done.stdout
-    done = subprocess.run([*command[:-1], "16MiB"], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([*command, "16MiB"], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode != 0
 
 
