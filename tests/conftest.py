@@ -13,8 +13,10 @@ from hypothesis import HealthCheck, settings
 from support.launching import find
 
 # No limits of time: what a test takes on a loaded machine says nothing about the code.
-settings.register_profile("commmodel", parent=settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("commmodel")
+PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", PATIENT, max_examples=30, derandomize=True)  # the same in each run
+settings.register_profile("thorough", PATIENT, max_examples=500)
+settings.load_profile("quick")
 
 NO_LIBRARY = "no MPI, as the test lacks pytest.mark.mpi"
 LAUNCHERS = {"mpiexec", "mpirun", "mpicc"}

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from cluster.emulated import cluster, hosts, launcher, missing, mpi_environment, set_rate, socket_rate
-from support.launching import ENVIRONMENT, find
+from support.launching import NETWORK, find
+from tools.emulated_cluster import cluster, hosts, launcher, missing, mpi_environment, set_rate, socket_rate
 
 from commmodel import results
 from commmodel.fit import fit_machine
@@ -30,7 +30,7 @@ pytestmark = [
 def bench(output, *arguments):
     command = [*launcher(MPIEXEC, hosts(), RANKS_ON_HOST), sys.executable, "-m", "commmodel.bench"]
     command += ["--seed", "1", "-o", str(output), *arguments]
-    environment = ENVIRONMENT | mpi_environment()
+    environment = NETWORK | mpi_environment()
     completed = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert completed.returncode == 0, completed.stderr
     return results.load(output)

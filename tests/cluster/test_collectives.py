@@ -4,11 +4,12 @@ import subprocess
 import sys
 
 import pytest
-from cluster.emulated import missing
-from support.launching import ENVIRONMENT, find
+from support.launching import NETWORK, find
 from support.paths import ROOT
+from tools.emulated_cluster import missing
 
 MPIEXEC = find("mpiexec")
+COMMAND = "-m benchmarks.validation.emulated_collectives --hosts 4 --rate 100e6 --sizes 16KiB --time 8s"
 
 pytestmark = [
     pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec beside this Python or on PATH"),
@@ -18,20 +19,7 @@ pytestmark = [
 
 def test_the_predictions_are_as_near_as_wanted():
     """A tenth of `make cluster-bench`: its exit code says whether the median error and the largest are small enough."""
-    command = [
-        sys.executable,
-        "-m",
-        "benchmarks.validation.emulated_collectives",
-        "--hosts",
-        "4",
-        "--rate",
-        "100e6",
-        "--sizes",
-        "16KiB",
-        "--time",
-        "8s",
-    ]
-    command += ["--mpiexec", MPIEXEC]
-    completed = subprocess.run(command, env=ENVIRONMENT, cwd=ROOT, capture_output=True, text=True, timeout=200)
+    command = [sys.executable, *COMMAND.split(), "--mpiexec", MPIEXEC]
+    completed = subprocess.run(command, env=NETWORK, cwd=ROOT, capture_output=True, text=True, timeout=200)
     assert completed.returncode == 0, completed.stdout + completed.stderr
     assert completed.stdout.count("of 6: kept") == 2

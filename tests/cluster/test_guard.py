@@ -4,11 +4,13 @@ import subprocess
 import sys
 
 import pytest
-from cluster.emulated import missing
-from support.launching import ENVIRONMENT, find
+from support.launching import NETWORK, find
 from support.paths import ROOT
+from tools.emulated_cluster import missing
 
 MPIEXEC = find("mpiexec")
+COMMAND = "-m benchmarks.validation.emulated_guard --hosts 8 --procs 2:8:+1 "
+COMMAND += "--operations bcast,bcast_linear --time 6s --launches 1"
 
 pytestmark = [
     pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec beside this Python or on PATH"),
@@ -18,18 +20,7 @@ pytestmark = [
 
 def test_a_linear_broadcast_is_a_mismatch():
     """A short `make cluster-bench`; whether noise alone passes is not asked on a machine that others use."""
-    command = [
-        sys.executable,
-        "-m",
-        "benchmarks.validation.emulated_guard",
-        "--hosts",
-        "8",
-        "--procs",
-        "2:8:+1",
-        "--operations",
-        "bcast,bcast_linear",
-    ]
-    command += ["--time", "6s", "--launches", "1", "--mpiexec", MPIEXEC]
-    completed = subprocess.run(command, env=ENVIRONMENT, cwd=ROOT, capture_output=True, text=True, timeout=200)
+    command = [sys.executable, *COMMAND.split(), "--mpiexec", MPIEXEC]
+    completed = subprocess.run(command, env=NETWORK, cwd=ROOT, capture_output=True, text=True, timeout=200)
     assert completed.returncode in {0, 1}, completed.stderr
     assert "planted, by itself: mismatch: kept" in completed.stdout, completed.stdout

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from support.launching import ENVIRONMENT, find, said
+from support.launching import NETWORK, find, said
 from tools import emulated_cluster
 
 from commmodel import results
@@ -56,7 +56,7 @@ def tapered():
 def bench(*arguments):
     """Run one rank on each of the four hosts."""
     command = [*emulated_cluster.launcher(MPIEXEC, HOSTS, 1), sys.executable, "-m", "commmodel.bench", "--seed", "1"]
-    environment = ENVIRONMENT | emulated_cluster.mpi_environment()
+    environment = NETWORK | emulated_cluster.mpi_environment()
     return subprocess.run([*command, *arguments], env=environment, capture_output=True, text=True, timeout=120)
 
 

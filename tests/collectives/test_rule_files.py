@@ -5,8 +5,8 @@ import sys
 from itertools import product
 
 import pytest
-from collectives.test_selection import made_up
 from support.launching import ENVIRONMENT, find
+from support.made_up_times import made_up
 
 from commmodel.collectives.library import mpich, openmpi
 from commmodel.collectives.library.selection import Rule, Selector, dump

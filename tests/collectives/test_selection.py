@@ -1,13 +1,13 @@
 """Selectors: which algorithm a library picks, its own files of rules, and rules made from predictions."""
 
 import json
-import math
 import re
 from itertools import product
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.made_up_times import made_up
 
 from commmodel.collectives import ALGORITHMS
 from commmodel.collectives.library import mpich, openmpi
@@ -390,14 +390,6 @@ def test_mpichs_file_is_read_as_it_reads_it(file):
     tree = {"tree_type=kary": {}, "k=1": {}, "chunk_size=4096": {}}
     file.write_text(json.dumps({"collective=bcast": {"algorithm=MPIR_Bcast_intra_pipelined_tree": tree}}))
     assert load(file).rules == (Rule("bcast", "chain", segment_size=4096),)
-
-
-def made_up(operation, algorithm, size, processes):
-    """A time for each algorithm, some better for few bytes and some for many."""
-    if ALGORITHMS[operation][algorithm].needs.get("even") and processes % 2:
-        raise InputError("an even number")
-    steps = sum(map(ord, algorithm)) % 7 + 1
-    return steps * math.log2(processes + 1) + size * (8 - steps) * 1e-3 + processes * (steps % 3) * 0.05
 
 
 GRID_SIZES = [1, 8, 64, 1000, 4096, 10_000, 2**20]

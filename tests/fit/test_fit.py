@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import least_squares
-from support.paths import SHARED
+from support.fit_samples import BLUE_WATERS, PAIRS, SIZES, blue_waters, measurements, points
 
 from commmodel.errors import InputError
 from commmodel.fit import Settings, fit_machine
@@ -16,25 +16,8 @@ from commmodel.fit.least_squares import fit_max_rate, fit_postal
 from commmodel.fit.points import Points, collect, collect_streams
 from commmodel.fit.protocol_limits import change_points
 from commmodel.fit.segment import fit_max_rate_model, fit_postal_model
-from commmodel.models import maxrate
-from commmodel.results import Header, Launch, Library, Measurements, Pairs, PingPong, Record, Stream, Threshold
+from commmodel.results import Header, Library, Measurements, Pairs, PingPong, Record, Stream, Threshold
 from commmodel.results.file import FORMAT
-
-SHARED = SHARED / "blue-waters"
-SIZES = 2 ** np.arange(13, 23)
-PAIRS = np.array([1, 2, 4, 8, 16])
-
-
-def points(sizes, pairs, alpha, R_C, R_N, noise=0.0, seed=0):
-    """Return times of the max-rate model with relative noise."""
-    size, count = np.repeat(sizes, len(pairs)), np.tile(pairs, len(sizes))
-    exact = maxrate.time(size, count, alpha, R_N, R_C)
-    seconds = exact * (1 + noise * np.random.default_rng(seed).standard_normal(exact.size))
-    return Points(size, count, seconds, seconds * (1 - noise), seconds * (1 + noise))
-
-
-def measurements(*records):
-    return Measurements((Launch(Header(FORMAT, 1, "", (), Library("made"), (), ()), records),))
 
 
 def measured(data, path="same-node"):
@@ -227,19 +210,7 @@ def test_the_same_seed_gives_the_same_machine():
     assert fit_machine(records) == fit_machine(records)
 
 
-def blue_waters():
-    """Return the points of all tables: sizes in 4-byte integers, round trips with 1 … 16 pairs."""
-    rows = []
-    for file in sorted(SHARED.glob("pingpong_*.txt")):
-        for line in file.read_text().splitlines():
-            words = line.split()
-            if len(words) == 17 and words[0].isdigit():
-                rows += [(4 * int(words[0]), pairs, float(time) / 2) for pairs, time in enumerate(words[1:], 1)]
-    size, pairs, seconds = (np.array(column) for column in zip(*sorted(rows), strict=True))
-    return Points(size, pairs, seconds, np.full(size.size, -np.inf), np.full(size.size, np.inf))
-
-
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the Blue Waters measurements are not beside this checkout")
+@pytest.mark.skipif(not BLUE_WATERS.is_dir(), reason="the Blue Waters measurements are not beside this checkout")
 def test_blue_waters_gives_the_published_fit():
     """All tables, ≥ 8000 B: α 4.0e-6, R_N 6.61e9, R_C 3.76e9, Σ|relative error| 47.8; limits at 500 and 8000 B."""
     data = blue_waters()

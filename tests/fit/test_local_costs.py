@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from fit.test_fit import measurements
+from support.fit_samples import measurements
 
 from commmodel import predict
 from commmodel.fit import Settings

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from fit.test_fit import measurements
 from hypothesis import given
 from hypothesis import strategies as st
+from support.fit_samples import measurements
 
 from commmodel.fit import Settings, fit_machine
 from commmodel.fit.consistency import consistency

@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from fit.test_fit import PAIRS, SIZES, blue_waters, measurements, points
 from scipy.optimize import least_squares
+from support.effort import effort
+from support.fit_samples import PAIRS, SIZES, blue_waters, measurements, points
 from support.paths import SHARED
 
 from commmodel.fit import Settings, fit_machine
@@ -106,15 +107,16 @@ def test_further_processes_that_add_nothing_are_at_a_bound_and_never_negative():
 
 def test_intervals_of_the_extended_model_cover_the_truth():
     covered = dict.fromkeys(TABLE_1, 0)
-    for seed in range(40):
+    sets = effort(quick=8, thorough=40)
+    for seed in range(sets):
         model = fit_extended_model(
             grid(SIZES, [1, 2, 3, 4, 6, 8, 12, 16], extended(**TABLE_1), noise=0.05, seed=seed),
-            Settings(0.9, 200, seed),
+            Settings(0.9, effort(quick=100, thorough=200), seed),
         )
         for name, truth in TABLE_1.items():
             parameter = getattr(model, name)
             covered[name] += parameter.low <= truth <= parameter.high
-    assert all(0.8 <= count / 40 <= 1.0 for count in covered.values()), covered
+    assert all(0.8 <= count / sets <= 1.0 for count in covered.values()), covered
 
 
 def test_latency_aware_calls_a_node_that_does_not_limit_so_but_for_a_few_unlucky_data_sets():

@@ -4,9 +4,9 @@ from itertools import product
 
 import numpy as np
 import pytest
-from fit.test_fit import measurements
 from hypothesis import given
 from hypothesis import strategies as st
+from support.fit_samples import measurements
 
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.fit import fit_machine

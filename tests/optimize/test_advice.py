@@ -2,15 +2,14 @@
 
 import json
 import math
-import sys
 
 import msgspec
 import numpy as np
 import pytest
+from benchmarks.validation.overlap_losses import all_simulated, problems, simulated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.overlap_samples import made, measurements
-from support.paths import ROOT
 from support.report_samples import record
 
 from commmodel.cli import main
@@ -24,9 +23,6 @@ from commmodel.optimize.smoothing import steady_costs, steady_shares
 from commmodel.optimize.validation import validate
 from commmodel.report.overlap.validation import verdicts
 from commmodel.results import Progress
-
-sys.path.insert(0, str(ROOT / "benchmarks" / "validation"))
-from overlap_losses import all_simulated, problems, simulated
 
 MIB = 1 << 20
 NETWORK = {"overhead": 2e-6, "latency": 10e-6, "byte_time": 1 / 900e6}

@@ -10,14 +10,13 @@ from commmodel.simulate.operations import Code
 from commmodel.simulate.traces import replay
 from commmodel.simulate.work.collective_expansion import Expander
 
-SCRIPT = ROOT / "benchmarks" / "speed" / "trace_memory.py"
 RANKS = 4
+COMMAND = "-m benchmarks.speed.trace_memory --sizes 64KiB --forms merged.xz"
 REPLAYED = """
 import resource, sys
 from commmodel.simulate.traces import replay
 from pathlib import Path
-sys.path.insert(0, {folder!r})
-from trace_memory import write
+from benchmarks.speed.trace_memory import write
 index = write(Path({place!r}), {form!r}, {size}, {ranks}, {pattern!r})
 program = replay(index, {ranks})
 left = set(range({ranks}))
@@ -32,27 +31,24 @@ def peak(folder, form, size, pattern):
     """Return the peak of resident memory of a process that reads a trace of about so many bytes as its ranks would."""
     place = folder / f"{form}-{size}"
     place.mkdir()
-    text = REPLAYED.format(
-        folder=str(SCRIPT.parent), place=str(place), form=form, size=size, ranks=RANKS, pattern=pattern
-    )
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=120)
+    text = REPLAYED.format(place=str(place), form=form, size=size, ranks=RANKS, pattern=pattern)
+    done = subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return int(done.stdout.split()[1])
 
 
 @pytest.mark.parametrize(("form", "pattern"), [("merged", "ring"), ("files.gz", "ahead")])
 def test_memory_does_not_grow_with_the_trace(tmp_path, form, pattern):
-    assert SCRIPT.exists()
     short, long = (peak(tmp_path, form, size, pattern) for size in (8 << 20, 40 << 20))
     assert long - short < 6 << 20
 
 
 def test_the_command_says_how_much_it_takes(tmp_path):
-    command = [sys.executable, SCRIPT, "--sizes", "64KiB", "--forms", "merged.xz", "--limit", "1GiB"]
-    done = subprocess.run([*command, "--folder", tmp_path], capture_output=True, text=True, timeout=120)
+    command = [sys.executable, *COMMAND.split(), "--folder", tmp_path, "--limit"]
+    done = subprocess.run([*command, "1GiB"], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "merged.xz" in done.stdout
-    done = subprocess.run([*command[:6], "--limit", "16MiB"], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([*command, "16MiB"], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode != 0
 
 

@@ -30,6 +30,6 @@ from commmodel.results.visits import fastest_half, joined
 __all__ = [
     *configurations.__all__, "Buffers", "Clock", "Header", "Host", "Launch", "Library", "Measurements", "Rank",
     "Record", "ThreadLevel", "Writer", "columns", "described", "distinct", "dump", "encoded", "fastest_half",
-    "in_words", "joined", "launches_of", "load", "load_all", "oversubscribed", "oversubscription", "pooled", "runs", "schema",
-    "some_names", "with_labels",
+    "in_words", "joined", "launches_of", "load", "load_all", "oversubscribed", "oversubscription", "pooled", "runs",
+    "schema", "some_names", "with_labels",
 ]  # fmt: skip

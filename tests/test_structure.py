@@ -1,0 +1,41 @@
+"""The folders of tests mirror those of the package, and no test leans on another."""
+
+import ast
+
+from support.paths import ROOT
+
+TESTS = ROOT / "tests"
+OF_ALL = {"cluster", "oracles", "support"}
+"""Folders that belong to no room: tests of several emulated hosts, values from elsewhere, helpers."""
+OF_THE_CORE = {"core", "mpi"}
+"""Tests of the compiled core; those in mpi/ run on several ranks."""
+
+
+def imported(path):
+    """Yield the names of the modules that a file imports."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield f"{'.' * node.level}{node.module or ''}"
+
+
+def test_each_folder_of_tests_is_that_of_a_room():
+    folders = {path.parent.name for path in TESTS.glob("*/*.py")}
+    rooms = {path.parent.name for path in ROOT.glob("src/commmodel/*/__init__.py")}
+    assert folders - rooms == OF_ALL | OF_THE_CORE
+
+
+def test_tests_import_helpers_only_from_support():
+    folders = {path.parent.name for path in TESTS.glob("*/*.py")} - {"support"}
+    assert {
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in TESTS.rglob("*.py")
+        for name in imported(path)
+        if name.startswith(".") or name.partition(".")[0] in folders or name.rpartition(".")[2].startswith("test_")
+    } == set()
+
+
+def test_every_helper_of_support_is_used():
+    names = {name for path in TESTS.rglob("*.py") for name in imported(path)}
+    assert {f"support.{path.stem}" for path in TESTS.glob("support/*.py")} - names == set()
