@@ -13,8 +13,8 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from commmodel.arguments import finite, integer
 from commmodel.errors import InputError
-from commmodel.simulate.arguments import check_amount, check_count
 from commmodel.simulate.platform import zones
 from commmodel.simulate.platform.description import MOST_HOSTS, Assembly, Platform
 
@@ -120,8 +120,8 @@ def _cables(what: Any) -> zones.Cables:
     backbone = getattr(what, "backbone", None)
     for link, title in ((what.loopback, "loopback"), (backbone, "backbone")):
         if link is not None:
-            check_amount(link.bandwidth, f"bandwidth of the {title}")
-            check_amount(link.latency, f"latency of the {title}")
+            finite(f"bandwidth of the {title}", link.bandwidth, 0)
+            finite(f"latency of the {title}", link.latency, 0)
     return zones.Cables(
         what.bandwidth,
         what.latency,
@@ -140,7 +140,7 @@ def _namer(pattern: str) -> Callable[[int], str]:
 
 
 def _checked_count(hosts: int) -> int:
-    return check_count(hosts, "hosts", 1, MOST_HOSTS)
+    return integer("hosts", hosts, 1, MOST_HOSTS)
 
 
 def _lists(lists: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -206,11 +206,11 @@ def build(what: Description) -> Platform:
         Where a number is out of range.
     """
     assembly, name, passages = Assembly(), _namer(what.host_names), None
-    check_count(what.cores, "cores", 1, 2**20)
-    check_amount(what.latency, "latency")
+    integer("cores", what.cores, 1, 2**20)
+    finite("latency", what.latency, 0)
     rates = {"bandwidth": what.bandwidth, "limiter": what.limiter, "speed": what.speed}
     for field, value in rates.items():
-        if value is not None and not check_amount(value, field) > 0:
+        if value is not None and not finite(field, value, 0) > 0:
             raise InputError(f"{field} {value}: expected a finite number above 0")
     match what:
         case Flat():

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel.arguments import integer
 from commmodel.errors import InputError
-from commmodel.simulate.arguments import check_count
 from commmodel.simulate.platform.description import MOST_HOSTS, Assembly
 
 __all__ = ["Cables", "dragonfly", "fat_tree", "hops", "star", "table", "torus"]
@@ -51,7 +51,7 @@ class Cables:
 
 def _bounded(sizes: Sequence[int], what: str) -> int:
     """Return the product of sizes, which must not be absurd."""
-    if prod(check_count(size, what) for size in sizes) > MOST_HOSTS:
+    if prod(integer(what, size) for size in sizes) > MOST_HOSTS:
         raise InputError(f"{what} {list(sizes)}: all must be at least 1, and their product at most {MOST_HOSTS}")
     return prod(sizes)
 

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from commmodel._core.program.traces import arranged, exchanged
+from commmodel.arguments import finite, integer, rank_count, whole
 from commmodel.collectives import algorithm as find_algorithm
 from commmodel.collectives import flatten
 from commmodel.collectives.library.selection import Selector, load, select
 from commmodel.collectives.schedule import Integers, Problem, Round
 from commmodel.errors import InputError
-from commmodel.simulate.arguments import check_amount, check_count, check_ranks, check_size
 from commmodel.simulate.operations import COLLECTIVE_TAG, Program
 from commmodel.simulate.work.block_streams import Block, program_of
 
@@ -164,13 +164,13 @@ def collective(
     >>> program.offsets.tolist()  # the root sends and waits, twice
     [0, 4, 6, 10, 12]
     """
-    check_ranks(processes)
-    message_size = int(check_size(message_size))
-    check_count(root, "as root", 0)
+    rank_count(processes)
+    message_size = whole("message_size", message_size, 0)
+    integer("root", root, 0)
     if segment_size is not None:
-        check_size(segment_size, "segments")
-    check_amount(memory_copy, "memory_copy")
-    check_amount(reduction, "reduction")
+        whole("segment_size", segment_size, 0)
+    finite("memory_copy", memory_copy, 0)
+    finite("reduction", reduction, 0)
     if operation == "barrier" and message_size:
         raise InputError(f"a barrier of {message_size} bytes: its messages are empty, give 0")
     if selector == SMPI_SELECTOR:
