@@ -236,7 +236,7 @@ def test_wrong_names_and_numbers_are_told():
         run(joined([rank()]), DelayModel(CARDS, "hybrid"))
     with pytest.raises(InputError, match="parameter L of a delay model is -1"):
         DelayParameters(L=-1.0, o=0.0)
-    with pytest.raises(InputError, match="parameter G of a delay model: inf"):
+    with pytest.raises(InputError, match="parameter G of a delay model is inf"):
         DelayParameters(L=1.0, o=0.0, G=math.inf)
 
 
