@@ -142,7 +142,7 @@ def test_plots_are_small_and_the_same_again(benchmark, cg, alltoalls, tmp_path):
         (["--processes", "256"], "graphene has 144 hosts"),
         (["--processes", "eight"], "'eight' is no count"),
         (["--iterations", "1"], "at least 2"),
-        (["--speed", "-1"], "expected a finite number from 0"),
+        (["--speed", "-1"], "give a finite number from 0"),
     ],
 )
 def test_what_cannot_be_is_said_in_one_line(benchmark, monkeypatch, capsys, words, said):

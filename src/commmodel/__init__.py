@@ -7,15 +7,18 @@
     commmodel report results.jsonl machine.toml     show          -> tables, report.html
     commmodel predict machine.toml send -n 64KiB    use           -> time of a message
 
-In Python: `commmodel.results.load`, `commmodel.fit.fit_machine`, `commmodel.machine.load`, `commmodel.models`.
-Importing commmodel loads none of these, and never MPI, numba or scipy.
+In Python each of these steps is a package, reached from here: `commmodel.results.load`, `commmodel.fit.fit_machine`,
+`commmodel.predict.send`. A package is loaded at its first use; none of them loads MPI, numba or scipy by that.
 """
 
 from importlib import import_module
 from types import ModuleType
 
 __version__ = "0.1.0"
-__all__ = ["errors", "fit", "machine", "models", "optimize", "predict", "report", "results", "units"]
+__all__ = [
+    "bench", "collectives", "documents", "errors", "fit", "formats", "machine", "models", "optimize", "overlap",
+    "predict", "report", "results", "scaling", "simulate", "statistics", "sweep", "units",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -1,20 +1,36 @@
-"""What public functions are given: whole numbers and finite ones, by name. Main entries: `whole`, `finite`, `share`.
+"""Arguments of public functions: numbers within bounds, and ranks for which there is memory.
 
-A NaN, a text, a fraction of a byte or a truth value is refused where it comes in, in words that name it.
+What is wrong is refused where it comes in, in one line that names the argument: a NaN, a text, a fraction of a byte, a
+truth value. Main entries: `whole`, `integer`, `finite`, `share`, `numbers` and `rank_count`.
 """
 
 import math
 import operator
-from contextlib import suppress
-from typing import Any
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
 
 from commmodel.errors import InputError
 
-__all__ = ["LARGEST", "SMALLEST", "finite", "is_measurable", "share", "whole"]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = [
+    "LARGEST", "MOST_RANKS", "SMALLEST", "enough_memory", "finite", "integer", "is_measurable", "numbers",
+    "occurring_ranks", "rank_count", "share", "whole",
+]  # fmt: skip
 
 SMALLEST, LARGEST = 1e-30, 1e30
 """Between them lies all that is measured or assumed, in base units; squares of ratios of what lies beyond overflow."""
+MOST_RANKS = 2**24
+"""More than any machine has cores."""
 _TOO_LARGE = 2**63
+_RANK = 600
+"""Bytes of a rank: its operations, what the engine notes of it, and arrays on the way (an exchange of one message)."""
+_ALWAYS = 2**26
+"""Bytes of memory that are always taken to be there."""
+_FEW = 1024
+_SPARSE = 8
 
 
 def is_measurable(value: float) -> bool:
@@ -26,59 +42,85 @@ def is_measurable(value: float) -> bool:
     return value == 0 or SMALLEST <= value <= LARGEST
 
 
-def whole(name: str, value: object) -> int:
-    """Return a whole number as an int; a float that is one will do.
+def _shown(value: object) -> str:
+    """Return a value for a message, cut where it is long."""
+    if isinstance(value, int) and abs(value) >= 10**60:
+        return "a number of more than 60 digits"
+    text = repr(value) if isinstance(value, str | bytes | bytearray) else f"{value}"
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
-    Raises
-    ------
-    InputError
-        For a fraction, NaN, infinity, a text, a truth value.
 
-    Examples
-    --------
+def _span(least: float | None, most: float | None) -> str:
+    if most is None:
+        return "" if least is None else f" from {least:g} up"
+    return f" from {least} to {most}"
+
+
+def whole(name: str, value: object, least: int | None = None, most: int | None = None) -> int:
+    """Return a whole number, such as a size in bytes, as an int; a float that is one will do.
+
     >>> whole("message_size", 8.0)
     8
     >>> whole("message_size", "8")
     Traceback (most recent call last):
-    commmodel.errors.InputError: message_size is '8': give a whole number, not a text
+    commmodel.errors.InputError: message_size is '8': give a whole number
+    >>> whole("volume", 0, least=1)
+    Traceback (most recent call last):
+    commmodel.errors.InputError: volume is 0: give a whole number from 1 up
     """
-    if isinstance(value, str | bytes | bytearray):
-        raise InputError(f"{name} is {value!r}: give a whole number, not a text")
     number: Any = value
     try:
-        found = operator.index(number) if not isinstance(number, float) else int(number)
+        integer = operator.index(number) if not isinstance(number, float) else int(number)
     except (TypeError, ValueError, OverflowError):  # ValueError: of a NaN; OverflowError: of what is infinite
-        found = None
-    if found is None or found != number or isinstance(value, bool):
-        raise InputError(f"{name} is {repr(value)[:60]}: give a whole number")
-    if abs(found) >= _TOO_LARGE:
-        raise InputError(f"{name} is {found:.3g}: give a number below 2^63")
-    return found
+        integer = None
+    if (
+        integer is None
+        or integer != number
+        or isinstance(value, bool)
+        or not (least is None or integer >= least)
+        or not (most is None or integer <= most)
+    ):
+        raise InputError(f"{name} is {_shown(value)}: give a whole number{_span(least, most)}")
+    if abs(integer) >= _TOO_LARGE and most is None:
+        raise InputError(f"{name} is {integer:.3g}: give a number below 2^63")
+    return integer
 
 
-def finite(name: str, value: object) -> float:
-    """Return a finite number as a float.
+def integer(name: str, value: object, least: int = 1, most: int | None = None) -> int:
+    """Return a number of things, which is an integer by its type, too.
 
-    Raises
-    ------
-    InputError
-        For NaN, infinity, a text, a truth value.
+    >>> integer("rounds", 4)
+    4
+    >>> integer("rounds", 1.5)
+    Traceback (most recent call last):
+    commmodel.errors.InputError: rounds is 1.5: give a whole number from 1 up
+    """
+    if not isinstance(value, Integral):
+        raise InputError(f"{name} is {_shown(value)}: give a whole number{_span(least, most)}")
+    return whole(name, value, least, most)
 
-    Examples
-    --------
-    >>> finite("memory_copy", 1e-10)
-    1e-10
+
+def finite(name: str, value: object, least: float | None = None, *, above: float | None = None) -> float:
+    """Return a finite number of at least `least`, and greater than `above`, as a float.
+
+    >>> finite("memory_copy", 1e-10), finite("each", 0.5, above=0)
+    (1e-10, 0.5)
     >>> finite("memory_copy", float("nan"))
     Traceback (most recent call last):
-    commmodel.errors.InputError: memory_copy is nan: it must be finite, give a number
+    commmodel.errors.InputError: memory_copy is nan: give a finite number
+    >>> finite("scale", 0, 1)
+    Traceback (most recent call last):
+    commmodel.errors.InputError: scale is 0: give a finite number from 1 up
     """
-    if isinstance(value, str | bytes | bytearray):
-        raise InputError(f"{name} is {value!r}: give a number, not a text")
     given: Any = value
-    with suppress(TypeError, ValueError, OverflowError):
-        if not isinstance(value, bool) and math.isfinite(number := float(given)):
-            return number
-    raise InputError(f"{name} is {repr(value)[:60]}: it must be finite, give a number")
+    try:
+        number = math.nan if isinstance(value, str | bytes | bytearray | bool) else float(given)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if math.isfinite(number) and (least is None or number >= least) and (above is None or number > above):
+        return number
+    span = _span(least, None) if above is None else f" above {above:g}"
+    raise InputError(f"{name} is {_shown(value)}: give a finite number{span}")
 
 
 def share(name: str, value: object, least: float = 0.01, most: float = 0.999999) -> float:
@@ -88,9 +130,77 @@ def share(name: str, value: object, least: float = 0.01, most: float = 0.999999)
     0.95
     >>> share("confidence", 95)
     Traceback (most recent call last):
-    commmodel.errors.InputError: confidence 95: it must be between 0 and 1, from 0.01 to 0.999999, such as 0.95
+    commmodel.errors.InputError: confidence is 95: it must be between 0 and 1, from 0.01 to 0.999999, such as 0.95
     """
     number = finite(name, value)
     if not least <= number <= most:
-        raise InputError(f"{name} {number:g}: it must be between 0 and 1, from {least} to {most}, such as 0.95")
+        raise InputError(f"{name} is {number:g}: it must be between 0 and 1, from {least} to {most}, such as 0.95")
     return number
+
+
+def numbers(name: str, values: Any) -> "NDArray[np.float64]":
+    """Return an array of numbers, which may be infinite or NaN.
+
+    >>> numbers("values", ["many"])
+    Traceback (most recent call last):
+    commmodel.errors.InputError: values is ['many']: give numbers, in lists of equal length
+    """
+    import numpy as np
+
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind in "biuf" or (array.dtype.kind == "O" and values is not None and array.ndim):
+            return array.astype(np.float64)
+        if not array.size:
+            return np.empty(array.shape)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise InputError(f"{name} is {_shown(values)}: give numbers, in lists of equal length")
+
+
+def rank_count(processes: object, least: int = 1, bytes_each: int = _RANK) -> int:
+    """Return a number of ranks to simulate, for which there is memory.
+
+    >>> rank_count(2_000_000_000)
+    Traceback (most recent call last):
+    commmodel.errors.InputError: 2000000000 processes: at most 16777216 can be simulated
+    """
+    if isinstance(processes, Integral) and int(processes) > MOST_RANKS:
+        raise InputError(f"{_shown(processes)} processes: at most {MOST_RANKS} can be simulated")
+    number = integer("processes", processes, least)
+    enough_memory(number * bytes_each, f"{number} processes")
+    return number
+
+
+def enough_memory(needed: float, what: str) -> None:
+    """Raise where something would take more memory than the machine has left."""
+    if needed <= _ALWAYS:
+        return
+    left = _memory_left()
+    if needed > left:
+        raise InputError(f"{what} would take about {needed / 1e9:.3g} GB, and {left / 1e9:.3g} GB are left: take fewer")
+
+
+def occurring_ranks(highest: int, occurring: int, mend: str = "") -> None:
+    """Raise where hardly any of the ranks up to the highest occur: then that one is mistyped more often than meant."""
+    if highest >= _FEW and (highest + 1) > _SPARSE * occurring:
+        problem = f"ranks up to {highest}, but only {occurring} of these {highest + 1} ranks occur"
+        raise InputError(f"{problem}: correct it{mend or f', or say how many ranks there are (-p {highest + 1})'}")
+
+
+def _memory_left() -> float:
+    """Return the bytes that this process may still take, as far as the system says."""
+    import resource
+
+    left = math.inf
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            left = min(int(line.split()[1]) * 1024.0 for line in file if line.startswith("MemAvailable"))
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit == resource.RLIM_INFINITY:
+            return left
+        with open("/proc/self/statm", encoding="ascii") as file:
+            taken = int(file.read().split()[0]) * resource.getpagesize()
+    except (OSError, ValueError):
+        return left
+    return max(0.0, min(left, limit - taken))

@@ -7,7 +7,6 @@ grows by lines (`commmodel.results.Writer`). Main entries: `open_output`, `write
 
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -100,7 +99,7 @@ def open_output(path: str | os.PathLike[str], *, sync: bool = True) -> Iterator[
     (b'hello', ['greeting.txt'])
     """
     target = Path(os.path.realpath(path))
-    beside = target.with_name(f".commmodel-{secrets.token_hex(6)}.part")
+    beside = target.with_name(f".commmodel-{os.urandom(6).hex()}.part")
     with _said(path, target, beside):
         mode = _mode(path)
         if os.fspath(path).startswith(_STREAMS) or (mode is not None and stat.S_ISCHR(mode)):

@@ -8,7 +8,6 @@ statistics after Le Boudec). Main entry: `summarise`.
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from statistics import NormalDist
 
 import msgspec
 import numpy as np
@@ -52,6 +51,8 @@ def median_ranks(count: int, confidence: float = CONFIDENCE) -> tuple[int, int]:
     >>> median_ranks(100), median_ranks(3)
     ((40, 61), (-1, 5))
     """
+    from statistics import NormalDist  # loads six modules, which most commands do without
+
     z = NormalDist().inv_cdf(0.5 + confidence / 2)
     spread = z * math.sqrt(count)
     return math.floor((count - spread) / 2), math.ceil(1 + (count + spread) / 2)

@@ -126,7 +126,7 @@ def test_more_than_fits_into_memory_is_one_line(monkeypatch, capsys, left, said)
             raise MemoryError
         return left
 
-    monkeypatch.setattr("commmodel.simulate.arguments._memory_left", memory)
+    monkeypatch.setattr("commmodel.arguments._memory_left", memory)
     assert main(["simulate", "graphene", "-p", "1000000", "--collective", "bcast", "-n", "5"]) == 2
     printed = capsys.readouterr()
     assert printed.err.startswith(f"commmodel: {said}")

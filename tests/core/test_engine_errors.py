@@ -98,8 +98,8 @@ def test_a_message_too_long_for_its_receive(late):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"header": -1}, "header -1: expected a finite number from 0"),
-        ({"window": np.inf}, "window inf: expected a finite number from 0"),
+        ({"header": -1}, "header is -1: give a finite number from 0 up"),
+        ({"window": np.inf}, "window is inf: give a finite number from 0 up"),
         ({"eager_limit": np.nan}, "eager_limit is not a number"),
         ({"send": (Overhead(9, 1.0), Overhead(9, 1.0))}, "send: limits must rise, 9 follows 9"),
         ({"receive": (Overhead(9, -1.0),)}, "receive: overheads must be numbers from 0 on"),

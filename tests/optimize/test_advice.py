@@ -200,8 +200,8 @@ def test_choices_are_plain_numbers_even_where_the_search_is_not_compiled(monkeyp
         ({"overhead": "2"}, "overhead is '2': give a number"),
         ({"latency": [1e-6]}, r"latency is \[1e-06\]: give a number"),
         ({"byte_time": math.nan}, "byte_time must be finite"),
-        ({"queue_depth": 2.5}, "whole messages"),
-        ({"outstanding_volume": 100.5}, "whole bytes"),
+        ({"queue_depth": 2.5}, "queue_depth is 2.5: give a whole number"),
+        ({"outstanding_volume": 100.5}, "outstanding_volume is 100.5: give a whole number"),
         ({"machine": "machine.toml"}, r"machine is 'machine.toml': give what commmodel.machine.load"),
         ({"model": "exact"}, "choose one of bounded, paper"),
     ],
@@ -213,5 +213,5 @@ def test_what_is_no_number_of_the_kind_is_refused(more, message):
 
 @pytest.mark.parametrize("axes", [([1.5], [8], [1]), ([8], [1.5], [1]), ([8], [8], [1.5]), ([8], ["8"], [1])])
 def test_a_surface_takes_whole_bytes_and_messages(axes):
-    with pytest.raises(InputError, match=r"whole numbers|no numbers"):
+    with pytest.raises(InputError, match=r"whole numbers|give numbers"):
         surface(*axes, [1e-3], **NETWORK)

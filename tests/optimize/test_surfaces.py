@@ -116,7 +116,7 @@ def test_an_array_at_hand_takes_the_result():
         ({"bursts": [0.5]}, "bursts: give finite numbers, all from 1 up"),
         ({"computations": [-1.0]}, "computations: .* from 0 up"),
         ({"computations": [math.nan]}, "computations: .* finite"),
-        ({"sizes": ["large"]}, "are no numbers"),
+        ({"sizes": ["large"]}, "give numbers"),
         ({"implementation": "any"}, "choose one of pipelined, tight"),
         ({"pattern": "ring"}, "choose one of point-to-point"),
         ({"peers": 3}, "point-to-point has one peer"),

@@ -172,7 +172,7 @@ def test_a_segment_without_models_names_the_kernel():
         (lambda: predict.halo(machine_of(RICH), 8, {"any": 2}, path="any"), "name every path in neighbours"),
         (lambda: predict.send(machine_of(RICH), 8, path="moon"), "knows no path 'moon'"),
         (lambda: predict.halo(machine_of(RICH), 8, 2, link_volume=-1), "busiest link: .* not negative"),
-        (lambda: predict.halo(machine_of(RICH), 8, 2, link_volume=math.nan), "must be finite"),
+        (lambda: predict.halo(machine_of(RICH), 8, 2, link_volume=math.nan), "give a finite number"),
         (lambda: predict.send(machine_of(RICH), -1), "negative"),
         (lambda: predict.send(machine_of(RICH), 8, model="hockney"), "is no model: choose one of extended"),
     ],

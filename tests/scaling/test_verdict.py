@@ -141,7 +141,7 @@ def test_predictions_hold_the_truth_and_widen_with_distance():
     assert inside >= 16
 
 
-@pytest.mark.parametrize(("scale", "confidence", "message"), [(0.5, 0.95, "at least 1"), (64, 95, "between 0 and 1")])
+@pytest.mark.parametrize(("scale", "confidence", "message"), [(0.5, 0.95, "from 1 up"), (64, 95, "between 0 and 1")])
 def test_a_prediction_of_nonsense_is_refused(scale, confidence, message):
     found = ensemble(SCALES, [[1.0 * p] for p in SCALES], [Growth(power=1)])
     with pytest.raises(InputError, match=message):

@@ -8,8 +8,9 @@ import sys
 import numpy as np
 import pytest
 
+from commmodel import arguments
 from commmodel.errors import DamagedFileError, InputError
-from commmodel.simulate import DelayParameters, arguments, fluid, goal, run, smpi_collectives
+from commmodel.simulate import DelayParameters, fluid, goal, run, smpi_collectives
 from commmodel.simulate.platform import dragonfly, fat_tree, flat, torus
 from commmodel.simulate.traces import replay
 from commmodel.simulate.work import (
@@ -118,7 +119,7 @@ def test_memory_that_is_not_there_is_told_before_it_is_taken(monkeypatch):
 
 def test_a_limit_of_the_shell_counts_as_memory():
     script = (
-        "import resource\nfrom commmodel.simulate import arguments\n"
+        "import resource\nfrom commmodel import arguments\n"
         "resource.setrlimit(resource.RLIMIT_AS, (2**32, 2**32))\nprint(arguments._memory_left())"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -234,9 +234,9 @@ def test_what_cannot_be_done_is_told_in_one_line(operation, problem):
 def test_wrong_names_and_numbers_are_told():
     with pytest.raises(InputError, match="choose one of logp, loggp, loggps"):
         run(joined([rank()]), DelayModel(CARDS, "hybrid"))
-    with pytest.raises(InputError, match="parameter L of a delay model: -1"):
+    with pytest.raises(InputError, match="parameter L of a delay model is -1"):
         DelayParameters(L=-1.0, o=0.0)
-    with pytest.raises(InputError, match="parameter G of a delay model: inf"):
+    with pytest.raises(InputError, match="parameter G of a delay model is inf"):
         DelayParameters(L=1.0, o=0.0, G=math.inf)
 
 

@@ -1,7 +1,6 @@
 """The candidates of the search: message sizes and bursts. Main entry: `decompositions`."""
 
 import math
-import operator
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
@@ -9,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel.arguments import integer
 from commmodel.errors import InputError
 
 __all__ = ["MOST_MESSAGES", "Decompositions", "Kind", "decompositions"]
@@ -85,9 +85,9 @@ def _bursts(kind: Kind, longest: int) -> NDArray[np.float64]:
 def _whole(name: str, given: Any) -> NDArray[np.float64]:
     """Return distinct integers ≥ 1, descending."""
     try:
-        numbers = {operator.index(one) for one in given}
+        numbers = {integer(name, number) for number in given}
     except TypeError:
         raise InputError(f"{name}: {given!r} is no sequence of whole numbers: write it like (1024, 4096)") from None
-    if not numbers or min(numbers) < 1:
+    if not numbers:
         raise InputError(f"{name}: {given!r}: give at least one whole number, all from 1 up")
     return np.array(sorted(numbers, reverse=True), dtype=np.float64)

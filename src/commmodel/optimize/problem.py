@@ -7,12 +7,12 @@ several end points P of V bytes (Section 3.2), where all visit the same one at a
 
 import math
 from collections.abc import Callable, Sequence
-from numbers import Real
 from typing import Any, Literal, NamedTuple, TypedDict, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel.arguments import finite, whole
 from commmodel.errors import InputError
 from commmodel.machine import Machine, Table
 from commmodel.optimize import search
@@ -30,7 +30,6 @@ __all__ = [
     "Problem",
     "Shape",
     "check_peers",
-    "number",
     "one_of",
     "shape",
 ]
@@ -149,20 +148,10 @@ def one_of(name: str, value: str) -> None:
 
 def check_peers(pattern: str, peers: int) -> None:
     """Raise where a pattern is impossible with so many peers."""
-    number("peers", peers, 1, "give at least one")
-    if peers != int(peers):
-        raise InputError(f"peers is {peers}: give a whole number")
+    whole("peers", peers, 1)
     if pattern == "point-to-point" and peers != 1:
         mend = "give another pattern, like multiple-end-points-contiguous"
         raise InputError(f"point-to-point has one peer, not {peers}: {mend}")
-
-
-def number(name: str, value: Any, least: float, mend: str) -> None:
-    """Raise where a value is not a finite number ≥ `least`."""
-    if not isinstance(value, float | int | Real):
-        raise InputError(f"{name} is {value!r}: give a number")
-    if not least <= float(value) < math.inf:
-        raise InputError(f"{name} is {value}: {mend}")
 
 
 class Problem:
@@ -214,26 +203,18 @@ class Problem:
             self._follow_measurements()
 
     def _check_numbers(self, volume: Any, queue_depth: Any, outstanding: Any) -> None:
-        number("volume", volume, 1, "give at least one byte")
-        if volume != int(volume):
-            raise InputError(f"volume is {volume}: give whole bytes")
-        if volume > _LARGEST:
-            raise InputError(f"volume is {volume}: give at most {_LARGEST} bytes")
+        whole("volume", volume, 1, _LARGEST)
         check_peers(self.pattern, self.peers)
         if queue_depth is not None:
-            number("queue_depth", queue_depth, 2, "a burst must be shorter than the queue, so give at least 2")
-            if queue_depth != int(queue_depth):
-                raise InputError(f"queue_depth is {queue_depth}: give whole messages")
+            whole("queue_depth", queue_depth, 2)
         if outstanding is not None:
-            number("outstanding_volume", outstanding, 1, "give bytes, at least one")
-            if outstanding != int(outstanding):
-                raise InputError(f"outstanding_volume is {outstanding}: give whole bytes")
+            whole("outstanding_volume", outstanding, 1)
 
     def _computed(self, computation: Any) -> Array:
         """Return the seconds of computation on V bytes, in messages of each size."""
         sizes = self.grid.sizes
         if not callable(computation):
-            number("computation", computation, 0, "give seconds from 0 up")
+            finite("computation", computation, 0)
             return np.full(sizes.size, computation, dtype=np.float64)
         return np.array([_of_pieces(computation, self.volume, int(size)) for size in sizes])
 
@@ -328,6 +309,6 @@ def _of_pieces(computation: Callable[[int], float], volume: int, size: int) -> f
     for count, piece in ((volume // size, size), (1, volume % size)):
         if piece:
             seconds = computation(piece)
-            number(f"computation({piece})", seconds, 0, "the function must give seconds from 0 up")
+            finite(f"computation({piece})", seconds, 0)
             total += count * seconds
     return total

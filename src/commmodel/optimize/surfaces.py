@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from commmodel.arguments import numbers
 from commmodel.errors import InputError
 from commmodel.machine import Machine, Table
 from commmodel.optimize import search
@@ -107,13 +108,7 @@ def surface(
 
 
 def _axis(name: str, given: Any, least: float) -> Array:
-    try:
-        plain = np.array(given, ndmin=1)
-        axis = plain.astype(np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{name}: {given!r} are no numbers") from None
-    if plain.dtype.kind not in "iuf":
-        raise InputError(f"{name}: {given!r} are no numbers")
+    axis = np.atleast_1d(numbers(name, given))
     if axis.ndim != 1 or not axis.size:
         raise InputError(f"{name} has shape {axis.shape}: give a row of numbers")
     if not (axis.min() >= least and np.isfinite(axis).all()):

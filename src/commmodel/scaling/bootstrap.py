@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from commmodel.arguments import finite, integer, share
 from commmodel.scaling.fitting import Fits, Model, check_scales, fit, growing_share, misfit
-from commmodel.scaling.given import number, share, whole
 from commmodel.scaling.growth import ONE, Growth
 from commmodel.scaling.samples import check_samples, reduce, resample
 from commmodel.scaling.search_space import drawn_odds
@@ -82,7 +82,7 @@ class Ensemble:
             For an `x` below 1, or a confidence that is none.
         """
         half = share("confidence", confidence) / 2
-        low, high = np.quantile(self.drawn.values(number("scale", x, 1)), (0.5 - half, 0.5 + half))
+        low, high = np.quantile(self.drawn.values(finite("scale", x, 1)), (0.5 - half, 0.5 + half))
         return float(low), float(high)
 
 
@@ -134,7 +134,7 @@ def ensemble(
     >>> {growth.text("p"): share for growth, share in found.shares.items()}
     {'p': 1.0}
     """
-    count, seed = whole("draws", draws, 1, MOST_DRAWS), whole("seed", seed, 0, 2**64)
+    count, seed = integer("draws", draws, 1, MOST_DRAWS), integer("seed", seed, 0, 2**64)
     x = check_scales(scales)
     arrays = check_samples(x, samples)
     values = reduce(samples, statistic)

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from commmodel.arguments import finite, integer, share
 from commmodel.errors import InputError
 from commmodel.results import Function, Measurements
 from commmodel.scaling.baseline import Slower, modelled, slower, status_quo
 from commmodel.scaling.bootstrap import MOST_DRAWS, Ensemble
 from commmodel.scaling.expectations import Expectation, Expectations, Guideline
 from commmodel.scaling.fitting import FEWEST_SCALES
-from commmodel.scaling.given import number, share, whole
 from commmodel.scaling.growth import ONE, Growth
 from commmodel.scaling.guidelines import BrokenRule, Settings, broken_guidelines, usable
 from commmodel.scaling.launch_scatter import between_launches
@@ -143,13 +143,13 @@ def _check_options(statistic: str, confidence: float, least: float, at: float | 
     share("confidence", confidence)
     if 1 - confidence in {0.0, 1.0}:
         raise InputError(f"confidence {confidence:g}: it must be between 0 and 1, such as 0.95")
-    if not 0 <= number("least effect", least) < math.inf:
+    if not 0 <= finite("least effect", least) < math.inf:
         raise InputError(f"least effect {least:g}: it must be a share from 0 up, such as 0.05")
     if at is not None:
-        number("target scale", at, 1)
-    if not number("each", each) > 0:
+        finite("target scale", at, 1)
+    if not finite("each", each) > 0:
         raise InputError(f"each = {each:g}: it must be positive, such as the processes of a node")
-    if whole("draws", draws, 1, MOST_DRAWS) < 20:
+    if integer("draws", draws, 1, MOST_DRAWS) < 20:
         raise InputError(f"{draws} draws: too few to tell models apart: use 20 or more, better 200")
 
 

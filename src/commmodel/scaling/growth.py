@@ -13,8 +13,8 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from commmodel.arguments import numbers
 from commmodel.errors import InputError
-from commmodel.scaling.given import numbers
 
 __all__ = ["ONE", "Growth", "check_growths", "parse", "parse_product"]
 

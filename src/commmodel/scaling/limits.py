@@ -7,10 +7,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from commmodel.arguments import finite
 from commmodel.errors import InputError
 from commmodel.scaling.bootstrap import Ensemble
 from commmodel.scaling.fitting import Model
-from commmodel.scaling.given import number
 
 __all__ = ["Prediction", "largest_scale", "predict"]
 
@@ -54,7 +54,7 @@ def predict(found: Ensemble, scale: float, confidence: float = 0.95) -> Predicti
     >>> round(predict(found, 1024).value)
     2048
     """
-    scale = number("scale", scale, 1)
+    scale = finite("scale", scale, 1)
     low, high = found.interval(scale, confidence)
     value = float(found.best(scale))
     return Prediction(scale, value, min(low, value), max(high, value))
@@ -93,9 +93,9 @@ def largest_scale(model: Model | Callable[[float], float], limit: float, each: f
     >>> int(largest_scale(Model(16e6, 0.56e6, Growth(power=1)), 24e9, each=8))
     5328
     """
-    if not number("each", each) > 0:
+    if not finite("each", each) > 0:
         raise InputError(f"each = {each:g}: it must be positive, such as the processes of a node")
-    limit = number("limit", limit, 0)
+    limit = finite("limit", limit, 0)
 
     def fits(scale: float) -> bool:
         return each * float(model(scale)) <= limit

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from commmodel.arguments import finite, integer, numbers, share
 from commmodel.errors import InputError
 from commmodel.scaling.bootstrap import MOST_DRAWS
 from commmodel.scaling.fitting import Model
-from commmodel.scaling.given import number, numbers, share, whole
 from commmodel.scaling.growth import Growth, check_growths
 from commmodel.scaling.samples import check_samples, reduce, resample
 
@@ -150,7 +150,7 @@ def modelled_violation(rule: Rule, models: Mapping[str, Model], largest: float, 
     (100.0, 10.0)
     """
     _needed(rule, models, "model")
-    largest, target = number("largest scale", largest, 1), number("target", target, 1)
+    largest, target = finite("largest scale", largest, 1), finite("target", target, 1)
     if not target >= largest:
         raise InputError(f"target {target:g}: below the largest scale, {largest:g}: choose a larger one")
 
@@ -212,8 +212,8 @@ def measured_violation(
     if not x.size or x.ndim != 1 or not np.isfinite(x).all():
         raise InputError(f"scales {x.tolist()}: give a list of numbers")
     share("confidence", confidence)
-    draws = whole("draws", draws, 1, MOST_DRAWS)
-    random = np.random.default_rng(whole("seed", seed, 0, 2**64))
+    draws = integer("draws", draws, 1, MOST_DRAWS)
+    random = np.random.default_rng(integer("seed", seed, 0, 2**64))
     drawn = {
         name: resample(check_samples(x, samples[name]), draws, statistic, random)
         for name in dict.fromkeys(rule.functions)

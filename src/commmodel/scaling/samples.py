@@ -9,8 +9,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from commmodel.arguments import numbers
 from commmodel.errors import InputError
-from commmodel.scaling.given import numbers
 
 __all__ = ["STATISTICS", "check_samples", "reduce", "resample"]
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from commmodel.arguments import numbers
 from commmodel.errors import InputError
 from commmodel.scaling.fitting import evidence, needed_evidence, normalised, search
-from commmodel.scaling.given import numbers
 from commmodel.scaling.growth import ONE, Growth, check_growths
 from commmodel.scaling.search_space import prior_odds
 

@@ -13,9 +13,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from commmodel.arguments import numbers
 from commmodel.scaling.bootstrap import Ensemble, ensemble
 from commmodel.scaling.fitting import FEWEST_SCALES, fit_term, misfit
-from commmodel.scaling.given import numbers
 from commmodel.scaling.growth import ONE, Growth, check_growths
 from commmodel.scaling.search_space import default_deviation, deviation_limits, judged_space
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from commmodel._core.delays import loggops
+from commmodel.arguments import finite
 from commmodel.errors import InputError, MissingParameterError
-from commmodel.simulate.arguments import check_amount
 from commmodel.simulate.operations import Program
 from commmodel.simulate.result import INTERVAL, MARK, MESSAGE, Blocked, Outcome, State
 
@@ -64,7 +64,7 @@ class DelayParameters(Struct, frozen=True, forbid_unknown_fields=True):
         for name in self.__struct_fields__:
             value = getattr(self, name)
             if not (name == "S" and value == math.inf):
-                check_amount(value, f"parameter {name} of a delay model:")
+                finite(f"parameter {name} of a delay model", value, 0)
 
 
 class DelayModel(Struct, frozen=True, forbid_unknown_fields=True):

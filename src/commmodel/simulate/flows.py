@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from commmodel._core.flows import engine
+from commmodel.arguments import finite
 from commmodel.errors import InputError
-from commmodel.simulate.arguments import check_amount
 from commmodel.simulate.network import Factor, Network, Overhead
 from commmodel.simulate.operations import OPERATION, Code, Program
 from commmodel.simulate.result import INTERVAL, MARK, MESSAGE, Blocked, Outcome
@@ -88,7 +88,7 @@ def _check(network: Network) -> None:
     """Refuse parameters with which times would not be times."""
     numbers = ("header", "window", "capacity_weight", "cross_traffic", "send_buffer")
     for name in numbers:
-        check_amount(getattr(network, name), f"network {network.name!r}: {name}")
+        finite(f"network {network.name!r}: {name}", getattr(network, name), 0)
     for name in ("eager_limit", "detached_limit"):
         if not isinstance(getattr(network, name), int | float) or np.isnan(getattr(network, name)):
             raise InputError(f"network {network.name!r}: {name} is not a number")

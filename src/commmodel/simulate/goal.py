@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel._core.delays.loggops import parse_goal
+from commmodel.arguments import occurring_ranks, rank_count
 from commmodel.collectives import Schedule as CollectiveSchedule
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.files import write_bytes
-from commmodel.simulate.arguments import check_plausible, check_ranks
 from commmodel.simulate.traces.files import pieces
 
 __all__ = ["DEPENDENCY", "GOAL_OPERATION", "Kind", "Schedule", "from_collective", "parse", "read", "text", "write"]
@@ -144,8 +144,8 @@ def _parsed(where: object, text_pieces: Iterable[bytes], name: str) -> Schedule:
         line, problem = error.args
         raise DamagedFileError(where, f"line {line}" if line else "", problem) from None
     try:
-        check_plausible(begins.size - 1, int(np.count_nonzero(begins >= 0)), ", or leave out ranks without operations")
-        check_ranks(begins.size)
+        occurring_ranks(begins.size - 1, int(np.count_nonzero(begins >= 0)), ", or leave out ranks without operations")
+        rank_count(begins.size)
     except InputError as error:
         raise DamagedFileError(where, "", str(error)) from None
     operations: NDArray[np.void] = rows.view(GOAL_OPERATION)

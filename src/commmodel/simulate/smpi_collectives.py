@@ -14,11 +14,11 @@ from functools import partial
 
 import numpy as np
 
+from commmodel.arguments import rank_count, whole
 from commmodel.collectives.algorithms import allgather, alltoall, barrier, broadcast, gather, reduce
 from commmodel.collectives.algorithms.patterns import Fold, halving
 from commmodel.collectives.schedule import Integers, Problem, Round, Scheduler
 from commmodel.errors import InputError
-from commmodel.simulate.arguments import check_ranks, check_size
 from commmodel.simulate.operations import Program
 from commmodel.simulate.work.block_streams import program_of
 from commmodel.simulate.work.rounds import blocks_of, collective_tag
@@ -196,8 +196,8 @@ def program(
     >>> program("bcast", 1024, 4, "flattree").offsets.tolist()  # three sends, then a wait
     [0, 4, 6, 8, 10]
     """
-    check_ranks(processes)
-    message_size = int(check_size(message_size))
+    rank_count(processes)
+    message_size = whole("message_size", message_size, 0)
     if operation not in ALGORITHMS:
         raise InputError(f"SMPI's {operation!r} is not known: choose one of {', '.join(ALGORITHMS)}")
     if algorithm not in ALGORITHMS[operation]:

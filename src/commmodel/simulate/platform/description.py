@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commmodel._core.routing.routes import Routing
+from commmodel.arguments import rank_count
 from commmodel.errors import InputError
-from commmodel.simulate.arguments import check_ranks
 
 __all__ = ["MOST_HOSTS", "SHARING", "Assembly", "Names", "Platform"]
 
@@ -156,7 +156,7 @@ class Platform:
         >>> two.place(4).tolist(), two.place(4, "round-robin").tolist(), two.place(3, ["node-1"]).tolist()
         ([0, 0, 1, 1], [0, 1, 0, 1], [1, 1, 1])
         """
-        check_ranks(processes)
+        rank_count(processes)
         if isinstance(mapping, str):
             if mapping == "block":
                 if processes > (room := int(self.cores.sum())):

@@ -12,8 +12,8 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from commmodel.arguments import finite, integer
 from commmodel.errors import InputError
-from commmodel.simulate.arguments import check_amount, check_count
 from commmodel.simulate.platform.description import MOST_HOSTS, Assembly, Platform
 
 __all__ = ["MOST_LINKS", "Backbone", "Link", "Name", "Topology", "check_sizes", "make"]
@@ -79,16 +79,16 @@ class Topology(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, om
             Where a number is out of range.
         """
         assembly, name = Assembly(), _namer(self.host_names)
-        check_count(self.cores, "cores", 1, 2**20)
-        check_amount(self.latency, "latency")
+        integer("cores", self.cores, 1, 2**20)
+        finite("latency", self.latency, 0)
         rates = {"bandwidth": self.bandwidth, "limiter": self.limiter, "speed": self.speed}
         for field, value in rates.items():
-            if value is not None and not check_amount(value, field) > 0:
+            if value is not None and not finite(field, value, 0) > 0:
                 raise InputError(f"{field} {value}: expected a finite number above 0")
         for title in ("loopback", "backbone"):
             if (link := getattr(self, title, None)) is not None:
-                check_amount(link.bandwidth, f"bandwidth of the {title}")
-                check_amount(link.latency, f"latency of the {title}")
+                finite(f"bandwidth of the {title}", link.bandwidth, 0)
+                finite(f"latency of the {title}", link.latency, 0)
         passages = self.assemble(assembly, name)
         kind = str(self.__struct_config__.tag)
         return assembly.platform(self.name or kind, kind, passages, self)
@@ -122,7 +122,7 @@ class Topology(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, om
 
 def check_sizes(sizes: Sequence[int], what: str) -> int:
     """Return the product of sizes, which must not exceed the number of hosts that a platform may have."""
-    if prod(check_count(size, what) for size in sizes) > MOST_HOSTS:
+    if prod(integer(what, size) for size in sizes) > MOST_HOSTS:
         raise InputError(f"{what} {list(sizes)}: all must be at least 1, and their product at most {MOST_HOSTS}")
     return prod(sizes)
 

@@ -17,8 +17,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel.arguments import enough_memory
 from commmodel.errors import DamagedFileError, InputError
-from commmodel.simulate.arguments import check_memory
 from commmodel.simulate.result import INTERVAL, MESSAGE, State
 from commmodel.simulate.timeline.record import CHUNK, STATE_NAMES, Timeline, opened
 from commmodel.units import parse_number
@@ -249,7 +249,7 @@ def _text_of_events(path: object, file: IO[bytes]) -> bytes:
         if needed > _MOST_JSON:
             what = f"its events take more than {_MOST_JSON >> 30} GiB of memory"
             raise DamagedFileError(path, "", f"{what}: cut it to the part of interest")
-    check_memory(needed, f"{path}: its events")
+    enough_memory(needed, f"{path}: its events")
     return b"".join(pieces)
 
 

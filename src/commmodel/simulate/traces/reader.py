@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from commmodel._core.program.traces import Parser, TraceError, highest_rank
+from commmodel.arguments import finite, occurring_ranks, rank_count
 from commmodel.collectives.library.selection import Selector
 from commmodel.errors import DamagedFileError, InputError
-from commmodel.simulate.arguments import check_amount, check_plausible, check_ranks
 from commmodel.simulate.operations import Operations, Program
 from commmodel.simulate.traces.files import pieces, starts_with
 from commmodel.simulate.work.actions import each_speed
@@ -170,7 +170,7 @@ def _count(path: Path) -> int:
     if highest < 0:
         raise DamagedFileError(path, "", "no actions: expected lines of rank, action, arguments")
     try:
-        check_plausible(highest, int(np.count_nonzero(seen)))
+        occurring_ranks(highest, int(np.count_nonzero(seen)))
     except InputError as error:
         raise DamagedFileError(path, _line_of(path, highest), str(error)) from None
     return highest + 1
@@ -225,7 +225,7 @@ def replay(
     """
     place = Path(path)
     traces = _listed(place)
-    if processes is not None and not 1 <= check_ranks(processes) <= _MOST_PROCESSES:
+    if processes is not None and not 1 <= rank_count(processes) <= _MOST_PROCESSES:
         raise InputError(f"{processes} processes: 1 to {_MOST_PROCESSES} are possible")
     if len(traces) > 1:
         if processes not in (None, len(traces)):
@@ -234,9 +234,9 @@ def replay(
     elif processes is None:
         processes = _count(traces[0])
     if len(traces) == 1:
-        check_ranks(processes, bytes_of_one=_MERGED_RANK)
-    check_amount(memory_copy, "memory_copy")
-    check_amount(reduction, "reduction")
+        rank_count(processes, bytes_each=_MERGED_RANK)
+    finite("memory_copy", memory_copy, 0)
+    finite("reduction", reduction, 0)
     listed = each_speed(speeds, processes)
     # Of a merged trace all ranks' operations lie in one block, so even large collectives are put in whole.
     expander = Expander(processes, listed, selector, memory_copy, reduction, whole=len(traces) == 1)

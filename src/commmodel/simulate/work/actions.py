@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from commmodel._core.program.traces import Parser, TraceError
+from commmodel.arguments import finite
 from commmodel.collectives.library.selection import Selector
 from commmodel.errors import InputError
-from commmodel.simulate.arguments import check_amount
 from commmodel.simulate.operations import Operations, Program
 from commmodel.simulate.work.block_streams import Block, program_of
 from commmodel.simulate.work.collective_calls import Caller
@@ -29,9 +29,9 @@ def each_speed(speeds: float | Sequence[float], processes: int) -> list[float]:
     [1000000000.0, 1000000000.0]
     """
     if isinstance(speeds, int | float):
-        listed = [check_amount(speeds, "speed")] * processes
+        listed = [finite("speed", speeds, 0)] * processes
     else:
-        listed = [check_amount(one, "speed") for one in speeds]
+        listed = [finite("speed", one, 0) for one in speeds]
     if len(listed) != processes:
         raise InputError(f"{len(listed)} speeds for {processes} processes: give one for each, or one for all")
     if not all(0 < one < float("inf") for one in listed):

@@ -16,8 +16,8 @@ transposed position, and dot products in log₂ exchanges of a double. Main entr
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
+from commmodel.arguments import integer, rank_count
 from commmodel.errors import InputError
-from commmodel.simulate.arguments import check_count, check_ranks
 from commmodel.simulate.work.actions import Actions
 
 __all__ = ["CG_CLASSES", "LU_CLASSES", "cg", "lu"]
@@ -72,10 +72,10 @@ def _grid(
     """
     if nas_class not in classes:
         raise InputError(f"{name} has no class {nas_class!r}: choose one of {', '.join(classes)}")
-    if not 1 <= check_ranks(processes) <= _MOST_PROCESSES or processes & (processes - 1):
+    if not 1 <= rank_count(processes) <= _MOST_PROCESSES or processes & (processes - 1):
         raise InputError(f"{name} on {processes} processes: a power of two up to {_MOST_PROCESSES} is needed")
     if iterations is not None:
-        check_count(iterations, "iterations")
+        integer("iterations", iterations)
     problem = classes[nas_class]
     across = 1 << processes.bit_length() // 2
     extent, what = problem[0], problem._fields[0]

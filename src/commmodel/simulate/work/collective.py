@@ -8,12 +8,12 @@ nothing to do in it. Large programs are made block by block while they run. Main
 import os
 from collections.abc import Iterator
 
+from commmodel.arguments import finite, integer, rank_count, whole
 from commmodel.collectives import algorithm as find_algorithm
 from commmodel.collectives.library.selection import Selector, load, select
 from commmodel.collectives.operation import OPERATIONS
 from commmodel.collectives.schedule import Problem
 from commmodel.errors import InputError
-from commmodel.simulate.arguments import check_amount, check_count, check_ranks, check_size
 from commmodel.simulate.operations import Program
 from commmodel.simulate.work.block_streams import Block, program_of
 from commmodel.simulate.work.rounds import blocks_of, collective_tag
@@ -94,13 +94,13 @@ def collective(
     >>> program.offsets.tolist()  # the root sends and waits, twice
     [0, 4, 6, 10, 12]
     """
-    check_ranks(processes)
-    message_size = int(check_size(message_size))
-    check_count(root, "as root", 0)
+    rank_count(processes)
+    message_size = whole("message_size", message_size, 0)
+    integer("root", root, 0)
     if segment_size is not None:
-        check_size(segment_size, "segments")
-    check_amount(memory_copy, "memory_copy")
-    check_amount(reduction, "reduction")
+        whole("segment_size", segment_size, 0)
+    finite("memory_copy", memory_copy, 0)
+    finite("reduction", reduction, 0)
     if message_size and operation in OPERATIONS and not OPERATIONS[operation].has_size:
         raise InputError(f"a barrier of {message_size} bytes: its messages are empty, give 0")
     if selector == SMPI_SELECTOR:

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commmodel._core.program.traces import arranged
+from commmodel.arguments import MOST_RANKS, integer, occurring_ranks, rank_count, whole
 from commmodel.collectives.schedule import Round
 from commmodel.errors import DamagedFileError, InputError
-from commmodel.simulate.arguments import MOST_RANKS, check_count, check_plausible, check_ranks, check_size
 from commmodel.simulate.operations import OPERATION, UNNAMED, Code, Operations, Program, joined
 from commmodel.simulate.work.block_streams import Block, program_of
 from commmodel.simulate.work.rounds import blocks_of
@@ -30,8 +30,8 @@ _TAG = 1
 
 
 def _check(processes: int, message_size: float, least: int = 1) -> None:
-    check_ranks(processes, least)
-    check_size(message_size)
+    rank_count(processes, least)
+    whole("message_size", message_size, 0)
 
 
 def ring(message_size: int, processes: int) -> Program:
@@ -161,7 +161,7 @@ def shifts(message_size: int, processes: int, rounds: int = 1) -> Program:
     [40960, 8192, 0]
     """
     _check(processes, message_size, 2)
-    check_count(rounds, "rounds")
+    integer("rounds", rounds)
     message_size = int(message_size)
     rank = np.arange(processes)
 
@@ -245,14 +245,14 @@ def sparse(
     highest = int(max(senders.max(initial=0), receivers.max(initial=0)))
     if processes is None:
         if highest >= senders.size:  # else as many messages as that: no need to look
-            check_plausible(highest, np.unique(np.concatenate([senders, receivers])).size)
+            occurring_ranks(highest, np.unique(np.concatenate([senders, receivers])).size)
         processes = highest + 1
     _check(processes, 0)
     if min(senders.min(initial=0), receivers.min(initial=0)) < 0 or highest >= processes:
         raise InputError(f"an exchange with a rank that is not 0 to {processes - 1}")
     right = np.isfinite(sizes) & (sizes >= 0) & (sizes == np.floor(sizes))
     if not right.all():
-        check_size(float(sizes[np.argmin(right)]))
+        whole("message_size", float(sizes[np.argmin(right)]), 0)
     rounds = np.zeros(senders.size, dtype=np.int64)
     made = arranged(processes, rounds, senders, receivers, sizes, _NO_WORK, _NO_WORK, np.empty(0), _TAG)
     return program_of(processes, lambda: iter([Block(*made)]), name or f"{sizes.size} messages at once")

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from commmodel.arguments import integer, rank_count
 from commmodel.errors import InputError
-from commmodel.simulate.arguments import check_count, check_ranks
 from commmodel.simulate.operations import ANY, OPERATION, UNNAMED, Code, Operations, Program
 from commmodel.simulate.result import Outcome
 from commmodel.simulate.work.block_streams import BLOCK, NOTHING, fresh
@@ -119,7 +119,7 @@ def repeated(program: Program, times: int) -> Program:
     >>> repeated(collective("barrier", 0, 2), 3).offsets.tolist()
     [0, 9, 18]
     """
-    check_count(times, "repetitions")
+    integer("times", times)
     name = f"{times} times {program.name}"
     if program.refill is not None:
         kept = fresh(program)
@@ -138,8 +138,8 @@ def repeated(program: Program, times: int) -> Program:
 
 def mark(processes: int, number: int) -> Program:
     """Return the program in which every rank records the time under a number."""
-    check_ranks(processes)
-    check_count(number, "as mark", 0, 2**31 - 1)
+    rank_count(processes)
+    integer("mark", number, 0, 2**31 - 1)
     operations = np.empty(processes, dtype=OPERATION)
     operations[:] = (Code.MARK, ANY, ANY, UNNAMED, number)
     return Program(operations, np.arange(processes + 1, dtype=np.int64))

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from commmodel.arguments import integer
 from commmodel.errors import InputError
-from commmodel.simulate.arguments import check_count
 from commmodel.simulate.platform.description import MOST_HOSTS, Assembly, Platform
 from commmodel.simulate.platform.topology import Name, Topology, make
 
@@ -19,7 +19,7 @@ class Crossbar(Topology, frozen=True, tag="crossbar"):
 
     def zone(self, assembly: Assembly, name: Name) -> dict[str, Any]:
         """Return a table of routes."""
-        hosts = check_count(self.hosts, "hosts", 1, MOST_HOSTS)
+        hosts = integer("hosts", self.hosts, 1, MOST_HOSTS)
         if hosts > 4096:
             raise InputError(f"a crossbar of {hosts} hosts: at most 4096")
         pairs = hosts * (hosts - 1) // 2

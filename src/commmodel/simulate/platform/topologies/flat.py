@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from commmodel.simulate.arguments import check_count
+from commmodel.arguments import integer
 from commmodel.simulate.platform.description import MOST_HOSTS, Assembly, Platform
 from commmodel.simulate.platform.topology import Backbone, Name, Topology, make
 
@@ -29,7 +29,7 @@ def star(
     topology: Topology, assembly: Assembly, hosts: int, name: Name, backbone: Backbone | None, title: str = ""
 ) -> dict[str, Any]:
     """Return hosts on one switch: limiter, up, backbone, down, limiter; a backbone is one link for all."""
-    check_count(hosts, "hosts", 1, MOST_HOSTS)
+    integer("hosts", hosts, 1, MOST_HOSTS)
     up = topology.add_cables(assembly, hosts, name) + topology.directions * np.arange(hosts, dtype=np.int64)
     links = topology.add_host_links(assembly, hosts, name)
     none = np.full(hosts, -1, np.int64)

@@ -1,0 +1,58 @@
+"""What `import commmodel` offers: every public package, each loaded at its first use."""
+
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import commmodel
+
+FOLDER = Path(commmodel.__file__).parent
+INTERNAL = {"__init__", "__main__", "_core", "arguments", "cli", "files", "pytest_plugin", "streams"}
+"""What is reached by other means, or by nobody outside."""
+
+
+def test_every_public_part_is_in_the_list():
+    parts = {path.stem for path in FOLDER.glob("*.py")} | {path.parent.name for path in FOLDER.glob("*/__init__.py")}
+    assert set(commmodel.__all__) == parts - INTERNAL
+    assert list(commmodel.__all__) == sorted(commmodel.__all__)
+    assert set(commmodel.__all__) <= set(dir(commmodel))
+
+
+def test_import_loads_no_part_and_use_loads_it():
+    code = (
+        "import sys, commmodel; print(*(name for name in sys.modules if name.startswith('commmodel.')))\n"
+        "for name in commmodel.__all__: getattr(commmodel, name)\n"
+        "print(*sorted({'mpi4py.MPI', 'numba', 'scipy', 'matplotlib'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "\n\n"
+
+
+@pytest.mark.parametrize("name", commmodel.__all__)
+def test_what_a_part_names_is_there(name):
+    part = import_module(f"commmodel.{name}")
+    assert getattr(commmodel, name) is part
+    assert part.__all__ if hasattr(part, "__all__") else name == "bench"
+    for public in getattr(part, "__all__", ()):
+        assert hasattr(part, public), public
+
+
+@pytest.mark.parametrize("name", ["machine", "simulate.platform", "collectives.library"])
+def test_load_published_and_dump_mean_the_same_everywhere(name, tmp_path):
+    package = import_module(f"commmodel.{name}")
+    assert package.published()
+    for published, path in package.published().items():
+        loaded = package.load(published)
+        assert package.load(path).name == loaded.name
+        package.dump(loaded, tmp_path / "copy.toml")
+        assert package.load(tmp_path / "copy.toml") == loaded or name == "simulate.platform"
+    with pytest.raises(ValueError, match="'nosuch' is neither a file nor a published"):
+        package.load("nosuch")
+
+
+def test_an_unknown_part_is_told():
+    with pytest.raises(AttributeError, match="no attribute 'nosuch'"):
+        commmodel.nosuch  # noqa: B018
