@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from commmodel.cli.parsers import add_format, new_verb, note, print_json, show, wrote_page
+from commmodel.cli.parsers import add_format, add_output, new_verb, note, output_path, print_json, show, wrote_page
 from commmodel.errors import InputError, MissingPackageError
 
 __all__ = ["add"]
@@ -15,17 +15,18 @@ def add(verbs: Any) -> None:
         verbs, "report", _run, "tables on the terminal and one HTML file",
         "commmodel report results.jsonl machine.toml -o report.html",
     )  # fmt: skip
-    report.add_argument("files", nargs="+", metavar="FILE", help="results.jsonl ..., at most one machine.toml or name")
+    report.add_argument(
+        "files", nargs="+", metavar="FILE", help="results.jsonl ..., and at most one machine, by file or published name"
+    )
     add_format(report)
     report.add_argument(
-        "--expectations",
-        metavar="NAME",
-        help="how functions should grow: a .toml file or mpi, which comes with commmodel",
-    )
-    report.add_argument("-o", "--output", help="HTML file to write (report.html)")
+        "--expectations", metavar="FILE",
+        help="expected growth: a .toml file, or a name from: commmodel list expectations (default: none)",
+    )  # fmt: skip
+    add_output(report, "HTML page to write", default="report.html")
 
 
-def _run(asked: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> int:
     """Print the tables and write the HTML report."""
     from commmodel import formats, machine, report
     from commmodel.report.machine import tables
@@ -34,20 +35,22 @@ def _run(asked: argparse.Namespace) -> int:
     from commmodel.scaling import read_expectations
 
     names = machine.published()
-    machines = [path for path in asked.files if path.endswith(".toml") or path in names]
+    machines = [path for path in arguments.files if path.endswith(".toml") or path in names]
     if len(machines) > 1:
         raise InputError(f"one machine file at most, not {', '.join(machines)}")
     read_machine = machine.load(machines[0]) if machines else None
-    measurements = pooled(formats.read_all([path for path in asked.files if path not in machines], asked.format))
+    measurements = pooled(
+        formats.read_all([path for path in arguments.files if path not in machines], arguments.format)
+    )
     if not measurements.launches:
         raise InputError("no results file: commmodel report results.jsonl machine.toml")
-    expectations = None if asked.expectations is None else read_expectations(asked.expectations)
+    expectations = None if arguments.expectations is None else read_expectations(arguments.expectations)
     scaling = scaled(measurements, expectations)
-    output = asked.output or "report.html"
+    output = output_path(arguments)
     written = wrote_page(lambda: report.write_html(output, measurements, read_machine, scaling))
-    code = 0 if written or asked.output is None else MissingPackageError.exit_code
+    code = 0 if written or arguments.output is None else MissingPackageError.exit_code
     note(measurements, read_machine)
-    if asked.json:
+    if arguments.json:
         print_json(_as_json(output if written else None, measurements, read_machine, scaling))
         return code
     machine_tables: list[Any] = []

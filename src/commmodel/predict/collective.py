@@ -283,23 +283,13 @@ def _predicted(
 _REDUCING = {"reduce", "allreduce", "reduce_scatter", "scan"}
 
 
-def default_selector(machine: Machine) -> str:
-    """Return the name of the selector of the library that the machine was measured with, MPICH's where none is known.
-
-    >>> from commmodel.machine import Origin, Segment
-    >>> default_selector(Machine("m", (Segment("all"),), origin=Origin(mpi="Open MPI v5.0.7")))
-    'openmpi'
-    """
-    return "openmpi" if machine.origin is not None and "open mpi" in machine.origin.mpi.lower() else "mpich"
-
-
 def _selector(machine: Machine, selector: str | os.PathLike[str] | Selector | None) -> Selector:
     """Return the selector that is asked for, or the machine's: its own rules before those of its library."""
     if isinstance(selector, Selector):
         return selector
     if selector is not None:
         return selection.load(selector)
-    return machine.collectives(machine.selector or default_selector(machine))
+    return machine.collectives(machine.library)
 
 
 def chosen_rule(
