@@ -158,7 +158,7 @@ def _add_collectives(works: Any, shared: Sequence[Parser], messages: Parser) -> 
             parents = [messages, pieces, copying, *parents]
         parents += [root] * (operation in ROOTED) + [reducing] * (operation in _REDUCING)
         example = operation if operation == "barrier" else f"{operation} -p 64 -n 100KiB"
-        _add(works, operation, _collective, "collective operation", example, parents)
+        _add(works, operation, _collective, f"collective operation {operation}", example, parents)
 
 
 def _add_selector(options: Any) -> None:
