@@ -72,7 +72,7 @@ demo:
 	@echo "  $(VENV)/bin/commmodel predict demo/$(MPI)/machine.toml send -n 1MiB           # how long does a message take?"
 	@echo "  $(VENV)/bin/commmodel predict demo/$(MPI)/machine.toml halo -n 64KiB --neighbours 6 # and a halo exchange?"
 	@echo "or a machine that you do not have:"
-	@echo "  $(VENV)/bin/commmodel simulate graphene -p 32 --collective alltoall -n 100KiB -o demo/alltoall.html"
+	@echo "  $(VENV)/bin/commmodel simulate graphene alltoall -p 32 -n 100KiB -o demo/alltoall.html"
 	@echo "or measure what collectives and overlap need:"
 	@echo "  $(VENV)/bin/mpiexec -n 2 $(BIND) $(VENV)/bin/python -m commmodel.bench pingpong loggp collective -o demo/more.jsonl"
 

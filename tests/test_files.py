@@ -135,12 +135,12 @@ CSV = "message_size,seconds,pairs,path\n" + "".join(f"{2**n},{1e-6 + 2**n * 1e-9
         "check r.csv --baseline b.csv -o b.csv",
         "optimize m.toml --validate r.csv -o r.csv",
         "tune m.toml -p 2 --library openmpi -o m.toml",
-        "simulate m.toml -p 2 --collective bcast -n 8 -o m.toml",
-        "simulate switch -p 2 --exchange r.csv --trace r.csv",
-        "simulate switch -p 2 --collective bcast -n 8 --compare b.csv --trace b.csv",
-        "simulate switch -p 2 --collective bcast -n 8 --selector m.toml -o m.toml",
-        "simulate switch --replay list --trace b.csv",
-        "simulate switch --replay list -o list",
+        "simulate m.toml bcast -p 2 -n 8 -o m.toml",
+        "simulate switch exchange r.csv -p 2 --trace r.csv",
+        "simulate switch bcast -p 2 -n 8 --compare b.csv --trace b.csv",
+        "simulate switch bcast -p 2 -n 8 --selector m.toml -o m.toml",
+        "simulate switch replay list --trace b.csv",
+        "simulate switch replay list -o list",
         "convert r.csv -o r.csv --force",
         "convert b.csv r.csv -o link.csv --force",
     ],
@@ -161,6 +161,6 @@ def test_no_verb_writes_what_it_reads(command, tmp_path, capsys, monkeypatch):
 
 def test_two_outputs_of_a_command_are_two_files(tmp_path, capsys):
     same = str(tmp_path / "t.json")
-    assert main(["simulate", "switch", "-p", "2", "--collective", "bcast", "-n", "8", "-o", same, "--trace", same]) == 2
+    assert main(["simulate", "switch", "bcast", "-p", "2", "-n", "8", "-o", same, "--trace", same]) == 2
     assert "would be written twice" in capsys.readouterr().err
     assert not os.listdir(tmp_path)

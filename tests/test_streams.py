@@ -12,7 +12,7 @@ from support.scaling_samples import measured, written
 
 RESULTS = ROOT / "docs" / "examples" / "results.jsonl"
 VERB = f"{sys.executable} -m commmodel"
-MACHINES = f"{VERB} machines"
+MACHINES = f"{VERB} list machines"
 
 
 def shell(command, **variables):
@@ -21,7 +21,7 @@ def shell(command, **variables):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("command", ["machines", "machines --json", "--help", "predict ranger barrier -p 8"])
+@pytest.mark.parametrize("command", ["list machines", "list machines --json", "--help", "predict ranger barrier -p 8"])
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_full_standard_output_is_one_line_and_exit_code_2(command, unbuffered):
     done = shell(f"{VERB} {command} > /dev/full", PYTHONUNBUFFERED=unbuffered)
@@ -81,9 +81,9 @@ sys.exit(main(sys.argv[1:]))
         ("machine", "load", "predict ranger send -n 8"),
         ("machine", "load", "optimize ranger --volume 1MiB --compute 1ms"),
         ("machine", "load", "tune ranger -p 2 --library openmpi -o rules"),
-        ("simulate", "run", "simulate switch -p 2 --collective bcast -n 8"),
-        ("sweep", "make", "sweep make s --procs 2 -- pingpong"),
-        ("machine", "read", "machines"),
+        ("simulate.scenario", "place", "simulate switch bcast -p 2 -n 8"),
+        ("sweep", "make", "sweep make s -p 2 -- pingpong"),
+        ("machine", "read", "list machines"),
     ],
 )
 def test_ctrl_c_ends_any_command_in_one_line(module, name, command, tmp_path):
@@ -99,7 +99,7 @@ def test_ctrl_c_ends_any_command_in_one_line(module, name, command, tmp_path):
 def test_an_interrupted_sweep_says_how_to_go_on(tmp_path):
     folder = tmp_path / "s"
     launcher = f"{sys.executable} -c 'import time; time.sleep(300)' {{processes}}"
-    made = subprocess.run([*VERB.split(), "sweep", "make", str(folder), "--procs", "2", "--launcher", launcher, "--",
+    made = subprocess.run([*VERB.split(), "sweep", "make", str(folder), "-p", "2", "--launcher", launcher, "--",
                            "pingpong"], capture_output=True, text=True, check=True)  # fmt: skip
     assert made.stderr == ""
     process = subprocess.Popen([*VERB.split(), "sweep", "run", str(folder)], stderr=subprocess.PIPE, text=True)
@@ -127,7 +127,7 @@ sys.exit(main(sys.argv[1:]))
         (f"report {RESULTS}", 0),
         (f"report {RESULTS} -o r.html", 3),
         (f"predict ranger --compare {RESULTS} --model logp -o p.html", 3),
-        ("simulate switch -p 4 --collective bcast -n 8 -o s.html", 3),
+        ("simulate switch bcast -p 4 -n 8 -o s.html", 3),
     ],
 )
 def test_tables_need_no_plots(command, code, missing, tmp_path):

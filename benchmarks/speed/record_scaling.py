@@ -52,9 +52,9 @@ def write_records(path: Path, count: int, launches: int, samples: int) -> None:
 def body(command: str, folder: str) -> str:
     """Return the Python expression that carries a command out."""
     arguments = {
-        "fit": ["fit", "r.jsonl", "-o", "m.toml"],
-        "report": ["report", "r.jsonl", "-o", "r.html"],
-        "report-machine": ["report", "r.jsonl", "m.toml", "-o", "r.html"],
+        "fit": ["fit", "r.jsonl", "-o", "m.toml", "--force"],
+        "report": ["report", "r.jsonl", "-o", "r.html", "--force"],
+        "report-machine": ["report", "r.jsonl", "m.toml", "-o", "r.html", "--force"],
         "compare": ["compare", "r.jsonl", "r.jsonl"],
         "check": ["check", "mpi", "r.jsonl"],
     }

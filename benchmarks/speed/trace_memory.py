@@ -121,7 +121,7 @@ def replayed(index: Path, processes: int, limit: int | None = None) -> tuple[int
         if limit is not None:
             resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 
-    command = ["simulate", "graphene", "--replay", str(index), "-p", str(processes), "--json"]
+    command = ["simulate", "graphene", "replay", str(index), "-p", str(processes), "--json"]
     begin = time.perf_counter()
     with tempfile.TemporaryFile() as said:
         child = subprocess.Popen(

@@ -179,7 +179,7 @@ def test_broken_rules_are_named_and_what_cannot_be_told_passes_unless_told(tmp_p
         (["mpi", "GOOD", "--statistic", "mode"], "statistic 'mode': there is none of this name"),
         (["mpi", "GOOD", "--confidence", "much"], "--confidence: 'much' is no share"),
         (["mpi", "GOOD", "--least=-1%"], "--least: '-1%': a share must be finite and not negative"),
-        (["mpi", "GOOD", "--uncertain", "maybe"], "argument --uncertain: invalid choice"),
+        (["mpi", "GOOD", "--uncertain", "maybe"], "--uncertain: invalid choice"),
         (["mpi", "GOOD", "--metric", "energy"], "nothing was measured of metric 'energy', but time, memory"),
     ],
 )

@@ -74,7 +74,7 @@ def test_report_as_json_has_every_record(fitted, tmp_path, capsys):
     [
         ([], "required: VERB"),
         (["frobnicate"], "invalid choice: 'frobnicate'"),
-        (["fit"], "required: results"),
+        (["fit"], "required: RESULTS"),
         (["fit", "missing.jsonl"], "missing.jsonl: No such file or directory"),
         (["fit", "RESULTS", "--limits", "4:1"], "the range ends before it begins"),
         (["fit", "RESULTS", "--confidence", "3"], "--confidence: '3' does not lie between 0 and 100%"),
@@ -97,13 +97,15 @@ def test_wrong_words_are_one_line_and_exit_code_2(arguments, words, fitted, tmp_
     assert words in said.err
 
 
-def test_a_machine_file_is_only_replaced_when_named(fitted, capsys, monkeypatch):
+def test_a_machine_file_is_only_replaced_by_force(fitted, capsys, monkeypatch):
     monkeypatch.chdir(fitted.parent)
     before = fitted.read_text()
-    assert main(["fit", str(RESULTS)]) == 2
-    assert "machine.toml exists: replace it with -o machine.toml" in capsys.readouterr().err
-    assert fitted.read_text() == before
-    assert main(["fit", str(RESULTS), "-o", "machine.toml"]) == 0
+    for words in ([], ["-o", "machine.toml"]):
+        assert main(["fit", str(RESULTS), *words]) == 2
+        assert "machine.toml exists: replace it with --force, or name another file with -o" in capsys.readouterr().err
+        assert fitted.read_text() == before
+    assert main(["fit", str(RESULTS), "--samples", "20", "--force"]) == 0
+    assert fitted.read_text() != before
 
 
 def test_a_reader_that_has_seen_enough_is_no_fault(tmp_path):
@@ -127,7 +129,7 @@ def test_more_than_fits_into_memory_is_one_line(monkeypatch, capsys, left, said)
         return left
 
     monkeypatch.setattr("commmodel.arguments._memory_left", memory)
-    assert main(["simulate", "graphene", "-p", "1000000", "--collective", "bcast", "-n", "5"]) == 2
+    assert main(["simulate", "graphene", "bcast", "-p", "1000000", "-n", "5"]) == 2
     printed = capsys.readouterr()
     assert printed.err.startswith(f"commmodel: {said}")
     assert printed.err.count("\n") == 1

@@ -119,7 +119,7 @@ def test_sensitivity_is_that_of_the_fastest(capsys):
         ([*PROBLEM, *NETWORK, "--overhead", "2"], None),
         ([*PROBLEM, *NETWORK, "--byte-time", "1us"], "--byte-time: '1us': unknown unit"),
         ([*PROBLEM, *NETWORK, "--pattern", "ring"], "--pattern: there is no 'ring': choose of point-to-point"),
-        ([*PROBLEM, *NETWORK, "--pattern", "ring", "--all-patterns"], "both say which"),
+        ([*PROBLEM, *NETWORK, "--pattern", "end-point-congestion", "--all-patterns"], "both say which"),
         ([*PROBLEM, *NETWORK, "--all-patterns"], "needs a number of peers: like --peers 8"),
         ([*PROBLEM, *NETWORK, "--peers", "2"], "point-to-point has one peer, not 2"),
         ([*PROBLEM, *NETWORK, "--peers", "0", "--pattern", "end-point-congestion"], "--peers: '0' is no whole number"),
@@ -145,7 +145,7 @@ def test_wrong_words_are_one_line_and_exit_code_2(words, said, capsys):
 
 def test_validation_is_handed_on_with_what_was_asked(monkeypatch):
     seen = []
-    monkeypatch.setattr("commmodel.cli.optimize_validate.validate", lambda asked: seen.append(asked) or 0)
+    monkeypatch.setattr("commmodel.cli.optimize._validate", lambda arguments: seen.append(arguments) or 0)
     assert main(["optimize", "m.toml", "--validate", "r.jsonl", "-o", "p.html", "--json"]) == 0
     assert (seen[0].machine, seen[0].validate, seen[0].output, seen[0].json) == ("m.toml", "r.jsonl", "p.html", True)
     assert main(["optimize", "--validate", "r.jsonl"]) == 0

@@ -24,7 +24,7 @@ XML = """<?xml version='1.0'?>
 </platform>
 """
 FIRST = ["seconds", "messages", "events", "wall_seconds", "model"]
-BCAST = ["--collective", "bcast", "-n", "1MiB"]
+BCAST = ["bcast", "-n", "1MiB"]
 
 
 def parameter(value, unit="s"):
@@ -95,13 +95,13 @@ def test_the_json_begins_with_the_names_that_scripts_rely_on_and_agrees_with_pyt
 
 
 def test_the_same_words_give_the_same_answer(platform, capsys):
-    first, second = (as_json(capsys, platform, "--exchange", "irregular", "-n", "64KiB") for _ in range(2))
+    first, second = (as_json(capsys, platform, "irregular", "-n", "64KiB") for _ in range(2))
     del first["wall_seconds"], second["wall_seconds"]
     assert first == second
 
 
 def test_the_text_names_the_work_who_chose_the_time_and_the_busy_links(platform, capsys):
-    assert main(["simulate", platform, "--collective", "alltoall", "-n", "100KiB", "-p", "4"]) == 0
+    assert main(["simulate", platform, "alltoall", "-n", "100KiB", "-p", "4"]) == 0
     printed = capsys.readouterr().out
     assert printed.startswith("Alltoall of 100 KiB on 4 ranks: pairwise-xor, as mpich picks")
     for words in ("simulated time", "messages", "events", "wall time", "Time of ranks", "wait", "of its capacity"):
@@ -110,13 +110,13 @@ def test_the_text_names_the_work_who_chose_the_time_and_the_busy_links(platform,
 
 
 EVERY = [
-    ("--collective", "barrier"),
-    ("--collective", "bcast", "-n", "1KiB", "--root", "3", "--algorithm", "binomial"),
-    ("--collective", "reduce", "-n", "1KiB", "--reduction", "1ns/B", "--rounds", "3"),
-    ("--exchange", "ring", "-n", "1KiB"),
-    ("--exchange", "halo", "-n", "1KiB", "--dimensions", "3"),
-    ("--exchange", "irregular", "-n", "1KiB", "--rounds", "2"),
-    ("--exchange", "pairwise", "-n", "1KiB"),
+    ("barrier",),
+    ("bcast", "-n", "1KiB", "--root", "3", "--algorithm", "binomial"),
+    ("reduce", "-n", "1KiB", "--reduction", "1ns/B", "--rounds", "3"),
+    ("ring", "-n", "1KiB"),
+    ("halo", "-n", "1KiB", "--dimensions", "3"),
+    ("irregular", "-n", "1KiB", "--rounds", "2"),
+    ("pairwise", "-n", "1KiB"),
 ]
 
 
@@ -132,50 +132,50 @@ def test_every_kind_of_work_runs_by_flows_and_by_delays(platform, machine, capsy
 
 def test_an_exchange_is_read_from_a_file(platform, tmp_path, capsys):
     (tmp_path / "three.csv").write_text("sender,receiver,bytes\n0,1,1000\n0,2,2000\n2,1,10\n")
-    printed = as_json(capsys, platform, "--exchange", str(tmp_path / "three.csv"))
+    printed = as_json(capsys, platform, "exchange", str(tmp_path / "three.csv"))
     assert (printed["processes"], printed["messages"]) == (3, 3)
 
 
 def test_a_trace_is_replayed_with_the_speed_of_the_hosts_or_a_given_one(platform, tmp_path, capsys):
     (tmp_path / "one.txt").write_text("0 init\n0 compute 2e9\n0 finalize\n")
     (tmp_path / "list.txt").write_text("one.txt\n")
-    assert as_json(capsys, platform, "--replay", str(tmp_path / "list.txt"))["seconds"] == 2.0
-    printed = as_json(capsys, platform, "--replay", str(tmp_path / "list.txt"), "--speed", "4e9 flop/s")
+    assert as_json(capsys, platform, "replay", str(tmp_path / "list.txt"))["seconds"] == 2.0
+    printed = as_json(capsys, platform, "replay", str(tmp_path / "list.txt"), "--speed", "4e9 flop/s")
     assert printed["seconds"] == 0.5
 
 
 def test_kernels_run(platform, capsys):
-    printed = as_json(capsys, platform, "--kernel", "lu", "--class", "S", "--iterations", "1")
+    printed = as_json(capsys, platform, "lu", "--class", "S", "--iterations", "1")
     assert printed["work"]["kernel"] == "lu"
     assert printed["breakdown"]["compute"]["mean"] > 0
-    assert as_json(capsys, platform, "--kernel", "cg", "--class", "S", "--iterations", "1")["messages"] > 0
+    assert as_json(capsys, platform, "cg", "--class", "S", "--iterations", "1")["messages"] > 0
 
 
 def test_a_schedule_runs_by_the_rules_of_delays(machine, tmp_path, capsys):
     path = tmp_path / "t.goal"
     path.write_text("num_ranks 2\nrank 0 {\nsend 8b to 1\n}\nrank 1 {\nrecv 8b from 0\n}\n")
-    printed = as_json(capsys, machine, "--goal", str(path), "--compare", "logp")
+    printed = as_json(capsys, machine, "goal", str(path), "--compare", "logp")
     assert printed["model"] == "loggops"
     assert printed["seconds"] == pytest.approx(5e-6 + 2e-6 + 7e-8, rel=1e-6)
     assert printed["compared"][0]["seconds"] == pytest.approx(7e-6, rel=1e-6)
-    assert "runs by loggops" in problem(capsys, machine, "--goal", str(path), "--model", "hybrid")
+    assert "choose from 'loggops'" in problem(capsys, machine, "goal", str(path), "--model", "hybrid")
 
 
 def test_parameters_of_delay_models_are_given_one_by_one(tmp_path, platform, capsys):
     path = tmp_path / "t.goal"
     path.write_text("num_ranks 2\nrank 0 {\nsend 8b to 1\n}\nrank 1 {\nrecv 8b from 0\n}\n")
     given = "L=2500ns, o=1.5us,g=1000ns,G=6ns/B,O=2ns,S=64KiB"
-    printed = as_json(capsys, "--goal", str(path), "--rules", "newer", "--parameters", given, "--compare", "loggp")
+    printed = as_json(capsys, given, "goal", str(path), "--rules", "newer", "--compare", "loggp")
     assert (printed["model"], printed["platform"]) == ("loggops", given)
     assert printed["seconds"] == pytest.approx(6500e-9 + 7 * (6e-9 + 2 * 2e-9), rel=1e-9)
     assert printed["compared"][0]["seconds"] == pytest.approx(6500e-9 + 7 * 6e-9, rel=1e-9)
 
-    one = ["--exchange", "pairwise", "-n", "1000", "-p", "2"]
-    printed = as_json(capsys, *one, "--parameters", "L=4,o=1,G=500ps,O_r=2ns")
+    pair = ["pairwise", "-n", "1000", "-p", "2"]
+    printed = as_json(capsys, "L=4,o=1,G=500ps,O_r=2ns", *pair)
     assert (printed["model"], printed["seconds"]) == ("loggps", pytest.approx(6 + 1000 * 2.5e-9, rel=1e-12))
-    printed = as_json(capsys, platform, *one, "--parameters", "L=4us,o=1us", "--compare", "smpi", "--model", "logp")
+    printed = as_json(capsys, platform, *pair, "--parameters", "L=4us,o=1us", "--compare", "smpi", "--model", "logp")
     assert printed["seconds"] == pytest.approx(6e-6)
-    assert printed["compared"][0]["seconds"] == as_json(capsys, platform, *one)["seconds"]
+    assert printed["compared"][0]["seconds"] == as_json(capsys, platform, *pair)["seconds"]
 
 
 # On what, by which model: the table of the documentation
@@ -206,27 +206,27 @@ def test_a_platform_of_ones_own_is_read(tmp_path, capsys):
 def test_the_models_of_flows_are_those_of_python(platform, capsys):
     for model, network in (("smpi", SMPI), ("fluid", fluid())):
         expected = run(halo(65536, 8), network, flat(8, 125e6, 15e-6))
-        printed = as_json(capsys, platform, "--exchange", "halo", "-n", "64KiB", "--model", model)
+        printed = as_json(capsys, platform, "halo", "-n", "64KiB", "--model", model)
         assert printed["seconds"] == expected.seconds
 
 
 def test_a_machine_is_as_many_hosts_as_ranks_or_as_are_said(machine, capsys):
-    apart = as_json(capsys, machine, "--exchange", "ring", "-n", "1MiB", "-p", "8")
-    together = as_json(capsys, machine, "--exchange", "ring", "-n", "1MiB", "-p", "8", "--hosts", "1")
+    apart = as_json(capsys, machine, "ring", "-n", "1MiB", "-p", "8")
+    together = as_json(capsys, machine, "ring", "-n", "1MiB", "-p", "8", "--hosts", "1")
     assert {one["name"].split()[0] for one in apart["links"]} > {one["name"].split()[0] for one in together["links"]}
     assert together["seconds"] != apart["seconds"]
 
 
 def test_mapping_matters_and_may_come_from_a_file(platform, tmp_path, capsys):
     (tmp_path / "hosts").write_text("# all on one\nnode-3\n")
-    words = (platform, "--exchange", "ring", "-n", "1MiB", "-p", "4")
+    words = (platform, "ring", "-n", "1MiB", "-p", "4")
     block = as_json(capsys, *words)["seconds"]
     assert as_json(capsys, *words, "--mapping", "block")["seconds"] == block
     assert as_json(capsys, *words, "--mapping", str(tmp_path / "hosts"))["seconds"] != block
 
 
 def test_more_ranks_than_cores_share_hosts_round_robin(platform, capsys):
-    words = (platform, "--exchange", "ring", "-n", "1MiB", "-p", "16")
+    words = (platform, "ring", "-n", "1MiB", "-p", "16")
     assert as_json(capsys, *words) | {"wall_seconds": 0} == as_json(capsys, *words, "--mapping", "round-robin") | {
         "wall_seconds": 0
     }
@@ -289,7 +289,7 @@ def test_what_a_trace_holds_is_what_was_simulated(platform, tmp_path, capsys):
 
 def test_a_deadlock_says_who_waits_for_whom(platform, deadlock, tmp_path, capsys):
     page = tmp_path / "t.html"
-    assert main(["simulate", platform, "--replay", deadlock, "-o", str(page)]) == 2
+    assert main(["simulate", platform, "replay", deadlock, "-o", str(page)]) == 2
     said = capsys.readouterr()
     lines = said.err.splitlines()
     assert said.out == ""
@@ -305,18 +305,18 @@ def test_a_deadlock_says_who_waits_for_whom(platform, deadlock, tmp_path, capsys
 def test_a_deadlock_at_the_beginning_is_reported_although_there_is_nothing_to_draw(platform, tmp_path, capsys, option):
     (tmp_path / "t.trace").write_text("0 recv 1 0 8\n1 recv 0 0 8\n")
     path = tmp_path / ("page.html" if option == "-o" else "none.csv")
-    words = ["simulate", platform, "--replay", str(tmp_path / "t.trace"), option, str(path)]
+    words = ["simulate", platform, "replay", str(tmp_path / "t.trace"), option, str(path)]
     assert main(words) == 2
     said = capsys.readouterr().err.splitlines()
     assert said[0] == "commmodel: deadlock: 2 of 2 ranks never end, smpi"
-    assert main([*words, "--json"]) == 2
+    assert main([*words, "--force", "--json"]) == 2
     printed = json.loads(capsys.readouterr().out)
     assert len(printed["blocked"]) == 2
     assert printed["output"] is None
 
 
 def test_more_ranks_than_cores_are_told(platform, capsys):
-    words = ["simulate", platform, "--exchange", "ring", "-n", "1MiB", "-p"]
+    words = ["simulate", platform, "ring", "-n", "1MiB", "-p"]
     assert main([*words, "8"]) == 0
     assert "cores" not in capsys.readouterr().err
     assert main([*words, "16"]) == 0
@@ -325,7 +325,7 @@ def test_more_ranks_than_cores_are_told(platform, capsys):
 
 
 def test_a_deadlock_is_in_the_json(platform, deadlock, capsys):
-    printed = as_json(capsys, platform, "--replay", deadlock, "--compare", "fluid", code=2)
+    printed = as_json(capsys, platform, "replay", deadlock, "--compare", "fluid", code=2)
     assert printed["seconds"] is None
     assert printed["compared"][0]["seconds"] is None
     assert len(printed["blocked"]) == 24
@@ -338,61 +338,65 @@ def test_a_deadlock_is_in_the_json(platform, deadlock, capsys):
 # Wrong words
 
 WRONG = [
-    ("P", "", "no work to simulate: give one of --collective"),
-    ("P", "--collective bcast -n 8 --exchange ring", "more than one work"),
-    ("P", "--collective bcast", "needs a size"),
-    ("P", "--collective broadcast -n 8", "there is no such operation; choose barrier, bcast"),
-    ("P", "--collective bcast -n -8", "-n: '-8'"),
-    ("P", "--collective barrier -n 8", "not with a barrier"),
-    ("P", "--collective alltoall -n 8 --root 1", "--root goes with bcast"),
-    ("P", "--collective bcast -n 8 --algorithm best", "best"),
-    ("P", "--collective bcast -n 8 --algorithm binomial --selector mpich", "leave one out"),
-    ("P", "--collective bcast -n 8 --segment-size 0", "segments of 0 bytes"),
-    ("P", "--collective bcast -n 8 -p 0", "-p: '0'"),
-    ("P", "--collective bcast -n 8 -p many", "-p: 'many'"),
-    ("P", "--collective bcast -n 8 --class B", "--class goes with --kernel"),
-    ("P", "--exchange ring -n 8 --dimensions 2", "--dimensions goes with --exchange halo"),
-    ("P", "--exchange halo -n 8 --dimensions 4", "1, 2 or 3"),
-    ("P", "--exchange star -n 8", "choose halo, ring, irregular, pairwise or a .csv file"),
-    ("P", "--exchange none.csv", "none.csv"),
-    ("P", "--replay none.txt", "none.txt"),
-    ("P", "--goal none.goal", "none.goal"),
-    ("P", "--collective bcast -n 8 --model hybrid", "needs parameters of a machine: --parameters MACHINE"),
-    ("P", "--collective bcast -n 8 --model loggps", "needs parameters of a machine: --parameters MACHINE"),
-    ("P", "--collective bcast -n 8 --model loggops", "no model of programs"),
-    ("P", "--collective bcast -n 8 --model slow", "--model"),
-    ("P", "--collective bcast -n 8 --parameters smpi --model fluid", "leave one out"),
-    ("P", "--collective bcast -n 8 --parameters none.toml", "none.toml"),
-    ("P", "--collective bcast -n 8 --hosts 4", "--hosts"),
-    ("P", "--collective bcast -n 8 --mapping none", "--mapping none: neither block nor round-robin"),
-    ("P", "--collective bcast -n 8 --compare smpi", "set beside itself"),
-    ("P", "--collective bcast -n 8 --compare fluid fluid", "twice"),
-    ("P", "--collective bcast -n 8 --compare this", "--compare this: choose hybrid"),
-    ("P", "--collective bcast -n 8 --compare none.csv", "none.csv: cannot be read"),
-    ("P", "--collective bcast -n 8 --trace t.txt", "--trace t.txt: the name must end in"),
-    ("P", "--collective bcast -n 8 -o no/folder/t.html", "cannot be written"),
-    ("P", "--collective bcast -n 8 --speed 1e9", "--speed goes with"),
-    ("P", "--collective bcast -n 8 --path any", "--path goes with a machine"),
-    ("-p", "2 --collective bcast -n 8", "no PLATFORM: name a platform or a machine, or give a delay model's"),
-    ("-p", "2 --collective bcast -n 8 --parameters smpi", "no PLATFORM"),
-    ("-p", "2 --collective bcast -n 8 --parameters L=1us,x=1us", "'x=1us' is no parameter of a delay model"),
-    ("-p", "2 --collective bcast -n 8 --parameters L=1us,,o=1us", "'' is no parameter of a delay model"),
-    ("-p", "2 --collective bcast -n 8 --parameters L=1us,L=1us", "L is given twice"),
-    ("-p", "2 --collective bcast -n 8 --parameters L=1us,o=1us,O_s=0,O=0", "O is given twice"),
-    ("-p", "2 --collective bcast -n 8 --parameters G=1us", "L and o missing"),
-    ("-p", "2 --collective bcast -n 8 --parameters L=1us,o=1KiB", "--parameters: o: '1KiB': unknown unit 'KiB'"),
-    ("-p", "2 --collective bcast -n 8 --parameters L=1us,o=1us,S=1us", "--parameters: S: '1us': unknown unit"),
-    ("-p", "2 --collective bcast -n 8 --parameters L=1us,o=1us --model smpi", "share links: name a platform"),
-    ("-p", "2 --collective bcast -n 8 --parameters L=1us,o=1us --model hybrid", "needs parameters of a machine"),
-    ("-p", "2 --collective bcast -n 8 --parameters L=1us,o=1us --path any", "--path goes with a machine"),
-    ("M", "--collective bcast -n 8 -p 4 --parameters L=1us,o=1us", "brings its own"),
-    ("M", "--collective bcast -n 8", "give the number of ranks, like -p 64"),
-    ("M", "--collective bcast -n 8 -p 4 --parameters smpi", "needs a platform"),
-    ("M", "--collective bcast -n 8 -p 4 --parameters M", "brings its own"),
-    ("M", "--collective bcast -n 8 -p 4 --hosts 0", "--hosts"),
-    ("blue-waters", "--collective bcast -n 8 -p 4", "LogGP"),
-    ("blue-waters", "--collective bcast -n 8 -p 4 --model fluid", "no hybrid section"),
-    ("nowhere", "--collective bcast -n 8", "neither a file nor a published platform or machine"),
+    ("P", "", "required: WHAT"),
+    ("P", "bcast ring -n 8", "unrecognized arguments: ring"),
+    ("P", "bcast", "required: -n/--size"),
+    ("P", "broadcast -n 8", "WHAT: invalid choice: 'broadcast' (choose from 'barrier', 'bcast'"),
+    ("P", "run -- ./program", "invalid choice: 'run'"),
+    ("P", "bcast -n -8", "-n: '-8'"),
+    ("P", "bcast --size=8K", "--size: '8K': unknown unit"),
+    ("P", "barrier -n 8", "unrecognized arguments: -n 8"),
+    ("P", "alltoall -n 8 --root 1", "unrecognized arguments: --root 1"),
+    ("P", "bcast -n 8 --reduction 1ns/B", "unrecognized arguments: --reduction"),
+    ("P", "bcast -n 8 --algorithm best", "best"),
+    ("P", "bcast -n 8 --algorithm binomial --selector mpich", "leave one out"),
+    ("P", "bcast -n 8 --segment-size 0", "segments of 0 bytes"),
+    ("P", "bcast -n 8 -p 0", "-p: '0'"),
+    ("P", "bcast -n 8 --processes many", "--processes: 'many'"),
+    ("P", "bcast -n 8 --class B", "unrecognized arguments: --class B"),
+    ("P", "ring -n 8 --dimensions 2", "unrecognized arguments: --dimensions 2"),
+    ("P", "halo -n 8 --dimensions 4", "--dimensions: '4' is no whole number from 1 to 3"),
+    ("P", "exchange none.csv", "none.csv"),
+    ("P", "replay none.txt", "none.txt"),
+    ("P", "goal none.goal", "none.goal"),
+    ("P", "bcast -n 8 --model hybrid", "needs parameters of a machine: --parameters MACHINE"),
+    ("P", "bcast -n 8 --model loggps", "needs parameters of a machine: --parameters MACHINE"),
+    ("P", "bcast -n 8 --model loggops", "--model: invalid choice: 'loggops'"),
+    ("P", "bcast -n 8 --model slow", "--model: invalid choice: 'slow'"),
+    ("P", "bcast -n 8 --parameters smpi --model fluid", "leave one out"),
+    ("P", "bcast -n 8 --parameters none.toml", "none.toml"),
+    ("P", "bcast -n 8 --parameters L=1us,x=1us", "--parameters: 'x=1us' is no parameter of a delay model"),
+    ("P", "bcast -n 8 --hosts 4", "--hosts"),
+    ("P", "bcast -n 8 --mapping none", "--mapping none: neither block nor round-robin"),
+    ("P", "bcast -n 8 --compare smpi", "set beside itself"),
+    ("P", "bcast -n 8 --compare fluid fluid", "twice"),
+    ("P", "bcast -n 8 --compare this", "--compare this: choose hybrid"),
+    ("P", "bcast -n 8 --compare none.csv", "none.csv: cannot be read"),
+    ("P", "bcast -n 8 --trace t.txt", "--trace t.txt: the name must end in"),
+    ("P", "bcast -n 8 -o no/folder/t.html", "cannot be written"),
+    ("P", "bcast -n 8 --speed 1e9", "unrecognized arguments: --speed"),
+    ("P", "lu --class S --speed 0", "--speed"),
+    ("P", "bcast -n 8 --path any", "--path goes with a machine"),
+    ("L=1us,x=1us", "bcast -n 8 -p 2", "'x=1us' is no parameter of a delay model"),
+    ("L=1us,,o=1us", "bcast -n 8 -p 2", "'' is no parameter of a delay model"),
+    ("L=1us,L=1us", "bcast -n 8 -p 2", "L is given twice"),
+    ("L=1us,o=1us,O_s=0,O=0", "bcast -n 8 -p 2", "O is given twice"),
+    ("G=1us", "bcast -n 8 -p 2", "L and o missing"),
+    ("L=1us,o=1KiB", "bcast -n 8 -p 2", "parameter o: '1KiB': unknown unit 'KiB'"),
+    ("L=1us,o=1us,S=1us", "bcast -n 8 -p 2", "parameter S: '1us': unknown unit"),
+    ("L=1us,o=1us", "bcast -n 8 -p 2 --model smpi", "share links: name a platform"),
+    ("L=1us,o=1us", "bcast -n 8 -p 2 --model hybrid", "needs parameters of a machine"),
+    ("L=1us,o=1us", "bcast -n 8 -p 2 --path any", "--path goes with a machine"),
+    ("L=1us,o=1us", "bcast -n 8 -p 2 --parameters smpi", "are parameters already"),
+    ("L=1us,o=1us", "bcast -n 8", "give the number of ranks, like -p 64"),
+    ("M", "bcast -n 8 -p 4 --parameters L=1us,o=1us", "brings its own"),
+    ("M", "bcast -n 8", "give the number of ranks, like -p 64"),
+    ("M", "bcast -n 8 -p 4 --parameters smpi", "needs a platform"),
+    ("M", "bcast -n 8 -p 4 --parameters M", "brings its own"),
+    ("M", "bcast -n 8 -p 4 --hosts 0", "--hosts"),
+    ("blue-waters", "bcast -n 8 -p 4", "LogGP"),
+    ("blue-waters", "bcast -n 8 -p 4 --model fluid", "no hybrid section"),
+    ("nowhere", "bcast -n 8", "neither a file nor a published platform or machine"),
 ]
 
 

@@ -25,7 +25,7 @@ def make(folder, *words):
 
 def test_the_words_after_the_dashes_are_the_benchmarks(tmp_path, capsys):
     words = ["collective", "--quick", "--sizes", "8:64", "--procs", "all"]
-    assert make(tmp_path / "s", "--procs", "2:16,24", "--launches", "3", "--seed", "9", "--", *words) == 0
+    assert make(tmp_path / "s", "-p", "2:16,24", "--launches", "3", "--seed", "9", "--", *words) == 0
     plan = load_plan(tmp_path / "s")
     assert (plan.processes, plan.launches, plan.seed, list(plan.bench)) == ((2, 4, 8, 16, 24), 3, 9, words)
     assert plan.python == sys.executable
@@ -38,7 +38,7 @@ def test_the_words_after_the_dashes_are_the_benchmarks(tmp_path, capsys):
 def test_without_words_the_benchmark_chooses_and_the_seed_is_drawn(tmp_path, capsys):
     seeds = []
     for name in "ab":
-        assert make(tmp_path / name, "--procs", "2", "--json") == 0
+        assert make(tmp_path / name, "-p", "2", "--json") == 0
         printed = json.loads(capsys.readouterr().out)
         assert printed == {"folder": str(tmp_path / name), "jobs": 10, "processes": [2], "seed": printed["seed"]}
         seeds.append(load_plan(tmp_path / name).seed)
@@ -48,8 +48,8 @@ def test_without_words_the_benchmark_chooses_and_the_seed_is_drawn(tmp_path, cap
 
 
 def test_slurm_has_its_launcher_and_its_way_on(tmp_path, capsys):
-    slurm = ["--slurm", "--time=10 --partition='my queue'", "--ranks-per-node", "32"]
-    assert make(tmp_path / "s", "--procs", "64", *slurm, *QUICK) == 0
+    slurm = ["--slurm", "--time=10 --partition='my queue'", "--per-node", "32"]
+    assert make(tmp_path / "s", "-p", "64", *slurm, *QUICK) == 0
     assert f"640 jobs; next: bash {tmp_path}/s/submit.sh".replace("640", "10") in capsys.readouterr().out
     text = (tmp_path / "s" / "p0064" / "launch10.sh").read_text()
     assert "#SBATCH --partition='my queue'\n" in text
@@ -61,20 +61,20 @@ def test_slurm_has_its_launcher_and_its_way_on(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["--procs", "2", "--launcher", "mpiexec -n 2", *QUICK], "launcher 'mpiexec -n 2': it lacks {processes}"),
-        (["--procs", "0", *QUICK], "--procs: '0': counts begin at 1"),
-        (["--procs", "two", *QUICK], "--procs: 'two' is no count"),
-        (["--procs", "2", "--launches", "0", *QUICK], "--launches: '0' is no whole number from 1 up"),
-        (["--procs", "2", "--slurm=--time=1", *QUICK], "--slurm and --ranks-per-node belong together"),
-        (["--procs", "2", "--ranks-per-node", "4", *QUICK], "--slurm and --ranks-per-node belong together"),
-        (["--procs", "2", "--slurm=--time='1", "--ranks-per-node", "4"], '--slurm: "--time=\'1": No closing'),
-        (["--procs", "2", *QUICK, "--sizes", "8K"], "--sizes: '8K': unknown unit 'K'"),
-        (["--procs", "2", *QUICK, "-o", "x"], "-o of the benchmark: each job has its own: leave it out"),
-        (["--procs", "2", *QUICK, "--resume"], "--resume of the benchmark"),
-        (["--procs", "2", "--", "nonsense"], "unknown kernel 'nonsense'"),
-        (["--procs", "2", "--", "--help"], "run python -m commmodel.bench --help"),
-        (["--procs", "2", "collective"], "unrecognized arguments: collective"),
-        (QUICK, "the following arguments are required: --procs"),
+        (["-p", "2", "--launcher", "mpiexec -n 2", *QUICK], "launcher 'mpiexec -n 2': it lacks {processes}"),
+        (["-p", "0", *QUICK], "-p: '0': counts begin at 1"),
+        (["-p", "two", *QUICK], "-p: 'two' is no count"),
+        (["-p", "2", "--launches", "0", *QUICK], "--launches: '0' is no whole number from 1 up"),
+        (["-p", "2", "--slurm=--time=1", *QUICK], "--slurm and -k (--per-node) belong together"),
+        (["-p", "2", "--per-node", "4", *QUICK], "--slurm and -k (--per-node) belong together"),
+        (["-p", "2", "--slurm=--time='1", "--per-node", "4"], '--slurm: "--time=\'1": No closing'),
+        (["-p", "2", *QUICK, "--sizes", "8K"], "--sizes: '8K': unknown unit 'K'"),
+        (["-p", "2", *QUICK, "-o", "x"], "-o of the benchmark: each job has its own: leave it out"),
+        (["-p", "2", *QUICK, "--resume"], "--resume of the benchmark"),
+        (["-p", "2", "--", "nonsense"], "unknown kernel 'nonsense'"),
+        (["-p", "2", "--", "--help"], "run commmodel bench --help"),
+        (["-p", "2", "collective"], "unrecognized arguments: collective"),
+        (QUICK, "the following arguments are required: -p"),
     ],
 )
 def test_wrong_words_are_one_line_and_make_nothing(tmp_path, capsys, words, problem):
@@ -98,7 +98,7 @@ def test_the_other_steps_refuse_wrong_words_too(tmp_path, capsys):
 def test_failures_are_named_and_the_exit_code_tells(tmp_path, capsys):
     make(
         tmp_path / "s",
-        "--procs",
+        "-p",
         "2",
         "--launches",
         "2",
@@ -133,7 +133,7 @@ def test_real_launches_are_killed_go_on_and_stay_apart(tmp_path, capsys):
     launcher = shlex.join([find("mpiexec"), "-n"]) + " {processes}"
     bench = ["collective", "--collectives", "barrier,bcast,allreduce", "--sizes", "8", "--procs", "all"]
     limits = ["--start", "barrier", "--time", "2s", "--ci", "0.01%", "--repetitions", "100000"]
-    make(folder, "--procs", "2,3", "--launches", "2", "--launcher", launcher, "--seed", "1", "--", *bench, *limits)
+    make(folder, "-p", "2,3", "--launches", "2", "--launcher", launcher, "--seed", "1", "--", *bench, *limits)
     command = [sys.executable, "-m", "commmodel", "sweep", "run", str(folder)]
     process = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     first = load_plan(folder).jobs()[0]
@@ -173,7 +173,7 @@ def test_real_launches_are_killed_go_on_and_stay_apart(tmp_path, capsys):
 
 def test_status_and_gather_tell_what_lacks(tmp_path, capsys, monkeypatch):
     folder = tmp_path / "s"
-    make(folder, "--procs", "2,4", "--launches", "2")
+    make(folder, "-p", "2,4", "--launches", "2")
     (folder / Job(4, 1).results).write_text("")
     (folder / Job(4, 2).done).touch()
     capsys.readouterr()
@@ -187,4 +187,4 @@ def test_status_and_gather_tell_what_lacks(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "results.jsonl").touch()
     assert main(["sweep", "gather", str(folder)]) == 2
-    assert "results.jsonl exists: replace it with -o results.jsonl" in capsys.readouterr().err
+    assert "results.jsonl exists: replace it with --force" in capsys.readouterr().err

@@ -525,11 +525,11 @@ def test_the_command_reads_other_formats_and_takes_the_option(verb, written, tmp
     output = str(tmp_path / "out")
     assert main([verb, str(written(NODECOMM)), "-o", output, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)
-    assert main([verb, str(written(NODECOMM)), "-o", output, "--json", "--format", "nodecomm"]) == 0
+    assert main([verb, str(written(NODECOMM)), "-o", output, "--force", "--json", "--format", "nodecomm"]) == 0
     capsys.readouterr()
-    assert main([verb, str(written(NODECOMM)), "-o", output, "--format", "commmodel"]) == 2
+    assert main([verb, str(written(NODECOMM)), "-o", output, "--force", "--format", "commmodel"]) == 2
     assert "line 1" in capsys.readouterr().err
-    assert main([verb, str(written(NODECOMM)), "-o", output, "--format", "abc"]) == 2
+    assert main([verb, str(written(NODECOMM)), "-o", output, "--force", "--format", "abc"]) == 2
     assert "unknown format 'abc'" in capsys.readouterr().err
 
 

@@ -251,7 +251,7 @@ measured = [{pairs = 1, sizes = [1, 65536]}]
             "-o",
             "rules.txt",
         ],
-        ["simulate", "{}", "--collective", "bcast", "-p", "8", "-n", "8"],
+        ["simulate", "{}", "bcast", "-p", "8", "-n", "8"],
     ],
     ids=lambda words: "-".join(words[:3:2]),
 )

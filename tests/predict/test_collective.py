@@ -9,7 +9,7 @@ import pytest
 
 from commmodel import machine, predict
 from commmodel.cli import main
-from commmodel.cli.predict import COLLECTIVES
+from commmodel.cli.parsers import COLLECTIVES
 from commmodel.collectives import ALGORITHMS
 from commmodel.collectives.library import selection
 from commmodel.collectives.operation import SCHEDULED
@@ -347,7 +347,7 @@ def test_tune_writes_rules_that_choose_what_is_fastest(library, hint, tmp_path, 
     assert "Fastest predicted" in printed
     assert hint in printed
     assert str(rules) in printed
-    assert main([*arguments, "--library", library, "-o", str(rules), "--json"]) == 0
+    assert main([*arguments, "--library", library, "-o", str(rules), "--force", "--json"]) == 0
     choices = json.loads(capsys.readouterr().out)["choices"]
     assert len(choices) == 2 * 3 * 2
     selector = selection.load(rules)

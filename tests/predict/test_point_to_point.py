@@ -316,10 +316,10 @@ def test_predict_for_one_process_and_for_one_path(capsys):
 
 
 def test_machines_lists_names_and_sources(capsys):
-    assert main(["machines"]) == 0
+    assert main(["list", "machines"]) == 0
     printed = capsys.readouterr().out
     assert all(name in printed for name in machine.published())
-    assert main(["machines", "--json"]) == 0
+    assert main(["list", "machines", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)["machines"]
     assert [one["name"] for one in listed] == list(machine.published())
     assert all(any(name in one["source"] for name in ("EuroMPI", "March", "Iancu", "Bédaride")) for one in listed)
@@ -335,15 +335,15 @@ def test_machines_lists_names_and_sources(capsys):
         (["blue-waters", "send", "-n", "8", "--neighbours", "2"], "--neighbours goes with halo"),
         (["blue-waters", "halo", "-n", "8", "--neighbours", "0"], "--neighbours: '0' is no whole number from 1 up"),
         (["blue-waters", "halo", "-n", "8", "--neighbours", "9" * 5000], "is no whole number from 1 up"),
-        (["blue-waters", "halo", "-n", "8", "--neighbours", "same-node=0"], "--neighbours, same-node: '0' is no whole"),
+        (["blue-waters", "halo", "-n", "8", "--neighbours", "same-node=0"], "--neighbours: same-node: '0' is no whole"),
         (["blue-waters", "halo", "-n", "8", "--neighbours", "4,any=2"], "'4' is no path=number: write it like"),
-        (["blue-waters", "halo", "-n", "8", "--neighbours", "any=4,any=2"], "names 'any' twice"),
+        (["blue-waters", "halo", "-n", "8", "--neighbours", "any=4,any=2"], "--neighbours: path 'any' is named twice"),
         (["blue-waters", "halo", "-n", "8", "--neighbours", "moon=2"], "knows no path 'moon'"),
         (["blue-waters", "halo", "-n", "8", "--neighbours", "same-node=2"], "knows no path 'same-node'"),
         (["blue-waters", "halo", "-n", "8", "--neighbours", "2", "--link-volume", "8"], "has no link_contention"),
         (["blue-waters", "halo", "-n", "8", "--neighbours", "2", "--link-volume=-8"], "finite and not negative"),
         (["blue-waters", "send", "-n", "8", "--link-volume", "8"], "--link-volume goes with halo"),
-        (["blue-waters", "send", "-n", "8", "-k", "0"], "--processes: '0' is no whole number from 1 up"),
+        (["blue-waters", "send", "-n", "8", "-k", "0"], "-k: '0' is no whole number from 1 up"),
         (["blue-waters", "send", "-n", "8", "--path", "moon"], "knows no path 'moon'"),
         (["cray-xe6-pingpong", "send", "-n", "8", "-k", "2"], "measure it with python -m commmodel.bench pairs"),
     ],

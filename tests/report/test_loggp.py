@@ -128,7 +128,7 @@ def test_fit_shows_both_ways_and_how_far_they_are_from_the_ping_pong(tmp_path, c
     printed = capsys.readouterr().out
     for words in ("R_C or 1/β", "LogGP", "pLogP, same-node, blocking", "Two ways to LogGP", "ratio", "L + g(m)"):
         assert words in printed
-    assert main(["fit", path, "-o", str(output), "--samples", "20", "--json"]) == 0
+    assert main(["fit", path, "-o", str(output), "--force", "--samples", "20", "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert printed["plogp"][0]["path"] == "same-node"
     assert printed["consistency"][0]["trains"]["L"]["value"] == pytest.approx(2e-6, rel=0.2)

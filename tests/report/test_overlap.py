@@ -9,7 +9,7 @@ from support.report_samples import header, record, shown
 from support.whole_html import Balance
 
 from commmodel import machine as machines
-from commmodel.cli.optimize_validate import validate as run
+from commmodel.cli.optimize import _validate as run
 from commmodel.errors import InputError
 from commmodel.machine import OverlapProfile, Table
 from commmodel.optimize.validation import validate

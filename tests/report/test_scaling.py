@@ -251,8 +251,8 @@ def test_the_command_takes_expectations(tmp_path, capsys):
     assert main(["report", str(results), "--expectations", "mpi", "-o", str(page)]) == 0
     assert "mismatch" in capsys.readouterr().out
     assert "Divergence of time over p" in page.read_text()
-    assert main(["report", str(results), "-o", str(page), "--json"]) == 0
+    assert main(["report", str(results), "-o", str(page), "--force", "--json"]) == 0
     found = {row["name"]: row for row in json.loads(capsys.readouterr().out)["scaling"]}
     assert found["barrier"]["model"] == "p"
     assert found["barrier"]["verdict"] is None
-    assert main(["report", str(results), "--expectations", "none.toml", "-o", str(page)]) == 2
+    assert main(["report", str(results), "--expectations", "none.toml", "-o", str(page), "--force"]) == 2

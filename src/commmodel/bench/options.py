@@ -40,7 +40,7 @@ examples:
   mpiexec -n 2 python -m commmodel.bench loggp plogp          what LogGP and parameterised LogP are made of
   mpiexec -n 8 python -m commmodel.bench collective --collectives bcast,allreduce --procs 2:all
   mpiexec -n 2 python -m commmodel.bench overlap --volumes 1MiB --exhaustive --time 10min
-  mpiexec -n 4 env LD_PRELOAD=$(commmodel memory-library) python -m commmodel.bench memory
+  mpiexec -n 4 env LD_PRELOAD=$(commmodel list memory-library) python -m commmodel.bench memory
   python -m commmodel.bench --launches 5 --launcher 'mpiexec -n 2 -bind-to core'
                                                               five launches, which differ more than repetitions show
   mpiexec -n 2 python -m commmodel.bench --resume             go on where a killed run stopped

@@ -11,32 +11,29 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import NoReturn
 
-from commmodel.cli.check import add as add_check
-from commmodel.cli.compare import add as add_difference
-from commmodel.cli.convert import add as add_convert
-from commmodel.cli.fit import add as add_fit
-from commmodel.cli.machines import add as add_machines
-from commmodel.cli.memory_library import add as add_memory_library
-from commmodel.cli.optimize import add as add_optimize
-from commmodel.cli.parsers import Parser, refuse_inputs_as_outputs
-from commmodel.cli.predict import add as add_predict
-from commmodel.cli.report import add as add_report
-from commmodel.cli.simulate import add as add_simulate
-from commmodel.cli.sweep import add as add_sweep
-from commmodel.cli.tune import add as add_tune
+from commmodel.cli import check, compare, convert, fit, optimize, predict, report, simulate, sweep, tune
+from commmodel.cli import list as listing
+from commmodel.cli.parsers import Parser, refuse_outputs
 from commmodel.errors import CommModelError
 from commmodel.streams import guarded
 
 __all__ = ["main", "run"]
 
+_VERBS = (fit, report, predict, optimize, tune, simulate, check, compare, convert, sweep, listing)
+_BENCH = "bench"
 _INTERRUPTED = 130  # what a shell says of a program that Ctrl-C ends
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(words: Sequence[str] | None = None) -> int:
     """Run one verb; return the exit code."""
+    words = sys.argv[1:] if words is None else words
+    if [*words[:1]] == [_BENCH]:  # its words are parsed on every rank, and rank 0 speaks for all
+        from commmodel.bench.command import run as bench
+
+        return bench(words[1:])
     try:
         with guarded():
-            return _carry_out(arguments)
+            return _run(words)
     except CommModelError as error:
         return _fail(str(error), error.exit_code)
     except MemoryError as error:
@@ -52,11 +49,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(f"{where}{error.strerror or error}")
 
 
-def _carry_out(arguments: Sequence[str] | None) -> int:
-    asked = _parser().parse_args(arguments)
-    refuse_inputs_as_outputs(asked)
-    verb: Callable[[argparse.Namespace], int] = asked.verb
-    return verb(asked)
+def _run(words: Sequence[str]) -> int:
+    arguments = _parser().parse_args(words)
+    refuse_outputs(arguments)
+    verb: Callable[[argparse.Namespace], int] = arguments.verb
+    return verb(arguments)
 
 
 def _because(error: BaseException) -> str:
@@ -78,26 +75,14 @@ def run() -> NoReturn:
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="commmodel",
-        description="Models of a machine's MPI communication. To measure: mpiexec -n 2 python -m commmodel.bench",
-        allow_abbrev=False,
+        description="Models of a machine's MPI communication: measure, fit, predict, optimise, simulate, guard.",
+        epilog="example: mpiexec -n 2 commmodel bench && commmodel fit results.jsonl",
     )
     parser.add_argument("--version", action="version", version=_version())
     verbs = parser.add_subparsers(required=True, metavar="VERB")
-    for add in (
-        add_fit,
-        add_report,
-        add_predict,
-        add_optimize,
-        add_tune,
-        add_simulate,
-        add_check,
-        add_difference,
-        add_convert,
-        add_sweep,
-        add_machines,
-        add_memory_library,
-    ):
-        add(verbs)
+    verbs.add_parser(_BENCH, help="measure, on the ranks of mpiexec or srun: python -m commmodel.bench")
+    for verb in _VERBS:
+        verb.add(verbs)
     return parser
 
 

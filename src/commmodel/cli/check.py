@@ -7,14 +7,18 @@ from typing import Any
 
 from commmodel.cli.parsers import (
     add_format,
+    add_output,
     add_thread_level,
+    confidence,
     new_verb,
     note,
-    parsed,
     print_json,
     refuse_other_levels,
+    share,
     show,
-    whole_number,
+    size,
+    typed,
+    whole,
     wrote_page,
 )
 from commmodel.errors import InputError, MissingPackageError
@@ -30,30 +34,61 @@ def add(verbs: Any) -> None:
     )  # fmt: skip
     check.add_argument(
         "files", nargs="+", metavar="FILE",
-        help="EXPECTATIONS, a .toml file or mpi, which comes with commmodel; then results.jsonl of one or several "
-        "launches, or other suites' output (with --baseline, the former may be left out)",
+        help="expectations (a .toml file, or a name from: commmodel list expectations; may be left out with "
+        "--baseline), then results.jsonl of one or several launches, or other suites' output",
     )  # fmt: skip
     add_format(check)
     add_thread_level(check)
     check.add_argument(
-        "--baseline", metavar="FILE", action="append", help="earlier results: nothing should grow faster or be slower"
+        "--baseline",
+        metavar="FILE",
+        action="append",
+        help="earlier results, than which nothing should be slower or grow faster (default: none)",
     )
-    check.add_argument("--metric", help="only this one: time, memory, ... (all)")
-    check.add_argument("--deviation", metavar="D", help="by which growth may differ, like p^0.5 (each expectation's)")
-    check.add_argument("--statistic", default="first quartile", help="of the repetitions (first quartile)")
-    check.add_argument("--least", default="5%", help="smallest violation or slowdown that counts (5%%)")
+    check.add_argument("--metric", help="metric to check: time, memory, ... (default: all)")
+    check.add_argument(
+        "--deviation", metavar="D", type=typed(_deviation),
+        help="factor by which growth may differ, like p^0.5 (default: each expectation's)",
+    )  # fmt: skip
+    check.add_argument(
+        "--statistic", default="first quartile", help="statistic of the repetitions (default: %(default)s)"
+    )
+    check.add_argument(
+        "--least", metavar="SHARE", type=share, default="5%",
+        help="smallest violation or slowdown that counts (default: %(default)s)",
+    )  # fmt: skip
     limits = check.add_argument_group("limits")
-    limits.add_argument("--at", metavar="SCALE", help="predict for this scale; rules must hold up to it")
-    limits.add_argument("--limit", metavar="SIZE", help="memory of a node, like 24GB: up to which scale does it last?")
-    limits.add_argument("--each", help="processes that share it (1)")
+    limits.add_argument(
+        "--at", metavar="SCALE", type=size, help="scale to predict for, up to which rules must hold (default: none)"
+    )
+    limits.add_argument(
+        "--limit", metavar="SIZE", type=size,
+        help="memory of a node, like 24GB: up to which scale does it last? (default: none)",
+    )  # fmt: skip
+    limits.add_argument("--each", metavar="N", type=whole(1), help="processes that share that memory (default: 1)")
     check.add_argument(
         "--uncertain", choices=("pass", "fail"), default="pass",
-        help="whether what the data cannot tell counts as a mismatch (pass)",
+        help="whether what the data cannot tell counts as a mismatch (default: %(default)s)",
     )  # fmt: skip
-    check.add_argument("-o", "--output", help="HTML file with models and divergence to write (none)")
-    check.add_argument("--confidence", default="95%", help="of intervals and of what is said to be larger (95%%)")
-    check.add_argument("--draws", default="200", help="bootstrap samples behind the verdicts, of each kind (200)")
-    check.add_argument("--seed", default="0", help="of the bootstrap (0)")
+    add_output(check, "HTML page with models and divergence")
+    check.add_argument(
+        "--confidence", metavar="SHARE", type=confidence, default="95%",
+        help="confidence of intervals and of slowdowns (default: %(default)s)",
+    )  # fmt: skip
+    check.add_argument(
+        "--draws", metavar="N", type=whole(20), default=200,
+        help="bootstrap samples behind the verdicts, of each kind (default: %(default)s)",
+    )  # fmt: skip
+    check.add_argument("--seed", metavar="N", type=whole(0), default=0, help="of the bootstrap (default: %(default)s)")
+
+
+def _deviation(word: str) -> Any:
+    from commmodel.scaling import parse_product
+
+    product = parse_product(word)
+    if not product:
+        raise InputError("1 names no parameter: write it as p^0")
+    return product
 
 
 def _is_expectations(name: str) -> bool:
@@ -62,15 +97,15 @@ def _is_expectations(name: str) -> bool:
     return name.endswith(".toml") or (name in published() and not os.path.exists(name))
 
 
-def _split(asked: argparse.Namespace) -> tuple[str | None, list[str]]:
+def _split(arguments: argparse.Namespace) -> tuple[str | None, list[str]]:
     """Return the file of expectations, or none, and those of measurements."""
     from commmodel.scaling import published
 
-    expected = [name for name in asked.files if _is_expectations(name)]
-    results = [name for name in asked.files if not _is_expectations(name)]
+    expected = [name for name in arguments.files if _is_expectations(name)]
+    results = [name for name in arguments.files if not _is_expectations(name)]
     if len(expected) > 1:
         raise InputError(f"{expected[0]} and {expected[1]} are both expectations: name one")
-    if not expected and not asked.baseline:
+    if not expected and not arguments.baseline:
         known = ", ".join(published())
         raise InputError(f"no expectations: name a .toml file or {known} first, or earlier results with --baseline")
     if not results:
@@ -78,55 +113,49 @@ def _split(asked: argparse.Namespace) -> tuple[str | None, list[str]]:
     return (expected[0] if expected else None), results
 
 
-def _options(asked: argparse.Namespace) -> dict[str, Any]:
+def _options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the options that `commmodel.scaling.check` takes."""
-    from commmodel.scaling import parse_product
-    from commmodel.units import parse_confidence, parse_fraction, parse_size
-
-    if asked.each is not None and asked.limit is None:
+    if arguments.each is not None and arguments.limit is None:
         raise InputError("--each goes with --limit: how much memory do they share?")
     options: dict[str, Any] = {
-        "statistic": asked.statistic,
-        "metric": asked.metric,
-        "confidence": parsed("--confidence", asked.confidence, parse_confidence),
-        "least": parsed("--least", asked.least, parse_fraction),
-        "draws": whole_number("--draws", asked.draws, 20),
-        "seed": whole_number("--seed", asked.seed, 0),
-        "at": parsed("--at", asked.at, parse_size),
-        "limit": parsed("--limit", asked.limit, parse_size),
-        "each": 1 if asked.each is None else whole_number("--each", asked.each, 1),
+        "statistic": arguments.statistic,
+        "metric": arguments.metric,
+        "confidence": arguments.confidence,
+        "least": arguments.least,
+        "draws": arguments.draws,
+        "seed": arguments.seed,
+        "at": arguments.at,
+        "limit": arguments.limit,
+        "each": arguments.each or 1,
     }
-    if asked.deviation is not None:
-        product = parsed("--deviation", asked.deviation, parse_product)
-        if not product:
-            raise InputError("--deviation: 1 names no parameter: write it as p^0")
-        options["deviation"] = product
+    if arguments.deviation is not None:
+        options["deviation"] = arguments.deviation
     return options
 
 
-def _run(asked: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> int:
     """Check, print, and say by the exit code whether all holds."""
     from commmodel import formats
     from commmodel.scaling import check, load
 
-    expected, results = _split(asked)
-    options = _options(asked)
+    expected, results = _split(arguments)
+    options = _options(arguments)
     expectations = None if expected is None else load(expected)
-    measurements = formats.load_all(results, asked.format)
+    measurements = formats.load_all(results, arguments.format)
     note(measurements)
-    if asked.baseline:
-        options["baseline"] = formats.load_all(asked.baseline, asked.format)
+    if arguments.baseline:
+        options["baseline"] = formats.load_all(arguments.baseline, arguments.format)
         note(options["baseline"])
-    refuse_other_levels(asked, measurements, *(options["baseline"] for _ in asked.baseline or ()))
+    refuse_other_levels(arguments, measurements, *(options["baseline"] for _ in arguments.baseline or ()))
     checked = check(measurements, expectations, **options)
-    output = asked.output
+    output = arguments.output
     if output is not None:
         from commmodel import report
 
-        name = expected or f"as in {', '.join(asked.baseline)}"
-        if not wrote_page(lambda: report.write_checked(output, name, checked, asked.statistic)):
+        name = expected or f"as in {', '.join(arguments.baseline)}"
+        if not wrote_page(lambda: report.write_checked(output, name, checked, arguments.statistic)):
             output = None
-    if asked.json:
+    if arguments.json:
         print_json(_as_json(checked) | {"output": output})
     else:
         from commmodel.report.scaling.checks import checked_lines, checked_tables
@@ -134,18 +163,17 @@ def _run(asked: argparse.Namespace) -> int:
         show(*checked_tables(checked), *checked_lines(checked))
         if output is not None:
             print(f"written to {output}")
-    if not checked.holds or (asked.uncertain == "fail" and checked.count("uncertain")):
+    if not checked.holds or (arguments.uncertain == "fail" and checked.count("uncertain")):
         return 1
-    return 0 if output == asked.output else MissingPackageError.exit_code
+    return 0 if output == arguments.output else MissingPackageError.exit_code
 
 
 def _as_json(checked: Any) -> dict[str, Any]:
-
     return {
         "results": [_row_as_json(row) for row in checked.rows],
-        "violations": [_broken_as_json(broken) for broken in checked.violations],
-        "possible": [_broken_as_json(broken) for broken in checked.possible],
-        "slower": [_slower_as_json(one) for one in checked.slower],
+        "violations": [_violation_as_json(rule) for rule in checked.violations],
+        "possible": [_violation_as_json(rule) for rule in checked.possible],
+        "slower": [_slower_as_json(row) for row in checked.slower],
         "notes": checked.notes,
         "compared": checked.compared,
         "holds": checked.holds,
@@ -198,7 +226,7 @@ def _row_as_json(row: Any) -> dict[str, Any]:
     }
 
 
-def _broken_as_json(broken: Any) -> dict[str, Any]:
+def _violation_as_json(broken: Any) -> dict[str, Any]:
     return {
         "rule": str(broken.rule),
         "kind": broken.kind,

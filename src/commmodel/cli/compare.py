@@ -9,12 +9,14 @@ from typing import Any
 from commmodel.cli.parsers import (
     add_format,
     add_thread_level,
+    choices,
+    confidence,
     new_verb,
-    parsed,
     print_json,
     refuse_other_levels,
+    share,
     show,
-    whole_number,
+    whole,
 )
 from commmodel.errors import InputError
 
@@ -32,88 +34,89 @@ def add(verbs: Any) -> None:
     compare.add_argument(
         "before", metavar="BEFORE", help="results.jsonl of several launches; with --run, what {side} is on one side"
     )
-    compare.add_argument("after", metavar="AFTER", help="likewise")
+    compare.add_argument("after", metavar="AFTER", help="the same, of the other side")
     add_format(compare)
     add_thread_level(compare)
-    compare.add_argument("--least", metavar="SHARE", help="change from which on it is called one (5%%; with --run 2%%)")
-    compare.add_argument("--confidence", metavar="SHARE", default="95%", help="of all verdicts together (95%%)")
+    compare.add_argument(
+        "--least", metavar="SHARE", type=share, help="smallest change that counts (default: 5%%; with --run 2%%)"
+    )
+    compare.add_argument(
+        "--confidence", metavar="SHARE", type=confidence, default="95%",
+        help="confidence of all verdicts together (default: %(default)s)",
+    )  # fmt: skip
     compare.add_argument(
         "--statistic", default="median",
-        help="of a launch's repetitions: median, first quartile, third quartile, minimum or mean (median)",
+        help="of a launch's repetitions: median, first quartile, third quartile, minimum or mean (default: "
+        "%(default)s)",
     )  # fmt: skip
-    compare.add_argument("--only", metavar="VERDICT,...", help=f"show only these: {', '.join(_CHANGES)} (all)")
+    compare.add_argument(
+        "--only", metavar="VERDICT,...", type=choices(_CHANGES), default=_CHANGES,
+        help=f"verdicts to show: {', '.join(_CHANGES)} (default: all)",
+    )  # fmt: skip
     compare.add_argument("--fail", action="store_true", help="exit 1 where anything became slower or keeps more memory")
     turns = compare.add_argument_group("measure both sides in turns, so that drift of the machine cancels")
     turns.add_argument(
         "--run", metavar="COMMAND",
-        help="that measures one launch of {side} into {output}, like "
+        help="command that measures one launch of {side} into {output}, like "
         "'mpiexec -n 2 {side}/bin/python -m commmodel.bench --quick -o {output}'",
     )  # fmt: skip
-    turns.add_argument("--pairs", metavar="N", help="launches of each side (10)")
-    turns.add_argument("-o", "--output", metavar="FOLDER", help="for the files of all launches (turns); goes on in one")
-    turns.add_argument("--seed", metavar="N", help="of which side begins each pair (random; recorded)")
+    turns.add_argument("--pairs", metavar="N", type=whole(1), help="launches of each side (default: 10)")
+    turns.add_argument(
+        "-o", "--output", metavar="FOLDER",
+        help="folder for the files of all launches; one that is begun is completed (default: turns)",
+    )  # fmt: skip
+    turns.add_argument(
+        "--seed", metavar="N", type=whole(0), help="of which side begins each pair (default: random; recorded)"
+    )
 
 
-def _only(text: str | None) -> tuple[str, ...]:
-    if text is None:
-        return _CHANGES
-    chosen = tuple(word.strip() for word in text.split(","))
-    for one in chosen:
-        if one not in _CHANGES:
-            raise InputError(f"--only: there is no verdict {one!r}: choose of {', '.join(_CHANGES)}")
-    return chosen
-
-
-def _run(asked: argparse.Namespace) -> int:
-    """Compare and print; exit code 1 where that is asked for and something became worse."""
+def _run(arguments: argparse.Namespace) -> int:
+    """Compare and print; exit code 1 where that is arguments for and something became worse."""
     from commmodel import formats
     from commmodel.scaling.difference import differences
-    from commmodel.units import parse_confidence, parse_fraction
 
-    only = _only(asked.only)
-    least = parsed("--least", asked.least or ("5%" if asked.run is None else "2%"), parse_fraction)
-    confidence = parsed("--confidence", asked.confidence, parse_confidence)
-    if asked.run is None:
-        for option, value in (("--pairs", asked.pairs), ("--output", asked.output), ("--seed", asked.seed)):
+    least = arguments.least if arguments.least is not None else 0.05 if arguments.run is None else 0.02
+    if arguments.run is None:
+        for option, value in (("--pairs", arguments.pairs), ("--output", arguments.output), ("--seed", arguments.seed)):
             if value is not None:
                 raise InputError(f"{option} goes with --run: which command measures one launch?")
-        before, after = (formats.load(path, asked.format) for path in (asked.before, asked.after))
+        before, after = (formats.load(path, arguments.format) for path in (arguments.before, arguments.after))
     else:
-        measured = _measured(asked)
+        measured = _measured(arguments)
         if measured is None:
             return 1
         before, after = measured
-    refuse_other_levels(asked, before, after)
-    found = differences(
-        before, after, statistic=asked.statistic, confidence=confidence, least=least,
-        in_pairs=None if asked.run is None else True,
+    refuse_other_levels(arguments, before, after)
+    result = differences(
+        before, after, statistic=arguments.statistic, confidence=arguments.confidence, least=least,
+        in_pairs=None if arguments.run is None else True,
     )  # fmt: skip
-    rows = [row for row in found.rows if row.change in only]
-    if asked.json:
-        print_json(_as_json(found, rows))
+    rows = [row for row in result.rows if row.change in arguments.only]
+    if arguments.json:
+        print_json(_as_json(result, rows))
     else:
         from commmodel.report.scaling.differences import difference_tables
 
-        show(*difference_tables(found, rows, least))
-    return 1 if asked.fail and found.is_worse else 0
+        show(*difference_tables(result, rows, least))
+    return 1 if arguments.fail and result.is_worse else 0
 
 
-def _measured(asked: argparse.Namespace) -> Any:
+def _measured(arguments: argparse.Namespace) -> Any:
     """Measure both sides in turns; None where that was interrupted."""
     import secrets
     import signal
 
     from commmodel.sweep.interleaving import MOST_PAIRS, Turn, measure_in_turns, turns
 
-    pairs = whole_number("--pairs", asked.pairs or "10", 1)
+    pairs = arguments.pairs or 10
     if pairs > MOST_PAIRS:
         raise InputError(f"--pairs: {pairs} are more than {MOST_PAIRS}")
-    seed = secrets.randbelow(2**32) if asked.seed is None else whole_number("--seed", asked.seed, 0)
-    folder = asked.output or "turns"
+    seed = secrets.randbelow(2**32) if arguments.seed is None else arguments.seed
+    folder = arguments.output or "turns"
 
     def tell(turn: Turn, left: int) -> None:
         if sys.stderr.isatty():
-            side = (asked.before, asked.after)[turn.side]
+            side = (arguments.before, arguments.after)[turn.side]
             print(f"pair {turn.pair} of {pairs}: {side}; {left} launches left", file=sys.stderr)
 
     def interrupt(*_: object) -> None:
@@ -121,7 +124,7 @@ def _measured(asked: argparse.Namespace) -> Any:
 
     earlier = signal.signal(signal.SIGTERM, interrupt)  # so that the ranks of a launch end with us
     try:
-        return measure_in_turns(turns(asked.run, (asked.before, asked.after), seed), pairs, folder, tell)
+        return measure_in_turns(turns(arguments.run, (arguments.before, arguments.after), seed), pairs, folder, tell)
     except KeyboardInterrupt:
         again = f"the same command goes on in {shlex.quote(str(folder))}"
         print(f"commmodel: interrupted: {again}", file=sys.stderr)
@@ -134,7 +137,7 @@ def _number(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _as_json(found: Any, rows: Any) -> dict[str, Any]:
+def _as_json(result: Any, rows: Any) -> dict[str, Any]:
     import msgspec
 
     from commmodel.report.scaling.differences import configuration_words
@@ -157,18 +160,18 @@ def _as_json(found: Any, rows: Any) -> dict[str, Any]:
             for row in rows
         ],
         "together": None
-        if found.together is None
+        if result.together is None
         else {
-            "configurations": found.together.configurations,
-            "ratio": _number(found.together.ratio),
-            "low": found.together.low,
-            "high": _number(found.together.high),
-            "p_value": found.together.p_value,
-            "verdict": found.together.change,
+            "configurations": result.together.configurations,
+            "ratio": _number(result.together.ratio),
+            "low": result.together.low,
+            "high": _number(result.together.high),
+            "p_value": result.together.p_value,
+            "verdict": result.together.change,
         },
-        "pairs": found.pairs,
-        "only_before": [msgspec.to_builtins(one) for one in found.only_before],
-        "only_after": [msgspec.to_builtins(one) for one in found.only_after],
-        "surroundings": [{"what": name, "before": old, "after": new} for name, old, new in found.surroundings],
-        "remarks": found.remarks,
+        "pairs": result.pairs,
+        "only_before": [msgspec.to_builtins(each) for each in result.only_before],
+        "only_after": [msgspec.to_builtins(each) for each in result.only_after],
+        "surroundings": [{"what": name, "before": old, "after": new} for name, old, new in result.surroundings],
+        "remarks": result.remarks,
     }

@@ -1,12 +1,11 @@
 """The verb ``convert``: measurements from one format to another."""
 
 import argparse
-import os
 import sys
 from pathlib import Path
 from typing import Any
 
-from commmodel.cli.parsers import add_format, new_verb, note, print_json
+from commmodel.cli.parsers import add_format, add_output, new_verb, note, print_json
 from commmodel.errors import InputError
 
 __all__ = ["add"]
@@ -18,46 +17,50 @@ def add(verbs: Any) -> None:
         verbs, "convert", _run, "measurements from one format to another",
         "commmodel convert results.jsonl -o results.txt --to extrap-text --over p",
     )  # fmt: skip
-    convert.add_argument("files", nargs="+", metavar="IN", help="results.jsonl, or other programs' files")
+    convert.add_argument("files", nargs="+", metavar="IN", help="results.jsonl, or files of other programs")
     add_format(convert)
-    convert.add_argument("-o", "--output", required=True, metavar="OUT", help="file to write, which must not exist")
-    convert.add_argument("--to", help="commmodel, extrap-json, extrap-text or csv (by OUT's suffix .txt or .csv)")
-    convert.add_argument("--over", help="parameters in Extra-P's formats, like p or p,n (chosen so that all fits in)")
-    convert.add_argument("--force", action="store_true", help="replace OUT")
+    add_output(convert, "file to write", required=True)
+    convert.add_argument(
+        "--to", metavar="FORMAT",
+        help="commmodel, extrap-json, extrap-text or csv (default: by the suffix .txt or .csv of the output)",
+    )  # fmt: skip
+    convert.add_argument(
+        "--over", metavar="P,...", help="parameters in Extra-P's formats, like p or p,n (default: so that all fits in)"
+    )
 
 
-def _target(output: Path, asked: str | None) -> str:
+def _target(output: Path, name: str | None) -> str:
     """Return the format to write."""
     from commmodel import formats
 
     suffixes = {".csv": "csv", ".txt": "extrap-text"}
-    if asked is not None and asked not in formats.WRITTEN:
-        raise InputError(f"--to: unknown format {asked!r}: choose {', '.join(formats.WRITTEN)}")
-    if asked is None and output.suffix not in suffixes:
+    if name is not None and name not in formats.WRITTEN:
+        raise InputError(f"--to: unknown format {name!r}: choose {', '.join(formats.WRITTEN)}")
+    if name is None and output.suffix not in suffixes:
         problem = f"{output}: its suffix does not tell the format: choose with --to {', '.join(formats.WRITTEN)}"
         raise InputError(problem)
-    return asked or suffixes[output.suffix]
+    return name or suffixes[output.suffix]
 
 
-def _run(asked: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> int:
     """Read, write, and say what was left out."""
     from commmodel import formats
 
-    output = Path(asked.output)
-    target = _target(output, asked.to)
-    over = None if asked.over is None else [name.strip() for name in asked.over.split(",")]
+    output = Path(arguments.output)
+    target = _target(output, arguments.to)
+    over = None if arguments.over is None else [name.strip() for name in arguments.over.split(",")]
     if over is not None and not all(over):
-        raise InputError(f"--over: {asked.over!r} is no list of parameters like p,n")
-    if os.path.exists(output) and not asked.force:
-        raise InputError(f"{output} exists: replace it with --force, or name another file with -o")
-    measurements = formats.load_all(asked.files, asked.format)
+        raise InputError(f"--over: {arguments.over!r} is no list of parameters like p,n")
+    measurements = formats.load_all(arguments.files, arguments.format)
     left_out = formats.dump(measurements, output, target, over)
     note(measurements)
     for text in left_out:
         print(f"note: {text}", file=sys.stderr)
-    if asked.json:
+    if arguments.json:
         notes = [*measurements.notes, *left_out]
-        print_json({"output": asked.output, "format": target, "records": len([*measurements.records]), "notes": notes})
+        print_json(
+            {"output": arguments.output, "format": target, "records": len([*measurements.records]), "notes": notes}
+        )
     else:
         print(f"written to {output} ({target})")
     return 0

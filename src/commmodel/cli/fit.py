@@ -1,22 +1,23 @@
 """The verb ``fit``: results.jsonl -> machine.toml."""
 
 import argparse
-import os
 from pathlib import Path
 from typing import Any
 
 from commmodel.cli.parsers import (
     add_format,
+    add_output,
+    confidence,
     new_verb,
     note,
-    parsed,
+    output_path,
     print_json,
     refuse_functions,
     show,
+    sizes,
     warn_of,
-    whole_number,
+    whole,
 )
-from commmodel.errors import InputError
 
 __all__ = ["add"]
 
@@ -27,62 +28,63 @@ def add(verbs: Any) -> None:
         verbs, "fit", _run, "results.jsonl -> machine.toml",
         "commmodel fit results.jsonl -o machine.toml",
     )  # fmt: skip
-    fit.add_argument("results", nargs="+", help="results.jsonl of one or several launches, or other suites' output")
+    fit.add_argument(
+        "results",
+        nargs="+",
+        metavar="RESULTS",
+        help="results.jsonl of one or several launches, or other suites' output",
+    )
     add_format(fit)
-    fit.add_argument("-o", "--output", help="machine file to write (machine.toml, which must not exist)")
-    fit.add_argument("--name", help="of the machine (its first host's)")
-    fit.add_argument("--limits", help="protocol limits, like 500,8000: found by the probe or in the times if left out")
+    add_output(fit, "machine file to write", default="machine.toml")
+    fit.add_argument("--name", help="machine name (default: the first host's)")
+    fit.add_argument(
+        "--limits", metavar="SIZES", type=sizes,
+        help="protocol limits, like 500,8000 (default: as probed, or as found in the times)",
+    )  # fmt: skip
     fit.add_argument(
         "--mode", choices=("blocking", "non-blocking"), default="blocking",
-        help="of the messages that LogGP and pLogP are fitted to (blocking)",
+        help="mode of the messages that LogGP and pLogP are fitted to (default: %(default)s)",
     )  # fmt: skip
     fit.add_argument(
         "--loss", choices=("robust", "paper"), default="robust",
-        help="what is minimised: a loss that bears disturbed records, or the squares of Gropp 2016 (robust)",
+        help="loss to minimise: one that bears disturbed records, or the squares of Gropp 2016 (default: %(default)s)",
     )  # fmt: skip
-    fit.add_argument("--confidence", default="95%", help="of the parameters' intervals (95%%)")
-    fit.add_argument("--samples", default="1000", help="bootstrap samples behind the intervals (1000)")
-    fit.add_argument("--seed", default="1", help="of the bootstrap (1)")
+    fit.add_argument(
+        "--confidence", metavar="SHARE", type=confidence, default="95%",
+        help="confidence of the parameters' intervals (default: %(default)s)",
+    )  # fmt: skip
+    fit.add_argument(
+        "--samples", metavar="N", type=whole(20), default=1000,
+        help="bootstrap samples behind the intervals (default: %(default)s)",
+    )  # fmt: skip
+    fit.add_argument("--seed", metavar="N", type=whole(0), default=1, help="of the bootstrap (default: %(default)s)")
 
 
-def _settings(asked: argparse.Namespace) -> Any:
-    from commmodel.fit import Settings
-    from commmodel.units import parse_confidence
-
-    confidence = parsed("--confidence", asked.confidence, parse_confidence)
-    samples, seed = whole_number("--samples", asked.samples, 20), whole_number("--seed", asked.seed, 0)
-    return Settings(confidence, samples, seed, asked.loss)
-
-
-def _run(asked: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> int:
     """Fit measurements, write the machine, show it."""
     from commmodel import formats, machine
-    from commmodel.fit import fit_machine
+    from commmodel.fit import Settings, fit_machine
     from commmodel.fit.consistency import consistency
     from commmodel.fit.model_errors import error_sums
     from commmodel.results import pooled
-    from commmodel.units import parse_sizes
 
-    settings = _settings(asked)
-    limits = parse_sizes(asked.limits) if asked.limits else None
-    output = Path(asked.output or "machine.toml")
-    if asked.output is None and os.path.exists(output):
-        raise InputError(f"{output} exists: replace it with -o {output}, or name another file with -o")
-    measurements = pooled(formats.load_all(asked.results, asked.format))
+    settings = Settings(arguments.confidence, arguments.samples, arguments.seed, arguments.loss)
+    output = output_path(arguments)
+    measurements = pooled(formats.load_all(arguments.results, arguments.format))
     refuse_functions(measurements)
     fitted = fit_machine(
         measurements,
-        name=asked.name,
-        limits=limits,
+        name=arguments.name,
+        limits=arguments.limits,
         settings=settings,
-        results=[Path(path).name for path in asked.results],
-        mode=asked.mode,
+        results=[Path(path).name for path in arguments.results],
+        mode=arguments.mode,
     )
     machine.dump(fitted, output)
     sums, agreement = error_sums(measurements, fitted, settings), consistency(measurements, fitted)
     note(measurements)
     warn_of(fitted)
-    if asked.json:
+    if arguments.json:
         print_json(_as_json(fitted, sums, agreement))
     else:
         from commmodel.report.machine.hybrid import hybrid_remarks, hybrid_tables
@@ -97,7 +99,7 @@ def _run(asked: argparse.Namespace) -> int:
         show(*tables, *remark_list([*loggp_remarks(fitted), *hybrid_remarks(fitted)]))
         for sentence in overlap_verdicts(measurements, fitted):
             print(sentence)
-        print(f"written to {output}; next: commmodel report {' '.join(asked.results)} {output}")
+        print(f"written to {output}; next: commmodel report {' '.join(arguments.results)} {output}")
     return 0
 
 

@@ -1,19 +1,29 @@
-"""The verb ``optimize``: in which messages and bursts to cut a transfer so that computation hides it."""
+"""The verb ``optimize``: into which messages and bursts to cut a transfer so that computation hides it."""
 
 import argparse
 from typing import Any
 
 from commmodel.cli.parsers import (
+    add_machine,
+    add_output,
+    byte_time,
+    choices,
+    counts,
+    duration,
     known_machine,
     new_verb,
-    parsed,
+    note,
     plain_number,
     print_json,
+    share,
     show,
+    size,
+    sizes,
     warn_of,
-    whole_number,
+    whole,
+    wrote_page,
 )
-from commmodel.errors import InputError
+from commmodel.errors import InputError, MissingPackageError
 
 __all__ = ["add"]
 
@@ -37,159 +47,210 @@ def add(verbs: Any) -> None:
         verbs, "optimize", _run, "message size and burst with which computation hides most of a transfer",
         "commmodel optimize machine.toml --volume 8MiB --compute 3ms",
     )  # fmt: skip
-    optimize.add_argument(
-        "machine", nargs="?", metavar="MACHINE",
-        help="machine file, a name from: commmodel machines, or results.jsonl to fit (none where overhead, latency and "
-        "byte time are given)",
-    )  # fmt: skip
+    add_machine(optimize, "; not needed where overhead, latency and byte time are given", nargs="?")
     problem = optimize.add_argument_group("the problem")
-    problem.add_argument("--volume", metavar="SIZE", help="bytes to move with each peer; all to all: with all together")
-    problem.add_argument("--compute", metavar="TIME", help="computation on them, like 3ms")
     problem.add_argument(
-        "--pattern", metavar="P,...", help=f"one or several of {', '.join(_PATTERNS)} (the first), compared"
+        "--volume", metavar="SIZE", type=size, help="bytes to move with each peer; all to all: with all peers"
     )
+    problem.add_argument("--compute", metavar="TIME", type=duration, help="computation on them, like 3ms")
+    problem.add_argument(
+        "--pattern", metavar="P,...", type=choices(_PATTERNS),
+        help=f"patterns to compare, of {', '.join(_PATTERNS)} (default: the first)",
+    )  # fmt: skip
     problem.add_argument("--all-patterns", action="store_true", default=None, help="compare all of them")
-    problem.add_argument("--peers", metavar="P", help="the others of a process; all to all: processes that take part")
-    problem.add_argument("--implementation", help="pipelined, tight, or any, the faster of both (any)")
-    problem.add_argument("--operation", help="two-sided, put or get (two-sided)")
+    problem.add_argument(
+        "--peers", metavar="P", type=whole(1), help="peers of a process; all to all: processes that take part"
+    )
+    problem.add_argument("--implementation", help="pipelined, tight, or any, the faster of both (default: any)")
+    problem.add_argument("--operation", help="two-sided, put or get (default: two-sided)")
     offered = optimize.add_argument_group("what may be chosen")
-    offered.add_argument("--grid", help="powers-of-two, or fine: four sizes for each of these, all bursts (the former)")
     offered.add_argument(
-        "--sizes", help="message sizes, only these: 4KiB:1MiB, or multiples of a row, 3000:90000:+3000"
+        "--grid",
+        help="powers-of-two, or fine: four sizes for each of these, all bursts (default: powers-of-two)",
+    )  # fmt: skip
+    offered.add_argument(
+        "--sizes",
+        type=sizes,
+        help="message sizes: 4KiB:1MiB, or multiples of a row, 3000:90000:+3000 (default: a grid)",
     )
-    offered.add_argument("--bursts", help="bursts, only these: 1,2,4")
-    offered.add_argument("--rule", help="equations, or measured: what the paper found best for all to all (equations)")
+    offered.add_argument("--bursts", type=counts, help="bursts: 1,2,4 (default: a grid)")
+    offered.add_argument(
+        "--rule", help="equations, or measured: the best rule measured for all to all (default: equations)"
+    )
     optimize.add_argument(
-        "--model", help="bounded by what one processor and one port need, or paper: its equations alone (bounded)"
+        "--model",
+        help="bounded by what one processor and one port need, or paper: its equations alone (default: bounded)",
     )
-    network = optimize.add_argument_group("the network, in place of what the machine says")
-    network.add_argument("--overhead", metavar="TIME", help="o of a message at both its ends, like 2us")
-    network.add_argument("--latency", metavar="TIME", help="L, like 10us")
-    network.add_argument("--byte-time", metavar="TIME", help="G, like 1.1ns/B")
-    network.add_argument("--progress", metavar="SHARE", help="of a transfer that goes on while nobody calls MPI")
-    network.add_argument("--queue-depth", metavar="HD", help="messages with which the network's queue is full")
-    network.add_argument("--outstanding-volume", metavar="SIZE", help="bytes of a burst at most")
-    network.add_argument("--direction", help="of the bandwidth: both-ways or one-way (both-ways)")
-    network.add_argument("--path", help="that messages take (between-nodes where the machine has it)")
+    network = optimize.add_argument_group("the network (default: as the machine says)")
+    network.add_argument("--overhead", metavar="TIME", type=duration, help="o of a message at both its ends, like 2us")
+    network.add_argument("--latency", metavar="TIME", type=duration, help="L, like 10us")
+    network.add_argument("--byte-time", metavar="TIME", type=byte_time, help="G, like 1.1ns/B")
+    network.add_argument(
+        "--progress", metavar="SHARE", type=share, help="share of a transfer that goes on while nobody calls MPI"
+    )
+    network.add_argument(
+        "--queue-depth", metavar="HD", type=whole(2), help="messages with which the network's queue is full"
+    )
+    network.add_argument("--outstanding-volume", metavar="SIZE", type=size, help="largest number of bytes of a burst")
+    network.add_argument("--direction", help="direction of the bandwidth: both-ways or one-way (default: both-ways)")
+    network.add_argument("--path", help="path of the messages (default: between-nodes, if the machine has it)")
     optimize.add_argument(
         "--sensitivity", action="store_true", default=None, help="say how wrong the computation's time may be"
     )
     validated = optimize.add_argument_group("choices against measured times")
-    validated.add_argument("--validate", metavar="RESULTS", help="results.jsonl with records of the kernel overlap")
-    validated.add_argument("-o", "--output", help="HTML file with the validation's plots to write (none)")
+    validated.add_argument(
+        "--validate", metavar="RESULTS", help="results.jsonl with records of the kernel overlap (default: none)"
+    )
+    add_output(validated, "HTML page with the validation's plots")
 
 
-def _run(asked: argparse.Namespace) -> int:
-    if asked.validate is not None:
-        from commmodel.cli.optimize_validate import validate
-
+def _run(arguments: argparse.Namespace) -> int:
+    if arguments.validate is not None:
         for name, option in _OF_CHOICES.items():
-            if getattr(asked, name) is not None:
+            if getattr(arguments, name) is not None:
                 raise InputError(f"{option} goes with a choice: leave it out, or leave out --validate")
-        return validate(asked)
-    if asked.output is not None:
+        return _validate(arguments)
+    if arguments.output is not None:
         raise InputError("-o goes with --validate: leave it out")
-    return _choose(asked)
+    return _choose(arguments)
 
 
-def _choose(asked: argparse.Namespace) -> int:
-    """Choose for every pattern and implementation that is asked for, and show all, the fastest first."""
+def _choose(arguments: argparse.Namespace) -> int:
+    """Choose for every pattern and implementation and show all, the fastest first."""
     from commmodel import optimize
-    from commmodel.units import parse_size, parse_time
 
-    patterns, options = _patterns(asked), _options(asked)
-    volume, compute = parsed("--volume", asked.volume, parse_size), parsed("--compute", asked.compute, parse_time)
+    patterns, options = _patterns(arguments), _options(arguments)
+    volume, compute = arguments.volume, arguments.compute
     if volume is None or compute is None:
         raise InputError(
             "what is to be done is not known: give --volume and --compute, like --volume 8MiB --compute 3ms"
         )
-    machine = None if asked.machine is None else known_machine(asked.machine)
+    machine = None if arguments.machine is None else known_machine(arguments.machine)
     warnings = warn_of(machine)
-    is_any = asked.implementation in {None, "any"}
+    is_any = arguments.implementation in {None, "any"}
     made = []
     for pattern in patterns:
-        own = options | _of_pattern(asked, pattern, compared=len(patterns) > 1)
+        settings = options | _of_pattern(arguments, pattern, compared=len(patterns) > 1)
         made += [
-            (optimize.choose(volume, compute, machine, implementation=each, **own), own)
-            for each in (_IMPLEMENTATIONS if is_any else (asked.implementation,))
+            (optimize.choose(volume, compute, machine, implementation=name, **settings), settings)
+            for name in (_IMPLEMENTATIONS if is_any else (arguments.implementation,))
         ]
-    made.sort(key=lambda one: one[0].seconds)
-    best, own = made[0]
-    own |= {"implementation": best.implementation}
+    made.sort(key=lambda row: row[0].seconds)
+    best, settings = made[0]
+    settings |= {"implementation": best.implementation}
     sensitivity = loss = None
-    if asked.sensitivity:
-        sensitivity = optimize.sensitivity(volume, compute, machine, **own)
-        loss = optimize.misdiagnosis(volume, compute, machine, **own)
-    choices = [choice for choice, _ in made]
-    extrapolates = _extrapolates(machine, choices, own, asked.path)
-    if asked.json:
-        print_json(_as_json(choices, sensitivity, loss) | {"extrapolates": extrapolates, "warnings": warnings})
+    if arguments.sensitivity:
+        sensitivity = optimize.sensitivity(volume, compute, machine, **settings)
+        loss = optimize.misdiagnosis(volume, compute, machine, **settings)
+    offers = [choice for choice, _ in made]
+    extrapolates = _extrapolates(machine, offers, settings, arguments.path)
+    if arguments.json:
+        print_json(_as_json(offers, sensitivity, loss) | {"extrapolates": extrapolates, "warnings": warnings})
     else:
         from commmodel.report.overlap.choices import choice_lines, choices_table
 
-        told = [f"{line[:1].upper()}{line[1:]}." for line in extrapolates]
-        show(choices_table(volume, compute, choices), *choice_lines(best, sensitivity, loss), *told)
+        lines = [f"{line[:1].upper()}{line[1:]}." for line in extrapolates]
+        show(choices_table(volume, compute, offers), *choice_lines(best, sensitivity, loss), *lines)
     return 0
 
 
-def _extrapolates(machine: Any, choices: Any, own: dict[str, Any], path: str | None) -> tuple[str, ...]:
+def _extrapolates(machine: Any, offers: Any, settings: dict[str, Any], path: str | None) -> tuple[str, ...]:
     """Return what of the choices lies beyond what the machine's measurements cover, in at most one line."""
     from commmodel.predict import collective_reach
 
     if machine is None:
         return ()
-    largest = max(choice.message_size for choice in choices)
-    peers = own.get("peers", 1)
-    return collective_reach(machine, peers + (not own["pattern"].startswith("all-to-all")), largest, path)
+    largest = max(choice.message_size for choice in offers)
+    peers = settings.get("peers", 1)
+    return collective_reach(machine, peers + (not settings["pattern"].startswith("all-to-all")), largest, path)
 
 
-def _patterns(asked: argparse.Namespace) -> tuple[str, ...]:
-    if asked.all_patterns:
-        if asked.pattern is not None:
+def _patterns(arguments: argparse.Namespace) -> tuple[str, ...]:
+    if arguments.all_patterns:
+        if arguments.pattern is not None:
             raise InputError("--pattern and --all-patterns both say which: leave one out")
         return _PATTERNS
-    named = tuple(dict.fromkeys(word.strip() for word in (asked.pattern or _PATTERNS[0]).split(",")))
-    for name in named:
-        if name not in _PATTERNS:
-            raise InputError(f"--pattern: there is no {name!r}: choose of {', '.join(_PATTERNS)}")
-    return named
+    return arguments.pattern or _PATTERNS[:1]
 
 
-def _of_pattern(asked: argparse.Namespace, pattern: str, *, compared: bool) -> dict[str, Any]:
+def _of_pattern(arguments: argparse.Namespace, pattern: str, *, compared: bool) -> dict[str, Any]:
     """Return the options that only some of the patterns take: compared with others, the rest goes without."""
     is_alone, is_all_to_all = pattern == "point-to-point", pattern.startswith("all-to-all")
-    if asked.peers is None and not is_alone:
+    if arguments.peers is None and not is_alone:
         raise InputError(f"{pattern} needs a number of peers: like --peers 8")
-    peers = 1 if asked.peers is None or (is_alone and compared) else whole_number("--peers", asked.peers, 1)
-    with_rule = asked.rule is not None and (is_all_to_all or not compared)
-    return {"pattern": pattern, "peers": peers} | ({"rule": asked.rule} if with_rule else {})
+    peers = 1 if arguments.peers is None or (is_alone and compared) else arguments.peers
+    with_rule = arguments.rule is not None and (is_all_to_all or not compared)
+    return {"pattern": pattern, "peers": peers} | ({"rule": arguments.rule} if with_rule else {})
 
 
-def _options(asked: argparse.Namespace) -> dict[str, Any]:
+def _options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the options that all patterns take."""
-    from commmodel.units import parse_counts, parse_fraction, parse_quantity, parse_size, parse_sizes, parse_time
-
-    values = {
-        "overhead": parsed("--overhead", asked.overhead, parse_time),
-        "latency": parsed("--latency", asked.latency, parse_time),
-        "byte_time": parsed("--byte-time", asked.byte_time, lambda text: parse_quantity(text, "s/B")),
-        "progress": parsed("--progress", asked.progress, parse_fraction),
-        "queue_depth": None if asked.queue_depth is None else whole_number("--queue-depth", asked.queue_depth, 2),
-        "outstanding_volume": parsed("--outstanding-volume", asked.outstanding_volume, parse_size),
-        "sizes": parsed("--sizes", asked.sizes, parse_sizes),
-        "bursts": parsed("--bursts", asked.bursts, parse_counts),
-        **{name: getattr(asked, name) for name in ("operation", "direction", "grid", "path", "model")},
-    }
-    return {name: value for name, value in values.items() if value is not None}
+    names = (
+        "overhead", "latency", "byte_time", "progress", "queue_depth", "outstanding_volume", "sizes", "bursts",
+        "operation", "direction", "grid", "path", "model",
+    )  # fmt: skip
+    return {name: value for name in names if (value := getattr(arguments, name)) is not None}
 
 
-def _as_json(choices: Any, sensitivity: Any, loss: float | None) -> dict[str, Any]:
+def _as_json(offers: Any, sensitivity: Any, loss: float | None) -> dict[str, Any]:
     import msgspec
 
-    plain = msgspec.to_builtins(choices, enc_hook=plain_number)
+    plain = msgspec.to_builtins(offers, enc_hook=plain_number)
     return {
         **plain[0],
         "sensitivity": msgspec.to_builtins(sensitivity, enc_hook=plain_number),
         "misdiagnosis": loss,
         "choices": plain,
+    }
+
+
+def _validate(arguments: argparse.Namespace) -> int:
+    """Judge the choices, print the tables or the JSON, and write the page where one is wanted."""
+    from commmodel import formats
+    from commmodel.optimize import validation
+
+    measurements = formats.load_all([arguments.validate])
+    note(measurements)
+    validation.required_sweeps(measurements)  # before a fit could complain of something else
+    if arguments.machine is None:
+        from commmodel.fit import fit_machine
+
+        machine = fit_machine(measurements)
+    else:
+        machine = known_machine(arguments.machine)
+    validated = validation.validate(measurements, machine, arguments.model or "bounded")
+    output = arguments.output
+    if output is not None:
+        from commmodel import report
+
+        if not wrote_page(lambda: report.write_validation(output, machine.name, validated)):
+            output = None
+    code = 0 if output == arguments.output else MissingPackageError.exit_code
+    if arguments.json:
+        print_json(_validation_as_json(validated, output))
+        return code
+    from commmodel.report.overlap.validation import validation_tables
+
+    show(*validation_tables(validated))
+    if output is not None:
+        print(f"written to {output}")
+    return code
+
+
+def _validation_as_json(validated: Any, output: str | None) -> dict[str, Any]:
+    import msgspec
+
+    derived = ("within_noise", "hidden_share", "best_hidden_share", "share_of_best")
+    of_sweep = ("best", "ratio", "nothing_to_hide")
+    cases = []
+    for case in validated.cases:
+        plain = msgspec.to_builtins(case)
+        sweep = plain.pop("sweep") | {name: msgspec.to_builtins(getattr(case.sweep, name)) for name in of_sweep}
+        cases.append(sweep | plain | {name: getattr(case, name) for name in derived})
+    return {
+        "cases": cases,
+        "summaries": msgspec.to_builtins(validated.summaries),
+        "left_out": validated.left_out,
+        "progress": validated.progress,
+        "output": output,
     }

@@ -1,51 +1,173 @@
-"""What all verbs share: their parsers, words that become numbers, and how they print."""
+"""What all verbs share: parsers, types of options, options of several verbs, and how results are printed."""
 
 import argparse
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from commmodel.errors import InputError, MissingPackageError
 from commmodel.files import refuse_inputs
-from commmodel.units import parse_whole
+from commmodel.units import (
+    parse_confidence,
+    parse_counts,
+    parse_fraction,
+    parse_quantity,
+    parse_size,
+    parse_sizes,
+    parse_time,
+    parse_whole,
+)
 
 __all__ = [
-    "Parser", "add_format", "add_thread_level", "known_machine", "new_verb", "note", "parsed", "plain_number",
-    "print_json", "refuse_functions", "refuse_inputs_as_outputs", "refuse_other_levels", "show", "warn_of",
-    "whole_number", "wrote_page",
+    "COLLECTIVES", "ROOTED", "Parser", "add_format", "add_machine", "add_output", "add_processes", "add_size",
+    "add_thread_level", "byte_time", "choices", "confidence", "counts", "duration", "flop_rate", "known_machine",
+    "new_verb", "note", "output_path", "parent", "plain_number", "print_json", "refuse_functions",
+    "refuse_other_levels", "refuse_outputs", "share", "show", "size", "sizes", "typed", "warn_of", "whole",
+    "wrote_page",
 ]  # fmt: skip
 
-_MOST_OF_A_LIST = 1 << 24
-_OUTPUTS = ("output", "trace")
-_INPUTS = (
-    "after", "baseline", "before", "compare", "exchange", "expectations", "files", "goal", "machine", "mapping",
-    "parameters", "platform", "replay", "results", "selector", "validate",
+COLLECTIVES = (
+    "barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall", "reduce_scatter", "scan",
 )  # fmt: skip
-"""Options, by their names in the parsed command, whose words may be files that are read."""
+"""Those of `commmodel.collectives`, which a help text must not load."""
+ROOTED = ("bcast", "reduce", "gather", "scatter")
+_MOST_OF_A_LIST = 1 << 24
+_OUTPUTS = {"output": "-o", "trace": "--trace"}
+_INPUTS = (
+    "after", "baseline", "before", "compare", "expectations", "file", "files", "machine", "mapping", "parameters",
+    "results", "selector", "traces", "validate", "where",
+)  # fmt: skip
+"""Names of arguments, in the parsed command, whose words may be files that are read."""
+_STREAMS = ("/dev/", "/proc/")
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line."""
+    """Parser whose errors are one line that names an option as it was typed."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, allow_abbrev=False)
+        self._words: list[str] = []
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse words, and keep them for errors."""
+        self._words = [*(sys.argv[1:] if args is None else args)]
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
-        """Raise it."""
+        """Raise the error."""
+        name, colon, problem = message.partition(": ")
+        if colon and name.startswith("argument -"):
+            raise InputError(f"{self._typed(name.removeprefix('argument '))}: {problem}")
+        message = message.removeprefix("argument ")
         raise InputError(f"{message} (see {self.prog} --help)")
 
+    def _typed(self, name: str) -> str:
+        """Return the spelling of an option that was typed, of several like -o/--output."""
+        spellings = name.split("/")
+        return next((one for one in spellings if any(_is_option(word, one) for word in self._words)), spellings[0])
 
-def new_verb(verbs: Any, name: str, function: Callable[[argparse.Namespace], int], what: str, example: str) -> Any:
-    """Return the parser of a verb, with --json in it."""
-    parser = verbs.add_parser(name, help=what, description=what, epilog=f"example: {example}", allow_abbrev=False)
+
+def _is_option(word: str, spelling: str) -> bool:
+    """Return whether a word is an option, with its value behind it or not.
+
+    >>> _is_option("--size=8", "--size"), _is_option("-n8", "-n"), _is_option("--size", "-n")
+    (True, True, False)
+    """
+    return word.partition("=")[0] == spelling or (len(spelling) == 2 and word.startswith(spelling))
+
+
+def typed(parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Return a type of options: a function of a word, whose errors argparse passes on with the option's name."""
+
+    def convert(word: str) -> Any:
+        try:
+            return parse(word)
+        except InputError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return convert
+
+
+size, sizes, counts = typed(parse_size), typed(parse_sizes), typed(parse_counts)
+duration, share, confidence = typed(parse_time), typed(parse_fraction), typed(parse_confidence)
+byte_time = typed(lambda word: parse_quantity(word, "s/B"))
+flop_rate = typed(lambda word: parse_quantity(word, "flop/s"))
+
+
+def whole(least: int, most: int = 10**18 - 1) -> Callable[[str], int]:
+    """Return the type of whole numbers within limits."""
+    return typed(lambda word: parse_whole(word, least, most))
+
+
+def choices(names: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
+    """Return the type of a list of some names, each once."""
+
+    def parse(word: str) -> tuple[str, ...]:
+        chosen = tuple(dict.fromkeys(part.strip() for part in word.split(",")))
+        for name in chosen:
+            if name not in names:
+                raise InputError(f"there is no {name!r}: choose of {', '.join(names)}")
+        return chosen
+
+    return typed(parse)
+
+
+def new_verb(verbs: Any, name: str, function: Callable[[argparse.Namespace], int], what: str, example: str,
+             parents: Sequence[Any] = ()) -> Any:  # fmt: skip
+    """Return the parser of a verb, or of a part of one, with --json in it."""
+    parser = verbs.add_parser(name, help=what, description=what, epilog=f"example: {example}", parents=parents)
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     parser.set_defaults(verb=function)
     return parser
+
+
+def parent() -> Parser:
+    """Return a parser of options that several others share."""
+    return Parser(add_help=False)
+
+
+def add_output(parser: Any, what: str, *, default: str | None = None, required: bool = False) -> None:
+    """Add the file that a verb writes, and what lets it replace one."""
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", required=required,
+        help=f"{what}; must not exist" + ("" if required else f" (default: {default or 'none'})"),
+    )  # fmt: skip
+    parser.add_argument("--force", action="store_true", help="replace files that exist")
+    parser.set_defaults(default_output=default)
+
+
+def output_path(arguments: argparse.Namespace) -> Any:
+    """Return the file to write, the verb's own where none is named; or None."""
+    return arguments.output or arguments.default_output
+
+
+def add_machine(parser: Any, what: str = "", nargs: str | None = None) -> None:
+    """Add the machine of a verb."""
+    parser.add_argument(
+        "machine", nargs=nargs, metavar="MACHINE",
+        help=f"machine file, name of a published machine (commmodel list machines), or results.jsonl to fit{what}",
+    )  # fmt: skip
+
+
+def add_processes(parser: Any, what: str, kind: Callable[[str], Any], *, required: bool = False) -> None:
+    """Add the number of MPI processes."""
+    parser.add_argument("-p", "--processes", metavar="P", type=kind, required=required, help=what)
+
+
+def add_size(parser: Any, *, required: bool = True) -> None:
+    """Add the size of a message."""
+    parser.add_argument(
+        "-n", "--size", metavar="SIZE", type=size, required=required,
+        help="message size, like 64KiB; of a collective, that of MPI's count",
+    )  # fmt: skip
 
 
 def add_format(parser: Any) -> None:
     """Add the option that says of which suite the measurements are."""
     parser.add_argument(
         "--format", default="auto",
-        help="of the measurements: auto, commmodel, osu, imb, nodecomm, csv, extrap-json or extrap-text (auto)",
+        help="format of the measurements, of: commmodel list formats (default: recognised by content)",
     )  # fmt: skip
 
 
@@ -74,21 +196,6 @@ def refuse_functions(measurements: Any) -> None:
         raise InputError(problem)
 
 
-def parsed(option: str, text: str | None, parse: Callable[[str], Any]) -> Any:
-    """Return what a word means, or nothing where there is none; errors name the option."""
-    if text is None:
-        return None
-    try:
-        return parse(text)
-    except InputError as error:
-        raise InputError(f"{option}: {error}") from None
-
-
-def whole_number(option: str, text: str, least: int) -> int:
-    """Return the number that an option says."""
-    return int(parsed(option, text, lambda word: parse_whole(word, least)))
-
-
 def note(measurements: Any, machine: Any = None) -> None:
     """Say on standard error what the reader left out, and where thread levels differ: of launches, or a machine's."""
     from commmodel.results import thread_level
@@ -113,30 +220,35 @@ def add_thread_level(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def refuse_other_levels(asked: argparse.Namespace, *sides: Any) -> None:
+def refuse_other_levels(arguments: argparse.Namespace, *sides: Any) -> None:
     """Refuse measurements of different MPI thread levels, unless the option of `add_thread_level` was given."""
     from commmodel.results import thread_level
 
-    if not asked.any_thread_level:
+    if not arguments.any_thread_level:
         launches = [launch for measurements in sides for launch in measurements.launches]
         thread_level.refuse_different(
             launches, "measure both with the same --thread-level, or compare them all the same with --any-thread-level"
         )
 
 
-def refuse_inputs_as_outputs(asked: argparse.Namespace) -> None:
-    """Refuse to write a file that the same command reads; before anything is read."""
+def refuse_outputs(arguments: argparse.Namespace) -> None:
+    """Refuse to write a file that the same command reads, or that exists, unless --force; before anything is read."""
     inputs: list[str] = []
     for name in _INPUTS:
-        words = getattr(asked, name, None) or ()
-        inputs += [words] if isinstance(words, str) else words
-    outputs = [word for name in _OUTPUTS if (word := getattr(asked, name, None)) is not None]
-    if getattr(asked, "replay", None) and any(map(os.path.exists, outputs)):
-        inputs += _listed(asked.replay)
-    for output in outputs:
-        refuse_inputs(output, inputs)
-    if len({os.path.realpath(output) for output in outputs}) < len(outputs):
-        raise InputError(f"{outputs[0]} would be written twice: name two files")
+        words = getattr(arguments, name, None)
+        inputs += [words] if isinstance(words, str) else words if isinstance(words, list) else []
+    outputs = {option: path for name, option in _OUTPUTS.items() if (path := getattr(arguments, name, None))}
+    if getattr(arguments, "traces", None) and any(map(os.path.exists, outputs.values())):
+        inputs += _listed(arguments.traces)
+    for path in outputs.values():
+        refuse_inputs(path, inputs)
+    if len({os.path.realpath(path) for path in outputs.values()}) < len(outputs):
+        raise InputError(f"{next(iter(outputs.values()))} would be written twice: name two files")
+    if getattr(arguments, "force", True):
+        return
+    for option, path in {"-o": output_path(arguments), **outputs}.items():
+        if path is not None and os.path.isfile(path) and not path.startswith(_STREAMS):
+            raise InputError(f"{path} exists: replace it with --force, or name another file with {option}")
 
 
 def wrote_page(write: Callable[[], None]) -> bool:

@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from commmodel.cli.parsers import add_format, new_verb, note, print_json, show, wrote_page
+from commmodel.cli.parsers import add_format, add_output, new_verb, note, output_path, print_json, show, wrote_page
 from commmodel.errors import InputError, MissingPackageError
 
 __all__ = ["add"]
@@ -15,40 +15,42 @@ def add(verbs: Any) -> None:
         verbs, "report", _run, "tables on the terminal and one HTML file",
         "commmodel report results.jsonl machine.toml -o report.html",
     )  # fmt: skip
-    report.add_argument("files", nargs="+", metavar="FILE", help="results.jsonl ..., at most one machine.toml or name")
+    report.add_argument(
+        "files", nargs="+", metavar="FILE", help="results.jsonl ..., and at most one machine, by file or published name"
+    )
     add_format(report)
     report.add_argument(
-        "--expectations",
-        metavar="NAME",
-        help="how functions should grow: a .toml file or mpi, which comes with commmodel",
-    )
-    report.add_argument("-o", "--output", help="HTML file to write (report.html)")
+        "--expectations", metavar="FILE",
+        help="expected growth: a .toml file, or a name from: commmodel list expectations (default: none)",
+    )  # fmt: skip
+    add_output(report, "HTML page to write", default="report.html")
 
 
-def _run(asked: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> int:
     """Print the tables and write the HTML report."""
-    from commmodel import formats, machine, report
+    from commmodel import formats, machine, report, scaling
     from commmodel.report.machine import tables
     from commmodel.report.scaling.growth import scaled, scaling_lines
     from commmodel.results import pooled
-    from commmodel.scaling import load
 
     names = machine.published()
-    machines = [path for path in asked.files if path.endswith(".toml") or path in names]
+    machines = [path for path in arguments.files if path.endswith(".toml") or path in names]
     if len(machines) > 1:
         raise InputError(f"one machine file at most, not {', '.join(machines)}")
     read_machine = machine.load(machines[0]) if machines else None
-    measurements = pooled(formats.load_all([path for path in asked.files if path not in machines], asked.format))
+    measurements = pooled(
+        formats.load_all([path for path in arguments.files if path not in machines], arguments.format)
+    )
     if not measurements.launches:
         raise InputError("no results file: commmodel report results.jsonl machine.toml")
-    expectations = None if asked.expectations is None else load(asked.expectations)
-    scaling = scaled(measurements, expectations)
-    output = asked.output or "report.html"
-    written = wrote_page(lambda: report.write_html(output, measurements, read_machine, scaling))
-    code = 0 if written or asked.output is None else MissingPackageError.exit_code
+    expectations = None if arguments.expectations is None else scaling.load(arguments.expectations)
+    growth = scaled(measurements, expectations)
+    output = output_path(arguments)
+    written = wrote_page(lambda: report.write_html(output, measurements, read_machine, growth))
+    code = 0 if written or arguments.output is None else MissingPackageError.exit_code
     note(measurements, read_machine)
-    if asked.json:
-        print_json(_as_json(output if written else None, measurements, read_machine, scaling))
+    if arguments.json:
+        print_json(_as_json(output if written else None, measurements, read_machine, growth))
         return code
     machine_tables: list[Any] = []
     if read_machine is not None:
@@ -62,7 +64,7 @@ def _run(asked: argparse.Namespace) -> int:
         machine_tables += tables.remark_list([*loggp_remarks(read_machine), *hybrid_remarks(read_machine)])
     header = measurements.launches[-1].header
     measured = tables.measurements_table(measurements, read_machine)
-    show(tables.environment_table(header), measured, *scaling_lines(scaling), *machine_tables)
+    show(tables.environment_table(header), measured, *scaling_lines(growth), *machine_tables)
     if written:
         print(f"written to {output}")
     return code

@@ -1,126 +1,295 @@
-"""The verb ``simulate``: a program on a platform, how long it takes and why, as tables, timelines and charts."""
+"""The verb ``simulate``: a workload on a platform or a machine, how long it takes and why."""
 
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from typing import Any
 
-from commmodel.cli.parsers import new_verb, print_json, show, warn_of
-from commmodel.cli.simulate_scenario import MODELS, Place, place, simulator
-from commmodel.cli.simulate_workload import EXCHANGES, KERNELS, Workload, workload
+from commmodel.cli.parsers import (
+    COLLECTIVES,
+    ROOTED,
+    Parser,
+    add_output,
+    add_processes,
+    byte_time,
+    flop_rate,
+    known_machine,
+    new_verb,
+    parent,
+    print_json,
+    show,
+    size,
+    typed,
+    warn_of,
+    whole,
+)
+from commmodel.cli.progress import Progress
 from commmodel.errors import InputError, MissingPackageError
 
 __all__ = ["add"]
 
 _DEADLOCK = 2
+_DELAYS = ("loggps", "loggp", "logp")
+_PROGRAM_MODELS, _SCHEDULE_MODELS = ("hybrid", "fluid", "smpi", *_DELAYS), ("loggops", *_DELAYS)
+"""Those of `commmodel.simulate.scenario`, which a help text must not load."""
+_REDUCING = ("reduce", "allreduce", "reduce_scatter", "scan")
+_EXCHANGES = {
+    "halo": "exchange with the neighbours in a periodic grid",
+    "ring": "exchange with both neighbours in a ring",
+    "irregular": "each rank sends to the rank a pseudo-random distance on, in rounds",
+    "pairwise": "everybody with everybody, one partner after the other",
+}
+_WHAT = {
+    "processes", "message_size", "algorithm", "selector", "root", "segment_size", "memory_copy", "reduction", "rounds",
+    "dimensions", "iterations",
+}  # fmt: skip
+_HOW = {"mapping", "hosts", "speed", "rules"}
+"""Arguments that go to the workload, and to the scenario, under their names."""
 
 
 def add(verbs: Any) -> None:
-    """Add the verb."""
-    simulate = new_verb(
-        verbs, "simulate", _run, "a program on a platform: how long it takes, and why",
-        "commmodel simulate graphene -p 64 --collective alltoall -n 100KiB -o timeline.html",
+    """Add the verb and what it simulates."""
+    what = "a program on a platform: how long it takes, and why"
+    simulate = verbs.add_parser(
+        "simulate", help=what, description=f"Simulate {what}.",
+        epilog="example: commmodel simulate graphene alltoall -p 64 -n 100KiB -o timeline.html; options of each WHAT: "
+        "commmodel simulate WHERE WHAT --help",
     )  # fmt: skip
     simulate.add_argument(
-        "platform", metavar="PLATFORM", nargs="?",
-        help="platform file (TOML, XML), name of a published one, or a machine (file or name): one switch; none is "
-        "needed with --parameters L=...",
+        "where", metavar="WHERE",
+        help="platform or machine (file, or name from: commmodel list platforms, commmodel list machines), or a delay "
+        "model's parameters, like L=2500ns,o=1500ns,g=1us,G=6ps",
     )  # fmt: skip
-    simulate.add_argument("-p", "--ranks", metavar="P", help="number of ranks (one for each core of the platform)")
-    work = simulate.add_argument_group("what to simulate, one of")
-    work.add_argument("--collective", metavar="OPERATION", help="bcast, alltoall, ..., as in commmodel predict")
-    work.add_argument("--exchange", metavar="KIND", help=f"{', '.join(EXCHANGES)}, or a .csv: sender,receiver,bytes")
-    work.add_argument("--kernel", choices=KERNELS, help="messages as of the NAS kernels LU and CG")
-    work.add_argument("--replay", metavar="LIST", help="time-independent traces: the file that lists them")
-    work.add_argument("--goal", metavar="FILE", help="GOAL schedule")
-    more = simulate.add_argument_group("more about it")
-    more.add_argument("-n", "--size", help="of each message, like 64KiB; of a collective, what MPI's count says")
-    more.add_argument("--algorithm", metavar="A", help="of the collective (what the selector picks)")
-    more.add_argument(
-        "--selector", metavar="S", help="library or file of rules that picks algorithms, or smpi (the machine's, mpich)"
-    )
-    more.add_argument("--root", help="of bcast, reduce, gather or scatter (0)")
-    more.add_argument("--segment-size", metavar="SIZE", help="of the pieces of a message (what the rules say)")
-    more.add_argument("--copy", metavar="TIME", help="of a byte within memory, like 0.125ns/B (0)")
-    more.add_argument("--reduction", metavar="TIME", help="of combining a byte, like 0.25ns/B (0)")
-    more.add_argument("--rounds", metavar="N", help="how often the collective or the exchange is done (1)")
-    more.add_argument("--dimensions", metavar="D", help="of the halo exchange: 1, 2 or 3 (2)")
-    more.add_argument("--class", dest="problem", metavar="C", help="of the kernel: S, W, A, B, C or D (A)")
-    more.add_argument("--iterations", metavar="N", help="of the kernel (as many as the class has)")
-    more.add_argument("--speed", metavar="FLOPS", help="of a core in flop/s, for computation (the platform's)")
-    more.add_argument("--rules", choices=("classic", "newer"), help="of the schedule's messages (classic)")
-    model = simulate.add_argument_group("how")
-    model.add_argument(
-        "--model",
-        choices=MODELS,
-        help="(hybrid, else loggps, with a machine; smpi with XML; else fluid; loggops with --goal)",
-    )
-    model.add_argument(
-        "--parameters",
-        metavar="SET",
-        help="smpi, or a machine (file or name), for a platform; or a delay model's one by one, like "
-        "L=2500ns,o=1500ns,g=1us,G=6ps,O=0,S=64KiB",
-    )
-    model.add_argument("--path", help="of the machine whose parameters are taken (between-nodes where it has it)")
-    model.add_argument("--hosts", metavar="H", help="of a machine's switch (one for each rank)")
-    model.add_argument("--mapping", metavar="M", help="block, round-robin, or a file that names a host on each line "
-                       "(block while cores last)")  # fmt: skip
-    model.add_argument("--compare", nargs="+", metavar="OTHER", default=[],
-                       help="further models, or measured timelines (.csv, .json), to set beside it")  # fmt: skip
-    output = simulate.add_argument_group("files to write")
-    output.add_argument("-o", "--output", help="HTML page with a Gantt chart of each model (none)")
-    output.add_argument(
-        "--trace", metavar="FILE", help="timeline: .json for Perfetto, .paje, or .csv, .gz behind (none)"
+    works = simulate.add_subparsers(dest="what", required=True, metavar="WHAT", title="what to simulate")
+    ranks, rounds, messages = parent(), parent(), parent()
+    add_processes(ranks, "number of MPI processes (default: one for each core of the platform)", whole(1))
+    ranks.add_argument("--hosts", metavar="H", type=whole(1), help="hosts of a machine (default: one for each process)")
+    ranks.add_argument(
+        "--mapping", metavar="M",
+        help="block, round-robin, or a file that names a host on each line (default: block while cores last)",
+    )  # fmt: skip
+    rounds.add_argument("--rounds", metavar="N", type=whole(1), default=1, help="repetitions (default: %(default)s)")
+    messages.add_argument("-n", "--size", dest="message_size", metavar="SIZE", type=size, required=True,
+                          help="message size, like 64KiB; of a collective, that of MPI's count")  # fmt: skip
+    programs = [ranks, _models(_PROGRAM_MODELS), _files()]
+    _add_collectives(works, [rounds, *programs], messages)
+    for kind, meaning in _EXCHANGES.items():
+        exchange = _add(works, kind, _exchange, meaning, f"{kind} -n 64KiB", [messages, rounds, *programs])
+        if kind == "halo":
+            exchange.add_argument(
+                "--dimensions",
+                metavar="D",
+                type=whole(1, 3),
+                default=2,
+                help="of the grid, 1 to 3 (default: %(default)s)",
+            )
+    listed = _add(works, "exchange", _messages, "messages that a file lists, all at once", "exchange messages.csv",
+                  [rounds, *programs])  # fmt: skip
+    listed.add_argument("file", metavar="FILE", help="CSV file: sender,receiver,bytes")
+    _add_applications(works, programs)
+    _add_replay(works, programs)
+    schedule = _add(works, "goal", _schedule, "GOAL schedule", "goal schedule.goal",
+                    [_models(_SCHEDULE_MODELS), _files()], where="L=2500ns,o=1500ns,g=1us,G=6ps")  # fmt: skip
+    schedule.add_argument("file", metavar="FILE", help="GOAL schedule, as text or compressed")
+    schedule.add_argument(
+        "--rules", choices=("classic", "newer"), default="classic", help="rules of messages (default: %(default)s)"
     )
 
 
-def _run(asked: argparse.Namespace) -> int:
+def _add(works: Any, name: str, workload: Any, what: str, example: str, parents: Sequence[Parser],
+         where: str = "graphene") -> Any:  # fmt: skip
+    parser = new_verb(works, name, _run, what, f"commmodel simulate {where} {example}", parents)
+    parser.set_defaults(workload=workload)
+    return parser
+
+
+def _models(names: Sequence[str]) -> Parser:
+    """Return the options of the model and its parameters."""
+    options = parent()
+    group = options.add_argument_group("model")
+    default = "loggops" if "loggops" in names else "hybrid, else loggps, with a machine; smpi with XML; else fluid"
+    group.add_argument("--model", choices=names, help=f"model of messages (default: {default})")
+    group.add_argument(
+        "--parameters", metavar="SET", type=typed(_parameters),
+        help="parameters for a platform: smpi, a machine (file or name), or a delay model's one by one, like "
+        "L=2500ns,o=1500ns,g=1us,G=6ps,O=0,S=64KiB (default: the platform's own)",
+    )  # fmt: skip
+    group.add_argument(
+        "--path", help="path of the machine whose parameters hold (default: between-nodes, if it has it)"
+    )
+    group.add_argument(
+        "--compare", nargs="+", metavar="OTHER", default=[],
+        help="further models, or measured timelines (.csv, .json), beside it (default: none)",
+    )  # fmt: skip
+    options.set_defaults(models=names)
+    return options
+
+
+def _parameters(word: str) -> Any:
+    from commmodel.simulate.scenario import are_parameters, parse_parameters
+
+    return parse_parameters(word) if are_parameters(word) else word
+
+
+def _files() -> Parser:
+    """Return the options of files to write."""
+    options = parent()
+    group = options.add_argument_group("files to write")
+    add_output(group, "HTML page with a Gantt chart of each model")
+    group.add_argument(
+        "--trace", metavar="FILE",
+        help="timeline: .json for Perfetto, .paje, or .csv, .gz behind; must not exist (default: none)",
+    )  # fmt: skip
+    return options
+
+
+def _add_collectives(works: Any, shared: Sequence[Parser], messages: Parser) -> None:
+    algorithms, pieces, root, copying, reducing = (parent() for _ in range(5))
+    algorithms.add_argument("--algorithm", metavar="A", help="algorithm (default: the selector's choice)")
+    _add_selector(algorithms)
+    pieces.add_argument("--segment-size", metavar="SIZE", type=size, help="of pipelining (default: as the rules say)")
+    root.add_argument("--root", metavar="RANK", type=whole(0), default=0, help="root (default: %(default)s)")
+    _add_copying(copying)
+    _add_reduction(reducing)
+    for operation in COLLECTIVES:
+        parents = [algorithms, *shared]
+        if operation != "barrier":
+            parents = [messages, pieces, copying, *parents]
+        parents += [root] * (operation in ROOTED) + [reducing] * (operation in _REDUCING)
+        example = operation if operation == "barrier" else f"{operation} -p 64 -n 100KiB"
+        _add(works, operation, _collective, f"collective operation {operation}", example, parents)
+
+
+def _add_selector(options: Any) -> None:
+    options.add_argument(
+        "--selector", metavar="S",
+        help="library or file of rules that picks algorithms, or smpi (default: the machine's, else mpich)",
+    )  # fmt: skip
+
+
+def _add_copying(options: Any) -> None:
+    options.add_argument("--copy", dest="memory_copy", metavar="TIME", type=byte_time, default=0.0,
+                         help="time of copying a byte, like 0.125ns/B (default: 0)")  # fmt: skip
+
+
+def _add_reduction(options: Any) -> None:
+    options.add_argument("--reduction", metavar="TIME", type=byte_time, default=0.0,
+                         help="time of combining a byte, like 0.25ns/B (default: 0)")  # fmt: skip
+
+
+def _add_speed(options: Any) -> None:
+    options.add_argument("--speed", metavar="FLOPS", type=flop_rate, help="flop/s of a core (default: the platform's)")
+
+
+def _add_applications(works: Any, programs: Sequence[Parser]) -> None:
+    for name in ("lu", "cg"):
+        kernel = _add(works, name, _application, f"messages and computation of the NAS kernel {name.upper()}",
+                      f"{name} -p 16 --class S", programs)  # fmt: skip
+        kernel.add_argument("--class", dest="problem", metavar="C", default="A",
+                            help="problem class: S, W, A, B, C or D (default: %(default)s)")  # fmt: skip
+        kernel.add_argument("--iterations", metavar="N", type=whole(1), help="(default: as many as the class has)")
+        _add_speed(kernel)
+
+
+def _add_replay(works: Any, programs: Sequence[Parser]) -> None:
+    replay = _add(works, "replay", _replay, "time-independent traces", "replay list.txt", programs)
+    replay.add_argument("traces", metavar="LIST", help="file that lists the traces, or a merged trace")
+    _add_selector(replay)
+    _add_copying(replay)
+    _add_reduction(replay)
+    _add_speed(replay)
+
+
+def _given(arguments: argparse.Namespace, names: set[str]) -> dict[str, Any]:
+    """Return those of some arguments that this workload has."""
+    return {name: value for name, value in vars(arguments).items() if name in names}
+
+
+def _collective(arguments: argparse.Namespace, place: Any) -> Any:
+    from commmodel.simulate.scenario import workloads
+
+    return workloads.collective(place, arguments.what, **({"message_size": 0} | _given(arguments, _WHAT)))
+
+
+def _exchange(arguments: argparse.Namespace, place: Any) -> Any:
+    from commmodel.simulate.scenario import workloads
+
+    return workloads.exchange(place, arguments.what, **_given(arguments, _WHAT))
+
+
+def _messages(arguments: argparse.Namespace, _: Any) -> Any:
+    from commmodel.simulate.scenario import workloads
+
+    return workloads.messages(arguments.file, **_given(arguments, _WHAT))
+
+
+def _application(arguments: argparse.Namespace, place: Any) -> Any:
+    from commmodel.simulate.scenario import workloads
+
+    return workloads.application(place, arguments.what, arguments.problem, **_given(arguments, _WHAT))
+
+
+def _replay(arguments: argparse.Namespace, place: Any) -> Any:
+    from commmodel.simulate.scenario import workloads
+
+    return workloads.replay(place, arguments.traces, **_given(arguments, _WHAT))
+
+
+def _schedule(arguments: argparse.Namespace, _: Any) -> Any:
+    from commmodel.simulate.scenario import workloads
+
+    return workloads.schedule(arguments.file)
+
+
+def _run(arguments: argparse.Namespace) -> int:
     """Simulate, write files, and print tables or JSON."""
-    from commmodel.simulate import timeline
+    from commmodel.simulate import scenario, timeline
 
-    others = _others(asked.compare)
-    if asked.trace is not None:
-        _check_trace(asked.trace, timeline)
-    page = None if asked.output is None else _page_writer()
-    code = 0 if page is not None or asked.output is None else MissingPackageError.exit_code
+    others = _others(arguments)
+    if arguments.trace is not None:
+        _check_trace(arguments.trace, timeline)
+    page = None if arguments.output is None else _page_writer()
+    code = 0 if page is not None or arguments.output is None else MissingPackageError.exit_code
     if page is None:
-        asked.output = None  # is not written
-    for path in (asked.output, asked.trace):
+        arguments.output = None  # is not written
+    for path in (arguments.output, arguments.trace):
         _check_folder(path)
-    found = place(asked)
-    warn_of(found.machine)
-    work = workload(asked, found.cores, found.selector())
-    simulators = [simulator(asked.model, found, work, asked)]
-    simulators += [simulator(name, found, work, asked) for name in others if name in MODELS]
-    if len({one.model for one in simulators}) < len(simulators):
-        raise InputError(f"--compare {simulators[0].model}: it would be set beside itself, name another model")
-    measured = [timeline.read(path) for path in others if path not in MODELS]
-    for one in measured:
-        if one.processes != work.processes:
-            problem = f"a timeline of {one.processes} ranks beside a program of {work.processes}"
-            raise InputError(f"--compare {one.name}: {problem}: measure and simulate the same number (-p)")
-    recorded = page is not None
-    outcomes = [one.run(recorded or (index == 0 and asked.trace is not None)) for index, one in enumerate(simulators)]
+    place = scenario.place(
+        arguments.where, arguments.parameters, path=arguments.path, model=arguments.model, load_machine=known_machine
+    )
+    warn_of(place.machine)
+    workload = arguments.workload(arguments, place)
+    models = [None, *(name for name in others if name in arguments.models)]
+    scenarios = [scenario.prepare(place, workload, name, **_given(arguments, _HOW)) for name in models]
+    if len({each.model for each in scenarios}) < len(scenarios):
+        problem = "it would be set beside itself, name another model"
+        raise InputError(f"--compare {scenarios[0].model}: {problem}")
+    measured = _measured_timelines([path for path in others if path not in arguments.models], workload)
+    outcomes = [
+        _simulated(each, record=page is not None or (number == 0 and arguments.trace is not None))
+        for number, each in enumerate(scenarios)
+    ]
 
-    timelines = [timeline.Timeline.of(outcome, one.model) for outcome, one in zip(outcomes, simulators, strict=True)]
-    results = _results(simulators, outcomes) + [_measured(one) for one in measured]
-    hanging = [(one.model, outcome) for one, outcome in zip(simulators, outcomes, strict=True) if outcome.blocked]
-    title = f"{work.words}, {found.name}"
-    notes = _crowded(found, simulators, work)
+    timelines = [timeline.Timeline.of(outcome, each.model) for outcome, each in zip(outcomes, scenarios, strict=True)]
+    results = _results(scenarios, outcomes) + [_measured(each) for each in measured]
+    hanging = [(each.model, outcome) for each, outcome in zip(scenarios, outcomes, strict=True) if outcome.blocked]
+    title = f"{workload.title}, {place.name}"
+    notes = [*dict.fromkeys(note for each in scenarios for note in each.notes)]
     try:
-        if asked.trace is not None:
-            timeline.write(asked.trace, timelines[0])
+        if arguments.trace is not None:
+            timeline.write(arguments.trace, timelines[0])
         if page is not None:
-            _write_page(page, asked.output, title, simulators, results, [*timelines, *measured])
+            _write_page(page, arguments.output, title, scenarios, results, [*timelines, *measured])
     except InputError as error:
         if not hanging:  # else that is what people have to know first
             raise
-        asked.output = None
+        arguments.output = None
         notes.append(f"not written: {error}")
-    if asked.json:
-        print_json({**_as_json(asked, found, work, results, hanging), "notes": notes})
+    if arguments.json:
+        print_json({**_as_json(arguments, place, workload, results, hanging), "notes": notes})
     elif not hanging:
-        _print(asked, title, results)
+        _print(arguments, title, results)
     if hanging:
         code = _deadlocked(hanging)
     for note in notes:
@@ -128,16 +297,24 @@ def _run(asked: argparse.Namespace) -> int:
     return code
 
 
-def _crowded(found: Place, simulators: list[Any], work: Workload) -> list[str]:
-    """Say where ranks are more than the cores of a platform: models know nothing of ranks that take turns."""
-    if found.cores is None or work.processes <= found.cores or all(one.platform is None for one in simulators):
-        return []
-    said = f"{work.processes} ranks on the {found.cores} cores of {found.name}"
-    return [f"{said}: several share a core, and the model lets each compute as if it had its own"]
+def _simulated(scenario: Any, *, record: bool) -> Any:
+    with Progress(f"{scenario.workload.title}, by {scenario.model}") as progress:
+        return scenario.run(record=record, progress=progress.note)
+
+
+def _measured_timelines(paths: Sequence[str], workload: Any) -> list[Any]:
+    from commmodel.simulate import timeline
+
+    measured = [timeline.read(path) for path in paths]
+    for each in measured:
+        if each.processes != workload.processes:
+            problem = f"a timeline of {each.processes} ranks beside a program of {workload.processes}"
+            raise InputError(f"--compare {each.name}: {problem}: measure and simulate the same number (-p)")
+    return measured
 
 
 def _page_writer() -> Any:
-    """Return what writes the page; nothing where a package is missing, said before a long simulation."""
+    """Return what writes the page; nothing where a package is missing, which is told before a long simulation."""
     from commmodel import report
 
     try:
@@ -148,7 +325,7 @@ def _page_writer() -> Any:
 
 
 def _write_page(
-    write: Any, path: str, title: str, simulators: list[Any], results: list[Any], timelines: list[Any]
+    write: Any, path: str, title: str, scenarios: list[Any], results: list[Any], timelines: list[Any]
 ) -> None:
     """Write the page of charts; its tables tell waiting from transferring, which only timelines can."""
     from dataclasses import replace
@@ -157,23 +334,22 @@ def _write_page(
     from commmodel.report.simulation.summary import loads_of, rank_parts, result_parts, spent_in_states
 
     seconds = axis_seconds(timelines)
-    told = [replace(one, spent=spent_in_states(each)) for one, each in zip(results, timelines, strict=True)]
-    said = [f"model {one.name}" if one.outcome else f"measured: {one.name}" for one in results]
+    told = [replace(result, spent=spent_in_states(each)) for result, each in zip(results, timelines, strict=True)]
+    names = [f"model {result.name}" if result.outcome else f"measured: {result.name}" for result in results]
     loads = [
-        [] if one.platform is None else loads_of(result, one.hosts, one.platform.routing().route, seconds)
-        for one, result in zip(simulators, results, strict=False)
+        [] if each.platform is None else loads_of(result, each.hosts, each.platform.routing().route, seconds)
+        for each, result in zip(scenarios, results, strict=False)
     ]
-    write(path, title, timelines, result_parts(told), rank_parts(told), said, loads)
+    write(path, title, timelines, result_parts(told), rank_parts(told), names, loads)
 
 
-def _others(words: list[str]) -> list[str]:
+def _others(arguments: argparse.Namespace) -> list[str]:
     """Return what is compared; a word that is neither a model nor looks like a file is refused before all work."""
-    others = [word for part in words for word in part.split(",") if word]
+    others = [word for part in arguments.compare for word in part.split(",") if word]
     for word in others:
-        if word not in MODELS and not word.lower().removesuffix(".gz").endswith((".csv", ".json")):
-            raise InputError(
-                f"--compare {word}: choose {', '.join(MODELS)}, or a timeline that was measured (.csv, .json)"
-            )
+        if word not in arguments.models and not word.lower().removesuffix(".gz").endswith((".csv", ".json")):
+            names = ", ".join(arguments.models)
+            raise InputError(f"--compare {word}: choose {names}, or a timeline that was measured (.csv, .json)")
     if len(set(others)) < len(others):
         raise InputError("--compare names something twice: name it once")
     return others
@@ -191,14 +367,14 @@ def _check_folder(path: str | None) -> None:
         raise InputError(f"{path}: cannot be written: {folder} is no folder that one may write to")
 
 
-def _results(simulators: list[Any], outcomes: list[Any]) -> list[Any]:
+def _results(scenarios: list[Any], outcomes: list[Any]) -> list[Any]:
     from commmodel.report.simulation.summary import Result
 
     return [
-        Result(one.model, outcome.seconds, outcome.ends, outcome.spent, outcome,
-               () if one.platform is None else one.platform.link_names,
-               None if one.platform is None else one.platform.capacity)
-        for one, outcome in zip(simulators, outcomes, strict=True)
+        Result(each.model, outcome.seconds, outcome.ends, outcome.spent, outcome,
+               () if each.platform is None else each.platform.link_names,
+               None if each.platform is None else each.platform.capacity)
+        for each, outcome in zip(scenarios, outcomes, strict=True)
     ]  # fmt: skip
 
 
@@ -216,43 +392,45 @@ def _measured(timeline: Any) -> Any:
     return Result(timeline.name, timeline.seconds, ends, spent)
 
 
-def _print(asked: argparse.Namespace, title: str, results: list[Any]) -> None:
+def _print(arguments: argparse.Namespace, title: str, results: list[Any]) -> None:
     from commmodel.report.kit.terminal import text
     from commmodel.report.simulation.summary import result_tables
 
     show(text(title, "bold"), *result_tables(results))
-    for path in (asked.output, asked.trace):
+    for path in (arguments.output, arguments.trace):
         if path is not None:
             print(f"written to {path}")
-    for one in results:
-        if one.outcome is not None and one.outcome.unreceived:
-            print(f"note: by {one.name}, {one.outcome.unreceived} messages were never received", file=sys.stderr)
+    for result in results:
+        if result.outcome is not None and result.outcome.unreceived:
+            messages = f"{result.outcome.unreceived} messages were never received"
+            print(f"note: by {result.name}, {messages}", file=sys.stderr)
 
 
 def _as_json(
-    asked: argparse.Namespace, found: Place, work: Workload, results: list[Any], hanging: list[tuple[str, Any]]
+    arguments: argparse.Namespace, place: Any, workload: Any, results: list[Any], hanging: list[tuple[str, Any]]
 ) -> dict[str, Any]:
     import msgspec
 
     from commmodel.report.simulation.summary import result_as_json
 
-    first, *others = (result_as_json(one) for one in results)
-    for one in (first, *others):
-        if one["model"] in {model for model, _ in hanging}:
-            one["seconds"] = None  # it never ends
+    first, *others = (result_as_json(result) for result in results)
+    for row in (first, *others):
+        if row["model"] in {model for model, _ in hanging}:
+            row["seconds"] = None  # it never ends
     blocked = [
-        {"model": model, **msgspec.to_builtins(one), "says": str(one)} for model, outcome in hanging
-        for one in outcome.blocked
+        {"model": model, **msgspec.to_builtins(rank), "says": str(rank)} for model, outcome in hanging
+        for rank in outcome.blocked
     ]  # fmt: skip
+    origin = None if place.machine is None else place.machine.origin
     return {
         **first,
-        "platform": found.name,
-        "warnings": [] if found.machine is None or found.machine.origin is None else found.machine.origin.warnings,
-        "work": {"title": work.words, **work.facts},
+        "platform": place.name,
+        "warnings": [] if origin is None else origin.warnings,
+        "work": {"title": workload.title, **workload.facts},
         "compared": others,
         "blocked": blocked,
-        "output": asked.output,
-        "trace": asked.trace,
+        "output": arguments.output,
+        "trace": arguments.trace,
     }
 
 

@@ -1,19 +1,30 @@
 """The verb ``sweep``: many launches of the benchmark, made, run, and gathered into one file."""
 
 import argparse
-import os
 import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from commmodel.cli.parsers import Parser, print_json, show, whole_number
+from commmodel.cli.parsers import (
+    Parser,
+    add_output,
+    add_processes,
+    duration,
+    new_verb,
+    output_path,
+    print_json,
+    show,
+    typed,
+    whole,
+)
 from commmodel.errors import InputError
+from commmodel.units import parse_counts
 
 __all__ = ["add"]
 
-_EXAMPLE = "commmodel sweep make s --procs 2:64 --launches 10 -- collective --quick"
+_EXAMPLE = "commmodel sweep make s -p 2:64 --launches 10 -- collective --quick"
 
 
 class _WithBench(Parser):
@@ -31,56 +42,68 @@ class _WithBench(Parser):
 def add(verbs: Any) -> None:
     """Add the verb and what it does."""
     what = "launches of the benchmark on several numbers of processes: make, run, gather"
-    sweep = verbs.add_parser("sweep", help=what, description=what, epilog=f"example: {_EXAMPLE}", allow_abbrev=False)
+    sweep = verbs.add_parser("sweep", help=what, description=what, epilog=f"example: {_EXAMPLE}")
     steps = sweep.add_subparsers(required=True, metavar="STEP", parser_class=_WithBench)
     make = _new_step(steps, "make", _make, "write the plan and a script for each job", _EXAMPLE)
-    make.usage = "commmodel sweep make FOLDER --procs P,... [options] -- [KERNEL ...] [options of commmodel.bench]"
-    make.add_argument("--procs", required=True, metavar="P,...", help="processes of the jobs: 2:64 doubles; 2,3,4")
-    make.add_argument("--launches", default="10", help="on each number of processes (10)")
-    make.add_argument("--launcher", help="what starts {processes} processes (mpiexec -n {processes}; Slurm: srun)")
-    make.add_argument("--python", help="that has commmodel (the one that runs this)")
-    make.add_argument("--slurm", metavar="OPTIONS", help="of sbatch, like '--time=10 --partition=x': scripts for Slurm")
-    make.add_argument("--ranks-per-node", metavar="N", help="with --slurm")
-    make.add_argument("--seed", help="of the order of the jobs (random; recorded)")
+    make.usage = "commmodel sweep make FOLDER -p P,... [options] -- [KERNEL ...] [options of commmodel.bench]"
+    add_processes(make, "numbers of MPI processes of the jobs: 2:64 doubles; 2,3,4", typed(_processes), required=True)
+    make.add_argument(
+        "--launches", metavar="N", type=whole(1), default=10,
+        help="launches on each number of processes (default: %(default)s)",
+    )  # fmt: skip
+    make.add_argument(
+        "--launcher",
+        help="what starts {processes} processes (default: mpiexec -n {processes}; Slurm: srun --ntasks={processes})",
+    )  # fmt: skip
+    make.add_argument("--python", metavar="FILE", help="interpreter that has commmodel (default: this one)")
+    make.add_argument(
+        "--slurm", metavar="OPTIONS", type=typed(_words),
+        help="options of sbatch, like '--time=10 --partition=x': scripts for Slurm (default: scripts of the shell)",
+    )  # fmt: skip
+    make.add_argument("-k", "--per-node", metavar="K", type=whole(1), help="MPI processes of a node, with --slurm")
+    make.add_argument("--seed", metavar="N", type=whole(0), help="of the order of the jobs (default: random; recorded)")
     run = _new_step(
         steps, "run", _run, "run here what is not done, one job after the other", "commmodel sweep run sweep"
     )
     run.add_argument(
-        "--workers", default="1", metavar="N", help="jobs at once: they disturb each other's measurements (1)"
+        "--workers", metavar="N", type=whole(1), default=1,
+        help="jobs at once, which disturb each other's measurements (default: %(default)s)",
+    )  # fmt: skip
+    run.add_argument(
+        "--limit", metavar="TIME", type=duration, default="1h", help="time of a job at most (default: %(default)s)"
     )
-    run.add_argument("--limit", default="1h", metavar="TIME", help="after which a job is ended (1h)")
-    run.add_argument("--stop", action="store_true", help="at the first job that fails")
+    run.add_argument("--stop", action="store_true", help="stop at the first job that fails")
     _new_step(steps, "status", _status, "say how far each job is", "commmodel sweep status s")
     gather = _new_step(
         steps, "gather", _gather, "the files of all jobs that are done -> one",
         "commmodel sweep gather s -o results.jsonl",
     )  # fmt: skip
-    gather.add_argument("-o", "--output", help="file to write (results.jsonl, which must not exist)")
+    add_output(gather, "file to write", default="results.jsonl")
 
 
 def _new_step(steps: Any, name: str, function: Any, what: str, example: str) -> Any:
-    step = steps.add_parser(name, help=what, description=what, epilog=f"example: {example}", allow_abbrev=False)
-    step.add_argument("folder", metavar="FOLDER", help="of the sweep")
-    step.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
-    step.set_defaults(verb=_without_bench if function is not _make else function, step=function)
+    step = new_verb(steps, name, function if function is _make else _without_bench, what, example)
+    step.add_argument("folder", metavar="FOLDER", help="folder of the sweep")
+    step.set_defaults(step=function)
     return step
 
 
-def _without_bench(asked: argparse.Namespace) -> int:
-    if asked.bench is not None:
+def _without_bench(arguments: argparse.Namespace) -> int:
+    if arguments.bench is not None:
         raise InputError("words after -- are the benchmark's: they go with commmodel sweep make alone")
-    code: int = asked.step(asked)
+    code: int = arguments.step(arguments)
     return code
 
 
-def _processes(text: str) -> tuple[int, ...]:
-    from commmodel.units import parse_counts
+def _processes(word: str) -> tuple[int, ...]:
+    return parse_counts(",".join(f"{part}:*2" if part.count(":") == 1 else part for part in word.split(",")))
 
-    doubled = ",".join(f"{part}:*2" if part.count(":") == 1 else part for part in text.split(","))
+
+def _words(word: str) -> tuple[str, ...]:
     try:
-        return parse_counts(doubled)
-    except InputError as error:
-        raise InputError(f"--procs: {error}") from None
+        return tuple(shlex.split(word))
+    except ValueError as error:
+        raise InputError(f"{word!r}: {error}") from None
 
 
 def _checked(words: Sequence[str]) -> tuple[str, ...]:
@@ -88,72 +111,56 @@ def _checked(words: Sequence[str]) -> tuple[str, ...]:
     from commmodel.bench.options import HelpRequest, parse
 
     try:
-        parsed = parse(words)
+        command = parse(words)
     except HelpRequest:
-        raise InputError("--help: for that of the benchmark, run python -m commmodel.bench --help") from None
+        raise InputError("--help: for that of the benchmark, run commmodel bench --help") from None
     for name, option in (("output", "-o"), ("resume", "--resume"), ("json", "--json")):
-        if name in parsed.typed:
+        if name in command.typed:
             raise InputError(f"{option} of the benchmark: each job has its own: leave it out")
     return tuple(words)
 
 
-def _split(option: str, text: str) -> tuple[str, ...]:
-    try:
-        return tuple(shlex.split(text))
-    except ValueError as error:
-        raise InputError(f"{option}: {text!r}: {error}") from None
-
-
-def _make(asked: argparse.Namespace) -> int:
+def _make(arguments: argparse.Namespace) -> int:
     import secrets
     from datetime import UTC, datetime
 
     from commmodel import sweep
     from commmodel.sweep.plan import FORMAT, VERSION
 
-    if (asked.slurm is None) != (asked.ranks_per_node is None):
-        raise InputError("--slurm and --ranks-per-node belong together: give both, or neither")
-    slurm = None
-    if asked.slurm is not None:
-        ranks = whole_number("--ranks-per-node", asked.ranks_per_node, 1)
-        slurm = sweep.Slurm(_split("--slurm", asked.slurm), ranks)
+    if (arguments.slurm is None) != (arguments.per_node is None):
+        raise InputError("--slurm and -k (--per-node) belong together: give both, or neither")
+    slurm = None if arguments.slurm is None else sweep.Slurm(arguments.slurm, arguments.per_node)
     beside = Path(sys.executable).with_name("mpiexec")
     mpiexec = shlex.quote(str(beside).replace("{", "{{").replace("}", "}}")) if beside.is_file() else "mpiexec"
     launcher = f"{mpiexec} -n {{processes}}" if slurm is None else "srun --ntasks={processes}"
     plan = sweep.Plan(
         FORMAT,
         VERSION,
-        _processes(asked.procs),
-        whole_number("--launches", asked.launches, 1),
-        _checked(asked.bench or ()),
-        asked.launcher or launcher,
-        asked.python or sys.executable,
-        secrets.randbelow(2**32) if asked.seed is None else whole_number("--seed", asked.seed, 0),
+        arguments.processes,
+        arguments.launches,
+        _checked(arguments.bench or ()),
+        arguments.launcher or launcher,
+        arguments.python or sys.executable,
+        secrets.randbelow(2**32) if arguments.seed is None else arguments.seed,
         datetime.now(UTC).isoformat(timespec="seconds"),
         slurm,
     )
-    sweep.make(plan, asked.folder)
-    count, folder = len(plan.jobs()), shlex.quote(asked.folder)
-    if asked.json:
-        print_json({"folder": asked.folder, "jobs": count, "processes": plan.processes, "seed": plan.seed})
+    sweep.make(plan, arguments.folder)
+    count, folder = len(plan.jobs()), shlex.quote(arguments.folder)
+    if arguments.json:
+        print_json({"folder": arguments.folder, "jobs": count, "processes": plan.processes, "seed": plan.seed})
     else:
         following = f"commmodel sweep run {folder}" if slurm is None else f"bash {folder}/submit.sh"
-        print(f"{asked.folder}: {count} jobs; next: {following}")
+        print(f"{arguments.folder}: {count} jobs; next: {following}")
     return 0
 
 
-def _run(asked: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> int:
     import signal
 
     from commmodel import sweep
-    from commmodel.units import parse_time
 
-    try:
-        limit = parse_time(asked.limit)
-    except InputError as error:
-        raise InputError(f"--limit: {error}") from None
-    workers = whole_number("--workers", asked.workers, 1)
-    if workers > 1:
+    if arguments.workers > 1:
         print("warning: several jobs at once disturb each other's measurements, unless each has its own nodes",
               file=sys.stderr)  # fmt: skip
 
@@ -162,20 +169,22 @@ def _run(asked: argparse.Namespace) -> int:
 
     before = signal.signal(signal.SIGTERM, interrupt)  # so that jobs end with us
     try:
-        failures = sweep.run(asked.folder, workers=workers, limit=limit, stop=asked.stop, tell=_tell)
+        failures = sweep.run(
+            arguments.folder, workers=arguments.workers, limit=arguments.limit, stop=arguments.stop, tell=_tell
+        )
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"go on with commmodel sweep run {shlex.quote(asked.folder)}") from None
+        raise KeyboardInterrupt(f"go on with commmodel sweep run {shlex.quote(arguments.folder)}") from None
     finally:
         signal.signal(signal.SIGTERM, before)
-    found = sweep.states(asked.folder)
-    done = sum(one.state == "done" for one in found)
-    if asked.json:
-        failed = [{"job": one.job.name, "problem": one.line} for one in failures]
-        print_json({"folder": asked.folder, "jobs": len(found), "done": done, "failed": failed})
+    states = sweep.states(arguments.folder)
+    done = sum(each.state == "done" for each in states)
+    if arguments.json:
+        failed = [{"job": each.job.name, "problem": each.line} for each in failures]
+        print_json({"folder": arguments.folder, "jobs": len(states), "done": done, "failed": failed})
     else:
-        following = "gather" if done == len(found) else "run"
-        print(f"{asked.folder}: {done} of {len(found)} jobs done; next: commmodel sweep {following} "
-              f"{shlex.quote(asked.folder)}")  # fmt: skip
+        following = "gather" if done == len(states) else "run"
+        print(f"{arguments.folder}: {done} of {len(states)} jobs done; next: commmodel sweep {following} "
+              f"{shlex.quote(arguments.folder)}")  # fmt: skip
     return 1 if failures else 0
 
 
@@ -186,41 +195,39 @@ def _tell(job: Any, failure: Any, left: int) -> None:
         print(f"{job.name}: done, {left} left", file=sys.stderr)
 
 
-def _status(asked: argparse.Namespace) -> int:
+def _status(arguments: argparse.Namespace) -> int:
     from commmodel import sweep
 
-    found = sweep.states(asked.folder)
-    if asked.json:
+    states = sweep.states(arguments.folder)
+    if arguments.json:
         jobs = [
-            {"job": one.job.name, "processes": one.job.processes, "launch": one.job.launch, "state": one.state,
-             "records": one.records, "problem": one.problem} for one in found
+            {"job": each.job.name, "processes": each.job.processes, "launch": each.job.launch, "state": each.state,
+             "records": each.records, "problem": each.problem} for each in states
         ]  # fmt: skip
-        print_json({"folder": asked.folder, "done": sum(one.state == "done" for one in found), "jobs": jobs})
+        print_json({"folder": arguments.folder, "done": sum(each.state == "done" for each in states), "jobs": jobs})
         return 0
     from rich.table import Table
 
-    table = Table("processes", "done", "begun", "missing", "damaged", title=asked.folder, title_justify="left")
-    for processes in sorted({one.job.processes for one in found}):
-        here = [one.state for one in found if one.job.processes == processes]
+    table = Table("processes", "done", "begun", "missing", "damaged", title=arguments.folder, title_justify="left")
+    for processes in sorted({each.job.processes for each in states}):
+        here = [each.state for each in states if each.job.processes == processes]
         counts = (str(here.count(state) or "") for state in ("done", "begun", "missing", "damaged"))
         table.add_row(str(processes), *counts)
-    show(table, *(f"damaged: {one.job.name}: {one.problem}" for one in found if one.state == "damaged"))
+    show(table, *(f"damaged: {each.job.name}: {each.problem}" for each in states if each.state == "damaged"))
     return 0
 
 
-def _gather(asked: argparse.Namespace) -> int:
+def _gather(arguments: argparse.Namespace) -> int:
     from commmodel import sweep
 
-    output = Path(asked.output or "results.jsonl")
-    if asked.output is None and os.path.exists(output):
-        raise InputError(f"{output} exists: replace it with -o {output}, or name another file with -o")
-    gathered = sweep.gather(asked.folder, output)
-    records = sum(one.records for one in gathered.jobs)
-    if asked.json:
-        left_out = [{"job": one.job.name, "state": one.state, "problem": one.problem} for one in gathered.left_out]
-        print_json({"output": str(output), "launches": len(gathered.jobs), "records": records, "left_out": left_out})
+    output = output_path(arguments)
+    gathered = sweep.gather(arguments.folder, output)
+    records = sum(each.records for each in gathered.jobs)
+    if arguments.json:
+        left_out = [{"job": each.job.name, "state": each.state, "problem": each.problem} for each in gathered.left_out]
+        print_json({"output": output, "launches": len(gathered.jobs), "records": records, "left_out": left_out})
         return 0
-    for one in gathered.left_out:
-        print(f"note: {one.job.name} is left out: {one.problem or one.state}", file=sys.stderr)
+    for each in gathered.left_out:
+        print(f"note: {each.job.name} is left out: {each.problem or each.state}", file=sys.stderr)
     print(f"{output}: {len(gathered.jobs)} launches, {records} records")
     return 0

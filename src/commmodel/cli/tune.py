@@ -4,8 +4,20 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from commmodel.cli.parsers import known_machine, new_verb, print_json, show, warn_of
-from commmodel.cli.predict import COLLECTIVES, byte_time
+from commmodel.cli.parsers import (
+    COLLECTIVES,
+    add_machine,
+    add_output,
+    add_processes,
+    byte_time,
+    counts,
+    known_machine,
+    new_verb,
+    print_json,
+    show,
+    sizes,
+    warn_of,
+)
 from commmodel.errors import InputError
 
 __all__ = ["add"]
@@ -19,55 +31,59 @@ def add(verbs: Any) -> None:
         verbs, "tune", _run, "rules of an MPI library: the fastest predicted algorithm for each size",
         "commmodel tune machine.toml -p 2:64:*2 --library openmpi -o rules.txt",
     )  # fmt: skip
+    add_machine(tune)
+    add_processes(tune, "numbers of MPI processes, like 2:64:*2", counts, required=True)
+    tune.add_argument("--sizes", type=sizes, default="1:4MiB", help="message sizes (default: %(default)s)")
     tune.add_argument(
-        "machine", metavar="MACHINE", help="machine file, a name from: commmodel machines, or results.jsonl to fit"
-    )
-    tune.add_argument("-p", "--ranks", metavar="P", required=True, help="numbers of processes, like 2:64:*2")
-    tune.add_argument("--sizes", default="1:4MiB", help="message sizes (1:4MiB)")
-    tune.add_argument("--operations", help=f"of them (those the library lets one choose of {', '.join(COLLECTIVES)})")
-    tune.add_argument("--library", choices=_LIBRARIES, required=True, help="whose file of rules to write")
-    tune.add_argument("-o", "--output", metavar="FILE", required=True, help="file of rules to write")
-    tune.add_argument("--model", help="plogp, loggp or logp (plogp, else loggp)")
-    tune.add_argument("--path", help="that messages take (between-nodes where the machine has it)")
-    tune.add_argument("--copy", metavar="TIME", help="of a byte within memory, like 0.125ns/B (the machine's)")
-    tune.add_argument("--reduction", metavar="TIME", help="of combining a byte, like 0.25ns/B (that of a copy)")
+        "--operations", metavar="OPERATION,...",
+        help=f"operations of {', '.join(COLLECTIVES)} (default: those of which the library lets one choose)",
+    )  # fmt: skip
+    tune.add_argument("--library", choices=_LIBRARIES, required=True, help="MPI library whose file of rules to write")
+    add_output(tune, "file of rules to write", required=True)
+    tune.add_argument("--model", help="plogp, loggp or logp (default: plogp, else loggp)")
+    tune.add_argument("--path", help="path of the messages (default: between-nodes, if the machine has it)")
+    tune.add_argument(
+        "--copy", metavar="TIME", type=byte_time,
+        help="time of copying a byte, like 0.125ns/B (default: the machine's)",
+    )  # fmt: skip
+    tune.add_argument(
+        "--reduction", metavar="TIME", type=byte_time,
+        help="time of combining a byte, like 0.25ns/B (default: that of copying)",
+    )  # fmt: skip
 
 
-def _run(asked: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> int:
     """Predict every algorithm on a grid, write the rules, print the choice and how to use them."""
-    from commmodel.collectives import OPERATIONS
     from commmodel.collectives.library import selection
     from commmodel.collectives.library.tuning import tune
     from commmodel.predict import algorithm_seconds, collective_reach
-    from commmodel.units import parse_counts, parse_sizes
 
-    counts, sizes = parse_counts(asked.ranks), parse_sizes(asked.sizes)
-    operations = _operations(asked.operations, asked.library)
-    work = {"memory_copy": byte_time("--copy", asked.copy), "reduction": byte_time("--reduction", asked.reduction)}
-    machine = known_machine(asked.machine)
+    operations = _operations(arguments.operations, arguments.library)
+    work = {"memory_copy": arguments.copy, "reduction": arguments.reduction}
+    machine = known_machine(arguments.machine)
     warnings = warn_of(machine)
-    extrapolates = collective_reach(machine, max(counts), max(sizes), asked.path)
+    extrapolates = collective_reach(machine, max(arguments.processes), max(arguments.sizes), arguments.path)
 
     def seconds(operation: str, algorithm: str, message_size: int, processes: int) -> float:
-        options: dict[str, Any] = {"model": asked.model, "path": asked.path, "work": work}
+        options: dict[str, Any] = {"model": arguments.model, "path": arguments.path, "work": work}
         return algorithm_seconds(machine, operation, algorithm, message_size, processes, **options)
 
-    selector = tune(seconds, operations, sizes, counts, asked.library)
-    selection.dump(selector, asked.output, asked.library)
+    selector = tune(seconds, operations, arguments.sizes, arguments.processes, arguments.library)
+    selection.dump(selector, arguments.output, arguments.library)
     choices = [
         (operation, size, count, selection.select(selector, operation, size, count).algorithm)
         for operation in operations
-        for count in counts
-        for size in (sizes if OPERATIONS[operation].has_size else (0,))
+        for count in arguments.processes
+        for size in ((0,) if operation == "barrier" else arguments.sizes)
     ]
-    if asked.json:
+    if arguments.json:
         names = ("operation", "message_size", "processes", "algorithm")
         print_json(
             {
-                "output": asked.output,
-                "library": asked.library,
+                "output": arguments.output,
+                "library": arguments.library,
                 "choices": [dict(zip(names, choice, strict=True)) for choice in choices],
-                "use": _how_to_use(asked.library, asked.output),
+                "use": _how_to_use(arguments.library, arguments.output),
                 "extrapolates": extrapolates,
                 "warnings": warnings,
             }
@@ -76,14 +92,14 @@ def _run(asked: argparse.Namespace) -> int:
     from commmodel.report.prediction.collective import choice_table
 
     show(choice_table(choices), *(f"{line[:1].upper()}{line[1:]}." for line in extrapolates))
-    print(f"written to {asked.output}; to use it:")
-    for line in _how_to_use(asked.library, asked.output):
+    print(f"written to {arguments.output}; to use it:")
+    for line in _how_to_use(arguments.library, arguments.output):
         print(f"  {line}")
     return 0
 
 
 def _operations(text: str | None, library: str) -> list[str]:
-    """Return the operations that are asked for, or those of which the library lets its user choose an algorithm."""
+    """Return the operations that are arguments for, or those of which the library lets its user choose an algorithm."""
     from commmodel.collectives.library import mpich, openmpi
 
     offers = openmpi.OFFERS if library == "openmpi" else mpich.OFFERS

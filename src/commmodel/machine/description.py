@@ -234,6 +234,16 @@ class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
             "messages with python -m commmodel.bench pingpong --sizes 1:16MiB"
         )
 
+    @property
+    def library(self) -> str:
+        """Name of its selector, else that of the MPI library it was measured with; MPICH's where none is known.
+
+        >>> Machine("m", (Segment("all"),), origin=Origin(mpi="Open MPI v5.0.7")).library
+        'openmpi'
+        """
+        is_openmpi = self.origin is not None and "open mpi" in self.origin.mpi.lower()
+        return self.selector or ("openmpi" if is_openmpi else "mpich")
+
     def collectives(self, name: str = "") -> selectors.Selector:
         """Return the selector of collective algorithms: the machine's own rules, then those of a library.
 

@@ -292,7 +292,7 @@ def _selector(machine: Machine, selector: str | os.PathLike[str] | Selector | No
         return selector
     if selector is not None:
         return selection.load(selector)
-    return machine.collectives(machine.selector or default_selector(machine))
+    return machine.collectives(machine.library)
 
 
 def chosen_rule(

@@ -1,0 +1,133 @@
+"""The verb ``list``: what comes with commmodel and is used by name."""
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+from commmodel.cli.parsers import new_verb, print_json
+from commmodel.errors import MPIEnvironmentError
+
+__all__ = ["add"]
+
+Row = dict[str, Any]
+"""First its name, last what people want to know of it."""
+
+
+def add(verbs: Any) -> None:
+    """Add the verb and what it lists."""
+    what = "published machines, platforms and rules; algorithms, benchmark kernels, formats and models"
+    listing = verbs.add_parser(
+        "list", help=what, description=f"List {what}.", epilog="example: commmodel list machines"
+    )
+    kinds = listing.add_subparsers(required=True, dest="kind", metavar="WHAT", title="what to list")
+    for kind, (meaning, rows) in _KINDS.items():
+        new_verb(kinds, kind, _run, meaning, f"commmodel list {kind}").set_defaults(rows=rows)
+    new_verb(
+        kinds, "memory-library", _memory_library, "path of the library that counts allocations, to be preloaded",
+        "mpiexec -n 4 env LD_PRELOAD=$(commmodel list memory-library) python -m commmodel.bench memory",
+    )  # fmt: skip
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    rows: list[Row] = arguments.rows()
+    if arguments.json:
+        print_json({arguments.kind: rows})
+    else:
+        for row in rows:
+            name, *_, description = row.values()
+            print(f"{name}\n    {description}")
+    return 0
+
+
+def _machines() -> list[Row]:
+    from commmodel import machine
+
+    known = {name: machine.load(name) for name in machine.published()}
+    return [
+        {"name": name, "title": each.name, "paths": each.paths, "source": each.origin.source if each.origin else ""}
+        for name, each in known.items()
+    ]
+
+
+def _platforms() -> list[Row]:
+    from commmodel.simulate import platform
+
+    rows = []
+    for name in platform.published():
+        summary = platform.load(name).summary()
+        hosts, cores, links = (summary[key] for key in ("hosts", "cores", "links"))
+        description = f"{summary['kind']}: {hosts} hosts with {cores} cores, {links} links"
+        rows.append({"name": name, "hosts": hosts, "cores": cores, "links": links, "description": description})
+    return rows
+
+
+def _selectors() -> list[Row]:
+    from commmodel.collectives.library import selection
+
+    known = {name: selection.load(name) for name in selection.published()}
+    return [{"name": name, "title": selector.name, "source": selector.source} for name, selector in known.items()]
+
+
+def _expectations() -> list[Row]:
+    from commmodel.scaling import load, published
+
+    known = {name: load(name) for name in published()}
+    return [
+        {"name": name, "functions": len(each.expectations), "rules": len(each.guidelines), "title": each.title}
+        for name, each in known.items()
+    ]
+
+
+def _algorithms() -> list[Row]:
+    from commmodel.collectives import ALGORITHMS, summary
+
+    return [
+        {"name": f"{operation} {name}", "operation": operation, "algorithm": name, "summary": summary(operation, name)}
+        for operation, names in ALGORITHMS.items()
+        for name in names
+    ]
+
+
+def _kernels() -> list[Row]:
+    from commmodel.bench.kernels import REGISTRY
+
+    return [{"name": name, "summary": kernel.summary} for name, kernel in REGISTRY.items()]
+
+
+def _formats() -> list[Row]:
+    from commmodel import formats
+
+    known = {name: each.holds for name, each in formats.REGISTRY.items()} | {formats.OURS: "results.jsonl"}
+    return [{"name": name, "written": name in formats.WRITTEN, "holds": holds} for name, holds in known.items()]
+
+
+def _models() -> list[Row]:
+    from commmodel.models import REGISTRY
+
+    return [{"name": name, "summary": (formula.__doc__ or "").partition("\n")[0]} for name, formula in REGISTRY.items()]
+
+
+def _memory_library(arguments: argparse.Namespace) -> int:
+    """Print the path of the library."""
+    from commmodel.bench.kernels.memory import LIBRARY
+
+    if not LIBRARY.is_file():
+        raise MPIEnvironmentError(f"{LIBRARY} was not built: allocations can be counted on Linux only")
+    if arguments.json:
+        print_json({"library": str(LIBRARY)})
+    else:
+        print(LIBRARY)
+    return 0
+
+
+_KINDS: dict[str, tuple[str, Callable[[], list[Row]]]] = {
+    "machines": ("published machines", _machines),
+    "platforms": ("published platforms", _platforms),
+    "selectors": ("published choices of algorithms by MPI libraries", _selectors),
+    "expectations": ("published expectations of growth", _expectations),
+    "algorithms": ("algorithms of collective operations", _algorithms),
+    "kernels": ("benchmark kernels", _kernels),
+    "formats": ("formats of measurements", _formats),
+    "models": ("formulas", _models),
+}
+"""Word -> what it lists, and the rows."""

@@ -1,0 +1,35 @@
+"""Scenarios: a workload on a platform or a machine, by a model. What the command ``commmodel simulate`` does.
+
+::
+
+    places       where it runs: platform, machine and parameters, and what holds where nobody names a model
+    workloads    what runs: a collective, an exchange, an application kernel, a replayed trace, a GOAL schedule
+    preparation  both together, by a model: a scenario that is ready to run
+
+Main entries: `place`, `workloads`, `prepare`, `Scenario.run`.
+
+Examples
+--------
+A broadcast on the links of a published platform, by the hybrid model of the machine of the same name, and by LogGPS:
+
+>>> from commmodel.simulate.scenario import place, prepare, workloads
+>>> graphene = place("graphene")
+>>> bcast = workloads.collective(graphene, "bcast", 1 << 20, 16)
+>>> bcast.title
+'Bcast of 1 MiB on 16 ranks: scatter-recursive-doubling, as openmpi picks'
+>>> for model in (None, "loggps"):
+...     scenario = prepare(graphene, bcast, model)
+...     print(f"{scenario.model}: {1e3 * scenario.run().seconds:.1f} ms")
+hybrid: 45.1 ms
+loggps: 20.0 ms
+"""
+
+from commmodel.simulate.scenario import workloads
+from commmodel.simulate.scenario.places import Place, are_parameters, parse_parameters, place
+from commmodel.simulate.scenario.preparation import FLOW_MODELS, PROGRAM_MODELS, SCHEDULE_MODELS, Scenario, prepare
+from commmodel.simulate.scenario.workloads import Workload
+
+__all__ = [
+    "FLOW_MODELS", "PROGRAM_MODELS", "SCHEDULE_MODELS", "Place", "Scenario", "Workload", "are_parameters",
+    "parse_parameters", "place", "prepare", "workloads",
+]  # fmt: skip

@@ -1,0 +1,205 @@
+"""Where a program runs: a platform, a machine's parameters, or both. Main entries: `place`, `Place`.
+
+A name that is both a published platform and a published machine is both: the platform's links with the machine's
+parameters. How platform, parameters and model go together is a table in ``docs/howto/simulate.md``.
+"""
+
+import os
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from commmodel import machine as machines
+from commmodel.collectives.library.selection import Selector
+from commmodel.errors import InputError
+from commmodel.machine import Machine
+from commmodel.simulate import platform as platforms
+from commmodel.simulate.delays import DelayParameters
+from commmodel.simulate.network import Network
+from commmodel.simulate.platform import Platform
+from commmodel.units import parse_size, parse_time
+
+__all__ = ["EXAMPLE", "Place", "are_parameters", "parse_parameters", "place"]
+
+EXAMPLE = "L=2500ns,o=1500ns,g=1us,G=6ps,S=64KiB"
+_SIZES = ("S", "small")
+_SMPI = "smpi"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A platform, a machine whose parameters hold, or both; made by `place`.
+
+    Attributes
+    ----------
+    name : str
+    platform : Platform, optional
+        None for a machine alone, and for parameters in place.
+    machine : Machine, optional
+        Whose parameters messages take.
+    path : str, optional
+        The machine's path between processes; by default between nodes, where it has that.
+    network : Network, optional
+        What an XML file says of SMPI's model.
+    parameters : DelayParameters, optional
+        Of a delay model, where they are given one by one.
+    model : str, optional
+        The model that is asked for; `default_model` holds where there is none.
+    is_xml : bool
+        Whether SMPI's model holds by default.
+    """
+
+    name: str
+    platform: Platform | None = None
+    machine: Machine | None = None
+    path: str | None = None
+    network: Network | None = None
+    parameters: DelayParameters | None = None
+    model: str | None = None
+    is_xml: bool = False
+
+    @property
+    def cores(self) -> int | None:
+        """Cores of the platform; None for a machine, which has as many hosts as there are ranks."""
+        return None if self.platform is None else int(self.platform.cores.sum())
+
+    @property
+    def default_model(self) -> str:
+        """Model of programs where none is named."""
+        if self.machine is not None:
+            return "hybrid" if self.machine.hybrid else "loggps"
+        if self.parameters is not None:
+            return "loggps"
+        return "smpi" if self.is_xml else "fluid"
+
+    @property
+    def selector(self) -> str | Selector:
+        """Selector of collective algorithms: that of the machine's MPI library, else MPICH's."""
+        if self.machine is None:
+            return "mpich"
+        return self.machine.collectives(self.machine.library) if self.machine.selection else self.machine.library
+
+
+def place(
+    where: str,
+    parameters: str | DelayParameters | None = None,
+    *,
+    path: str | None = None,
+    model: str | None = None,
+    load_machine: Callable[[str], Machine] = machines.load,
+) -> Place:
+    """Return where to simulate.
+
+    Parameters
+    ----------
+    where : str
+        A platform or a machine, by file or published name; or parameters of a delay model: ``L=2500ns,o=1500ns,G=6ps``.
+    parameters : str or DelayParameters, optional
+        For a platform: ``smpi``, a machine by file or published name, or parameters of a delay model.
+    path : str, optional
+        Path of the machine whose parameters are taken.
+    model : str, optional
+        Model in place of the default one.
+    load_machine : callable
+        How a machine is read; the command line's also fits ``results.jsonl``.
+
+    Raises
+    ------
+    InputError
+        If there is no such platform or machine, or things do not go together.
+
+    Examples
+    --------
+    >>> place("graphene").default_model, place("switch").default_model, place("L=4us,o=1us,G=6ns").default_model
+    ('hybrid', 'fluid', 'loggps')
+    >>> place("switch", "graphene").default_model
+    'hybrid'
+    >>> place("switch").cores
+    64
+    """
+    if are_parameters(where):
+        if parameters is not None:
+            raise InputError(f"--parameters: {where} are parameters already: leave it out, or name a platform")
+        found = Place(where, parameters=parse_parameters(where), model=model)
+    else:
+        found = _with_parameters(where, parameters, model, load_machine)
+    if path is not None and found.machine is None:
+        raise InputError("--path goes with a machine, and there is none: leave it out, or name one with --parameters")
+    return Place(found.name, found.platform, found.machine, path, found.network, found.parameters, model, found.is_xml)
+
+
+def _with_parameters(
+    where: str, parameters: str | DelayParameters | None, model: str | None, load_machine: Callable[[str], Machine]
+) -> Place:
+    found = _load(where, load_machine)
+    if parameters is None:
+        return found
+    if parameters == _SMPI:
+        if model not in (None, _SMPI):
+            raise InputError(f"--parameters smpi are of the model smpi, not of {model}: leave one out")
+        if found.platform is None:
+            raise InputError(f"--parameters smpi needs a platform: {where} is a machine")
+        return Place(found.name, found.platform, network=found.network, is_xml=True)
+    if found.platform is None:
+        raise InputError(f"--parameters: {where} is a machine, which brings its own: leave it out")
+    if isinstance(parameters, str) and are_parameters(parameters):
+        parameters = parse_parameters(parameters)
+    if isinstance(parameters, DelayParameters):
+        return Place(found.name, found.platform, network=found.network, parameters=parameters, is_xml=found.is_xml)
+    return Place(found.name, found.platform, load_machine(parameters))
+
+
+def are_parameters(text: str) -> bool:
+    """Return whether a text gives parameters one by one, rather than names a file, a platform or a machine."""
+    return "=" in text and not os.path.exists(text)
+
+
+def parse_parameters(text: str) -> DelayParameters:
+    """Return parameters of a delay model from text; ``O`` is both ``O_s`` and ``O_r``.
+
+    >>> parse_parameters("L=2500ns,o=1.5us,S=64KiB").S
+    65536.0
+    """
+    names = DelayParameters.__struct_fields__
+    values: dict[str, float] = {}
+    for part in text.split(","):
+        name, equals, value = (word.strip() for word in part.partition("="))
+        if not equals or name not in (*names, "O"):
+            raise InputError(f"{part!r} is no parameter of a delay model: choose of {', '.join((*names, 'O (both)'))}")
+        for field in ("O_s", "O_r") if name == "O" else (name,):
+            if field in values:
+                raise InputError(f"parameter {name} is given twice")
+            try:
+                values[field] = float(parse_size(value)) if name in _SIZES else parse_time(value.removesuffix("/B"))
+            except InputError as error:
+                raise InputError(f"parameter {name}: {error}") from None
+    missing = [name for name in ("L", "o") if name not in values]
+    if missing:
+        raise InputError(f"{' and '.join(missing)} missing: every delay model needs L and o, like {EXAMPLE}")
+    return DelayParameters(**values)
+
+
+def _load(name: str, load_machine: Callable[[str], Machine]) -> Place:
+    """Return the platform or the machine of a name or a file."""
+    published, measured = platforms.published(), machines.published()
+    if name in published:
+        machine = machines.load(name) if name in measured else None
+        return Place(name, platforms.load(name), machine if machine is not None and machine.hybrid else None)
+    if name in measured or name.endswith(".jsonl"):
+        return Place(name, machine=load_machine(name))
+    if name.lower().endswith(".xml"):
+        platform, properties = platforms.read_xml(name)
+        return Place(name, platform, network=platforms.network(properties), is_xml=True)
+    if not os.path.exists(name):
+        names = ", ".join([*published, *(other for other in measured if other not in published)])
+        raise InputError(f"{name!r} is neither a file nor a published platform or machine ({names})")
+    return Place(name, platforms.load(name)) if _is_platform(name) else Place(name, machine=load_machine(name))
+
+
+def _is_platform(path: str) -> bool:
+    """Return whether a TOML file says that it is a platform; damaged files are left to the reader of machines."""
+    try:
+        with open(path, "rb") as file:
+            return tomllib.load(file).get("format") == "commmodel-platform"
+    except (OSError, ValueError, RecursionError):
+        return False

@@ -1,0 +1,223 @@
+"""A workload on a place, by a model. Main entries: `prepare`, `Scenario`.
+
+What holds where nobody says otherwise: the place's model; on a machine, a host for each rank; ranks in blocks as long
+as cores last, else round robin; the platform's speed of a core, else 1 Gflop/s.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commmodel.errors import InputError, MissingParameterError
+from commmodel.simulate import delays, from_machine, goal
+from commmodel.simulate.delays import DelayModel, DelayParameters
+from commmodel.simulate.network import SMPI, Network, fluid
+from commmodel.simulate.platform import Platform
+from commmodel.simulate.result import Outcome
+from commmodel.simulate.run import run
+from commmodel.simulate.scenario.places import EXAMPLE, Place
+from commmodel.simulate.scenario.workloads import Workload
+
+__all__ = ["FLOW_MODELS", "PROGRAM_MODELS", "SCHEDULE_MODELS", "Scenario", "prepare"]
+
+FLOW_MODELS = ("hybrid", "fluid", "smpi")
+PROGRAM_MODELS = (*FLOW_MODELS, *delays.MODELS[::-1])
+SCHEDULE_MODELS = ("loggops", *delays.MODELS[::-1])
+_SPEED = 1e9
+"""Flop/s of a core, where nothing says it."""
+_RULES = ("block", "round-robin")
+
+Hosts = NDArray[np.integer[Any]]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A workload on a place by a model, ready to run.
+
+    Attributes
+    ----------
+    model : str
+    place : Place
+    workload : Workload
+    platform : Platform, optional
+        Whose links messages share; None for delay models.
+    hosts : int array, shape (processes,), optional
+        Host of each rank on that platform.
+    """
+
+    model: str
+    place: Place
+    workload: Workload
+    platform: Platform | None
+    hosts: Hosts | None
+    _simulate: Callable[[bool, Callable[[float, int], None] | None], Outcome]
+
+    def run(self, *, record: bool = False, progress: Callable[[float, int], None] | None = None) -> Outcome:
+        """Simulate; `record` and `progress` are those of `commmodel.simulate.run`."""
+        return self._simulate(record, progress)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of its result should know, a line each."""
+        cores, count = self.place.cores, self.workload.processes
+        if cores is None or self.platform is None or count <= cores:
+            return ()
+        crowd = f"{count} ranks on the {cores} cores of {self.place.name}"
+        return (f"{crowd}: several share a core, and the model lets each compute as if it had its own",)
+
+
+def prepare(
+    place: Place,
+    workload: Workload,
+    model: str | None = None,
+    *,
+    mapping: str | None = None,
+    hosts: int | None = None,
+    speed: float | None = None,
+    rules: str = delays.RULES[0],
+) -> Scenario:
+    """Return a workload on a place by a model, ready to run.
+
+    Parameters
+    ----------
+    place : Place
+    workload : Workload
+    model : str, optional
+        One of `PROGRAM_MODELS`, or of `SCHEDULE_MODELS` for a schedule; by default the place's, ``loggops`` for a
+        schedule.
+    mapping : str, optional
+        ``block``, ``round-robin``, or a file that names a host on each line.
+    hosts : int, optional
+        Of a machine's switch; by default one for each rank.
+    speed : float, optional
+        Flop/s of a core; by default the platform's.
+    rules : str
+        Of a schedule's messages, one of `commmodel.simulate.delays.RULES`.
+
+    Raises
+    ------
+    InputError
+        If the model does not run such a workload, or needs what the place does not have.
+    MissingParameterError
+        If the machine lacks a parameter of the model.
+
+    Examples
+    --------
+    >>> from commmodel.simulate.scenario import place, workloads
+    >>> delays = place("L=4us,o=1us,G=1ns")
+    >>> ring = workloads.exchange(delays, "ring", 1000, 4)
+    >>> prepare(delays, ring, "fluid")
+    Traceback (most recent call last):
+    commmodel.errors.InputError: messages of the model fluid share links: name a platform, not only L=4us,o=1us,G=1ns
+    >>> prepare(delays, ring).model
+    'loggps'
+    """
+    name = model or place.model
+    if workload.schedule is not None:
+        return _schedule(name or "loggops", place, workload, workload.schedule, rules)
+    name = name or place.default_model
+    if name not in PROGRAM_MODELS:
+        raise InputError(f"{name!r} is no model of programs: choose {', '.join(PROGRAM_MODELS)}")
+    messages, count, shared = _messages(name, place), workload.processes, name in FLOW_MODELS
+    platform = _platform(name, place, count, hosts) if shared else place.platform
+    ranks = None if platform is None else _hosts(platform, count, mapping)
+    speeds = _speeds(platform, ranks, count, speed)
+
+    def simulate(record: bool, progress: Callable[[float, int], None] | None) -> Outcome:
+        return run(workload.program(speeds), messages, platform, hosts=ranks, record=record, progress=progress)
+
+    return Scenario(name, place, workload, platform if shared else None, ranks, simulate)
+
+
+def _schedule(name: str, place: Place, workload: Workload, schedule: goal.Schedule, rules: str) -> Scenario:
+    if name not in SCHEDULE_MODELS:
+        raise InputError(f"a GOAL schedule runs by {', '.join(SCHEDULE_MODELS)}, not by {name}")
+    parameters = _parameters(name, place)
+
+    def simulate(record: bool, _: Callable[[float, int], None] | None) -> Outcome:
+        return delays.run_schedule(schedule, parameters, model=name, rules=rules, record=record)
+
+    return Scenario(name, place, workload, None, None, simulate)
+
+
+def _parameters(model: str, place: Place) -> DelayParameters:
+    """Return the parameters of a delay model."""
+    if place.parameters is not None:
+        return place.parameters
+    if place.machine is None:
+        raise InputError(
+            f"the model {model} needs parameters of a machine: --parameters MACHINE, or one by one: {EXAMPLE}"
+        )
+    return delays.from_machine(place.machine, place.path)
+
+
+def _messages(model: str, place: Place) -> Network | DelayModel:
+    """Return how messages behave by a model: a network, or a delay model."""
+    if model not in FLOW_MODELS:
+        return DelayModel(_parameters(model, place), model)
+    if model == "smpi":
+        return place.network or SMPI
+    if model == "hybrid" and place.machine is None:
+        raise InputError("the model hybrid needs parameters of a machine: --parameters MACHINE")
+    if place.machine is None or (model == "fluid" and not place.machine.hybrid):
+        return fluid()
+    measured = from_machine.network(place.machine, place.path)
+    return measured if model == "hybrid" else fluid(measured.detached_limit, measured.eager_limit)
+
+
+def _platform(model: str, place: Place, processes: int, hosts: int | None) -> Platform:
+    """Return the platform whose links messages share; that of a machine is one switch."""
+    if place.platform is not None:
+        if hosts is not None:
+            raise InputError(f"--hosts: {place.name} is a platform, which says how many hosts it has: leave it out")
+        return place.platform
+    if place.machine is None:
+        raise InputError(f"messages of the model {model} share links: name a platform, not only {place.name}")
+    if not place.machine.hybrid:
+        raise MissingParameterError(
+            f"{place.name} has no hybrid section, from which a platform could be made: calibrate it (python -m "
+            "commmodel.bench), name a platform, or choose --model loggps"
+        )
+    count = processes if hosts is None else hosts
+    return from_machine.platform(place.machine, count, place.path, cores=-(-processes // count), speed=_SPEED)
+
+
+def _speeds(platform: Platform | None, hosts: Hosts | None, processes: int, speed: float | None) -> Floats:
+    """Return the flop/s of each rank."""
+    if speed is not None:
+        if not speed > 0:
+            raise InputError(f"--speed {speed}: it must be above 0")
+        return np.full(processes, speed)
+    return np.full(processes, _SPEED) if platform is None else platform.speeds[hosts]
+
+
+def _hosts(platform: Platform, processes: int, mapping: str | None) -> Hosts:
+    """Return the host of each rank."""
+    if mapping is None:
+        return platform.place(processes, "block" if processes <= int(platform.cores.sum()) else "round-robin")
+    if mapping in _RULES:
+        return platform.place(processes, mapping)
+    names = _host_names(mapping)
+    try:
+        return platform.place(processes, names)
+    except InputError as error:
+        raise InputError(f"--mapping {mapping}: {error}") from None
+
+
+def _host_names(path: str | os.PathLike[str]) -> list[str]:
+    """Return the hosts that a file names, one on each line; ``:n`` behind a name and comments are left out."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            lines = [line.partition("#")[0].strip() for line in file.read(1 << 28).splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise InputError(f"--mapping {path}: neither block nor round-robin, nor a file of hosts: {why}") from None
+    names = [line.split()[0].partition(":")[0] for line in lines if line]
+    if not names:
+        raise InputError(f"--mapping {path}: the file names no host: one on each line")
+    return names

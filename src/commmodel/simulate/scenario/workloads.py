@@ -1,0 +1,206 @@
+"""What is simulated: a collective, an exchange, an application kernel, a replayed trace or a GOAL schedule.
+
+Each function returns a `Workload`. Where a number of processes is left out, a platform takes one for each of its cores.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from commmodel.collectives.library.selection import Selector
+from commmodel.errors import InputError
+from commmodel.simulate import goal, smpi_collectives, traces, work
+from commmodel.simulate.operations import Program
+from commmodel.simulate.scenario.places import Place
+from commmodel.simulate.work.collective import SMPI_SELECTOR, chosen
+from commmodel.units import format_size
+
+__all__ = [
+    "APPLICATIONS", "EXCHANGES", "ROOTED", "Workload", "application", "collective", "exchange", "messages", "replay",
+    "schedule",
+]  # fmt: skip
+
+EXCHANGES = ("halo", "ring", "irregular", "pairwise")
+APPLICATIONS = {"lu": work.lu, "cg": work.cg}
+"""Name of an application kernel -> what makes its actions."""
+ROOTED = ("bcast", "reduce", "gather", "scatter")
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What is simulated.
+
+    Attributes
+    ----------
+    processes : int
+    title : str
+        For people.
+    program : callable
+        (flop/s of each rank) -> a new program: a streamed one runs once. Not called for a schedule.
+    facts : dict
+        What it is, for JSON.
+    schedule : Schedule, optional
+        Of GOAL.
+    """
+
+    processes: int
+    title: str
+    program: Callable[[Any], Program]
+    facts: dict[str, Any]
+    schedule: goal.Schedule | None = None
+
+
+def _processes(place: Place, processes: int | None) -> int:
+    count = processes or place.cores
+    if count is None:
+        raise InputError("a machine has as many hosts as you like: give the number of ranks, like -p 64")
+    return count
+
+
+def _repeated(program: Program, rounds: int) -> Program:
+    return program if rounds == 1 else work.repeated(program, rounds)
+
+
+def _ranks(processes: int) -> str:
+    return "one rank" if processes == 1 else f"{processes} ranks"
+
+
+def _times(rounds: int) -> str:
+    return "" if rounds == 1 else f", {rounds} times"
+
+
+def _name(selector: str | Selector) -> str:
+    return selector if isinstance(selector, str) else selector.name
+
+
+def collective(
+    place: Place,
+    operation: str,
+    message_size: int,
+    processes: int | None = None,
+    *,
+    algorithm: str | None = None,
+    selector: str | Selector | None = None,
+    root: int = 0,
+    segment_size: int | None = None,
+    memory_copy: float = 0.0,
+    reduction: float = 0.0,
+    rounds: int = 1,
+) -> Workload:
+    """Return a collective operation, by an algorithm or as a selector picks it; by default the place's selector.
+
+    The parameters are those of `commmodel.simulate.work.collective`; `rounds` is how often it is called.
+
+    >>> from commmodel.simulate.scenario import place
+    >>> collective(place("switch"), "barrier", 0, rounds=3).title
+    'Barrier on 64 ranks: dissemination, as mpich picks, 3 times'
+    """
+    count = _processes(place, processes)
+    as_smpi = selector == SMPI_SELECTOR
+    if algorithm is not None and selector is not None and not as_smpi:
+        raise InputError("--algorithm and --selector both say how: leave one out")
+    selector = selector or place.selector
+    if as_smpi:
+        name, pieces = algorithm or smpi_collectives.DEFAULT, None
+    else:
+        name, pieces = chosen(operation, message_size, count, algorithm, selector)
+    options: dict[str, Any] = {
+        "algorithm": name,
+        "selector": selector,
+        "root": root,
+        "segment_size": pieces if segment_size is None else segment_size,
+        "memory_copy": memory_copy,
+        "reduction": reduction,
+    }
+
+    def program(_: Any) -> Program:
+        return _repeated(work.collective(operation, message_size, count, **options), rounds)
+
+    chooser = "given" if algorithm is not None else _name(selector)
+    title = f"{operation}{'' if operation == 'barrier' else f' of {format_size(message_size)}'} on {_ranks(count)}: "
+    title += name + ("" if chooser == "given" else f", as {chooser} picks") + _times(rounds)
+    facts = {"operation": operation, "message_size": message_size, "algorithm": name, "chosen_by": chooser}
+    return Workload(count, title[:1].upper() + title[1:], program, facts)
+
+
+def exchange(
+    place: Place, kind: str, message_size: int, processes: int | None = None, *, dimensions: int = 2, rounds: int = 1
+) -> Workload:
+    """Return an exchange of a kind of `EXCHANGES`; `dimensions` are those of a halo's periodic grid.
+
+    >>> from commmodel.simulate.scenario import place
+    >>> exchange(place("switch"), "halo", 65536).title
+    'Halo exchange in 2 dimensions, 64 KiB on 64 ranks'
+    """
+    if kind not in EXCHANGES:
+        raise InputError(f"{kind!r} is no exchange: choose {', '.join(EXCHANGES)}")
+    count = _processes(place, processes)
+
+    def program(_: Any) -> Program:
+        if kind == "irregular":
+            return work.shifts(message_size, count, rounds)
+        if kind == "halo":
+            return _repeated(work.halo(message_size, count, dimensions=dimensions), rounds)
+        make = work.ring if kind == "ring" else work.pairwise
+        return _repeated(make(message_size, count), rounds)
+
+    shape = f" in {dimensions} dimensions" if kind == "halo" else ""
+    title = f"{kind} exchange{shape}, {format_size(message_size)} on {_ranks(count)}{_times(rounds)}"
+    return Workload(count, title[:1].upper() + title[1:], program, {"exchange": kind, "message_size": message_size})
+
+
+def messages(path: str, processes: int | None = None, *, rounds: int = 1) -> Workload:
+    """Return an exchange of the messages that a CSV file lists: sender, receiver, bytes."""
+    listed = work.read_sparse(path, processes)
+    title = f"Exchange of {path} on {_ranks(listed.processes)}{_times(rounds)}"
+    return Workload(listed.processes, title, lambda _: _repeated(listed, rounds), {"exchange": path})
+
+
+def application(
+    place: Place, name: str, problem: str = "A", processes: int | None = None, *, iterations: int | None = None
+) -> Workload:
+    """Return messages and computation of an application kernel: LU or CG of the NAS benchmarks, of a problem class.
+
+    >>> from commmodel.simulate.scenario import place
+    >>> application(place("switch"), "lu", "S", 16, iterations=1).title
+    'LU, class S, on 16 ranks, 1 iteration'
+    """
+    if name not in APPLICATIONS:
+        raise InputError(f"{name!r} is no application kernel: choose {' or '.join(APPLICATIONS)}")
+    count, problem = _processes(place, processes), problem.upper()
+    actions = APPLICATIONS[name](problem, count, iterations)
+    title = f"{name.upper()}, class {problem}, on {_ranks(count)}"
+    title += "" if iterations is None else f", {iterations} iteration{'s' * (iterations > 1)}"
+    return Workload(count, title, actions.program, {"kernel": name, "class": problem})
+
+
+def replay(
+    place: Place,
+    path: str,
+    processes: int | None = None,
+    *,
+    selector: str | Selector | None = None,
+    memory_copy: float = 0.0,
+    reduction: float = 0.0,
+) -> Workload:
+    """Return time-independent traces, by the file that lists them."""
+    selector = selector or place.selector
+    count = traces.replay(path, processes).processes
+
+    def program(speeds: Any) -> Program:
+        return traces.replay(
+            path, count, speeds=speeds, selector=selector, memory_copy=memory_copy, reduction=reduction
+        )
+
+    title = f"Replay of {path} on {_ranks(count)}"
+    return Workload(count, title, program, {"replay": path, "chosen_by": _name(selector)})
+
+
+def schedule(path: str) -> Workload:
+    """Return a GOAL schedule."""
+    read = goal.read(path)
+
+    def program(_: Any) -> Program:
+        raise InputError(f"{path} is a GOAL schedule, and no program")
+
+    return Workload(read.processes, f"Schedule {path} on {_ranks(read.processes)}", program, {"goal": path}, read)

@@ -1,0 +1,80 @@
+"""The verbs `list` and `bench`, and what all verbs share: names, and files that exist."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from commmodel import machine
+from commmodel.cli import list as listing
+from commmodel.cli import main
+from commmodel.cli.simulate import _PROGRAM_MODELS, _SCHEDULE_MODELS
+from commmodel.simulate import scenario
+from commmodel.simulate.platform import published
+
+
+@pytest.mark.parametrize("kind", listing._KINDS)
+def test_every_list_has_names_and_one_line_about_each(kind, capsys):
+    assert main(["list", kind, "--json"]) == 0
+    ((name, rows),) = json.loads(capsys.readouterr().out).items()
+    assert name == kind
+    names = [row["name"] for row in rows]
+    assert len(set(names)) == len(names) > 0
+    assert main(["list", kind]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[::2] == names
+    assert all(line.startswith("    ") and line.strip() for line in lines[1::2])
+
+
+def test_lists_name_what_is_published(capsys):
+    for kind, names in (("machines", machine.published()), ("platforms", published())):
+        assert main(["list", kind, "--json"]) == 0
+        assert [row["name"] for row in json.loads(capsys.readouterr().out)[kind]] == [*names]
+
+
+def test_models_of_the_command_are_those_of_scenarios():
+    assert _PROGRAM_MODELS == scenario.PROGRAM_MODELS
+    assert _SCHEDULE_MODELS == scenario.SCHEDULE_MODELS
+
+
+def test_bench_is_the_benchmark(capsys):
+    alike = [
+        subprocess.run([sys.executable, "-m", *words], capture_output=True, text=True, check=False)
+        for tail in (["--help"], ["nonsense"], ["--sizes", "8K"])
+        for words in (["commmodel", "bench", *tail], ["commmodel.bench", *tail])
+    ]
+    for first, second in zip(alike[::2], alike[1::2], strict=True):
+        assert (first.returncode, first.stdout, first.stderr) == (second.returncode, second.stdout, second.stderr)
+
+
+def test_an_output_is_replaced_only_by_force(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    simulated = "simulate switch ring -p 2 -n 8"
+    for command, option, path in (
+        ("predict ranger --compare none.jsonl", "-o", "page.html"),
+        ("tune ranger -p 2 --sizes 8 --operations bcast --library mpich", "-o", "rules"),
+        ("check mpi none.jsonl", "-o", "page.html"),
+        ("optimize --validate none.jsonl", "-o", "page.html"),
+        (simulated, "-o", "page.html"),
+        (simulated, "--trace", "t.csv"),
+    ):
+        (tmp_path / path).write_text("precious")
+        assert main([*command.split(), option, path]) == 2
+        line = f"commmodel: {path} exists: replace it with --force, or name another file with {option}\n"
+        assert capsys.readouterr().err == line
+        assert (tmp_path / path).read_text() == "precious"
+    assert main([*simulated.split(), "--trace", "t.csv", "--force"]) == 0
+    assert (tmp_path / "t.csv").read_text() != "precious"
+    assert main([*simulated.split(), "--trace", "/dev/stdout"]) == 2  # a name that tells no format
+
+
+def test_an_error_names_the_option_as_it_was_typed(capsys):
+    for words, name in (
+        (["-n", "8K"], "-n"),
+        (["--size", "8K"], "--size"),
+        (["--size=8K"], "--size"),
+        (["-n8K"], "-n"),
+    ):
+        assert main(["predict", "ranger", "send", *words]) == 2
+        assert capsys.readouterr().err.startswith(f"commmodel: {name}: '8K': unknown unit 'K'")

@@ -1,0 +1,113 @@
+"""Scenarios: how place, workload and model go together in Python, where the command line only passes words on."""
+
+import numpy as np
+import pytest
+
+from commmodel import machine
+from commmodel.errors import InputError, MissingParameterError
+from commmodel.simulate import SMPI, DelayModel, DelayParameters, fluid, run, work
+from commmodel.simulate import platform as platforms
+from commmodel.simulate.scenario import PROGRAM_MODELS, place, prepare, workloads
+
+SIZE = 64 << 10
+
+
+@pytest.fixture
+def switch():
+    return place("switch")
+
+
+def test_a_scenario_is_what_run_says_of_the_same_program(switch):
+    ring = workloads.exchange(switch, "ring", SIZE, 8)
+    expected = run(work.ring(SIZE, 8), fluid(), platforms.read("switch"))
+    assert prepare(switch, ring).run().seconds == expected.seconds
+    assert (
+        prepare(switch, ring, "smpi").run().seconds == run(work.ring(SIZE, 8), SMPI, platforms.read("switch")).seconds
+    )
+    delays = place("L=4us,o=1us,G=6ns")
+    model = DelayModel(DelayParameters(L=4e-6, o=1e-6, G=6e-9), "loggps")
+    assert prepare(delays, ring).run().seconds == run(work.ring(SIZE, 8), model).seconds
+
+
+@pytest.mark.parametrize(
+    ("where", "parameters", "model"),
+    [
+        ("graphene", None, "hybrid"),
+        ("switch", None, "fluid"),
+        ("switch", "smpi", "smpi"),
+        ("switch", "graphene", "hybrid"),
+        ("switch", "ranger", "loggps"),
+        ("switch", "L=4us,o=1us", "loggps"),
+        ("switch", DelayParameters(L=4e-6, o=1e-6), "loggps"),
+        ("ranger", None, "loggps"),
+        ("L=4us,o=1us", None, "loggps"),
+    ],
+)
+def test_the_model_follows_from_the_place(where, parameters, model):
+    assert place(where, parameters).default_model == model
+
+
+def test_a_model_of_the_place_holds_unless_another_is_named(switch):
+    ring = workloads.exchange(switch, "ring", SIZE, 8)
+    there = place("graphene", model="logp")
+    assert prepare(there, ring).model == "logp"
+    assert prepare(there, ring, "fluid").model == "fluid"
+
+
+def test_the_selector_is_that_of_the_machines_library(switch):
+    assert switch.selector == "mpich"
+    assert place("graphene").selector == machine.load("graphene").library
+
+
+def test_ranks_are_those_of_the_platform_and_a_machine_has_none(switch):
+    assert workloads.exchange(switch, "halo", SIZE).processes == switch.cores == 64
+    with pytest.raises(InputError, match="give the number of ranks"):
+        workloads.exchange(place("ranger"), "halo", SIZE)
+
+
+def test_hosts_speed_and_mapping_are_arguments(switch):
+    kernel = workloads.application(switch, "lu", "S", 16, iterations=1)
+    slow, fast = (prepare(switch, kernel, speed=speed).run() for speed in (1e9, 1e12))
+    assert slow.seconds > fast.seconds
+    assert prepare(switch, kernel, mapping="round-robin").hosts.tolist() == list(range(16))
+    ring = workloads.exchange(place("graphene"), "ring", SIZE, 8)
+    measured = place(str(machine.published()["graphene"]))
+    assert np.unique(prepare(measured, ring, hosts=2).hosts).size == 2
+    assert np.unique(prepare(measured, ring).hosts).size == 8
+
+
+def test_more_ranks_than_cores_are_noted_where_links_are_shared(switch):
+    ring = workloads.exchange(switch, "ring", 8, 65)
+    assert "65 ranks on the 64 cores of switch" in prepare(switch, ring).notes[0]
+    assert not prepare(place("switch", "ranger"), ring, "loggps").notes
+
+
+@pytest.mark.parametrize("model", PROGRAM_MODELS)
+def test_every_model_runs_where_there_are_parameters_for_it(model):
+    graphene = place("graphene")
+    assert prepare(graphene, workloads.collective(graphene, "bcast", SIZE, 8), model).run().seconds > 0
+
+
+def test_a_schedule_is_no_program(tmp_path):
+    path = tmp_path / "t.goal"
+    path.write_text("num_ranks 2\nrank 0 {\nsend 8b to 1\n}\nrank 1 {\nrecv 8b from 0\n}\n")
+    delays, schedule = place("L=4us,o=1us"), workloads.schedule(str(path))
+    assert prepare(delays, schedule).model == "loggops"
+    with pytest.raises(InputError, match="runs by loggops, loggps, loggp, logp, not by fluid"):
+        prepare(delays, schedule, "fluid")
+    with pytest.raises(InputError, match="is a GOAL schedule"):
+        schedule.program(None)
+
+
+def test_what_does_not_go_together_is_refused(switch):
+    ring = workloads.exchange(switch, "ring", SIZE, 8)
+    with pytest.raises(InputError, match="no model of programs"):
+        prepare(switch, ring, "loggops")
+    with pytest.raises(MissingParameterError, match="no hybrid section"):
+        prepare(place("ranger"), ring, "fluid")
+    with pytest.raises(InputError, match="is no exchange"):
+        workloads.exchange(switch, "star", SIZE)
+    with pytest.raises(InputError, match="is no application kernel"):
+        workloads.application(switch, "ft")
+    with pytest.raises(InputError, match="it must be above 0"):
+        prepare(switch, ring, speed=0.0)
