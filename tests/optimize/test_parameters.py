@@ -21,8 +21,8 @@ from commmodel.machine import (
     load,
 )
 from commmodel.models import overlap
+from commmodel.models.compiled import compiled
 from commmodel.optimize import choose, misdiagnosis, search, sensitivity
-from commmodel.optimize.compiled import compiled
 from commmodel.optimize.parameters import Asked, known
 from commmodel.optimize.problem import _SEARCH, Problem
 

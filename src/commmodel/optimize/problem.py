@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from commmodel.arguments import finite, whole
 from commmodel.errors import InputError
 from commmodel.machine import Machine, Table
+from commmodel.models.compiled import compiled
 from commmodel.optimize import search
-from commmodel.optimize.compiled import compiled
 from commmodel.optimize.decompositions import Decompositions, Kind, decompositions
 from commmodel.optimize.parameters import Asked, known, profile
 from commmodel.results import Pattern
