@@ -21,10 +21,10 @@ from commmodel.machine import (
     load,
 )
 from commmodel.models import overlap
+from commmodel.models.compiled import compiled
 from commmodel.optimize import choose, misdiagnosis, search, sensitivity
-from commmodel.optimize.compiled import compiled
 from commmodel.optimize.parameters import Asked, known
-from commmodel.optimize.problem import _SEARCH, Problem
+from commmodel.optimize.problem import _SEARCH, TransferProblem
 
 MIB = 1 << 20
 INFINIBAND = {"overhead": 2e-6, "latency": 10e-6, "byte_time": 1 / 900e6}
@@ -304,7 +304,7 @@ def test_the_compiled_search_finds_what_plain_python_finds(
     loggp = LogGP(Parameter(5e-6), Parameter(1e-6), Parameter(1e-6), G)
     machine = Machine("m", (Segment("all", loggp=loggp),))
     options = {"pattern": pattern, "implementation": implementation, "peers": 1 if pattern == PATTERNS[0] else 5}
-    problem = Problem(volume, t_V, machine, {**options, "progress": share, "queue_depth": 16})
+    problem = TransferProblem(volume, t_V, machine, {**options, "progress": share, "queue_depth": 16})
     arguments = []
     search_compiled = compiled(search.search, _SEARCH)
     with pytest.MonkeyPatch.context() as patch:

@@ -25,7 +25,7 @@ from commmodel.machine import Edge, Hybrid, Mode, Parameter
 from commmodel.results import Contention, Measurements, MessagePath, RandomPing, RandomPingPong, Record, Threshold
 from commmodel.units import format_ratio
 
-__all__ = ["Series", "collect_series", "fit_contention", "fit_hybrid"]
+__all__ = ["CallTimes", "collect_series", "fit_contention", "fit_hybrid"]
 
 Array = NDArray[np.float64]
 Call = Literal["send", "isend", "receive", "round-trip"]
@@ -51,7 +51,7 @@ _SLOWED = 1.1  # by which transfers must be slower beside others for these to ma
 
 
 @dataclass
-class Series:
+class CallTimes:
     """Raw times of one call on one path, in order of measurement: bytes and seconds."""
 
     sizes: list[int] = field(default_factory=list)
@@ -77,9 +77,9 @@ class _Curve:
         return np.asarray(np.exp(logs), dtype=np.float64)
 
 
-def collect_series(measurements: Measurements) -> dict[MessagePath, dict[Call, Series]]:
+def collect_series(measurements: Measurements) -> dict[MessagePath, dict[Call, CallTimes]]:
     """Return the raw times by path and call; those of ``round-trip`` are half round trips."""
-    found: dict[MessagePath, dict[Call, Series]] = defaultdict(lambda: defaultdict(Series))
+    found: dict[MessagePath, dict[Call, CallTimes]] = defaultdict(lambda: defaultdict(CallTimes))
     for record in measurements.records:
         match record.configuration:
             case RandomPing(message_sizes=sizes, operation=operation, path=path):

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from commmodel.fit.undisturbed import Mode, undisturbed
+from commmodel.fit.undisturbed import TimeMode, undisturbed
 from commmodel.results import Measurements, Pairs, PingPong, RandomPingPong, Stream, StreamBuffers, fastest_half
 
 __all__ = ["NO_POINTS", "Points", "between", "collect", "collect_streams", "stream_buffers"]
@@ -30,7 +30,7 @@ class Points:
         Interval of that median; infinite where a record has too few samples for one.
     error : float64
         Relative standard error of that median, as far as its own samples show it; 0 if left out.
-    modes : tuple of tuple of Mode
+    modes : tuple of tuple of TimeMode
         Of each record whose samples have more than one, all of them; empty of the others, and if left out.
     """
 
@@ -40,7 +40,7 @@ class Points:
     low: np.ndarray
     high: np.ndarray
     error: np.ndarray = field(default_factory=lambda: np.empty(0))
-    modes: tuple[tuple[Mode, ...], ...] = ()
+    modes: tuple[tuple[TimeMode, ...], ...] = ()
 
     def __post_init__(self) -> None:
         """Set the defaults."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from commmodel.statistics import median_interval
 
-__all__ = ["Mode", "Undisturbed", "undisturbed"]
+__all__ = ["TimeMode", "Undisturbed", "undisturbed"]
 
 Array = NDArray[np.float64]
 
@@ -31,7 +31,7 @@ _DISTURBED = 0.15  # relative error of a time from a record of which nearly all 
 _TO_DEVIATION = 1 / 1.349  # of the range of the middle half
 
 
-class Mode(NamedTuple):
+class TimeMode(NamedTuple):
     """A part of a record's samples."""
 
     share: float
@@ -47,7 +47,7 @@ class Undisturbed(NamedTuple):
     high: float
     error: float
     """Relative standard error of the median, as far as the record itself shows it; 0 where all samples are one."""
-    modes: tuple[Mode, ...]
+    modes: tuple[TimeMode, ...]
     """All of them, ascending."""
 
 
@@ -97,12 +97,12 @@ def undisturbed(samples: Sequence[float] | Array) -> Undisturbed:
     values = np.sort(np.asarray(samples, dtype=np.float64))
     if values[0] <= 0:
         return Undisturbed(
-            float(np.median(values)), *median_interval(values), 0.0, (Mode(1.0, float(np.median(values))),)
+            float(np.median(values)), *median_interval(values), 0.0, (TimeMode(1.0, float(np.median(values))),)
         )
     logs = np.log(values)
     cuts = _cuts(logs)
     parts = np.split(values, cuts)
-    modes = tuple(Mode(part.size / values.size, float(np.median(part))) for part in parts)
+    modes = tuple(TimeMode(part.size / values.size, float(np.median(part))) for part in parts)
     fastest = parts[0]
     low, high = median_interval(fastest)
     quarter, three_quarters = np.quantile(np.log(fastest), (0.25, 0.75))

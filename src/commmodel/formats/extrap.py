@@ -1,7 +1,7 @@
 """Common parts of Extra-P's two formats: metrics, and values gathered to records.
 
 Both say for each call path and metric what was measured at points of one or several parameters. They have no units:
-`metric_and_unit` says which a metric has. Main entries: `Gathered` and `metric_and_unit`.
+`metric_and_unit` says which a metric has. Main entries: `FunctionRecords` and `metric_and_unit`.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import Literal
 from commmodel.formats.lines import Text, launch, shown
 from commmodel.results import Function, Measurements, Record
 
-__all__ = ["DEFAULT_METRIC", "ROOT", "Gathered", "metric_and_unit", "written_metric"]
+__all__ = ["DEFAULT_METRIC", "ROOT", "FunctionRecords", "metric_and_unit", "written_metric"]
 
 ROOT = "<root>"
 """Name of a function where a file has none, as Extra-P shows it."""
@@ -59,7 +59,7 @@ def written_metric(metric: str, unit: Unit) -> str:
     return metric if metric_and_unit(metric) == (metric, unit) else f"{metric} ({unit})"
 
 
-class Gathered:
+class FunctionRecords:
     """Values of a file, by call path, metric and point, in the order in which they first appear."""
 
     def __init__(self, text: Text) -> None:

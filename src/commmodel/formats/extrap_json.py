@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
-from commmodel.formats.extrap import DEFAULT_METRIC, ROOT, Gathered
-from commmodel.formats.interchange import Table
+from commmodel.formats.extrap import DEFAULT_METRIC, ROOT, FunctionRecords
+from commmodel.formats.interchange import SampleTable
 from commmodel.formats.lines import Text, measurable, shown
 from commmodel.results import Measurements
 
@@ -92,7 +92,7 @@ def _values(text: Text, number: int, found: dict[str, Any]) -> list[float]:
 
 def parse(text: Text) -> Measurements:
     """Return the lines of a file as one launch."""
-    gathered, names, notes = Gathered(text), list[str](), []
+    gathered, names, notes = FunctionRecords(text), list[str](), []
     for number, line in enumerate(text.lines, start=1):
         if not line:
             continue
@@ -109,7 +109,7 @@ def parse(text: Text) -> Measurements:
     return gathered.measurements(notes)
 
 
-def render(table: Table) -> Iterator[bytes]:
+def render(table: SampleTable) -> Iterator[bytes]:
     """Yield the lines of a table."""
     for row in table.rows:
         for point in table.points:

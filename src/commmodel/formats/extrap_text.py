@@ -17,8 +17,8 @@ comments. Main entries: `parse` and `render`.
 import re
 from collections.abc import Iterator, Sequence
 
-from commmodel.formats.extrap import DEFAULT_METRIC, ROOT, Gathered
-from commmodel.formats.interchange import Table
+from commmodel.formats.extrap import DEFAULT_METRIC, ROOT, FunctionRecords
+from commmodel.formats.interchange import SampleTable
 from commmodel.formats.lines import Text, measurable, real, shown
 from commmodel.results import Measurements
 from commmodel.results.parameters import shortest
@@ -69,7 +69,7 @@ class _Reader:
 
     def __init__(self, text: Text) -> None:
         self.text = text
-        self.gathered = Gathered(text)
+        self.gathered = FunctionRecords(text)
         self.names: list[str] = []
         self.points: list[tuple[float, ...]] = []
         self.region, self.metric = ROOT, DEFAULT_METRIC
@@ -156,7 +156,7 @@ def parse(text: Text) -> Measurements:
     return reader.gathered.measurements()
 
 
-def render(table: Table) -> Iterator[bytes]:
+def render(table: SampleTable) -> Iterator[bytes]:
     """Yield the lines of a table whose names have no line breaks."""
     yield f"PARAMETER {' '.join(table.parameters)}\n".encode()
     points = [" ".join(map(shortest, point)) for point in table.points]

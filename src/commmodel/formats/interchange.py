@@ -13,7 +13,7 @@ from commmodel.formats.extrap import written_metric
 from commmodel.results import Function, Measurements, Queue, Record, described, with_labels
 from commmodel.results.parameters import METRICS
 
-__all__ = ["LeftOut", "Row", "Table", "tabulate"]
+__all__ = ["LeftOut", "Row", "SampleTable", "tabulate"]
 
 Point = tuple[float, ...]
 MOST_PARAMETERS = 4
@@ -30,7 +30,7 @@ class Row(NamedTuple):
     samples: dict[Point, list[float]]
 
 
-class Table(NamedTuple):
+class SampleTable(NamedTuple):
     """Rows measured at the same points."""
 
     parameters: tuple[str, ...]
@@ -160,7 +160,7 @@ def _row(
     return (callpath, written_metric(metric, unit)) if again == (name, metric, known) else None  # type: ignore[arg-type]
 
 
-def tabulate(measurements: Measurements, over: Sequence[str] | None, left_out: LeftOut) -> tuple[Table, bool]:
+def tabulate(measurements: Measurements, over: Sequence[str] | None, left_out: LeftOut) -> tuple[SampleTable, bool]:
     """Return a table, and whether its values join several launches; the rest is added to `left_out`.
 
     Parameters
@@ -197,5 +197,5 @@ def tabulate(measurements: Measurements, over: Sequence[str] | None, left_out: L
     launches = defaultdict(set)
     for entry in entries:
         launches[entry.name, tuple(entry.parameters.items())].add(entry.launch)
-    table = Table(tuple(over), tuple(sorted(grouped.points)), tuple(rows))
+    table = SampleTable(tuple(over), tuple(sorted(grouped.points)), tuple(rows))
     return table, any(len(found) > 1 for found in launches.values())

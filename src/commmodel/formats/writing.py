@@ -7,7 +7,7 @@ from typing import NamedTuple
 from commmodel.errors import InputError
 from commmodel.files import write_bytes
 from commmodel.formats import csv, extrap_json, extrap_text
-from commmodel.formats.interchange import LeftOut, Row, Table, tabulate
+from commmodel.formats.interchange import LeftOut, Row, SampleTable, tabulate
 from commmodel.results import Measurements, encoded
 
 __all__ = ["WRITTEN", "dump"]
@@ -44,7 +44,7 @@ def _refuse_parameters(over: Sequence[str] | None) -> None:
 def _interchange(
     measurements: Measurements,
     over: Sequence[str] | None,
-    render: Callable[[Table], Iterator[bytes]],
+    render: Callable[[SampleTable], Iterator[bytes]],
     left_out: LeftOut,
     *,
     can_hold: Callable[[Row], bool] = lambda _: True,
@@ -76,7 +76,7 @@ def _extrap_text(measurements: Measurements, over: Sequence[str] | None) -> _Con
     )
 
 
-def _checked_text(table: Table) -> Iterator[bytes]:
+def _checked_text(table: SampleTable) -> Iterator[bytes]:
     if len(table.parameters) > extrap_text.MOST_PARAMETERS:
         raise InputError(f"--over: {len(table.parameters)} parameters, but the text format has at most 4: name fewer")
     for name in table.parameters:

@@ -4,13 +4,13 @@ numba is loaded at the first call with an array, so that importing the models co
 for single numbers never pays for it.
 """
 
-import warnings
 from collections.abc import Callable
 from functools import cached_property, update_wrapper
 from typing import Any
 
 import numpy as np
 
+from commmodel.models.compiled import vectorized
 from commmodel.models.surface import Array, is_worthwhile, over_grid, takes_grid
 
 __all__ = ["Formula", "formula"]
@@ -55,18 +55,7 @@ class Formula:
     @cached_property
     def compiled(self) -> Any:
         """The formula as a numpy universal function of float64, compiled at first use."""
-        import numba
-
-        signature = numba.float64(*[numba.float64] * self.python.__code__.co_argcount)
-        try:
-            return numba.vectorize([signature], nopython=True, cache=True)(self.python)
-        except RuntimeError as error:  # numba found no folder where it may write its cache
-            warnings.warn(
-                f"{error}; compiling in memory, at every start: set NUMBA_CACHE_DIR to a writable folder",
-                RuntimeWarning,
-                stacklevel=2,
-            )
-            return numba.vectorize([signature], nopython=True)(self.python)
+        return vectorized(self.python)
 
 
 def formula(function: Callable[..., float]) -> Formula:

@@ -9,14 +9,13 @@ Stores past the cache were tried and left out: they win a third where 80 MB at h
 these are read, and they lose where the memory is fresh or the result fits in a cache.
 """
 
-import warnings
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
+
+from commmodel.models.compiled import loop_over_grid
 
 __all__ = ["Array", "is_worthwhile", "over_grid", "takes_grid"]
 
@@ -80,7 +79,7 @@ def over_grid(
             kind, value = "s", argument.item()
         kinds += kind
         given.append(value)
-    _loop(function, kinds)(np.asarray(result).reshape(-1, columns), *given)
+    loop_over_grid(function, kinds)(np.asarray(result).reshape(-1, columns), *given)
     return result
 
 
@@ -95,37 +94,3 @@ def _fresh(shape: tuple[int, ...]) -> Array:
 def _plain(array: Array) -> Array:
     """Return the same numbers contiguous in memory; a copy only where they are not."""
     return np.require(array, requirements=["C", "A"])
-
-
-@lru_cache(maxsize=256)
-def _loop(function: Callable[..., float], kinds: str) -> Any:
-    """Return the compiled loop; `kinds` gives the kind of each argument: number, column, row, or full grid."""
-    import numba
-
-    names = [f"argument{index}" for index in range(len(kinds))]
-    named = list(zip(names, kinds, strict=True))
-    elements = {"s": "{}", "c": "{}_here", "r": "{}[j]", "f": "{}[i, j]"}
-    source = [
-        "    for i in range(result.shape[0]):",
-        *(f"        {name}_here = {name}[i]" for name, kind in named if kind == "c"),
-        "        for j in range(result.shape[1]):",
-        f"            result[i, j] = formula({', '.join(elements[kind].format(name) for name, kind in named)})",
-    ]
-    # Named after its text, and with the place of the formula: numba keeps compiled code under both.
-    name = f"{function.__name__.strip('<>')}_over_grid_{kinds}_{crc32(repr(source).encode()):08x}"
-    text = "\n".join([f"def {name}(result, {', '.join(names)}):", *source])
-    scope: dict[str, Any] = {"formula": numba.njit(error_model="numpy")(function), "__name__": function.__module__}
-    exec(compile(text, function.__code__.co_filename, "exec"), scope)  # noqa: S102, of the text above alone
-    number = numba.float64
-    line, grid = (numba.types.Array(number, dimensions, "C", readonly=True) for dimensions in (1, 2))
-    types = {"s": number, "c": line, "r": line, "f": grid}
-    signature = numba.void(number[:, ::1], *(types[kind] for kind in kinds))
-    try:
-        return numba.njit(signature, error_model="numpy", cache=True)(scope[name])
-    except RuntimeError as error:  # numba found no folder where it may write its cache
-        warnings.warn(
-            f"{error}; compiling in memory, at every start: set NUMBA_CACHE_DIR to a writable folder",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-        return numba.njit(signature, error_model="numpy")(scope[name])

@@ -22,12 +22,12 @@ from commmodel.machine import (
 from commmodel.machine.model_choice import seconds
 from commmodel.models import maxrate
 from commmodel.optimize.choice import LIMITS, Choice, Rejected, choose
-from commmodel.optimize.problem import Options
+from commmodel.optimize.problem import ProblemOptions
 from commmodel.optimize.robustness import Sensitivity, misdiagnosis, sensitivity
 from commmodel.optimize.surfaces import surface
 
 __all__ = [
-    "LIMITS", "Choice", "Options", "Rejected", "Sensitivity", "Table", "choose", "communicating_processes",
+    "LIMITS", "Choice", "ProblemOptions", "Rejected", "Sensitivity", "Table", "choose", "communicating_processes",
     "misdiagnosis", "sensitivity", "surface",
 ]  # fmt: skip
 

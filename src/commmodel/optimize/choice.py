@@ -26,7 +26,7 @@ import msgspec
 from commmodel.machine import Machine, Table
 from commmodel.models import overlap
 from commmodel.optimize import search
-from commmodel.optimize.problem import Found, Implementation, Options, Problem
+from commmodel.optimize.problem import Implementation, ProblemOptions, SearchResult, TransferProblem
 from commmodel.results import Pattern
 
 __all__ = ["LIMITS", "Choice", "Rejected", "choose"]
@@ -195,13 +195,13 @@ def choose(
     >>> chosen.message_size, chosen.burst, chosen.messages, round(chosen.hidden_fraction, 2)
     (32768, 16, 32, 0.41)
     """
-    options: Options = {
+    options: ProblemOptions = {
         "pattern": pattern, "implementation": implementation, "peers": peers, "operation": operation,
         "direction": direction, "overhead": overhead, "latency": latency, "byte_time": byte_time, "progress": progress,
         "queue_depth": queue_depth, "outstanding_volume": outstanding_volume, "grid": grid, "sizes": sizes,
         "bursts": bursts, "rule": rule, "path": path, "model": model,
     }  # fmt: skip
-    problem = Problem(volume, computation, machine, options)
+    problem = TransferProblem(volume, computation, machine, options)
     found = problem.solve()
     offered = problem.grid
     size, length = int(offered.sizes[found.row]), int(offered.bursts[found.column])
@@ -236,7 +236,7 @@ def choose(
     )
 
 
-def _neighbours(problem: Problem, found: Found) -> tuple[tuple[int, int], ...]:
+def _neighbours(problem: TransferProblem, found: SearchResult) -> tuple[tuple[int, int], ...]:
     sizes, bursts = problem.grid.sizes, problem.grid.bursts
     return tuple(
         (int(sizes[found.row + near // 3 - 1]), int(bursts[found.column + near % 3 - 1]))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import BandwidthProfile, LogGP, Machine, OverlapProfile, Parameter, PLogP, Table
-from commmodel.optimize.compiled import compiled
+from commmodel.models.compiled import compiled
 from commmodel.optimize.search import interpolate, look_up
 from commmodel.optimize.smoothing import steady_costs, steady_shares
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from commmodel.arguments import finite, whole
 from commmodel.errors import InputError
 from commmodel.machine import Machine, Table
+from commmodel.models.compiled import compiled
 from commmodel.optimize import search
-from commmodel.optimize.compiled import compiled
 from commmodel.optimize.decompositions import Decompositions, Kind, decompositions
 from commmodel.optimize.parameters import Asked, known, profile
 from commmodel.results import Pattern
@@ -24,11 +24,11 @@ from commmodel.results import Pattern
 __all__ = [
     "MODELS",
     "OWN_ERROR",
-    "Found",
     "Implementation",
-    "Options",
-    "Problem",
+    "ProblemOptions",
+    "SearchResult",
     "Shape",
+    "TransferProblem",
     "check_peers",
     "one_of",
     "shape",
@@ -75,7 +75,7 @@ _SEARCH = (
 )
 
 
-class Options(TypedDict, total=False):
+class ProblemOptions(TypedDict, total=False):
     """Arguments that `choose`, `sensitivity` and `misdiagnosis` share; `choose` describes them."""
 
     pattern: str
@@ -112,7 +112,7 @@ class Shape(NamedTuple):
     """Of bandwidth."""
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """Result of the search: row and column of the grid; limits and neighbours as bits."""
 
     implementation: int
@@ -154,10 +154,10 @@ def check_peers(pattern: str, peers: int) -> None:
         raise InputError(f"point-to-point has one peer, not {peers}: {mend}")
 
 
-class Problem:
+class TransferProblem:
     """A problem, checked, with all its parameters."""
 
-    def __init__(self, volume: int, computation: Computation, machine: Machine | None, options: Options) -> None:
+    def __init__(self, volume: int, computation: Computation, machine: Machine | None, options: ProblemOptions) -> None:
         given: dict[str, Any] = {**options}
         get = given.get
         self.pattern: Pattern = get("pattern", "point-to-point")
@@ -245,7 +245,7 @@ class Problem:
         """Whether the whole transfer takes longer than the computation."""
         return bool(self.computed[0] < self.volume * self.known.G[0, 0])
 
-    def solve(self, factor: float = 1.0, bound: str | None = None) -> Found:
+    def solve(self, factor: float = 1.0, bound: str | None = None) -> SearchResult:
         """Return the fastest decomposition with the computation scaled by a factor, by one bound or both."""
         found = self._search(self.grid, factor, bound)
         if found.implementation < 0 and self._instead is not None:
@@ -259,22 +259,23 @@ class Problem:
         """Whether the undivided transfer (one message, or one per peer) is among the candidates."""
         return self.grid.first_row == 0 and self.grid.last_column == self.grid.bursts.size - 1
 
-    def advice(self, found: Found) -> tuple[bool, float, float]:
+    def advice(self, found: SearchResult) -> tuple[bool, float, float]:
         """Return whether the decomposition pays, its gain over blocking messages, and the error of that gain."""
         gain, error = found.blocking_seconds - found.seconds, 0.0
         if self.model == search.BOUNDED:
             error = OWN_ERROR * found.blocking_seconds + gain - found.least_gain
         return (found.row > 0 or self.grid.first_row > 0) and gain > error, gain, error
 
-    def _search(self, grid: Decompositions, factor: float, bound: str | None) -> Found:
+    def _search(self, grid: Decompositions, factor: float, bound: str | None) -> SearchResult:
         shape = self.shape
         found = compiled(search.search, _SEARCH)(
             self.model, grid.sizes, grid.bursts, grid.first_row, grid.last_column, *self.implementations,
             _BOUNDS[bound], shape.added, self.volume / shape.parts, self.peers, shape.repeats,
             self.computed * (factor / shape.parts), *self.known, self.queue_depth, self.outstanding_volume,
         )  # fmt: skip
-        kinds = Found.__annotations__.values()
-        return Found(*(kind(value) for kind, value in zip(kinds, found, strict=True)))  # uncompiled, they are numpy's
+        kinds = SearchResult.__annotations__.values()
+        # Uncompiled, they are numpy's.
+        return SearchResult(*(kind(value) for kind, value in zip(kinds, found, strict=True)))
 
     def _why_nothing(self) -> str:
         size, burst = self.grid.sizes[-1], self.grid.bursts[self.grid.last_column]
@@ -289,7 +290,7 @@ class Problem:
             f"{self.queue_depth:g}): give shorter bursts too, like 1, or smaller sizes"
         )
 
-    def seconds(self, found: Found) -> float:
+    def seconds(self, found: SearchResult) -> float:
         """Return the time of a decomposition by the formulas of the case at hand."""
         grid, (o, L, G, progress), shape = self.grid, self.known, self.shape
         row, column = found.row, found.column

@@ -11,7 +11,7 @@ import msgspec
 
 from commmodel.machine import Machine
 from commmodel.models import overlap
-from commmodel.optimize.problem import Options, Problem
+from commmodel.optimize.problem import ProblemOptions, TransferProblem
 
 __all__ = ["Sensitivity", "misdiagnosis", "sensitivity"]
 
@@ -36,7 +36,7 @@ def sensitivity(
     volume: int,
     computation: float | Callable[[int], float],
     machine: Machine | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[ProblemOptions],
 ) -> Sensitivity:
     """Return the factors of the computation time between which the choice stays the same.
 
@@ -53,7 +53,7 @@ def sensitivity(
     >>> round(found.overestimate, 2), round(found.underestimate, 2)
     (2.78, 108.95)
     """
-    problem = Problem(volume, computation, machine, options)
+    problem = TransferProblem(volume, computation, machine, options)
 
     def chosen(factor: float) -> tuple[int, int, int]:
         found = problem.solve(factor)
@@ -81,7 +81,7 @@ def misdiagnosis(
     volume: int,
     computation: float | Callable[[int], float],
     machine: Machine | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[ProblemOptions],
 ) -> float:
     """Return the performance loss of the choice for a mistaken kind of problem.
 
@@ -102,7 +102,7 @@ def misdiagnosis(
     >>> 0 <= misdiagnosis(1 << 20, 500e-6, overhead=2e-6, latency=10e-6, byte_time=1 / 900e6) < 0.1
     True
     """
-    problem = Problem(volume, computation, machine, options)
+    problem = TransferProblem(volume, computation, machine, options)
     best = problem.solve()
     wrong = problem.solve(bound="computation" if problem.communicates else "communication")
     return float(overlap.performance_loss(problem.seconds(wrong), best.seconds, best.blocking_seconds))

@@ -1,4 +1,4 @@
-"""The loops of the optimiser, as plain functions that `commmodel.optimize.compiled` compiles.
+"""The loops of the optimiser, as plain functions that `commmodel.models.compiled` compiles.
 
 Main entries: `search`, which finds the fastest decomposition of a grid, and `fill`, which writes the times of many.
 Codes stand for names, as compiled loops take numbers only. Arrays: sizes from the largest, bursts from the longest;

@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 from commmodel.arguments import numbers
 from commmodel.errors import InputError
 from commmodel.machine import Machine, Table
+from commmodel.models.compiled import compiled
 from commmodel.optimize import search
-from commmodel.optimize.compiled import compiled
 from commmodel.optimize.parameters import Asked, known
 from commmodel.optimize.problem import MODELS, check_peers, one_of, shape
 

@@ -25,7 +25,15 @@ from commmodel.statistics import summarise
 from commmodel.units import format_ratio
 
 __all__ = [
-    "MISESTIMATES", "Case", "Misestimate", "Summary", "Sweep", "Timed", "Validation", "required_sweeps", "sweeps",
+    "MISESTIMATES",
+    "Case",
+    "Misestimate",
+    "Sweep",
+    "Timed",
+    "Validation",
+    "ValidationSummary",
+    "required_sweeps",
+    "sweeps",
     "validate",
 ]  # fmt: skip
 
@@ -175,7 +183,7 @@ def _fastest(sweep: Sweep) -> Timed:
     return sweep.blocking if sweep.blocking is not None and sweep.blocking.seconds <= best.seconds else best
 
 
-class Summary(msgspec.Struct, frozen=True):
+class ValidationSummary(msgspec.Struct, frozen=True):
     """Averages over several cases, None where unknown; empty names: over all cases."""
 
     pattern: str
@@ -209,7 +217,7 @@ class Validation(msgspec.Struct, frozen=True):
     """All cases, their summaries, what was left out, and the machine's MPI progress."""
 
     cases: tuple[Case, ...]
-    summaries: tuple[Summary, ...]
+    summaries: tuple[ValidationSummary, ...]
     """Of all cases, then of each pattern, operation, path, template and library where there are several."""
     left_out: tuple[str, ...]
     """What could not be judged, a line each."""
@@ -400,7 +408,7 @@ def _judged(sweep: Sweep, blocking: Timed, computation: float, machine: Machine,
     )  # fmt: skip
 
 
-def _summary(names: _Names, cases: Sequence[Case]) -> Summary:
+def _summary(names: _Names, cases: Sequence[Case]) -> ValidationSummary:
     telling = [case for case in cases if not case.sweep.nothing_to_hide]
     losses = [case.loss for case in telling]
     shares = [case.share_of_best for case in telling if case.share_of_best is not None]
@@ -410,7 +418,7 @@ def _summary(names: _Names, cases: Sequence[Case]) -> Summary:
         for factor in MISESTIMATES
     }
     pattern, operation, path, template, library = names
-    return Summary(
+    return ValidationSummary(
         pattern=pattern,
         operation=operation,
         path=path,
@@ -431,7 +439,7 @@ def _summary(names: _Names, cases: Sequence[Case]) -> Summary:
     )
 
 
-def _summaries(cases: Sequence[Case]) -> tuple[Summary, ...]:
+def _summaries(cases: Sequence[Case]) -> tuple[ValidationSummary, ...]:
     if not cases:
         return ()
     groups = [(names, list(group)) for names, group in groupby(cases, key=lambda case: _group(case.sweep))]

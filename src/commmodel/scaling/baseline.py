@@ -10,7 +10,7 @@ from commmodel.results.parameters import METRICS
 from commmodel.scaling.bootstrap import Ensemble, ensemble
 from commmodel.scaling.difference import Difference, differences
 from commmodel.scaling.growth import Growth
-from commmodel.scaling.guidelines import Settings
+from commmodel.scaling.guidelines import CheckSettings
 from commmodel.scaling.search_space import default_deviation, default_space
 from commmodel.scaling.series import Fixed, Series
 from commmodel.scaling.verdict import Judgement, Verdict, divergence
@@ -40,7 +40,7 @@ class Slower:
     high: float
 
 
-def modelled(series: Series, settings: Settings) -> Ensemble:
+def modelled(series: Series, settings: CheckSettings) -> Ensemble:
     """Return the models of a series without an expectation, among the terms of `default_space`."""
     return ensemble(
         series.scales,
@@ -154,7 +154,7 @@ def slower(
     before: Measurements,
     after: Measurements,
     parameters: Iterable[str],
-    settings: Settings,
+    settings: CheckSettings,
     metric: str | None = None,
 ) -> tuple[tuple[Slower, ...], int, tuple[str, ...]]:
     """Return the values larger than in the baseline, the number of values compared, and remarks.
@@ -164,7 +164,7 @@ def slower(
     before, after : Measurements
     parameters : iterable of str
         Only what depends on one of these; the first that a configuration has is its scale.
-    settings : Settings
+    settings : CheckSettings
     metric : str, optional
         Only this one.
 

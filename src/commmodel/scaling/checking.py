@@ -17,9 +17,9 @@ from commmodel.scaling.bootstrap import MOST_DRAWS, Ensemble
 from commmodel.scaling.expectations import Expectation, Expectations, Guideline
 from commmodel.scaling.fitting import FEWEST_SCALES
 from commmodel.scaling.growth import ONE, Growth
-from commmodel.scaling.guidelines import BrokenRule, Settings, broken_guidelines, usable
+from commmodel.scaling.guidelines import BrokenRule, CheckSettings, broken_guidelines, usable
 from commmodel.scaling.launch_scatter import between_launches
-from commmodel.scaling.limits import Prediction, largest_scale, predict
+from commmodel.scaling.limits import ScalePrediction, largest_scale, predict
 from commmodel.scaling.samples import STATISTICS
 from commmodel.scaling.series import Key, Series, series_over
 from commmodel.scaling.verdict import Judgement, Verdict, judge
@@ -49,7 +49,7 @@ class CheckedSeries:
     source : str
         ``expected`` where the expectation was written down, ``before`` where it is how the baseline grows.
     judgement : Judgement
-    predicted : Prediction, optional
+    predicted : ScalePrediction, optional
         At the target scale, in the series' unit; nothing where no class fits.
     room : Room, optional
         Up to which scale the limit is kept; of memory only.
@@ -58,7 +58,7 @@ class CheckedSeries:
     series: Series
     source: Literal["expected", "before"]
     judgement: Judgement
-    predicted: Prediction | None = None
+    predicted: ScalePrediction | None = None
     room: Room | None = None
 
     @property
@@ -217,7 +217,7 @@ def check(
     _check_options(statistic, confidence, least, at, each, draws)
     if expectations is None and baseline is None:
         raise InputError("nothing is expected: name a file of expectations, mpi, or a baseline")
-    settings = Settings(statistic, draws, seed, confidence, least)
+    settings = CheckSettings(statistic, draws, seed, confidence, least)
     expected = [one for one in (expectations.expectations if expectations else ()) if metric in {None, one.metric}]
     guidelines = [one for one in (expectations.guidelines if expectations else ()) if metric in {None, one.metric}]
     named = [one.over for one in expected] + [one.over for one in guidelines]
@@ -280,7 +280,7 @@ def _rows(
     series: Mapping[Key, Series],
     before: Mapping[Key, Ensemble],
     expected: Sequence[Expectation],
-    settings: Settings,
+    settings: CheckSettings,
     deviation: Mapping[str, Growth],
 ) -> tuple[list[CheckedSeries], list[str]]:
     """Return the verdicts, in order of expectations, then parameters; and the series with too few scales."""

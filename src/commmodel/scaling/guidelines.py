@@ -19,7 +19,7 @@ from commmodel.scaling.rules import Rule, class_violation, measured_violation, m
 from commmodel.scaling.samples import reduce
 from commmodel.scaling.series import Fixed, Series
 
-__all__ = ["BrokenRule", "Settings", "broken_guidelines", "usable"]
+__all__ = ["BrokenRule", "CheckSettings", "broken_guidelines", "usable"]
 
 Array = NDArray[np.float64]
 
@@ -27,7 +27,7 @@ _DRAWS = 1000
 
 
 @dataclass(frozen=True)
-class Settings:
+class CheckSettings:
     """Settings of all tests.
 
     Attributes
@@ -173,7 +173,7 @@ def _measured(
     group: _Group,
     modelled: Callable[[Series], Ensemble],
     scatter: Mapping[str, Scatter],
-    settings: Settings,
+    settings: CheckSettings,
     comparisons: int,
 ) -> BrokenRule | None:
     """Return where measurements break a rule beyond their scatter, corrected for `comparisons` tests."""
@@ -206,7 +206,9 @@ def _measured(
     return _broken(group, "measured", scale, float(ratio[broken].max()), certain=True)
 
 
-def _launches_say(rule: Rule, samples: dict[str, list[Array]], settings: Settings, chance: float) -> NDArray[np.bool_]:
+def _launches_say(
+    rule: Rule, samples: dict[str, list[Array]], settings: CheckSettings, chance: float
+) -> NDArray[np.bool_]:
     """Whether the launches' values put the left side above the right, at each scale (Welch's test).
 
     A bootstrap over the few launches that there are would promise too much.
@@ -244,7 +246,7 @@ def _broken(group: _Group, kind: str, scale: float, ratio: float, *, certain: bo
     return BrokenRule(guideline.rule, guideline.metric, guideline.over, group.fixed, kind, scale, ratio, certain)
 
 
-def _at_target(group: _Group, found: dict[str, Ensemble], target: float, settings: Settings) -> BrokenRule | None:
+def _at_target(group: _Group, found: dict[str, Ensemble], target: float, settings: CheckSettings) -> BrokenRule | None:
     rule = _raised(group.guideline.rule, settings.least)
     models = {name: one.best for name, one in found.items()}
     broken = modelled_violation(rule, models, max(group.scales), target)
@@ -268,7 +270,7 @@ def _in_the_end(group: _Group, found: dict[str, Ensemble]) -> BrokenRule | None:
 
 
 def _modelled(
-    group: _Group, modelled: Callable[[Series], Ensemble], at: float | None, settings: Settings
+    group: _Group, modelled: Callable[[Series], Ensemble], at: float | None, settings: CheckSettings
 ) -> BrokenRule | None:
     if any(len(one.scales) < FEWEST_SCALES for one in group.series.values()):
         return None
@@ -286,7 +288,7 @@ def broken_guidelines(
     modelled: Callable[[Series], Ensemble],
     scatter: Mapping[str, Scatter],
     at: float | None = None,
-    settings: Settings | None = None,
+    settings: CheckSettings | None = None,
 ) -> tuple[list[BrokenRule], list[str]]:
     """Return the rules that do not hold, and a line for each that could not be tested.
 
@@ -301,14 +303,14 @@ def broken_guidelines(
         Metric -> how far values are apart whose launches were not repeated (`between_launches`).
     at : float, optional
         Scale up to which models are held against the rules; without it only measurements and classes of growth are.
-    settings : Settings, optional
+    settings : CheckSettings, optional
         Confidence is of the answer to all rules together: each is asked for more.
 
     Notes
     -----
     A class of growth that breaks a rule says neither where nor whether ever within reach, and is never certain here.
     """
-    chosen = settings or Settings()
+    chosen = settings or CheckSettings()
     groups, notes = [], []
     for guideline in guidelines:
         tested = list(_groups(guideline, series))

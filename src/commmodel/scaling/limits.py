@@ -12,14 +12,14 @@ from commmodel.errors import InputError
 from commmodel.scaling.bootstrap import Ensemble
 from commmodel.scaling.fitting import Model
 
-__all__ = ["Prediction", "largest_scale", "predict"]
+__all__ = ["ScalePrediction", "largest_scale", "predict"]
 
 _LARGEST = 2.0**64
 _BISECTIONS = 80
 
 
 @dataclass(frozen=True)
-class Prediction:
+class ScalePrediction:
     """A value at a scale with its interval, in the unit of the measurement."""
 
     scale: float
@@ -28,7 +28,7 @@ class Prediction:
     high: float
 
 
-def predict(found: Ensemble, scale: float, confidence: float = 0.95) -> Prediction:
+def predict(found: Ensemble, scale: float, confidence: float = 0.95) -> ScalePrediction:
     """Return the best model's value at a scale, with the interval of all models that the data allow.
 
     Parameters
@@ -57,7 +57,7 @@ def predict(found: Ensemble, scale: float, confidence: float = 0.95) -> Predicti
     scale = finite("scale", scale, 1)
     low, high = found.interval(scale, confidence)
     value = float(found.best(scale))
-    return Prediction(scale, value, min(low, value), max(high, value))
+    return ScalePrediction(scale, value, min(low, value), max(high, value))
 
 
 def largest_scale(model: Model | Callable[[float], float], limit: float, each: float = 1) -> float:

@@ -4,7 +4,7 @@ from itertools import groupby
 
 from rich.console import RenderableType
 
-from commmodel.optimize.validation import MISESTIMATES, Case, Summary, Validation
+from commmodel.optimize.validation import MISESTIMATES, Case, Validation, ValidationSummary
 from commmodel.report.kit.cells import NOTHING, Cell, measured_cell
 from commmodel.report.kit.terminal import text
 from commmodel.report.measurements.other_kernels import PartTable
@@ -68,7 +68,7 @@ def case_parts(validation: Validation) -> list[PartTable]:
     return parts
 
 
-def _names(summary: Summary, *, with_library: bool) -> Cell:
+def _names(summary: ValidationSummary, *, with_library: bool) -> Cell:
     if not summary.pattern:
         return Cell("all")
     path = "" if summary.path == "any" else summary.path
