@@ -26,7 +26,7 @@ import msgspec
 from commmodel.machine import Machine, Table
 from commmodel.models import overlap
 from commmodel.optimize import search
-from commmodel.optimize.problem import Found, Implementation, Options, Problem
+from commmodel.optimize.problem import Implementation, Options, Problem, SearchResult
 from commmodel.results import Pattern
 
 __all__ = ["LIMITS", "Choice", "Rejected", "choose"]
@@ -236,10 +236,10 @@ def choose(
     )
 
 
-def _neighbours(problem: Problem, found: Found) -> tuple[tuple[int, int], ...]:
+def _neighbours(problem: Problem, result: SearchResult) -> tuple[tuple[int, int], ...]:
     sizes, bursts = problem.grid.sizes, problem.grid.bursts
     return tuple(
-        (int(sizes[found.row + near // 3 - 1]), int(bursts[found.column + near % 3 - 1]))
+        (int(sizes[result.row + near // 3 - 1]), int(bursts[result.column + near % 3 - 1]))
         for near in range(9)
-        if found.neighbours >> near & 1
+        if result.neighbours >> near & 1
     )

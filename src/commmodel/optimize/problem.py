@@ -18,16 +18,16 @@ from commmodel.machine import Machine, Table
 from commmodel.optimize import search
 from commmodel.optimize.compiled import compiled
 from commmodel.optimize.decompositions import Decompositions, Kind, decompositions
-from commmodel.optimize.parameters import Asked, known, profile
+from commmodel.optimize.parameters import Conditions, problem_parameters, profile
 from commmodel.results import Pattern
 
 __all__ = [
     "MODELS",
     "OWN_ERROR",
-    "Found",
     "Implementation",
     "Options",
     "Problem",
+    "SearchResult",
     "Shape",
     "check_peers",
     "number",
@@ -113,7 +113,7 @@ class Shape(NamedTuple):
     """Of bandwidth."""
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """Result of the search: row and column of the grid; limits and neighbours as bits."""
 
     implementation: int
@@ -197,8 +197,8 @@ class Problem:
         self.grid = decompositions(
             self.volume, self.shape.largest, kind, queue_depth, get("sizes"), get("bursts")
         )  # fmt: skip
-        self.known = known(
-            machine, Asked(path, operation, direction, self.shape.profile), self.grid.sizes, self.grid.bursts,
+        self.known = problem_parameters(
+            machine, Conditions(path, operation, direction, self.shape.profile), self.grid.sizes, self.grid.bursts,
             self.peers, get("overhead"), get("latency"), get("byte_time"), get("progress"),
         )  # fmt: skip
         self.model = MODELS[model]
@@ -264,7 +264,7 @@ class Problem:
         """Whether the whole transfer takes longer than the computation."""
         return bool(self.computed[0] < self.volume * self.known.G[0, 0])
 
-    def solve(self, factor: float = 1.0, bound: str | None = None) -> Found:
+    def solve(self, factor: float = 1.0, bound: str | None = None) -> SearchResult:
         """Return the fastest decomposition with the computation scaled by a factor, by one bound or both."""
         found = self._search(self.grid, factor, bound)
         if found.implementation < 0 and self._instead is not None:
@@ -278,22 +278,24 @@ class Problem:
         """Whether the undivided transfer (one message, or one per peer) is among the candidates."""
         return self.grid.first_row == 0 and self.grid.last_column == self.grid.bursts.size - 1
 
-    def advice(self, found: Found) -> tuple[bool, float, float]:
+    def advice(self, result: SearchResult) -> tuple[bool, float, float]:
         """Return whether the decomposition pays, its gain over blocking messages, and the error of that gain."""
-        gain, error = found.blocking_seconds - found.seconds, 0.0
+        gain, error = result.blocking_seconds - result.seconds, 0.0
         if self.model == search.BOUNDED:
-            error = OWN_ERROR * found.blocking_seconds + gain - found.least_gain
-        return (found.row > 0 or self.grid.first_row > 0) and gain > error, gain, error
+            error = OWN_ERROR * result.blocking_seconds + gain - result.least_gain
+        return (result.row > 0 or self.grid.first_row > 0) and gain > error, gain, error
 
-    def _search(self, grid: Decompositions, factor: float, bound: str | None) -> Found:
+    def _search(self, grid: Decompositions, factor: float, bound: str | None) -> SearchResult:
         shape = self.shape
         found = compiled(search.search, _SEARCH)(
             self.model, grid.sizes, grid.bursts, grid.first_row, grid.last_column, *self.implementations,
             _BOUNDS[bound], shape.added, self.volume / shape.parts, self.peers, shape.repeats,
             self.computed * (factor / shape.parts), *self.known, self.queue_depth, self.outstanding_volume,
         )  # fmt: skip
-        kinds = Found.__annotations__.values()
-        return Found(*(kind(value) for kind, value in zip(kinds, found, strict=True)))  # uncompiled, they are numpy's
+        kinds = SearchResult.__annotations__.values()
+        return SearchResult(
+            *(kind(value) for kind, value in zip(kinds, found, strict=True))
+        )  # uncompiled, they are numpy's
 
     def _why_nothing(self) -> str:
         size, burst = self.grid.sizes[-1], self.grid.bursts[self.grid.last_column]
@@ -308,15 +310,15 @@ class Problem:
             f"{self.queue_depth:g}): give shorter bursts too, like 1, or smaller sizes"
         )
 
-    def seconds(self, found: Found) -> float:
+    def seconds(self, result: SearchResult) -> float:
         """Return the time of a decomposition by the formulas of the case at hand."""
         grid, (o, L, G, progress), shape = self.grid, self.known, self.shape
-        row, column = found.row, found.column
+        row, column = result.row, result.column
         volume = self.volume / shape.parts
         messages = math.ceil(volume / grid.sizes[row])
         burst = messages / math.ceil(messages / grid.bursts[column])
         return float(search.whole_time(
-            self.model, found.implementation, search.EITHER, shape.added, volume, volume / messages, burst, self.peers,
+            self.model, result.implementation, search.EITHER, shape.added, volume, volume / messages, burst, self.peers,
             shape.repeats, self.computed[row] / shape.parts, o[0, row, column if o.shape[2] > 1 else 0], L[0, row],
             G[0, row], G[0, 0], progress[0, row, column if progress.shape[2] > 1 else 0],
         ))  # fmt: skip
