@@ -490,7 +490,7 @@ def _check_apart(sent: list[_Side], received: list[_Side]) -> None:
         furthest[name] = max(furthest[name], (end, name, index))
 
 
-class _Said(NamedTuple):
+class _Description(NamedTuple):
     """A rank's description of its exchange, sent to its partners."""
 
     problem: str | None
@@ -514,7 +514,7 @@ def _agree(
     from mpi4py import MPI
 
     partners = sorted({rank for pair in ranks for rank in pair} - {MPI.PROC_NULL})
-    mine: dict[int, _Said] = {rank: _Said(problem, order, [], []) for rank in partners}
+    mine: dict[int, _Description] = {rank: _Description(problem, order, [], []) for rank in partners}
     for index, (out, into) in enumerate(zip(sent, received, strict=True)):
         if out.partner != MPI.PROC_NULL:
             mine[out.partner].sent.append(out.end(index))
@@ -528,15 +528,15 @@ def _agree(
     return problem
 
 
-def _difference(rank: int, mine: _Said, theirs: _Said) -> str | None:
+def _difference(rank: int, own_side: _Description, partner_side: _Description) -> str | None:
     """Return the mismatch between this rank and a partner."""
-    if theirs.problem is not None:
-        return f"rank {rank} has refused its end: {theirs.problem}"
-    if theirs.order != mine.order:
-        return f"order is {mine.order} here and {theirs.order} on rank {rank}: give the same on all ranks"
+    if partner_side.problem is not None:
+        return f"rank {rank} has refused its end: {partner_side.problem}"
+    if partner_side.order != own_side.order:
+        return f"order is {own_side.order} here and {partner_side.order} on rank {rank}: give the same on all ranks"
     for here, there, way in (
-        (mine.sent, theirs.received, f"from this rank to rank {rank}"),
-        (mine.received, theirs.sent, f"from rank {rank} to this rank"),
+        (own_side.sent, partner_side.received, f"from this rank to rank {rank}"),
+        (own_side.received, partner_side.sent, f"from rank {rank} to this rank"),
     ):
         if len(here) != len(there):
             return (

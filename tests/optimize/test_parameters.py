@@ -23,7 +23,7 @@ from commmodel.machine import (
 from commmodel.models import overlap
 from commmodel.models.compiled import compiled
 from commmodel.optimize import choose, misdiagnosis, search, sensitivity
-from commmodel.optimize.parameters import Asked, known
+from commmodel.optimize.parameters import Conditions, problem_parameters
 from commmodel.optimize.problem import _SEARCH, TransferProblem
 
 MIB = 1 << 20
@@ -329,8 +329,16 @@ AXIS = st.lists(st.integers(1, 10**7), min_size=1, max_size=5, unique=True).map(
 def test_tables_are_looked_up_as_one_by_one(sizes, counts, random, asked_sizes, asked_counts):
     table = Table(sizes, counts, tuple(tuple(random.random() for _ in counts) for _ in sizes))
     asked_counts = asked_counts[::-1]  # bursts go down
-    found = known(
-        None, Asked(), np.array(asked_sizes, dtype=float), np.array(asked_counts, dtype=float), 1, table, 1.0, 1.0, None
+    found = problem_parameters(
+        None,
+        Conditions(),
+        np.array(asked_sizes, dtype=float),
+        np.array(asked_counts, dtype=float),
+        1,
+        table,
+        1.0,
+        1.0,
+        None,
     ).o[0]
     expected = [[table.at(size, count) for count in asked_counts] for size in asked_sizes]
     assert found == pytest.approx(np.array(expected), rel=1e-12)
@@ -345,7 +353,9 @@ def test_plogp_is_interpolated_as_the_table_does(sizes, asked, random):
     o_s, o_r, g = (tuple(random.random() for _ in sizes) for _ in range(3))
     table = PLogP(Parameter(1.0), tuple(sizes), o_s, o_r, g, low={"g": tuple(one / 2 for one in g)})
     machine = Machine("m", (Segment("all"),), plogp=(table,))
-    found = known(machine, Asked(), np.array(asked, dtype=float), np.ones(1), 1, None, None, None, None)
+    found = problem_parameters(
+        machine, Conditions(), np.array(asked, dtype=float), np.ones(1), 1, None, None, None, None
+    )
     assert found.o[0, :, 0] == pytest.approx(table.at("o_s", asked) + table.at("o_r", asked))
     assert found.G[0] == pytest.approx(table.at("g", asked) / asked)
     assert found.G[1] == pytest.approx(found.G[0] / 2)

@@ -67,12 +67,12 @@ def verify(operation: str, rounds: Iterable[Round], problem: Problem) -> None:
                 )
 
 
-def _check_form(number: int, one: Round, processes: int) -> None:
+def _check_form(number: int, exchange: Round, processes: int) -> None:
     """Check shapes, ranks and duplicates of a round."""
-    if not one.sender.shape == one.receiver.shape == one.size.shape:
+    if not exchange.sender.shape == exchange.receiver.shape == exchange.size.shape:
         raise ScheduleError(f"round {number}: there are not as many senders as receivers and sizes")
     seen = set()
-    for pair in zip(one.sender.tolist(), one.receiver.tolist(), strict=True):
+    for pair in zip(exchange.sender.tolist(), exchange.receiver.tolist(), strict=True):
         sender, receiver = pair
         if not (0 <= sender < processes and 0 <= receiver < processes):
             raise ScheduleError(f"round {number}: {sender} -> {receiver}: the {processes} processes are 0 and up")
@@ -81,7 +81,10 @@ def _check_form(number: int, one: Round, processes: int) -> None:
         if pair in seen:
             raise ScheduleError(f"round {number}: {sender} -> {receiver}: two messages in one round")
         seen.add(pair)
-    for what, ranks, sizes in (("copies", one.copier, one.copied), ("combines", one.reducer, one.reduced)):
+    for what, ranks, sizes in (
+        ("copies", exchange.copier, exchange.copied),
+        ("combines", exchange.reducer, exchange.reduced),
+    ):
         listed = ranks.tolist()
         if ranks.shape != sizes.shape or len(set(listed)) < len(listed):
             raise ScheduleError(f"round {number}: each process that {what} must be named once, with one size")
@@ -89,12 +92,12 @@ def _check_form(number: int, one: Round, processes: int) -> None:
             raise ScheduleError(f"round {number}: a process that {what} is out of range, or its size negative")
 
 
-def _exchange(number: int, one: Round, sizes: Sequence[int], state: list[Held]) -> None:
+def _exchange(number: int, exchange: Round, sizes: Sequence[int], state: list[Held]) -> None:
     """Execute one round: all messages leave before any arrives."""
     arriving = []
-    messages = zip(one.sender.tolist(), one.receiver.tolist(), one.size.tolist(), strict=True)
+    messages = zip(exchange.sender.tolist(), exchange.receiver.tolist(), exchange.size.tolist(), strict=True)
     for index, (sender, receiver, size) in enumerate(messages):
-        carried = one.blocks(index)
+        carried = exchange.blocks(index)
         held = state[sender]
         for block in carried:
             if block not in held:
@@ -104,8 +107,8 @@ def _exchange(number: int, one: Round, sizes: Sequence[int], state: list[Held]) 
             raise ScheduleError(f"round {number}: {sender} -> {receiver}: {size} bytes, but its blocks have {due}")
         content = [held[block] for block in carried]
         places = carried
-        if one.into is not None:
-            places = one.into(index)
+        if exchange.into is not None:
+            places = exchange.into(index)
             copies = 2 if len(places) > len(carried) else 1
             if [place % len(sizes) for place in places] != [block % len(sizes) for block in carried] * copies:
                 raise ScheduleError(
@@ -113,18 +116,18 @@ def _exchange(number: int, one: Round, sizes: Sequence[int], state: list[Held]) 
                 )
             content *= copies
         arriving.append((sender, receiver, places, content))
-    if one.combine:
-        _combine(number, one, sizes, state, arriving)
+    if exchange.combine:
+        _combine(number, exchange, sizes, state, arriving)
     else:
         for _, receiver, places, content in arriving:
             state[receiver].update(zip(places, content, strict=True))
-        if one.reducer.size:
-            raise ScheduleError(f"round {number}: process {one.reducer[0]} has nothing to combine")
+        if exchange.reducer.size:
+            raise ScheduleError(f"round {number}: process {exchange.reducer[0]} has nothing to combine")
 
 
 def _combine(
     number: int,
-    one: Round,
+    exchange: Round,
     sizes: Sequence[int],
     state: list[Held],
     arriving: list[tuple[int, int, Sequence[int], list[int]]],
@@ -140,7 +143,7 @@ def _combine(
                 )
             held[block] = held.get(block, 0) | whose
         done[receiver] = done.get(receiver, 0) + sum([sizes[block % len(sizes)] for block in places])
-    told = dict(zip(one.reducer.tolist(), one.reduced.tolist(), strict=True))
+    told = dict(zip(exchange.reducer.tolist(), exchange.reduced.tolist(), strict=True))
     for rank in done.keys() | told.keys():
         if done.get(rank, 0) != told.get(rank, 0):
             raise ScheduleError(
@@ -148,9 +151,9 @@ def _combine(
             )
 
 
-def _processes(whose: int) -> str:
+def _processes(holders: int) -> str:
     """Return the names of a set of processes, the first few of a long one."""
-    ranks = [rank for rank in range(whose.bit_length()) if whose >> rank & 1]
+    ranks = [rank for rank in range(holders.bit_length()) if holders >> rank & 1]
     shown = ", ".join(map(str, ranks[:8])) + (", ..." if len(ranks) > 8 else "")
     return shown or "nobody"
 

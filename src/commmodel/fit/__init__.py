@@ -159,10 +159,10 @@ def fit_machine(
     return over_launches(machine, measurements, fit_one)
 
 
-def _bare_segments(known: Set[str], paths: Sequence[str]) -> list[Segment]:
+def _bare_segments(paths_with_segments: Set[str], paths: Sequence[str]) -> list[Segment]:
     """Return a segment without models for each path that has none, so that the machine knows the path."""
-    missing = [path for path in dict.fromkeys(paths) if path not in known]
-    if not known and not missing:
+    missing = [path for path in dict.fromkeys(paths) if path not in paths_with_segments]
+    if not paths_with_segments and not missing:
         missing = ["any"]
     return [Segment("all", path) for path in missing]
 

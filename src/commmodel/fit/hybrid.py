@@ -89,12 +89,12 @@ def collect_series(measurements: Measurements) -> dict[MessagePath, dict[Call, C
     return {path: dict(calls) for path, calls in found.items()}
 
 
-def _edge(found: FoundLimit) -> Edge:
-    return Edge(found.below, found.low, found.high, round(found.confidence, 2), "change-point")
+def _edge(limit: FoundLimit) -> Edge:
+    return Edge(limit.below, limit.low, limit.high, round(limit.confidence, 2), "change-point")
 
 
-def _near(one: Edge, other: Edge) -> bool:
-    return abs(math.log(max(one.value, 1) / max(other.value, 1))) <= NEAR
+def _near(edge: Edge, other: Edge) -> bool:
+    return abs(math.log(max(edge.value, 1) / max(other.value, 1))) <= NEAR
 
 
 def _merged(edges: Sequence[Edge]) -> list[Edge]:
@@ -215,18 +215,18 @@ def _probed(measurements: Measurements, path: str) -> Edge | None:
 
 
 def _parts(
-    curves: Mapping[Call, _Curve], found: Mapping[Call, list[Edge]], probed: Edge | None, settings: Settings
+    curves: Mapping[Call, _Curve], limits: Mapping[Call, list[Edge]], probed: Edge | None, settings: Settings
 ) -> tuple[list[tuple[_Kind, Edge | None]], list[Edge]]:
     """Return kind and end of each mode, ascending, and the limits too uncertain to separate modes."""
     transfer = curves["round-trip"]
-    everything = _merged([edge for edges in found.values() for edge in edges])
+    everything = _merged([edge for edges in limits.values() for edge in edges])
     asynchronous = probed or _asynchronous_limit(curves.get("receive"), transfer, everything)
     largest = float(transfer.sizes[-1])
     S_a = math.inf if asynchronous is None or asynchronous.value >= largest else float(asynchronous.value)
     synchronous = (
         math.inf
         if S_a == math.inf
-        else _synchronous_limit(curves.get("send"), transfer, S_a, found.get("send", []), settings)
+        else _synchronous_limit(curves.get("send"), transfer, S_a, limits.get("send", []), settings)
     )
     S_d = float(synchronous.value) if isinstance(synchronous, Edge) else synchronous
     fixed = [edge for edge in (asynchronous, synchronous) if isinstance(edge, Edge) and edge.value < largest]

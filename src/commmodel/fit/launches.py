@@ -57,9 +57,9 @@ def over_launches(machine: Machine, measurements: Measurements, fit_one: Callabl
     return msgspec.structs.replace(machine, segments=tuple(segments))
 
 
-def _same(one: msgspec.Struct, other: msgspec.Struct) -> bool:
+def _same(segment: msgspec.Struct, other: msgspec.Struct) -> bool:
     """Whether two segments cover the same messages."""
-    first, second = ((each.path, each.limit and each.limit.value, each.protocol) for each in (one, other))  # type: ignore[attr-defined]
+    first, second = ((each.path, each.limit and each.limit.value, each.protocol) for each in (segment, other))  # type: ignore[attr-defined]
     return bool(first == second)
 
 

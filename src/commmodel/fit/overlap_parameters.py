@@ -107,8 +107,10 @@ def fit_overlap(measurements: Measurements) -> tuple[OverlapProfile, ...]:
     return tuple(_profile(records, path, operation) for path, operation in found)
 
 
-def _operation(one: Burst | Queue | Progress) -> Operation:
-    return one.operation if one.operation == "put" or one.operation == "get" else "two-sided"
+def _operation(configuration: Burst | Queue | Progress) -> Operation:
+    return (
+        configuration.operation if configuration.operation == "put" or configuration.operation == "get" else "two-sided"
+    )
 
 
 def _profile(records: Sequence[Record], path: str, operation: Operation) -> OverlapProfile:
@@ -230,12 +232,12 @@ def _half_round_trips(records: Sequence[Record], path: str) -> Iterator[list[tup
 
 
 def _latency(
-    records: Sequence[Record], own: Sequence[Record], path: str, operation: Operation, overhead: Table
+    records: Sequence[Record], records_on_path: Sequence[Record], path: str, operation: Operation, overhead: Table
 ) -> Parameter | None:
     """Return the time of the smallest message less its overhead, with an interval."""
     exchanges = [
         (one.message_size, record, 1.0)
-        for record in own
+        for record in records_on_path
         if isinstance(one := record.configuration, Progress) and one.burst == 1 and record.delay
     ]
     round_trips = list(_half_round_trips(records, path))

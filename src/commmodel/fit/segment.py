@@ -310,12 +310,12 @@ def _estimates(points: Points, best: _Best, settings: Settings, solve: Solver) -
 def _node_rate(fit: MaxRateFit, estimates: MaxRateFit | None, most_pairs: float, settings: Settings) -> Parameter:
     """Return R_N; infinite where the data show no limit."""
 
-    def reached(one: MaxRateFit) -> Array:
+    def reached(fit: MaxRateFit) -> Array:
         """Return the rate of the most pairs without the node's limit."""
-        return _rate(one.b) * (1 + (most_pairs - 1) * one.share)
+        return _rate(fit.b) * (1 + (most_pairs - 1) * fit.share)
 
-    def limiting(one: MaxRateFit) -> Array:
-        rate: Array = np.where(_rate(one.c) * _LIMITING_MARGIN < reached(one), _rate(one.c), np.inf)
+    def limiting(fit: MaxRateFit) -> Array:
+        rate: Array = np.where(_rate(fit.c) * _LIMITING_MARGIN < reached(fit), _rate(fit.c), np.inf)
         return rate
 
     rates = None if estimates is None else limiting(estimates)

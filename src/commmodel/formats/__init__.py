@@ -120,11 +120,11 @@ def _opening(path: Path) -> str:
     return next((name for name, begin in _OPENINGS.items() if begin.match(head)), "")
 
 
-def _recognised(text: Text, asked: str) -> str:
+def _recognised(text: Text, format_name: str) -> str:
     """Return the name of the one format of a text."""
     found = {name: line for name, one in REGISTRY.items() if (line := one.recognise(text.lines))}
-    if asked != "auto":
-        found.setdefault(asked, 1)
+    if format_name != "auto":
+        found.setdefault(format_name, 1)
     if not found:
         problem = f"of no known format ({', '.join((OURS, *REGISTRY))}): name a file of one of them"
         raise DamagedFileError(text.path, "line 1", problem)

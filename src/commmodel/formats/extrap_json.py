@@ -46,28 +46,28 @@ def _decoded(text: Text, number: int, line: str) -> dict[str, Any]:
     return found
 
 
-def _number(text: Text, number: int, value: object, what: str) -> float:
+def _number(text: Text, number: int, value: object, name: str) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool):
         try:
             found = float(value)
         except OverflowError:
             found = math.inf
         if 0 <= found < math.inf:
-            return measurable(text, number, found + 0.0, what)  # no -0.0
-    problem = f"{what}: {shown(str(value))} is no finite number from 0 up; correct or remove the line"
+            return measurable(text, number, found + 0.0, name)  # no -0.0
+    problem = f"{name}: {shown(str(value))} is no finite number from 0 up; correct or remove the line"
     raise text.damaged(number, problem)
 
 
-def _word(text: Text, number: int, found: dict[str, Any], key: str, default: str) -> str:
-    word = found.get(key, default)
+def _word(text: Text, number: int, fields: dict[str, Any], key: str, default: str) -> str:
+    word = fields.get(key, default)
     if not isinstance(word, str) or not word.strip():
         raise text.damaged(number, f"{key}: {shown(str(word))} is no name; give a text, or leave {key} out")
     return word
 
 
-def _parameters(text: Text, number: int, found: dict[str, Any], names: Sequence[str]) -> list[tuple[str, float]]:
+def _parameters(text: Text, number: int, fields: dict[str, Any], names: Sequence[str]) -> list[tuple[str, float]]:
     """Return the point of a line in the order of the first line's names."""
-    values = found.get("params")
+    values = fields.get("params")
     if not isinstance(values, dict) or not values:
         raise text.damaged(number, 'no "params" with a parameter in it, like {"p": 4}; restore the line')
     for name in names or values:
@@ -81,10 +81,10 @@ def _parameters(text: Text, number: int, found: dict[str, Any], names: Sequence[
     return [(name, _number(text, number, values[name], f"parameter {name}")) for name in names or values]
 
 
-def _values(text: Text, number: int, found: dict[str, Any]) -> list[float]:
-    if "value" not in found:
+def _values(text: Text, number: int, fields: dict[str, Any]) -> list[float]:
+    if "value" not in fields:
         raise text.damaged(number, 'no "value"; restore the line')
-    value = found["value"]
+    value = fields["value"]
     if value == []:
         raise text.damaged(number, "value: an empty list; give the measured values, or remove the line")
     return [_number(text, number, one, "value") for one in (value if isinstance(value, list) else [value])]

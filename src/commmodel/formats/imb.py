@@ -54,11 +54,11 @@ def _open(text: Text, number: int, name: str, part: str, notes: list[str]) -> _T
     return _Table(taken)
 
 
-def _set_groups(text: Text, number: int, found: re.Match[str], table: _Table, notes: list[str]) -> None:
-    if whole(text, number, found["size"], "processes of a group", 1) != 2:
+def _set_groups(text: Text, number: int, match: re.Match[str], table: _Table, notes: list[str]) -> None:
+    if whole(text, number, match["size"], "processes of a group", 1) != 2:
         notes.append(text.note(number, "PingPong in groups of other than two processes is left out"))
         table.taken = False
-    table.multi, table.pairs = True, whole(text, number, found["groups"], "groups", 1)
+    table.multi, table.pairs = True, whole(text, number, match["groups"], "groups", 1)
 
 
 def _set_columns(text: Text, number: int, line: str, table: _Table) -> None:

@@ -43,13 +43,13 @@ def recognise(lines: Sequence[str]) -> int:
     return next(found, 0)
 
 
-def _set_ranks(text: Text, number: int, found: re.Match[str], table: _Table) -> None:
-    words = found["ranks"].replace(",", " ").split()
-    ranks = tuple(whole(text, number, word, f"rank of a {found['side']}") for word in words)
-    if found["side"] == "partner" and len(ranks) != len(table.ranks.get("master", ())):
+def _set_ranks(text: Text, number: int, match: re.Match[str], table: _Table) -> None:
+    words = match["ranks"].replace(",", " ").split()
+    ranks = tuple(whole(text, number, word, f"rank of a {match['side']}") for word in words)
+    if match["side"] == "partner" and len(ranks) != len(table.ranks.get("master", ())):
         masters = len(table.ranks.get("master", ()))
         raise text.damaged(number, f"{len(ranks)} partners of {masters} masters; restore both lines")
-    table.ranks[found["side"]] = ranks
+    table.ranks[match["side"]] = ranks
     table.columns = len(ranks)
 
 

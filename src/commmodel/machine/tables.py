@@ -84,11 +84,11 @@ class BandwidthProfile(Struct, frozen=True, forbid_unknown_fields=True, omit_def
     """The same of the fastest pair."""
 
 
-def _place(axis: tuple[float, ...], asked: float) -> tuple[int, float]:
+def _place(axis: tuple[float, ...], value: float) -> tuple[int, float]:
     """Return the index of the interval that contains a value, and the position in it from 0 to 1."""
-    if asked <= axis[0]:
+    if value <= axis[0]:
         return 0, 0.0
-    if asked >= axis[-1]:
+    if value >= axis[-1]:
         return len(axis) - 1, 0.0
-    index = bisect_left(axis, asked) - 1
-    return index, math.log2(asked / axis[index]) / math.log2(axis[index + 1] / axis[index])
+    index = bisect_left(axis, value) - 1
+    return index, math.log2(value / axis[index]) / math.log2(axis[index + 1] / axis[index])

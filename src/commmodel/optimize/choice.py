@@ -236,10 +236,10 @@ def choose(
     )
 
 
-def _neighbours(problem: TransferProblem, found: SearchResult) -> tuple[tuple[int, int], ...]:
+def _neighbours(problem: TransferProblem, result: SearchResult) -> tuple[tuple[int, int], ...]:
     sizes, bursts = problem.grid.sizes, problem.grid.bursts
     return tuple(
-        (int(sizes[found.row + near // 3 - 1]), int(bursts[found.column + near % 3 - 1]))
+        (int(sizes[result.row + near // 3 - 1]), int(bursts[result.column + near % 3 - 1]))
         for near in range(9)
-        if found.neighbours >> near & 1
+        if result.neighbours >> near & 1
     )

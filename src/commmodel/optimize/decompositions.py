@@ -82,12 +82,12 @@ def _bursts(kind: Kind, longest: int) -> NDArray[np.float64]:
     return np.array(sorted(bursts, reverse=True), dtype=np.float64)
 
 
-def _whole(name: str, given: Any) -> NDArray[np.float64]:
+def _whole(name: str, values: Any) -> NDArray[np.float64]:
     """Return distinct integers ≥ 1, descending."""
     try:
-        numbers = {integer(name, number) for number in given}
+        numbers = {integer(name, number) for number in values}
     except TypeError:
-        raise InputError(f"{name}: {given!r} is no sequence of whole numbers: write it like (1024, 4096)") from None
+        raise InputError(f"{name}: {values!r} is no sequence of whole numbers: write it like (1024, 4096)") from None
     if not numbers:
-        raise InputError(f"{name}: {given!r}: give at least one whole number, all from 1 up")
+        raise InputError(f"{name}: {values!r}: give at least one whole number, all from 1 up")
     return np.array(sorted(numbers, reverse=True), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Parameters of a problem: o, L, G and progress, from the caller or the machine. Main entry: `known`.
+"""Parameters of a problem: o, L, G and progress, from the caller or the machine. Main entry: `problem_parameters`.
 
 What the caller gives comes first, then the machine's profiles of overlap and bandwidth, then LogGP, which knows o and
 G of a message alone, or pLogP where LogGP lacks something.
@@ -20,7 +20,7 @@ from commmodel.models.compiled import compiled
 from commmodel.optimize.search import interpolate, look_up
 from commmodel.optimize.smoothing import steady_costs, steady_shares
 
-__all__ = ["Asked", "Known", "known", "profile"]
+__all__ = ["Conditions", "ProblemParameters", "problem_parameters", "profile"]
 
 Array = NDArray[np.float64]
 Given = float | Callable[[int, int], float] | Table | None
@@ -35,7 +35,7 @@ _KERNELS = "python -m commmodel.bench burst bandwidth progress pingpong"
 _NONE = np.empty(0)
 
 
-class Known(NamedTuple):
+class ProblemParameters(NamedTuple):
     """o and progress of shape (1 or 3, sizes, bursts or 1), L and G (1 or 3, sizes).
 
     Of three the first is the value, the others are the ends of its interval.
@@ -47,8 +47,8 @@ class Known(NamedTuple):
     progress: Array
 
 
-class Asked(NamedTuple):
-    """Of what a machine is asked, beside sizes and bursts."""
+class Conditions(NamedTuple):
+    """Of what a machine is conditions, beside sizes and bursts."""
 
     path: str | None = None
     operation: str = "two-sided"
@@ -60,14 +60,14 @@ class Asked(NamedTuple):
 class _Same:
     """A value that equals itself alone, as a key of caches: comparing machines takes long."""
 
-    def __init__(self, one: Any) -> None:
-        self.one = one
+    def __init__(self, value: Any) -> None:
+        self.value = value
 
     def __hash__(self) -> int:
-        return id(self.one)
+        return id(self.value)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.one is other.one
+        return isinstance(other, _Same) and self.value is other.value
 
 
 class _Segments(Protocol):
@@ -76,10 +76,10 @@ class _Segments(Protocol):
     def __call__(self, sizes: Array, wanted: tuple[bool, bool, bool]) -> Array: ...
 
 
-def known(
-    machine: Machine | None, asked: Asked, sizes: Array, bursts: Array, peers: int, overhead: Given, latency: Given,
-    byte_time: Given, progress: Given,
-) -> Known:  # fmt: skip
+def problem_parameters(
+    machine: Machine | None, conditions: Conditions, sizes: Array, bursts: Array, peers: int, overhead: Given,
+    latency: Given, byte_time: Given, progress: Given,
+) -> ProblemParameters:  # fmt: skip
     """Return o, L, G and progress at sizes and bursts; raise `MissingParameterError` where one is missing."""
     if machine is not None and not isinstance(machine, Machine):
         raise InputError(f"machine is {machine!r}: give what commmodel.machine.load or load returns")
@@ -89,12 +89,12 @@ def known(
     wanted = (False, False, False)
     if machine is not None:
         same = _Same(machine)
-        found, its_share = _profiles(same, asked)
+        found, its_share = _profiles(same, conditions)
         quantities = [own or other for own, other in zip(quantities, found, strict=True)]
         share = share or its_share
         wanted = (quantities[0] is None, quantities[1] is None, quantities[2] is None)
         if any(wanted):
-            segments = _segments(same, asked, wanted)
+            segments = _segments(same, conditions, wanted)
     elif not all(quantities):
         raise InputError("overhead, latency and byte_time are not all known: give them, or a machine")
     counts = (bursts, bursts[-1:], np.array([float(peers)]))
@@ -106,7 +106,7 @@ def known(
     if segments is not None:
         G = np.maximum(G, _FASTEST)
     own_share = np.ones((1, sizes.size, 1)) if share is None else share(sizes, bursts)
-    return Known(*map(np.ascontiguousarray, (o, L[:, :, 0], G[:, :, 0], own_share)))
+    return ProblemParameters(*map(np.ascontiguousarray, (o, L[:, :, 0], G[:, :, 0], own_share)))
 
 
 def _named(*given: Given) -> Any:
@@ -152,7 +152,7 @@ def _check(name: str, found: Array) -> None:
 
 @lru_cache(maxsize=64)
 def _of_table(same: _Same) -> Quantity:
-    table: Table = same.one
+    table: Table = same.value
     axes = [np.array(axis, dtype=np.float64) for axis in (table.sizes, table.bursts)]
     values = np.array(table.values, dtype=np.float64)
 
@@ -166,7 +166,7 @@ def _of_table(same: _Same) -> Quantity:
 @lru_cache(maxsize=64)
 def _of_measured(same: _Same, *, are_shares: bool = False) -> Quantity:
     """Return the values of a machine's table, smoothed over neighbours, with the ends of their intervals."""
-    table: Table = same.one
+    table: Table = same.value
     axes = [np.array(axis, dtype=np.float64) for axis in (table.sizes, table.bursts)]
     columns = [np.ascontiguousarray(each) for each in (steady_shares(table) if are_shares else steady_costs(table))]
     kept = columns[:1] if all(np.array_equal(columns[0], each) for each in columns[1:]) else columns
@@ -191,22 +191,22 @@ def profile(machine: Machine, path: str | None, operation: str) -> OverlapProfil
     return found
 
 
-def _bandwidth(machine: Machine, asked: Asked) -> BandwidthProfile | None:
+def _bandwidth(machine: Machine, conditions: Conditions) -> BandwidthProfile | None:
     """Return the bandwidth profile for a pattern, else that of pairs."""
-    profiles = {one.pattern: one for one in machine.bandwidth if one.direction == asked.direction}
-    if asked.profile:
-        return profiles.get(asked.profile)  # type: ignore[call-overload, no-any-return]
+    profiles = {one.pattern: one for one in machine.bandwidth if one.direction == conditions.direction}
+    if conditions.profile:
+        return profiles.get(conditions.profile)  # type: ignore[call-overload, no-any-return]
     of_two = [one for one in profiles.values() if one.byte_time.bursts[0] <= 2]
     return min(of_two, key=lambda one: one.pattern != "nearest-neighbour", default=None)
 
 
 @lru_cache(maxsize=64)
-def _profiles(same: _Same, asked: Asked) -> tuple[tuple[Quantity | None, ...], Quantity | None]:
+def _profiles(same: _Same, conditions: Conditions) -> tuple[tuple[Quantity | None, ...], Quantity | None]:
     """Return o, L, G and progress, as far as the machine's profiles have them."""
-    machine: Machine = same.one
-    if asked.path is not None and asked.path not in {one.path for one in machine.overlap}:
-        machine.segment(0, asked.path)  # raises where there is no such path
-    own, bandwidth = profile(machine, asked.path, asked.operation), _bandwidth(machine, asked)
+    machine: Machine = same.value
+    if conditions.path is not None and conditions.path not in {one.path for one in machine.overlap}:
+        machine.segment(0, conditions.path)  # raises where there is no such path
+    own, bandwidth = profile(machine, conditions.path, conditions.operation), _bandwidth(machine, conditions)
     o: Quantity | None = None
     L: Quantity | None = None
     G: Quantity | None = None
@@ -216,7 +216,7 @@ def _profiles(same: _Same, asked: Asked) -> tuple[tuple[Quantity | None, ...], Q
         L = None if own.L is None else _of_parameter(own.L)
         share = None if own.progress is None else _of_single(_Same(own.progress))
     if bandwidth is not None:
-        G = _of_bandwidth(bandwidth.byte_time, None if asked.profile else np.array([2.0]))
+        G = _of_bandwidth(bandwidth.byte_time, None if conditions.profile else np.array([2.0]))
     return (o, L, G), share
 
 
@@ -269,13 +269,13 @@ def _of_plogp(table: PLogP) -> _Segments:
 
 
 @lru_cache(maxsize=64)
-def _segments(same: _Same, asked: Asked, wanted: tuple[bool, bool, bool]) -> _Segments:
+def _segments(same: _Same, conditions: Conditions, wanted: tuple[bool, bool, bool]) -> _Segments:
     """Return o, L and G from LogGP or pLogP where neither the caller nor the profiles have them."""
-    machine: Machine = same.one
-    chosen = _path(machine, asked.path)
+    machine: Machine = same.value
+    chosen = _path(machine, conditions.path)
     machine.segment(0, chosen)  # raises where there is no such path
-    if asked.operation != "two-sided" and any(wanted[:2]):
-        raise _missing(machine, asked, (*wanted[:2], False))
+    if conditions.operation != "two-sided" and any(wanted[:2]):
+        raise _missing(machine, conditions, (*wanted[:2], False))
     own = [one for one in machine.segments if one.path == chosen]
     segments = own or [one for one in machine.segments if one.path == "any"]
     edges = np.array([math.inf if one.limit is None else one.limit.value for one in segments])
@@ -286,7 +286,7 @@ def _segments(same: _Same, asked: Asked, wanted: tuple[bool, bool, bool]) -> _Se
     if table is not None and lacking.any():
         return _of_plogp(table)
     if lacking.all(axis=1).any():
-        raise _missing(machine, asked, tuple(np.isnan(values[:, 0]).all(axis=1) & wanted))
+        raise _missing(machine, conditions, tuple(np.isnan(values[:, 0]).all(axis=1) & wanted))
 
     def at(sizes: Array, wanted: tuple[bool, bool, bool]) -> Array:
         if (largest := float(sizes.max())) > edges[-1]:
@@ -295,18 +295,18 @@ def _segments(same: _Same, asked: Asked, wanted: tuple[bool, bool, bool]) -> _Se
         if lacking.any():
             missing = np.isnan(values[:, 0, rows]) & np.array(wanted)[:, None]
             if missing.any():
-                raise _missing(machine, asked, tuple(missing.any(axis=1)), sizes[missing.any(axis=0)][0])
+                raise _missing(machine, conditions, tuple(missing.any(axis=1)), sizes[missing.any(axis=0)][0])
         found: Array = values[:, :, rows]
         return found
 
     return at
 
 
-def _missing(machine: Machine, asked: Asked, which: Any, size: float | None = None) -> MissingParameterError:
+def _missing(machine: Machine, conditions: Conditions, which: Any, size: float | None = None) -> MissingParameterError:
     *first, last = (name for name, one in zip(("overhead", "latency", "byte_time"), which, strict=True) if one)
     names = f"{', '.join(first)} and {last}" if first else last
     where = "" if size is None else f" for messages of {int(size)} bytes"
-    of = "" if asked.operation == "two-sided" else f" of {asked.operation}"
+    of = "" if conditions.operation == "two-sided" else f" of {conditions.operation}"
     published = machine.origin is not None and machine.origin.source
     why = " (its publication does not print them in numbers)" if published else ""
     return MissingParameterError(

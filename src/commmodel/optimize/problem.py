@@ -18,7 +18,7 @@ from commmodel.machine import Machine, Table
 from commmodel.models.compiled import compiled
 from commmodel.optimize import search
 from commmodel.optimize.decompositions import Decompositions, Kind, decompositions
-from commmodel.optimize.parameters import Asked, known, profile
+from commmodel.optimize.parameters import Conditions, problem_parameters, profile
 from commmodel.results import Pattern
 
 __all__ = [
@@ -186,8 +186,8 @@ class TransferProblem:
         self.grid = decompositions(
             self.volume, self.shape.largest, kind, queue_depth, get("sizes"), get("bursts")
         )  # fmt: skip
-        self.known = known(
-            machine, Asked(path, operation, direction, self.shape.profile), self.grid.sizes, self.grid.bursts,
+        self.known = problem_parameters(
+            machine, Conditions(path, operation, direction, self.shape.profile), self.grid.sizes, self.grid.bursts,
             self.peers, get("overhead"), get("latency"), get("byte_time"), get("progress"),
         )  # fmt: skip
         self.model = MODELS[model]
@@ -259,12 +259,12 @@ class TransferProblem:
         """Whether the undivided transfer (one message, or one per peer) is among the candidates."""
         return self.grid.first_row == 0 and self.grid.last_column == self.grid.bursts.size - 1
 
-    def advice(self, found: SearchResult) -> tuple[bool, float, float]:
+    def advice(self, result: SearchResult) -> tuple[bool, float, float]:
         """Return whether the decomposition pays, its gain over blocking messages, and the error of that gain."""
-        gain, error = found.blocking_seconds - found.seconds, 0.0
+        gain, error = result.blocking_seconds - result.seconds, 0.0
         if self.model == search.BOUNDED:
-            error = OWN_ERROR * found.blocking_seconds + gain - found.least_gain
-        return (found.row > 0 or self.grid.first_row > 0) and gain > error, gain, error
+            error = OWN_ERROR * result.blocking_seconds + gain - result.least_gain
+        return (result.row > 0 or self.grid.first_row > 0) and gain > error, gain, error
 
     def _search(self, grid: Decompositions, factor: float, bound: str | None) -> SearchResult:
         shape = self.shape
@@ -290,15 +290,15 @@ class TransferProblem:
             f"{self.queue_depth:g}): give shorter bursts too, like 1, or smaller sizes"
         )
 
-    def seconds(self, found: SearchResult) -> float:
+    def seconds(self, result: SearchResult) -> float:
         """Return the time of a decomposition by the formulas of the case at hand."""
         grid, (o, L, G, progress), shape = self.grid, self.known, self.shape
-        row, column = found.row, found.column
+        row, column = result.row, result.column
         volume = self.volume / shape.parts
         messages = math.ceil(volume / grid.sizes[row])
         burst = messages / math.ceil(messages / grid.bursts[column])
         return float(search.whole_time(
-            self.model, found.implementation, search.EITHER, shape.added, volume, volume / messages, burst, self.peers,
+            self.model, result.implementation, search.EITHER, shape.added, volume, volume / messages, burst, self.peers,
             shape.repeats, self.computed[row] / shape.parts, o[0, row, column if o.shape[2] > 1 else 0], L[0, row],
             G[0, row], G[0, 0], progress[0, row, column if progress.shape[2] > 1 else 0],
         ))  # fmt: skip

@@ -272,16 +272,16 @@ def look_up(asked_sizes: Array, asked_counts: Array, sizes: Array, counts: Array
     return found
 
 
-def place(axis: Array, asked: float) -> tuple[int, float]:
+def place(axis: Array, value: float) -> tuple[int, float]:
     """Return the index of the interval that contains a value, and the position in it from 0 to 1."""
-    if asked <= axis[0]:
+    if value <= axis[0]:
         return 0, 0.0
-    if asked >= axis[axis.size - 1]:
+    if value >= axis[axis.size - 1]:
         return axis.size - 1, 0.0
     index = 0
-    while axis[index + 1] < asked:
+    while axis[index + 1] < value:
         index += 1
-    return index, math.log2(asked / axis[index]) / math.log2(axis[index + 1] / axis[index])
+    return index, math.log2(value / axis[index]) / math.log2(axis[index + 1] / axis[index])
 
 
 def interpolate(asked: Array, sizes: Array, columns: Array) -> Array:

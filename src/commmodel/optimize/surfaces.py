@@ -10,7 +10,7 @@ from commmodel.errors import InputError
 from commmodel.machine import Machine, Table
 from commmodel.models.compiled import compiled
 from commmodel.optimize import search
-from commmodel.optimize.parameters import Asked, known
+from commmodel.optimize.parameters import Conditions, problem_parameters
 from commmodel.optimize.problem import MODELS, check_peers, one_of, shape
 
 __all__ = ["surface"]
@@ -73,7 +73,7 @@ def surface(
     -----
     Iancu and Strohmaier 2007, Eq 1, 5 to 7 and 9 to 11. More than 10⁸ times a second on one core where there are many
     computations, which are the innermost loop. Fresh memory takes longer than the formulas: give `out` where
-    surfaces are asked for again and again.
+    surfaces are conditions for again and again.
 
     Examples
     --------
@@ -90,10 +90,10 @@ def surface(
     check_peers(pattern, peers)
     shapes = [shape(pattern, int(volume), peers) for volume in V]
     own = shapes[0]
-    asked = Asked(path, operation, direction, own.profile)
-    found = known(machine, asked, S, b, peers, overhead, latency, byte_time, progress)
+    conditions = Conditions(path, operation, direction, own.profile)
+    found = problem_parameters(machine, conditions, S, b, peers, overhead, latency, byte_time, progress)
     largest = np.array([each.largest for each in shapes], dtype=np.float64)
-    whole = known(machine, asked, largest, np.ones(1), peers, overhead, latency, byte_time, None)
+    whole = problem_parameters(machine, conditions, largest, np.ones(1), peers, overhead, latency, byte_time, None)
     least_o = np.zeros((V.size, S.size))
     if model == "bounded":
         least_o = whole.o[0] / np.ceil(largest[:, None] / np.minimum(S, largest[:, None]))
@@ -107,8 +107,8 @@ def surface(
     return times
 
 
-def _axis(name: str, given: Any, least: float) -> Array:
-    axis = np.atleast_1d(numbers(name, given))
+def _axis(name: str, values: Any, least: float) -> Array:
+    axis = np.atleast_1d(numbers(name, values))
     if axis.ndim != 1 or not axis.size:
         raise InputError(f"{name} has shape {axis.shape}: give a row of numbers")
     if not (axis.min() >= least and np.isfinite(axis).all()):

@@ -117,11 +117,11 @@ def _only(times: dict[str, Seconds], models: Sequence[str] | None, default: Sequ
     return {name: times[name] for name in models or default if name in times}
 
 
-def _unmodelled(one: Collective) -> str:
+def _unmodelled(configuration: Collective) -> str:
     """Return why no model applies to a measured collective; empty where one does."""
-    if one.operation not in SCHEDULED:
-        return f"no model is of {one.operation}"
-    return "" if one.mode == "blocking" else f"no model is of {one.mode} collectives"
+    if configuration.operation not in SCHEDULED:
+        return f"no model is of {configuration.operation}"
+    return "" if configuration.mode == "blocking" else f"no model is of {configuration.mode} collectives"
 
 
 def compare(
@@ -188,26 +188,33 @@ def compare(
     rows: list[Compared] = []
     left_out: Counter[str] = Counter()
 
-    def collective_row(header: Header, one: Collective, measured: Seconds) -> Compared:
-        where = path or _path_of(header, one.processes, machine)
+    def collective_row(header: Header, configuration: Collective, measured: Seconds) -> Compared:
+        where = path or _path_of(header, configuration.processes, machine)
 
         def by(model: str | None) -> Compared:
             predicted = collective(
-                machine, one.operation, one.message_size, one.processes, algorithm=algorithm, selector=selector,
-                model=model, segment_size=segment_size, path=where, memory_copy=memory_copy, reduction=reduction,
+                machine, configuration.operation, configuration.message_size, configuration.processes,
+                algorithm=algorithm, selector=selector, model=model, segment_size=segment_size, path=where,
+                memory_copy=memory_copy, reduction=reduction,
             )  # fmt: skip
             times = _only(predicted.models, of_collectives, COST_MODELS)
             return Compared(
-                one.operation, one.message_size, one.processes, predicted.algorithm, where or "", measured, times
+                configuration.operation,
+                configuration.message_size,
+                configuration.processes,
+                predicted.algorithm,
+                where or "",
+                measured,
+                times,
             )
 
         return _first_that_speaks(by, of_collectives)
 
-    def message_row(one: PingPong, measured: Seconds) -> Compared:
+    def message_row(configuration: PingPong, measured: Seconds) -> Compared:
         def by(model: str | None) -> Compared:
-            times = send(machine, one.message_size, path=one.path, model=model).models
+            times = send(machine, configuration.message_size, path=configuration.path, model=model).models
             shown = _only(times, models, (*COST_MODELS, "postal"))
-            return Compared(SEND, one.message_size, 2, "", one.path, measured, shown)
+            return Compared(SEND, configuration.message_size, 2, "", configuration.path, measured, shown)
 
         return _first_that_speaks(by, models)
 

@@ -60,9 +60,9 @@ def check_path(machine: Machine, path: str | None) -> None:
         raise InputError(f"machine {machine.name!r} knows no path {path!r}: choose one of {', '.join(names)}")
 
 
-def _missing(machine: Machine, where: str, what: str, kernel: str) -> MissingParameterError:
+def _missing(machine: Machine, where: str, problem: str, kernel: str) -> MissingParameterError:
     return MissingParameterError(
-        f"machine {machine.name!r}, {where}: {what}: measure it with python -m commmodel.bench {kernel}, then fit"
+        f"machine {machine.name!r}, {where}: {problem}: measure it with python -m commmodel.bench {kernel}, then fit"
     )
 
 

@@ -190,9 +190,9 @@ def _lone(machine: Machine, segment: Segment, message_size: float) -> Seconds | 
     return _of_parameters(_KINDS["max-rate"], unlimited, message_size, 1)
 
 
-def _missing(machine: Machine, segment: Segment, what: str, kernel: str) -> MissingParameterError:
+def _missing(machine: Machine, segment: Segment, problem: str, kernel: str) -> MissingParameterError:
     return MissingParameterError(
-        f"machine {machine.name!r}, segment {segment.protocol} ({segment.path}): {what}: "
+        f"machine {machine.name!r}, segment {segment.protocol} ({segment.path}): {problem}: "
         f"measure it with python -m commmodel.bench {kernel}, then fit"
     )
 

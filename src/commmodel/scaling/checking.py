@@ -130,10 +130,10 @@ def _closest(series: Series, expectations: Sequence[Expectation]) -> Expectation
     return max(of_it, key=lambda one: len(one.where), default=None)
 
 
-def _room(found: Ensemble, limit: float, each: float, confidence: float) -> Room:
-    low = largest_scale(lambda scale: found.interval(scale, confidence)[1], limit, each)
-    high = largest_scale(lambda scale: found.interval(scale, confidence)[0], limit, each)
-    scale = largest_scale(found.best, limit, each)
+def _room(ensemble: Ensemble, limit: float, each: float, confidence: float) -> Room:
+    low = largest_scale(lambda scale: ensemble.interval(scale, confidence)[1], limit, each)
+    high = largest_scale(lambda scale: ensemble.interval(scale, confidence)[0], limit, each)
+    scale = largest_scale(ensemble.best, limit, each)
     return Room(scale, min(low, scale), max(high, scale))
 
 
@@ -234,10 +234,10 @@ def check(
     rows, notes = _rows(series, before, expected, settings, deviation or {})
     models = {_key(row.series): row.judgement.ensemble for row in rows}
 
-    def models_of(one: Series) -> Ensemble:
+    def models_of(series_of_rule: Series) -> Ensemble:
         # Of message sizes that a rule chose there is no series, though one may have the same key.
-        known = models.get(_key(one)) if series.get(_key(one)) is one else None
-        return known or modelled(one, settings)
+        known = models.get(_key(series_of_rule)) if series.get(_key(series_of_rule)) is series_of_rule else None
+        return known or modelled(series_of_rule, settings)
 
     broken, untested = broken_guidelines(
         guidelines, list(series.values()), models_of, between_launches(models), at, settings

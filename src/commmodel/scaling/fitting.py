@@ -222,15 +222,15 @@ def _rounding(columns: Array) -> float:
     return int(columns.shape[1]) * _EXACT**2
 
 
-def evidence(found: Search, columns: Array, prior: Array, criterion: Criterion) -> Array:
+def evidence(search_result: Search, columns: Array, prior: Array, criterion: Criterion) -> Array:
     """Return the log odds of each term over the constant, shape (kernels, terms), but for a number common to all.
 
     `prior`, shape (terms,), are their odds before anything was measured (`commmodel.scaling.search_space.prior_odds`).
     """
-    errors = found.loo if criterion == "cross-validation" else found.rss
+    errors = search_result.loo if criterion == "cross-validation" else search_result.rss
     least = _rounding(columns)
-    gain = np.log(np.maximum(found.total, least))[:, None] - np.log(np.maximum(errors, least))
-    return np.asarray(np.log(prior) + found.odds + _sharpness(columns) * gain)
+    gain = np.log(np.maximum(search_result.total, least))[:, None] - np.log(np.maximum(errors, least))
+    return np.asarray(np.log(prior) + search_result.odds + _sharpness(columns) * gain)
 
 
 def needed_evidence(columns: Array, prior: Array, criterion: Criterion, draws: int) -> float:

@@ -246,24 +246,26 @@ def _broken(group: _Group, kind: str, scale: float, ratio: float, *, certain: bo
     return BrokenRule(guideline.rule, guideline.metric, guideline.over, group.fixed, kind, scale, ratio, certain)
 
 
-def _at_target(group: _Group, found: dict[str, Ensemble], target: float, settings: CheckSettings) -> BrokenRule | None:
+def _at_target(
+    group: _Group, ensembles: dict[str, Ensemble], target: float, settings: CheckSettings
+) -> BrokenRule | None:
     rule = _raised(group.guideline.rule, settings.least)
-    models = {name: one.best for name, one in found.items()}
+    models = {name: one.best for name, one in ensembles.items()}
     broken = modelled_violation(rule, models, max(group.scales), target)
     if broken is None:
         return None
     random = np.random.default_rng(settings.seed)
     # Every function was drawn with the same seed: without shuffling, their errors would go together.
-    drawn = {name: random.permutation(one.drawn.values(target)) for name, one in found.items()}
+    drawn = {name: random.permutation(one.drawn.values(target)) for name, one in ensembles.items()}
     right = sum((factor * drawn[name] for factor, name in rule.right), np.zeros(len(drawn[rule.left])))
     certain = bool((drawn[rule.left] > right).mean() >= settings.confidence)
     return _broken(group, "modelled", broken.scale, broken.ratio * (1 + settings.least), certain=certain)
 
 
-def _in_the_end(group: _Group, found: dict[str, Ensemble]) -> BrokenRule | None:
+def _in_the_end(group: _Group, ensembles: dict[str, Ensemble]) -> BrokenRule | None:
     """Return a class of the left side that grows faster than every model of the right side."""
     rule = group.guideline.rule
-    classes = {name: max(one.shares) for name, one in found.items()} | {rule.left: min(found[rule.left].shares)}
+    classes = {name: max(one.shares) for name, one in ensembles.items()} | {rule.left: min(ensembles[rule.left].shares)}
     if rule.left in rule.functions[1:] or class_violation(rule, classes) is None:
         return None
     return _broken(group, "class", math.nan, math.nan, certain=False)

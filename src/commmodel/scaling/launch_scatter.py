@@ -25,7 +25,7 @@ class Scatter:
     typical: float = 0.0
     freedom: float = 1.0
 
-    def ratio(self, own: float, chance: float) -> float:
+    def ratio(self, own_scatter: float, chance: float) -> float:
         """Return the ratio that two equal values exceed with this chance, for a function's own scatter.
 
         >>> Scatter(0.0).ratio(0.0, 0.01), round(Scatter(0.05, 1e6).ratio(0.0, 0.025), 3)
@@ -33,7 +33,7 @@ class Scatter:
         """
         from scipy.special import stdtrit
 
-        deviation = math.sqrt(2) * max(own, self.typical)
+        deviation = math.sqrt(2) * max(own_scatter, self.typical)
         return math.exp(min(float(-stdtrit(self.freedom, chance)) * deviation, 700.0)) if deviation else 1.0
 
 

@@ -28,12 +28,12 @@ class ScalePrediction:
     high: float
 
 
-def predict(found: Ensemble, scale: float, confidence: float = 0.95) -> ScalePrediction:
+def predict(ensemble: Ensemble, scale: float, confidence: float = 0.95) -> ScalePrediction:
     """Return the best model's value at a scale, with the interval of all models that the data allow.
 
     Parameters
     ----------
-    found : Ensemble
+    ensemble : Ensemble
         Of the measurements.
     scale : float
         The target, ≥ 1.
@@ -55,8 +55,8 @@ def predict(found: Ensemble, scale: float, confidence: float = 0.95) -> ScalePre
     2048
     """
     scale = finite("scale", scale, 1)
-    low, high = found.interval(scale, confidence)
-    value = float(found.best(scale))
+    low, high = ensemble.interval(scale, confidence)
+    value = float(ensemble.best(scale))
     return ScalePrediction(scale, value, min(low, value), max(high, value))
 
 

@@ -100,10 +100,10 @@ def parse_rule(text: str) -> Rule:
     return Rule(parts[0][1], tuple(parts[1:]))
 
 
-def _needed(rule: Rule, given: Mapping[str, object], what: str) -> None:
-    missing = [name for name in rule.functions if name not in given]
+def _needed(rule: Rule, functions: Mapping[str, object], kind: str) -> None:
+    missing = [name for name in rule.functions if name not in functions]
     if missing:
-        raise InputError(f"rule {str(rule)!r}: no {what} of {missing[0]}: add it, or leave the rule out")
+        raise InputError(f"rule {str(rule)!r}: no {kind} of {missing[0]}: add it, or leave the rule out")
 
 
 def class_violation(rule: Rule, classes: Mapping[str, Growth]) -> Violation | None:

@@ -192,28 +192,28 @@ def judge(
     return Judgement(expectation, D, verdict, divergence(found.best.growth, expectation), found, advice)
 
 
-def _without_class(found: Ensemble, over: str) -> tuple[Verdict, str]:
+def _without_class(ensemble: Ensemble, over: str) -> tuple[Verdict, str]:
     """Return the verdict where no class fits; with few scales or jumps, disturbances may be the reason."""
-    far = f"no class fits: values are beside the best by {found.misfit:.2g} times what is tolerated"
-    if len(found.scales) < ENOUGH_SCALES:
-        return "uncertain", f"no class fits {len(found.scales)} scales: measure at {ENOUGH_SCALES} or more"
-    if not found.goes_one_way:
+    far = f"no class fits: values are beside the best by {ensemble.misfit:.2g} times what is tolerated"
+    if len(ensemble.scales) < ENOUGH_SCALES:
+        return "uncertain", f"no class fits {len(ensemble.scales)} scales: measure at {ENOUGH_SCALES} or more"
+    if not ensemble.goes_one_way:
         return "uncertain", f"{far}, and go up and down: measure again, and powers of two apart from other numbers"
-    low, high = found.values.min(), found.values.max()
-    if found.best.growth == ONE and found.values[np.argmax(found.scales)] == low:
+    low, high = ensemble.values.min(), ensemble.values.max()
+    if ensemble.best.growth == ONE and ensemble.values[np.argmax(ensemble.scales)] == low:
         return "mismatch", f"no class fits: it falls to 1/{high / low:.3g}: expect such as 1 / {over}"
     return "mismatch", f"{far}: judge apart what lies on either side of a change of algorithm or of hosts"
 
 
-def _too_few(found: Ensemble, expectation: Growth) -> bool:
+def _too_few(ensemble: Ensemble, expectation: Growth) -> bool:
     """Whether there are too few scales for a mismatch, unless all values are equal.
 
     A growth says enough where the expected class is plainly beside the values: some class is near any three of them.
     """
-    if len(found.scales) > FEWEST_SCALES or not np.ptp(found.values):
+    if len(ensemble.scales) > FEWEST_SCALES or not np.ptp(ensemble.values):
         return False
     near = np.full(FEWEST_SCALES, _NEAR)
-    return found.best.growth == ONE or misfit(found.scales, found.values, [expectation], near) < 1
+    return ensemble.best.growth == ONE or misfit(ensemble.scales, ensemble.values, [expectation], near) < 1
 
 
 def _next_scales(scales: np.ndarray) -> list[float]:
@@ -227,21 +227,23 @@ def _next_scales(scales: np.ndarray) -> list[float]:
     return [float(round(last * ratio**step)) for step in range(1, _STEPS + 1)]
 
 
-def _advice(found: Ensemble, inside: Growth, outside: Growth, over: str) -> str:
+def _advice(ensemble: Ensemble, inside: Growth, outside: Growth, over: str) -> str:
     """Return the scales at which the two classes differ, or the number of repetitions that would show it."""
     names = f"{inside.text(over)} and {outside.text(over)}"
-    if len(found.scales) < ENOUGH_SCALES:
-        return f"{names} both fit {len(found.scales)} scales: measure at {ENOUGH_SCALES} or more"
-    models = [fit_term(found.scales, found.values, growth) for growth in (inside, outside)]
+    if len(ensemble.scales) < ENOUGH_SCALES:
+        return f"{names} both fit {len(ensemble.scales)} scales: measure at {ENOUGH_SCALES} or more"
+    models = [fit_term(ensemble.scales, ensemble.values, growth) for growth in (inside, outside)]
     gap = 0.0
-    beyond = _next_scales(found.scales)
+    beyond = _next_scales(ensemble.scales)
     for scale in beyond:
         low, high = sorted(float(model(scale)) for model in models)
         gap = (high - low) / max(abs(low), 1e-300)
-        if gap > _CLEAR * found.noise:
+        if gap > _CLEAR * ensemble.noise:
             return f"{names} both fit: measure also at {over} = {scale:g}, where they differ by {gap:.0%}"
-    factor = (_CLEAR * found.noise / gap) ** 2 if gap else math.inf
+    factor = (_CLEAR * ensemble.noise / gap) ** 2 if gap else math.inf
     if factor > _MOST_REPETITIONS:
-        return f"{names} both fit: values scatter by {found.noise:.0%}: find what disturbs them, or measure far beyond"
+        return (
+            f"{names} both fit: values scatter by {ensemble.noise:.0%}: find what disturbs them, or measure far beyond"
+        )
     times = math.ceil(factor)
     return f"{names} both fit: measure also at {over} = {beyond[-1]:g}, with {times} times the repetitions everywhere"

@@ -98,13 +98,13 @@ def turns(command: str, sides: Sequence[str], seed: int) -> Turns:
 
 
 def measure_in_turns(
-    wanted: Turns, pairs: int, folder: str | os.PathLike[str], tell: Callable[[Turn, int], None] | None = None
+    plan: Turns, pairs: int, folder: str | os.PathLike[str], tell: Callable[[Turn, int], None] | None = None
 ) -> tuple[Measurements, Measurements]:
     """Run the missing launches, and return those of both sides, pairs at equal positions.
 
     Parameters
     ----------
-    wanted : Turns
+    plan : Turns
         Its seed holds for a new folder only: one that is there goes on with its own.
     pairs : int
         At least one; more than there are go on where these end.
@@ -119,34 +119,34 @@ def measure_in_turns(
         Where the folder holds something else, or a launch fails.
     """
     folder = Path(folder)
-    plan = _claimed(wanted, folder)
-    left = [turn for turn in plan.order(pairs) if not (folder / f"{turn.name}.jsonl").exists()]
+    stored = _claimed(plan, folder)
+    left = [turn for turn in stored.order(pairs) if not (folder / f"{turn.name}.jsonl").exists()]
     for number, turn in enumerate(left):
         if tell is not None:
             tell(turn, len(left) - number)
-        _carry_out(plan, turn, folder)
+        _carry_out(stored, turn, folder)
     sides = [[_as_one(folder / f"{Turn(pair, side).name}.jsonl") for pair in range(1, pairs + 1)] for side in (0, 1)]
     return Measurements(tuple(sides[0])), Measurements(tuple(sides[1]))
 
 
-def _claimed(wanted: Turns, folder: Path) -> Turns:
+def _claimed(plan: Turns, folder: Path) -> Turns:
     """Return the plan of a folder: written into a new one, compared with that of an old one."""
     path = folder / FILE
     try:
         if path.exists():
             found = decode_json(path, read_bytes(path), msgspec.json.Decoder(Turns))
             for what in ("command", "sides"):
-                then, now = getattr(found, what), getattr(wanted, what)
+                then, now = getattr(found, what), getattr(plan, what)
                 if then != now:
                     raise InputError(f"{folder} was begun with {what} {then!r}, not {now!r}: name another with -o")
             return found
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
             raise InputError(f"{folder} is not empty, and no {FILE} is in it: name a new folder with -o")
-        write_bytes(path, msgspec.json.format(msgspec.json.encode(wanted)) + b"\n")
+        write_bytes(path, msgspec.json.format(msgspec.json.encode(plan)) + b"\n")
     except OSError as error:
         raise InputError(f"{error.filename or folder}: {error.strerror}") from None
-    return wanted
+    return plan
 
 
 def _carry_out(plan: Turns, turn: Turn, folder: Path) -> None:

@@ -190,14 +190,14 @@ def _rule(operation: str, algorithm: str, conditions: Mapping[str, Any]) -> Rule
     return msgspec.convert({"operation": operation, "algorithm": algorithm, **conditions}, Rule)
 
 
-class _Known(NamedTuple):
+class _Facts(NamedTuple):
     """Facts at a place of the tree to be written."""
 
     ranges: Mapping[str, tuple[int, int]] = {}
     """Name of a size -> its least and largest value."""
     facts: Mapping[str, bool] = {}
 
-    def asked(self, key: str) -> bool | None:
+    def value(self, key: str) -> bool | None:
         """Return whether a condition holds; None: it is to be asked."""
         name, sign, limit = key.partition("<=")
         if not sign:
@@ -205,13 +205,13 @@ class _Known(NamedTuple):
         low, high = self.ranges.get(name, (0, _LARGEST))
         return True if high <= int(limit) else False if low > int(limit) else None
 
-    def told(self, key: str, true: bool) -> "_Known":
+    def with_answer(self, key: str, true: bool) -> "_Facts":
         """Return what is known after a condition was asked."""
         name, sign, limit = key.partition("<=")
         if not sign:
-            return _Known(self.ranges, {**self.facts, key: true})
+            return _Facts(self.ranges, {**self.facts, key: true})
         low, high = self.ranges.get(name, (0, _LARGEST))
-        return _Known({**self.ranges, name: (low, int(limit)) if true else (int(limit) + 1, high)}, self.facts)
+        return _Facts({**self.ranges, name: (low, int(limit)) if true else (int(limit) + 1, high)}, self.facts)
 
 
 _POWER, _COUNT = "comm_size=pow2", "count<pow2"
@@ -249,18 +249,18 @@ def _conditions(selector: Selector, rule: Rule) -> list[tuple[str, bool]]:
     return found
 
 
-def _tree(selector: Selector, rules: Sequence[tuple[Rule, list[tuple[str, bool]]]], known: _Known) -> Node:
+def _tree(selector: Selector, rules: Sequence[tuple[Rule, list[tuple[str, bool]]]], facts: _Facts) -> Node:
     """Return the decision tree of the rules, below the given facts."""
     for index, (rule, conditions) in enumerate(rules):
-        answers = [(key, known.asked(key), wanted) for key, wanted in conditions]
+        answers = [(key, facts.value(key), wanted) for key, wanted in conditions]
         if any(answer is not None and answer != wanted for _, answer, wanted in answers):
             continue
         for key, answer, _ in answers:
             if answer is None:
-                yes = _tree(selector, rules[index:], known.told(key, True))
-                no = _tree(selector, rules[index:], known.told(key, False))
+                yes = _tree(selector, rules[index:], facts.with_answer(key, True))
+                no = _tree(selector, rules[index:], facts.with_answer(key, False))
                 return _branch(key, yes, no)
-        return _algorithm(selector, rule, known)
+        return _algorithm(selector, rule, facts)
     raise AssertionError("MPICH's own rules end with one that always holds")
 
 
@@ -274,7 +274,7 @@ def _branch(key: str, yes: Node, no: Node) -> Node:
     return {key: yes, f"{name}=any": no}
 
 
-def _algorithm(selector: Selector, rule: Rule, known: _Known) -> Node:
+def _algorithm(selector: Selector, rule: Rule, facts: _Facts) -> Node:
     """Return the leaf of a rule, below the conditions that MPICH's algorithm needs."""
     operation, ours = rule.operation, rule.algorithm
     names = WRITTEN[operation]
@@ -288,13 +288,13 @@ def _algorithm(selector: Selector, rule: Rule, known: _Known) -> Node:
         choice = ", ".join([*names, *(TREES if operation == "bcast" else ())])
         raise InputError(f"{selector.name}: MPICH has no {ours!r} of {operation}: choose one of {choice}")
     leaf = _node(operation, names[ours], *PARAMETERS.get((operation, names[ours]), ()))
-    if "count_below_power_of_two" in OFFERS[operation][ours] and known.asked(_COUNT) is not False:
+    if "count_below_power_of_two" in OFFERS[operation][ours] and facts.value(_COUNT) is not False:
         few = "recursive_doubling" if operation == "allreduce" else "binomial"
         return {_COUNT: _node(operation, few), "count=any": leaf}
     if (
         operation == "allgather"
         and ALGORITHMS[operation][ours].needs == {"power_of_two": True}
-        and not known.asked(_POWER)
+        and not facts.value(_POWER)
     ):
         return {_POWER: leaf, "comm_size=any": _node(operation, "brucks")}
     return leaf
@@ -425,7 +425,7 @@ def dumps(selector: Selector, default: Selector) -> str:
         own = [rule for rule in selector.rules if rule.operation == operation and rule.algorithm != "default"]
         rest = [rule for rule in default.rules if rule.operation == operation]
         rules = [(rule, _conditions(selector, rule)) for rule in own + rest]
-        tree = _tree(selector, rules, _Known({"comm_size": (1, _LARGEST)}))
+        tree = _tree(selector, rules, _Facts({"comm_size": (1, _LARGEST)}))
         if not own and operation == "barrier":
             tree = _parents(_node(operation, "smp"), tree)
         if not own and operation == "scan":

@@ -179,17 +179,17 @@ class _Numbers:
     def fail(self, problem: str) -> NoReturn:
         raise DamagedFileError(self.path, f"line {self.line + 1}", problem)
 
-    def next(self, what: str) -> int:
+    def next(self, name: str) -> int:
         """Return the next number."""
         while self.line < len(self.lines) and self.column == len(self.lines[self.line]):
             self.line, self.column = self.line + 1, 0
         if self.line == len(self.lines):
             self.line -= 1
-            self.fail(f"the file ends where {what} should be")
+            self.fail(f"the file ends where {name} should be")
         token = self.lines[self.line][self.column]
         self.column += 1
         if not re.fullmatch(r"\d{1,18}", token):
-            self.fail(f"{what}: expected a whole number from 0 up, got {token[:40]!r}")
+            self.fail(f"{name}: expected a whole number from 0 up, got {token[:40]!r}")
         return int(token)
 
     def skip_on_line(self) -> None:

@@ -113,13 +113,13 @@ def _merged_blocks(path: Path, processes: int, expander: Expander, speeds: Seque
         yield Block(operations, offsets)
 
 
-def _of_rank(caller: Caller, rank: int, mine: Operations, calls: list[tuple[int, int, float, str]]) -> Operations:
+def _of_rank(caller: Caller, rank: int, operations: Operations, calls: list[tuple[int, int, float, str]]) -> Operations:
     """Return a rank's operations with its calls inserted; calls of others with sizes of their own are left out."""
-    numbers = mine["request"][mine["code"] == -1]
+    numbers = operations["request"][operations["code"] == -1]
     if not numbers.size:
-        return mine
+        return operations
     used = np.unique(numbers)
-    renumbered = mine.copy()
+    renumbered = operations.copy()
     markers = renumbered["code"] == -1
     renumbered["request"][markers] = np.searchsorted(used, renumbered["request"][markers])
     return caller.put(rank, renumbered, [calls[number] for number in used.tolist()])

@@ -76,6 +76,10 @@ def _block(processes: int, rounds: Sequence[Round], tag: int, memory_copy: float
     )
 
 
-def _is_exchange(one: Round, rank: Integers) -> bool:
+def _is_exchange(exchange: Round, rank: Integers) -> bool:
     """Whether all that a round does is that each of these ranks sends a message."""
-    return one.sender is rank and one.receiver.size == rank.size and not (one.copier.size or one.reducer.size)
+    return (
+        exchange.sender is rank
+        and exchange.receiver.size == rank.size
+        and not (exchange.copier.size or exchange.reducer.size)
+    )
