@@ -168,12 +168,14 @@ class BuildExtensions(build_ext):
 
 def core_extension(source: str) -> Extension:
     """Describe the module of the core made from `source`: in C++ where its folder has C++ headers."""
-    folder = os.path.dirname(source)
+    folder, stem = os.path.dirname(source), source.removesuffix(".pyx")
     cpp = bool(glob(f"{folder}/*.hpp"))
     parts = sorted(glob(f"{CORE}/routing/*.hpp")) if folder == f"{CORE}/routing" else []
+    translated = f"build/cython/{stem}.{'cpp' if cpp else 'c'}"
+    current = not newer_group([source, *glob(f"{CORE}/*/*.pxd")], translated)  # Cython itself is new in each build
     extension = Extension(
-        source.removeprefix("src/").removesuffix(".pyx").replace("/", "."),
-        [source],
+        stem.removeprefix("src/").replace("/", "."),
+        [translated if current else source],
         depends=sorted(glob(f"{CORE}/*/*.hpp") if cpp else [*glob(f"{CORE}/*/*.pxd"), *glob(f"{CORE}/*/*.h")]),
         include_dirs=[CORE, mpi4py.get_include()],
         extra_compile_args=[
@@ -205,12 +207,14 @@ def preloaded_library(source: str) -> Extension:
 
 extensions = [core_extension(source) for source in sorted(glob(f"{CORE}/*/*.pyx"))]
 uses_mpi = {extension.name: extension.uses_mpi for extension in extensions}
+stale = [extension for extension in extensions if extension.sources[0].endswith(".pyx")]
 ext_modules = cythonize(
-    extensions,
+    stale,
     build_dir="build/cython",
     include_path=["src"],
     compiler_directives={"language_level": 3, "boundscheck": False, "wraparound": False},
 )
+ext_modules += [extension for extension in extensions if extension not in stale]
 for extension in ext_modules:
     extension.uses_mpi = uses_mpi[extension.name]  # cythonize makes new objects
 if sys.platform == "linux" and not SANITIZE:  # elsewhere, other functions allocate and preloading has another name
