@@ -76,7 +76,7 @@ def add(verbs: Any) -> None:
         "--root", metavar="RANK", type=whole(0), help="root of bcast, reduce, gather or scatter (default: 0)"
     )
     collectives.add_argument(
-        "--segment-size", metavar="SIZE", type=size, help="of pipelining (default: as the rules say)"
+        "--segment-size", metavar="SIZE", type=size, help="segment size of pipelining (default: as the rules say)"
     )
     add_byte_times(collectives)
     compared = predict.add_argument_group("measured beside predicted")

@@ -146,7 +146,9 @@ def _add_collectives(works: Any, shared: Sequence[Parser], messages: Parser) -> 
     algorithms, pieces, root, copying, reducing = (parent() for _ in range(5))
     algorithms.add_argument("--algorithm", metavar="A", help="algorithm (default: the selector's choice)")
     _add_selector(algorithms)
-    pieces.add_argument("--segment-size", metavar="SIZE", type=size, help="of pipelining (default: as the rules say)")
+    pieces.add_argument(
+        "--segment-size", metavar="SIZE", type=size, help="segment size of pipelining (default: as the rules say)"
+    )
     root.add_argument("--root", metavar="RANK", type=whole(0), default=0, help="root (default: %(default)s)")
     _add_copying(copying)
     _add_reduction(reducing)
@@ -186,7 +188,9 @@ def _add_applications(works: Any, programs: Sequence[Parser]) -> None:
                       f"{name} -p 16 --class S", programs)  # fmt: skip
         kernel.add_argument("--class", dest="problem", metavar="C", default="A",
                             help="problem class: S, W, A, B, C or D (default: %(default)s)")  # fmt: skip
-        kernel.add_argument("--iterations", metavar="N", type=whole(1), help="(default: as many as the class has)")
+        kernel.add_argument(
+            "--iterations", metavar="N", type=whole(1), help="iterations (default: as many as the class has)"
+        )
         _add_speed(kernel)
 
 
