@@ -1,5 +1,6 @@
 """The verbs `list` and `bench`, and what all verbs share: names, and files that exist."""
 
+import argparse
 import json
 import subprocess
 import sys
@@ -7,8 +8,8 @@ import sys
 import pytest
 
 from commmodel import machine
+from commmodel.cli import _parser, main
 from commmodel.cli import list as listing
-from commmodel.cli import main
 from commmodel.cli.simulate import _PROGRAM_MODELS, _SCHEDULE_MODELS
 from commmodel.simulate import scenario
 from commmodel.simulate.platform import published
@@ -36,6 +37,25 @@ def test_lists_name_what_is_published(capsys):
 def test_models_of_the_command_are_those_of_scenarios():
     assert _PROGRAM_MODELS == scenario.PROGRAM_MODELS
     assert _SCHEDULE_MODELS == scenario.SCHEDULE_MODELS
+
+
+def parsers(parser):
+    """Yield a parser and those of its verbs, but that of the benchmark, which it only names."""
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, part in action.choices.items():
+                yield from () if name == "bench" else parsers(part)
+
+
+def test_every_help_has_an_example_and_says_of_every_option_what_it_is():
+    found = [*parsers(_parser())]
+    assert len(found) > 40
+    for parser in found:
+        assert "example" in parser.epilog, parser.prog
+        for action in parser._actions:
+            assert action.help or isinstance(action, argparse._SubParsersAction), (parser.prog, action.dest)
+        parser.format_help()
 
 
 def test_bench_is_the_benchmark(capsys):

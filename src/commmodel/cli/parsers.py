@@ -20,9 +20,9 @@ from commmodel.units import (
 )
 
 __all__ = [
-    "COLLECTIVES", "ROOTED", "Parser", "add_format", "add_machine", "add_output", "add_processes", "add_size",
-    "add_thread_level", "byte_time", "choices", "confidence", "counts", "duration", "flop_rate", "known_machine",
-    "new_verb", "note", "output_path", "parent", "plain_number", "print_json", "refuse_functions",
+    "COLLECTIVES", "ROOTED", "Parser", "add_byte_times", "add_format", "add_machine", "add_output", "add_processes",
+    "add_size", "add_thread_level", "byte_time", "choices", "confidence", "counts", "duration", "flop_rate",
+    "known_machine", "new_verb", "note", "output_path", "parent", "plain_number", "print_json", "refuse_functions",
     "refuse_other_levels", "refuse_outputs", "share", "show", "size", "sizes", "typed", "warn_of", "whole",
     "wrote_page",
 ]  # fmt: skip
@@ -158,7 +158,7 @@ def add_processes(parser: Any, what: str, kind: Callable[[str], Any], *, require
 def add_size(parser: Any, *, required: bool = True) -> None:
     """Add the size of a message."""
     parser.add_argument(
-        "-n", "--size", metavar="SIZE", type=size, required=required,
+        "-n", "--size", dest="message_size", metavar="SIZE", type=size, required=required,
         help="message size, like 64KiB; of a collective, that of MPI's count",
     )  # fmt: skip
 
@@ -211,6 +211,18 @@ def warn_of(machine: Any) -> list[str]:
     for text in warnings:
         print(f"warning: {text}", file=sys.stderr)
     return warnings
+
+
+def add_byte_times(parser: Any) -> None:
+    """Add times of copying and of combining a byte, in place of the machine's."""
+    parser.add_argument(
+        "--copy", dest="memory_copy", metavar="TIME", type=byte_time,
+        help="time of copying a byte, like 0.125ns/B (default: the machine's)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--reduction", metavar="TIME", type=byte_time,
+        help="time of combining a byte, like 0.25ns/B (default: that of copying)",
+    )  # fmt: skip
 
 
 def add_thread_level(parser: argparse.ArgumentParser) -> None:

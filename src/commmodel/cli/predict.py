@@ -5,11 +5,11 @@ from typing import Any
 
 from commmodel.cli.parsers import (
     COLLECTIVES,
+    add_byte_times,
     add_machine,
     add_output,
     add_processes,
     add_size,
-    byte_time,
     known_machine,
     new_verb,
     note,
@@ -29,9 +29,9 @@ __all__ = ["add"]
 _OF_MESSAGES = {"per_node": "-k", "neighbours": "--neighbours", "link_volume": "--link-volume"}
 _OF_COLLECTIVES = {
     "processes": "-p", "algorithm": "--algorithm", "selector": "--selector", "root": "--root",
-    "segment_size": "--segment-size", "copy": "--copy", "reduction": "--reduction",
+    "segment_size": "--segment-size", "memory_copy": "--copy", "reduction": "--reduction",
 }  # fmt: skip
-_NOT_OF_COMPARISONS = {"size": "-n", "processes": "-p", "root": "--root"} | _OF_MESSAGES
+_NOT_OF_COMPARISONS = {"message_size": "-n", "processes": "-p", "root": "--root"} | _OF_MESSAGES
 
 
 def add(verbs: Any) -> None:
@@ -76,16 +76,9 @@ def add(verbs: Any) -> None:
         "--root", metavar="RANK", type=whole(0), help="root of bcast, reduce, gather or scatter (default: 0)"
     )
     collectives.add_argument(
-        "--segment-size", metavar="SIZE", type=size, help="of pipelining (default: as the rules say)"
+        "--segment-size", metavar="SIZE", type=size, help="segment size of pipelining (default: as the rules say)"
     )
-    collectives.add_argument(
-        "--copy", metavar="TIME", type=byte_time,
-        help="time of copying a byte, like 0.125ns/B (default: the machine's)",
-    )  # fmt: skip
-    collectives.add_argument(
-        "--reduction", metavar="TIME", type=byte_time,
-        help="time of combining a byte, like 0.25ns/B (default: that of copying)",
-    )  # fmt: skip
+    add_byte_times(collectives)
     compared = predict.add_argument_group("measured beside predicted")
     compared.add_argument(
         "--compare", metavar="RESULTS", help="results.jsonl with collectives and ping-pongs (default: none)"
@@ -133,9 +126,9 @@ def _refuse(arguments: argparse.Namespace, options: dict[str, str], why: str) ->
 
 
 def _size(arguments: argparse.Namespace) -> int:
-    if arguments.size is None:
+    if arguments.message_size is None:
         raise InputError(f"{arguments.operation} needs a size: like -n 64KiB")
-    message_size: int = arguments.size
+    message_size: int = arguments.message_size
     return message_size
 
 
@@ -143,7 +136,7 @@ def _collective(arguments: argparse.Namespace) -> int:
     """Predict a collective operation's time, by one algorithm or by all."""
     from commmodel import predict
 
-    message_size = 0 if arguments.operation == "barrier" and arguments.size is None else _size(arguments)
+    message_size = 0 if arguments.operation == "barrier" and arguments.message_size is None else _size(arguments)
     if arguments.processes is None:
         raise InputError(f"{arguments.operation} needs a number of processes: like -p 256")
     if arguments.algorithm is not None and arguments.selector is not None:
@@ -153,7 +146,7 @@ def _collective(arguments: argparse.Namespace) -> int:
         "root": arguments.root or 0,
         "segment_size": arguments.segment_size,
         "path": arguments.path,
-        "memory_copy": arguments.copy,
+        "memory_copy": arguments.memory_copy,
         "reduction": arguments.reduction,
     }
     machine = known_machine(arguments.machine)
@@ -261,7 +254,7 @@ def _compare(arguments: argparse.Namespace) -> int:
         selector=arguments.selector,
         segment_size=arguments.segment_size,
         path=arguments.path,
-        memory_copy=arguments.copy,
+        memory_copy=arguments.memory_copy,
         reduction=arguments.reduction,
     )
     summaries = predict.summarise(comparison.rows)

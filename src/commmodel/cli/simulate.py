@@ -12,6 +12,7 @@ from commmodel.cli.parsers import (
     Parser,
     add_output,
     add_processes,
+    add_size,
     byte_time,
     flop_rate,
     known_machine,
@@ -40,9 +41,10 @@ _EXCHANGES = {
     "irregular": "each rank sends to the rank a pseudo-random distance on, in rounds",
     "pairwise": "everybody with everybody, one partner after the other",
 }
+_APPLICATIONS = ("lu", "cg")
 _WHAT = {
     "processes", "message_size", "algorithm", "selector", "root", "segment_size", "memory_copy", "reduction", "rounds",
-    "dimensions", "iterations",
+    "dimensions", "problem", "iterations",
 }  # fmt: skip
 _HOW = {"mapping", "hosts", "speed", "rules"}
 """Arguments that go to the workload, and to the scenario, under their names."""
@@ -70,12 +72,11 @@ def add(verbs: Any) -> None:
         help="block, round-robin, or a file that names a host on each line (default: block while cores last)",
     )  # fmt: skip
     rounds.add_argument("--rounds", metavar="N", type=whole(1), default=1, help="repetitions (default: %(default)s)")
-    messages.add_argument("-n", "--size", dest="message_size", metavar="SIZE", type=size, required=True,
-                          help="message size, like 64KiB; of a collective, that of MPI's count")  # fmt: skip
+    add_size(messages)
     programs = [ranks, _models(_PROGRAM_MODELS), _files()]
     _add_collectives(works, [rounds, *programs], messages)
     for kind, meaning in _EXCHANGES.items():
-        exchange = _add(works, kind, _exchange, meaning, f"{kind} -n 64KiB", [messages, rounds, *programs])
+        exchange = _add(works, kind, meaning, f"{kind} -n 64KiB", [messages, rounds, *programs])
         if kind == "halo":
             exchange.add_argument(
                 "--dimensions",
@@ -84,12 +85,12 @@ def add(verbs: Any) -> None:
                 default=2,
                 help="of the grid, 1 to 3 (default: %(default)s)",
             )
-    listed = _add(works, "exchange", _messages, "messages that a file lists, all at once", "exchange messages.csv",
+    listed = _add(works, "exchange", "messages that a file lists, all at once", "exchange messages.csv",
                   [rounds, *programs])  # fmt: skip
     listed.add_argument("file", metavar="FILE", help="CSV file: sender,receiver,bytes")
     _add_applications(works, programs)
     _add_replay(works, programs)
-    schedule = _add(works, "goal", _schedule, "GOAL schedule", "goal schedule.goal",
+    schedule = _add(works, "goal", "GOAL schedule", "goal schedule.goal",
                     [_models(_SCHEDULE_MODELS), _files()], where="L=2500ns,o=1500ns,g=1us,G=6ps")  # fmt: skip
     schedule.add_argument("file", metavar="FILE", help="GOAL schedule, as text or compressed")
     schedule.add_argument(
@@ -97,11 +98,8 @@ def add(verbs: Any) -> None:
     )
 
 
-def _add(works: Any, name: str, workload: Any, what: str, example: str, parents: Sequence[Parser],
-         where: str = "graphene") -> Any:  # fmt: skip
-    parser = new_verb(works, name, _run, what, f"commmodel simulate {where} {example}", parents)
-    parser.set_defaults(workload=workload)
-    return parser
+def _add(works: Any, name: str, meaning: str, example: str, parents: Sequence[Parser], where: str = "graphene") -> Any:
+    return new_verb(works, name, _run, meaning, f"commmodel simulate {where} {example}", parents)
 
 
 def _models(names: Sequence[str]) -> Parser:
@@ -148,7 +146,9 @@ def _add_collectives(works: Any, shared: Sequence[Parser], messages: Parser) -> 
     algorithms, pieces, root, copying, reducing = (parent() for _ in range(5))
     algorithms.add_argument("--algorithm", metavar="A", help="algorithm (default: the selector's choice)")
     _add_selector(algorithms)
-    pieces.add_argument("--segment-size", metavar="SIZE", type=size, help="of pipelining (default: as the rules say)")
+    pieces.add_argument(
+        "--segment-size", metavar="SIZE", type=size, help="segment size of pipelining (default: as the rules say)"
+    )
     root.add_argument("--root", metavar="RANK", type=whole(0), default=0, help="root (default: %(default)s)")
     _add_copying(copying)
     _add_reduction(reducing)
@@ -158,7 +158,7 @@ def _add_collectives(works: Any, shared: Sequence[Parser], messages: Parser) -> 
             parents = [messages, pieces, copying, *parents]
         parents += [root] * (operation in ROOTED) + [reducing] * (operation in _REDUCING)
         example = operation if operation == "barrier" else f"{operation} -p 64 -n 100KiB"
-        _add(works, operation, _collective, f"collective operation {operation}", example, parents)
+        _add(works, operation, f"collective operation {operation}", example, parents)
 
 
 def _add_selector(options: Any) -> None:
@@ -183,17 +183,19 @@ def _add_speed(options: Any) -> None:
 
 
 def _add_applications(works: Any, programs: Sequence[Parser]) -> None:
-    for name in ("lu", "cg"):
-        kernel = _add(works, name, _application, f"messages and computation of the NAS kernel {name.upper()}",
+    for name in _APPLICATIONS:
+        kernel = _add(works, name, f"messages and computation of the NAS kernel {name.upper()}",
                       f"{name} -p 16 --class S", programs)  # fmt: skip
         kernel.add_argument("--class", dest="problem", metavar="C", default="A",
                             help="problem class: S, W, A, B, C or D (default: %(default)s)")  # fmt: skip
-        kernel.add_argument("--iterations", metavar="N", type=whole(1), help="(default: as many as the class has)")
+        kernel.add_argument(
+            "--iterations", metavar="N", type=whole(1), help="iterations (default: as many as the class has)"
+        )
         _add_speed(kernel)
 
 
 def _add_replay(works: Any, programs: Sequence[Parser]) -> None:
-    replay = _add(works, "replay", _replay, "time-independent traces", "replay list.txt", programs)
+    replay = _add(works, "replay", "time-independent traces", "replay list.txt", programs)
     replay.add_argument("traces", metavar="LIST", help="file that lists the traces, or a merged trace")
     _add_selector(replay)
     _add_copying(replay)
@@ -206,40 +208,20 @@ def _given(arguments: argparse.Namespace, names: set[str]) -> dict[str, Any]:
     return {name: value for name, value in vars(arguments).items() if name in names}
 
 
-def _collective(arguments: argparse.Namespace, place: Any) -> Any:
+def _workload(arguments: argparse.Namespace, place: Any) -> Any:
+    """Return the workload that WHAT and its options say."""
     from commmodel.simulate.scenario import workloads
 
-    return workloads.collective(place, arguments.what, **({"message_size": 0} | _given(arguments, _WHAT)))
-
-
-def _exchange(arguments: argparse.Namespace, place: Any) -> Any:
-    from commmodel.simulate.scenario import workloads
-
-    return workloads.exchange(place, arguments.what, **_given(arguments, _WHAT))
-
-
-def _messages(arguments: argparse.Namespace, _: Any) -> Any:
-    from commmodel.simulate.scenario import workloads
-
-    return workloads.messages(arguments.file, **_given(arguments, _WHAT))
-
-
-def _application(arguments: argparse.Namespace, place: Any) -> Any:
-    from commmodel.simulate.scenario import workloads
-
-    return workloads.application(place, arguments.what, arguments.problem, **_given(arguments, _WHAT))
-
-
-def _replay(arguments: argparse.Namespace, place: Any) -> Any:
-    from commmodel.simulate.scenario import workloads
-
-    return workloads.replay(place, arguments.traces, **_given(arguments, _WHAT))
-
-
-def _schedule(arguments: argparse.Namespace, _: Any) -> Any:
-    from commmodel.simulate.scenario import workloads
-
-    return workloads.schedule(arguments.file)
+    what, options = arguments.what, _given(arguments, _WHAT)
+    if what in COLLECTIVES:
+        return workloads.collective(place, what, **({"message_size": 0} | options))
+    if what in _EXCHANGES:
+        return workloads.exchange(place, what, **options)
+    if what in _APPLICATIONS:
+        return workloads.application(place, what, **options)
+    if what == "replay":
+        return workloads.replay(place, arguments.traces, **options)
+    return workloads.messages(arguments.file, **options) if what == "exchange" else workloads.schedule(arguments.file)
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -259,7 +241,7 @@ def _run(arguments: argparse.Namespace) -> int:
         arguments.where, arguments.parameters, path=arguments.path, model=arguments.model, load_machine=known_machine
     )
     warn_of(place.machine)
-    workload = arguments.workload(arguments, place)
+    workload = _workload(arguments, place)
     models = [None, *(name for name in others if name in arguments.models)]
     scenarios = [scenario.prepare(place, workload, name, **_given(arguments, _HOW)) for name in models]
     if len({each.model for each in scenarios}) < len(scenarios):

@@ -6,10 +6,10 @@ from typing import Any
 
 from commmodel.cli.parsers import (
     COLLECTIVES,
+    add_byte_times,
     add_machine,
     add_output,
     add_processes,
-    byte_time,
     counts,
     known_machine,
     new_verb,
@@ -42,14 +42,7 @@ def add(verbs: Any) -> None:
     add_output(tune, "file of rules to write", required=True)
     tune.add_argument("--model", help="plogp, loggp or logp (default: plogp, else loggp)")
     tune.add_argument("--path", help="path of the messages (default: between-nodes, if the machine has it)")
-    tune.add_argument(
-        "--copy", metavar="TIME", type=byte_time,
-        help="time of copying a byte, like 0.125ns/B (default: the machine's)",
-    )  # fmt: skip
-    tune.add_argument(
-        "--reduction", metavar="TIME", type=byte_time,
-        help="time of combining a byte, like 0.25ns/B (default: that of copying)",
-    )  # fmt: skip
+    add_byte_times(tune)
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -59,7 +52,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from commmodel.predict import algorithm_seconds, collective_reach
 
     operations = _operations(arguments.operations, arguments.library)
-    work = {"memory_copy": arguments.copy, "reduction": arguments.reduction}
+    work = {"memory_copy": arguments.memory_copy, "reduction": arguments.reduction}
     machine = known_machine(arguments.machine)
     warnings = warn_of(machine)
     extrapolates = collective_reach(machine, max(arguments.processes), max(arguments.sizes), arguments.path)

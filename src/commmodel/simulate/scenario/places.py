@@ -74,7 +74,7 @@ class Place:
 
     @property
     def selector(self) -> str | Selector:
-        """Selector of collective algorithms: that of the machine's MPI library, else MPICH's."""
+        """What picks collective algorithms, the machine's MPI library or else MPICH."""
         if self.machine is None:
             return "mpich"
         return self.machine.collectives(self.machine.library) if self.machine.selection else self.machine.library

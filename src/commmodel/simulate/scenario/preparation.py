@@ -46,8 +46,8 @@ class Scenario:
     workload : Workload
     platform : Platform, optional
         Whose links messages share; None for delay models.
-    hosts : int array, shape (processes,), optional
-        Host of each rank on that platform.
+    hosts : array, optional
+        Host of each rank on that platform, shape (processes,).
     """
 
     model: str

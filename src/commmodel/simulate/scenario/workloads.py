@@ -16,14 +16,12 @@ from commmodel.simulate.work.collective import SMPI_SELECTOR, chosen
 from commmodel.units import format_size
 
 __all__ = [
-    "APPLICATIONS", "EXCHANGES", "ROOTED", "Workload", "application", "collective", "exchange", "messages", "replay",
-    "schedule",
+    "APPLICATIONS", "EXCHANGES", "Workload", "application", "collective", "exchange", "messages", "replay", "schedule",
 ]  # fmt: skip
 
 EXCHANGES = ("halo", "ring", "irregular", "pairwise")
 APPLICATIONS = {"lu": work.lu, "cg": work.cg}
 """Name of an application kernel -> what makes its actions."""
-ROOTED = ("bcast", "reduce", "gather", "scatter")
 
 
 @dataclass(frozen=True)
