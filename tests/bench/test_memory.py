@@ -24,7 +24,7 @@ from commmodel.bench.placement import place
 from commmodel.cli import main
 from commmodel.errors import InputError
 from commmodel.report import measurements_table
-from commmodel.report.measurements.memory import memory_parts
+from commmodel.report.measurements.memory import memory_tables
 from commmodel.results import Launch, Measurements, Memory, Record, read
 from commmodel.scaling.series import series_over
 
@@ -418,11 +418,11 @@ def test_the_report_has_a_row_for_each_operation_and_none_for_mappings_that_are_
             Memory("init", 4, "private"): (3e6,),
         }
     )
-    (part,) = memory_parts(found)
+    (part,) = memory_tables(found)
     assert part.columns == ("operation", "P = 2", "P = 4")
     assert [row[0].value for row in part.rows] == ["init, private", "comm_dup", "win_allocate, mapped"]
     assert [bool(cell.value) for cell in part.rows[0]] == [True, False, True]
-    assert not memory_parts(Measurements(()))
+    assert not memory_tables(Measurements(()))
     text = shown(measurements_table(found))
     assert "memory that MPI keeps on a rank" in text
     assert "5.40 kB" in text

@@ -15,14 +15,13 @@ from hypothesis import strategies as st
 from support.launching import find, launch, said
 
 from commmodel import results
-from commmodel.bench.command import describe
 from commmodel.bench.driver import make_plan
 from commmodel.bench.kernels import buffer_bytes, participants
 from commmodel.bench.kernels.exchange_order import largest_share, longest_burst, order, room
 from commmodel.bench.options import parse
 from commmodel.bench.placement import place
 from commmodel.errors import InputError
-from commmodel.results import Overlap, Pattern, Template
+from commmodel.results import Overlap, Pattern, Template, configuration_words
 
 PAIR = place([0, 0], [0, 0])
 TWO_NODES = place([0, 0, 1, 1], [0] * 4)
@@ -198,9 +197,8 @@ def test_the_buffers_have_room_for_every_peer_and_for_what_is_computed(problem):
 
 def test_a_problem_is_described_in_words():
     problem = Overlap(1 << 20, 4096, 8, "pipelined", 3, 2, "same-node", iterations=5)
-    assert describe(problem) == (
-        "overlap 1 MiB in 4 KiB in bursts of 8 pipelined 3 passes 2 processes same-node point-to-point two-sided "
-        "5 in a row"
+    assert configuration_words(problem) == (
+        "overlap two-sided, 1 MiB, 4 KiB, b = 8, pipelined, passes = 3, p = 2, same-node, iterations = 5"
     )
 
 

@@ -27,7 +27,7 @@ from commmodel.bench.synchronisation import (
     synchronise,
 )
 from commmodel.errors import InputError
-from commmodel.report.measurements.other_kernels import collective_tables
+from commmodel.report.measurements.collectives import collective_tables
 from commmodel.results import Clocks, Header, Launch, Library, Measurements, Record
 
 CAME, BEGAN, ENDED = 1, 2, 4

@@ -22,20 +22,20 @@ from commmodel.bench.options import CommandLine, HelpAsked, parse, parse_process
 from commmodel.errors import CommModelError, InputError, MPIEnvironmentError
 from commmodel.results import (
     Bandwidth,
-    Collective,
     Configuration,
     Header,
     Options,
     PointToPoint,
     Record,
     Writer,
+    configuration_words,
     joined,
     read,
     thread_level,
 )
 from commmodel.statistics import summarise
 from commmodel.streams import guarded
-from commmodel.units import format_ratio, format_size, format_time
+from commmodel.units import format_ratio, format_time
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -334,7 +334,7 @@ def _report(asked: CommandLine, options: Options, header: Header, records: Seque
         width = format_ratio(widest) if math.isfinite(widest) else "too few samples for one"
         notes.append(
             f"{len(wide)} of {len(records)} medians have an interval wider than {format_ratio(options.ci)} "
-            f"(widest: {describe(configuration)}, {width}): "
+            f"(widest: {configuration_words(configuration)}, {width}): "
             "measure longer with --time, or on a quieter machine"
         )
     seconds = sum(record.duration for record in records)
@@ -354,33 +354,3 @@ def _report(asked: CommandLine, options: Options, header: Header, records: Seque
         return
     verb = "fit" if any(isinstance(record.configuration, PointToPoint | Bandwidth) for record in records) else "report"
     _tell(f"{asked.output}: {len(records)} records in {format_time(seconds)}; next: commmodel {verb} {asked.output}")
-
-
-def describe(configuration: Configuration) -> str:
-    """Return a configuration in a few words."""
-    words = [str(type(configuration).__struct_config__.tag)]
-    for name in configuration.__struct_fields__:
-        value = getattr(configuration, name)
-        if name == "message_size":
-            words.append(format_size(value))
-        elif name == "message_sizes":
-            words.append(f"{len(value)} sizes from {format_size(min(value))} to {format_size(max(value))}")
-        elif name == "volume":
-            words.append(f"{format_size(value)} in")
-        elif name == "burst":
-            words.append(f"in bursts of {value}")
-        elif name in {"pairs", "messages", "processes", "passes"}:
-            words.append(f"{value} {name}")
-        elif name == "iterations":
-            words += [f"{value} in a row"] * (value > 1)
-        elif isinstance(configuration, Collective) and name in {"start", "mode"}:
-            words += [str(value)] * (value not in {"barrier", "blocking"})
-        elif name == "buffers":
-            words += ["into one buffer"] * (value == "one")
-        elif name == "delayed":
-            words += ["delayed"] * value
-        elif name == "node_pairs":
-            words += [f"on {value} pairs of nodes"] * (value > 1)
-        elif name not in {"batch", "window"}:
-            words.append(str(value))
-    return " ".join(words)

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as RichProgress
 
-from commmodel.results import Record
+from commmodel.results import Record, configuration_words
 from commmodel.units import format_quantity
 
 __all__ = ["Progress"]
@@ -46,8 +46,10 @@ class Progress:
     def advance(self, record: Record) -> None:
         """Count one record and show its median."""
         if self._shown:
-            found = f"{type(record.configuration).__name__} {format_quantity(record.summary.median, record.unit)}"
-            self._bar.update(self._task, advance=1, description=found)
+            words = (
+                f"{configuration_words(record.configuration)}: {format_quantity(record.summary.median, record.unit)}"
+            )
+            self._bar.update(self._task, advance=1, description=words)
             self._bar.refresh()
 
     def close(self) -> None:

@@ -92,9 +92,9 @@ def _run(asked: argparse.Namespace) -> int:
     if asked.json:
         print_json(_as_json(found, rows))
     else:
-        from commmodel.report.scaling.differences import difference_tables
+        from commmodel.report.scaling.differences import difference_blocks
 
-        show(*difference_tables(found, rows, least))
+        show(*difference_blocks(found, rows, least))
     return 1 if asked.fail and found.is_worse else 0
 
 
@@ -137,7 +137,7 @@ def _number(value: float) -> float | None:
 def _as_json(found: Any, rows: Any) -> dict[str, Any]:
     import msgspec
 
-    from commmodel.report.scaling.differences import configuration_words
+    from commmodel.results import configuration_words
 
     return {
         "differences": [

@@ -154,16 +154,15 @@ def _write_page(
     from dataclasses import replace
 
     from commmodel.report.simulation.gantt_page import axis_seconds
-    from commmodel.report.simulation.summary import loads_of, rank_parts, result_parts, spent_in_states
+    from commmodel.simulate.summary import loads_of, spent_in_states
 
     seconds = axis_seconds(timelines)
     told = [replace(one, spent=spent_in_states(each)) for one, each in zip(results, timelines, strict=True)]
-    said = [f"model {one.name}" if one.outcome else f"measured: {one.name}" for one in results]
     loads = [
         [] if one.platform is None else loads_of(result, one.hosts, one.platform.routing().route, seconds)
         for one, result in zip(simulators, results, strict=False)
     ]
-    write(path, title, timelines, result_parts(told), rank_parts(told), said, loads)
+    write(path, title, timelines, told, loads)
 
 
 def _others(words: list[str]) -> list[str]:
@@ -192,10 +191,10 @@ def _check_folder(path: str | None) -> None:
 
 
 def _results(simulators: list[Any], outcomes: list[Any]) -> list[Any]:
-    from commmodel.report.simulation.summary import Result
+    from commmodel.simulate.summary import RunSummary
 
     return [
-        Result(one.model, outcome.seconds, outcome.ends, outcome.spent, outcome,
+        RunSummary(one.model, outcome.seconds, outcome.ends, outcome.spent, outcome,
                () if one.platform is None else one.platform.link_names,
                None if one.platform is None else one.platform.capacity)
         for one, outcome in zip(simulators, outcomes, strict=True)
@@ -205,7 +204,7 @@ def _results(simulators: list[Any], outcomes: list[Any]) -> list[Any]:
 def _measured(timeline: Any) -> Any:
     import numpy as np
 
-    from commmodel.report.simulation.summary import Result
+    from commmodel.simulate.summary import RunSummary
     from commmodel.simulate.timeline import STATE_NAMES
 
     rows = timeline.intervals
@@ -213,14 +212,14 @@ def _measured(timeline: Any) -> Any:
     np.maximum.at(ends, rows["rank"], rows["end"])
     spent = np.zeros((timeline.processes, len(STATE_NAMES)))
     np.add.at(spent, (rows["rank"], rows["state"]), rows["end"] - rows["start"])
-    return Result(timeline.name, timeline.seconds, ends, spent)
+    return RunSummary(timeline.name, timeline.seconds, ends, spent)
 
 
 def _print(asked: argparse.Namespace, title: str, results: list[Any]) -> None:
-    from commmodel.report.kit.terminal import text
-    from commmodel.report.simulation.summary import result_tables
+    from commmodel.report.kit.tables import text
+    from commmodel.report.simulation.tables import summary_tables
 
-    show(text(title, "bold"), *result_tables(results))
+    show(text(title, "bold"), *summary_tables(results))
     for path in (asked.output, asked.trace):
         if path is not None:
             print(f"written to {path}")
@@ -234,9 +233,9 @@ def _as_json(
 ) -> dict[str, Any]:
     import msgspec
 
-    from commmodel.report.simulation.summary import result_as_json
+    from commmodel.simulate.summary import summary_as_json
 
-    first, *others = (result_as_json(one) for one in results)
+    first, *others = (summary_as_json(one) for one in results)
     for one in (first, *others):
         if one["model"] in {model for model, _ in hanging}:
             one["seconds"] = None  # it never ends
@@ -258,7 +257,7 @@ def _as_json(
 
 def _deadlocked(hanging: list[tuple[str, Any]]) -> int:
     """Say who waits for whom, on standard error."""
-    from commmodel.report.simulation.summary import deadlock_lines
+    from commmodel.simulate.summary import deadlock_lines
 
     for model, outcome in hanging:
         first, *lines = deadlock_lines(outcome, model)

@@ -41,9 +41,9 @@ from commmodel.results.configurations import (
     Train,
 )
 from commmodel.results.file import Writer, read, read_all, schema
-from commmodel.results.launches import distinct, launches_of, runs
+from commmodel.results.launches import distinct, launches_of, library_name, runs
 from commmodel.results.oversubscription import oversubscribed, oversubscription, some_names
-from commmodel.results.parameters import described, with_labels
+from commmodel.results.parameters import described, kernel_name, with_labels
 from commmodel.results.pooling import pooled
 from commmodel.results.records import (
     Buffers,
@@ -59,13 +59,69 @@ from commmodel.results.records import (
     ThreadLevel,
 )
 from commmodel.results.visits import fastest_half, joined
+from commmodel.results.words import configuration_words, parameter_words
 
 __all__ = [
-    "Bandwidth", "Batch", "Buffers", "Burst", "Clock", "Clocks", "Collective", "CollectiveMode", "CollectiveName",
-    "Configuration", "Contention", "Function", "Header", "Host", "Launch", "Library", "Local", "Measurements", "Memory",
-    "MemoryOperation", "MessagePath", "Mode", "Options", "Overlap", "PLogP", "Pairs", "Pattern", "Ping", "PingPong",
-    "PointToPoint", "Progress", "Queue", "RandomPing", "RandomPingPong", "Rank", "Record", "Start", "Stream",
-    "StreamBuffers", "Template", "ThreadLevel", "Threshold", "Train", "Writer", "described", "distinct", "fastest_half",
-    "joined", "launches_of", "oversubscribed", "oversubscription", "pooled", "read", "read_all", "runs", "schema",
-    "some_names", "with_labels",
+    "Bandwidth",
+    "Batch",
+    "Buffers",
+    "Burst",
+    "Clock",
+    "Clocks",
+    "Collective",
+    "CollectiveMode",
+    "CollectiveName",
+    "Configuration",
+    "Contention",
+    "Function",
+    "Header",
+    "Host",
+    "Launch",
+    "Library",
+    "Local",
+    "Measurements",
+    "Memory",
+    "MemoryOperation",
+    "MessagePath",
+    "Mode",
+    "Options",
+    "Overlap",
+    "PLogP",
+    "Pairs",
+    "Pattern",
+    "Ping",
+    "PingPong",
+    "PointToPoint",
+    "Progress",
+    "Queue",
+    "RandomPing",
+    "RandomPingPong",
+    "Rank",
+    "Record",
+    "Start",
+    "Stream",
+    "StreamBuffers",
+    "Template",
+    "ThreadLevel",
+    "Threshold",
+    "Train",
+    "Writer",
+    "configuration_words",
+    "described",
+    "distinct",
+    "fastest_half",
+    "joined",
+    "kernel_name",
+    "launches_of",
+    "library_name",
+    "oversubscribed",
+    "oversubscription",
+    "parameter_words",
+    "pooled",
+    "read",
+    "read_all",
+    "runs",
+    "schema",
+    "some_names",
+    "with_labels",
 ]  # fmt: skip

@@ -12,15 +12,25 @@ from commmodel.results.configurations import (
     RandomPingPong,
 )
 
-__all__ = ["METRICS", "described", "with_labels"]
+__all__ = ["METRICS", "PARAMETERS", "described", "kernel_name", "with_labels"]
 
-SYMBOLS = {"processes": "p", "message_size": "n", "pairs": "k"}
+PARAMETERS = {"processes": "p", "message_size": "n", "pairs": "k"}
 """Field of a configuration -> what the parameter is called; all others keep their names."""
 METRICS = {"s": "time", "B": "memory", "1": "count"}
 """Unit -> what the metric is called where the configuration does not say it."""
 
 _LABELLED = re.compile(r"(?P<name>.*\S) \[(?P<labels>[^\[\]]+)\]", re.DOTALL)
 _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?", re.ASCII)
+
+
+def kernel_name(configuration: Configuration) -> str:
+    """Return the name of the benchmark kernel.
+
+    >>> from commmodel.results import PingPong
+    >>> kernel_name(PingPong(8, "same-node"))
+    'pingpong'
+    """
+    return str(type(configuration).__struct_config__.tag)
 
 
 def described(configuration: Configuration) -> tuple[str, str, dict[str, float | str]]:
@@ -45,7 +55,7 @@ def described(configuration: Configuration) -> tuple[str, str, dict[str, float |
     fields = {name: getattr(configuration, name) for name in configuration.__struct_fields__}
     if isinstance(configuration, RandomPing | RandomPingPong):
         fields["sizes"] = len(fields.pop("message_sizes"))
-    name, metric = str(type(configuration).__struct_config__.tag), ""
+    name, metric = kernel_name(configuration), ""
     if isinstance(configuration, Collective):
         name, mode = fields.pop("operation"), fields.pop("mode")
         if mode != "blocking":
@@ -57,7 +67,7 @@ def described(configuration: Configuration) -> tuple[str, str, dict[str, float |
         metric,
         _ordered(
             {
-                SYMBOLS.get(field, field): float(value) if isinstance(value, int | float) else str(value)
+                PARAMETERS.get(field, field): float(value) if isinstance(value, int | float) else str(value)
                 for field, value in fields.items()
             }
         ),

@@ -22,6 +22,7 @@ from commmodel.results.configurations import (
     StreamBuffers,
     Template,
 )
+from commmodel.results.words import configuration_words
 from commmodel.statistics import Summary, summarise
 
 __all__ = [
@@ -235,9 +236,8 @@ class Record(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", 
 
     def __repr__(self) -> str:
         """Return what was measured and the median, without the samples."""
-        return (
-            f"Record({_words(self.configuration)}: {self.summary.median:.4g} {self.unit}, {len(self.samples)} samples)"
-        )
+        words = configuration_words(self.configuration)
+        return f"Record({words}: {self.summary.median:.4g} {self.unit}, {len(self.samples)} samples)"
 
 
 class Launch(Struct, frozen=True):
@@ -301,10 +301,3 @@ class Measurements(Struct, frozen=True):
         """Return how many launches and records there are."""
         records = sum(len(launch.records) for launch in self.launches)
         return f"Measurements({len(self.launches)} launch(es), {records} records)"
-
-
-def _words(configuration: Configuration) -> str:
-    """Return a configuration's kernel and what tells it apart, as short as it can be."""
-    told = msgspec.to_builtins(configuration)
-    shown = (f"{name}={value}" for name, value in told.items() if name != "kernel" and not isinstance(value, list))
-    return f"{told['kernel']} {', '.join(shown)}"

@@ -13,6 +13,7 @@ from commmodel.scaling.fitting import Fits, Model, fit, fit_term
 from commmodel.scaling.growth import ONE, Growth, parse, parse_product
 from commmodel.scaling.guidelines import BrokenRule
 from commmodel.scaling.limits import Prediction, largest_scale, predict
+from commmodel.scaling.overview import ModelledSeries, Overview, Surface, modelled_series, overview, surfaces
 from commmodel.scaling.rules import (
     Rule,
     Violation,
@@ -39,10 +40,11 @@ from commmodel.scaling.verdict import Judgement, Verdict, divergence, judge, pub
 
 __all__ = [
     "ONE", "STATISTICS", "BrokenRule", "Checked", "CheckedSeries", "Difference", "Differences", "Ensemble",
-    "Expectation", "Expectations", "Fits", "Growth", "Guideline", "Judgement", "Model", "Prediction", "Room", "Rule",
-    "Series", "Slower", "SurfaceModel", "Together", "Verdict", "Violation", "case_study_space", "check",
-    "class_violation", "default_deviation", "default_space", "deviation_limits", "differences", "divergence",
-    "ensemble", "even_odds", "fit", "fit_surface", "fit_term", "judge", "judged_space", "largest_scale",
-    "measured_violation", "modelled_violation", "parse", "parse_product", "parse_rule", "predict", "prior_odds",
-    "published_verdict", "rank", "read_expectations", "reduce", "search_space", "series_over", "shipped", "ticks",
+    "Expectation", "Expectations", "Fits", "Growth", "Guideline", "Judgement", "Model", "ModelledSeries", "Overview",
+    "Prediction", "Room", "Rule", "Series", "Slower", "Surface", "SurfaceModel", "Together", "Verdict", "Violation",
+    "case_study_space", "check", "class_violation", "default_deviation", "default_space", "deviation_limits",
+    "differences", "divergence", "ensemble", "even_odds", "fit", "fit_surface", "fit_term", "judge", "judged_space",
+    "largest_scale", "measured_violation", "modelled_series", "modelled_violation", "overview", "parse",
+    "parse_product", "parse_rule", "predict", "prior_odds", "published_verdict", "rank", "read_expectations", "reduce",
+    "search_space", "series_over", "shipped", "surfaces", "ticks",
 ]  # fmt: skip

@@ -14,7 +14,8 @@ from commmodel.fit.change_points import medians
 from commmodel.fit.hybrid import Call, collect_series
 from commmodel.machine import Hybrid, Machine
 from commmodel.report.kit import axes as look
-from commmodel.report.kit.canvas import Canvas, Plot, new_canvas
+from commmodel.report.kit.blocks import Plot
+from commmodel.report.kit.canvas import Canvas, new_canvas
 from commmodel.results import Measurements
 from commmodel.units import format_size, format_time
 

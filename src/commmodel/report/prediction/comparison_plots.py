@@ -5,30 +5,28 @@ Measured medians are points with their intervals; a model's line joins its times
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Literal
 
 import numpy as np
 from matplotlib.lines import Line2D
 
 from commmodel.predict import Compared
 from commmodel.report.kit import axes as look
-from commmodel.report.kit.canvas import Plot, new_canvas
-from commmodel.report.kit.cells import measured_cell
-from commmodel.report.prediction.comparison import error_words
+from commmodel.report.kit.blocks import Plot
+from commmodel.report.kit.canvas import Dashes, new_canvas
+from commmodel.report.kit.cells import error_words, measured_cell
 from commmodel.statistics import CONFIDENCE
 from commmodel.units import format_ratio, format_size
 
 __all__ = ["draw"]
 
 _MOST_PLOTS = 4  # of an operation over size, and as many over the number of processes
-_Dashes = Literal["-"] | tuple[float, Sequence[float]]
-_LINES: dict[str, tuple[str, _Dashes]] = {
+_LINES: dict[str, tuple[str, Dashes]] = {
     "plogp": ("#009e73", "-"),
     "loggp": ("#0072b2", "-"),
     "logp": ("#d55e00", (0, (4, 2))),
     "postal": ("#b3578f", (0, (1, 1.5))),
 }
-_OTHER_LINE: tuple[str, _Dashes] = (look.INK, (0, (6, 2, 1, 2)))
+_OTHER_LINE: tuple[str, Dashes] = (look.INK, (0, (6, 2, 1, 2)))
 
 
 def _tip(row: Compared) -> str:
@@ -69,7 +67,7 @@ def _plot(
     if axis == "size":
         look.size_axis(canvas.axes, min(places), max(places))
     else:
-        look.count_axis(canvas.axes, places, "processes P")
+        look.count_axis(canvas.axes, places, "processes p")
     look.log_axis(canvas.axes, canvas.shown, "s", "time T")
     words = (
         f"{about} Points: medians; bars, where longer than the point: {format_ratio(CONFIDENCE)} intervals. Lines: the "
