@@ -419,7 +419,7 @@ def test_the_report_has_a_row_for_each_operation_and_none_for_mappings_that_are_
         }
     )
     (part,) = memory_tables(found)
-    assert part.columns == ("operation", "P = 2", "P = 4")
+    assert [column.heading for column in part.columns] == ["operation", "p = 2", "p = 4"]
     assert [row[0].value for row in part.rows] == ["init, private", "comm_dup", "win_allocate, mapped"]
     assert [bool(cell.value) for cell in part.rows[0]] == [True, False, True]
     assert not memory_tables(Measurements(()))

@@ -34,6 +34,8 @@ _RICH_STYLES: dict[Style, str] = {
 }  # fmt: skip
 _MOST_ALIKE = 8
 """Columns of one kind that a terminal of 100 columns has room for."""
+_MOST_APART = 7
+"""Columns of a grouped table that have room for two spaces between them."""
 
 
 class Cell(NamedTuple):
@@ -141,7 +143,7 @@ class Table:
         left_out = len(self.columns) - len(shown)
         of = f" ({alike - left_out} of {alike} columns)" if left_out else ""
         title = [text(f"{self.title}{of}", "bold")] if self.title else []
-        padding = (0, 0 if self.grouped else 1, 0, 0)  # groups of many columns want the room
+        padding = (0, 0 if self.grouped and len(shown) > _MOST_APART else 1, 0, 0)
         table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=padding)
         for column in (self.columns[index] for index in shown):
             heading = "\n".join(filter(None, (column.heading, column.detail)))

@@ -198,18 +198,18 @@ def parameter_table(machine: Machine) -> Table:
     is_compared = any(len(block) > 1 for block in blocks)
     has_criteria = is_compared and any(row[-1] != NOTHING for block in blocks for row in block)
     columns = (
-        *left("segment", "model"),
+        *(left("segment", "model") if is_compared else left("segment", "messages", "model")),
         Column("latency", detail="α"), Column("one pair", detail="R_C or 1/β"), Column("node", detail="R_N"),
         Column("error", detail="mean"), Column("error", detail="sum"), Column("ΔAICc"),
     )  # fmt: skip
-    count = len(columns) - 2 + is_compared + has_criteria
+    count = len(columns) - (2 - is_compared - has_criteria)
     rows = []
     for segment, messages, block in zip(machine.segments, message_words(machine), blocks, strict=True):
         span = Cell(messages, segment.limit.found_by if segment.limit is not None else "")
-        about = stack((Cell(segment.protocol, segment.path), span))
-        rows += [
-            (first, *row)[:count] for first, row in zip((about, *[Cell("")] * (len(block) - 1)), block, strict=True)
-        ]
+        name = Cell(segment.protocol, segment.path)
+        about = (stack((name, span)),) if is_compared else (name, span)  # beside two sums there is no room for it
+        empty = (Cell(""),) * len(about)
+        rows += [(*(empty if place else about), *row)[:count] for place, row in enumerate(block)]
     notes = [f"[low, high]: {interval_words(machine)}."] if machine.confidence else []
     notes += ["Error sum: Σ |T_model − T| / T."] if is_compared else []
     notes += ["ΔAICc: above the best model of the same points."] if has_criteria else []
