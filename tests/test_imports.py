@@ -163,6 +163,18 @@ def test_the_table_lets_nothing_import_cli_or_report_and_has_no_circles():
             del above[part]
 
 
+def test_products_of_the_report_know_the_kit_alone():
+    wrong = []
+    for path in sorted((SOURCE / "report").glob("*/*.py")):
+        product = path.parent.name
+        name = f"commmodel.report.{product}.{path.stem}"
+        for imported, _ in python_imports(path.read_text("utf-8"), name):
+            other = imported.removeprefix("commmodel.report.").split(".")[0]
+            if imported.startswith("commmodel.report.") and other not in {product, "kit"}:
+                wrong.append(f"{name} imports {imported}")
+    assert not wrong, "\n".join(wrong)
+
+
 @pytest.mark.parametrize(
     ("name", "source", "expected"),
     [

@@ -50,8 +50,8 @@ _FORMULAS = {
 def segments_on(machine: Machine | None, path: str) -> tuple[Segment, ...]:
     """Return the segments that hold on a path: its own, or where it has none, those of the path ``any``."""
     segments = machine.segments if machine else ()
-    own = tuple(segment for segment in segments if segment.path == path)
-    return own or tuple(segment for segment in segments if segment.path == "any")
+    of_path = tuple(segment for segment in segments if segment.path == path)
+    return of_path or tuple(segment for segment in segments if segment.path == "any")
 
 
 def limit_words(limit: Limit) -> str:

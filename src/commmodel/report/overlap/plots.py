@@ -10,14 +10,13 @@ from collections.abc import Mapping, Sequence
 from commmodel.report.kit import axes as look
 from commmodel.report.kit.blocks import Plot
 from commmodel.report.kit.canvas import Canvas, Dashes, SeriesStyle, draw_series, legend_of, new_canvas
-from commmodel.report.kit.cells import measured_cell
+from commmodel.report.kit.cells import CALLS, measured_cell
 from commmodel.results import Bandwidth, Burst, Measurements, Record
 from commmodel.statistics import summarise
 from commmodel.units import format_rate, format_size
 
 __all__ = ["profile_plots"]
 
-_CALLS = {"isend": "MPI_Isend", "irecv": "MPI_Irecv", "put": "MPI_Put", "get": "MPI_Get"}
 _PAIR_STYLES: dict[tuple[str, str], tuple[str, str, Dashes]] = {
     ("nearest-neighbour", "slowest"): ("#0072b2", "o", "-"),
     ("nearest-neighbour", "fastest"): ("#0072b2", "^", (0, (4, 2))),
@@ -33,19 +32,19 @@ def _overhead(operation: str, path: str, bursts: Mapping[int, Mapping[int, Recor
     styles, sizes = [], set()
     for index, (burst, by_size) in enumerate(sorted(bursts.items())):
         style = SeriesStyle(colours[index][0], look.MARKERS[index % len(look.MARKERS)], f"b = {burst}")
-        own = sorted(by_size)
-        found = [by_size[size].summary for size in own]
+        measured = sorted(by_size)
+        summaries = [by_size[size].summary for size in measured]
         tips = [
-            f"{format_size(size)}, b = {burst}: {measured_cell(one.median, one.low, one.high, 's')}"
-            for size, one in zip(own, found, strict=True)
+            f"{format_size(size)}, b = {burst}: {measured_cell(summary.median, summary.low, summary.high, 's')}"
+            for size, summary in zip(measured, summaries, strict=True)
         ]
-        draw_series(canvas, own, [one.median for one in found], tips, f"burst-{burst}", style)
-        sizes |= set(own)
+        draw_series(canvas, measured, [summary.median for summary in summaries], tips, f"burst-{burst}", style)
+        sizes |= set(measured)
         styles.append(style)
     legend_of(canvas, styles)
     look.size_axis(canvas.axes, min(sizes), max(sizes))
     look.log_axis(canvas.axes, canvas.shown, "s", "overhead o(S, b)")
-    call = _CALLS[operation]
+    call = CALLS[operation]
     words = f"Mean time of one {call} among b in a row: medians, joined (Iancu 2007, Figures 1 and 2)."
     key = f"overhead-{operation}-{path}"
     return canvas.finish(key, f"Overhead of {call}, {path}", words, look.FIXED_COLOURS | dict(colours))
@@ -71,13 +70,13 @@ def _bandwidth(series: Sequence[tuple[Mapping[int, float], SeriesStyle]], key: s
 
 def _medians(records: Mapping[int, Record], which: str) -> dict[int, float]:
     """Return the time of a message of each size; where the fastest pair was not measured, nothing of it."""
-    found = {}
+    medians = {}
     for size, record in records.items():
         samples = record.samples if which == "slowest" else record.fastest
         seconds = summarise(samples).median if samples else 0.0
         if size and seconds > 0:
-            found[size] = seconds
-    return found
+            medians[size] = seconds
+    return medians
 
 
 def _bandwidths(measurements: Measurements) -> list[Plot]:
@@ -92,9 +91,9 @@ def _bandwidths(measurements: Measurements) -> list[Plot]:
     plots = []
     for path, directions in two.items():
         series = [
-            (found, SeriesStyle(*_TWO_STYLES[direction], direction.replace("-", " ")))
+            (medians, SeriesStyle(*_TWO_STYLES[direction], direction.replace("-", " ")))
             for direction, records in directions.items()
-            if (found := _medians(records, "slowest"))
+            if (medians := _medians(records, "slowest"))
         ]
         if series:
             words = "Bytes per second in one direction while messages go one way, or both ways at once (Figure 3)."
@@ -102,9 +101,9 @@ def _bandwidths(measurements: Measurements) -> list[Plot]:
     for (processes, direction), patterns in sorted(more.items()):
         drawn = []
         for (pattern, which), (colour, marker, dashes) in _PAIR_STYLES.items():
-            if found := _medians(patterns.get(pattern, {}), which):
+            if medians := _medians(patterns.get(pattern, {}), which):
                 drawn.append(
-                    (found, SeriesStyle(colour, marker, f"{pattern.removesuffix('-neighbour')}, {which}", dashes))
+                    (medians, SeriesStyle(colour, marker, f"{pattern.removesuffix('-neighbour')}, {which}", dashes))
                 )
         if drawn:
             way = direction.replace("-", " ")

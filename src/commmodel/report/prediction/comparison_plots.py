@@ -93,17 +93,19 @@ def _of_operation(operation: str, rows: Sequence[Compared]) -> list[Plot]:
     plots = []
     counts = sorted({row.processes for row in rows})
     over_size = {count: [row for row in rows if row.processes == count and row.message_size > 0] for count in counts}
-    over_size = {count: own for count, own in over_size.items() if len({row.message_size for row in own}) > 1}
+    over_size = {count: group for count, group in over_size.items() if len({row.message_size for row in group}) > 1}
     for count in _spread(list(over_size)):
-        own = over_size[count]
+        group = over_size[count]
         title = f"{operation} on {count} processes"
-        plots.append(_plot(own, lambda row: row.message_size, f"{operation}-size-{count}", title, "size", _used(own)))
+        plots.append(
+            _plot(group, lambda row: row.message_size, f"{operation}-size-{count}", title, "size", _used(group))
+        )
     over_count = {size: [row for row in rows if row.message_size == size] for size in _sizes(rows)}
-    over_count = {size: own for size, own in over_count.items() if len({row.processes for row in own}) > 1}
+    over_count = {size: group for size, group in over_count.items() if len({row.processes for row in group}) > 1}
     for size in _spread(list(over_count)):
-        own = over_count[size]
+        group = over_count[size]
         title = f"{operation}{f' of {format_size(size)}' * (operation != 'barrier')} over processes"
-        plots.append(_plot(own, lambda row: row.processes, f"{operation}-count-{size}", title, "count", _used(own)))
+        plots.append(_plot(group, lambda row: row.processes, f"{operation}-count-{size}", title, "count", _used(group)))
     return plots
 
 
@@ -119,12 +121,12 @@ def draw(rows: Sequence[Compared]) -> list[Plot]:
     plots = []
     with look.style():
         for operation in dict.fromkeys(row.operation for row in rows):
-            own = [row for row in rows if row.operation == operation]
+            group = [row for row in rows if row.operation == operation]
             if operation != "send":
-                plots += _of_operation(operation, own)
+                plots += _of_operation(operation, group)
                 continue
-            for path in dict.fromkeys(row.path for row in own):
-                on_path = [row for row in own if row.path == path and row.message_size > 0]
+            for path in dict.fromkeys(row.path for row in group):
+                on_path = [row for row in group if row.path == path and row.message_size > 0]
                 if len({row.message_size for row in on_path}) > 1:
                     title = f"send, {path}"
                     plots.append(_plot(on_path, lambda row: row.message_size, f"send-{path}", title, "size", ""))
