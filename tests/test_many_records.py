@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from commmodel import statistics
 from commmodel.fit import Settings, fit_machine
 from commmodel.fit.bootstrap import resample
-from commmodel.report.machine.page import render
+from commmodel.report.page import render
 from commmodel.results import (
     Header,
     Host,

@@ -20,7 +20,7 @@ from commmodel.bench.placement import place
 from commmodel.bench.plan import make_plan
 from commmodel.errors import MPIEnvironmentError
 from commmodel.fit import fit_machine
-from commmodel.results import Bandwidth, Burst, Progress, Queue, in_words
+from commmodel.results import Bandwidth, Burst, Progress, Queue, configuration_words
 
 PAIR = place([0, 0], [0, 0])
 (PATH,) = PAIR
@@ -130,14 +130,14 @@ def test_none_of_them_is_measured_unless_named():
 @pytest.mark.parametrize(
     ("configuration", "words"),
     [
-        (Burst(8, 16, "isend", PATH), "burst 8 B in bursts of 16 isend same-socket"),
-        (Queue(8, "put", PATH), "queue 8 B put same-socket"),
-        (Progress(8, 16, PATH), "progress 8 B in bursts of 16 same-socket"),
-        (Bandwidth(8, 4, "cross", "one-way", "any"), "bandwidth 8 B 4 processes cross one-way any"),
+        (Burst(8, 16, "isend", PATH), "burst isend, 8 B, b = 16, same-socket"),
+        (Queue(8, "put", PATH), "queue put, 8 B, same-socket"),
+        (Progress(8, 16, PATH), "progress two-sided, 8 B, b = 16, same-socket"),
+        (Bandwidth(8, 4, "cross", "one-way", "any"), "bandwidth, 8 B, p = 4, cross, one-way, any"),
     ],
 )
 def test_a_configuration_is_described_in_a_few_words(configuration, words):
-    assert in_words(configuration) == words
+    assert configuration_words(configuration) == words
 
 
 # Whole runs

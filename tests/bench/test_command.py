@@ -22,7 +22,7 @@ from commmodel.bench.options import KERNELS, parse
 from commmodel.bench.placement import members, place, place_further
 from commmodel.bench.plan import make_plan
 from commmodel.errors import InputError, MPIEnvironmentError
-from commmodel.results import Contention, Pairs, Ping, PingPong, PointToPoint, Stream, Threshold, in_words
+from commmodel.results import Contention, Pairs, Ping, PingPong, PointToPoint, Stream, Threshold, configuration_words
 
 QUICK = ("--sizes", "1,1KiB,64KiB", "--time", "0.5s")
 
@@ -399,9 +399,9 @@ def test_a_stream_into_one_buffer_is_planned_as_osu_has_it():
     windows = {(one.message_size, one.buffers): one.window for one in plan}
     assert windows == {(8, "each"): 64, (8, "one"): 64, (1 << 20, "each"): 16, (1 << 20, "one"): 64}
     assert buffer_bytes([one for one in plan if one.buffers == "one"]) == (1 << 20, 1 << 20)
-    assert {in_words(one) for one in plan if one.message_size == 8} == {
-        "stream 8 B 1 pairs same-socket",
-        "stream 8 B 1 pairs same-socket into one buffer",
+    assert {configuration_words(one) for one in plan if one.message_size == 8} == {
+        "stream, 8 B, k = 1, same-socket",
+        "stream, 8 B, k = 1, same-socket, into one buffer",
     }
 
 
@@ -457,8 +457,8 @@ def test_too_few_hosts_are_refused(hosts, words):
 
 
 def test_several_pairs_of_nodes_are_named_where_a_configuration_is():
-    assert in_words(Stream(8, 4, "between-nodes")) == "stream 8 B 4 pairs between-nodes"
-    assert in_words(Pairs(8, 4, "between-nodes", node_pairs=3)) == "pairs 8 B 4 pairs between-nodes on 3 pairs of nodes"
+    assert configuration_words(Stream(8, 4, "between-nodes")) == "stream, 8 B, k = 4, between-nodes"
+    assert configuration_words(Pairs(8, 4, "between-nodes", node_pairs=3)) == "pairs, 8 B, k = 4, between-nodes, h = 3"
 
 
 def test_a_window_is_smaller_where_messages_are_large_and_its_messages_have_room():

@@ -22,7 +22,7 @@ from commmodel.bench.options import parse, parse_processes
 from commmodel.bench.placement import place
 from commmodel.bench.plan import make_plan
 from commmodel.errors import InputError
-from commmodel.results import Collective, PLogP, Record, Train, in_words
+from commmodel.results import Collective, PLogP, Record, Train, configuration_words
 
 PAIR = place([0, 0], [0, 0])
 (PATH,) = PAIR
@@ -326,18 +326,18 @@ def test_new_options_have_defaults_so_that_files_from_before_them_are_read():
 @pytest.mark.parametrize(
     ("configuration", "words"),
     [
-        (Train(8, 16, PATH, delayed=True), "loggp 8 B 16 messages same-socket delayed"),
-        (Train(8, 1, PATH), "loggp 8 B 1 messages same-socket"),
-        (PLogP(8, "gap", PATH), "plogp 8 B gap same-socket"),
-        (Collective("bcast", 8, 4), "collective bcast 8 B 4 processes"),
+        (Train(8, 16, PATH, delayed=True), "loggp, 8 B, messages = 16, same-socket, delayed"),
+        (Train(8, 1, PATH), "loggp, 8 B, messages = 1, same-socket"),
+        (PLogP(8, "gap", PATH), "plogp, 8 B, gap, same-socket"),
+        (Collective("bcast", 8, 4), "collective bcast, 8 B, p = 4"),
         (
             Collective("bcast", 8, 4, "round-time", "overlapped"),
-            "collective bcast 8 B 4 processes round-time overlapped",
+            "collective bcast, 8 B, p = 4, round-time, overlapped",
         ),
     ],
 )
 def test_a_configuration_is_described_in_a_few_words(configuration, words):
-    assert in_words(configuration) == words
+    assert configuration_words(configuration) == words
 
 
 @pytest.mark.mpi

@@ -21,7 +21,7 @@ from commmodel.bench.options import parse
 from commmodel.bench.placement import place
 from commmodel.bench.plan import make_plan
 from commmodel.errors import InputError
-from commmodel.results import Overlap, Pattern, Template, in_words
+from commmodel.results import Overlap, Pattern, Template, configuration_words
 
 PAIR = place([0, 0], [0, 0])
 TWO_NODES = place([0, 0, 1, 1], [0] * 4)
@@ -197,8 +197,8 @@ def test_the_buffers_have_room_for_every_peer_and_for_what_is_computed(problem):
 
 def test_a_problem_is_described_in_words():
     problem = Overlap(1 << 20, 4096, 8, "pipelined", 3, 2, "same-node", iterations=5)
-    assert in_words(problem) == (
-        "overlap 1 MiB in 4 KiB in bursts of 8 pipelined 3 passes 2 processes same-node 5 in a row"
+    assert configuration_words(problem) == (
+        "overlap two-sided, 1 MiB, 4 KiB, b = 8, pipelined, passes = 3, p = 2, same-node, iterations = 5"
     )
 
 

@@ -73,7 +73,7 @@ def test_json_has_everything_and_nothing_beside_it(before, tmp_path, capsys):
     assert main(["compare", before, after, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     rows = {row["name"]: row for row in found["differences"]}
-    bcast = rows["collective bcast, 0 B, P = 4"]
+    bcast = rows["collective bcast, 0 B, p = 4"]
     assert bcast["verdict"] == "unclear"
     assert bcast["launches"] == [5, 1]
     assert bcast["low"] < bcast["ratio"] < bcast["high"]

@@ -9,8 +9,8 @@ from support.launching import NETWORK, find, said
 from tools import emulated_cluster
 
 from commmodel import results
+from commmodel.fit.oversubscription import network_oversubscription
 from commmodel.fit.points import collect_streams
-from commmodel.report.measurements.oversubscription import beyond
 from commmodel.results import PingPong, Stream
 
 MPIEXEC = find("mpiexec")
@@ -82,7 +82,7 @@ def test_both_pairs_of_hosts_are_measured_alone_and_together(measured):
 
 
 def test_two_pairs_of_nodes_share_the_link_between_their_switches(measured):
-    found = beyond(results.load(measured))
+    found = network_oversubscription(results.load(measured))
     (share,) = found.shares
     assert share.alone == pytest.approx(RATE / 8, rel=0.15)  # headers of TCP and Ethernet are in the rate of the link
     assert 0.3 < share.ratio < 0.6  # half, but for what one of two TCP connections takes from the other

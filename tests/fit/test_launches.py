@@ -7,8 +7,8 @@ from commmodel.cli import main
 from commmodel.fit import Settings, fit_machine
 from commmodel.machine import load
 from commmodel.report.machine.headlines import headlines
-from commmodel.report.machine.page import render
-from commmodel.report.machine.tables import interval_words
+from commmodel.report.machine.parameters import interval_words
+from commmodel.report.page import render
 from commmodel.results import Header, Launch, Library, Measurements, PingPong, Record, Writer, launches_of
 from commmodel.results.file import FORMAT
 from commmodel.statistics import log_half_width

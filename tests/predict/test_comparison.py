@@ -11,12 +11,12 @@ from commmodel import machine, predict, results
 from commmodel.cli import main
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import Limit, LogGP, Machine, Parameter, PLogP, Postal, Segment
+from commmodel.report.kit.cells import error_words
 from commmodel.report.prediction.comparison import (
     compared_tables,
-    error_words,
     factor_words,
-    operation_parts,
-    summary_part,
+    operation_tables,
+    summary_table,
 )
 from commmodel.report.prediction.comparison_page import render
 from commmodel.results import Collective, Host, Launch, Measurements, PingPong, Rank, Record, Writer
@@ -186,12 +186,13 @@ def test_tables_for_the_terminal():
     found = predict.compare(KNOWN, made(2.0))
     summaries = predict.summarise(found.rows)
     printed = "\n".join(shown(table, 140) for table in compared_tables(found.rows, summaries))
-    for words in ("Mean |E| by size", "by number of processes", "2.0 x too long P = 5, 1 B", "binomial", "+100 %"):
+    for words in ("Mean |E| by size", "by number of processes", "2.0 x too long p = 5, 1 B", "binomial", "+100 %"):
         assert words in printed
-    parts = {part.title: part for part in operation_parts(found.rows)}
-    assert parts["bcast"].columns[:4] == ("size", "P", "algorithm", "measured")
+    parts = {part.title: part for part in operation_tables(found.rows)}
+    headings = [column.heading for column in parts["bcast"].columns]
+    assert headings[:4] == ["size", "p", "algorithm", "measured"]
     assert len(parts["bcast"].rows) == 9
-    assert len(summary_part(summaries).rows) == len(summaries)
+    assert len(summary_table(summaries).rows) == len(summaries)
 
 
 def test_the_page_is_whole_and_holds_what_was_compared():

@@ -132,7 +132,7 @@ EVIL = "</script><script>alert('x')</script>"
 @pytest.fixture
 def page():
     other = made(3, 5, name=EVIL)
-    return render(EVIL, [PING_PONG, other], said=[EVIL])
+    return render(EVIL, [PING_PONG, other])
 
 
 def test_the_page_is_whole_and_refers_to_nothing_outside(page, monkeypatch):
@@ -157,7 +157,7 @@ def test_only_our_script_runs_and_what_files_say_is_escaped(page):
 
 
 def test_the_charts_share_an_axis_and_the_same_timelines_give_the_same_page(page):
-    assert page == render(EVIL, [PING_PONG, made(3, 5, name=EVIL)], said=[EVIL])
+    assert page == render(EVIL, [PING_PONG, made(3, 5, name=EVIL)])
     data = json.loads(re.search(r'id="data">(.*?)</script>', page)[1])
     assert data["seconds"] >= max(one["seconds"] for one in data["charts"])
 

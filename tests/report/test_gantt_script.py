@@ -10,7 +10,7 @@ from support.paths import ROOT
 from support.timelines import PING_PONG, made
 
 from commmodel.report.simulation.gantt_page import render
-from commmodel.report.simulation.link_load import COLUMNS, LinkLoad
+from commmodel.simulate.link_load import COLUMNS, LinkLoad
 from commmodel.simulate.result import INTERVAL, MESSAGE, State
 from commmodel.simulate.timeline import DRAWN_NAMES, TRANSFER, Timeline, split_waits
 

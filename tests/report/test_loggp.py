@@ -11,16 +11,13 @@ from commmodel.cli import main
 from commmodel.fit.consistency import Agreement
 from commmodel.machine import Limit, LogGP, Machine, Parameter, PLogP, Postal, Segment
 from commmodel.report.machine.loggp import (
-    agreement_part,
     agreement_table,
     has_other_models,
-    loggp_part,
     loggp_remarks,
     loggp_table,
-    plogp_part,
     plogp_table,
 )
-from commmodel.report.machine.page import render
+from commmodel.report.page import render
 from commmodel.results import PingPong, Train, Writer
 from commmodel.results import PLogP as Quantity
 
@@ -43,32 +40,32 @@ AGREEMENT = [
 
 
 def test_loggp_has_a_row_for_each_segment():
-    part = loggp_part(TWO_WAYS)
-    assert [str(cell) for cell in part.rows[0]] == [
+    table = loggp_table(TWO_WAYS)
+    assert [str(cell) for cell in table.rows[0]] == [
         "eager same-node", "up to 1 KiB", "trains", "2.00 us [1.90, 2.10]", "1.00 us [0.950, 1.05]",
         "1.50 us [1.43, 1.58]", "1.00 ns/B [0.950, 1.05]", "2.1 % max 8.3 %", "no",
     ]  # fmt: skip
-    assert [str(cell) for cell in part.rows[1][:3]] == ["rendezvous same-node", "above 1 KiB", "pLogP"]
+    assert [str(cell) for cell in table.rows[1][:3]] == ["rendezvous same-node", "above 1 KiB", "pLogP"]
     assert loggp_remarks(TWO_WAYS) == ["LogGP, eager (same-node): L is at 0"]
-    assert "LogGP" in shown(loggp_table(TWO_WAYS))
-    assert loggp_part(Machine("m", (Segment("all", postal=POSTAL),))) is None
-    assert loggp_part(machine.load("ranger")).rows[1][6].value == "–"
+    assert "LogGP" in shown(table)
+    assert loggp_table(Machine("m", (Segment("all", postal=POSTAL),))) is None
+    assert loggp_table(machine.load("ranger")).rows[1][6].value == "–"
     assert not has_other_models(TWO_WAYS)
     assert has_other_models(machine.load("blue-waters"))
 
 
 def test_plogp_has_a_row_for_each_size_and_the_rate_of_a_train():
-    assert [str(cell) for cell in plogp_part(TABLE).rows[1]] == ["1 MiB", "1.00 ms", "1.00 ms", "2.00 ms", "524 MB/s"]
-    assert plogp_part(TABLE).rows[0][-1].value == ""
+    assert [str(cell) for cell in plogp_table(TABLE).rows[1]] == ["1 MiB", "1.00 ms", "1.00 ms", "2.00 ms", "524 MB/s"]
+    assert plogp_table(TABLE).rows[0][-1].value == ""
     assert "L = 2.00 us" in shown(plogp_table(TABLE))
 
 
 def test_two_ways_to_the_parameters_stand_below_each_other_with_their_ratio():
-    part = agreement_part(AGREEMENT)
-    assert [row[1].value for row in part.rows] == ["trains", "pLogP", "ratio", "L + g(m)", "pLogP"]
-    assert [row[-1].value for row in part.rows] == ["5.0 %", "20 %", "", "1.0 %", "–"]
-    assert [cell.value for cell in part.rows[2][2:6]] == ["1.00"] * 4
-    assert "off the ping-pong" in shown(agreement_table(AGREEMENT))
+    table = agreement_table(AGREEMENT)
+    assert [row[1].value for row in table.rows] == ["trains", "pLogP", "ratio", "L + g(m)", "pLogP"]
+    assert [row[-1].value for row in table.rows] == ["5.0 %", "20 %", "", "1.0 %", "–"]
+    assert [cell.value for cell in table.rows[2][2:6]] == ["1.00"] * 4
+    assert "off the ping-pong" in shown(table)
     assert agreement_table([]) is None
 
 

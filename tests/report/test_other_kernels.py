@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 from support.report_samples import header, shown
 
-from commmodel.report import write_html
-from commmodel.report.machine.tables import measurements_table
-from commmodel.report.measurements.other_kernels import collective_tables, overlap_share, path_parts
-from commmodel.report.measurements.point_to_point import collective_endings, path_rows
+from commmodel.fit.overlap_share import overlap_share
+from commmodel.report import measurements_table, write_html
+from commmodel.report.measurements.collectives import collective_tables
+from commmodel.report.measurements.endings import collective_endings
+from commmodel.report.measurements.point_to_point import path_tables
+from commmodel.report.measurements.trains import train_tables
 from commmodel.results import Collective, Launch, Measurements, PLogP, Record, Train
 
 
@@ -31,25 +33,29 @@ RECORDS = (
 MEASUREMENTS = Measurements((Launch(header(), RECORDS),))
 
 
+def headings(table):
+    return [column.heading for column in table.columns]
+
+
 def cells(table):
     return [tuple(cell.value for cell in row) for row in table.rows]
 
 
 def test_trains_of_a_size_stand_in_one_row_with_their_number_and_their_delay():
-    blocking, non_blocking, _ = path_parts(RECORDS)
+    blocking, non_blocking, _ = train_tables(RECORDS)
     assert cells(blocking) == [("8 B", "16", "1.00 us", "5.00 us", "20.0 us*", "1.10 us")]
     assert cells(non_blocking) == [("1 KiB", "", "3.00 us", "", "", "")]
 
 
 def test_quantities_of_plogp_stand_beside_each_other():
-    *_, table = path_parts(RECORDS)
+    *_, table = train_tables(RECORDS)
     assert cells(table) == [("0 B", "", "", "", "1.50 us"), ("8 B", "200 ns", "", "400 ns", "")]
 
 
 def test_each_operation_has_a_table_with_a_column_for_each_number_of_processes():
     barrier, bcast = collective_tables(MEASUREMENTS)
-    assert (barrier.columns, cells(barrier)) == (("size", "P = 4"), [("0 B", "1.00 us")])
-    assert (bcast.columns, cells(bcast)) == (("size", "P = 2", "P = 4"), [("1 KiB", "2.00 us", "3.00 us*")])
+    assert (headings(barrier), cells(barrier)) == (["size", "p = 4"], [("0 B", "1.00 us")])
+    assert (headings(bcast), cells(bcast)) == (["size", "p = 2", "p = 4"], [("1 KiB", "2.00 us", "3.00 us*")])
     assert bcast.rows[0][1].detail
 
 
@@ -66,15 +72,15 @@ def test_modes_and_starts_have_tables_of_their_own():
     ]
     tables = collective_tables(Measurements((Launch(header(), tuple(kept)),)))
     assert [(table.title, cells(table)) for table in tables] == [
-        ("bcast, P processes", [("8 B", "1.20 us")]),
-        ("bcast, P processes, fixed-window", [("8 B", "1.10 us")]),
-        ("bcast, P processes, round-time", [("8 B", "1.00 us")]),
-        ("bcast, P processes, non-blocking, round-time", [("8 B", "2.00 us")]),
-        ("bcast, P processes, overlapped, round-time", [("8 B", "3.00 us", "50 %")]),
+        ("bcast, p processes", [("8 B", "1.20 us")]),
+        ("bcast, p processes, fixed-window", [("8 B", "1.10 us")]),
+        ("bcast, p processes, round-time", [("8 B", "1.00 us")]),
+        ("bcast, p processes, non-blocking, round-time", [("8 B", "2.00 us")]),
+        ("bcast, p processes, overlapped, round-time", [("8 B", "3.00 us", "50 %")]),
     ]
-    assert tables[-1].columns == ("size", "P = 2", "overlap, P = 2")
+    assert headings(tables[-1]) == ["size", "p = 2", "overlap, p = 2"]
     for table, words in zip(tables, ("barrier", "fixed length", "announced", "announced", "2 - T / d"), strict=True):
-        assert words in table.hint
+        assert words in table.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -107,9 +113,9 @@ def test_what_was_measured_twice_has_two_rows():
 
 
 def test_collectives_have_no_path_and_their_own_endings():
-    (rows,) = path_rows(MEASUREMENTS)
-    assert rows.path == "same-node"
-    assert not any("collective" in ending for ending in rows.endings)
+    (tables,) = path_tables(MEASUREMENTS)
+    assert tables.path == "same-node"
+    assert not any("collective" in ending for ending in tables.endings)
     assert collective_endings(MEASUREMENTS)[0].startswith("collective: ")
 
 
@@ -122,7 +128,7 @@ def test_terminal_and_page_show_the_same_medians(kept, tmp_path: Path):
     for one in {row[-1].value for table in collective_tables(measurements) for row in table.rows}:
         assert one in printed
         assert one in page
-    for table in path_parts(kept):
+    for table in train_tables(kept):
         assert table.title in printed
         for row in table.rows:
             for cell in row:

@@ -14,16 +14,17 @@ from commmodel.errors import InputError
 from commmodel.machine import OverlapProfile, Table
 from commmodel.optimize.validation import validate
 from commmodel.report import measurements_table, write_html
-from commmodel.report.measurements.point_to_point import overlap_endings, path_rows
+from commmodel.report.measurements.bursts import burst_tables
+from commmodel.report.measurements.endings import overlap_endings
+from commmodel.report.measurements.point_to_point import path_tables
 from commmodel.report.overlap import validation_page
 from commmodel.report.overlap.measurements import (
-    burst_parts,
     decomposition_words,
-    overlap_parts,
+    overlap_tables,
     overlap_verdicts,
 )
 from commmodel.report.overlap.plots import profile_plots
-from commmodel.report.overlap.validation import case_parts, summary_part, validation_tables, verdicts
+from commmodel.report.overlap.validation import case_tables, cost_tables, validation_tables, verdicts
 from commmodel.report.overlap.validation_plots import draw
 from commmodel.results import Bandwidth, Burst, PingPong, Queue, Writer
 
@@ -64,22 +65,26 @@ HIDING = machine(overlap=(OverlapProfile("same-node", progress=Table((8.0,), (1.
 """As the formulas of the samples have it: everything goes on by itself."""
 
 
+def headings(table):
+    return [column.heading for column in table.columns]
+
+
 def words(part):
     return [tuple(cell.value for cell in row) for row in part.rows]
 
 
 def test_overhead_has_a_row_for_each_size_and_a_column_for_each_burst():
-    isend, irecv, queue = burst_parts([*BURSTS, QUEUE])
+    isend, irecv, queue = burst_tables([*BURSTS, QUEUE])
     assert isend.title == "overhead of MPI_Isend, b in a row"
-    assert irecv.columns == ("size", "b = 1", "b = 4", "b = 16")
+    assert headings(irecv) == ["size", "b = 1", "b = 4", "b = 16"]
     assert words(isend)[1] == ("1 KiB", "1.01 us", "505 ns", "253 ns")
     assert words(queue) == [("MPI_Isend", "8 B", "11", "99.0 ns", "100 ns", "101 ns")]
 
 
 def test_bandwidth_says_the_slowest_pair_and_with_more_than_two_processes_the_fastest():
-    parts = {part.title: part for part in overlap_parts(ALL, KNOWN)}
+    parts = {part.title: part for part in overlap_tables(ALL, KNOWN)}
     alone = parts["bandwidth of a pair, nearest-neighbour, same-node"]
-    assert alone.columns == ("size", "P = 2, both ways", "P = 2, one way")
+    assert headings(alone) == ["size", "p = 2, both ways", "p = 2, one way"]
     assert words(alone)[0] == ("8 B", "1.25 GB/s", "1.25 GB/s")
     assert not any(cell.detail for row in alone.rows for cell in row)
     across = parts["bandwidth of a pair, cross"]
@@ -87,13 +92,13 @@ def test_bandwidth_says_the_slowest_pair_and_with_more_than_two_processes_the_fa
 
 
 def test_progress_is_that_of_the_machine():
-    part = next(part for part in overlap_parts(ALL, KNOWN) if part.title.startswith("progress"))
+    part = next(part for part in overlap_tables(ALL, KNOWN) if part.title.startswith("progress"))
     assert words(part) == [("1 KiB", "95 %", "100 %"), ("64 KiB", "30 %", "20 %"), ("1 MiB", "2.0 %", "0.0 %")]
 
 
 def test_what_overlap_brought_has_a_row_for_each_problem_and_a_column_for_each_template():
-    part = overlap_parts(ALL, KNOWN)[-1]
-    assert part.columns[-2:] == ("best tight", "best pipelined")
+    part = overlap_tables(ALL, KNOWN)[-1]
+    assert [column.detail for column in part.columns[-2:]] == ["tight", "pipelined"]
     small, large = part.rows
     assert (small[0].value, large[0].value) == ("256 KiB", "1 MiB")
     assert small[-2].value == ""
@@ -130,7 +135,7 @@ def test_terminal_and_page_show_the_same_tables(records, known, tmp_path):
     assert page.events == []
     assert all(one.startswith("#") for one in page.references)
     assert len(set(page.ids)) == len(page.ids)
-    parts = [*overlap_parts(found, known), *(part for rows in path_rows(found) for part in rows.parts)]
+    parts = [*overlap_tables(found, known), *(table for tables in path_tables(found) for table in tables.others)]
     assert parts
     for part in parts:
         assert part.title in " ".join(printed.split())
@@ -153,13 +158,13 @@ def test_records_of_bandwidth_and_overlap_say_how_they_ended():
 
 def test_a_case_is_one_line():
     found = validate(ALL, HIDING)
-    pipelined, tight = case_parts(found)
+    pipelined, tight = case_tables(found)
     assert pipelined.title == "point-to-point, two-sided, same-node, pipelined"
     assert [row[0].value for row in pipelined.rows] == ["256 KiB", "1 MiB"]
     assert [row[-1].value for row in (*pipelined.rows, *tight.rows)] == ["best"] * 3
     best = found.cases[0].sweep.best
     assert pipelined.rows[0][3].value == decomposition_words(best.message_size, best.burst)
-    assert summary_part(found).rows[0][0].value == "all"
+    assert cost_tables(found)[0].rows[0][0].value == "all"
 
 
 def test_verdicts_say_what_is_lost_and_where_nothing_can_be_hidden():
@@ -194,7 +199,7 @@ def test_the_page_is_whole_and_says_what_the_terminal_says():
     assert "clust<er>" in page.text
     for sentence in (*verdicts(found), *found.left_out):
         assert sentence in page.text
-    for part in case_parts(found):
+    for part in case_tables(found):
         for row in part.rows:
             assert all(cell.value in page.text for cell in row)
 

@@ -10,9 +10,9 @@ from support.report_samples import header, measurements, record, records, shown
 from support.whole_html import Balance
 
 from commmodel.cli import main
-from commmodel.report import environment_table, measurements_table
-from commmodel.report.machine import page
-from commmodel.report.measurements.oversubscription import beyond, share_rows
+from commmodel.fit.oversubscription import network_oversubscription
+from commmodel.report import environment_table, measurements_table, page
+from commmodel.report.measurements.node_pairs import node_share_table
 from commmodel.results import Header, Launch, Measurements, Pairs, Record, Stream, Writer
 
 LARGE, SMALL = 1 << 20, 1 << 10
@@ -29,20 +29,20 @@ TAPERED = measurements(
 
 
 def verdict(*found: Record) -> str:
-    answer = beyond(measurements(list(found)))
+    answer = network_oversubscription(measurements(list(found)))
     assert answer is not None
     return answer.verdict
 
 
 def test_one_pair_of_nodes_says_nothing_beyond_the_node() -> None:
     several = measurements(records("between-nodes"))
-    assert beyond(several) is None
+    assert network_oversubscription(several) is None
     assert "beyond the node" not in shown(measurements_table(several))
-    assert "Beyond the node" not in page.render(several, None, "m")
+    assert "Oversubscription of the network" not in page.render(several, None, "m")
 
 
 def test_a_share_is_the_rate_beside_others_over_the_rate_alone_with_both_intervals() -> None:
-    found = beyond(TAPERED)
+    found = network_oversubscription(TAPERED)
     assert found is not None
     by_key = {(share.message_size, share.node_pairs): share for share in found.shares}
     assert set(by_key) == {(SMALL, 2), (LARGE, 2), (LARGE, 4)}
@@ -55,7 +55,7 @@ def test_a_share_is_the_rate_beside_others_over_the_rate_alone_with_both_interva
 
 
 def test_the_verdict_names_the_worst_of_the_largest_messages() -> None:
-    found = beyond(TAPERED)
+    found = network_oversubscription(TAPERED)
     assert found is not None
     assert found.verdict == (
         "The network beyond the node limits: while 4 pairs of nodes communicate, each node gets 50 % [49, 51] of its "
@@ -88,12 +88,12 @@ def test_runs_are_compared_within_themselves_and_resumed_ones_are_one() -> None:
         return Launch(header(resumes=resumes), found)
 
     first = run(stream(1e-4)), run(stream(2e-4, 2), resumes=True)
-    found = beyond(Measurements((*first, run(stream(1e-3), stream(1e-3, 2)), run(stream(9.0, 2)))))
+    found = network_oversubscription(Measurements((*first, run(stream(1e-3), stream(1e-3, 2)), run(stream(9.0, 2)))))
     assert found is not None
     assert [share.ratio for share in found.shares] == pytest.approx([0.5, 1.0])
-    counts, rows = share_rows(found.shares)
-    assert counts == (2,)
-    assert [str(row.cells[0]) for row in rows] == ["50 % [49, 51]", "100 % [98, 102]"]
+    table = node_share_table(found.shares)
+    assert [column.heading for column in table.columns[4:]] == ["h = 2"]
+    assert [str(row[4]) for row in table.rows] == ["50 % [49, 51]", "100 % [98, 102]"]
 
 
 def test_the_table_and_the_verdict_are_in_terminal_and_page() -> None:
@@ -133,7 +133,7 @@ def test_the_json_has_the_shares_and_the_verdict(tmp_path: Path, capsys: pytest.
             writer.write(line)
     assert main(["report", str(file), "-o", str(tmp_path / "report.html"), "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
-    found = beyond(TAPERED)
+    found = network_oversubscription(TAPERED)
     assert found is not None
-    assert printed["beyond"]["verdict"] == found.verdict
-    assert printed["beyond"]["shares"] == [share._asdict() for share in found.shares]
+    assert printed["oversubscription"]["verdict"] == found.verdict
+    assert printed["oversubscription"]["shares"] == [share._asdict() for share in found.shares]

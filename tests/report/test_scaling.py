@@ -14,8 +14,7 @@ from commmodel.cli import main
 from commmodel.errors import InputError
 from commmodel.report.measurements.environment import environment_rows
 from commmodel.report.scaling import plots
-from commmodel.report.scaling.checks import parameter_words
-from commmodel.report.scaling.growth import model_words, of_checked, scaled, scaling_lines, scaling_parts
+from commmodel.report.scaling.growth import model_tables, model_words, overview_blocks, sentences
 from commmodel.results import (
     Collective,
     Function,
@@ -27,8 +26,9 @@ from commmodel.results import (
     PingPong,
     Record,
     Writer,
+    parameter_words,
 )
-from commmodel.scaling import ONE, Expectation, Expectations, Growth, Model, check, load, parse
+from commmodel.scaling import ONE, Expectation, Expectations, Growth, Model, check, load, overview, parse
 
 SCALES = (2, 4, 8, 16, 32)
 GROWTHS = {"bcast": "log p", "barrier": "p", "allreduce": "log p"}
@@ -53,7 +53,7 @@ MPI = load("mpi")
 
 
 def rows_by_name(found):
-    return {(row.series.name, row.machine): row for row in found.rows}
+    return {(row.series.name, row.library): row for row in found.rows}
 
 
 def groups(svg, name):
@@ -63,14 +63,16 @@ def groups(svg, name):
 
 
 def test_what_is_expected_has_a_verdict_and_all_has_a_model():
-    found = scaled(MEASUREMENTS, MPI)
+    found = overview(MEASUREMENTS, MPI)
     rows = rows_by_name(found)
     verdicts = {name: row.judgement.verdict for (name, _), row in rows.items()}
     assert verdicts == {"bcast": "match", "barrier": "mismatch", "allreduce": "match", "comm_dup": "mismatch"}
-    assert any("2 match" in said for said in found.said)
-    models = rows_by_name(scaled(MEASUREMENTS))
+    assert any("2 match" in said for said in sentences(found))
+    models = rows_by_name(overview(MEASUREMENTS))
     assert {row.judgement for row in models.values()} == {None}
-    assert {name: row.found.best.growth.text("p") for (name, _), row in models.items()} == GROWTHS | {"comm_dup": "p"}
+    assert {name: row.ensemble.best.growth.text("p") for (name, _), row in models.items()} == GROWTHS | {
+        "comm_dup": "p"
+    }
 
 
 def test_two_parameters_are_one_model_where_both_were_measured():
@@ -79,12 +81,12 @@ def test_two_parameters_are_one_model_where_both_were_measured():
         for p in SCALES
         for n in (0, 64, 512, 4096)
     )
-    found = scaled(Measurements((Launch(header(), records),)))
+    found = overview(Measurements((Launch(header(), records),)))
     (surface,) = found.surfaces
     assert (surface.points, surface.error < 1e-6) == (15, True)  # and 0 B is no size to have a growth
-    printed = "\n".join(map(shown, scaling_lines(found)))
+    printed = "\n".join(map(shown, overview_blocks(found)))
     assert "1.00 us + 2.00 ns × log p × n" in printed
-    assert scaled(MEASUREMENTS).surfaces == ()  # one size only
+    assert overview(MEASUREMENTS).surfaces == ()  # one size only
 
 
 def test_hosts_that_are_alike_are_one_row():
@@ -97,41 +99,43 @@ def test_hosts_that_are_alike_are_one_row():
 
 def test_libraries_are_kept_apart():
     both = Measurements((launch(0), launch(1, mpi=Library("Open MPI v5.0.8"))))
-    rows = rows_by_name(scaled(both))
+    rows = rows_by_name(overview(both))
     assert {machine for _, machine in rows} == {"MPICH Version: 5.0.2", "Open MPI v5.0.8"}
     assert len(rows) == 8
-    assert all("MPI library" in part.columns for part in scaling_parts(scaled(both).rows))
+    assert all(
+        "MPI library" in [column.heading for column in part.columns] for part in model_tables(overview(both).rows)
+    )
 
 
 def test_two_scales_are_no_series():
     few = Measurements((launch(0, scales=(2, 4)),))
-    assert scaled(few).rows == ()
+    assert overview(few).rows == ()
     assert "scaling-heading" not in report.render(few, None, "few")
 
 
 def test_pingpongs_do_not_grow_and_expectations_of_them_are_refused():
     pingpong = Measurements((Launch(header(), (Record(PingPong(8, "same-node"), "s", (1e-6,)),)),))
-    assert scaled(pingpong).rows == ()
+    assert overview(pingpong).rows == ()
     with pytest.raises(InputError, match="nothing that can grow was measured"):
-        scaled(pingpong, MPI)
+        overview(pingpong, MPI)
 
 
 def test_functions_of_other_programs_grow_over_their_own_parameters():
     records = tuple(
         Record(Function("sort", "time", (("n", float(n)),)), "s", (2e-9 * n * np.log2(n),)) for n in (64, 128, 256, 512)
     )
-    (row,) = scaled(Measurements((Launch(header(), records),))).rows
-    assert (row.series.over, row.found.best.growth.text("n")) == ("n", "n log n")
+    (row,) = overview(Measurements((Launch(header(), records),))).rows
+    assert (row.series.over, row.ensemble.best.growth.text("n")) == ("n", "n log n")
 
 
 def test_tables_say_model_set_and_verdict():
-    time, memory = scaling_parts(scaled(MEASUREMENTS, MPI).rows)
+    time, memory = model_tables(overview(MEASUREMENTS, MPI).rows)
     assert (time.title, memory.title) == ("time over p", "memory over p")
     cells = {row[0].value: [cell.value for cell in row] for row in time.rows}
     assert cells["barrier"][1:3] == ["n = 8 B, start = barrier", "1.00 us + 1.00 us × p"]
-    assert cells["barrier"][-3:] == ["log p", "p / log p", "mismatch"]
+    assert cells["barrier"][-3:] == ["log p", "p / log p", "✗ mismatch"]
     assert memory.rows[0][2].value == "400 B + 64 B × p"
-    printed = "\n".join(map(shown, scaling_lines(scaled(MEASUREMENTS, MPI))))
+    printed = "\n".join(map(shown, overview_blocks(overview(MEASUREMENTS, MPI))))
     assert "mismatch" in printed
     assert "p / log p" in printed
 
@@ -143,7 +147,7 @@ def test_words():
 
 
 def test_a_growth_plot_has_a_point_at_each_scale_and_says_what_the_model_is():
-    (row,) = (row for row in scaled(MEASUREMENTS, MPI).rows if row.series.name == "bcast")
+    (row,) = (row for row in overview(MEASUREMENTS, MPI).rows if row.series.name == "bcast")
     plot = plots.draw([row])[-1]
     count, tips = groups(plot.svg, "values")
     assert count == len(SCALES)
@@ -156,14 +160,14 @@ def test_a_growth_plot_has_a_point_at_each_scale_and_says_what_the_model_is():
 
 
 def test_without_an_expectation_there_are_neither_limits_nor_divergence():
-    rows = scaled(MEASUREMENTS).rows
+    rows = overview(MEASUREMENTS).rows
     drawn = plots.draw(rows)
     assert len(drawn) == len(rows)
     assert not any("limit" in plot.svg or "Expected" in plot.caption for plot in drawn)
 
 
 def test_the_divergence_of_each_class_is_drawn_where_it_belongs():
-    rows = [row for row in scaled(MEASUREMENTS, MPI).rows if row.series.metric == "time"]
+    rows = [row for row in overview(MEASUREMENTS, MPI).rows if row.series.metric == "time"]
     plot = plots.draw(rows)[0]
     assert plot.title == "Divergence of time over p"
     one, tips = groups(plot.svg, "delta-0")
@@ -175,7 +179,7 @@ def test_the_divergence_of_each_class_is_drawn_where_it_belongs():
 
 def test_every_function_is_drawn_before_any_is_drawn_twice():
     many = Measurements((launch(0, sizes=(8, 16, 32, 64)),))
-    found = scaled(many, MPI)
+    found = overview(many, MPI)
     rows = found.rows
     drawn = [plot for plot in plots.draw(rows) if plot.key.startswith("growth")]
     assert len(drawn) == plots.MOST_PLOTS < len(rows)
@@ -194,7 +198,7 @@ def test_what_grows_exponentially_is_drawn_not_far_beyond_what_was_measured():
     )
     measured = Measurements((Launch(header(), records),))
     expected = Expectations("", (Expectation("gen", parse("k^2 2^k"), over="k"),))
-    (row,) = scaled(measured, expected).rows
+    (row,) = overview(measured, expected).rows
     assert row.judgement.divergence.text("k") == "k"
     drawn = plots.draw([row])
     assert [plot.key for plot in drawn] == ["divergence-0", "growth-0"]
@@ -203,16 +207,16 @@ def test_what_grows_exponentially_is_drawn_not_far_beyond_what_was_measured():
 
 def test_values_of_zero_are_drawn():
     records = tuple(Record(Function("f", "bytes", (("p", float(p)),)), "B", (float(64 * (p - 2)),)) for p in SCALES)
-    (plot,) = plots.draw(scaled(Measurements((Launch(header(), records),))).rows)
+    (plot,) = plots.draw(overview(Measurements((Launch(header(), records),))).rows)
     assert groups(plot.svg, "values")[0] == len(SCALES)
     nothing = tuple(Record(Memory("comm_dup", p, "mapped"), "B", (0.0, 0.0)) for p in SCALES)
-    found = scaled(Measurements((Launch(header(), nothing),)))
+    found = overview(Measurements((Launch(header(), nothing),)))
     assert (len(found.rows), plots.draw(found.rows)) == (1, [])
 
 
 @pytest.mark.parametrize("expectations", [None, MPI], ids=["models", "verdicts"])
 def test_the_page_is_whole_and_every_colour_can_turn_dark(expectations):
-    html = report.render(MEASUREMENTS, None, "name", scaled(MEASUREMENTS, expectations))
+    html = report.render(MEASUREMENTS, None, "name", overview(MEASUREMENTS, expectations))
     parsed = Balance(html)
     assert len(parsed.ids) == len(set(parsed.ids))
     assert all(reference.startswith("#") for reference in parsed.references)
@@ -220,7 +224,7 @@ def test_the_page_is_whole_and_every_colour_can_turn_dark(expectations):
     used = set(re.findall(r"var\((--c-[0-9a-f]{6})", html))
     for declared in re.findall(r":root { (--c-[^}]*) }", html):
         assert used <= {part.split(":")[0].strip() for part in declared.split(";")}
-    assert html == report.render(MEASUREMENTS, None, "name", scaled(MEASUREMENTS, expectations))
+    assert html == report.render(MEASUREMENTS, None, "name", overview(MEASUREMENTS, expectations))
 
 
 def test_names_from_files_cannot_act_on_the_page(tmp_path):
@@ -234,13 +238,13 @@ def test_names_from_files_cannot_act_on_the_page(tmp_path):
 def test_a_check_has_a_page_of_its_own(tmp_path):
     checked = check(MEASUREMENTS, MPI)
     path = tmp_path / "checked.html"
-    report.write_checked(path, "MPI & more", checked)
+    report.write_check(path, "MPI & more", checked)
     parsed = Balance(path.read_text())
     assert "MPI & more" in parsed.text
     assert "mismatch" in parsed.text
-    assert parsed.tags["svg"] == 2 + len(of_checked(checked).rows)
+    assert parsed.tags["svg"] == 2 + len(checked.rows)
     with pytest.raises(InputError, match="cannot be written"):
-        report.write_checked(tmp_path, "MPI", checked)
+        report.write_check(tmp_path, "MPI", checked)
 
 
 def test_the_command_takes_expectations(tmp_path, capsys):

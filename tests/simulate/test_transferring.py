@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.timelines import made
 
-from commmodel.report.simulation.link_load import COLUMNS, link_loads
+from commmodel.simulate.link_load import COLUMNS, link_loads
 from commmodel.simulate.result import INTERVAL, MESSAGE, State
 from commmodel.simulate.timeline import TRANSFER, Timeline, split_waits
 

@@ -28,7 +28,7 @@ from commmodel.results import (
     PointToPoint,
     Record,
     Writer,
-    in_words,
+    configuration_words,
     joined,
     load,
     thread_level,
@@ -335,7 +335,7 @@ def _report(line: CommandLine, options: BenchOptions, header: Header, records: S
         width = format_ratio(widest) if math.isfinite(widest) else "too few samples for one"
         notes.append(
             f"{len(wide)} of {len(records)} medians have an interval wider than {format_ratio(options.ci)} "
-            f"(widest: {in_words(configuration)}, {width}): "
+            f"(widest: {configuration_words(configuration)}, {width}): "
             "measure longer with --time, or on a quieter machine"
         )
     seconds = sum(record.duration for record in records)

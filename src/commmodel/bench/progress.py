@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as RichProgress
 
-from commmodel.results import Record
+from commmodel.results import Record, configuration_words
 from commmodel.units import format_quantity
 
 __all__ = ["ProgressBar"]
@@ -46,7 +46,7 @@ class ProgressBar:
     def advance(self, record: Record) -> None:
         """Count one record and show its median."""
         if self._shown:
-            text = f"{type(record.configuration).__name__} {format_quantity(record.summary.median, record.unit)}"
+            text = f"{configuration_words(record.configuration)}: {format_quantity(record.summary.median, record.unit)}"
             self._bar.update(self._task, advance=1, description=text)
             self._bar.refresh()
 

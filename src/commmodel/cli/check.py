@@ -153,14 +153,14 @@ def _run(arguments: argparse.Namespace) -> int:
         from commmodel import report
 
         name = expected or f"as in {', '.join(arguments.baseline)}"
-        if not wrote_page(lambda: report.write_checked(output, name, checked, arguments.statistic)):
+        if not wrote_page(lambda: report.write_check(output, name, checked, arguments.statistic)):
             output = None
     if arguments.json:
         print_json(_as_json(checked) | {"output": output})
     else:
-        from commmodel.report.scaling.checks import checked_lines, checked_tables
+        from commmodel.report.scaling.checks import check_lines, check_tables
 
-        show(*checked_tables(checked), *checked_lines(checked))
+        show(*check_tables(checked), *check_lines(checked))
         if output is not None:
             print(f"written to {output}")
     if not checked.holds or (arguments.uncertain == "fail" and checked.count("uncertain")):

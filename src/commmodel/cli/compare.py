@@ -95,9 +95,9 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(_as_json(result, rows))
     else:
-        from commmodel.report.scaling.differences import difference_tables
+        from commmodel.report.scaling.differences import difference_blocks
 
-        show(*difference_tables(result, rows, least))
+        show(*difference_blocks(result, rows, least))
     return 1 if arguments.fail and result.is_worse else 0
 
 
@@ -140,7 +140,7 @@ def _number(value: float) -> float | None:
 def _as_json(result: Any, rows: Any) -> dict[str, Any]:
     import msgspec
 
-    from commmodel.report.scaling.differences import configuration_words
+    from commmodel.results import configuration_words
 
     return {
         "differences": [

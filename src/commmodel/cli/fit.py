@@ -87,16 +87,10 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(_as_json(fitted, sums, agreement))
     else:
-        from commmodel.report.machine.hybrid import hybrid_remarks, hybrid_tables
-        from commmodel.report.machine.loggp import has_other_models, loggp_remarks, logp_tables
-        from commmodel.report.machine.model_errors import error_sums_table
-        from commmodel.report.machine.tables import machine_table, remark_list
         from commmodel.report.overlap.measurements import overlap_verdicts
+        from commmodel.report.tables import machine_blocks
 
-        tables: list[Any] = [machine_table(fitted)] if has_other_models(fitted) else []
-        tables += [error_sums_table(sums)] if sums else []
-        tables += [*logp_tables(fitted, agreement), *hybrid_tables(fitted)]
-        show(*tables, *remark_list([*loggp_remarks(fitted), *hybrid_remarks(fitted)]))
+        show(*machine_blocks(fitted, agreement, sums))
         for sentence in overlap_verdicts(measurements, fitted):
             print(sentence)
         print(f"written to {output}; next: commmodel report {' '.join(arguments.results)} {output}")

@@ -28,10 +28,12 @@ def add(verbs: Any) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     """Print the tables and write the HTML report."""
-    from commmodel import formats, machine, report, scaling
-    from commmodel.report.machine import tables
-    from commmodel.report.scaling.growth import scaled, scaling_lines
+    from commmodel import formats, machine, report
+    from commmodel.fit.consistency import consistency
+    from commmodel.report import tables
+    from commmodel.report.scaling.growth import overview_blocks
     from commmodel.results import pooled
+    from commmodel.scaling import load, overview
 
     names = machine.published()
     machines = [path for path in arguments.files if path.endswith(".toml") or path in names]
@@ -43,28 +45,21 @@ def _run(arguments: argparse.Namespace) -> int:
     )
     if not measurements.launches:
         raise InputError("no results file: commmodel report results.jsonl machine.toml")
-    expectations = None if arguments.expectations is None else scaling.load(arguments.expectations)
-    growth = scaled(measurements, expectations)
+    expectations = None if arguments.expectations is None else load(arguments.expectations)
+    scaling = overview(measurements, expectations)
     output = output_path(arguments)
-    written = wrote_page(lambda: report.write_html(output, measurements, read_machine, growth))
+    written = wrote_page(lambda: report.write_html(output, measurements, read_machine, scaling))
     code = 0 if written or arguments.output is None else MissingPackageError.exit_code
     note(measurements, read_machine)
     if arguments.json:
-        print_json(_as_json(output if written else None, measurements, read_machine, growth))
+        print_json(_as_json(output if written else None, measurements, read_machine, scaling))
         return code
-    machine_tables: list[Any] = []
+    machine_blocks: list[Any] = []
     if read_machine is not None:
-        from commmodel.fit.consistency import consistency
-        from commmodel.report.machine.hybrid import hybrid_remarks, hybrid_tables
-        from commmodel.report.machine.loggp import has_other_models, loggp_remarks, logp_tables
-
-        machine_tables += [tables.machine_table(read_machine)] if has_other_models(read_machine) else []
-        machine_tables += logp_tables(read_machine, consistency(measurements, read_machine))
-        machine_tables += hybrid_tables(read_machine)
-        machine_tables += tables.remark_list([*loggp_remarks(read_machine), *hybrid_remarks(read_machine)])
+        machine_blocks += tables.machine_blocks(read_machine, consistency(measurements, read_machine))
     header = measurements.launches[-1].header
     measured = tables.measurements_table(measurements, read_machine)
-    show(tables.environment_table(header), measured, *scaling_lines(growth), *machine_tables)
+    show(tables.environment_table(header), measured, *overview_blocks(scaling), *machine_blocks)
     if written:
         print(f"written to {output}")
     return code
@@ -73,7 +68,7 @@ def _run(arguments: argparse.Namespace) -> int:
 def _as_json(output: str | None, measurements: Any, read_machine: Any, scaling: Any) -> dict[str, Any]:
     import msgspec
 
-    from commmodel.report.measurements.oversubscription import beyond
+    from commmodel.fit.oversubscription import network_oversubscription
     from commmodel.report.overlap.measurements import overlap_verdicts
 
     records = [
@@ -85,11 +80,12 @@ def _as_json(output: str | None, measurements: Any, read_machine: Any, scaling: 
         }
         for record in measurements.records
     ]
-    found = beyond(measurements)
+    network = network_oversubscription(measurements)
     return {
         "output": output,
         "records": records,
-        "beyond": found and {"verdict": found.verdict, "shares": [share._asdict() for share in found.shares]},
+        "oversubscription": network
+        and {"verdict": network.verdict, "shares": [share._asdict() for share in network.shares]},
         "overlap": overlap_verdicts(measurements, read_machine),
         "scaling": [_grown_as_json(row) for row in scaling.rows],
         "machine": msgspec.to_builtins(read_machine),
@@ -97,20 +93,20 @@ def _as_json(output: str | None, measurements: Any, read_machine: Any, scaling: 
 
 
 def _grown_as_json(row: Any) -> dict[str, Any]:
-    series, best, judged = row.series, row.found.best, row.judgement
+    series, best, judged = row.series, row.ensemble.best, row.judgement
     return {
         "name": series.name,
-        "machine": row.machine,
+        "machine": row.library,
         "metric": series.metric,
         "unit": series.unit,
         "over": series.over,
         "parameters": dict(series.fixed),
         "model": best.growth.text(series.over),
-        "fits": row.found.fits,
+        "fits": row.ensemble.fits,
         "constant": best.constant,
         "coefficient": best.coefficient,
         "adjusted_r2": best.adjusted_r2 if best.coefficient else None,
-        "classes": {growth.text(series.over): share for growth, share in row.found.shares.items()},
+        "classes": {growth.text(series.over): share for growth, share in row.ensemble.shares.items()},
         "expected": judged and judged.expectation.text(series.over),
         "divergence": judged and judged.divergence.text(series.over),
         "verdict": judged and judged.verdict,

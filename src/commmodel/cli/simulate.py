@@ -313,16 +313,15 @@ def _write_page(
     from dataclasses import replace
 
     from commmodel.report.simulation.gantt_page import axis_seconds
-    from commmodel.report.simulation.summary import loads_of, rank_parts, result_parts, spent_in_states
+    from commmodel.simulate.summary import loads_of, spent_in_states
 
     seconds = axis_seconds(timelines)
     told = [replace(result, spent=spent_in_states(each)) for result, each in zip(results, timelines, strict=True)]
-    names = [f"model {result.name}" if result.outcome else f"measured: {result.name}" for result in results]
     loads = [
         [] if each.platform is None else loads_of(result, each.hosts, each.platform.routing().route, seconds)
         for each, result in zip(scenarios, results, strict=False)
     ]
-    write(path, title, timelines, result_parts(told), rank_parts(told), names, loads)
+    write(path, title, timelines, told, loads)
 
 
 def _others(arguments: argparse.Namespace) -> list[str]:
@@ -350,10 +349,10 @@ def _check_folder(path: str | None) -> None:
 
 
 def _results(scenarios: list[Any], outcomes: list[Any]) -> list[Any]:
-    from commmodel.report.simulation.summary import Result
+    from commmodel.simulate.summary import RunSummary
 
     return [
-        Result(each.model, outcome.seconds, outcome.ends, outcome.spent, outcome,
+        RunSummary(each.model, outcome.seconds, outcome.ends, outcome.spent, outcome,
                () if each.platform is None else each.platform.link_names,
                None if each.platform is None else each.platform.capacity)
         for each, outcome in zip(scenarios, outcomes, strict=True)
@@ -363,7 +362,7 @@ def _results(scenarios: list[Any], outcomes: list[Any]) -> list[Any]:
 def _measured(timeline: Any) -> Any:
     import numpy as np
 
-    from commmodel.report.simulation.summary import Result
+    from commmodel.simulate.summary import RunSummary
     from commmodel.simulate.timeline import STATE_NAMES
 
     rows = timeline.intervals
@@ -371,14 +370,14 @@ def _measured(timeline: Any) -> Any:
     np.maximum.at(ends, rows["rank"], rows["end"])
     spent = np.zeros((timeline.processes, len(STATE_NAMES)))
     np.add.at(spent, (rows["rank"], rows["state"]), rows["end"] - rows["start"])
-    return Result(timeline.name, timeline.seconds, ends, spent)
+    return RunSummary(timeline.name, timeline.seconds, ends, spent)
 
 
 def _print(arguments: argparse.Namespace, title: str, results: list[Any]) -> None:
-    from commmodel.report.kit.terminal import text
-    from commmodel.report.simulation.summary import result_tables
+    from commmodel.report.kit.tables import text
+    from commmodel.report.simulation.tables import summary_tables
 
-    show(text(title, "bold"), *result_tables(results))
+    show(text(title, "bold"), *summary_tables(results))
     for path in (arguments.output, arguments.trace):
         if path is not None:
             print(f"written to {path}")
@@ -393,9 +392,9 @@ def _as_json(
 ) -> dict[str, Any]:
     import msgspec
 
-    from commmodel.report.simulation.summary import result_as_json
+    from commmodel.simulate.summary import summary_as_json
 
-    first, *others = (result_as_json(result) for result in results)
+    first, *others = (summary_as_json(result) for result in results)
     for row in (first, *others):
         if row["model"] in {model for model, _ in hanging}:
             row["seconds"] = None  # it never ends
@@ -418,7 +417,7 @@ def _as_json(
 
 def _deadlocked(hanging: list[tuple[str, Any]]) -> int:
     """Say who waits for whom, on standard error."""
-    from commmodel.report.simulation.summary import deadlock_lines
+    from commmodel.simulate.summary import deadlock_lines
 
     for model, outcome in hanging:
         first, *lines = deadlock_lines(outcome, model)

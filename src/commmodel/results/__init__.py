@@ -9,9 +9,9 @@ cut off when its writer was killed is left out, and reported, by `load`. Main en
 from commmodel.results import configurations
 from commmodel.results.configurations import *  # noqa: F403  (a new kernel's struct stands there alone)
 from commmodel.results.file import Writer, dump, encoded, load, load_all, schema
-from commmodel.results.launches import distinct, launches_of, runs
+from commmodel.results.launches import distinct, launches_of, library_name, runs
 from commmodel.results.oversubscription import oversubscribed, oversubscription, some_names
-from commmodel.results.parameters import columns, described, in_words, with_labels
+from commmodel.results.parameters import columns, described, kernel_name, with_labels
 from commmodel.results.pooling import pooled
 from commmodel.results.records import (
     Buffers,
@@ -26,10 +26,11 @@ from commmodel.results.records import (
     ThreadLevel,
 )
 from commmodel.results.visits import fastest_half, joined
+from commmodel.results.words import configuration_words, parameter_words
 
 __all__ = [
     *configurations.__all__, "Buffers", "Clock", "Header", "Host", "Launch", "Library", "Measurements", "Rank",
-    "Record", "ThreadLevel", "Writer", "columns", "described", "distinct", "dump", "encoded", "fastest_half",
-    "in_words", "joined", "launches_of", "load", "load_all", "oversubscribed", "oversubscription", "pooled", "runs",
-    "schema", "some_names", "with_labels",
+    "Record", "ThreadLevel", "Writer", "columns", "configuration_words", "described", "distinct", "dump", "encoded",
+    "fastest_half", "joined", "kernel_name", "launches_of", "library_name", "load", "load_all", "oversubscribed",
+    "oversubscription", "parameter_words", "pooled", "runs", "schema", "some_names", "with_labels",
 ]  # fmt: skip

@@ -1,7 +1,7 @@
 """What the benchmark measures: its options, and a struct for each kernel. Main entry: `Configuration`, any of them.
 
 The types of a struct's fields say how programs show them that do not know the kernel: `Bytes` as sizes, `Seconds` as
-times; `_shown` says with which words.
+times.
 """
 
 from typing import Annotated, Literal, get_args
@@ -58,20 +58,6 @@ StreamBuffers = Literal["one", "each"]
 otherwise; or each in a buffer of its own, as MPI demands of pending receives, and so as programs do."""
 Direction = Literal["one-way", "both-ways"]
 """From the first rank of a pair to the second, or that and back at once."""
-
-
-def _shown(words: str) -> Meta:
-    """Words around a field's value where a configuration is described; empty: the field is not shown there."""
-    return Meta(extra={"words": words})
-
-
-PairCount = Annotated[Count, _shown("{} pairs")]
-NodePairCount = Annotated[Count, _shown("on {} pairs of nodes")]
-Processes = Annotated[Count, _shown("{} processes")]
-Messages = Annotated[Count, _shown("{} messages")]
-BurstLength = Annotated[Count, _shown("in bursts of {}")]
-Window = Annotated[Count, _shown("")]
-BatchSize = Annotated[Batch, _shown("")]
 
 
 class BenchOptions(Struct, frozen=True, forbid_unknown_fields=True):
@@ -141,17 +127,17 @@ class PingPong(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kerne
 
     message_size: Bytes
     path: MessagePath
-    batch: BatchSize = 1
+    batch: Batch = 1
 
 
 class Pairs(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="pairs"):
     """`pairs` blocking ping-pongs at once; samples are half round trips of the slowest rank."""
 
     message_size: Bytes
-    pairs: PairCount
+    pairs: Count
     path: MessagePath
-    batch: BatchSize = "auto"
-    node_pairs: NodePairCount = 1
+    batch: Batch = "auto"
+    node_pairs: Count = 1
     """Pairs of hosts that are active at once, each with `pairs` pairs of ranks."""
 
 
@@ -162,12 +148,12 @@ class Stream(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel"
     """
 
     message_size: Bytes
-    pairs: PairCount
+    pairs: Count
     path: MessagePath
-    window: Window = 64
-    node_pairs: NodePairCount = 1
+    window: Count = 64
+    node_pairs: Count = 1
     """Pairs of hosts that are active at once, each with `pairs` pairs of ranks."""
-    buffers: Annotated[StreamBuffers, _shown("into {} buffer")] = "each"
+    buffers: StreamBuffers = "each"
 
 
 class Ping(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="ping"):
@@ -211,7 +197,7 @@ class Contention(Struct, frozen=True, forbid_unknown_fields=True, tag_field="ker
     message_size: SomeBytes
     direction: Direction
     path: MessagePath
-    node_pairs: NodePairCount = 1
+    node_pairs: Count = 1
     """Pairs of nodes at once, each with one pair of ranks."""
 
 
@@ -230,9 +216,9 @@ class Train(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel",
     """
 
     message_size: Bytes
-    messages: Messages
+    messages: Count
     path: MessagePath
-    delayed: Annotated[bool, _shown("delayed")] = False
+    delayed: bool = False
     """False: d = 0. True: d = PRTT(1, 0, s) as measured just before, so that every message finds the network empty."""
     mode: SendMode = "blocking"
 
@@ -261,7 +247,7 @@ class Collective(Struct, frozen=True, forbid_unknown_fields=True, tag_field="ker
 
     operation: CollectiveName
     message_size: Bytes
-    processes: Processes
+    processes: Count
     start: Start = "barrier"
     mode: CollectiveMode = "blocking"
     """Non-blocking: begun and waited for at once. Overlapped: in between, each process computes outside MPI for
@@ -277,7 +263,7 @@ class Clocks(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel"
     """
 
     method: Literal["hca3", "offset"]
-    processes: Processes
+    processes: Count
     wait: Seconds
     """Between the end of the synchronisation and the look at what is left."""
 
@@ -292,7 +278,7 @@ class Memory(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel"
     """
 
     operation: MemoryOperation
-    processes: Processes
+    processes: Count
     measure: Literal["allocated", "mapped", "private", "pss"] = "allocated"
 
 
@@ -313,7 +299,7 @@ class Burst(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel",
     """
 
     message_size: Bytes
-    burst: BurstLength
+    burst: Count
     operation: Literal["isend", "irecv", "put", "get"]
     path: MessagePath
 
@@ -337,7 +323,7 @@ class Progress(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kerne
     """
 
     message_size: Bytes
-    burst: BurstLength
+    burst: Count
     path: MessagePath
     operation: MessageOperation = "two-sided"
 
@@ -350,12 +336,12 @@ class Bandwidth(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kern
     """
 
     message_size: Bytes
-    processes: Processes
+    processes: Count
     pattern: Literal["nearest-neighbour", "cross"]
     direction: Literal["one-way", "both-ways"]
     path: MessagePath
     """Of two processes; ``any`` for more."""
-    window: Window = 64
+    window: Count = 64
 
 
 class Overlap(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="overlap"):
@@ -366,21 +352,21 @@ class Overlap(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel
     process; `Record.computation` is the time of the computation alone.
     """
 
-    volume: Annotated[SomeBytes, _shown("{} in")]
+    volume: SomeBytes
     """V, bytes."""
     message_size: SomeBytes
     """S, bytes; the last message may be shorter."""
-    burst: BurstLength
+    burst: Count
     """b; the last burst may be shorter."""
     template: Template
-    passes: Annotated[int, Meta(ge=0), _shown("{} passes")]
+    passes: Annotated[int, Meta(ge=0)]
     """Vector-scalar adds, b[i] = a[i] + s on float64, over the data."""
-    processes: Processes
+    processes: Count
     path: MessagePath
     """Of two processes; ``any`` for more."""
     pattern: Pattern = "point-to-point"
     operation: MessageOperation = "two-sided"
-    iterations: Annotated[Count, _shown("{} in a row")] = 1
+    iterations: Count = 1
     """1: all begin together (balanced); more: so many in a row without synchronisation (unbalanced)."""
 
 

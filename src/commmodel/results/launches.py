@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import msgspec
 
 from commmodel.results.configurations import Configuration
-from commmodel.results.records import Launch, Measurements, Record
+from commmodel.results.records import Header, Launch, Measurements, Record
 
-__all__ = ["distinct", "launches_of", "runs"]
+__all__ = ["distinct", "launches_of", "library_name", "runs"]
 
 _encoder = msgspec.json.Encoder(order="deterministic")
 
@@ -100,3 +100,14 @@ def launches_of(measurements: Measurements) -> int:
         for configuration in dict.fromkeys(record.configuration for record in launch.records):
             counts[configuration] = counts.get(configuration, 0) + 1
     return max(counts.values(), default=0)
+
+
+def library_name(header: Header) -> str:
+    r"""Return the MPI library's name and version: the first line of what it says of itself.
+
+    >>> from commmodel.results import Library
+    >>> library_name(Header("commmodel-results", 1, "", (), Library("MPICH Version:   5.0.2\nMPICH ABI: 18"), (), ()))
+    'MPICH Version: 5.0.2'
+    """
+    lines = header.mpi.version.strip().splitlines()
+    return " ".join(lines[0].split()) if lines else "not recorded"

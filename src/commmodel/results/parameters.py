@@ -6,9 +6,7 @@ Main entries: `in_words` and `columns`, which know of a configuration what the t
 import re
 from collections.abc import Iterable
 from functools import cache
-from typing import Any, NamedTuple, get_type_hints
-
-import msgspec
+from typing import Any, get_type_hints
 
 from commmodel.results.configurations import (
     Collective,
@@ -20,9 +18,9 @@ from commmodel.results.configurations import (
 )
 from commmodel.units import format_size, format_time
 
-__all__ = ["METRICS", "columns", "described", "in_words", "tag_of", "with_labels"]
+__all__ = ["METRICS", "PARAMETERS", "columns", "described", "kernel_name", "with_labels"]
 
-SYMBOLS = {"processes": "p", "message_size": "n", "pairs": "k"}
+PARAMETERS = {"processes": "p", "message_size": "n", "pairs": "k"}
 """Field of a configuration -> what the parameter is called; all others keep their names."""
 METRICS = {"s": "time", "B": "memory", "1": "count"}
 """Unit -> what the metric is called where the configuration does not say it."""
@@ -31,51 +29,33 @@ _LABELLED = re.compile(r"(?P<name>.*\S) \[(?P<labels>[^\[\]]+)\]", re.DOTALL)
 _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?", re.ASCII)
 
 
-class _Field(NamedTuple):
-    """A field of a configuration: its unit, the words around its value, and its default."""
-
-    name: str
-    unit: str
-    words: str
-    default: Any
-
-
 @cache
-def _fields(kind: type[Configuration]) -> tuple[_Field, ...]:
+def _units(kind: type[Configuration]) -> dict[str, str]:
+    """Return field -> unit, or empty."""
     types = get_type_hints(kind, include_extras=True)
-    found = []
-    for field in msgspec.structs.fields(kind):
+    units = {}
+    for name in kind.__struct_fields__:
         extra: dict[str, str] = {}
-        for meta in getattr(types[field.name], "__metadata__", ()):
+        for meta in getattr(types[name], "__metadata__", ()):
             extra |= meta.extra or {}
-        found.append(_Field(field.name, extra.get("unit", ""), extra.get("words", "{}"), field.default))
-    return tuple(found)
+        units[name] = extra.get("unit", "")
+    return units
 
 
-def _value_words(field: _Field, value: Any) -> str:
-    if field.name == "message_sizes":
+def _value_words(name: str, unit: str, value: Any) -> str:
+    if name == "message_sizes":
         return f"{len(value)} sizes from {format_size(min(value))} to {format_size(max(value))}"
-    return format_size(value) if field.unit == "B" else format_time(value) if field.unit == "s" else str(value)
+    return format_size(value) if unit == "B" else format_time(value) if unit == "s" else str(value)
 
 
-def tag_of(kind: type[Configuration]) -> str:
-    """Return the word by which a results file knows a kind of configurations: its kernel's name."""
-    return str(kind.__struct_config__.tag)
+def kernel_name(configuration: Configuration) -> str:
+    """Return the name of the benchmark kernel.
 
-
-def in_words(configuration: Configuration) -> str:
-    """Return a configuration in a few words; fields that have their default are left out.
-
-    >>> from commmodel.results import Pairs
-    >>> in_words(Pairs(8, 4, "between-nodes", node_pairs=3))
-    'pairs 8 B 4 pairs between-nodes on 3 pairs of nodes'
+    >>> from commmodel.results import PingPong
+    >>> kernel_name(PingPong(8, "same-node"))
+    'pingpong'
     """
-    words = [tag_of(type(configuration))]
-    for field in _fields(type(configuration)):
-        value = getattr(configuration, field.name)
-        if field.words and value != field.default:
-            words.append(field.words.format(_value_words(field, value)))
-    return " ".join(words)
+    return str(type(configuration).__struct_config__.tag)
 
 
 def columns(configuration: Configuration) -> dict[str, str]:
@@ -86,8 +66,8 @@ def columns(configuration: Configuration) -> dict[str, str]:
     {'message size': '1 KiB', 'burst': '4', 'operation': 'put', 'path': 'same-node'}
     """
     return {
-        field.name.replace("_", " "): _value_words(field, getattr(configuration, field.name))
-        for field in _fields(type(configuration))
+        name.replace("_", " "): _value_words(name, unit, getattr(configuration, name))
+        for name, unit in _units(type(configuration)).items()
     }
 
 
@@ -113,7 +93,7 @@ def described(configuration: Configuration) -> tuple[str, str, dict[str, float |
     fields = {name: getattr(configuration, name) for name in configuration.__struct_fields__}
     if isinstance(configuration, RandomPing | RandomPingPong):
         fields["sizes"] = len(fields.pop("message_sizes"))
-    name, metric = tag_of(type(configuration)), ""
+    name, metric = kernel_name(configuration), ""
     if isinstance(configuration, Collective):
         name, mode = fields.pop("operation"), fields.pop("mode")
         if mode != "blocking":
@@ -125,7 +105,7 @@ def described(configuration: Configuration) -> tuple[str, str, dict[str, float |
         metric,
         _ordered(
             {
-                SYMBOLS.get(field, field): float(value) if isinstance(value, int | float) else str(value)
+                PARAMETERS.get(field, field): float(value) if isinstance(value, int | float) else str(value)
                 for field, value in fields.items()
             }
         ),

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from commmodel.results.configurations import BenchOptions, Bytes, Configuration, Count, HugePages, MessagePath, Seconds
-from commmodel.results.parameters import in_words
+from commmodel.results.words import configuration_words
 from commmodel.statistics import Summary, summarise
 
 __all__ = [
@@ -161,8 +161,8 @@ class Record(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", 
 
     def __repr__(self) -> str:
         """Return what was measured and the median, without the samples."""
-        words, median = in_words(self.configuration), f"{self.summary.median:.4g} {self.unit}"
-        return f"Record({words}: {median}, {len(self.samples)} samples)"
+        words = configuration_words(self.configuration)
+        return f"Record({words}: {self.summary.median:.4g} {self.unit}, {len(self.samples)} samples)"
 
 
 class Launch(Struct, frozen=True):

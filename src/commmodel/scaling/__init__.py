@@ -13,6 +13,7 @@ from commmodel.scaling.fitting import Fits, Model, fit, fit_term
 from commmodel.scaling.growth import ONE, Growth, parse, parse_product
 from commmodel.scaling.guidelines import BrokenRule
 from commmodel.scaling.limits import ScalePrediction, largest_scale, predict
+from commmodel.scaling.overview import ModelledSeries, Overview, Surface, modelled_series, overview, surfaces
 from commmodel.scaling.rules import (
     Rule,
     Violation,
@@ -39,11 +40,11 @@ from commmodel.scaling.verdict import Judgement, Verdict, divergence, judge, pub
 
 __all__ = [
     "ONE", "STATISTICS", "BrokenRule", "Checked", "CheckedSeries", "Difference", "Differences", "Ensemble",
-    "Expectation", "Expectations", "Fits", "Growth", "Guideline", "Judgement", "Model", "Room", "Rule",
-    "ScalePrediction", "Series", "Slower", "SurfaceModel", "Together", "Verdict", "Violation", "case_study_space",
-    "check", "class_violation", "default_deviation", "default_space", "deviation_limits", "differences",
-    "divergence", "ensemble", "even_odds", "fit", "fit_surface", "fit_term", "judge", "judged_space",
-    "largest_scale", "load", "measured_violation", "modelled_violation", "parse", "parse_product", "parse_rule",
-    "predict", "prior_odds", "published", "published_verdict", "rank", "reduce", "search_space", "series_over",
-    "ticks",
+    "Expectation", "Expectations", "Fits", "Growth", "Guideline", "Judgement", "Model", "ModelledSeries", "Overview",
+    "Room", "Rule", "ScalePrediction", "Series", "Slower", "Surface", "SurfaceModel", "Together", "Verdict",
+    "Violation", "case_study_space", "check", "class_violation", "default_deviation", "default_space",
+    "deviation_limits", "differences", "divergence", "ensemble", "even_odds", "fit", "fit_surface", "fit_term",
+    "judge", "judged_space", "largest_scale", "load", "measured_violation", "modelled_series", "modelled_violation",
+    "overview", "parse", "parse_product", "parse_rule", "predict", "prior_odds", "published", "published_verdict",
+    "rank", "reduce", "search_space", "series_over", "surfaces", "ticks",
 ]  # fmt: skip

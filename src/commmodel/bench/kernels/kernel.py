@@ -12,7 +12,6 @@ from commmodel.bench.placement import FurtherNodes, NodePairs, Placement, member
 from commmodel.bench.sampling import Measure, sample
 from commmodel.bench.session import Session
 from commmodel.results import Batch, BenchOptions, Clock, Configuration, Record, SendMode
-from commmodel.results.parameters import tag_of
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -119,7 +118,7 @@ class Kernel:
     @property
     def name(self) -> str:
         """The word by which users and files know it."""
-        return tag_of(self.configurations[0])
+        return str(self.configurations[0].__struct_config__.tag)
 
 
 def sampled(session: Session, configuration: Configuration, measure: Measure, batch: Batch = 1) -> Record | None:

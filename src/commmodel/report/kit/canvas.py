@@ -1,49 +1,31 @@
-"""What every plot of a report is made of: what is drawn, a figure in the making, points, bars, limits and captions.
-
-Main entries: `Series`, `Canvas` and the functions that draw on it.
-"""
+"""A figure in the making: its axes, its series, its legend. Main entries: `Canvas`, `new_canvas` and `draw_series`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from commmodel.fit.points import Points
-from commmodel.machine import Segment
 from commmodel.report.kit import axes as look
 from commmodel.report.kit import svg
-from commmodel.report.kit.cells import measured_cell
-from commmodel.report.machine.model_curves import RECOMMENDED, Line, lines
-from commmodel.units import format_rate, format_size
+from commmodel.report.kit.blocks import Plot
 
-__all__ = [
-    "Canvas", "Plot", "Series", "bars", "caption", "declarations", "legend_of_pairs", "limit_lines", "mark",
-    "new_canvas", "pair_styles", "pairs_word", "tips",
-]  # fmt: skip
+__all__ = ["Canvas", "Dashes", "SeriesStyle", "draw_series", "legend_of", "new_canvas"]
 
 _MOST_LEGEND_ENTRIES = 8
 
+Dashes = Literal["-", ""] | tuple[float, Sequence[float]]
 
-@dataclass(frozen=True)
-class Plot:
-    """A plot for a page.
 
-    Attributes
-    ----------
-    key : str
-        Prefix of the ids inside, distinct in a report.
-    colours : dict
-        Colour on a light page -> colour on a dark one; `svg` names them as variables.
-    """
+class SeriesStyle(NamedTuple):
+    """How a series looks, and its name."""
 
-    key: str
-    title: str
-    caption: str
-    svg: str
-    colours: dict[str, str]
+    colour: str
+    marker: str
+    label: str
+    dashes: Dashes = "-"
 
 
 @dataclass
@@ -62,132 +44,27 @@ class Canvas:
         return Plot(key, title, caption, image, dict(colours))
 
 
-@dataclass(frozen=True)
-class Series:
-    """What is drawn of one path: its ping-pongs, or its streams."""
-
-    path: str
-    points: Points
-    hidden: Points
-    """Points without a place on a logarithmic axis."""
-    segments: tuple[Segment, ...]
-    """Those of the path, where one of them at least has the model."""
-    limits: tuple[int, ...]
-    model: str = RECOMMENDED
-    """Name of the model that tells of these points."""
-
-    @property
-    def fewest(self) -> int:
-        """Least number of pairs measured: one, but for odd choices."""
-        return int(self.points.pairs.min())
-
-    @property
-    def counts(self) -> list[int]:
-        """The numbers of pairs that were measured."""
-        return [int(count) for count in np.unique(self.points.pairs)]
-
-    @property
-    def span(self) -> tuple[int, int]:
-        """The smallest and the largest message."""
-        return int(self.points.message_size.min()), int(self.points.message_size.max())
-
-    def lines(self, pairs: int) -> list[Line]:
-        """Return the model's lines for so many pairs."""
-        return lines(self.segments, *self.span, pairs, self.model)
-
-
-def declarations(plots: Sequence[Plot], *, dark: bool) -> str:
-    """Return the CSS variables of the plots' colours, as they are on a light or on a dark page."""
-    colours = {light: on_dark for plot in plots for light, on_dark in plot.colours.items()}
-    return "; ".join(f"{svg.variable(light)}: {on_dark if dark else light}" for light, on_dark in colours.items())
-
-
 def new_canvas() -> Canvas:
     """Return an empty canvas."""
     return Canvas(*look.new_axes())
 
 
-def pairs_word(count: int) -> str:
-    """Return how many pairs there are, in words.
-
-    >>> pairs_word(1), pairs_word(2)
-    ('one pair', '2 pairs')
-    """
-    return "one pair" if count == 1 else f"{count} pairs"
-
-
-def tips(points: Points) -> list[str]:
-    """Return what each point says when one points at it."""
-    columns = (points.message_size, points.pairs, points.seconds, points.low, points.high)
-    return [
-        f"{format_size(int(size))}, {pairs} pair{'s' * (pairs > 1)}: {measured_cell(seconds, low, high, 's')}, "
-        f"{format_rate(pairs * size / seconds)}"
-        for size, pairs, seconds, low, high in zip(*(column.tolist() for column in columns), strict=True)
-    ]
+def draw_series(
+    canvas: Canvas, places: Sequence[float], values: Sequence[float], tips: Sequence[str], key: str, style: SeriesStyle
+) -> None:
+    """Draw a series: a line, and on it points that say what they are."""
+    canvas.axes.plot(places, values, linestyle=style.dashes, color=style.colour, linewidth=1.1, zorder=2.5)
+    canvas.axes.plot(places, values, style.marker, color=style.colour, gid=key, zorder=3, clip_on=False)
+    canvas.points[key] = list(tips)
+    canvas.shown += values
 
 
-def mark(canvas: Canvas, points: Points, values: np.ndarray, name: str, colour: str, marker: str) -> None:
-    """Draw measured points, one marker each."""
-    canvas.axes.plot(points.message_size, values, marker, color=colour, gid=name, zorder=3, clip_on=False)
-    canvas.points[name] = tips(points)
-    canvas.shown += [float(value) for value in values]
-
-
-def bars(canvas: Canvas, points: Points, per_second: np.ndarray | None, colour: str) -> None:
-    """Draw the interval of each median that has one; as rates where `per_second` holds the bytes."""
-    known = np.isfinite(points.low) & np.isfinite(points.high) & (points.low > 0)
-    ends = (points.low[known], points.high[known])
-    if per_second is not None:
-        ends = (per_second[known] / ends[1], per_second[known] / ends[0])
-    canvas.axes.vlines(points.message_size[known], *ends, color=colour, linewidth=1.2, zorder=2)
-    canvas.shown += [float(value) for end in ends for value in end]
-
-
-def limit_lines(canvas: Canvas, drawn: Sequence[Series]) -> None:
-    """Draw each protocol limit once, with its size beside it; limits of one path in that path's colour."""
-    begin, end = canvas.axes.get_xlim()
-    owners: dict[int, set[str]] = {}
-    for series in drawn:
-        for limit in series.limits:
-            owners.setdefault(limit, set()).add(series.path)
-    inside = [limit for limit in sorted(owners) if begin < limit < end]
-    for index, limit in enumerate(inside):
-        row = index % 2  # limits one octave apart are common: their labels take turns
-        alone = len(owners[limit]) == 1 and len(drawn) > 1
-        colour = look.path_colour(*owners[limit]) if alone else look.INK
-        canvas.axes.axvline(limit, color=colour, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
-        look.limit_label(canvas.axes, format_size(limit), limit, row, colour)
-
-
-def caption(drawn: Sequence[Series], left_out: int, measured: str, model: str) -> str:
-    """Return a caption: what was measured, what the model's lines are, and what is missing."""
-    parts = [measured]
-    if any(series.segments for series in drawn):
-        parts.append(model)
-    unknown = [series.path for series in drawn if not series.segments]
-    if unknown:
-        parts.append(f"No model is known for {', '.join(unknown)}: only the points are shown.")
-    if any(series.limits for series in drawn):
-        parts.append("Dashed: protocol limits.")
-    if left_out:
-        parts.append(f"Left out: {left_out} of 0 bytes or too short for the clock.")
-    return " ".join(parts)
-
-
-def pair_styles(counts: Sequence[int]) -> tuple[list[tuple[int, str, str]], dict[str, str]]:
-    """Return (number of pairs, colour, marker) of each number of pairs, and all colours as a plot wants them."""
-    colours = look.pair_colours(len(counts))
-    styles = [(pairs, colours[index][0], look.MARKERS[index % len(look.MARKERS)]) for index, pairs in enumerate(counts)]
-    return styles, look.FIXED_COLOURS | dict(colours)
-
-
-def legend_of_pairs(canvas: Canvas, styles: Sequence[tuple[int, str, str]]) -> None:
-    """Name the numbers of pairs, or where there are many, some of them evenly spread."""
-    count = len(styles)
-    most = min(count, _MOST_LEGEND_ENTRIES)
-    chosen = {round(index * (count - 1) / max(most - 1, 1)) for index in range(most)}
+def legend_of(canvas: Canvas, styles: Sequence[SeriesStyle], columns: int = 4) -> None:
+    """Name the series, or where there are many, some of them evenly spread."""
+    most = min(len(styles), _MOST_LEGEND_ENTRIES)
+    chosen = sorted({round(index * (len(styles) - 1) / max(most - 1, 1)) for index in range(most)})
     handles = [
-        Line2D([], [], color=colour, marker=marker, linestyle="", label=f"k = {pairs}")
-        for pairs, colour, marker in (styles[index] for index in sorted(chosen))
+        Line2D([], [], color=style.colour, marker=style.marker, linestyle=style.dashes, label=style.label)
+        for style in (styles[index] for index in chosen)
     ]
-    look.legend(canvas.figure, handles, columns=min(5, most))
+    look.legend(canvas.figure, handles, columns=min(columns, len(handles)))

@@ -1,30 +1,34 @@
-"""The atom of every table: a number in words, and below it what qualifies that number.
+"""Numbers in words for cells: parameters, medians, factors, records, each with its interval.
 
-Terminal and page show the same cells, each in its own way, so that they can never disagree. Main entries: `Cell`
-and `parameter_cell`.
+Main entries: `parameter_cell`, `measured_cell`, `record_cell` and `error_words`.
 """
 
 import math
-from typing import NamedTuple
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import zip_longest
+from typing import TypeVar
 
 from commmodel.machine import Parameter
-from commmodel.units import format_interval, format_quantity
+from commmodel.report.kit.tables import Cell
+from commmodel.results import Record
+from commmodel.units import format_interval, format_quantity, format_size
 
-__all__ = ["NOTHING", "Cell", "bandwidth", "factor_cell", "measured_cell", "parameter_cell"]
+__all__ = [
+    "CALLS",
+    "error_words",
+    "factor_cell",
+    "measured_cell",
+    "parameter_cell",
+    "record_cell",
+    "size_rows",
+    "starred",
+]
 
+CALLS = {"isend": "MPI_Isend", "irecv": "MPI_Irecv", "put": "MPI_Put", "get": "MPI_Get"}
+"""Operation of the kernels burst and queue -> the call that begins a message."""
+_EARLY = {"time", "repetitions"}
 
-class Cell(NamedTuple):
-    """A value as text, and its interval or another remark on it."""
-
-    value: str
-    detail: str = ""
-
-    def __str__(self) -> str:
-        """Return both on one line."""
-        return f"{self.value} {self.detail}".rstrip()
-
-
-NOTHING = Cell("–")
+_Column = TypeVar("_Column", bound=Hashable)
 
 
 def _interval_cell(value: float, low: float | None, high: float | None, unit: str) -> Cell:
@@ -35,8 +39,8 @@ def _interval_cell(value: float, low: float | None, high: float | None, unit: st
 def parameter_cell(parameter: Parameter, unit: str) -> Cell:
     """Return a model's parameter with its interval; `unit` is the base unit of parameters of that name.
 
-    >>> parameter_cell(Parameter(1.5e-6, low=1.4e-6, high=1.6e-6), "s")
-    Cell(value='1.50 us', detail='[1.40, 1.60]')
+    >>> print(parameter_cell(Parameter(1.5e-6, low=1.4e-6, high=1.6e-6), "s"))
+    1.50 us [1.40, 1.60]
     >>> print(parameter_cell(Parameter(float("inf"), low=12e9), "B/s"))
     not limiting up to 12.0 GB/s
     >>> print(parameter_cell(Parameter(0.0, low=0.0, high=5e-5), "s"))
@@ -72,16 +76,36 @@ def factor_cell(parameter: Parameter) -> Cell:
     return Cell(cell.value.rstrip(), cell.detail)
 
 
-def _inverse(value: float | None) -> float | None:
-    if value is None:
-        return None
-    return 1 / value if value > 0 else math.inf
+def error_words(error: float) -> str:
+    """Return a relative error as a percentage with its sign.
 
-
-def bandwidth(beta: Parameter) -> Parameter:
-    """Return 1/β as a rate; the ends of the interval change places.
-
-    >>> bandwidth(Parameter(0.5, "s/B", low=0.25, high=1.0))
-    Parameter(value=2.0, unit='B/s', low=1.0, high=4.0)
+    >>> error_words(0.0), error_words(-0.5), error_words(11.0), error_words(0.0123)
+    ('0 %', '−50 %', '+1100 %', '+1.2 %')
     """
-    return Parameter(_inverse(beta.value) or math.inf, "B/s", low=_inverse(beta.high), high=_inverse(beta.low))
+    percent = f"{100 * abs(error):.1f}" if abs(error) < 0.0995 else f"{100 * abs(error):.0f}"
+    if float(percent) == 0:
+        return "0 %"
+    return f"{'+' if error > 0 else '−'}{percent} %"
+
+
+def starred(text: str, record: Record) -> str:
+    """Return the text, with a star where the record ended before its interval was as narrow as asked."""
+    return f"{text}*" if record.stop in _EARLY else text
+
+
+def record_cell(record: Record | None) -> Cell:
+    """Return a record's median and its interval; nothing where there is no record."""
+    if record is None:
+        return Cell("")
+    summary = record.summary
+    cell = measured_cell(summary.median, summary.low, summary.high, record.unit)
+    return cell._replace(value=starred(cell.value, record))
+
+
+def size_rows(
+    cells: Mapping[int, Mapping[_Column, Sequence[Record]]], columns: Sequence[_Column]
+) -> Iterable[tuple[Cell, ...]]:
+    """Yield a row for each size, and further ones where something was measured more than once."""
+    for size, row in sorted(cells.items()):
+        for repeated in zip_longest(*(row.get(column, []) for column in columns)):
+            yield Cell(format_size(size)), *map(record_cell, repeated)

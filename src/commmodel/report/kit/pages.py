@@ -1,21 +1,21 @@
-"""HTML pages: one frame, one style, the same tables and plots in all of them. Main entries: `render_page` and `write`.
+"""HTML pages: one template, one style; a page is a list of sections, each a list of blocks.
 
-Everything that comes from a file is escaped; only what is made here from numbers is inserted as it is. A page refers
-to nothing outside itself.
+Everything that comes from a file is escaped; only pictures, made here from numbers, are inserted as they are, and a
+content policy in the page forbids scripts and everything from elsewhere. The same sections give the same bytes. Main
+entry: `render_page`.
 """
 
-import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from commmodel.files import write_text
-from commmodel.report.kit.canvas import Plot, declarations
+from commmodel.report.kit import svg
+from commmodel.report.kit.blocks import Block, Figures, Folded, Plot, Section
 
-__all__ = ["drawn", "fragment", "render_page", "template_text", "write"]
+__all__ = ["render_page", "template_text"]
 
 
 def template_text(name: str) -> str:
@@ -34,37 +34,60 @@ def _environment() -> Environment:
     )
 
 
-def drawn(plots: Sequence[Plot]) -> list[tuple[Plot, Markup]]:
-    """Return each plot with its picture, for a template."""
-    return [(plot, Markup(plot.svg)) for plot in plots]  # noqa: S704  (drawn by us from numbers)
+def _plots(blocks: Iterable[Block]) -> Iterator[Plot]:
+    for block in blocks:
+        if isinstance(block, Figures):
+            yield from block.plots
+        elif isinstance(block, Folded):
+            yield from _plots(block.blocks)
 
 
-def fragment(template: str, /, **values: object) -> Markup:
-    """Return a part of a page."""
-    return Markup(_environment().get_template(template).render(values))  # noqa: S704  (rendered with all escaped)
+def _colours(plots: Sequence[Plot], *, dark: bool) -> Markup:
+    """Return the CSS variables of the plots' colours, as they are on a light or on a dark page."""
+    colours = {light: on_dark for plot in plots for light, on_dark in plot.colours.items()}
+    shown = (f"{svg.variable(light)}: {on_dark if dark else light}" for light, on_dark in colours.items())
+    return Markup("; ".join(shown))  # noqa: S704  (hex colours)
 
 
-def render_page(template: str, name: str, plots: Sequence[Plot], /, **values: object) -> str:
-    """Return a page titled `name`, with the colours that its plots need."""
+def render_page(
+    name: str,
+    title: str,
+    kind: str,
+    sections: Sequence[Section],
+    subtitle: Sequence[str] = (),
+    template: str = "page.html",
+    **values: object,
+) -> str:
+    """Return a page; it refers to nothing outside itself.
+
+    Parameters
+    ----------
+    name : str
+        Its heading.
+    title : str
+        Of the browser's window.
+    kind : str
+        What kind of page it is, above the heading.
+    sections : sequence of Section
+    subtitle : sequence of str
+        Small, below the heading.
+    template : str
+        One that extends ``page.html``, with further values.
+    """
+    sections = [section for section in sections if section.blocks]
+    plots = [plot for section in sections for plot in _plots(section.blocks)]
     return (
         _environment()
         .get_template(template)
         .render(
             name=name,
+            title=title,
+            kind=kind,
+            sections=sections,
+            subtitle=subtitle,
             css=Markup(template_text("page.css")),  # noqa: S704  (our own file)
-            light=Markup(declarations(plots, dark=False)),  # noqa: S704  (hex colours)
-            dark=Markup(declarations(plots, dark=True)),  # noqa: S704  (hex colours)
+            light=_colours(plots, dark=False),
+            dark=_colours(plots, dark=True),
             **values,
         )
     )
-
-
-def write(path: str | os.PathLike[str], page: str) -> None:
-    """Write a page; a file that is there is replaced.
-
-    Raises
-    ------
-    InputError
-        Where it cannot be written.
-    """
-    write_text(path, page)

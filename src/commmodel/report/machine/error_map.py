@@ -1,8 +1,7 @@
 """Where a model is wrong: its relative error over message size and number of pairs, after Gropp 2016, Figure 2.
 
 An error is the longer of both times over the shorter, less 1: a time too short by a factor is as far off as one too
-long by it. The paper scales each of its maps to its own maximum; here all maps of all reports have one scale, in steps
-of about a factor of two, so that one colour always means one error. Main entry: `error_maps`.
+long by it. The paper scales each of its maps to its own maximum; here all have one scale. Main entry: `error_maps`.
 """
 
 from bisect import bisect_left
@@ -11,22 +10,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from matplotlib.collections import PolyCollection
 from matplotlib.patches import Patch
 
+from commmodel.machine import recommended
+from commmodel.machine.model_choice import ONE_WAY, two_way
 from commmodel.report.kit import axes as look
-from commmodel.report.kit.canvas import Canvas, Plot, Series, new_canvas, pairs_word
+from commmodel.report.kit.blocks import Plot
+from commmodel.report.kit.canvas import Canvas, new_canvas
+from commmodel.report.kit.maps import STEPS, Corners, borders, draw_cells, step_names, step_of
 from commmodel.report.machine.model_curves import RECOMMENDED, prediction
-from commmodel.report.machine.node_rate import ONE_WAY, recommended, two_way
+from commmodel.report.machine.series import Series, pairs_word
 from commmodel.units import format_ratio, format_size, format_time
 
-__all__ = ["STEPS", "borders", "error_maps", "step_names"]
+__all__ = ["error_maps"]
 
-STEPS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-"""Upper ends of the classes of errors; above the last one is one more."""
 _MOST_ROW_LABELS = 12
 _MOST_IN_A_ROW = 4  # classes in the legend
-_OCTAVE = 2.0
 
 
 @dataclass(frozen=True)
@@ -49,29 +48,14 @@ def _cells(series: Series, model: str) -> list[_Cell]:
             points.message_size.tolist(), points.seconds.tolist(), expected.tolist(), strict=True
         ):
             error = float(np.exp(abs(np.log(modelled / measured)))) - 1 if modelled > 0 else np.inf
-            known = worst.get((size, pairs))
-            if np.isfinite(error) and (known is None or error > known.error):
+            previous = worst.get((size, pairs))
+            if np.isfinite(error) and (previous is None or error > previous.error):
                 words = (
                     f"{format_size(size)}, {pairs} pair{'s' * (pairs > 1)}: {format_ratio(error)} off, "
                     f"measured {format_time(measured)}, model {format_time(modelled)}"
                 )
                 worst[size, pairs] = _Cell(size, pairs, error, words)
     return list(worst.values())
-
-
-def borders(sizes: Sequence[int]) -> list[float]:
-    """Return the borders between neighbouring sizes, half-way on a logarithmic axis, and the two outer ones."""
-    if len(sizes) == 1:
-        return [sizes[0] / _OCTAVE**0.5, sizes[0] * _OCTAVE**0.5]
-    inner = np.sqrt(np.array(sizes[1:], dtype=np.float64) * np.array(sizes[:-1], dtype=np.float64))
-    return [sizes[0] ** 2 / float(inner[0]), *inner.tolist(), sizes[-1] ** 2 / float(inner[-1])]
-
-
-def step_names(used: Sequence[int]) -> list[str]:
-    """Return what some of the classes of errors are called: below the ends of `STEPS`, then above the last."""
-    ends = [format_ratio(step).replace(".0", "") for step in STEPS]
-    names = [f"≤ {end}" for end in ends] + [f"> {ends[-1]}"]
-    return [names[index] for index in used]
 
 
 def _limit_lines(canvas: Canvas, series: Series, sizes: Sequence[int], edges: Sequence[float]) -> None:
@@ -88,9 +72,7 @@ def _pair_axis(canvas: Canvas, counts: Sequence[int]) -> None:
     canvas.axes.set_ylim(-0.5, len(counts) - 0.5)
     canvas.axes.set_yticks(range(0, len(counts), step), [str(count) for count in counts[::step]])
     canvas.axes.set_ylabel("pairs at once, k")
-    canvas.axes.grid(visible=False)
     canvas.axes.tick_params(left=False)
-    canvas.axes.spines[:].set_visible(False)
 
 
 def _draw(series: Series, cells: Sequence[_Cell], key: str, title: str, what: str) -> Plot:
@@ -98,20 +80,13 @@ def _draw(series: Series, cells: Sequence[_Cell], key: str, title: str, what: st
     colours = look.error_colours(len(STEPS) + 1)
     sizes = sorted({int(size) for size in series.points.message_size})
     counts, edges = series.counts, borders(sizes)
-    classes: dict[int, list[_Cell]] = defaultdict(list)
+    classes: dict[int, list[tuple[Corners, str]]] = defaultdict(list)
     for cell in cells:
-        classes[bisect_left(STEPS, cell.error)].append(cell)
-    for number, members in sorted(classes.items()):
-        corners = []
-        for cell in members:
-            column, row = sizes.index(cell.message_size), counts.index(cell.pairs)
-            left, right = edges[column], edges[column + 1]
-            corners.append([(left, row - 0.5), (right, row - 0.5), (right, row + 0.5), (left, row + 0.5)])
-        name = f"cells-{number}"
-        canvas.axes.add_collection(
-            PolyCollection(corners, facecolors=colours[number][0], edgecolors=look.PAPER, linewidths=0.8, gid=name)
-        )
-        canvas.points[name] = [cell.words for cell in members]
+        column, row = sizes.index(cell.message_size), counts.index(cell.pairs)
+        west, east = edges[column], edges[column + 1]
+        corners = [(west, row - 0.5), (east, row - 0.5), (east, row + 0.5), (west, row + 0.5)]
+        classes[step_of(cell.error)].append((corners, cell.words))
+    draw_cells(canvas, classes, colours)
     used = list(range(max(classes) + 1))
     handles = [
         Patch(facecolor=colours[index][0], edgecolor="none", label=name)

@@ -1,4 +1,4 @@
-"""What matters most, path by path: latency, bandwidth, protocol limit, and whether to trust them.
+"""Headlines: latency, bandwidth and protocol limit of each path, and whether to trust them.
 
 A path that the machine knows is summed up by its model, another one by the measurements alone. Main entry:
 `headlines`.
@@ -10,15 +10,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from commmodel.fit.points import Points, collect, collect_streams
-from commmodel.machine import UNITS, Extended, Limit, Machine, Parameter, Postal, Segment
-from commmodel.report.kit.cells import Cell, bandwidth, factor_cell, measured_cell, parameter_cell
-from commmodel.report.machine.node_rate import Model, duplex_factor, named, node_rate, recommended
+from commmodel.machine import UNITS, Extended, Limit, Machine, Parameter, Postal, Segment, recommended
+from commmodel.machine.model_choice import Model, named
+from commmodel.machine.rates import bandwidth, duplex_factor, node_rate
+from commmodel.report.kit.blocks import Fact
+from commmodel.report.kit.cells import factor_cell, measured_cell, parameter_cell
+from commmodel.report.kit.tables import Cell
 from commmodel.report.machine.parameters import DUPLEX, STREAMS, limit_words, segments_on
 from commmodel.results import Measurements, PointToPoint, Threshold
 from commmodel.statistics import log_half_width
 from commmodel.units import format_rate, format_size
 
-__all__ = ["Fact", "Headline", "headlines"]
+__all__ = ["Headline", "headlines"]
 
 _FOUND_BY = {
     "threshold": "larger messages wait for their receiver: a blocking send showed it",
@@ -27,16 +30,6 @@ _FOUND_BY = {
     "change-point": "seen in the times",
 }
 """How a limit was found, the surest way first."""
-
-
-@dataclass(frozen=True)
-class Fact:
-    """A number, what it is, what it means, and whether it comes from a fit that is not trusted."""
-
-    label: str
-    cell: Cell
-    meaning: str = ""
-    is_doubtful: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,10 +75,12 @@ def _trust(segments: tuple[Segment, ...]) -> Fact:
             elif not model.quality.trusted:
                 doubtful.append(name)
     if doubtful:
-        return Fact("Trust", Cell("no"), f"not the fit of {', '.join(dict.fromkeys(doubtful))}: see the remarks")
+        return Fact(
+            "Trust", Cell("no", style="bad"), f"not the fit of {', '.join(dict.fromkeys(doubtful))}: see the remarks"
+        )
     if unknown:
         return Fact("Trust", Cell("not known"), f"no fit is recorded for {', '.join(dict.fromkeys(unknown))}")
-    return Fact("Trust", Cell("yes"), "every fit passed its checks")
+    return Fact("Trust", Cell("yes", style="good"), "every fit passed its checks")
 
 
 def _limits(segments: tuple[Segment, ...]) -> Fact:
@@ -117,9 +112,9 @@ def _shared(segments: Sequence[Segment]) -> Iterable[Fact]:
     elif named(last, recommended(last)) is not None:
         yield Fact("All pairs of a node", Cell("not known"), "one pair alone was measured")
     if last.one_way is not None and last.one_way.R_N is not None:
-        one = parameter_cell(last.one_way.R_N, UNITS["R_N"])
+        rate = parameter_cell(last.one_way.R_N, UNITS["R_N"])
         what = f"R_N of {last.protocol}, of streams in one direction"
-        yield Fact("All pairs, one way", one, what, _is_doubtful(last.one_way))
+        yield Fact("All pairs, one way", rate, what, _is_doubtful(last.one_way))
     if (factor := duplex_factor(last)) is not None:
         yield Fact("Duplex factor", factor_cell(factor), DUPLEX)
 
@@ -187,9 +182,9 @@ def _from_measurements(
         for record in measurements.records
         if isinstance(record.configuration, Threshold) and record.configuration.path == path
     ]
-    found = ", ".join(dict.fromkeys(format_size(limit) for limit in limits))
-    if found:
-        facts.append(Fact("Eager limit", Cell(found), "larger messages wait for their receiver"))
+    sizes = ", ".join(dict.fromkeys(format_size(limit) for limit in limits))
+    if sizes:
+        facts.append(Fact("Eager limit", Cell(sizes), "larger messages wait for their receiver"))
     return Headline(path, "as measured", tuple(facts))
 
 
@@ -197,14 +192,14 @@ def headlines(measurements: Measurements, machine: Machine | None) -> list[Headl
     """Return one headline for each path that was measured or that the machine knows."""
     points, streams = collect(measurements), collect_streams(measurements)
     configurations = (record.configuration for record in measurements.records)
-    measured = dict.fromkeys(one.path for one in configurations if isinstance(one, PointToPoint))
-    found = []
-    known = [path for path in machine.paths if path != "any" or not measured] if machine else []
-    for path in dict.fromkeys((*measured, *known)):
+    measured = dict.fromkeys(each.path for each in configurations if isinstance(each, PointToPoint))
+    modelled = [path for path in machine.paths if path != "any" or not measured] if machine else []
+    lines = []
+    for path in dict.fromkeys((*measured, *modelled)):
         segments = segments_on(machine, path)
-        found.append(
+        lines.append(
             _from_model(path, segments, points.get(path))
             if segments
             else _from_measurements(path, points.get(path), streams.get(path), measurements)
         )
-    return found
+    return lines

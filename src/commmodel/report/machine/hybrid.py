@@ -1,16 +1,13 @@
-"""The hybrid model in a report: a table of its modes. Main entries: `hybrid_parts` and `hybrid_tables`."""
-
-from rich.console import Group
+"""The hybrid model: a table of its modes for each path. Main entry: `hybrid_tables`."""
 
 from commmodel.machine import Edge, Machine, Mode, Parameter
-from commmodel.report.kit.cells import NOTHING, Cell, factor_cell, parameter_cell
-from commmodel.report.kit.terminal import new_table, stacked, text
-from commmodel.report.measurements.other_kernels import PartTable
+from commmodel.report.kit.cells import factor_cell, parameter_cell
+from commmodel.report.kit.tables import NOTHING, Cell, Table, left, right
 from commmodel.units import format_quantity, format_ratio, format_size
 
-__all__ = ["hybrid_parts", "hybrid_remarks", "hybrid_tables"]
+__all__ = ["hybrid_remarks", "hybrid_tables"]
 
-_HINT = (
+_NOTE = (
     "One way takes L + k / B + o_r + k O_r, MPI_Send o_s + k O_s. Asynchronous: a message leaves before its receive is "
     "posted; detached: when it is, and the sender goes on; synchronous: the sender waits for the transfer. "
     "Below a limit: its interval, and the share of resampled data that has it."
@@ -41,36 +38,23 @@ def _row(mode: Mode, below: int | None) -> tuple[Cell, ...]:
     )  # fmt: skip
 
 
-def hybrid_parts(machine: Machine | None) -> list[PartTable]:
+def hybrid_tables(machine: Machine) -> list[Table]:
     """Return a table of modes for each path."""
-    parts = []
-    for model in machine.hybrid if machine is not None else ():
+    tables = []
+    for model in machine.hybrid:
         ends = [None, *(mode.limit.value if mode.limit else None for mode in model.modes)]
         rows = tuple(_row(mode, below) for mode, below in zip(model.modes, ends, strict=False))
-        columns = ("mode", "messages", "o_s", "MPI_Isend", "o_r", "L", "B", "error")
+        columns = (*left("mode", "messages"), *right("o_s", "MPI_Isend", "o_r", "L", "B", "error"))
         held = ""
         if model.contention is not None:
             held = f" Both ways at once a node's link holds {factor_cell(model.contention)} B."
         if model.send_buffer is not None:
             buffer = format_size(round(model.send_buffer.value))
             held += f" A synchronous send ends when {buffer} are left of it; up to that, eager messages leave in turn."
-        parts.append(PartTable(f"hybrid model, {model.path}", columns, rows, f"{_HINT}{held}"))
-    return parts
+        tables.append(Table(f"hybrid model, {model.path}", columns, rows, (f"{_NOTE}{held}",)))
+    return tables
 
 
-def hybrid_remarks(machine: Machine | None) -> list[str]:
+def hybrid_remarks(machine: Machine) -> list[str]:
     """Return what there is to know of the fits of the hybrid model."""
-    models = machine.hybrid if machine is not None else ()
-    return [f"hybrid model ({model.path}): {remark}" for model in models for remark in model.remarks]
-
-
-def hybrid_tables(machine: Machine) -> list[Group]:
-    """Return the tables for the terminal."""
-    groups = []
-    for part in hybrid_parts(machine):
-        left = {"mode", "messages"}
-        table = new_table(part.title, ((heading, "left" if heading in left else "right") for heading in part.columns))
-        for row in part.rows:
-            table.add_row(*map(stacked, row))
-        groups.append(Group(table, text(part.hint, "dim")))
-    return groups
+    return [f"hybrid model ({model.path}): {remark}" for model in machine.hybrid for remark in model.remarks]

@@ -14,7 +14,8 @@ from commmodel.fit.change_points import medians
 from commmodel.fit.hybrid import Call, collect_series
 from commmodel.machine import Hybrid, Machine
 from commmodel.report.kit import axes as look
-from commmodel.report.kit.canvas import Canvas, Plot, new_canvas
+from commmodel.report.kit.blocks import Plot
+from commmodel.report.kit.canvas import Canvas, new_canvas
 from commmodel.results import Measurements
 from commmodel.units import format_size, format_time
 
@@ -56,8 +57,8 @@ def _draw_call(canvas: Canvas, call: Call, sizes: np.ndarray, seconds: np.ndarra
         for size, time in zip(sizes, seconds, strict=True)
     ]
     canvas.shown += [float(time) for time in seconds]
-    for own, times in _lines(model, call, float(sizes[-1])) if model is not None else ():
-        canvas.axes.plot(own, times, color=colour, linewidth=1.6, zorder=4)
+    for line_sizes, times in _lines(model, call, float(sizes[-1])) if model is not None else ():
+        canvas.axes.plot(line_sizes, times, color=colour, linewidth=1.6, zorder=4)
 
 
 def hybrid_plots(measurements: Measurements, machine: Machine | None) -> list[Plot]:

@@ -1,27 +1,22 @@
-"""LogGP and pLogP in tables: parameters with intervals, and whether two ways to them agree.
+"""LogGP and pLogP: tables of parameters with intervals, and whether two ways to them agree.
 
-Terminal and page show the same rows. Main entries: `loggp_table`, `plogp_table` and `agreement_table` for the terminal,
-`logp_parts` for the page.
+Main entries: `logp_tables` and `loggp_remarks`.
 """
 
 from collections.abc import Iterable, Sequence
 
-from rich.console import Group
-
 from commmodel.fit.consistency import Agreement
 from commmodel.machine import LogGP, Machine, Parameter, PLogP
-from commmodel.report.kit.cells import NOTHING, Cell, measured_cell, parameter_cell
-from commmodel.report.kit.terminal import new_table, stacked, text
-from commmodel.report.measurements.other_kernels import PartTable
+from commmodel.report.kit.cells import measured_cell, parameter_cell
+from commmodel.report.kit.tables import NOTHING, Cell, Column, Table, left, right
+from commmodel.report.machine.parameters import message_words
 from commmodel.units import format_interval, format_rate, format_ratio, format_size
 
 __all__ = [
-    "agreement_part", "agreement_table", "has_other_models", "loggp_part", "loggp_remarks", "loggp_table", "logp_parts",
-    "logp_tables", "plogp_part", "plogp_table",
+    "agreement_table", "has_other_models", "loggp_remarks", "loggp_table", "logp_tables", "plogp_table",
 ]  # fmt: skip
 
 _NAMES = ("L", "o", "g", "G")
-_LEFT = {"segment", "messages", "from", "trusted"}
 _FROM_TRAINS, _FROM_TABLE = "trains", "pLogP"
 
 
@@ -46,34 +41,27 @@ def _cells(model: LogGP | None) -> list[Cell]:
     return [*times, NOTHING if model.G is None else _byte_time(model.G)]
 
 
-def loggp_part(machine: Machine) -> PartTable | None:
+def loggp_table(machine: Machine) -> Table | None:
     """Return L, o, g and G of each segment, how far the model is from its trains, and whether to trust it.
 
     None where no segment has LogGP parameters.
     """
     rows = []
-    below: dict[str, int] = {}
-    tables = {table.path for table in machine.plogp}
-    for segment in machine.segments:
-        start = below.get(segment.path)
-        if segment.limit is not None:
-            below[segment.path] = segment.limit.value
-            messages = f"up to {format_size(segment.limit.value)}"
-        else:
-            messages = "all sizes" if start is None else f"above {format_size(start)}"
+    paths = {table.path for table in machine.plogp}
+    for segment, messages in zip(machine.segments, message_words(machine), strict=True):
         if segment.loggp is None:
             continue
         quality = segment.loggp.quality
-        error, trusted, origin = NOTHING, NOTHING, _FROM_TABLE if segment.path in tables else "file"
+        error, trusted, origin = NOTHING, NOTHING, _FROM_TABLE if segment.path in paths else "file"
         if quality is not None:
             largest = f"max {format_ratio(quality.relative_error_max)}"
             error, origin = Cell(format_ratio(quality.relative_error_mean), largest), _FROM_TRAINS
-            trusted = Cell("yes" if quality.trusted else "no")
+            trusted = Cell("yes", style="good") if quality.trusted else Cell("no", style="bad")
         about = (Cell(segment.protocol, segment.path), Cell(messages), Cell(origin))
         rows.append((*about, *_cells(segment.loggp), error, trusted))
-    columns = ("segment", "messages", "from", *_NAMES, "error, mean", "trusted")
-    hint = "T = L + 2 o + (m − 1) G; messages of one process begin at least max(o, g + (m − 1) G) apart."
-    return PartTable("LogGP", columns, tuple(rows), hint) if rows else None
+    columns = (*left("segment", "messages", "from"), *right(*_NAMES), Column("error", detail="mean"), *left("trusted"))
+    note = "T = L + 2 o + (m − 1) G; messages of one process begin at least max(o, g + (m − 1) G) apart."
+    return Table("LogGP", columns, tuple(rows), (note,)) if rows else None
 
 
 def loggp_remarks(machine: Machine) -> list[str]:
@@ -94,7 +82,7 @@ def _column(table: PLogP, name: str) -> Iterable[Cell]:
         yield measured_cell(value, low, high, "s")
 
 
-def plogp_part(table: PLogP) -> PartTable:
+def plogp_table(table: PLogP) -> Table:
     """Return o_s, o_r and g at each size, and the rate m / g of a train."""
     pairs = zip(table.sizes, table.g, strict=True)
     rates = (Cell(format_rate(size / gap)) if size and gap else Cell("") for size, gap in pairs)
@@ -102,79 +90,47 @@ def plogp_part(table: PLogP) -> PartTable:
     columns = (_column(table, name) for name in ("o_s", "o_r", "g"))
     rows = tuple(zip(sizes, *columns, rates, strict=True))
     L = parameter_cell(table.L, "s")
-    hint = f"T = L + g(m), L = {L}. o_s, o_r: time of a send and of a receive; g: least time between two messages."
-    return PartTable(f"pLogP, {table.path}, {table.mode}", ("size", "o_s", "o_r", "g", "m / g"), rows, hint)
+    note = f"T = L + g(m), L = {L}. o_s, o_r: time of a send and of a receive; g: least time between two messages."
+    title = f"pLogP, {table.path}, {table.mode}"
+    return Table(title, right("size", "o_s", "o_r", "g", "m / g"), rows, (note,), details="none")
 
 
-def _ratios(one: LogGP, other: LogGP) -> list[Cell]:
+def _ratios(trains: LogGP, table: LogGP) -> list[Cell]:
     cells = []
     for name in _NAMES:
-        above, below = getattr(one, name), getattr(other, name)
+        above, below = getattr(trains, name), getattr(table, name)
         known = above is not None and below is not None and below.value > 0
         cells.append(Cell(f"{above.value / below.value:.2f}") if known else NOTHING)
     return cells
 
 
-def agreement_part(rows: Sequence[Agreement]) -> PartTable | None:
-    """Return LogGP found from trains and from pLogP's table, their ratio, and how far each is from the ping-pong.
+def agreement_table(agreements: Sequence[Agreement]) -> Table | None:
+    """Return LogGP fitted to trains and to pLogP's table, their ratio, and how far each is from the ping-pong.
 
-    None where no segment was found in a way of its own.
+    None where no segment was fitted in either way.
     """
-    lines = []
-    for row in rows:
-        found = {_FROM_TRAINS: row.trains, _FROM_TABLE: row.plogp}
-        first = Cell(row.protocol, row.path)
-        errors = dict(zip(found, ("LogGP of trains", "LogGP of pLogP"), strict=True))
-        for origin, model in found.items():
+    rows = []
+    for agreement in agreements:
+        block = []
+        for origin, model in ((_FROM_TRAINS, agreement.trains), (_FROM_TABLE, agreement.plogp)):
             if model is not None:
-                lines.append((first, Cell(origin), *_cells(model), _error(row, errors[origin])))
-                first = Cell("")
-        if row.trains is not None and row.plogp is not None:
-            lines.append((first, Cell("ratio"), *_ratios(row.trains, row.plogp), Cell("")))
-            first = Cell("")
-        if "pLogP" in row.errors:
-            lines.append((first, Cell("L + g(m)"), *[Cell("")] * len(_NAMES), _error(row, "pLogP")))
-    columns = ("segment", "from", *_NAMES, "off the ping-pong")
-    hint = "Ratio: that of trains over that of pLogP. Off the ping-pong: mean of |T_model − T| / T of what neither saw."
-    return PartTable("Two ways to LogGP", columns, tuple(lines), hint) if lines else None
+                block.append((Cell(origin), *_cells(model), _error(agreement, f"LogGP of {origin}")))
+        if agreement.trains is not None and agreement.plogp is not None:
+            block.append((Cell("ratio"), *_ratios(agreement.trains, agreement.plogp), Cell("")))
+        if "pLogP" in agreement.errors:
+            block.append((Cell("L + g(m)"), *[Cell("")] * len(_NAMES), _error(agreement, "pLogP")))
+        firsts = (Cell(agreement.protocol, agreement.path), *[Cell("")] * len(block))
+        rows += [(first, *row) for first, row in zip(firsts, block, strict=False)]
+    columns = (*left("segment", "from"), *right(*_NAMES, "off the ping-pong"))
+    note = "Ratio: that of trains over that of pLogP. Off the ping-pong: mean of |T_model − T| / T of what neither saw."
+    return Table("Two ways to LogGP", columns, tuple(rows), (note,), grouped=True) if rows else None
 
 
-def _error(row: Agreement, name: str) -> Cell:
-    return Cell(format_ratio(row.errors[name])) if name in row.errors else NOTHING
+def _error(agreement: Agreement, name: str) -> Cell:
+    return Cell(format_ratio(agreement.errors[name])) if name in agreement.errors else NOTHING
 
 
-def _terminal(part: PartTable, *, details: bool) -> Group:
-    sides = ((heading, "left" if heading in _LEFT else "right") for heading in part.columns)
-    table = new_table(part.title, sides)
-    for row in part.rows:
-        table.add_row(*(stacked(cell if details else Cell(cell.value)) for cell in row))
-    return Group(table, text(part.hint, "dim"))
-
-
-def loggp_table(machine: Machine) -> Group | None:
-    """Return `loggp_part` for the terminal."""
-    part = loggp_part(machine)
-    return None if part is None else _terminal(part, details=True)
-
-
-def plogp_table(table: PLogP) -> Group:
-    """Return `plogp_part` for the terminal, without intervals."""
-    return _terminal(plogp_part(table), details=False)
-
-
-def agreement_table(rows: Sequence[Agreement]) -> Group | None:
-    """Return `agreement_part` for the terminal."""
-    part = agreement_part(rows)
-    return None if part is None else _terminal(part, details=True)
-
-
-def logp_tables(machine: Machine, rows: Sequence[Agreement]) -> list[Group]:
-    """Return all of them that the machine has, for the terminal."""
-    tables = [loggp_table(machine), *map(plogp_table, machine.plogp), agreement_table(rows)]
+def logp_tables(machine: Machine, agreements: Sequence[Agreement]) -> list[Table]:
+    """Return all of these tables that the machine has."""
+    tables = [loggp_table(machine), *map(plogp_table, machine.plogp), agreement_table(agreements)]
     return [table for table in tables if table is not None]
-
-
-def logp_parts(machine: Machine, rows: Sequence[Agreement]) -> list[PartTable]:
-    """Return all of them that the machine has, for the page."""
-    parts = [loggp_part(machine), *map(plogp_part, machine.plogp), agreement_part(rows)]
-    return [part for part in parts if part is not None]

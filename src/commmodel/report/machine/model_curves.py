@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.machine import Extended, LatencyAware, MaxRate, MeasuredTimes, Parameter, Postal, Segment, speaker
+from commmodel.machine.model_choice import ONE_WAY, Model, named
+from commmodel.machine.rates import bandwidth
 from commmodel.models import Formula, maxrate
-from commmodel.report.kit.cells import bandwidth
-from commmodel.report.machine.node_rate import ONE_WAY, Model, named
 
 __all__ = ["RECOMMENDED", "Line", "limits", "lines", "prediction"]
 
@@ -43,19 +43,19 @@ class Line:
 def _model(segment: Segment, name: str, pairs: int) -> Model | MeasuredTimes | None:
     """Return the model that tells the time of so many pairs."""
     if name == RECOMMENDED:
-        found = speaker(segment, pairs)
-        return None if found.name == ONE_WAY else found.model
+        chosen = speaker(segment, pairs)
+        return None if chosen.name == ONE_WAY else chosen.model
     model = named(segment, name)
     return None if isinstance(model, MaxRate) and model.R_N is None and pairs > 1 else model
 
 
 def _end(parameter: Parameter, end: _End, least: float) -> float:
-    found: float | None = getattr(parameter, end)
-    return max(parameter.value if found is None else found, least)
+    value: float | None = getattr(parameter, end)
+    return max(parameter.value if value is None else value, least)
 
 
 def _times(model: Model | MeasuredTimes, sizes: Floats, pairs: int, latency: _End, rate: _End) -> Floats:
-    """Return the times of a model, its parameters at the ends asked for."""
+    """Return the times of a model, its parameters at the given ends."""
     if isinstance(model, MeasuredTimes):
         end: Literal["seconds", "low", "high"] = "seconds" if latency == "value" else latency
         return np.array([model.at(float(size), end) for size in sizes])
@@ -99,9 +99,9 @@ def prediction(segments: Sequence[Segment], sizes: Floats, pairs: int, model: st
     left = np.ones(sizes.shape, dtype=bool)
     for segment in segments:
         inside = left & (sizes <= (math.inf if segment.limit is None else segment.limit.value))
-        speaking = _model(segment, model, pairs)
-        if speaking is not None:
-            times[inside] = _times(speaking, sizes[inside], pairs, "value", "value")
+        chosen = _model(segment, model, pairs)
+        if chosen is not None:
+            times[inside] = _times(chosen, sizes[inside], pairs, "value", "value")
         left &= ~inside
     return times
 
@@ -121,15 +121,15 @@ def lines(
 
     The band between `fast` and `slow` has every parameter at an end of its interval.
     """
-    found = []
+    drawn = []
     begin = smallest
     for segment in segments:
         end = largest if segment.limit is None else min(largest, segment.limit.value)
         if end >= begin:
             count = max(2, round(_POINTS_PER_OCTAVE * math.log2(end / begin)) + 1)
-            speaking = _model(segment, model, pairs)
-            line = None if speaking is None else _line(speaking, np.geomspace(begin, end, count), pairs)
+            chosen = _model(segment, model, pairs)
+            line = None if chosen is None else _line(chosen, np.geomspace(begin, end, count), pairs)
             if line is not None and (line.seconds > 0).all():  # a model without cost has no place in these plots
-                found.append(line)
+                drawn.append(line)
             begin = end + 1  # sizes are whole bytes: the next protocol begins there
-    return found
+    return drawn

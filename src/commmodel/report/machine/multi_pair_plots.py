@@ -5,21 +5,21 @@ Main entries: `aggregate` and `residuals`.
 
 import numpy as np
 
+from commmodel.machine.model_choice import ONE_WAY
+from commmodel.machine.rates import node_rate
 from commmodel.report.kit import axes as look
-from commmodel.report.kit.canvas import (
-    Canvas,
-    Plot,
+from commmodel.report.kit.blocks import Plot
+from commmodel.report.kit.canvas import Canvas, new_canvas
+from commmodel.report.machine.model_curves import prediction
+from commmodel.report.machine.series import (
     Series,
     caption,
     legend_of_pairs,
     limit_lines,
     mark,
-    new_canvas,
     pair_styles,
     pairs_word,
 )
-from commmodel.report.machine.model_curves import prediction
-from commmodel.report.machine.node_rate import ONE_WAY, node_rate
 from commmodel.units import format_rate, format_ratio
 
 __all__ = ["aggregate", "residuals"]

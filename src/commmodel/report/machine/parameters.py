@@ -1,18 +1,33 @@
-"""A machine's parameters in words: one entry a protocol segment, one line a model. Main entry: `segment_rows`."""
+"""Parameters of a machine: a table with a row for each model of each segment, and remarks on the fits.
+
+Main entries: `parameter_table`, `remarks` and `further_remarks`.
+"""
 
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-from commmodel.machine import UNITS, Extended, Limit, Machine, MaxRate, Parameter, Postal, Quality, Segment
-from commmodel.report.kit.cells import NOTHING, Cell, bandwidth, factor_cell, parameter_cell
-from commmodel.report.machine.node_rate import Model, duplex_factor, recommended, two_way
+from commmodel.machine import (
+    UNITS,
+    Extended,
+    Limit,
+    Machine,
+    MaxRate,
+    Parameter,
+    Postal,
+    Quality,
+    Segment,
+    recommended,
+)
+from commmodel.machine.model_choice import Model, two_way
+from commmodel.machine.rates import bandwidth, duplex_factor
+from commmodel.report.kit.cells import factor_cell, parameter_cell
+from commmodel.report.kit.tables import NOTHING, Cell, Column, Table, left, stack
 from commmodel.units import format_ratio, format_size
 
 __all__ = [
-    "DUPLEX", "STREAMS", "ModelRow", "SegmentRow", "are_compared", "explanations", "have_criteria", "limit_words",
-    "remarks", "segment_rows", "segments_on",
+    "DUPLEX", "STREAMS", "further_remarks", "interval_words", "limit_words", "message_words", "parameter_table",
+    "remarks", "segments_on",
 ]  # fmt: skip
 
 STREAMS = "one way, streams"
@@ -32,38 +47,11 @@ _FORMULAS = {
 }
 
 
-@dataclass(frozen=True)
-class ModelRow:
-    """One model of a segment: latency, rate of one pair, rate of all pairs, errors, and whether to trust it."""
-
-    model: str
-    latency: Cell
-    pair_rate: tuple[Cell, ...]
-    """R_C or 1/β, or both of R_Cb and R_Ci."""
-    node_rate: tuple[Cell, ...]
-    error: Cell
-    trusted: str
-    error_sum: str = ""
-    criterion: str = ""
-    """AICc less that of the best model of the same points."""
-    is_recommended: bool = False
-
-
-@dataclass(frozen=True)
-class SegmentRow:
-    """One protocol on one path."""
-
-    protocol: str
-    path: str
-    messages: Cell
-    models: tuple[ModelRow, ...]
-
-
 def segments_on(machine: Machine | None, path: str) -> tuple[Segment, ...]:
     """Return the segments that hold on a path: its own, or where it has none, those of the path ``any``."""
     segments = machine.segments if machine else ()
-    own = tuple(segment for segment in segments if segment.path == path)
-    return own or tuple(segment for segment in segments if segment.path == "any")
+    of_path = tuple(segment for segment in segments if segment.path == path)
+    return of_path or tuple(segment for segment in segments if segment.path == "any")
 
 
 def limit_words(limit: Limit) -> str:
@@ -78,10 +66,22 @@ def limit_words(limit: Limit) -> str:
     return format_size(limit.value)
 
 
-def _messages(limit: Limit | None, below: Limit | None) -> Cell:
-    if limit is not None:
-        return Cell(f"up to {format_size(limit.value)}", limit.found_by)
-    return Cell(f"above {format_size(below.value)}") if below is not None else Cell("all sizes")
+def message_words(machine: Machine) -> list[str]:
+    """Return of which messages each segment is, in the order of the machine.
+
+    >>> message_words(Machine("m", (Segment("eager", limit=Limit(8192)), Segment("rendezvous"))))
+    ['up to 8 KiB', 'above 8 KiB']
+    """
+    words = []
+    below: dict[str, Limit | None] = {}
+    for segment in machine.segments:
+        smaller = below.get(segment.path)
+        if segment.limit is not None:
+            words.append(f"up to {format_size(segment.limit.value)}")
+        else:
+            words.append("all sizes" if smaller is None else f"above {format_size(smaller.value)}")
+        below[segment.path] = segment.limit
+    return words
 
 
 def _shown(segment: Segment) -> dict[str, Model]:
@@ -110,86 +110,112 @@ def _criteria(segment: Segment) -> dict[str, float]:
     return {name: value - min(alike.values()) for name, value in alike.items()} if len(alike) > 1 else {}
 
 
-def _pair_rates(model: Model) -> tuple[Cell, ...]:
+def _pair_rate(model: Model) -> Cell:
     match model:
         case Postal():
-            return (parameter_cell(bandwidth(model.beta), "B/s"),)
+            return parameter_cell(bandwidth(model.beta), "B/s")
         case Extended():
             cells = [(name, parameter_cell(getattr(model, name), UNITS[name])) for name in ("R_Cb", "R_Ci")]
-            return tuple(Cell(f"{name} {cell.value}", cell.detail) for name, cell in cells)
+            return stack(Cell(f"{name} {cell.value}", cell.detail) for name, cell in cells)
         case _:
-            return (parameter_cell(model.R_C, UNITS["R_C"]),)
+            return parameter_cell(model.R_C, UNITS["R_C"])
 
 
-def _node_rates(segment: Segment, name: str, model: Model) -> tuple[Cell, ...]:
-    one_pair = segment.max_rate is not None and segment.max_rate.R_N is None
+def _node_rate(segment: Segment, name: str, model: Model) -> Cell:
+    is_one_pair = segment.max_rate is not None and segment.max_rate.R_N is None
     rate: Parameter | None = getattr(model, "R_N", None)
     if rate is not None:
-        return (parameter_cell(rate, UNITS["R_N"]), *((Cell("", "one way"),) if name == STREAMS else ()))
-    return (_ONE_PAIR if isinstance(model, MaxRate) or one_pair else NOTHING,)
+        return stack((parameter_cell(rate, UNITS["R_N"]), *((Cell("one way"),) if name == STREAMS else ())))
+    return _ONE_PAIR if isinstance(model, MaxRate) or is_one_pair else NOTHING
 
 
-def _error(quality: Quality | None) -> tuple[Cell, str, str]:
+def _error(quality: Quality | None) -> Cell:
     if quality is None:
-        return NOTHING, "not known", NOTHING.value
-    mean, largest = format_ratio(quality.relative_error_mean), format_ratio(quality.relative_error_max)
+        return NOTHING
+    return Cell(format_ratio(quality.relative_error_mean), f"max {format_ratio(quality.relative_error_max)}")
+
+
+def _error_sum(quality: Quality | None) -> Cell:
+    if quality is None:
+        return NOTHING
     total = quality.relative_error_sum
-    return (
-        Cell(mean, f"max {largest}"),
-        "yes" if quality.trusted else "no",
-        f"{total:.2f}" if total < 99.995 else f"{total:.0f}",
-    )
+    return Cell(f"{total:.2f}" if total < 99.995 else f"{total:.0f}")
 
 
-def _difference(value: float | None) -> str:
+def _criterion(value: float | None) -> Cell:
     if value is None:
-        return NOTHING.value
-    return f"+{value:.1f}" if 0 < value < 99.95 else f"+{value:.0f}" if value else "best"
+        return NOTHING
+    return Cell(f"+{value:.1f}" if 0 < value < 99.95 else f"+{value:.0f}" if value else "best")
 
 
-def _models(segment: Segment) -> tuple[ModelRow, ...]:
-    criteria = _criteria(segment)
+def _model_cell(name: str, quality: Quality | None, *, is_recommended: bool) -> Cell:
+    first, *rest = name.split(", ")
+    trust = Cell("not known", style="quiet")
+    if quality is not None:
+        trust = Cell("trusted", style="good") if quality.trusted else Cell("not trusted", style="bad")
+    advice = [Cell("recommended", style="good")] if is_recommended else []
+    return stack((Cell(first, style="strong" if is_recommended else ""), *map(Cell, rest), *advice, trust))
+
+
+def _model_rows(segment: Segment, criteria: dict[str, float]) -> list[tuple[Cell, ...]]:
+    """Return the cells of each model of a segment: name, latency, rates, errors, and criterion."""
     advice = recommended(segment) if _has_choice(segment) and segment.recommended else ""
-    rows = [
-        ModelRow(
-            name,
-            parameter_cell(model.alpha, UNITS["alpha"]),
-            _pair_rates(model),
-            _node_rates(segment, name, model),
-            *_error(model.quality),
-            _difference(criteria.get(name)),
-            name == advice,
-        )
-        for name, model in _shown(segment).items()
-    ]
-    return tuple(rows) or (ModelRow("none", NOTHING, (NOTHING,), (NOTHING,), NOTHING, "not known"),)
-
-
-def segment_rows(machine: Machine) -> list[SegmentRow]:
-    """Return one row a segment, in the order of the machine."""
     rows = []
-    below: dict[str, Limit | None] = {}
-    for segment in machine.segments:
-        messages = _messages(segment.limit, below.get(segment.path))
-        rows.append(SegmentRow(segment.protocol, segment.path, messages, _models(segment)))
-        below[segment.path] = segment.limit
-    return rows
+    for name, model in _shown(segment).items():
+        numbers: tuple[Cell, ...] = (
+            parameter_cell(model.alpha, UNITS["alpha"]), _pair_rate(model), _node_rate(segment, name, model),
+            _error(model.quality), _error_sum(model.quality), _criterion(criteria.get(name)),
+        )  # fmt: skip
+        if model.quality is not None and not model.quality.trusted:
+            numbers = tuple(stack((cell._replace(below=()), *cell.below), "quiet") for cell in numbers)
+        rows.append((_model_cell(name, model.quality, is_recommended=name == advice), *numbers))
+    return rows or [(Cell("none"), *[NOTHING] * 6)]
 
 
-def are_compared(rows: Iterable[SegmentRow]) -> bool:
-    """Return whether a segment has several models, which want to be compared."""
-    return any(len(row.models) > 1 for row in rows)
+def interval_words(machine: Machine) -> str:
+    """Return what the intervals of a machine's parameters are of; empty where it has none.
+
+    >>> from commmodel.machine import Origin, Segment
+    >>> interval_words(Machine("m", (Segment("all"),), confidence=0.95, origin=Origin(launches=5)))
+    '95 % intervals over 5 launches'
+    """
+    if machine.confidence is None:
+        return ""
+    words, launches = f"{format_ratio(machine.confidence)} intervals", machine.origin and machine.origin.launches
+    if launches == 1:
+        return f"{words} of this launch; launches differ by more: measure several, as with --launches 5"
+    return f"{words} over {launches} launches" if launches else words
 
 
-def have_criteria(rows: Iterable[SegmentRow]) -> bool:
-    """Return whether AICc tells some of the models apart."""
-    return any(model.criterion not in {"", NOTHING.value} for row in rows for model in row.models)
+def parameter_table(machine: Machine) -> Table:
+    """Return a machine's parameters, a block for each protocol segment, a row for each of its models.
 
-
-def explanations(rows: Iterable[SegmentRow]) -> list[str]:
-    """Return the formula of each model that is shown."""
-    shown = {model.model for row in rows for model in row.models}
-    return [f"{words}." for name, words in _FORMULAS.items() if name in shown]
+    Latency is α; the rate of one pair is R_C of the max-rate model, 1/β of the postal one, or R_Cb and R_Ci of the
+    extended one; that of a node is R_N. Where a segment has several models, the recommended one is marked, and the sums
+    of their errors and ΔAICc compare them.
+    """
+    blocks = [_model_rows(segment, _criteria(segment)) for segment in machine.segments]
+    is_compared = any(len(block) > 1 for block in blocks)
+    has_criteria = is_compared and any(row[-1] != NOTHING for block in blocks for row in block)
+    columns = (
+        *(left("segment", "model") if is_compared else left("segment", "messages", "model")),
+        Column("latency", detail="α"), Column("one pair", detail="R_C or 1/β"), Column("node", detail="R_N"),
+        Column("error", detail="mean"), Column("error", detail="sum"), Column("ΔAICc"),
+    )  # fmt: skip
+    count = len(columns) - (2 - is_compared - has_criteria)
+    rows = []
+    for segment, messages, block in zip(machine.segments, message_words(machine), blocks, strict=True):
+        span = Cell(messages, segment.limit.found_by if segment.limit is not None else "")
+        name = Cell(segment.protocol, segment.path)
+        about = (stack((name, span)),) if is_compared else (name, span)  # beside two sums there is no room for it
+        empty = (Cell(""),) * len(about)
+        rows += [(*(empty if place else about), *row)[:count] for place, row in enumerate(block)]
+    notes = [f"[low, high]: {interval_words(machine)}."] if machine.confidence else []
+    notes += ["Error sum: Σ |T_model − T| / T."] if is_compared else []
+    notes += ["ΔAICc: above the best model of the same points."] if has_criteria else []
+    names = {name for segment in machine.segments for name in _shown(segment)}
+    formulas = [f"{words}." for name, words in _FORMULAS.items() if name in names] if is_compared else []
+    return Table(f"Machine {machine.name}", columns[:count], tuple(rows), (*notes, *formulas), grouped=True)
 
 
 def _findings(segment: Segment) -> Iterable[tuple[str, str, bool]]:
@@ -202,10 +228,10 @@ def _findings(segment: Segment) -> Iterable[tuple[str, str, bool]]:
         yield "", f"its limit lies {limit_words(segment.limit)}", True
     if segment.reason and segment.recommended and _has_choice(segment):
         yield "", f"{segment.recommended} is recommended: {segment.reason}", True
-    for one in segment.measured:
-        if one.times is not None:
-            nearest = math.expm1(min(one.errors.values(), default=math.inf))
-            pairs = "one pair" if one.pairs == 1 else f"{one.pairs} pairs"
+    for measured in segment.measured:
+        if measured.times is not None:
+            nearest = math.expm1(min(measured.errors.values(), default=math.inf))
+            pairs = "one pair" if measured.pairs == 1 else f"{measured.pairs} pairs"
             off = f" (the nearest is off by {format_ratio(nearest)})" if math.isfinite(nearest) else ""
             yield "", f"no model describes {pairs}{off}: their measured times speak for themselves", True
     if (factor := duplex_factor(segment)) is not None:
@@ -217,29 +243,38 @@ def _findings(segment: Segment) -> Iterable[tuple[str, str, bool]]:
         yield from ((about, remark, first) for remark in (model.quality.remarks if model and model.quality else ()))
 
 
-def remarks(machine: Machine, *, further: bool = False) -> list[str]:
-    """Return what there is to know of fits and limits: each remark once, with the segments and models it is about.
-
-    Of remarks that differ in their figures alone the first is there, with how many there are more. With `further`, what
-    was left out instead: these others, and the remarks on streams and on models that are not recommended.
-    """
+def _remarks(machine: Machine) -> tuple[list[list[str]], list[str]]:
+    """Return remarks with the segments and models they are about: those to show, alike ones together; the others."""
     about: dict[tuple[bool, str], dict[tuple[str, str], list[str]]] = {}
     for segment in machine.segments:
         for model, remark, first in _findings(segment):
             about.setdefault((first, remark), {}).setdefault((segment.protocol, segment.path), []).append(model)
     every = {(segment.protocol, segment.path) for segment in machine.segments}
     shown: dict[str, list[str]] = {}
-    left: list[str] = []
+    others: list[str] = []
     for (first, remark), places in about.items():
         words = f"{_places(places, every)}: {remark}"
         if first:
             shown.setdefault(_FIGURE.sub("#", remark).partition(":")[0], []).append(words)
         else:
-            left.append(words)
-    if further:
-        return [*(words for alike in shown.values() for words in alike[1:]), *left]
+            others.append(words)
+    return list(shown.values()), others
+
+
+def remarks(machine: Machine) -> list[str]:
+    """Return what there is to know of fits and limits: each remark once, with the segments and models it is about.
+
+    Of remarks that differ in their figures alone the first is there, with how many there are more.
+    """
+    shown, _ = _remarks(machine)
     warnings = machine.origin.warnings if machine.origin else ()
-    return [*warnings, *(f"{alike[0]}{_more(len(alike) - 1)}" for alike in shown.values())]
+    return [*warnings, *(f"{alike[0]}{_more(len(alike) - 1)}" for alike in shown)]
+
+
+def further_remarks(machine: Machine) -> list[str]:
+    """Return what `remarks` leaves out: those like another, and those on streams and models not recommended."""
+    shown, others = _remarks(machine)
+    return [*(words for alike in shown for words in alike[1:]), *others]
 
 
 def _more(count: int) -> str:

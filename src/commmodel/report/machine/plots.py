@@ -1,8 +1,7 @@
-"""The plots of a report as inline SVG: time, bandwidth, rates of several pairs and of streams, residuals, error maps.
+"""Plots of times: time and bandwidth over size, rates of several pairs and of streams, residuals, error maps.
 
-Measured points are not joined, but for those of `overlap_plots`: between two of them a protocol may change. Lines are
-the model's, one for each segment. Messages of 0 bytes have no place on a logarithmic axis; the captions say how many
-are left out. Main entry: `draw`.
+Measured points are not joined: between two of them a protocol may change. Lines are the model's, one for each segment.
+Messages of 0 bytes have no place on a logarithmic axis; captions say how many are left out. Main entry: `draw`.
 """
 
 import math
@@ -12,19 +11,20 @@ from matplotlib.lines import Line2D
 
 from commmodel.fit.points import Points, collect, collect_streams
 from commmodel.machine import Machine
+from commmodel.machine.model_choice import ONE_WAY
 from commmodel.report.kit import axes as look
-from commmodel.report.kit.canvas import Plot, Series, bars, caption, limit_lines, mark, new_canvas, pairs_word
+from commmodel.report.kit.blocks import Plot
+from commmodel.report.kit.canvas import new_canvas
 from commmodel.report.machine.error_map import error_maps
 from commmodel.report.machine.model_curves import RECOMMENDED, limits
 from commmodel.report.machine.multi_pair_plots import aggregate, residuals
-from commmodel.report.machine.node_rate import ONE_WAY
 from commmodel.report.machine.parameters import segments_on
-from commmodel.report.overlap.plots import profile_plots
+from commmodel.report.machine.series import Series, bars, caption, limit_lines, mark, pairs_word
 from commmodel.results import Measurements, Threshold
 from commmodel.statistics import CONFIDENCE
 from commmodel.units import format_ratio
 
-__all__ = ["Plot", "draw"]
+__all__ = ["draw"]
 
 _MOST_WITH_LINES = 2  # paths whose lines have a legend of their own
 _BARS = f"bars, where longer than the point: {format_ratio(CONFIDENCE)} intervals of the medians"
@@ -76,7 +76,7 @@ def _series(
     collected: Mapping[str, Points], machine: Machine | None, probed: Mapping[str, set[int]], model: str
 ) -> list[Series]:
     """Return what can be drawn of each path; without segments where the machine has no such model of the path."""
-    found = []
+    drawn = []
     for path, points in collected.items():
         has_place = (points.message_size > 0) & (points.seconds > 0)
         shown, hidden = points.where(has_place), points.where(~has_place)
@@ -85,8 +85,8 @@ def _series(
         if model == ONE_WAY and all(segment.one_way is None for segment in segments):
             segments = ()
         if len(shown):
-            found.append(Series(path, shown, hidden, segments, tuple(bounds), model))
-    return found
+            drawn.append(Series(path, shown, hidden, segments, tuple(bounds), model))
+    return drawn
 
 
 def draw(measurements: Measurements, machine: Machine | None) -> list[Plot]:
@@ -99,7 +99,7 @@ def draw(measurements: Measurements, machine: Machine | None) -> list[Plot]:
         if isinstance(record.configuration, Threshold):
             probed.setdefault(record.configuration.path, set()).add(math.floor(record.summary.median))
     paths = _series(collect(measurements), machine, probed, RECOMMENDED)
-    streams = {one.path: one for one in _series(collect_streams(measurements), machine, probed, ONE_WAY)}
+    streams = {series.path: series for series in _series(collect_streams(measurements), machine, probed, ONE_WAY)}
     plots: list[Plot | None] = []
     with look.style():
         if paths:
@@ -117,6 +117,6 @@ def draw(measurements: Measurements, machine: Machine | None) -> list[Plot]:
             plots += [*map(aggregate, (series, *together)), residuals(series)]
             plots += error_maps(series, streams.get(series.path))
         for path, series in streams.items():
-            if all(path != one.path for one in paths):
+            if all(path != other.path for other in paths):
                 plots += [aggregate(series), *error_maps(None, series)]
-    return [*(plot for plot in plots if plot is not None), *profile_plots(measurements)]
+    return [plot for plot in plots if plot is not None]

@@ -1,4 +1,4 @@
-"""On what was measured, in words: MPI library, hosts, clock, binding, options, warnings; and how to do it again.
+"""Environment of a launch in words: MPI library, hosts, clock, binding, options, warnings; and its command line.
 
 Main entries: `environment_rows` and `command_line`.
 """
@@ -7,23 +7,12 @@ import shlex
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from commmodel.results import BenchOptions, Clock, Header, Host, Rank, thread_level
+from commmodel.results import BenchOptions, Clock, Header, Host, Rank, library_name, thread_level
 from commmodel.units import format_ratio, format_size, format_time
 
-__all__ = ["command_line", "environment_rows", "library_name"]
+__all__ = ["command_line", "environment_rows"]
 
 _LAUNCHERS = {"mpiexec", "mpirun", "srun"}
-
-
-def library_name(header: Header) -> str:
-    r"""Return the MPI library's name and version: the first line of what it says of itself.
-
-    >>> from commmodel.results import Library
-    >>> library_name(Header("commmodel-results", 1, "", (), Library("MPICH Version:   5.0.2\nMPICH ABI: 18"), (), ()))
-    'MPICH Version: 5.0.2'
-    """
-    lines = header.mpi.version.strip().splitlines()
-    return " ".join(lines[0].split()) if lines else "not recorded"
 
 
 def command_line(header: Header) -> str:
@@ -49,7 +38,7 @@ def _clock(clock: Clock) -> str:
     )
 
 
-_OWN = ("load before", "clock")  # of each host; they do not tell hosts apart
+_PER_HOST = ("load before", "clock")  # they do not tell hosts apart
 
 
 def _host(host: Host) -> dict[str, str]:
@@ -71,15 +60,14 @@ def _hosts(hosts: Sequence[Host]) -> Iterable[tuple[str, tuple[str, ...]]]:
     """Describe hosts, those together that differ in nothing but their names, their load and their clocks' readings."""
     alike: dict[tuple[tuple[str, str], ...], list[dict[str, str]]] = {}
     for host in hosts:
-        found = _host(host)
-        alike.setdefault(tuple(item for item in found.items() if item[0] not in _OWN), []).append(
-            found | {"": host.name}
-        )
+        facts = _host(host)
+        common = tuple(item for item in facts.items() if item[0] not in _PER_HOST)
+        alike.setdefault(common, []).append(facts | {"": host.name})
     for group in alike.values():
-        names = [one[""] for one in group]
+        names = [facts[""] for facts in group]
         lines = []
         for field, text in group[0].items():
-            of_first = f" of {names[0]}" if any(one.get(field) != text for one in group) else ""
+            of_first = f" of {names[0]}" if any(facts.get(field) != text for facts in group) else ""
             lines += [f"{field}{of_first}: {text}"] * bool(field)
         yield "host" if len(group) == 1 else f"{len(group)} hosts", (", ".join(names), *lines)
 
@@ -97,8 +85,8 @@ def _binding(header: Header) -> tuple[str, ...]:
         ranks = [rank for rank in header.ranks if rank.host == index]
         if not ranks:
             continue
-        together = (list(group) for _, group in groupby(ranks, key=lambda rank: rank.cpus))
-        lines.append(f"{host.name}: {', '.join(map(_bound, together))}")
+        groups = (list(group) for _, group in groupby(ranks, key=lambda rank: rank.cpus))
+        lines.append(f"{host.name}: {', '.join(map(_bound, groups))}")
     return tuple(lines)
 
 

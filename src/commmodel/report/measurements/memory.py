@@ -1,17 +1,17 @@
 """What MPI keeps on a rank: one table, a row for each operation, a column for each number of processes.
 
-Main entry: `memory_parts`.
+Main entry: `memory_tables`.
 """
 
 from collections import defaultdict
 from itertools import zip_longest
 from typing import get_args
 
-from commmodel.report.kit.cells import Cell
-from commmodel.report.measurements.other_kernels import PartTable, record_cell
+from commmodel.report.kit.cells import record_cell
+from commmodel.report.kit.tables import Cell, Table, left, right
 from commmodel.results import Measurements, Memory, MemoryOperation, Record
 
-__all__ = ["memory_parts"]
+__all__ = ["memory_tables"]
 
 _OPERATIONS: tuple[str, ...] = get_args(MemoryOperation)
 _HINT = (
@@ -21,16 +21,16 @@ _HINT = (
 )
 
 
-def _name(one: Memory) -> str:
-    return one.operation if one.measure == "allocated" else f"{one.operation}, {one.measure}"
+def _name(memory: Memory) -> str:
+    return memory.operation if memory.measure == "allocated" else f"{memory.operation}, {memory.measure}"
 
 
 def _is_nothing(record: Record) -> bool:
-    one = record.configuration
-    return isinstance(one, Memory) and one.measure == "mapped" and not any(record.samples)
+    memory = record.configuration
+    return isinstance(memory, Memory) and memory.measure == "mapped" and not any(record.samples)
 
 
-def memory_parts(measurements: Measurements) -> tuple[PartTable, ...]:
+def memory_tables(measurements: Measurements) -> tuple[Table, ...]:
     """Return the table of what operations keep, or nothing where no memory was measured.
 
     Examples
@@ -38,25 +38,29 @@ def memory_parts(measurements: Measurements) -> tuple[PartTable, ...]:
     >>> from commmodel.results import Header, Launch, Library
     >>> header = Header("commmodel-results", 1, "", (), Library("MPI"), (), ())
     >>> records = tuple(Record(Memory("comm_dup", p), "B", (5400.0,) * 8) for p in (2, 4))
-    >>> (part,) = memory_parts(Measurements((Launch(header, records),)))
-    >>> part.columns, [str(cell) for cell in part.rows[0]]
-    (('operation', 'P = 2', 'P = 4'), ['comm_dup', '5.40 kB [5.40, 5.40]', '5.40 kB [5.40, 5.40]'])
+    >>> (table,) = memory_tables(Measurements((Launch(header, records),)))
+    >>> [column.heading for column in table.columns], [str(cell) for cell in table.rows[0]]
+    (['operation', 'p = 2', 'p = 4'], ['comm_dup', '5.40 kB [5.40, 5.40]', '5.40 kB [5.40, 5.40]'])
     """
     cells: dict[Memory, list[Record]] = defaultdict(list)
     for record in measurements.records:
-        if isinstance(one := record.configuration, Memory):
-            cells[one].append(record)
+        if isinstance(memory := record.configuration, Memory):
+            cells[memory].append(record)
     if not cells:
         return ()
-    counts = sorted({one.processes for one in cells})
-    kinds = sorted({(_OPERATIONS.index(one.operation), one.measure) for one in cells})
+    counts = sorted({memory.processes for memory in cells})
+    kinds = sorted({(_OPERATIONS.index(memory.operation), memory.measure) for memory in cells})
     rows: list[tuple[Cell, ...]] = []
     for place, measure in kinds:
-        of_kind = {one.processes: one for one in cells if (one.operation, one.measure) == (_OPERATIONS[place], measure)}
-        if all(_is_nothing(record) for one in of_kind.values() for record in cells[one]):
+        of_kind = {
+            memory.processes: memory
+            for memory in cells
+            if (memory.operation, memory.measure) == (_OPERATIONS[place], measure)
+        }
+        if all(_is_nothing(record) for memory in of_kind.values() for record in cells[memory]):
             continue
         name = Cell(_name(next(iter(of_kind.values()))))
         by_count = [cells[of_kind[count]] if count in of_kind else [] for count in counts]
         rows += [(name, *map(record_cell, repeated)) for repeated in zip_longest(*by_count)]
-    columns = ("operation", *(f"P = {count}" for count in counts))
-    return (PartTable("memory that MPI keeps on a rank", columns, tuple(rows), _HINT),)
+    columns = (*left("operation"), *right(*(f"p = {count}" for count in counts)))
+    return (Table("memory that MPI keeps on a rank", columns, tuple(rows), (_HINT,), details="none", alike_from=1),)

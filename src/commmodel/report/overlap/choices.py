@@ -1,14 +1,13 @@
-"""Chosen messages and bursts for the terminal. Main entries: `choices_table`, `choice_lines`."""
+"""Chosen messages and bursts: a table and sentences. Main entries: `choices_table`, `choice_lines`."""
 
 import math
 from collections.abc import Iterator, Sequence
 
-from rich.table import Table
 from rich.text import Text
 
 from commmodel.optimize import LIMITS, Choice, Sensitivity
 from commmodel.optimize.progress import LITTLE_MOVES, NOTHING_MOVES
-from commmodel.report.kit.terminal import new_table, text
+from commmodel.report.kit.tables import Cell, Table, left, right, text
 from commmodel.units import format_ratio, format_size, format_time
 
 __all__ = ["choice_lines", "choices_table"]
@@ -16,19 +15,18 @@ __all__ = ["choice_lines", "choices_table"]
 
 def choices_table(volume: int, computation: float, choices: Sequence[Choice]) -> Table:
     """Return what was chosen for each pattern and implementation, the fastest first."""
-    columns = [("implementation", "left"), ("message", "right"), ("burst", "right"), ("messages", "right")]
-    columns += [(name, "right") for name in ("time", "blocking", "hidden")]
+    columns = (*left("pattern", "implementation"), *right("message", "burst", "messages", "time", "blocking", "hidden"))
     has_patterns = len({choice.pattern for choice in choices}) > 1 or choices[0].pattern != "point-to-point"
-    if has_patterns:
-        columns.insert(0, ("pattern", "left"))
-    table = new_table(f"{format_size(volume)}, {format_time(computation)} of computation", columns)
+    rows = []
     for place, choice in enumerate(choices):
-        cells: list[str] = [choice.pattern] if has_patterns else []
-        cells += [choice.implementation, format_size(choice.message_size), str(choice.burst), str(choice.messages)]
-        cells += [format_time(choice.seconds), format_time(choice.blocking_seconds)]
-        cells.append(format_ratio(choice.hidden_fraction))
-        table.add_row(*(text(cell, "" if place else "bold") for cell in cells))
-    return table
+        words = (
+            choice.pattern, choice.implementation, format_size(choice.message_size), str(choice.burst),
+            str(choice.messages), format_time(choice.seconds), format_time(choice.blocking_seconds),
+            format_ratio(choice.hidden_fraction),
+        )  # fmt: skip
+        rows.append(tuple(Cell(word, style="" if place else "strong") for word in words[not has_patterns :]))
+    title = f"{format_size(volume)}, {format_time(computation)} of computation"
+    return Table(title, columns[not has_patterns :], tuple(rows))
 
 
 def choice_lines(choice: Choice, sensitivity: Sensitivity | None = None, loss: float | None = None) -> Iterator[Text]:
@@ -72,10 +70,10 @@ def _advice_words(choice: Choice) -> str:
     error = f"{format_time(choice.error_seconds)} ({format_ratio(choice.error_seconds / share)})"
     if choice.advice == "cut":
         words = _messages_words(choice.messages, choice.message_size, choice.burst)
-        said = f"Fastest: {words}, {choice.implementation}: {format_time(choice.seconds)}{_interval_words(choice)} "
-        said += f"instead of {whole} in blocking messages. "
-        said += f"It hides {format_ratio(choice.hidden_fraction)} of the communication."
-        return said + (f" The gain, {gain}, is above its error, {error}." if choice.error_seconds else "")
+        advice = f"Fastest: {words}, {choice.implementation}: {format_time(choice.seconds)}{_interval_words(choice)} "
+        advice += f"instead of {whole} in blocking messages. "
+        advice += f"It hides {format_ratio(choice.hidden_fraction)} of the communication."
+        return advice + (f" The gain, {gain}, is above its error, {error}." if choice.error_seconds else "")
     rejected = choice.rejected
     if rejected is None and choice.messages == 1:
         return f"Do not cut: by the model nothing is faster than blocking messages, {whole}{_interval_words(choice)}."
@@ -92,9 +90,9 @@ def _interval_words(choice: Choice) -> str:
     return f" ({low} to {high})" if low != high else ""
 
 
-def _sensitivity_words(found: Sensitivity) -> str:
+def _sensitivity_words(sensitivity: Sensitivity) -> str:
     ends = []
-    for factor, how in ((found.overestimate, "over"), (found.underestimate, "under")):
+    for factor, how in ((sensitivity.overestimate, "over"), (sensitivity.underestimate, "under")):
         if factor < math.inf:
             ends.append(f"{how}estimated more than {factor:.2f} times")
     if not ends:

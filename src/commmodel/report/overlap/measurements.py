@@ -1,8 +1,7 @@
-"""What decides how well computation hides communication, and what overlap brought, as tables and plain sentences.
+"""Overlap of communication with computation, as measured: tables and plain sentences.
 
-Overhead o(S, b), the network's queue, progress while nobody calls MPI, bandwidth of all processes at once, and the
-kernel overlap itself. Source: Iancu and Strohmaier 2007, Sections 2.1 and 2.2. Terminal and page show the same rows.
-Main entries: `burst_parts` (of a path), `overlap_parts` and `overlap_verdicts`.
+The network's queue, progress while nobody calls MPI, bandwidth of all processes at once, and the kernel overlap
+itself. Source: Iancu and Strohmaier 2007, Sections 2.1 and 2.2. Main entries: `overlap_tables` and `overlap_verdicts`.
 """
 
 from collections import defaultdict
@@ -12,15 +11,14 @@ from commmodel.fit.overlap_parameters import fit_overlap
 from commmodel.machine import Machine, OverlapProfile
 from commmodel.optimize.progress import progress_sentence
 from commmodel.optimize.validation import Sweep, sweeps
-from commmodel.report.kit.cells import NOTHING, Cell
-from commmodel.report.measurements.other_kernels import PartTable, size_rows, starred
-from commmodel.results import Bandwidth, Burst, Measurements, Queue, Record
+from commmodel.report.kit.cells import starred
+from commmodel.report.kit.tables import NOTHING, Cell, Column, Table, right
+from commmodel.results import Bandwidth, Measurements, Queue, Record
 from commmodel.statistics import summarise
 from commmodel.units import format_rate, format_ratio, format_size, format_time
 
-__all__ = ["burst_parts", "decomposition_words", "overlap_parts", "overlap_verdicts", "problem_words", "profiles"]
+__all__ = ["decomposition_words", "overlap_tables", "overlap_verdicts", "problem_words"]
 
-_INITIATIONS = {"isend": "MPI_Isend", "irecv": "MPI_Irecv", "put": "MPI_Put", "get": "MPI_Get"}
 _TEMPLATES = ("communication", "tight", "loose", "pipelined")
 _Key = tuple[str, ...]
 
@@ -34,35 +32,7 @@ def decomposition_words(message_size: int, burst: int) -> str:
     return f"{format_size(message_size)} x {burst}"
 
 
-def burst_parts(records: Iterable[Record]) -> tuple[PartTable, ...]:
-    """Return o(S, b) of each operation, and the first and the later initiations of a long row."""
-    bursts: dict[str, dict[int, dict[int, list[Record]]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
-    queues = []
-    for record in records:
-        match record.configuration:
-            case Burst(message_size=size, burst=burst, operation=operation):
-                bursts[operation][size][burst].append(record)
-            case Queue() as queue:
-                found = summarise(record.samples)
-                times = (record.samples[0], found.median, found.maximum)
-                about = (_INITIATIONS[queue.operation], format_size(queue.message_size), str(found.count))
-                cells = tuple(map(Cell, (*about, *map(format_time, times))))
-                queues.append(((queue.operation, queue.message_size), cells))
-    parts = []
-    for name, by_size in bursts.items():
-        counts = sorted({burst for row in by_size.values() for burst in row})
-        columns = ("size", *(f"b = {count}" for count in counts))
-        hint = "Mean time of one call among b in a row."
-        title = f"overhead of {_INITIATIONS[name]}, b in a row"
-        parts.append(PartTable(title, columns, tuple(size_rows(by_size, counts)), hint))
-    if queues:
-        columns = ("call", "size", "calls in a row", "first", "median", "longest")
-        rows = tuple(row for _, row in sorted(queues))
-        parts.append(PartTable("long rows of calls", columns, rows, "A full queue makes calls longer."))
-    return tuple(parts)
-
-
-def profiles(measurements: Measurements, machine: Machine | None) -> tuple[OverlapProfile, ...]:
+def _profiles(measurements: Measurements, machine: Machine | None) -> tuple[OverlapProfile, ...]:
     """Return the machine's profiles, or where it has none, what the measurements say."""
     return machine.overlap if machine is not None and machine.overlap else fit_overlap(measurements)
 
@@ -77,12 +47,12 @@ def overlap_verdicts(measurements: Measurements, machine: Machine | None) -> lis
     """Return plain sentences: does the MPI library make progress by itself, and how long is its queue."""
     longest: dict[_Key, int] = defaultdict(int)
     for record in measurements.records:
-        if isinstance(one := record.configuration, Queue):
-            operation = "two-sided" if one.operation == "isend" else one.operation
-            longest[one.path, operation] = max(longest[one.path, operation], len(record.samples))
-    known = profiles(measurements, machine)
-    sentences = [progress_sentence(profile) for profile in known]
-    for profile in known:
+        if isinstance(queue := record.configuration, Queue):
+            operation = "two-sided" if queue.operation == "isend" else queue.operation
+            longest[queue.path, operation] = max(longest[queue.path, operation], len(record.samples))
+    profiles = _profiles(measurements, machine)
+    sentences = [progress_sentence(profile) for profile in profiles]
+    for profile in profiles:
         calls = longest[profile.path, profile.operation]
         if profile.queue_depth is not None or calls:
             sentences.append(_queue_sentence(profile, calls))
@@ -94,8 +64,8 @@ def overlap_verdicts(measurements: Measurements, machine: Machine | None) -> lis
     return [sentence for sentence in sentences if sentence]
 
 
-def _progress_parts(known: Sequence[OverlapProfile]) -> Iterable[PartTable]:
-    for profile in known:
+def _progress_tables(profiles: Sequence[OverlapProfile]) -> Iterable[Table]:
+    for profile in profiles:
         table = profile.progress
         if table is None:
             continue
@@ -103,10 +73,10 @@ def _progress_parts(known: Sequence[OverlapProfile]) -> Iterable[PartTable]:
             (Cell(format_size(size)), *(Cell(format_ratio(share)) for share in shares))
             for size, shares in zip(table.sizes, table.values, strict=True)
         )
-        columns = ("size", *(f"b = {burst:g}" for burst in table.bursts))
+        columns = right("size", *(f"b = {burst:g}" for burst in table.bursts))
         title = f"progress without calls, {profile.path}, {profile.operation}"
-        hint = "Share of the transfer of b messages each way that goes on while both sides compute and call no MPI."
-        yield PartTable(title, columns, rows, hint)
+        note = "Share of the transfer of b messages each way that goes on while both sides compute and call no MPI."
+        yield Table(title, columns, rows, (note,), alike_from=1)
 
 
 def _rate(record: Record) -> Cell:
@@ -119,13 +89,13 @@ def _rate(record: Record) -> Cell:
     return Cell(starred(format_rate(size / slowest), record), detail)
 
 
-def _bandwidth_parts(measurements: Measurements) -> Iterable[PartTable]:
+def _bandwidth_tables(measurements: Measurements) -> Iterable[Table]:
     cells: dict[_Key, dict[int, dict[tuple[int, str], Cell]]] = defaultdict(lambda: defaultdict(dict))
     for record in measurements.records:
-        if isinstance(one := record.configuration, Bandwidth):
-            key = one.pattern, one.path if one.processes == 2 else ""
-            way = one.direction.replace("-", " ")
-            cells[key][one.message_size][one.processes, way] = _rate(record)
+        if isinstance(bandwidth := record.configuration, Bandwidth):
+            key = bandwidth.pattern, bandwidth.path if bandwidth.processes == 2 else ""
+            way = bandwidth.direction.replace("-", " ")
+            cells[key][bandwidth.message_size][bandwidth.processes, way] = _rate(record)
     for (pattern, path), by_size in cells.items():
         measured = sorted({column for row in by_size.values() for column in row})
         rows = tuple(
@@ -133,10 +103,10 @@ def _bandwidth_parts(measurements: Measurements) -> Iterable[PartTable]:
             for size, row in sorted(by_size.items())
         )
         title = ", ".join(filter(None, ("bandwidth of a pair", pattern, path)))
-        hint = "Bytes per second in one direction, of the slowest pair while all P processes communicate"
-        hint += "." if path else "; to: of the fastest."
-        columns = ("size", *(f"P = {count}, {way}" for count, way in measured))
-        yield PartTable(title, columns, rows, hint)
+        note = "Bytes per second in one direction, of the slowest pair while all p processes communicate"
+        note += "." if path else "; to: of the fastest."
+        columns = right("size", *(f"p = {count}, {way}" for count, way in measured))
+        yield Table(title, columns, rows, (note,), details="none", alike_from=1)
 
 
 def problem_words(sweep: Sweep, *, with_library: bool) -> str:
@@ -157,35 +127,38 @@ def _best_cell(sweep: Sweep | None) -> Cell:
     return Cell(format_time(best.seconds), f"{decomposition_words(best.message_size, best.burst)}{hidden}")
 
 
-def _sweep_parts(measurements: Measurements) -> Iterable[PartTable]:
-    found = sweeps(measurements)
-    several = len({sweep.library for sweep in found}) > 1
+def _sweep_tables(measurements: Measurements) -> Iterable[Table]:
+    measured = sweeps(measurements)
+    several = len({sweep.library for sweep in measured}) > 1
     tables: dict[str, dict[tuple[int, int], dict[str, Sweep]]] = defaultdict(lambda: defaultdict(dict))
-    for sweep in found:
+    for sweep in measured:
         tables[problem_words(sweep, with_library=several)][sweep.volume, sweep.passes][sweep.template] = sweep
     for title, problems in tables.items():
         templates = [name for name in _TEMPLATES if any(name in row for row in problems.values())]
         rows = []
         for (volume, passes), row in sorted(problems.items()):
-            one = next(iter(row.values()))
+            first = next(iter(row.values()))
             about = (Cell(format_size(volume)), Cell(str(passes)))
             times = (
-                NOTHING if one.computation is None else Cell(format_time(one.computation)),
-                NOTHING if one.blocking is None else Cell(format_time(one.blocking.seconds)),
+                NOTHING if first.computation is None else Cell(format_time(first.computation)),
+                NOTHING if first.blocking is None else Cell(format_time(first.blocking.seconds)),
             )
             rows.append((*about, *times, *(_best_cell(row.get(name)) for name in templates)))
-        columns = ("volume V", "passes", "computation t_V", "blocking", *(f"best {name}" for name in templates))
-        hint = (
+        columns = (
+            *(Column("volume", detail="V"), Column("passes"), Column("computation", detail="t_V"), Column("blocking")),
+            *(Column("best", detail=name) for name in templates),
+        )
+        note = (
             "Time of communication and computation together; below it the message size and the burst of the fastest "
             "decomposition, and the share of the communication that it hides."
         )
-        yield PartTable(f"overlap, {title}", columns, tuple(rows), hint)
+        yield Table(f"overlap, {title}", columns, tuple(rows), (note,))
 
 
-def overlap_parts(measurements: Measurements, machine: Machine | None) -> tuple[PartTable, ...]:
+def overlap_tables(measurements: Measurements, machine: Machine | None) -> tuple[Table, ...]:
     """Return progress of each path and operation, bandwidth of all processes at once, and what overlap brought."""
     return (
-        *_progress_parts(profiles(measurements, machine)),
-        *_bandwidth_parts(measurements),
-        *_sweep_parts(measurements),
+        *_progress_tables(_profiles(measurements, machine)),
+        *_bandwidth_tables(measurements),
+        *_sweep_tables(measurements),
     )

@@ -6,34 +6,16 @@ otherwise. Main entry: `profile_plots`.
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
-
-from matplotlib.lines import Line2D
 
 from commmodel.report.kit import axes as look
-from commmodel.report.kit.canvas import Canvas, Plot, new_canvas
-from commmodel.report.kit.cells import measured_cell
+from commmodel.report.kit.blocks import Plot
+from commmodel.report.kit.canvas import Canvas, Dashes, SeriesStyle, draw_series, legend_of, new_canvas
+from commmodel.report.kit.cells import CALLS, measured_cell
 from commmodel.results import Bandwidth, Burst, Measurements, Record
 from commmodel.statistics import summarise
 from commmodel.units import format_rate, format_size
 
-__all__ = ["Dashes", "Style", "draw_series", "legend_of", "profile_plots"]
-
-_MOST_LEGEND_ENTRIES = 8
-_CALLS = {"isend": "MPI_Isend", "irecv": "MPI_Irecv", "put": "MPI_Put", "get": "MPI_Get"}
-
-
-Dashes = Literal["-"] | tuple[float, Sequence[float]]
-
-
-class Style(NamedTuple):
-    """How a series looks, and its name."""
-
-    colour: str
-    marker: str
-    label: str
-    dashes: Dashes = "-"
-
+__all__ = ["profile_plots"]
 
 _PAIR_STYLES: dict[tuple[str, str], tuple[str, str, Dashes]] = {
     ("nearest-neighbour", "slowest"): ("#0072b2", "o", "-"),
@@ -44,59 +26,38 @@ _PAIR_STYLES: dict[tuple[str, str], tuple[str, str, Dashes]] = {
 _TWO_STYLES = {"one-way": ("#0072b2", "o"), "both-ways": ("#d55e00", "s")}
 
 
-def legend_of(canvas: Canvas, styles: Sequence[Style], columns: int = 4) -> None:
-    """Name the series, or where there are many, some of them evenly spread."""
-    most = min(len(styles), _MOST_LEGEND_ENTRIES)
-    chosen = sorted({round(index * (len(styles) - 1) / max(most - 1, 1)) for index in range(most)})
-    handles = [
-        Line2D([], [], color=one.colour, marker=one.marker, linestyle=one.dashes, label=one.label)
-        for one in (styles[index] for index in chosen)
-    ]
-    look.legend(canvas.figure, handles, columns=min(columns, len(handles)))
-
-
-def draw_series(
-    canvas: Canvas, places: Sequence[float], values: Sequence[float], tips: Sequence[str], key: str, style: Style
-) -> None:
-    """Draw a series: a line, and on it points that say what they are."""
-    canvas.axes.plot(places, values, linestyle=style.dashes, color=style.colour, linewidth=1.1, zorder=2.5)
-    canvas.axes.plot(places, values, style.marker, color=style.colour, gid=key, zorder=3, clip_on=False)
-    canvas.points[key] = list(tips)
-    canvas.shown += values
-
-
 def _overhead(operation: str, path: str, bursts: Mapping[int, Mapping[int, Record]]) -> Plot:
     canvas = new_canvas()
     colours = look.pair_colours(len(bursts))
     styles, sizes = [], set()
     for index, (burst, by_size) in enumerate(sorted(bursts.items())):
-        style = Style(colours[index][0], look.MARKERS[index % len(look.MARKERS)], f"b = {burst}")
-        own = sorted(by_size)
-        found = [by_size[size].summary for size in own]
+        style = SeriesStyle(colours[index][0], look.MARKERS[index % len(look.MARKERS)], f"b = {burst}")
+        measured = sorted(by_size)
+        summaries = [by_size[size].summary for size in measured]
         tips = [
-            f"{format_size(size)}, b = {burst}: {measured_cell(one.median, one.low, one.high, 's')}"
-            for size, one in zip(own, found, strict=True)
+            f"{format_size(size)}, b = {burst}: {measured_cell(summary.median, summary.low, summary.high, 's')}"
+            for size, summary in zip(measured, summaries, strict=True)
         ]
-        draw_series(canvas, own, [one.median for one in found], tips, f"burst-{burst}", style)
-        sizes |= set(own)
+        draw_series(canvas, measured, [summary.median for summary in summaries], tips, f"burst-{burst}", style)
+        sizes |= set(measured)
         styles.append(style)
     legend_of(canvas, styles)
     look.size_axis(canvas.axes, min(sizes), max(sizes))
     look.log_axis(canvas.axes, canvas.shown, "s", "overhead o(S, b)")
-    call = _CALLS[operation]
+    call = CALLS[operation]
     words = f"Mean time of one {call} among b in a row: medians, joined (Iancu 2007, Figures 1 and 2)."
     key = f"overhead-{operation}-{path}"
     return canvas.finish(key, f"Overhead of {call}, {path}", words, look.FIXED_COLOURS | dict(colours))
 
 
-def _rates(canvas: Canvas, by_size: Mapping[int, float], key: str, style: Style) -> None:
+def _rates(canvas: Canvas, by_size: Mapping[int, float], key: str, style: SeriesStyle) -> None:
     sizes = sorted(by_size)
     rates = [size / by_size[size] for size in sizes]
     tips = [f"{format_size(size)}: {format_rate(rate)}, {style.label}" for size, rate in zip(sizes, rates, strict=True)]
     draw_series(canvas, sizes, rates, tips, key, style)
 
 
-def _bandwidth(series: Sequence[tuple[Mapping[int, float], Style]], key: str, title: str, words: str) -> Plot:
+def _bandwidth(series: Sequence[tuple[Mapping[int, float], SeriesStyle]], key: str, title: str, words: str) -> Plot:
     canvas = new_canvas()
     for index, (by_size, style) in enumerate(series):
         _rates(canvas, by_size, f"series-{index}", style)
@@ -109,13 +70,13 @@ def _bandwidth(series: Sequence[tuple[Mapping[int, float], Style]], key: str, ti
 
 def _medians(records: Mapping[int, Record], which: str) -> dict[int, float]:
     """Return the time of a message of each size; where the fastest pair was not measured, nothing of it."""
-    found = {}
+    medians = {}
     for size, record in records.items():
         samples = record.samples if which == "slowest" else record.fastest
         seconds = summarise(samples).median if samples else 0.0
         if size and seconds > 0:
-            found[size] = seconds
-    return found
+            medians[size] = seconds
+    return medians
 
 
 def _bandwidths(measurements: Measurements) -> list[Plot]:
@@ -130,9 +91,9 @@ def _bandwidths(measurements: Measurements) -> list[Plot]:
     plots = []
     for path, directions in two.items():
         series = [
-            (found, Style(*_TWO_STYLES[direction], direction.replace("-", " ")))
+            (medians, SeriesStyle(*_TWO_STYLES[direction], direction.replace("-", " ")))
             for direction, records in directions.items()
-            if (found := _medians(records, "slowest"))
+            if (medians := _medians(records, "slowest"))
         ]
         if series:
             words = "Bytes per second in one direction while messages go one way, or both ways at once (Figure 3)."
@@ -140,8 +101,10 @@ def _bandwidths(measurements: Measurements) -> list[Plot]:
     for (processes, direction), patterns in sorted(more.items()):
         drawn = []
         for (pattern, which), (colour, marker, dashes) in _PAIR_STYLES.items():
-            if found := _medians(patterns.get(pattern, {}), which):
-                drawn.append((found, Style(colour, marker, f"{pattern.removesuffix('-neighbour')}, {which}", dashes)))
+            if medians := _medians(patterns.get(pattern, {}), which):
+                drawn.append(
+                    (medians, SeriesStyle(colour, marker, f"{pattern.removesuffix('-neighbour')}, {which}", dashes))
+                )
         if drawn:
             way = direction.replace("-", " ")
             words = (

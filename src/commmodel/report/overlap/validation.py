@@ -1,20 +1,18 @@
-"""What the model's choices of message size and burst cost, as tables and sentences. Main entry: `validation_tables`."""
+"""Cost of the model's choices of message size and burst: tables and sentences. Main entry: `validation_tables`."""
 
 from itertools import groupby
 
-from rich.console import RenderableType
+from rich.text import Text
 
 from commmodel.optimize.validation import MISESTIMATES, Case, Validation, ValidationSummary
-from commmodel.report.kit.cells import NOTHING, Cell, measured_cell
-from commmodel.report.kit.terminal import text
-from commmodel.report.measurements.other_kernels import PartTable
+from commmodel.report.kit.cells import error_words, measured_cell
+from commmodel.report.kit.tables import NOTHING, Cell, Table, common_notes, left, right, text
 from commmodel.report.overlap.measurements import decomposition_words, problem_words
-from commmodel.report.prediction.comparison import error_words, part_table
 from commmodel.units import format_ratio, format_size, format_time
 
-__all__ = ["case_parts", "misestimate_part", "summary_part", "validation_tables", "verdicts"]
+__all__ = ["case_tables", "cost_tables", "validation_tables", "verdicts"]
 
-HINT = (
+_NOTE = (
     "r: computation over communication, t_V / (T_blocking − t_V). hidden: share of the communication that the choice "
     "hides, and that the best hides. not cut: the advice is one blocking message. loss: (T_chosen − T_best) / "
     "T_blocking, measured; best: the choice is the best; ~: the intervals overlap, so neither is known to be faster."
@@ -56,16 +54,16 @@ def _row(case: Case) -> tuple[Cell, ...]:
     )
 
 
-def case_parts(validation: Validation) -> list[PartTable]:
+def case_tables(validation: Validation) -> tuple[Table, ...]:
     """Return a table for each pattern, operation, path, template and library: a row for each case."""
     several = _several_libraries(validation)
-    columns = ("V", "r", "blocking", "best", "T", "chosen", "T", "model", "hidden", "loss")
-    parts = []
+    columns = right("V", "r", "blocking", "best", "T", "chosen", "T", "model", "hidden", "loss")
+    tables = []
     for title, group in groupby(
         validation.cases, key=lambda case: f"{problem_words(case.sweep, with_library=several)}, {case.sweep.template}"
     ):
-        parts.append(PartTable(title, columns, tuple(map(_row, group)), HINT))
-    return parts
+        tables.append(Table(title, columns, tuple(map(_row, group)), (_NOTE,), details="none"))
+    return common_notes(tables)
 
 
 def _names(summary: ValidationSummary, *, with_library: bool) -> Cell:
@@ -80,47 +78,53 @@ def _several_libraries(validation: Validation) -> bool:
     return len({case.sweep.library for case in validation.cases}) > 1
 
 
-def summary_part(validation: Validation) -> PartTable:
+def _summary_table(validation: Validation) -> Table:
     """Return the losses of each pattern, operation, path, template and library, and of all."""
     several = _several_libraries(validation)
     rows = tuple(
         (
-            _names(one, with_library=several),
-            Cell(str(one.cases)),
-            Cell(_ratio(one.median_loss)),
-            Cell(_ratio(one.worst_loss)),
-            Cell(str(one.within_noise)),
-            Cell(_ratio(one.least_share_of_best)),
-            Cell(str(one.nothing_to_hide)),
-            Cell(_ratio(one.worst_loss_of_nothing)),
+            _names(summary, with_library=several),
+            Cell(str(summary.cases)),
+            Cell(_ratio(summary.median_loss)),
+            Cell(_ratio(summary.worst_loss)),
+            Cell(str(summary.within_noise)),
+            Cell(_ratio(summary.least_share_of_best)),
+            Cell(str(summary.nothing_to_hide)),
+            Cell(_ratio(summary.worst_loss_of_nothing)),
         )
-        for one in validation.summaries
+        for summary in validation.summaries
     )
     columns = (
-        "pattern", "cases", "median loss", "worst loss", "in noise", "least of best", "nothing to hide",
-        "its worst loss",
-    )  # fmt: skip
-    hint = (
+        *left("pattern"),
+        *right("cases", "median loss", "worst loss", "in noise", "least of best", "nothing to hide", "its worst loss"),
+    )
+    note = (
         "In noise: cases whose choice is not known to be slower than the best. Least of best: what the choice hides "
         "over what the best decomposition hides."
     )
-    return PartTable("How good the choices are", columns, rows, hint)
+    return Table("How good the choices are", columns, rows, (note,), details="beside")
 
 
-def misestimate_part(validation: Validation) -> PartTable | None:
+def _misestimate_table(validation: Validation) -> Table | None:
     """Return the losses where the computation is estimated wrongly; None where there is no case to tell."""
     several = _several_libraries(validation)
     rows = tuple(
         (
-            _names(one, with_library=several),
-            *(Cell(format_ratio(middle), f"worst {format_ratio(worst)}") for _, middle, worst in one.misestimates),
+            _names(summary, with_library=several),
+            *(Cell(format_ratio(middle), f"worst {format_ratio(worst)}") for _, middle, worst in summary.misestimates),
         )
-        for one in validation.summaries
-        if one.misestimates
+        for summary in validation.summaries
+        if summary.misestimates
     )
-    columns = ("pattern", *(f"t_V {error_words(factor - 1)}" for factor in MISESTIMATES))
-    hint = "Median loss, measured, of what is chosen with such an estimate of the computation (Iancu 2007, Table 2)."
-    return PartTable("With a wrong estimate of the computation", columns, rows, hint) if rows else None
+    columns = (*left("pattern"), *right(*(f"t_V {error_words(factor - 1)}" for factor in MISESTIMATES)))
+    note = "Median loss, measured, of what is chosen with such an estimate of the computation (Iancu 2007, Table 2)."
+    title = "With a wrong estimate of the computation"
+    return Table(title, columns, rows, (note,), details="beside") if rows else None
+
+
+def cost_tables(validation: Validation) -> tuple[Table, ...]:
+    """Return what the choices cost, and what they cost with a wrong estimate of the computation."""
+    return tuple(filter(None, (_summary_table(validation), _misestimate_table(validation))))
 
 
 def _cases(count: int, further: str = "") -> str:
@@ -128,58 +132,50 @@ def _cases(count: int, further: str = "") -> str:
 
 
 def verdicts(validation: Validation) -> list[str]:
-    """Return what was found in plain sentences."""
+    """Return the findings in plain sentences."""
     over_all = validation.summaries[0]
-    said = []
+    sentences = []
     if over_all.cases:
         worst, middle = _ratio(over_all.worst_loss), _ratio(over_all.median_loss)
         cases = _cases(over_all.cases)
-        line = f"In {cases} the choices lose at most {worst} of the blocking time, {middle} in the median."
+        sentence = f"In {cases} the choices lose at most {worst} of the blocking time, {middle} in the median."
         if over_all.within_noise:
-            line += f" In {over_all.within_noise} of them choice and best cannot be told apart."
+            sentence += f" In {over_all.within_noise} of them choice and best cannot be told apart."
         least = over_all.least_share_of_best
         if least is not None and least > 0:
-            line += f" They hide at least {_ratio(least)} of what the best decompositions hide."
+            sentence += f" They hide at least {_ratio(least)} of what the best decompositions hide."
         elif least is not None:
-            line += " At worst they hide nothing, and take as long as without overlap or longer."
-        said.append(line)
+            sentence += " At worst they hide nothing, and take as long as without overlap or longer."
+        sentences.append(sentence)
     count = over_all.cases + over_all.nothing_to_hide
     cost = over_all.worst_against_blocking
-    line = f"In {over_all.not_cut} of {count} cases the advice is not to cut."
-    line += (
+    sentence = f"In {over_all.not_cut} of {count} cases the advice is not to cut."
+    sentence += (
         f" Against not cutting, the advice costs {format_ratio(cost)} at worst."
         if cost > 0
         else (" Nowhere does the advice cost more than not cutting.")
     )
-    said.append(line)
+    sentences.append(sentence)
     if over_all.disturbed:
-        said.append(
+        sentences.append(
             f"In {over_all.disturbed} of {count} cases the computation alone takes 1.5 times as long in some records "
             "as in others: the best of so many unsteady times is the luckiest, and losses are too large. Measure on a "
             "quieter machine, or longer."
         )
     if over_all.nothing_to_hide:
         cases = _cases(over_all.nothing_to_hide, "further " * bool(over_all.cases))
-        said.append(
+        sentences.append(
             f"In {cases} there is nothing to hide: even the best decomposition hides less than 10 % of the "
             "communication, or there is hardly any."
         )
-    return [*validation.progress, *said]
+    return [*validation.progress, *sentences]
 
 
-def validation_tables(validation: Validation) -> list[RenderableType]:
-    """Return a table of cases for each pattern, the sums, and what they mean."""
-    cases = [part_table(_without_details(part)) for part in case_parts(validation)]
-    sums = [part for part in (summary_part(validation), misestimate_part(validation)) if part is not None]
+def validation_tables(validation: Validation) -> list[Table | Text]:
+    """Return a table of cases for each pattern, what they cost, and what that means."""
     return [
-        *cases,
-        text(f"{HINT}\n", "dim"),
-        *map(part_table, sums),
+        *case_tables(validation),
+        *cost_tables(validation),
         *map(text, verdicts(validation)),
         *(text(line, "yellow") for line in validation.left_out),
     ]
-
-
-def _without_details(part: PartTable) -> PartTable:
-    """Return the table without intervals, for which a line of the terminal has no room."""
-    return part._replace(rows=tuple(tuple(Cell(cell.value) for cell in row) for row in part.rows))

@@ -1,14 +1,15 @@
-"""The model's choices beside the best decompositions, as one HTML page: what they cost, maps, curves and all cases.
+"""Page of the model's choices beside the best decompositions: costs, maps, curves and all cases.
 
-As in `commmodel.report.machine.page`, everything is inside the file, and everything from results files is escaped. Main
-entries: `render` and `write_validation`.
+Main entries: `render` and `write_validation`.
 """
 
 import os
 
+from commmodel.files import write_text
 from commmodel.optimize.validation import Validation
-from commmodel.report.kit.pages import drawn, render_page, write
-from commmodel.report.overlap.validation import HINT, case_parts, misestimate_part, summary_part, verdicts
+from commmodel.report.kit.blocks import Bullets, Figures, Section, Words, folded
+from commmodel.report.kit.pages import render_page
+from commmodel.report.overlap.validation import case_tables, cost_tables, verdicts
 from commmodel.report.overlap.validation_plots import draw
 from commmodel.statistics import CONFIDENCE
 from commmodel.units import format_ratio
@@ -16,33 +17,27 @@ from commmodel.units import format_ratio
 __all__ = ["render", "write_validation"]
 
 
-def render(name: str, found: Validation) -> str:
-    """Return the page; it refers to nothing outside itself.
-
-    Parameters
-    ----------
-    name : str
-        The machine's.
-    found : Validation
-        Of `commmodel.optimize.validation.validate`.
-    """
-    groups = draw(found)
-    plots = [plot for _, own in groups for plot in own]
+def render(name: str, validation: Validation) -> str:
+    """Return the page of a machine's name and its validation."""
+    intervals = (
+        f"Below a time: its {format_ratio(CONFIDENCE)} interval, or the least and the largest of fewer than eight "
+        "samples."
+    )
+    sections = [
+        Section("What is left out", (Bullets(validation.left_out),) if validation.left_out else (), is_warning=True),
+        Section("What the model's choices cost", (*map(Words, verdicts(validation)), *cost_tables(validation))),
+        *(
+            Section(f"{group[:1].upper()}{group[1:]}", (Figures(tuple(plots)),))
+            for group, plots in draw(validation)
+            if plots
+        ),
+        Section("All cases", (*map(folded, case_tables(validation)), Words(intervals, is_hint=True))),
+    ]
     return render_page(
-        "validated.html",
-        name,
-        plots,
-        left_out=found.left_out,
-        verdicts=verdicts(found),
-        sums=[part for part in (summary_part(found), misestimate_part(found)) if part is not None],
-        groups=[(group, drawn(own)) for group, own in groups if own],
-        cases=case_parts(found),
-        hint=HINT,
-        median_confidence=format_ratio(CONFIDENCE),
+        name, f"Overlap, measured and chosen: {name}", "Overlap of communication with computation", sections
     )
 
 
-def write_validation(path: str | os.PathLike[str], name: str, found: Validation) -> None:
+def write_validation(path: str | os.PathLike[str], name: str, validation: Validation) -> None:
     """Write the page; a file that is there is replaced."""
-    page = render(name, found)
-    write(path, page)
+    write_text(path, render(name, validation))

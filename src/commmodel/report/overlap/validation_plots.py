@@ -1,25 +1,23 @@
 """Where overlap pays, and what was chosen there: maps over volume and message size, and curves over the burst.
 
-After Iancu 2007, Figures 7 to 12. As in `commmodel.report.machine.error_map`, one colour means one loss in all maps.
+After Iancu 2007, Figures 7 to 12.
 Main entry: `draw`.
 """
 
-from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import groupby
 
-from matplotlib.collections import PolyCollection
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from commmodel.optimize.validation import Case, Timed, Validation
 from commmodel.report.kit import axes as look
-from commmodel.report.kit.canvas import Canvas, Plot, new_canvas
+from commmodel.report.kit.blocks import Plot
+from commmodel.report.kit.canvas import Canvas, Dashes, SeriesStyle, draw_series, legend_of, new_canvas
 from commmodel.report.kit.cells import measured_cell
-from commmodel.report.machine.error_map import STEPS, borders, step_names
+from commmodel.report.kit.maps import STEPS, Corners, borders, draw_cells, step_names, step_of
 from commmodel.report.overlap.measurements import decomposition_words, problem_words
-from commmodel.report.overlap.plots import Dashes, Style, draw_series, legend_of
 from commmodel.units import format_ratio, format_size, format_time
 
 __all__ = ["draw"]
@@ -33,17 +31,17 @@ _DASHED: Dashes = (0, (3, 2))
 _MEASURED, _CHOSEN = "best, measured", "chosen"
 
 
-def _class(one: Timed, case: Case) -> int:
+def _class(timed: Timed, case: Case) -> int:
     blocking = case.sweep.blocking
-    if blocking is not None and one.seconds >= blocking.seconds and one.seconds > case.sweep.best.seconds:
+    if blocking is not None and timed.seconds >= blocking.seconds and timed.seconds > case.sweep.best.seconds:
         return _NO_FASTER
-    return bisect_left(STEPS, one.seconds / case.sweep.best.seconds - 1)
+    return step_of(timed.seconds / case.sweep.best.seconds - 1)
 
 
-def _tip(one: Timed, case: Case) -> str:
-    time = measured_cell(one.seconds, one.low, one.high, "s")
-    over = format_ratio(one.seconds / case.sweep.best.seconds - 1)
-    where = decomposition_words(one.message_size, one.burst)
+def _tip(timed: Timed, case: Case) -> str:
+    time = measured_cell(timed.seconds, timed.low, timed.high, "s")
+    over = format_ratio(timed.seconds / case.sweep.best.seconds - 1)
+    where = decomposition_words(timed.message_size, timed.burst)
     return f"V = {format_size(case.sweep.volume)}, {where}: {time}, {over} over best"
 
 
@@ -51,7 +49,7 @@ def _fastest_of_each_size(case: Case) -> list[Timed]:
     by_size: dict[int, list[Timed]] = defaultdict(list)
     for one in case.sweep.decompositions:
         by_size[one.message_size].append(one)
-    return [min(found, key=lambda one: one.seconds) for found in by_size.values()]
+    return [min(same_size, key=lambda timed: timed.seconds) for same_size in by_size.values()]
 
 
 def _cells(canvas: Canvas, cases: Sequence[Case], colours: Sequence[tuple[str, str]]) -> list[int]:
@@ -59,7 +57,7 @@ def _cells(canvas: Canvas, cases: Sequence[Case], colours: Sequence[tuple[str, s
     volumes = sorted({case.sweep.volume for case in cases})
     sizes = sorted({one.message_size for case in cases for one in case.sweep.decompositions})
     across, up = borders(volumes), borders(sizes)
-    classes: dict[int, list[tuple[list[tuple[float, float]], str]]] = defaultdict(list)
+    classes: dict[int, list[tuple[Corners, str]]] = defaultdict(list)
     for case in cases:
         column = volumes.index(case.sweep.volume)
         left, right = across[column], across[column + 1]
@@ -68,15 +66,7 @@ def _cells(canvas: Canvas, cases: Sequence[Case], colours: Sequence[tuple[str, s
             below, above = up[row], up[row + 1]
             corners = [(left, below), (right, below), (right, above), (left, above)]
             classes[_class(one, case)].append((corners, _tip(one, case)))
-    for number, members in sorted(classes.items()):
-        name = f"cells-{number}"
-        canvas.axes.add_collection(
-            PolyCollection(
-                [corners for corners, _ in members],
-                facecolors=colours[number][0], edgecolors=look.PAPER, linewidths=0.8, gid=name,
-            )
-        )  # fmt: skip
-        canvas.points[name] = [words for _, words in members]
+    draw_cells(canvas, classes, colours)
     look.size_axis(canvas.axes, volumes[0], volumes[-1])
     canvas.axes.set_xlim(across[0], across[-1])
     step = -(-len(volumes) // _MOST_VOLUMES)
@@ -84,8 +74,6 @@ def _cells(canvas: Canvas, cases: Sequence[Case], colours: Sequence[tuple[str, s
     canvas.axes.set_xlabel("volume V")
     look.vertical_size_axis(canvas.axes, sizes[0], sizes[-1])
     canvas.axes.set_ylim(up[0], up[-1])
-    canvas.axes.grid(visible=False)
-    canvas.axes.spines[:].set_visible(False)
     return sorted(classes)
 
 
@@ -143,7 +131,7 @@ def _curves(case: Case, key: str, title: str) -> Plot:
     colours = look.pair_colours(len(by_size))
     styles = []
     for index, (size, own) in enumerate(sorted(by_size.items())):
-        style = Style(colours[index][0], look.MARKERS[index % len(look.MARKERS)], f"S = {format_size(size)}")
+        style = SeriesStyle(colours[index][0], look.MARKERS[index % len(look.MARKERS)], f"S = {format_size(size)}")
         own = sorted(own, key=lambda one: one.burst)
         bursts, times = [one.burst for one in own], [one.seconds for one in own]
         draw_series(canvas, bursts, times, [_tip(one, case) for one in own], f"size-{size}", style)
@@ -180,7 +168,7 @@ def draw(validation: Validation) -> list[tuple[str, list[Plot]]]:
     There is one of each for every amount of computation; no map where a single volume was measured.
     """
     several = len({case.sweep.library for case in validation.cases}) > 1
-    found = []
+    groups = []
     with look.style():
         for number, (name, group) in enumerate(
             groupby(
@@ -200,5 +188,5 @@ def draw(validation: Validation) -> list[tuple[str, list[Plot]]]:
                 if len({one.burst for one in largest.sweep.decompositions}) > 1:
                     title = f"Burst, V = {format_size(largest.sweep.volume)}, {work}"
                     plots.append(_curves(largest, f"burst-{number}-{passes}", title))
-            found.append((name, plots))
-    return found
+            groups.append((name, plots))
+    return groups

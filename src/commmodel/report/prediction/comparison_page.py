@@ -1,52 +1,52 @@
-"""Measured beside predicted as one HTML page: errors, plots and all times.
-
-As in `commmodel.report.machine.page`, everything is inside the file, and everything from results files is escaped. Main
-entries: `render` and `write_comparison`.
-"""
+"""Page of measured beside predicted: errors, plots and all times. Main entries: `render` and `write_comparison`."""
 
 import os
 from collections.abc import Sequence
 
+from commmodel.files import write_text
 from commmodel.predict import Comparison, ErrorSummary
-from commmodel.report.kit.pages import drawn, render_page, write
-from commmodel.report.prediction.comparison import by_part, operation_parts, summary_part
+from commmodel.report.kit.blocks import Bullets, Figures, Section, Words, folded
+from commmodel.report.kit.pages import render_page
+from commmodel.report.prediction.comparison import mean_tables, operation_tables, summary_table
 from commmodel.report.prediction.comparison_plots import draw
 from commmodel.statistics import CONFIDENCE
 from commmodel.units import format_ratio
 
 __all__ = ["render", "write_comparison"]
 
+_FACTOR = "The factor is that of the size at which the model is farthest from what was measured on the most processes."
 
-def render(name: str, found: Comparison, summaries: Sequence[ErrorSummary]) -> str:
-    """Return the page; it refers to nothing outside itself.
+
+def render(name: str, comparison: Comparison, summaries: Sequence[ErrorSummary]) -> str:
+    """Return the page.
 
     Parameters
     ----------
     name : str
         The machine's.
-    found : Comparison
+    comparison : Comparison
         Of `commmodel.predict.compare`.
     summaries : sequence of ErrorSummary
         Of `commmodel.predict.summarise`.
     """
-    plots = draw(found.rows)
-    means = [by_part(summaries, which) for which in ("by_size", "by_processes")]
-    return render_page(
-        "compared.html",
-        name,
-        plots,
-        notes=found.notes,
-        summary=summary_part(summaries),
-        means=[part for part in means if len(part.columns) > 3],
-        plots=drawn(plots),
-        operations=operation_parts(found.rows),
-        median_confidence=format_ratio(CONFIDENCE),
+    plots = tuple(draw(comparison.rows))
+    intervals = (
+        f"Measured: medians, below them their {format_ratio(CONFIDENCE)} intervals. Below a model's time: all its "
+        "parameters at the fast, and at the slow ends of their intervals."
     )
+    summary = summary_table(summaries)
+    times = (folded(table, is_open=False) for table in operation_tables(comparison.rows))
+    sections = [
+        Section("What is not compared", (Bullets(comparison.notes),) if comparison.notes else (), is_warning=True),
+        Section(summary.title, (summary.untitled(), Words(_FACTOR, is_hint=True), *mean_tables(summaries))),
+        Section("Plots", (Figures(plots),) if plots else ()),
+        Section("All times", (*times, Words(intervals, is_hint=True))),
+    ]
+    return render_page(name, f"Measured and predicted: {name}", "MPI communication, measured and predicted", sections)
 
 
 def write_comparison(
-    path: str | os.PathLike[str], name: str, found: Comparison, summaries: Sequence[ErrorSummary]
+    path: str | os.PathLike[str], name: str, comparison: Comparison, summaries: Sequence[ErrorSummary]
 ) -> None:
     """Write the page; a file that is there is replaced."""
-    page = render(name, found, summaries)
-    write(path, page)
+    write_text(path, render(name, comparison, summaries))

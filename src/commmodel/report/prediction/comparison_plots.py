@@ -5,30 +5,28 @@ Measured medians are points with their intervals; a model's line joins its times
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Literal
 
 import numpy as np
 from matplotlib.lines import Line2D
 
 from commmodel.predict import Compared
 from commmodel.report.kit import axes as look
-from commmodel.report.kit.canvas import Plot, new_canvas
-from commmodel.report.kit.cells import measured_cell
-from commmodel.report.prediction.comparison import error_words
+from commmodel.report.kit.blocks import Plot
+from commmodel.report.kit.canvas import Dashes, new_canvas
+from commmodel.report.kit.cells import error_words, measured_cell
 from commmodel.statistics import CONFIDENCE
 from commmodel.units import format_ratio, format_size
 
 __all__ = ["draw"]
 
 _MOST_PLOTS = 4  # of an operation over size, and as many over the number of processes
-_Dashes = Literal["-"] | tuple[float, Sequence[float]]
-_LINES: dict[str, tuple[str, _Dashes]] = {
+_LINES: dict[str, tuple[str, Dashes]] = {
     "plogp": ("#009e73", "-"),
     "loggp": ("#0072b2", "-"),
     "logp": ("#d55e00", (0, (4, 2))),
     "postal": ("#b3578f", (0, (1, 1.5))),
 }
-_OTHER_LINE: tuple[str, _Dashes] = (look.INK, (0, (6, 2, 1, 2)))
+_OTHER_LINE: tuple[str, Dashes] = (look.INK, (0, (6, 2, 1, 2)))
 
 
 def _tip(row: Compared) -> str:
@@ -69,7 +67,7 @@ def _plot(
     if axis == "size":
         look.size_axis(canvas.axes, min(places), max(places))
     else:
-        look.count_axis(canvas.axes, places, "processes P")
+        look.count_axis(canvas.axes, places, "processes p")
     look.log_axis(canvas.axes, canvas.shown, "s", "time T")
     words = (
         f"{about} Points: medians; bars, where longer than the point: {format_ratio(CONFIDENCE)} intervals. Lines: the "
@@ -95,17 +93,19 @@ def _of_operation(operation: str, rows: Sequence[Compared]) -> list[Plot]:
     plots = []
     counts = sorted({row.processes for row in rows})
     over_size = {count: [row for row in rows if row.processes == count and row.message_size > 0] for count in counts}
-    over_size = {count: own for count, own in over_size.items() if len({row.message_size for row in own}) > 1}
+    over_size = {count: group for count, group in over_size.items() if len({row.message_size for row in group}) > 1}
     for count in _spread(list(over_size)):
-        own = over_size[count]
+        group = over_size[count]
         title = f"{operation} on {count} processes"
-        plots.append(_plot(own, lambda row: row.message_size, f"{operation}-size-{count}", title, "size", _used(own)))
+        plots.append(
+            _plot(group, lambda row: row.message_size, f"{operation}-size-{count}", title, "size", _used(group))
+        )
     over_count = {size: [row for row in rows if row.message_size == size] for size in _sizes(rows)}
-    over_count = {size: own for size, own in over_count.items() if len({row.processes for row in own}) > 1}
+    over_count = {size: group for size, group in over_count.items() if len({row.processes for row in group}) > 1}
     for size in _spread(list(over_count)):
-        own = over_count[size]
+        group = over_count[size]
         title = f"{operation}{f' of {format_size(size)}' * (operation != 'barrier')} over processes"
-        plots.append(_plot(own, lambda row: row.processes, f"{operation}-count-{size}", title, "count", _used(own)))
+        plots.append(_plot(group, lambda row: row.processes, f"{operation}-count-{size}", title, "count", _used(group)))
     return plots
 
 
@@ -121,12 +121,12 @@ def draw(rows: Sequence[Compared]) -> list[Plot]:
     plots = []
     with look.style():
         for operation in dict.fromkeys(row.operation for row in rows):
-            own = [row for row in rows if row.operation == operation]
+            group = [row for row in rows if row.operation == operation]
             if operation != "send":
-                plots += _of_operation(operation, own)
+                plots += _of_operation(operation, group)
                 continue
-            for path in dict.fromkeys(row.path for row in own):
-                on_path = [row for row in own if row.path == path and row.message_size > 0]
+            for path in dict.fromkeys(row.path for row in group):
+                on_path = [row for row in group if row.path == path and row.message_size > 0]
                 if len({row.message_size for row in on_path}) > 1:
                     title = f"send, {path}"
                     plots.append(_plot(on_path, lambda row: row.message_size, f"send-{path}", title, "size", ""))

@@ -1,12 +1,11 @@
-"""A prediction for the terminal: a small table and a sentence. Main entries: `prediction_table`, `prediction_words`."""
+"""Prediction of a message or a halo exchange: a small table and sentences. Main entry: `prediction_table`."""
 
 import math
 
-from rich import box
-from rich.table import Table
 from rich.text import Text
 
 from commmodel.predict import Prediction, Seconds
+from commmodel.report.kit.tables import Cell, Table, left, plain_rows, right, text
 from commmodel.units import format_interval, format_rate
 
 __all__ = ["prediction_lines", "prediction_table", "prediction_words"]
@@ -21,21 +20,14 @@ def prediction_table(predicted: Prediction) -> Table:
 
     Below the one that was used stand its terms that are of no path: queue search and link contention.
     """
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("model", "time", "over ping-pong"):
-        table.add_column(heading, justify="left" if heading == "model" else "right")
-    names = [predicted.model, *(name for name in predicted.models if name != predicted.model)]
-    for name in names:
-        time = predicted.models[name]
-        used = name == predicted.model
-        row = (f"{name} (used{', a bound' * predicted.is_bound})" if used else name, *_cells(time, predicted))
-        table.add_row(*(Text(cell, "bold" if used else "") for cell in row))
-        terms = {"queue search": predicted.queue_search, "link contention": predicted.link_contention}
-        for term, seconds in terms.items() if used else ():
-            if seconds is not None:
-                table.add_row(*map(Text, (f"  of which {term}", *_cells(seconds, predicted))))
-    table.add_row(*map(Text, ("ping-pong of one pair", _time(predicted.postal), "1.0")))
-    return table
+    used = f"{predicted.model} (used{', a bound' * predicted.is_bound})"
+    rows = [tuple(Cell(word, style="strong") for word in (used, *_cells(predicted.models[predicted.model], predicted)))]
+    terms = {"queue search": predicted.queue_search, "link contention": predicted.link_contention}
+    further = {f"  of which {term}": seconds for term, seconds in terms.items() if seconds is not None}
+    further |= {name: time for name, time in predicted.models.items() if name != predicted.model}
+    rows += plain_rows((name, *_cells(time, predicted)) for name, time in further.items())
+    rows += plain_rows([("ping-pong of one pair", _time(predicted.postal), "1.0")])
+    return Table("", (*left("model"), *right("time", "over ping-pong")), tuple(rows))
 
 
 def _cells(time: Seconds, predicted: Prediction) -> tuple[str, str]:
@@ -63,23 +55,23 @@ def prediction_words(
     where = f"{predicted.protocol}, {predicted.path}"
     rate = format_rate(predicted.aggregate_rate)
     if processes == 1:
-        said = f"One process ({where}) sends {rate}."
+        words = f"One process ({where}) sends {rate}."
     else:
-        said = f"{processes} processes ({where}) send {'at least ' * predicted.is_bound}{rate} together"
+        words = f"{processes} processes ({where}) send {'at least ' * predicted.is_bound}{rate} together"
         wrong = math.isfinite(predicted.ratio) and f"{predicted.ratio:.1f}" != "1.0"
         times = f"{predicted.ratio:.1f} times as long" if wrong else "as long"
-        said += f"; it takes {'at most ' * predicted.is_bound}{times} as a ping-pong of one pair promises."
+        words += f"; it takes {'at most ' * predicted.is_bound}{times} as a ping-pong of one pair promises."
     if filling is not None:
-        said += f" {filling} fill the way out of the node." if filling > 1 else " One fills the way out of the node."
+        words += f" {filling} fill the way out of the node." if filling > 1 else " One fills the way out of the node."
     if leaves_out_links:
-        said += " Link contention is left out: say how much the busiest link carries with --link-volume."
+        words += " Link contention is left out: say how much the busiest link carries with --link-volume."
     if launches is not None and predicted.time.low is not None:
         over = "of one launch: others differ by more" if launches == 1 else f"over {launches} launches"
-        said += f" The interval is {over}."
-    return Text(said)
+        words += f" The interval is {over}."
+    return text(words)
 
 
 def prediction_lines(predicted: Prediction) -> list[Text]:
     """Return what the prediction extrapolates, how far its model is from the times, what was wrong with the machine."""
-    told = (*predicted.extrapolates, *predicted.remarks)
-    return [Text(f"{line[:1].upper() if line[1:2] != ' ' else line[:1]}{line[1:]}.") for line in told]
+    lines = (*predicted.extrapolates, *predicted.remarks)
+    return [text(f"{line[:1].upper() if line[1:2] != ' ' else line[:1]}{line[1:]}.") for line in lines]

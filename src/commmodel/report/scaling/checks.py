@@ -1,46 +1,29 @@
-"""Measurements against expectations, as tables for the terminal. Main entries: `checked_tables` and `checked_lines`.
+"""Measurements against expectations: tables and sentences. Main entries: `check_tables` and `check_lines`.
 
 As Table 2 of Shudler and others (2015).
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterator, Sequence
+from itertools import compress, groupby
 
-from rich.table import Table
 from rich.text import Text
 
-from commmodel.report.kit.terminal import new_table, text
+from commmodel.report.kit.tables import Cell, Style, Table, left, right, text
+from commmodel.results import parameter_words
 from commmodel.scaling import BrokenRule, Checked, CheckedSeries, Room, Slower, Verdict
-from commmodel.units import format_interval, format_size
+from commmodel.units import format_interval
 
-__all__ = ["NO_CLASS", "checked_lines", "checked_tables", "parameter_words"]
+__all__ = ["NO_CLASS", "check_lines", "check_tables", "verdict_cell"]
 
-_LOOKS: dict[Verdict, tuple[str, str]] = {
-    "match": ("✓ match", "green"),
-    "approximate": ("≈ approximate", "green"),
-    "mismatch": ("✗ mismatch", "bold red"),
-    "uncertain": ("? uncertain", "yellow"),
-}
+_LOOKS: dict[Verdict, tuple[str, Style]] = {
+    "match": ("✓", "good"), "approximate": ("≈", "good"), "mismatch": ("✗", "bad"), "uncertain": ("?", "uncertain"),
+}  # fmt: skip
+_LINE_STYLES = {"match": "green", "approximate": "green", "mismatch": "bold red", "uncertain": "yellow"}
 NO_CLASS = "no class fits"
-"""Said in the place of a model."""
+"""In the place of a model."""
 _MOST_NAMES = 4
 Parameters = tuple[tuple[str, float | str], ...]
-
-
-def parameter_words(parameters: Iterable[tuple[str, float | str]]) -> str:
-    """Return parameters and their values in words.
-
-    >>> parameter_words((("n", 1024.0), ("start", "round-time"), ("k", 3.0)))
-    'n = 1 KiB, start = round-time, k = 3'
-    """
-
-    def said(name: str, value: float | str) -> str:
-        if isinstance(value, str):
-            return f"{name} = {value}"
-        return f"{name} = {format_size(value)}" if name == "n" and value == round(value) else f"{name} = {value:g}"
-
-    return ", ".join(said(name, value) for name, value in parameters)
 
 
 def _where(parameters: Parameters) -> str:
@@ -49,7 +32,7 @@ def _where(parameters: Parameters) -> str:
 
 
 def _common(rows: Sequence[CheckedSeries]) -> set[tuple[str, float | str]]:
-    """Return parameters that are the same everywhere: they are said once."""
+    """Return the parameters that are the same in all rows: the title has them."""
     return set.intersection(*(set(row.series.fixed) for row in rows))
 
 
@@ -68,64 +51,72 @@ def _room(room: Room | None) -> str:
     return best if low == high else f"{best} [{low}, {high}]"
 
 
-def _table(rows: Sequence[CheckedSeries]) -> Table:
+def verdict_cell(verdict: Verdict) -> Cell:
+    """Return a verdict with its sign."""
+    sign, style = _LOOKS[verdict]
+    return Cell(f"{sign} {verdict}", style=style)
+
+
+def _series_table(rows: Sequence[CheckedSeries]) -> Table:
     first = rows[0].series
     common = _common(rows)
     same = [item for item in first.fixed if item in common]
-    title = f"{first.metric} over {first.over}" + (f", {parameter_words(tuple(same))}" if same else "")
-    differ = any(len(row.series.fixed) > len(same) for row in rows)
+    title = f"{first.metric} over {first.over}" + (f", {parameter_words(same)}" if same else "")
     targets = [row.predicted.scale for row in rows if row.predicted]
-    rooms = any(row.room for row in rows)
-    columns = [("function", "left"), *([("parameters", "left")] if differ else [])]
-    columns += [("expected", "left"), ("model", "left"), ("R²", "right"), ("δ", "left"), ("verdict", "left")]
-    columns += [(f"at {first.over} = {targets[0]:g}", "right")] if targets else []
-    columns += [(f"room up to {first.over}", "right")] if rooms else []
-    table = new_table(title, columns)
-    for row in rows:
-        series, judged = row.series, row.judgement
-        best, fits, over = judged.ensemble.best, judged.ensemble.fits, series.over
-        words, style = _LOOKS[row.verdict]
-        cells = [text(series.name)]
-        cells += [text(parameter_words(tuple(item for item in series.fixed if item not in common)))] if differ else []
-        before = ", as before" if row.source == "before" else ""
-        cells += [
-            text(judged.expectation.text(over) + before),
-            text(best.growth.text(over) if fits else NO_CLASS),
-            text(f"{best.adjusted_r2:.2f}" if fits and math.isfinite(best.adjusted_r2) else "–"),
-            text(judged.divergence.text(over) if fits else "–"),
-            text(words, style),
-        ]
-        if targets:
-            one = row.predicted
-            cells.append(text(_value(one.value, one.low, one.high, series.unit) if one else ""))
-        cells += [text(_room(row.room))] if rooms else []
-        table.add_row(*cells)
-    return table
+    is_shown = (
+        True, any(len(row.series.fixed) > len(same) for row in rows), *[True] * 5, bool(targets),
+        any(row.room for row in rows),
+    )  # fmt: skip
+    columns = (
+        *left("function", "parameters", "expected", "model"), *right("R²"), *left("δ", "verdict"),
+        *right(f"at {first.over} = {targets[0] if targets else 0:g}", f"room up to {first.over}"),
+    )  # fmt: skip
+    cells = (_series_cells(row, common) for row in rows)
+    return Table(title, tuple(compress(columns, is_shown)), tuple(tuple(compress(row, is_shown)) for row in cells))
+
+
+def _series_cells(row: CheckedSeries, common: set[tuple[str, float | str]]) -> tuple[Cell, ...]:
+    series, judged, over = row.series, row.judgement, row.series.over
+    best, fits = judged.ensemble.best, judged.ensemble.fits
+    before = ", as before" if row.source == "before" else ""
+    target = row.predicted
+    words = (
+        series.name,
+        parameter_words(item for item in series.fixed if item not in common),
+        judged.expectation.text(over) + before,
+        best.growth.text(over) if fits else NO_CLASS,
+        f"{best.adjusted_r2:.2f}" if fits and math.isfinite(best.adjusted_r2) else "–",
+        judged.divergence.text(over) if fits else "–",
+    )
+    value = _value(target.value, target.low, target.high, series.unit) if target else ""
+    return (*map(Cell, words), verdict_cell(row.verdict), Cell(value), Cell(_room(row.room)))
 
 
 def _slower_table(slower: Sequence[Slower]) -> Table:
     """Return a row for each function: where it is worst, and in how many places it is."""
     groups: dict[tuple[str, str, str, Parameters], list[Slower]] = {}
-    for one in slower:
-        groups.setdefault((one.name, one.metric, one.over, one.fixed), []).append(one)
-    columns = (("function", "left"), ("metric", "left"), ("parameters", "left"), ("worst", "left"),
-               ("times what it was", "right"), ("larger at", "left"))  # fmt: skip
-    table = new_table("larger than before", columns)
-    for (name, metric, over, fixed), ones in groups.items():
-        worst = max(ones, key=lambda one: one.ratio)
+    for place in slower:
+        groups.setdefault((place.name, place.metric, place.over, place.fixed), []).append(place)
+    rows = []
+    for (name, metric, over, fixed), places in groups.items():
+        worst = max(places, key=lambda place: place.ratio)
         span = f"{worst.ratio:.2f} [{worst.low:.2f}, {worst.high:.2f}]" if math.isfinite(worst.ratio) else "it was 0"
-        scales = ", ".join(f"{scale:g}" for scale in sorted(one.scale for one in ones))
+        scales = ", ".join(f"{scale:g}" for scale in sorted(place.scale for place in places))
         where = (f"{over} = {worst.scale:g}", scales) if math.isfinite(worst.scale) else ("", "everywhere")
-        cells = (name, metric, parameter_words(fixed), where[0], span, where[1])
-        table.add_row(*(text(cell, "red" if cell == span else "") for cell in cells))
-    return table
+        about = map(Cell, (name, metric, parameter_words(fixed), where[0]))
+        rows.append((*about, Cell(span, style="bad"), Cell(where[1])))
+    columns = (
+        *left("function", "metric", "parameters", "worst"), *right("times what it was"), *left("larger at")
+    )  # fmt: skip
+    return Table("larger than before", columns, tuple(rows))
 
 
-def checked_tables(checked: Checked) -> list[Table]:
+def check_tables(checked: Checked) -> list[Table]:
     """Return a table for each metric and parameter: a row for each series."""
-    rows = sorted(checked.rows, key=lambda row: [one.series.metric for one in checked.rows].index(row.series.metric))
+    metrics = [row.series.metric for row in checked.rows]
+    rows = sorted(checked.rows, key=lambda row: metrics.index(row.series.metric))
     groups = groupby(rows, key=lambda row: (row.series.metric, row.series.over))
-    tables = [_table(list(group)) for _, group in groups]
+    tables = [_series_table(list(group)) for _, group in groups]
     return [*tables, _slower_table(checked.slower)] if checked.slower else tables
 
 
@@ -143,15 +134,15 @@ def _broken(broken: BrokenRule) -> str:
 
 def _advice(rows: Sequence[CheckedSeries]) -> dict[tuple[Verdict, str], list[str]]:
     """Return what to measure next or to look at, each with the functions that it is for."""
-    found: dict[tuple[Verdict, str], list[str]] = {}
+    advice: dict[tuple[Verdict, str], list[str]] = {}
     for row in rows:
         if row.judgement.advice:
             numbers = tuple(item for item in row.series.fixed if not isinstance(item[1], str))
-            found.setdefault((row.verdict, row.judgement.advice), []).append(f"{row.series.name}{_where(numbers)}")
-    return found
+            advice.setdefault((row.verdict, row.judgement.advice), []).append(f"{row.series.name}{_where(numbers)}")
+    return advice
 
 
-def checked_lines(checked: Checked) -> Iterator[Text]:
+def check_lines(checked: Checked) -> Iterator[Text]:
     """Yield broken rules, what to measure next, what was not tested, and how many match."""
     for broken in checked.violations:
         yield text(f"✗ {_broken(broken)}", "bold red")
@@ -160,8 +151,7 @@ def checked_lines(checked: Checked) -> Iterator[Text]:
     for (verdict, advice), names in _advice(checked.rows).items():
         shown = ", ".join(names[:_MOST_NAMES])
         more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-        words, style = _LOOKS[verdict]
-        yield text(f"{words[0]} {shown}{more}: {advice}", style)
+        yield text(f"{_LOOKS[verdict][0]} {shown}{more}: {advice}", _LINE_STYLES[verdict])
     for words in checked.notes:
         yield text(f"note: {words}", "dim")
     counts = ", ".join(f"{checked.count(verdict)} {verdict}" for verdict in _LOOKS)
@@ -171,7 +161,7 @@ def checked_lines(checked: Checked) -> Iterator[Text]:
     if checked.violations:
         parts.append(f"rules broken: {len(checked.violations)}")
     if checked.compared:
-        larger = sum(not math.isnan(one.scale) for one in checked.slower)
+        larger = sum(not math.isnan(place.scale) for place in checked.slower)
         together = ", and all times together" if larger < len(checked.slower) else ""
         parts.append(f"{checked.compared} values compared with the baseline: {larger or 'none'} larger{together}")
     yield text("; ".join(parts), "bold")

@@ -1,54 +1,43 @@
-"""How measurements grow, as a section of the report and as the page of a check.
+"""Growth of measurements as a section of a report, and as the page of a check.
 
-As in `commmodel.report.machine.page`, everything is inside the file, and everything from files is escaped. Main
-entries: `section` and `write_checked`.
+Main entries: `scaling_section` and `write_check`.
 """
 
 import os
 
-from markupsafe import Markup
-
-from commmodel.report.kit.canvas import Plot
-from commmodel.report.kit.pages import drawn, fragment, render_page, write
-from commmodel.report.scaling.growth import Scaling, of_checked, scaling_parts
+from commmodel.files import write_text
+from commmodel.report.kit.blocks import Block, Bullets, Figures, Section, Words
+from commmodel.report.kit.pages import render_page
+from commmodel.report.kit.tables import common_notes
+from commmodel.report.scaling.growth import model_tables, sentences, surface_tables
 from commmodel.report.scaling.plots import draw
-from commmodel.report.scaling.surfaces import surface_parts
-from commmodel.scaling import Checked
+from commmodel.scaling import Checked, Overview, modelled_series
 
-__all__ = ["render_checked", "section", "write_checked"]
-
-_VERDICTS = {"match": "yes", "approximate": "yes", "mismatch": "no", "uncertain": "unknown"}
+__all__ = ["render_check", "scaling_section", "write_check"]
 
 _NOTE = "note: "
 """Begins what can be read after the figures."""
 
 
-def section(found: Scaling) -> tuple[Markup, list[Plot]]:
-    """Return the section, and its plots, whose colours the page must declare; nothing where nothing grows.
-
-    Parameters
-    ----------
-    found : Scaling
-        Of `commmodel.report.scaling.growth.scaled` or `of_checked`.
-    """
-    if not found.rows and not found.said:
-        return Markup(""), []
-    plots = draw(found.rows)
-    in_detail = sum(plot.key.startswith("growth") for plot in plots)
-    text = fragment(
-        "scaling.html",
-        said=[text for text in found.said if not text.startswith(_NOTE)],
-        notes=[text for text in found.said if text.startswith(_NOTE)],
-        parts=[*scaling_parts(found.rows), *surface_parts(found.surfaces)],
-        verdicts=_VERDICTS,
-        plots=drawn(plots),
-        left_out=len(found.rows) - in_detail,
-    )
-    return text, plots
+def scaling_section(overview: Overview) -> Section:
+    """Return the section; without blocks where nothing grows."""
+    lines = sentences(overview)
+    if not overview.rows and not lines:
+        return Section("Scaling", ())
+    first = tuple(line for line in lines if not line.startswith(_NOTE))
+    notes = tuple(line for line in lines if line.startswith(_NOTE))
+    plots = tuple(draw(overview.rows))
+    left_out = len(overview.rows) - sum(plot.key.startswith("growth") for plot in plots)
+    blocks: list[Block] = [Bullets(first)] if first else []
+    blocks += common_notes((*model_tables(overview.rows), *surface_tables(overview.surfaces)))
+    blocks += [Figures(plots)] if plots else []
+    blocks += [Bullets(notes)] if notes else []
+    blocks += [Words(f"{left_out} further series are in the tables only.", is_hint=True)] if left_out else []
+    return Section("Scaling", tuple(blocks))
 
 
-def render_checked(name: str, checked: Checked, statistic: str = "first quartile") -> str:
-    """Return the page; it refers to nothing outside itself.
+def render_check(name: str, checked: Checked, statistic: str = "first quartile") -> str:
+    """Return the page of a check.
 
     Parameters
     ----------
@@ -59,22 +48,16 @@ def render_checked(name: str, checked: Checked, statistic: str = "first quartile
     statistic : str
         With which that was called.
     """
-    text, plots = section(of_checked(checked, statistic=statistic))
-    return render_page(
-        "checked.html",
-        name,
-        plots,
-        section=text,
-    )
+    overview = Overview(modelled_series(checked, statistic=statistic), (("", checked),))
+    return render_page(name, f"Scaling of {name}", "Does it grow as expected?", [scaling_section(overview)])
 
 
-def write_checked(path: str | os.PathLike[str], name: str, checked: Checked, statistic: str = "first quartile") -> None:
-    """Write the page; a file that is there is replaced.
+def write_check(path: str | os.PathLike[str], name: str, checked: Checked, statistic: str = "first quartile") -> None:
+    """Write the page of a check; a file that is there is replaced.
 
     Raises
     ------
     InputError
         Where it cannot be written.
     """
-    page = render_checked(name, checked, statistic)
-    write(path, page)
+    write_text(path, render_check(name, checked, statistic))

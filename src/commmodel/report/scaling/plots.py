@@ -12,11 +12,12 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from commmodel.report.kit import axes as look
-from commmodel.report.kit.canvas import Canvas, Plot, new_canvas
-from commmodel.report.scaling.checks import NO_CLASS, parameter_words
-from commmodel.report.scaling.growth import Scaled, model_words
-from commmodel.scaling import ONE, Growth, deviation_limits, fit_term
-from commmodel.units import format_quantity
+from commmodel.report.kit.blocks import Plot
+from commmodel.report.kit.canvas import Canvas, new_canvas
+from commmodel.report.scaling.checks import NO_CLASS
+from commmodel.report.scaling.growth import model_words, quantity_words
+from commmodel.results import parameter_words
+from commmodel.scaling import ONE, Growth, ModelledSeries, deviation_limits, fit_term
 
 __all__ = ["MOST_PLOTS", "divergence_plot", "draw", "growth_plot"]
 
@@ -24,8 +25,8 @@ Array = NDArray[np.float64]
 
 MOST_PLOTS = 12
 """Of series: the tables have all of them."""
-_BEYOND = 4.0  # times the largest scale
-_BEYOND_EXPONENTIAL = 1.1  # the same where something grows exponentially
+_REACH = 4.0  # times the largest scale
+_REACH_EXPONENTIAL = 1.1  # the same where something grows exponentially
 _BELOW = 0.3  # of the smallest value: what lies lower is not worth the room
 _STEPS = 60  # of a curve
 _MOST_REPETITIONS = 25  # drawn at each scale
@@ -39,10 +40,6 @@ def _label(over: str) -> str:
     return "processes p" if over == "p" else over
 
 
-def _value(value: float, unit: str) -> str:
-    return f"{value:.4g}" if unit == "1" else format_quantity(value, unit)
-
-
 def _line(canvas: Canvas, at: Array, values: Array, last: float, colour: str) -> None:
     """Draw a curve, dashed beyond the largest scale that was measured."""
     finite = np.isfinite(values)
@@ -53,8 +50,8 @@ def _line(canvas: Canvas, at: Array, values: Array, last: float, colour: str) ->
 def _places(scales: Sequence[float], first: float, growths: Iterable[Growth]) -> Array:
     """Return where curves are drawn: from the first scale to beyond the last, the last among them."""
     last = scales[-1]
-    beyond = _BEYOND_EXPONENTIAL if any(growth.exponential for growth in growths) else _BEYOND
-    return np.union1d(np.geomspace(first, beyond * last, _STEPS), [last])
+    reach = _REACH_EXPONENTIAL if any(growth.exponential for growth in growths) else _REACH
+    return np.union1d(np.geomspace(first, reach * last, _STEPS), [last])
 
 
 def _show(canvas: Canvas, values: Array, least: float) -> None:
@@ -62,7 +59,7 @@ def _show(canvas: Canvas, values: Array, least: float) -> None:
     canvas.shown += [float(value) for value in values if np.isfinite(value) and value >= least]
 
 
-def _repetitions(canvas: Canvas, row: Scaled) -> int:
+def _repetitions(canvas: Canvas, row: ModelledSeries) -> int:
     """Draw repetitions, of many those at evenly spaced quantiles; return how many there are at most at a scale."""
     most = 0
     at, values = [], []
@@ -78,7 +75,7 @@ def _repetitions(canvas: Canvas, row: Scaled) -> int:
     return most
 
 
-def _limits(canvas: Canvas, row: Scaled, at: Array, least: float) -> list[str]:
+def _limits(canvas: Canvas, row: ModelledSeries, at: Array, least: float) -> list[str]:
     """Draw the slowest and the fastest growth that the expectation allows, each fitted to the values; name them."""
     if row.judgement is None:
         return []
@@ -87,7 +84,7 @@ def _limits(canvas: Canvas, row: Scaled, at: Array, least: float) -> list[str]:
     for growth in dict.fromkeys((low, high)):
         if growth < ONE <= row.judgement.expectation:  # a limit that nothing which grows can meet
             continue
-        model = fit_term(row.found.scales, row.found.values, growth)
+        model = fit_term(row.ensemble.scales, row.ensemble.values, growth)
         if model.coefficient < 0:  # what was measured falls: no growth of this class is near it
             continue
         values = model(at)
@@ -98,23 +95,23 @@ def _limits(canvas: Canvas, row: Scaled, at: Array, least: float) -> list[str]:
     return names
 
 
-def growth_plot(row: Scaled, key: str) -> Plot:
+def growth_plot(row: ModelledSeries, key: str) -> Plot:
     """Return the values at each scale, the model with its band, and the limits where something is expected.
 
     Parameters
     ----------
-    row : Scaled
+    row : ModelledSeries
         One series.
     key : str
         Distinct on a page.
     """
     canvas = new_canvas()
-    series, found = row.series, row.found
-    growths = [*found.shares, *([row.judgement.expectation] if row.judgement else [])]
+    series, ensemble = row.series, row.ensemble
+    growths = [*ensemble.shares, *([row.judgement.expectation] if row.judgement else [])]
     at = _places(series.scales, series.scales[0], growths)
     most = _repetitions(canvas, row)
-    band = np.array([found.interval(float(place)) for place in at])
-    model = found.best(at)
+    band = np.array([ensemble.interval(float(place)) for place in at])
+    model = ensemble.best(at)
     least = _BELOW * min(canvas.shown)
     names = _limits(canvas, row, at, least)
     known = np.isfinite(band).all(axis=1)
@@ -122,15 +119,15 @@ def growth_plot(row: Scaled, key: str) -> Plot:
     canvas.axes.fill_between(at[known], low[known], np.maximum(band[known, 1], low[known]), color=_COLOUR, alpha=0.15,
                              linewidth=0, zorder=1.5)  # fmt: skip
     _line(canvas, at, np.where(model >= least, model, np.nan), series.scales[-1], _COLOUR)
-    canvas.axes.plot(series.scales, found.values, "o", color=_COLOUR, gid="values", zorder=3, clip_on=False)
+    canvas.axes.plot(series.scales, ensemble.values, "o", color=_COLOUR, gid="values", zorder=3, clip_on=False)
     canvas.points["values"] = [
-        f"{series.over} = {scale:g}: {_value(value, series.unit)}"
-        for scale, value in zip(series.scales, found.values.tolist(), strict=True)
+        f"{series.over} = {scale:g}: {quantity_words(value, series.unit)}"
+        for scale, value in zip(series.scales, ensemble.values.tolist(), strict=True)
     ]
     _show(canvas, model, least)
-    canvas.shown += found.values.tolist()
-    text = model_words(found.best, series.unit, series.over)
-    text = text if found.fits else f"{NO_CLASS}, the best: {text}"
+    canvas.shown += ensemble.values.tolist()
+    text = model_words(ensemble.best, series.unit, series.over)
+    text = text if ensemble.fits else f"{NO_CLASS}, the best: {text}"
     handles: list[Line2D | Patch] = [
         Line2D([], [], color=_COLOUR, marker="o", linestyle="", label=row.statistic),
         Line2D([], [], color=_COLOUR, marker="o", alpha=0.25, markersize=3, linestyle="", label="repetitions"),
@@ -160,18 +157,18 @@ def growth_plot(row: Scaled, key: str) -> Plot:
     return canvas.finish(key, title, words, look.FIXED_COLOURS)
 
 
-def _names(rows: Sequence[Scaled]) -> str:
+def _names(rows: Sequence[ModelledSeries]) -> str:
     names = list(dict.fromkeys(row.name for row in rows))
     more = len(names) - _MOST_NAMES
     return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
-def divergence_plot(rows: Sequence[Scaled], key: str) -> Plot:
+def divergence_plot(rows: Sequence[ModelledSeries], key: str) -> Plot:
     """Return δ = G / E over the parameter: how many times worse than at the first scale, over what is expected.
 
     Parameters
     ----------
-    rows : sequence of Scaled
+    rows : sequence of ModelledSeries
         Of one metric and parameter, each with its judgement.
     key : str
         Distinct on a page.
@@ -182,7 +179,7 @@ def divergence_plot(rows: Sequence[Scaled], key: str) -> Plot:
     first = max(scales[0], 2.0)  # the logarithm of 1 is 0
     growths = [row.judgement.divergence for row in rows if row.judgement]
     at = _places(scales, first, growths)
-    classes: dict[Growth, list[Scaled]] = defaultdict(list)
+    classes: dict[Growth, list[ModelledSeries]] = defaultdict(list)
     for row in rows:
         if row.judgement is not None:
             classes[row.judgement.divergence].append(row)
@@ -219,7 +216,7 @@ def divergence_plot(rows: Sequence[Scaled], key: str) -> Plot:
     return canvas.finish(key, f"Divergence of {metric} over {over}", words, look.FIXED_COLOURS | dict(colours))
 
 
-def _chosen(rows: Sequence[Scaled]) -> list[Scaled]:
+def _chosen(rows: Sequence[ModelledSeries]) -> list[ModelledSeries]:
     """Return what is drawn: of every function something before any has more, the worst verdicts first."""
     drawn = [row for row in rows if any(samples.any() for samples in row.series.samples)]  # 0 everywhere shows nothing
     ranked = sorted(drawn, key=lambda row: _URGENT.index(row.judgement.verdict if row.judgement else ""))
@@ -232,11 +229,11 @@ def _chosen(rows: Sequence[Scaled]) -> list[Scaled]:
     return [ranked[index] for index in order]
 
 
-def draw(rows: Sequence[Scaled]) -> list[Plot]:
+def draw(rows: Sequence[ModelledSeries]) -> list[Plot]:
     """Return the divergence of each metric and parameter, then the growth of each series, of at most twelve."""
-    groups: dict[tuple[str, str], list[Scaled]] = defaultdict(list)
+    groups: dict[tuple[str, str], list[ModelledSeries]] = defaultdict(list)
     for row in rows:
-        if row.judgement is not None and row.found.fits:
+        if row.judgement is not None and row.ensemble.fits:
             groups[row.series.metric, row.series.over].append(row)
     with look.style():
         plots = [divergence_plot(own, f"divergence-{index}") for index, own in enumerate(groups.values())]

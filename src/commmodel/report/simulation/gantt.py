@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.report.simulation.link_load import LinkLoad, spread
+from commmodel.simulate.link_load import LinkLoad, spread
 from commmodel.simulate.result import State
 from commmodel.simulate.timeline import DRAWN_NAMES, TRANSFER, Timeline
 

@@ -1,4 +1,4 @@
-"""Gantt charts on a page of their own: simulated ranks, two timelines below each other, tables of where time went.
+"""Page of Gantt charts: simulated ranks, two timelines below each other, tables of where time went.
 
 The page's script draws on canvases from numbers inside the file; without it, the page shows an overview as SVG. The
 page's policy allows this one script, by its hash, and nothing from outside. Main entries: `render`, `write_gantt`.
@@ -15,10 +15,13 @@ from dataclasses import replace
 from markupsafe import Markup
 
 from commmodel.errors import InputError
-from commmodel.report.kit.pages import render_page, template_text, write
-from commmodel.report.measurements.other_kernels import PartTable
+from commmodel.files import write_text
+from commmodel.report.kit.blocks import Block, Section, folded
+from commmodel.report.kit.pages import render_page, template_text
 from commmodel.report.simulation.gantt import COLOURS, LETTERS, MOST_INTERVALS, MOST_MESSAGES, Chart, chart, shares
-from commmodel.report.simulation.link_load import COLUMNS, LinkLoad
+from commmodel.report.simulation.tables import rank_tables, summary_tables
+from commmodel.simulate.link_load import COLUMNS, LinkLoad
+from commmodel.simulate.summary import RunSummary
 from commmodel.simulate.timeline import DRAWN_NAMES, Timeline, split_waits
 from commmodel.units import format_time
 
@@ -31,9 +34,7 @@ _LEFT = 70
 def render(
     name: str,
     timelines: Sequence[Timeline],
-    parts: Sequence[PartTable] = (),
-    folded: Sequence[PartTable] = (),
-    said: Sequence[str] = (),
+    summaries: Sequence[RunSummary] = (),
     loads: Sequence[Sequence[LinkLoad]] = (),
 ) -> str:
     """Return the page; it refers to nothing outside itself.
@@ -44,12 +45,8 @@ def render(
         What was simulated.
     timelines : sequence of Timeline
         One chart each, on one time axis; waits are told apart by the messages.
-    parts : sequence of PartTable
-        Tables below the charts.
-    folded : sequence of PartTable
-        Long ones behind them.
-    said : sequence of str
-        What to know first, a line each.
+    summaries : sequence of RunSummary
+        Of the same runs, for the tables below the charts.
     loads : sequence of sequences of LinkLoad
         Links whose load is drawn below each of the first charts, on the page's time axis (`axis_seconds`).
 
@@ -61,14 +58,16 @@ def render(
     seconds = axis_seconds(timelines)
     if seconds <= 0:
         raise InputError("nothing to draw: no rank was in any state for any time")
-    timelines = [replace(one, intervals=split_waits(one)) for one in timelines]
-    intervals = shares([one.intervals.size for one in timelines], MOST_INTERVALS)
-    messages = shares([one.transfers.size for one in timelines], MOST_MESSAGES)
+    timelines = [replace(timeline, intervals=split_waits(timeline)) for timeline in timelines]
+    intervals = shares([timeline.intervals.size for timeline in timelines], MOST_INTERVALS)
+    messages = shares([timeline.transfers.size for timeline in timelines], MOST_MESSAGES)
     charts = [
-        chart(one, seconds, intervals[number], messages[number], loads[number] if number < len(loads) else ())
-        for number, one in enumerate(timelines)
+        chart(timeline, seconds, intervals[number], messages[number], loads[number] if number < len(loads) else ())
+        for number, timeline in enumerate(timelines)
     ]
     states = sorted({state for one in charts for state in one.states})
+    folds = (folded(table, is_open=False) for table in rank_tables(summaries))
+    tables: list[Block] = [*summary_tables(summaries, title="Times", all_links=True), *folds] if summaries else []
     script = template_text("gantt.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     data = {
@@ -79,9 +78,12 @@ def render(
         "charts": [one.data for one in charts],
     }
     return render_page(
-        "gantt.html",
         name,
-        (),
+        f"Timeline: {name}",
+        "Simulated run",
+        [Section("Results", tuple(tables))],
+        [f"model {each.name}" if each.outcome else f"measured: {each.name}" for each in summaries],
+        "gantt.html",
         policy=Markup(f"; script-src 'sha256-{digest}'"),  # noqa: S704  (base64)
         script=Markup(script),  # noqa: S704  (our own file)
         gantt_css=Markup(template_text("gantt.css")),  # noqa: S704  (our own file)
@@ -95,9 +97,6 @@ def render(
                 for number, one in enumerate(charts)],
         seconds=format_time(seconds),
         ends=[format_time(one.seconds) for one in charts],
-        parts=parts,
-        folded=folded,
-        said=said,
     )  # fmt: skip
 
 
@@ -105,13 +104,11 @@ def write_gantt(
     path: str | os.PathLike[str],
     name: str,
     timelines: Sequence[Timeline],
-    parts: Sequence[PartTable] = (),
-    folded: Sequence[PartTable] = (),
-    said: Sequence[str] = (),
+    summaries: Sequence[RunSummary] = (),
     loads: Sequence[Sequence[LinkLoad]] = (),
 ) -> None:
     """Write the page; a file that is there is replaced."""
-    write(path, render(name, timelines, parts, folded, said, loads))
+    write_text(path, render(name, timelines, summaries, loads))
 
 
 def axis_seconds(timelines: Sequence[Timeline]) -> float:
@@ -132,15 +129,15 @@ def _inside_script(data: object) -> str:
 
 def _left_out(one: Chart) -> str:
     """Return what the page does not hold of a chart, in words."""
-    said = []
+    sentences = []
     if one.resolution > 0:
-        said.append(
+        sentences.append(
             f"{one.intervals:,} intervals are drawn as {one.shown:,} pieces: those shorter than "
             f"{format_time(one.resolution)} are put together with their neighbours."
         )
     if one.shown_messages < one.messages:
-        said.append(f"Of {one.messages:,} messages {one.shown_messages:,} are drawn, the largest.")
-    return " ".join(said)
+        sentences.append(f"Of {one.messages:,} messages {one.shown_messages:,} are drawn, the largest.")
+    return " ".join(sentences)
 
 
 def _nice(step: float) -> float:

@@ -1,28 +1,25 @@
-"""What the network beyond the node leaves to each node while several pairs of nodes communicate.
+"""Oversubscription of the network: what each node gets of its rate while several pairs of nodes communicate.
 
-A node moves k n / T. Beside other pairs of nodes k and n are what they are alone, so its rate over its rate alone is
-T_alone / T. Both times are of one run, so that nothing but the number of pairs of nodes differs. Main entry: `beyond`.
+A node's rate over its rate alone is T_alone / T. Both times are of one run, so that nothing but the number of pairs of
+nodes differs. Main entry: `network_oversubscription`.
 """
 
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import zip_longest
 from typing import NamedTuple
 
 import msgspec
 
-from commmodel.report.kit.cells import Cell
-from commmodel.results import Measurements, Pairs, Record, Stream
+from commmodel.results import Measurements, Pairs, Record, Stream, kernel_name
 from commmodel.statistics import Summary
-from commmodel.units import format_rate, format_ratio, format_size
+from commmodel.units import format_ratio, format_size
 
-__all__ = ["Beyond", "Share", "ShareRow", "beyond", "share_rows"]
+__all__ = ["NetworkOversubscription", "NodeShare", "network_oversubscription", "share_words"]
 
 _MARGIN = 0.05  # what two measurements of one configuration may differ by on a quiet network
 
 
-class Share(NamedTuple):
+class NodeShare(NamedTuple):
     """The rate of a node beside other pairs of nodes over its rate alone, of one kernel, size and number of pairs."""
 
     kernel: str
@@ -37,21 +34,11 @@ class Share(NamedTuple):
     high: float | None
 
 
-class Beyond(NamedTuple):
+class NetworkOversubscription(NamedTuple):
     """All shares of some measurements, ordered by kernel, size and number of pairs, and what they say."""
 
     verdict: str
-    shares: tuple[Share, ...]
-
-
-class ShareRow(NamedTuple):
-    """The shares of one kernel, size and number of pairs as text, a cell for each number of pairs of nodes."""
-
-    kernel: str
-    size: str
-    pairs: str
-    alone: str
-    cells: tuple[Cell, ...]
+    shares: tuple[NodeShare, ...]
 
 
 def _runs(measurements: Measurements) -> Iterable[list[Record]]:
@@ -65,12 +52,12 @@ def _runs(measurements: Measurements) -> Iterable[list[Record]]:
     yield records
 
 
-def _share(configuration: Pairs | Stream, summary: Summary, alone: Summary) -> Share:
+def _share(configuration: Pairs | Stream, summary: Summary, alone: Summary) -> NodeShare:
     ends = (alone.low, summary.high, alone.high, summary.low)
     known = all(math.isfinite(end) and end > 0 for end in ends)
     moved = configuration.pairs * configuration.message_size
-    return Share(
-        str(type(configuration).__struct_config__.tag),
+    return NodeShare(
+        kernel_name(configuration),
         configuration.message_size,
         configuration.pairs,
         configuration.node_pairs,
@@ -81,8 +68,8 @@ def _share(configuration: Pairs | Stream, summary: Summary, alone: Summary) -> S
     )
 
 
-def _shares(records: Sequence[Record]) -> Iterable[Share]:
-    measured = {one.configuration: one for one in records}
+def _shares(records: Sequence[Record]) -> Iterable[NodeShare]:
+    measured = {record.configuration: record for record in records}
     for configuration, record in measured.items():
         if isinstance(configuration, Pairs | Stream) and configuration.node_pairs > 1:
             alone = measured.get(msgspec.structs.replace(configuration, node_pairs=1))
@@ -90,12 +77,13 @@ def _shares(records: Sequence[Record]) -> Iterable[Share]:
                 yield _share(configuration, record.summary, alone.summary)
 
 
-def _cell(share: Share) -> Cell:
+def share_words(share: NodeShare) -> tuple[str, str]:
+    """Return a share and its interval in words; of one without an interval the latter is empty."""
     interval = "" if share.low is None or share.high is None else f"[{100 * share.low:.0f}, {100 * share.high:.0f}]"
-    return Cell(format_ratio(share.ratio), interval)
+    return format_ratio(share.ratio), interval
 
 
-def _verdict(shares: Sequence[Share]) -> str:
+def _verdict(shares: Sequence[NodeShare]) -> str:
     """Judge by the largest messages: their time is that of their bytes, hardly that of waiting for the slowest rank."""
     if not shares:
         return (
@@ -109,7 +97,8 @@ def _verdict(shares: Sequence[Share]) -> str:
         worst = min(limited, key=lambda share: share.ratio)
         return (
             f"The network beyond the node limits: while {worst.node_pairs} pairs of nodes communicate, each node gets "
-            f"{_cell(worst)} of its rate alone ({worst.kernel}, k = {worst.pairs}, messages of {format_size(largest)})."
+            f"{' '.join(share_words(worst))} of its rate alone ({worst.kernel}, k = {worst.pairs}, "
+            f"messages of {format_size(largest)})."
         )
     if all(share.low is not None and share.low >= 1 - _MARGIN for share in judged):
         most = max(share.node_pairs for share in judged)
@@ -123,29 +112,14 @@ def _verdict(shares: Sequence[Share]) -> str:
     )
 
 
-def beyond(measurements: Measurements) -> Beyond | None:
+def network_oversubscription(measurements: Measurements) -> NetworkOversubscription | None:
     """Return what each node gets while several pairs of nodes communicate; None where no more than one did.
 
     A share needs the same configuration with one pair of nodes in the same run, resumed launches included.
     """
     configurations = (record.configuration for record in measurements.records)
-    if not any(isinstance(one, Pairs | Stream) and one.node_pairs > 1 for one in configurations):
+    if not any(isinstance(each, Pairs | Stream) and each.node_pairs > 1 for each in configurations):
         return None
     shares = [share for records in _runs(measurements) for share in _shares(records)]
     shares.sort(key=lambda share: share[:4])  # runs keep their order
-    return Beyond(_verdict(shares), tuple(shares))
-
-
-def share_rows(shares: Sequence[Share]) -> tuple[tuple[int, ...], list[ShareRow]]:
-    """Return the numbers of pairs of nodes, and a row for each kernel, size, number of pairs and run."""
-    counts = tuple(sorted({share.node_pairs for share in shares}))
-    grouped: dict[tuple[str, int, int], dict[int, list[Share]]] = defaultdict(lambda: defaultdict(list))
-    for share in shares:
-        grouped[share[:3]][share.node_pairs].append(share)
-    rows = []
-    for (kernel, size, pairs), by_count in grouped.items():
-        for run in zip_longest(*(by_count.get(count, []) for count in counts)):
-            rates = dict.fromkeys(format_rate(share.alone) for share in run if share is not None and size)
-            cells = tuple(Cell("") if share is None else _cell(share) for share in run)
-            rows.append(ShareRow(kernel, format_size(size), str(pairs), ", ".join(rates), cells))
-    return counts, rows
+    return NetworkOversubscription(_verdict(shares), tuple(shares))

@@ -1,17 +1,33 @@
-"""What the models of a segment say together: the node's rate, and the duplex factor.
+"""Rates that follow from a segment's models: of a pair, of a node, and the duplex factor.
 
-Which of them speaks is said by `commmodel.machine`. Main entries: `node_rate` and `duplex_factor`.
+Main entries: `bandwidth`, `node_rate` and `duplex_factor`.
 """
 
 import math
 
-from commmodel.machine import Parameter, Segment, recommended
-from commmodel.machine.model_choice import ONE_WAY, Model, knows_several, named, two_way
+from commmodel.machine.description import Segment
+from commmodel.machine.model_choice import recommended, two_way
+from commmodel.machine.parameters import Parameter
 
-__all__ = ["ONE_WAY", "Model", "duplex_factor", "knows_several", "named", "node_rate", "recommended", "two_way"]
+__all__ = ["bandwidth", "duplex_factor", "node_rate"]
 
 _FULL_DUPLEX = (1.0, 2.0)
 """Least and largest duplex factor of a link that carries both directions at once."""
+
+
+def _inverse(value: float | None) -> float | None:
+    if value is None:
+        return None
+    return 1 / value if value > 0 else math.inf
+
+
+def bandwidth(beta: Parameter) -> Parameter:
+    """Return 1/β as a rate; the ends of the interval change places.
+
+    >>> bandwidth(Parameter(0.5, "s/B", low=0.25, high=1.0))
+    Parameter(value=2.0, unit='B/s', low=1.0, high=4.0)
+    """
+    return Parameter(_inverse(beta.value) or math.inf, "B/s", low=_inverse(beta.high), high=_inverse(beta.low))
 
 
 def node_rate(segment: Segment) -> Parameter | None:

@@ -1,0 +1,41 @@
+"""How records ended: the interval narrow enough, or time or repetitions spent. Main entry: `endings`."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from commmodel.report.kit.cells import starred
+from commmodel.results import Bandwidth, Collective, Local, Measurements, Overlap, Record, kernel_name
+
+__all__ = ["collective_endings", "endings", "overlap_endings"]
+
+_ENDINGS = {
+    "interval": "interval narrow enough",
+    "time": "time spent",
+    "repetitions": "most repetitions",
+    "found": "complete",
+}
+
+
+def endings(records: Iterable[Record]) -> tuple[str, ...]:
+    """Return how often records of each kernel ended in each way, and what a star means where there is one."""
+    records = tuple(records)
+    counted: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for record in records:
+        counted[kernel_name(record.configuration)][_ENDINGS[record.stop]] += 1
+    lines = [
+        f"{kernel}: " + ", ".join(f"{count} × {ending}" for ending, count in sorted(ways.items()))
+        for kernel, ways in sorted(counted.items())
+    ]
+    if any(starred("", record) for record in records):
+        lines.append("* ended before the interval was as narrow as asked")
+    return tuple(lines)
+
+
+def collective_endings(measurements: Measurements) -> tuple[str, ...]:
+    """Return how often records of collectives ended in each way; empty where there are none."""
+    return endings(record for record in measurements.records if isinstance(record.configuration, Collective | Local))
+
+
+def overlap_endings(measurements: Measurements) -> tuple[str, ...]:
+    """Return how often records of bandwidth and overlap ended in each way; empty where there are none."""
+    return endings(record for record in measurements.records if isinstance(record.configuration, Bandwidth | Overlap))

@@ -1,0 +1,264 @@
+"""The report as one HTML file that works offline: numbers in words, parameters, plots, measurements, environment.
+
+It puts together the sections of all products. The same input gives the same bytes. Main entries: `render` and
+`write_html`.
+"""
+
+import os
+
+from commmodel.files import write_text
+from commmodel.fit.consistency import consistency
+from commmodel.fit.oversubscription import network_oversubscription
+from commmodel.machine import Machine
+from commmodel.report.kit.blocks import (
+    Block,
+    Bullets,
+    Code,
+    Facts,
+    Figures,
+    Folded,
+    Heading,
+    Names,
+    Plot,
+    Section,
+    Words,
+    folded,
+)
+from commmodel.report.kit.pages import render_page
+from commmodel.report.kit.tables import Table, common_notes
+from commmodel.report.machine.headlines import headlines
+from commmodel.report.machine.hybrid import hybrid_remarks, hybrid_tables
+from commmodel.report.machine.hybrid_plots import hybrid_plots
+from commmodel.report.machine.loggp import has_other_models, loggp_remarks, logp_tables
+from commmodel.report.machine.parameters import further_remarks, parameter_table, remarks
+from commmodel.report.machine.plots import draw
+from commmodel.report.measurements.collectives import collective_tables
+from commmodel.report.measurements.endings import collective_endings, overlap_endings
+from commmodel.report.measurements.environment import command_line, environment_rows
+from commmodel.report.measurements.memory import memory_tables
+from commmodel.report.measurements.node_pairs import node_share_table
+from commmodel.report.measurements.point_to_point import BUFFER_WORDS, PathTables, path_tables
+from commmodel.report.overlap.measurements import overlap_tables, overlap_verdicts
+from commmodel.report.overlap.plots import profile_plots
+from commmodel.report.scaling.page import scaling_section
+from commmodel.results import Measurements, launches_of, library_name, pooled, thread_level
+from commmodel.scaling import Overview, overview
+from commmodel.statistics import CONFIDENCE
+from commmodel.units import format_ratio
+
+__all__ = ["render", "write_html"]
+
+_BELOW = f"Below each median its {format_ratio(CONFIDENCE)} interval."
+_RATES = (
+    "Bytes per second of all k pairs together, k n / T; below it T, the median time of one message of the slowest pair."
+)
+_STREAM_RATES = (
+    "Bytes per second of all k streams together, in one direction, k n / T; below it T, the median time of one message "
+    "in a window of messages, of the slowest stream."
+)
+_SHARES = (
+    "Rate of a node while h pairs of nodes communicate, each with k pairs of ranks, over its rate alone; below it the "
+    f"ratios of the ends of both medians' {format_ratio(CONFIDENCE)} intervals."
+)
+
+
+def _hint(words: str) -> Words:
+    return Words(words, is_hint=True)
+
+
+def _endings(endings: tuple[str, ...]) -> Words:
+    return _hint(f"How the records ended. {'; '.join(endings)}.")
+
+
+def _with_hint(table: Table, hint: str) -> Folded:
+    """Return a table behind its title, with a hint below it."""
+    fold = folded(table)
+    return Folded(fold.summary, (*fold.blocks, _hint(hint)))
+
+
+def _subtitle(measurements: Measurements) -> list[str]:
+    headers = [launch.header for launch in measurements.launches]
+    libraries = dict.fromkeys(library_name(header) for header in headers)
+    hosts = dict.fromkeys(host.name for header in headers for host in header.hosts)
+    dates = sorted({header.created for header in headers if header.created})
+    shown = list(hosts)[:3]
+    more = [f"{len(hosts) - len(shown)} more hosts"] if len(hosts) > len(shown) else []
+    when = [dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"] if dates else []
+    return [text for text in ("; ".join(libraries), ", ".join(shown + more), *when) if text]
+
+
+def _warnings(measurements: Measurements, machine: Machine | None) -> Section:
+    origin = machine.origin if machine is not None else None
+    headers = (launch.header for launch in measurements.launches)
+    warnings = [text for header in headers for text in header.warnings]
+    warnings += origin.warnings if origin is not None else ()
+    texts = (
+        *dict.fromkeys(warnings),
+        *measurements.notes,
+        *thread_level.remarks(measurements.launches, origin.thread_level if origin is not None else ""),
+    )
+    return Section("Before you trust these numbers", (Bullets(texts),) if texts else (), is_warning=True)
+
+
+def _headlines(measurements: Measurements, machine: Machine | None) -> list[Section]:
+    of_launch = ", intervals of this launch" if launches_of(measurements) == 1 else ""
+    return [
+        Section(headline.path, (Facts(headline.facts),), f"{headline.source}{of_launch}")
+        for headline in headlines(measurements, machine)
+    ]
+
+
+def _plots(measurements: Measurements, machine: Machine | None) -> Section:
+    plots: tuple[Plot, ...] = (
+        *draw(measurements, machine), *profile_plots(measurements), *hybrid_plots(measurements, machine)
+    )  # fmt: skip
+    return Section("Plots", (Figures(plots),) if plots else ())
+
+
+def _origin(machine: Machine) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    origin = machine.origin
+    if origin is None:
+        return ()
+    rows = [
+        ("MPI library", origin.mpi),
+        ("hosts", ", ".join(origin.hosts)),
+        ("results", ", ".join(origin.results)),
+        ("measured", origin.measured),
+        ("launches", "" if origin.launches is None else str(origin.launches)),
+        ("fitted by commmodel", origin.commmodel),
+        ("seed of the bootstrap", "" if origin.seed is None else str(origin.seed)),
+        ("source", origin.source),
+        ("MPI thread level", origin.thread_level),
+        ("messages of streams arrived in", BUFFER_WORDS.get(origin.stream_buffers, "")),
+    ]
+    return tuple((name, (text,)) for name, text in rows if text)
+
+
+def _parameters(measurements: Measurements, machine: Machine | None) -> Section:
+    if machine is None:
+        return Section("", ())
+    blocks: list[Block] = [parameter_table(machine).untitled()] if has_other_models(machine) else []
+    blocks += [*logp_tables(machine, consistency(measurements, machine)), *hybrid_tables(machine)]
+    if texts := (*remarks(machine), *loggp_remarks(machine), *hybrid_remarks(machine)):
+        blocks += [Heading("Remarks"), Bullets(texts)]
+    if further := tuple(further_remarks(machine)):
+        summary = f"Further remarks, on streams and on models that are not recommended ({len(further)})"
+        blocks.append(Folded(summary, (Bullets(further),), is_open=False))
+    if origin := _origin(machine):
+        blocks += [Heading("Where they come from"), Names(origin)]
+    return Section("Parameters of the model", tuple(blocks))
+
+
+def _path_section(tables: PathTables, *, is_one_launch: bool) -> Section:
+    blocks: list[Block] = [Words(f"{words[:1].upper()}{words[1:]}.") for words in tables.thresholds]
+    if tables.times is not None:
+        calls = " In send, in receive: time inside the call while the other side is ready." * tables.has_ping
+        hint = (
+            f"Half of a round trip. Interval: {format_ratio(CONFIDENCE)} of the median, from order statistics, in the "
+            "median's unit; none where there are too few samples for one."
+            f"{' It is that of this launch: others differ by more.' * is_one_launch} p10 … p90: the tenth and the "
+            f"ninetieth percentile.{calls}"
+        )
+        blocks.append(_with_hint(tables.times, hint))
+    if tables.pairs is not None:
+        blocks.append(_with_hint(tables.pairs, _RATES))
+    blocks += [_with_hint(table, _STREAM_RATES) for table in tables.streams]
+    blocks += [_with_hint(table, _BELOW) for table in tables.others]
+    return Section(f"Measurements, {tables.path}", (*blocks, _endings(tables.endings)))
+
+
+def _collectives(measurements: Measurements) -> Section:
+    tables = common_notes(collective_tables(measurements))
+    if not tables:
+        return Section("", ())
+    folds = map(folded, tables)
+    return Section("Collective operations", (*folds, _hint(_BELOW), _endings(collective_endings(measurements))))
+
+
+def _memory(measurements: Measurements) -> Section:
+    tables = memory_tables(measurements)
+    return Section("Memory", (*tables, _hint(_BELOW)) if tables else ())
+
+
+def _overlap(measurements: Measurements, machine: Machine | None) -> Section:
+    tables = overlap_tables(measurements, machine)
+    blocks: list[Block] = [*map(Words, overlap_verdicts(measurements, machine)), *map(folded, common_notes(tables))]
+    endings = overlap_endings(measurements)
+    return Section("Overlap", (*blocks, *([_endings(endings)] if endings else [])))
+
+
+def _network(measurements: Measurements) -> Section:
+    network = network_oversubscription(measurements)
+    if network is None:
+        return Section("", ())
+    blocks: list[Block] = [Words(network.verdict)]
+    blocks += [node_share_table(network.shares).untitled(), _hint(_SHARES)] if network.shares else []
+    return Section("Oversubscription of the network", tuple(blocks))
+
+
+def _environment(measurements: Measurements) -> list[Section]:
+    launches, blocks = measurements.launches, []
+    for number, launch in enumerate(launches, 1):
+        records = len(launch.records)
+        summary = f"Launch {number} of {len(launches)}, {records} record{'s' * (records != 1)}"
+        blocks.append(Folded(summary, (Names(tuple(environment_rows(launch.header))),), is_open=number == 1))
+    commands = (
+        *(command_line(launch.header) for launch in launches),
+        "",
+        "commmodel fit results.jsonl -o machine.toml",
+        "commmodel report results.jsonl machine.toml -o report.html",
+    )
+    words = Words("Bind the ranks as they were bound here (see Environment), then:")
+    return [Section("Environment", tuple(blocks)), Section("How to do it again", (words, Code(commands)))]
+
+
+def render(measurements: Measurements, machine: Machine | None, name: str, scaling: Overview | None = None) -> str:
+    """Return the report as HTML.
+
+    Parameters
+    ----------
+    measurements : Measurements
+        Any kernels, sizes and numbers of pairs; without times there are no plots.
+    machine : Machine or None
+        What was fitted to them. None: no parameters, and plots of the points alone.
+    name : str
+        Title of the report.
+    scaling : Overview or None
+        Of `commmodel.scaling.overview`, with expectations. None: models alone, of what has enough scales.
+
+    Returns
+    -------
+    str
+        One page; it refers to nothing outside itself.
+    """
+    measurements = pooled(measurements)
+    is_one_launch = launches_of(measurements) == 1
+    numbers = [
+        *_headlines(measurements, machine),
+        _plots(measurements, machine),
+        _parameters(measurements, machine),
+        *(_path_section(tables, is_one_launch=is_one_launch) for tables in path_tables(measurements)),
+        _collectives(measurements),
+        _memory(measurements),
+        _overlap(measurements, machine),
+        scaling_section(overview(measurements) if scaling is None else scaling),
+        _network(measurements),
+    ]
+    words = Words("There are no times, and no records of other kernels.")
+    nothing = [] if any(section.blocks for section in numbers) else [Section("Nothing was measured", (words,))]
+    sections = [_warnings(measurements, machine), *numbers, *nothing, *_environment(measurements)]
+    return render_page(name, f"Communication of {name}", "MPI communication", sections, _subtitle(measurements))
+
+
+def _name(measurements: Measurements, machine: Machine | None) -> str:
+    if machine is not None:
+        return machine.name
+    hosts = dict.fromkeys(host.name for launch in measurements.launches for host in launch.header.hosts)
+    return ", ".join(list(hosts)[:2]) or "MPI measurements"
+
+
+def write_html(
+    path: str | os.PathLike[str], measurements: Measurements, machine: Machine | None, scaling: Overview | None = None
+) -> None:
+    """Write the report, titled with the machine's or the hosts' names; a file that is there is replaced."""
+    write_text(path, render(measurements, machine, _name(measurements, machine), scaling))

@@ -1,0 +1,83 @@
+"""Tables of simulations: times, what ranks spent them on, the busiest links. Main entry: `summary_tables`."""
+
+from collections.abc import Sequence
+
+from commmodel.report.kit.tables import Table, left, plain_rows, right
+from commmodel.simulate.summary import RunSummary, breakdown, busiest_links
+from commmodel.simulate.timeline import DRAWN_NAMES
+from commmodel.units import format_rate, format_ratio, format_time
+
+__all__ = ["rank_tables", "summary_tables"]
+
+_MOST_RANKS = 128
+
+
+def _beside(summary: RunSummary, first: RunSummary) -> str:
+    if summary is first or first.seconds <= 0:
+        return ""
+    return f"{100 * (summary.seconds / first.seconds - 1):+.1f} %"
+
+
+def _time_table(title: str, summaries: Sequence[RunSummary]) -> Table:
+    """Return what was simulated, how long it takes and what the simulation took."""
+    several = len(summaries) > 1
+    rows = []
+    for summary in summaries:
+        run = summary.outcome
+        counts = ("", "", "") if run is None else (str(run.messages), str(run.events), format_time(run.wall_seconds))
+        beside = (_beside(summary, summaries[0]),) if several else ()
+        rows.append((summary.name, format_time(summary.seconds), *beside, *counts))
+    columns = right("simulated time", *["beside the first"] * several, "messages", "events", "wall time")
+    return Table(title, (*left("model"), *columns), plain_rows(rows))
+
+
+def _state_table(title: str, summary: RunSummary) -> Table:
+    rows = (
+        (
+            state.state,
+            *map(format_time, (state.mean, state.least, state.most)),
+            format_ratio(state.mean / summary.seconds) if summary.seconds else "",
+        )
+        for state in breakdown(summary)
+        if state.most > 0
+    )
+    return Table(title, (*left("state"), *right("mean", "least", "most", "of the time")), plain_rows(rows))
+
+
+def _volume(carried: float) -> str:
+    """Return bytes in three digits: those of links are sums, of which nobody wants every byte."""
+    return format_rate(carried).removesuffix("/s")
+
+
+def _link_table(title: str, summary: RunSummary) -> Table:
+    rows = ((link.name, _volume(link.carried), format_ratio(link.share)) for link in busiest_links(summary))
+    return Table(title, (*left("link"), *right("carried", "of its capacity")), plain_rows(rows))
+
+
+def summary_tables(summaries: Sequence[RunSummary], *, title: str = "", all_links: bool = False) -> list[Table]:
+    """Return times, titled so; what ranks spent their time on, and the busy links of the first, or of all."""
+    several = len(summaries) > 1 or all_links
+    links = []
+    tables = [_time_table(title, summaries)]
+    for place, summary in enumerate(summaries):
+        of = f", {summary.name}" * several
+        tables.append(_state_table(f"Time of ranks{of}", summary))
+        if all_links or not place:
+            links.append(_link_table(f"Busiest links{of * all_links}", summary))
+    return [*tables, *(table for table in links if table.rows)]
+
+
+def rank_tables(summaries: Sequence[RunSummary]) -> list[Table]:
+    """Return what each of the first ranks spent its time on, a table for each model."""
+    tables = []
+    for summary in summaries:
+        times = zip(summary.ends[:_MOST_RANKS].tolist(), summary.spent[:_MOST_RANKS].tolist(), strict=True)
+        rows = plain_rows(
+            (str(rank), *(format_time(value) if value else "0" for value in (end, *spent)))
+            for rank, (end, spent) in enumerate(times)
+        )
+        columns = right("rank", "end", *DRAWN_NAMES[: summary.spent.shape[1]])
+        left_out = summary.ends.size - len(rows)
+        notes = (f"And {left_out} more ranks.",) if left_out else ()
+        tables.append(Table(f"Ranks, {summary.name}", columns, rows, notes))
+    return tables

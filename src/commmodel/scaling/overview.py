@@ -1,0 +1,215 @@
+"""Overview of growth: a model of everything that was measured at three scales or more. Main entry: `overview`."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from commmodel.errors import InputError
+from commmodel.results import Collective, Function, Launch, Measurements, Memory, library_name
+from commmodel.scaling.bootstrap import Ensemble, ensemble
+from commmodel.scaling.checking import Checked, check
+from commmodel.scaling.expectations import Expectations
+from commmodel.scaling.fitting import FEWEST_SCALES
+from commmodel.scaling.samples import reduce
+from commmodel.scaling.search_space import default_space
+from commmodel.scaling.series import Fixed, Series, series_over
+from commmodel.scaling.surface import SurfaceModel, fit_surface
+from commmodel.scaling.verdict import Judgement
+
+__all__ = ["ModelledSeries", "Overview", "Surface", "modelled_series", "overview", "surfaces"]
+
+_FEWEST_VALUES = 3  # of each parameter of a surface
+_FEWEST_POINTS = 9
+
+
+@dataclass(frozen=True)
+class ModelledSeries:
+    """A series and what is known of its growth.
+
+    Attributes
+    ----------
+    series : Series
+    library : str
+        The MPI library where there are several, else empty.
+    ensemble : Ensemble
+        The best model, and those that the data cannot tell from it.
+    judgement : Judgement, optional
+        Where something is expected.
+    statistic : str
+        What the repetitions were reduced to.
+    """
+
+    series: Series
+    library: str
+    ensemble: Ensemble
+    judgement: Judgement | None = None
+    statistic: str = "first quartile"
+
+    @property
+    def name(self) -> str:
+        """The function, and the MPI library where there are several."""
+        return f"{self.series.name}, {self.library}" if self.library else self.series.name
+
+
+@dataclass(frozen=True)
+class Surface:
+    """A function's model over two parameters, and how far it is from the measurements.
+
+    Attributes
+    ----------
+    name, metric, unit : str
+        As of a `Series`.
+    parameters : (str, str)
+        Such as ``("p", "n")``.
+    fixed : tuple of (str, float or str)
+        What was the same everywhere.
+    points : int
+        How many were measured.
+    model : SurfaceModel
+    error : float
+        Mean of |model / measured − 1|.
+    """
+
+    name: str
+    metric: str
+    unit: str
+    parameters: tuple[str, str]
+    fixed: Fixed
+    points: int
+    model: SurfaceModel
+    error: float
+
+
+@dataclass(frozen=True)
+class Overview:
+    """All series, the checks of each MPI library where something is expected, and the surfaces.
+
+    Surfaces are of one MPI library: where there are several they are left out.
+    """
+
+    rows: tuple[ModelledSeries, ...]
+    checks: tuple[tuple[str, Checked], ...] = ()
+    """MPI library, empty where there is one alone, and what its check says."""
+    surfaces: tuple[Surface, ...] = ()
+
+
+def _by_library(measurements: Measurements) -> Iterator[tuple[str, Measurements]]:
+    """Yield what can grow of each MPI library, with its name where there are several."""
+    launches: dict[str, list[Launch]] = defaultdict(list)
+    for launch in measurements.launches:
+        records = tuple(
+            record for record in launch.records if isinstance(record.configuration, Collective | Memory | Function)
+        )
+        if records:
+            launches[library_name(launch.header)].append(Launch(launch.header, records))
+    for name, members in launches.items():
+        yield (name if len(launches) > 1 else ""), Measurements(tuple(members))
+
+
+def _all_series(measurements: Measurements) -> Iterator[Series]:
+    parameters = dict.fromkeys(
+        name
+        for record in measurements.records
+        for name in (
+            (name for name, _ in record.configuration.parameters)
+            if isinstance(record.configuration, Function)
+            else ("p",)
+        )
+    )
+    for over in parameters:
+        for series in series_over(measurements, over):
+            if len(series.scales) >= FEWEST_SCALES and series.scales[0] >= 1:
+                yield series
+
+
+def _key(series: Series) -> tuple[object, ...]:
+    return series.name, series.metric, series.over, series.fixed
+
+
+def modelled_series(
+    checked: Checked, library: str = "", statistic: str = "first quartile"
+) -> tuple[ModelledSeries, ...]:
+    """Return the series of a check, which was made with this statistic."""
+    return tuple(
+        ModelledSeries(row.series, library, row.judgement.ensemble, row.judgement, statistic) for row in checked.rows
+    )
+
+
+def overview(measurements: Measurements, expectations: Expectations | None = None) -> Overview:
+    """Return the models of everything that was measured at three scales or more.
+
+    Parameters
+    ----------
+    measurements : Measurements
+        Launches of different MPI libraries are kept apart.
+    expectations : Expectations, optional
+        Of `commmodel.scaling.read_expectations`.
+
+    Raises
+    ------
+    InputError
+        Where something is expected, and nothing of that was measured.
+    """
+    rows: list[ModelledSeries] = []
+    checks: list[tuple[str, Checked]] = []
+    for library, members in _by_library(measurements):
+        judged: set[tuple[object, ...]] = set()
+        if expectations is not None:
+            checked = check(members, expectations)
+            checks.append((library, checked))
+            rows += modelled_series(checked, library)
+            judged = {_key(row.series) for row in checked.rows}
+        for series in _all_series(members):
+            if _key(series) not in judged:
+                rows.append(ModelledSeries(series, library, ensemble(series.scales, series.samples, default_space())))
+    if expectations is not None and not rows:
+        raise InputError("expectations: nothing that can grow was measured: measure collective or memory --procs 2:all")
+    is_one_library = len({row.library for row in rows}) < 2
+    return Overview(tuple(rows), tuple(checks), tuple(surfaces(measurements)) if is_one_library else ())
+
+
+def _parameter_pairs(measurements: Measurements) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of parameters that records have."""
+    yield "p", "n"
+    names = dict.fromkeys(
+        tuple(name for name, _ in record.configuration.parameters)
+        for record in measurements.records
+        if isinstance(record.configuration, Function)
+    )
+    yield from dict.fromkeys((pair[0], pair[1]) for pair in names if len(pair) == 2 and pair != ("p", "n"))
+
+
+def surfaces(measurements: Measurements) -> Iterator[Surface]:
+    """Yield the model of each function that was measured at three values or more of both of two parameters.
+
+    Repetitions are reduced to their first quartile; values of a parameter below 1 are left out, and what takes no time.
+
+    >>> from commmodel.results import Header, Launch, Library, Record
+    >>> records = tuple(
+    ...     Record(Function("solve", "time", (("p", p), ("n", n))), "s", (1.0 + 2.0 * n / p,))
+    ...     for p in (1.0, 2.0, 4.0, 8.0) for n in (1.0, 10.0, 100.0)
+    ... )
+    >>> launch = Launch(Header("commmodel-results", 1, "", (), Library("MPI"), (), ()), records)
+    >>> [(surface.name, surface.parameters, surface.points) for surface in surfaces(Measurements((launch,)))]
+    [('solve', ('p', 'n'), 12)]
+    """
+    for first, second in _parameter_pairs(measurements):
+        measured: dict[tuple[str, str, str, Fixed], list[tuple[float, float, float]]] = defaultdict(list)
+        for series in series_over(measurements, first):
+            others = dict(series.fixed)
+            at = others.pop(second, None)
+            if isinstance(at, float) and at >= 1:
+                values = reduce(series.samples).tolist()
+                measured[series.name, series.metric, series.unit, tuple(others.items())] += [
+                    (scale, at, value)
+                    for scale, value in zip(series.scales, values, strict=True)
+                    if scale >= 1 and value > 0
+                ]
+        for (name, metric, unit, fixed), points in measured.items():
+            x, y, values = np.array(points).reshape(-1, 3).T
+            if len(points) >= _FEWEST_POINTS and min(len(np.unique(places)) for places in (x, y)) >= _FEWEST_VALUES:
+                model = fit_surface(x, y, values, default_space(), default_space())
+                error = float(np.abs(model(x, y) / values - 1).mean())
+                yield Surface(name, metric, unit, (first, second), fixed, len(points), model, error)

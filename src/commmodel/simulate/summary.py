@@ -1,0 +1,149 @@
+"""Summary of a simulation: what ranks spent their time on, the busiest links, what hangs in a deadlock.
+
+Main entries: `RunSummary`, `breakdown` and `busiest_links`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commmodel.simulate.link_load import LinkLoad, link_loads
+from commmodel.simulate.result import Outcome
+from commmodel.simulate.timeline import DRAWN_NAMES, Timeline, split_waits
+
+__all__ = [
+    "LinkUse", "RunSummary", "StateTime", "breakdown", "busiest_links", "deadlock_lines", "loads_of",
+    "spent_in_states", "summary_as_json",
+]  # fmt: skip
+
+_MOST_LINKS = 8
+_MOST_BLOCKED = 8
+_MOST_NAMED = 10_000
+"""Requests that the engines name of a deadlock at most."""
+_ROUNDING = 1e-9
+"""Share of the time that sums of states may be off by."""
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """A simulation, or a measured timeline set beside it.
+
+    Attributes
+    ----------
+    name : str
+        The model, or the measured timeline.
+    seconds : float
+    ends : float64 array, shape (processes,)
+    spent : float64 array, shape (processes, states)
+        In the order of `DRAWN_NAMES`; without the last where waits are not told apart.
+    outcome : Outcome, optional
+        Of a simulation.
+    link_names : sequence of str
+    capacity : float64 array, shape (links,)
+        Empty for models without links.
+    """
+
+    name: str
+    seconds: float
+    ends: NDArray[np.float64]
+    spent: NDArray[np.float64]
+    outcome: Outcome | None = None
+    link_names: Sequence[str] = ()
+    capacity: NDArray[np.float64] | None = None
+
+
+class StateTime(NamedTuple):
+    """Seconds over ranks in one state."""
+
+    state: str
+    mean: float
+    least: float
+    most: float
+
+
+class LinkUse(NamedTuple):
+    """What a link carried, and the share of what it could have carried in all the time."""
+
+    name: str
+    carried: float
+    share: float
+    number: int
+
+
+def breakdown(summary: RunSummary) -> list[StateTime]:
+    """Return mean, least and most seconds of the ranks in each state; and idle, what is left until the last end."""
+    idle = summary.seconds - summary.spent.sum(axis=1)
+    idle = np.where(idle > _ROUNDING * summary.seconds, idle, 0.0)
+    columns = [*zip(DRAWN_NAMES, summary.spent.T, strict=False), ("idle", idle)]
+    return [StateTime(name, float(times.mean()), float(times.min()), float(times.max())) for name, times in columns]
+
+
+def busiest_links(summary: RunSummary, most: int = _MOST_LINKS) -> list[LinkUse]:
+    """Return the links of which the largest share was used, the busiest first. Idle links are omitted."""
+    outcome, capacity = summary.outcome, summary.capacity
+    if outcome is None or capacity is None or outcome.link_bytes.size != capacity.size or summary.seconds <= 0:
+        return []
+    shares = outcome.link_bytes / capacity / summary.seconds
+    order = np.lexsort((np.arange(shares.size), -outcome.link_bytes, -shares))[:most]
+    return [
+        LinkUse(summary.link_names[link], float(outcome.link_bytes[link]), float(shares[link]), link)
+        for link in order.tolist()
+        if outcome.link_bytes[link] > 0
+    ]
+
+
+def spent_in_states(timeline: Timeline) -> NDArray[np.float64]:
+    """Return the seconds of each rank in each of `DRAWN_NAMES`, waits told apart, shape (processes, states)."""
+    rows = split_waits(timeline)
+    spent = np.zeros((timeline.processes, len(DRAWN_NAMES)))
+    np.add.at(spent, (rows["rank"], rows["state"]), rows["end"] - rows["start"])
+    return spent
+
+
+def loads_of(
+    summary: RunSummary, hosts: NDArray[np.int64], route: Callable[[int, int], list[int]], seconds: float
+) -> list[LinkLoad]:
+    """Return the load over time of the busiest links, on a time axis of so many seconds."""
+    outcome, capacity = summary.outcome, summary.capacity
+    if outcome is None or capacity is None:
+        return []
+    links = [(link.number, link.name, float(capacity[link.number])) for link in busiest_links(summary)]
+    return link_loads(links, outcome.transfers, hosts, route, outcome.link_bytes, seconds)
+
+
+def summary_as_json(summary: RunSummary) -> dict[str, Any]:
+    """Return a summary for ``--json``, the names that scripts rely on first."""
+    outcome = summary.outcome
+    plain: dict[str, Any] = {
+        "seconds": summary.seconds,
+        "messages": None if outcome is None else outcome.messages,
+        "events": None if outcome is None else outcome.events,
+        "wall_seconds": None if outcome is None else outcome.wall_seconds,
+        "model": summary.name,
+        "processes": summary.ends.size,
+        "breakdown": {
+            state.state: {"mean": state.mean, "least": state.least, "most": state.most} for state in breakdown(summary)
+        },
+        "links": [{"name": link.name, "bytes": link.carried, "share": link.share} for link in busiest_links(summary)],
+    }
+    if outcome is not None:
+        plain |= {"solutions": outcome.solutions, "unreceived": outcome.unreceived}
+    return plain
+
+
+def deadlock_lines(outcome: Outcome, model: str = "") -> list[str]:
+    """Return what there is to say of a deadlock: how many ranks hang, and of the first, what each waits for."""
+    first_of: dict[int, str] = {}
+    for blocked in outcome.blocked:
+        first_of.setdefault(blocked.rank, str(blocked))
+    count, processes = len(first_of), outcome.ends.size
+    with_model = f", {model}" if model else ""
+    least = "at least " if len(outcome.blocked) >= _MOST_NAMED else ""
+    lines = [f"deadlock: {least}{count} of {processes} ranks never end{with_model}"]
+    lines += [line for _, line in sorted(first_of.items())[:_MOST_BLOCKED]]
+    if count > _MOST_BLOCKED:
+        lines.append(f"and {count - _MOST_BLOCKED} more ranks")
+    return lines
