@@ -225,8 +225,8 @@ def _print(asked: argparse.Namespace, title: str, results: list[Any]) -> None:
         if path is not None:
             print(f"written to {path}")
     for one in results:
-        if one.outcome is not None and one.outcome.unreceived:
-            print(f"note: by {one.name}, {one.outcome.unreceived} messages were never received", file=sys.stderr)
+        if one.outcome is not None and one.outcome.unmatched_messages:
+            print(f"note: by {one.name}, {one.outcome.unmatched_messages} messages were never received", file=sys.stderr)
 
 
 def _as_json(

@@ -73,7 +73,7 @@ class Simulator:
     ----------
     model : str
     run : callable
-        (record) -> Outcome.
+        (record) -> SimulationResult.
     platform : Platform, optional
         Whose links messages share; None for delay models.
     hosts : int array, shape (processes,), optional

@@ -15,7 +15,7 @@ from commmodel.report.kit.cells import Cell
 from commmodel.report.kit.terminal import new_table, text
 from commmodel.report.measurements.other_kernels import PartTable
 from commmodel.report.simulation.link_load import LinkLoad, link_loads
-from commmodel.simulate.result import Outcome
+from commmodel.simulate.result import SimulationResult
 from commmodel.simulate.timeline import DRAWN_NAMES, Timeline, split_waits
 from commmodel.units import format_rate, format_ratio, format_time
 
@@ -45,7 +45,7 @@ class Result:
     ends : float64 array, shape (processes,)
     spent : float64 array, shape (processes, states)
         In the order of `DRAWN_NAMES`; without the last where waits are not told apart.
-    outcome : Outcome, optional
+    outcome : SimulationResult, optional
         Of a simulation.
     link_names : sequence of str
     capacity : float64 array, shape (links,)
@@ -56,7 +56,7 @@ class Result:
     seconds: float
     ends: NDArray[np.float64]
     spent: NDArray[np.float64]
-    outcome: Outcome | None = None
+    outcome: SimulationResult | None = None
     link_names: Sequence[str] = ()
     capacity: NDArray[np.float64] | None = None
 
@@ -222,11 +222,11 @@ def result_as_json(result: Result) -> dict[str, Any]:
         "links": [{"name": one.name, "bytes": one.carried, "share": one.share} for one in busiest_links(result)],
     }
     if ran is not None:
-        said |= {"solutions": ran.solutions, "unreceived": ran.unreceived}
+        said |= {"solver_calls": ran.solver_calls, "unmatched_messages": ran.unmatched_messages}
     return said
 
 
-def deadlock_lines(outcome: Outcome, named: str = "") -> list[str]:
+def deadlock_lines(outcome: SimulationResult, named: str = "") -> list[str]:
     """Return what there is to say of a deadlock: how many ranks hang, and of the first, what each waits for."""
     first_of: dict[int, str] = {}
     for one in outcome.blocked:
