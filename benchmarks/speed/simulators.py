@@ -28,7 +28,7 @@ from rich.table import Table
 from tools.peers import ours, smpi, traces
 
 from commmodel.collectives import Problem, build
-from commmodel.simulate import SMPI, DelayModel, DelayParameters, SimulationResult, Program, delays, goal, run
+from commmodel.simulate import SMPI, DelayModel, DelayParameters, Program, SimulationResult, delays, goal, run
 from commmodel.simulate import smpi_collectives as algorithms
 from commmodel.simulate.traces import replay
 from commmodel.simulate.work import collective, halo, repeated, ring, shifts

@@ -136,7 +136,7 @@ def test_messages_are_received_in_the_order_of_sending():
     receiver = rank((SLEEP, -1, 0, 99), (RECV, 0, ANY, 1), (RECV, ANY, 5, 3), (RECV, ANY, ANY, 2))
     assert run(joined([sender, receiver]), DelayModel(NICS)).blocked == ()
     crossed = rank((SLEEP, -1, 0, 99), (RECV, 0, ANY, 1), (RECV, ANY, ANY, 1))
-    with pytest.raises(InputError, match="a message of 2 bytes from rank 0 to rank 1 with tag 6 is longer than its receive"):
+    with pytest.raises(InputError, match="from rank 0 to rank 1 with tag 6 is longer than its receive"):
         run(joined([sender, crossed]), DelayModel(NICS))
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commmodel.simulate import OPERATION, SMPI, Code, Network, SimulationResult, Program, fluid, joined, run
+from commmodel.simulate import OPERATION, SMPI, Code, Network, Program, SimulationResult, fluid, joined, run
 from commmodel.simulate import platform as platforms
 from commmodel.simulate.network import Factor
 from commmodel.simulate.platform import Platform

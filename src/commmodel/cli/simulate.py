@@ -226,7 +226,8 @@ def _print(asked: argparse.Namespace, title: str, results: list[Any]) -> None:
             print(f"written to {path}")
     for one in results:
         if one.outcome is not None and one.outcome.unmatched_messages:
-            print(f"note: by {one.name}, {one.outcome.unmatched_messages} messages were never received", file=sys.stderr)
+            unmatched = one.outcome.unmatched_messages
+            print(f"note: by {one.name}, {unmatched} messages were never received", file=sys.stderr)
 
 
 def _as_json(

@@ -118,7 +118,8 @@ class SimulationResult:
     def __repr__(self) -> str:
         """Return how long it took and what was sent."""
         hanging = f", {len({one.rank for one in self.blocked})} ranks hang" if self.blocked else ""
-        return f"SimulationResult({self.model}: {self.seconds:.6g} s, {self.ends.size} ranks, {self.messages} messages{hanging})"
+        counts = f"{self.ends.size} ranks, {self.messages} messages"
+        return f"SimulationResult({self.model}: {self.seconds:.6g} s, {counts}{hanging})"
 
     def to_dict(self) -> dict[str, list[Any]]:
         """Return what each rank spent its time on as columns: ``pandas.DataFrame(outcome.to_dict())``.
@@ -141,7 +142,7 @@ def from_record(
     wall_seconds: float,
     *,
     unit: float = 1.0,
-    calls: Mapping[int, str] = _PROGRAM_CALLS,
+    calls: Mapping[Code, str] = _PROGRAM_CALLS,
 ) -> SimulationResult:
     """Return the result that an engine's record gives.
 
@@ -166,7 +167,12 @@ def from_record(
                 rows[name][column] *= unit
     blocked = tuple(
         Blocked(
-            rank, calls[call] + (f" (line {line})" if line else ""), "receive" if sends else "message", peer, tag, size
+            rank=rank,
+            call=calls[Code(call)] + (f" (line {line})" if line else ""),
+            awaits="receive" if sends else "message",
+            peer=peer,
+            tag=tag,
+            size=size,
         )
         for rank, call, sends, peer, tag, line, size in record["hanging"].tolist()
     )

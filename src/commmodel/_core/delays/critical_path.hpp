@@ -30,13 +30,21 @@ struct RoundMessages {
 
 class CriticalPath {
   public:
-    explicit CriticalPath(const RoundMessages &schedule)
+    // workspace: `workspace_size` bytes, which the caller keeps.
+    CriticalPath(const RoundMessages &schedule, char *workspace)
         : in_(schedule), processes_(static_cast<size_t>(schedule.processes)), queue_(schedule.processes, fastest()),
-          sends_(sorted(schedule.sender, schedule.messages, &Process::send, &Process::send_end)),
-          receives_(sorted(schedule.receiver, schedule.messages, &Process::receive, &Process::receive_end)),
-          works_(sorted(schedule.worker, schedule.works, &Process::work, &Process::work_end)),
-          group_(receives_.size()), passed_(receives_.size()), arrived_(receives_.size()),
-          arrived_message_(receives_.size()), flying_(receives_.size()), orders_(static_cast<uint32_t>(schedule.messages)) {
+          orders_(static_cast<uint32_t>(schedule.messages)) {
+        const size_t messages = static_cast<size_t>(schedule.messages), works = static_cast<size_t>(schedule.works);
+        flying_ = carve<Flying>(workspace, messages);
+        arrived_ = carve<double>(workspace, messages);
+        for (int32_t **const column : {&sends_, &receives_, &group_, &passed_, &arrived_message_}) {
+            *column = carve<int32_t>(workspace, messages);
+        }
+        works_ = carve<int32_t>(workspace, works);
+        std::fill_n(passed_, messages, 0);
+        sort(schedule.sender, schedule.messages, &Process::send, &Process::send_end, sends_);
+        sort(schedule.receiver, schedule.messages, &Process::receive, &Process::receive_end, receives_);
+        sort(schedule.worker, schedule.works, &Process::work, &Process::work_end, works_);
         for (Process &process : processes_) {
             process.send_stop = process.send;
             process.receive_start = process.receive_stop = process.flying_start = process.receive;
@@ -46,6 +54,11 @@ class CriticalPath {
                 group_[receives_[place]] = start;
             }
         }
+    }
+
+    static size_t workspace_size(const RoundMessages &schedule) {
+        const size_t of_message = sizeof(Flying) + sizeof(double) + 5 * sizeof(int32_t);
+        return of_message * static_cast<size_t>(schedule.messages) + sizeof(int32_t) * static_cast<size_t>(schedule.works);
     }
 
     void run() {
@@ -72,10 +85,10 @@ class CriticalPath {
   private:
     struct Process : Endpoint {
         int64_t round = -1;
-        int32_t send, send_stop, send_end;  // next one, end of this round's, end of all
-        int32_t receive, receive_start, receive_stop, receive_end;
-        int32_t work, work_end;
-        int32_t flying_start, flying = 0;  // its heap of messages that have not passed the port
+        int32_t send = 0, send_stop = 0, send_end = 0;  // next one, end of this round's, end of all
+        int32_t receive = 0, receive_start = 0, receive_stop = 0, receive_end = 0;
+        int32_t work = 0, work_end = 0;
+        int32_t flying_start = 0, flying = 0;  // its heap of messages that have not passed the port
     };
     struct Flying {
         double arrival;
@@ -96,9 +109,14 @@ class CriticalPath {
         return least;
     }
 
-    // Indices sorted by rank, in order; sets where those of each process begin and end.
-    std::vector<int32_t> sorted(const int64_t *ranks, int32_t count, int32_t Process::*begin, int32_t Process::*end) {
-        for (Process &process : processes_) process.*end = 0;
+    template <class Item> static Item *carve(char *&workspace, size_t count) {
+        Item *const items = reinterpret_cast<Item *>(workspace);
+        workspace += count * sizeof(Item);
+        return items;
+    }
+
+    // Sort indices by rank, in order; set where those of each process begin and end.
+    void sort(const int64_t *ranks, int32_t count, int32_t Process::*begin, int32_t Process::*end, int32_t *sorted) {
         for (int32_t index = 0; index < count; ++index) ++(processes_[ranks[index]].*end);
         int32_t place = 0;
         for (Process &process : processes_) {
@@ -106,13 +124,11 @@ class CriticalPath {
             place += process.*end;
             process.*end = process.*begin;
         }
-        std::vector<int32_t> listed(static_cast<size_t>(count));
-        for (int32_t index = 0; index < count; ++index) listed[(processes_[ranks[index]].*end)++] = index;
-        return listed;
+        for (int32_t index = 0; index < count; ++index) sorted[(processes_[ranks[index]].*end)++] = index;
     }
 
     void add_flying(Process &process, const Flying &added) {
-        Flying *const heap = flying_.data() + process.flying_start;
+        Flying *const heap = flying_ + process.flying_start;
         int32_t place = process.flying++;
         while (place > 0) {
             const int32_t parent = (place - 1) / CHILDREN;
@@ -124,7 +140,7 @@ class CriticalPath {
     }
 
     void drop_first_flying(Process &process) {
-        Flying *const heap = flying_.data() + process.flying_start;
+        Flying *const heap = flying_ + process.flying_start;
         const int32_t left = --process.flying;
         const Flying moved = heap[left];
         int32_t place = 0;
@@ -161,7 +177,7 @@ class CriticalPath {
 
     // Let everything through the receive port that has come by now.
     void pass_port(Process &process, double now) {
-        const Flying *const first = flying_.data() + process.flying_start;
+        const Flying *const first = flying_ + process.flying_start;
         while (process.flying && first->arrival <= now) {
             const int32_t message = first->message, group = group_[message], place = group + passed_[group]++;
             process.last_arrival = port_passage(process, first->arrival, in_.gap[message]);
@@ -225,12 +241,12 @@ class CriticalPath {
     const RoundMessages in_;
     std::vector<Process> processes_;
     RankQueue queue_;
-    std::vector<int32_t> sends_, receives_, works_;  // by sender, receiver, worker, in order
-    std::vector<int32_t> group_;    // message -> where in `receives_` its receiver's messages of its round start
-    std::vector<int32_t> passed_;   // start of a group -> how many of it have passed the port
-    std::vector<double> arrived_;   // place in a group -> when the message that passed the port at that place did so
-    std::vector<int32_t> arrived_message_;
-    std::vector<Flying> flying_;
+    int32_t *sends_, *receives_, *works_;  // by sender, receiver, worker, in order
+    int32_t *group_;                       // message -> where in `receives_` its receiver's messages of its round start
+    int32_t *passed_;                      // start of a group -> how many of it have passed the port
+    double *arrived_;           // place in a group -> when the message that passed the port at that place did so
+    int32_t *arrived_message_;  // and which message
+    Flying *flying_;            // heaps of processes
     uint32_t orders_;  // of messages that take no time at all
 };
 

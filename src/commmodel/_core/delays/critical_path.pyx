@@ -38,7 +38,9 @@ cdef extern from "delays/critical_path.hpp" namespace "commmodel::delays" nogil:
         const double *work
 
     cdef cppclass CriticalPath:
-        CriticalPath(const RoundMessages &) except +
+        CriticalPath(const RoundMessages &, char *) except +
+        @staticmethod
+        size_t workspace_size(const RoundMessages &)
         void run() except +
         double finish(int32_t)
         int64_t round(int32_t)
@@ -189,8 +191,10 @@ cdef _finish_times(
     schedule.work = &work[0]
     finish = np.empty(processes)
     cdef double[::1] out = finish
+    # By numpy, as that takes large pages: of small ones, most look-ups would miss.
+    cdef char[::1] workspace = np.empty(CriticalPath.workspace_size(schedule) + 1, np.int8)
     with nogil:
-        path = new CriticalPath(schedule)
+        path = new CriticalPath(schedule, &workspace[0])
     try:
         with nogil:
             path.run()

@@ -1,8 +1,8 @@
 """Carries out programs under LogP, LogGP and LogGPS, and GOAL schedules under LogGOPS. No MPI here.
 
-The rules stand in stream.hpp (programs) and graph.hpp (schedules); the law of a message in message_rule.hpp; goal_parser.hpp
-reads GOAL. Main entries: `run_program`, `run_graph`, `parse_goal`; `commmodel.simulate.delays` and `.goal` give them
-names and check what they are given.
+The rules stand in stream.hpp (programs) and graph.hpp (schedules); the law of a message in message_rule.hpp;
+goal_parser.hpp reads GOAL. Main entries: `run_program`, `run_graph`, `parse_goal`; `commmodel.simulate.delays` and
+`.goal` give them names and check what they are given.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint64_t

@@ -38,7 +38,7 @@ template <class Messages, class Receives> class Matching {
             slot_ = table_.find({rank, source, tag});
         }
         const Queue &queue = table_[slot_];
-        if (queue.first == NONE || queue.of_messages) return NONE;
+        if (queue.first == NONE || queue.of_messages()) return NONE;
         const int32_t receive = queue.first;
         take_first(receives_.link(receive));
         return receive;
@@ -68,7 +68,7 @@ template <class Messages, class Receives> class Matching {
         }
         slot_ = table_.find(key);
         const Queue &queue = table_[slot_];
-        if (queue.first == NONE || !queue.of_messages) return NONE;
+        if (queue.first == NONE || !queue.of_messages()) return NONE;
         const int32_t message = queue.first;
         --waiting_;
         const int32_t before = messages_.before(message), after = messages_.after(message);
@@ -87,9 +87,8 @@ template <class Messages, class Receives> class Matching {
 
   private:
     struct Queue {
-        int32_t first = NONE;
-        uint32_t last : 31;
-        uint32_t of_messages : 1;
+        int32_t first = NONE, last = NONE;  // of messages, the last is ~index
+        bool of_messages() const { return last < 0; }
     };
 
     static bool is_wild(const MatchingKey &key) { return key.source == ANY || key.tag == ANY; }
@@ -100,7 +99,7 @@ template <class Messages, class Receives> class Matching {
         int32_t first = NONE, best = 0;
         for (int32_t number = 0; number < (tag >= 0 ? 4 : 2); ++number) {
             const Queue &queue = table_[table_.find(keys[number])];
-            if (queue.first == NONE || queue.of_messages) continue;
+            if (queue.first == NONE || queue.of_messages()) continue;
             if (first == NONE || receives_.posted_before(queue.first, first)) {
                 first = queue.first;
                 best = number;
@@ -111,17 +110,11 @@ template <class Messages, class Receives> class Matching {
 
     template <class Items> void keep(Items &items, const MatchingKey &key, int32_t item, bool of_messages) {
         items.link(item) = NONE;
+        const int32_t last = of_messages ? ~item : item;
         Queue &queue = table_[slot_];
-        if (queue.first != NONE) {
-            items.link(static_cast<int32_t>(queue.last)) = item;
-            queue.last = static_cast<uint32_t>(item) & 0x7FFFFFFFu;
-            return;
-        }
-        Queue filled;
-        filled.first = item;
-        filled.last = static_cast<uint32_t>(item) & 0x7FFFFFFFu;
-        filled.of_messages = of_messages;
-        table_.fill(slot_, key, filled);
+        if (queue.first == NONE) return table_.fill(slot_, key, {item, last});
+        items.link(of_messages ? ~queue.last : queue.last) = item;
+        queue.last = last;
     }
 
     void take_first(int32_t next) {
