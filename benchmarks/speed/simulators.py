@@ -28,7 +28,7 @@ from rich.table import Table
 from tools.peers import ours, smpi, traces
 
 from commmodel.collectives import Problem, build
-from commmodel.simulate import SMPI, DelayModel, DelayParameters, Outcome, Program, delays, goal, run
+from commmodel.simulate import SMPI, DelayModel, DelayParameters, Program, SimulationResult, delays, goal, run
 from commmodel.simulate import smpi_collectives as algorithms
 from commmodel.simulate.traces import replay
 from commmodel.simulate.work import collective, halo, repeated, ring, shifts
@@ -48,7 +48,7 @@ class Row:
     """Something to simulate."""
 
     name: str
-    work: Callable[[Path], Outcome]
+    work: Callable[[Path], SimulationResult]
     peer: str
     platform: tuple[str, int] = ("flat", 2)
     arguments: tuple[object, ...] = ()
@@ -61,7 +61,7 @@ class Row:
     """Whether it belongs to ``--quick``."""
 
 
-def on_flows(kind: str, program: Program) -> Outcome:
+def on_flows(kind: str, program: Program) -> SimulationResult:
     """Simulate a program on a platform of the peers, with SMPI's parameters."""
     return run(program, SMPI, ours.platform(kind, program.processes))
 
@@ -105,7 +105,7 @@ def _schedule(operation: str, algorithm: str, processes: int, **more: object) ->
     """Return a row of a schedule that both read from a file in their own binary form."""
     name = f"{operation}-{algorithm}-{processes}"
 
-    def work(folder: Path) -> Outcome:
+    def work(folder: Path) -> SimulationResult:
         parts = [np.load(folder / f"{name}-{part}.npy") for part in _PARTS]
         return delays.run_schedule(goal.Schedule(*parts), PARAMETERS, rules="newer")
 

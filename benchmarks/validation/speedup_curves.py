@@ -29,8 +29,8 @@ from commmodel.simulate import (
     SMPI,
     DelayModel,
     Network,
-    Outcome,
     Program,
+    SimulationResult,
     delays,
     fluid,
     from_machine,
@@ -59,7 +59,7 @@ PAPERS_CG = 9.85
 """Seconds of CG, class B, on 128 nodes by the paper's hybrid model (Section V-B)."""
 
 Hosts = NDArray[np.int32]
-Simulation = Callable[[Program, Hosts], Outcome]
+Simulation = Callable[[Program, Hosts], SimulationResult]
 
 
 class Statement(NamedTuple):
@@ -189,7 +189,7 @@ def placements(
     def seconds(case: str, number: int) -> float:
         where, network, hosts = cases[case]
 
-        def on_places(program: Program, places: Hosts) -> Outcome:
+        def on_places(program: Program, places: Hosts) -> SimulationResult:
             return run(program, network, where, hosts=places)
 
         return kernel_seconds("cg", nas_class, number, iterations, speed, on_places, hosts(number))

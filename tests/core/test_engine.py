@@ -269,7 +269,7 @@ def test_recording_changes_nothing():
 
 
 def test_messages_that_nobody_receives_are_counted():
-    assert run(program([send(1, 8), send(1, 8)], [recv(0)]), ASYNCHRONOUS, flat(2)).unreceived == 1
+    assert run(program([send(1, 8), send(1, 8)], [recv(0)]), ASYNCHRONOUS, flat(2)).unmatched_messages == 1
 
 
 def test_an_empty_program_takes_no_time():

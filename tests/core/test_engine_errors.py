@@ -7,14 +7,18 @@ from support.engine_programs import WAITALL, WAITALL_NAMED, compute, flat, irecv
 from support.engine_programs import test as probe
 
 from commmodel.errors import InputError
-from commmodel.simulate import OPERATION, SMPI, Code, Network, fluid, run
+from commmodel.simulate import OPERATION, SMPI, Code, DelayModel, DelayParameters, Network, fluid, run
 from commmodel.simulate.network import Factor, Overhead
 
+LOGGPS = DelayModel(DelayParameters(L=1e-6, o=1e-6, S=0.0))
 NEVER = Network("synchronous", eager_limit=-1, detached_limit=-1)
 
 
-def blocked(*ranks, network=NEVER):
-    return [str(one) for one in run(program(*ranks), network, flat(len(ranks))).blocked]
+def blocked(*ranks):
+    """Return what ranks wait for: by every model the same."""
+    flows, delays = (run(program(*ranks), model, flat(len(ranks))).blocked for model in (NEVER, LOGGPS))
+    assert flows == delays
+    return [str(one) for one in flows]
 
 
 def test_two_sends_that_face_each_other():
@@ -78,10 +82,11 @@ def test_deadlock_of_many_ranks_is_cut():
         ((Code.WAITALL, 0, 0, 3, 0), "a request cannot be named 3 here"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_one_line(operation, message):
+@pytest.mark.parametrize("model", [SMPI, LOGGPS])
+def test_what_cannot_be_done_is_said_in_one_line(operation, message, model):
     ranks = [], [compute(1.0), irecv(0, request=0), operation, compute(1.0)]
     with pytest.raises(InputError) as raised:
-        run(program(*ranks), SMPI, flat(2))
+        run(program(*ranks), model, flat(2))
     assert str(raised.value) == f"rank 1, operation 2: {message}"
 
 

@@ -59,7 +59,7 @@ def test_matched_programs_come_to_their_end_and_lose_no_byte(drawn, network):
     what, total = drawn
     outcome = run(what, network, flat(what.processes), record=True)
     assert not outcome.blocked
-    assert outcome.unreceived == 0
+    assert outcome.unmatched_messages == 0
     assert len(outcome.transfers) == outcome.messages
     assert outcome.transfers["size"].sum() == total
     assert outcome.spent.sum(axis=1) == pytest.approx(outcome.ends)

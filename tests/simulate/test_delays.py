@@ -26,7 +26,7 @@ TIED = {
 knows the rounds, and lets that of the sooner round pass the port first; here the rank of the sender decides."""
 
 SIMPLE = DelayParameters(L=8.0, o=1.0, g=2.0, G=0.5)
-CARDS = DelayParameters(L=8.0, o=1.0, G=0.5, G_small=1.0, small=4.0, S=64.0)
+NICS = DelayParameters(L=8.0, o=1.0, G=0.5, G_small=1.0, small=4.0, S=64.0)
 
 
 def rank(*operations: tuple) -> np.ndarray:
@@ -64,12 +64,12 @@ def test_a_message_takes_what_the_formulas_say(L, o, G, O_s, O_r, G_small, small
     parameters = DelayParameters(L=L, o=o, G=G, O_s=O_s, O_r=O_r, S=20.0, G_small=G_small, small=small)
     sender = rank((SLEEP, -1, 0, max(-late, 0)), (SEND, 1, 0, size))
     receiver = rank((SLEEP, -1, 0, max(late, 0)), (RECV, 0, 0, size))
-    outcome = run(joined([sender, receiver]), DelayModel(parameters))
+    result = run(joined([sender, receiver]), DelayModel(parameters))
     send, receive = closed_form(parameters, size, late)
-    assert outcome.blocked == ()
-    assert outcome.ends.tolist() == [max(-late, 0) + send, max(late, 0) + receive]
-    assert outcome.spent[0, State.SEND] == send
-    assert outcome.spent[1, State.RECEIVE] == receive
+    assert result.blocked == ()
+    assert result.ends.tolist() == [max(-late, 0) + send, max(late, 0) + receive]
+    assert result.spent[0, State.SEND] == send
+    assert result.spent[1, State.RECEIVE] == receive
 
 
 def schedule_ends(operation: str, algorithm: str, problem: Problem, p: DelayParameters, G: float) -> list[float]:
@@ -99,23 +99,23 @@ def test_collectives_are_what_the_critical_path_says(operation, g):
                     assert run(program, DelayModel(parameters, model)).ends.tolist() == expected
 
 
-def test_a_card_sends_one_message_at_a_time_and_the_processor_goes_on():
+def test_a_nic_sends_one_message_at_a_time_and_the_processor_goes_on():
     sender = rank((ISEND, 1, 0, 20), (ISEND, 2, 0, 20), only(WAITALL))
-    outcome = run(joined([sender, rank((RECV, 0, 0, 20)), rank((RECV, 0, 0, 20))]), DelayModel(CARDS))
+    result = run(joined([sender, rank((RECV, 0, 0, 20)), rank((RECV, 0, 0, 20))]), DelayModel(NICS))
     bytes_take = 4 * 1.0 + 16 * 0.5
-    first = 1 + bytes_take  # leaves at 1, the card is free at 13
-    assert outcome.ends.tolist() == [2.0, 1 + 8 + bytes_take + 1, first + 8 + bytes_take + 1]
+    first = 1 + bytes_take  # leaves at 1, the NIC is free at 13
+    assert result.ends.tolist() == [2.0, 1 + 8 + bytes_take + 1, first + 8 + bytes_take + 1]
 
 
-def test_a_card_receives_one_message_at_a_time():
+def test_a_nic_receives_one_message_at_a_time():
     receiver = rank((IRECV, 1, 0, 20), (IRECV, 2, 0, 20), only(WAITALL))
-    outcome = run(joined([receiver, rank((SEND, 0, 0, 20)), rank((SEND, 0, 0, 20))]), DelayModel(CARDS))
-    assert outcome.ends[0] == 1 + 8 + 12 + 12 + 1
+    result = run(joined([receiver, rank((SEND, 0, 0, 20)), rank((SEND, 0, 0, 20))]), DelayModel(NICS))
+    assert result.ends[0] == 1 + 8 + 12 + 12 + 1
 
 
 @pytest.mark.parametrize("name", ["logp", "loggp", "loggps"])
 @pytest.mark.parametrize("S", [math.inf, 10.0])
-def test_a_message_to_oneself_takes_no_card_and_no_latency(name, S):
+def test_a_message_to_oneself_takes_no_nic_and_no_latency(name, S):
     p = DelayParameters(L=100.0, o=1.0, g=50.0, G=2.0, S=S)
     alone = joined([rank((Code.IRECV, 0, 0, 1000), (Code.ISEND, 0, 0, 1000), only(Code.WAITALL))])
     asks = 4 * p.o if name == "loggps" and S < 1000 else 0.0  # question and answer, each sent and taken
@@ -125,75 +125,75 @@ def test_a_message_to_oneself_takes_no_card_and_no_latency(name, S):
 def test_loggp_stalls_the_processor_at_its_port():
     sender = rank((SEND, 1, 0, 9), (SEND, 1, 0, 9), (COMPUTE, -1, 0, 5.0))
     receiver = rank((RECV, 0, 0, 9), (RECV, 0, 0, 9))
-    outcome = run(joined([sender, receiver]), DelayModel(SIMPLE, "loggp"))
+    result = run(joined([sender, receiver]), DelayModel(SIMPLE, "loggp"))
     gap = 2 + 8 * 0.5
-    assert outcome.ends.tolist() == [gap + 1 + 5, gap + 1 + 8 + 4 + 1]
-    assert outcome.spent[0].tolist() == [5.0, gap + 1, 0, 0, 0]
+    assert result.ends.tolist() == [gap + 1 + 5, gap + 1 + 8 + 4 + 1]
+    assert result.spent[0].tolist() == [5.0, gap + 1, 0, 0, 0]
 
 
 def test_messages_are_received_in_the_order_of_sending():
     sender = rank((SEND, 1, 5, 1), (SEND, 1, 6, 2), (SEND, 1, 5, 3))
     receiver = rank((SLEEP, -1, 0, 99), (RECV, 0, ANY, 1), (RECV, ANY, 5, 3), (RECV, ANY, ANY, 2))
-    assert run(joined([sender, receiver]), DelayModel(CARDS)).blocked == ()
+    assert run(joined([sender, receiver]), DelayModel(NICS)).blocked == ()
     crossed = rank((SLEEP, -1, 0, 99), (RECV, 0, ANY, 1), (RECV, ANY, ANY, 1))
-    with pytest.raises(InputError, match="rank 1: a message of 2 bytes from rank 0 with tag 6 does not fit"):
-        run(joined([sender, crossed]), DelayModel(CARDS))
+    with pytest.raises(InputError, match="from rank 0 to rank 1 with tag 6 is longer than its receive"):
+        run(joined([sender, crossed]), DelayModel(NICS))
 
 
 def test_a_posted_wildcard_comes_before_what_was_posted_later():
     receiver = rank((IRECV, ANY, ANY, 1), (IRECV, 0, 5, 2), (IRECV, ANY, 7, 3), (IRECV, 0, ANY, 4), only(WAITALL))
     sender = rank((SEND, 1, 5, 1), (SEND, 1, 5, 2), (SEND, 1, 7, 3), (SEND, 1, 5, 4))
-    outcome = run(joined([sender, receiver]), DelayModel(CARDS))
-    assert (outcome.blocked, outcome.unreceived) == ((), 0)
+    result = run(joined([sender, receiver]), DelayModel(NICS))
+    assert (result.blocked, result.unmatched_messages) == ((), 0)
 
 
 def test_any_tag_takes_no_collective_message():
-    outcome = run(joined([rank((SEND, 1, -2, 1)), rank((RECV, 0, ANY, 1))]), DelayModel(CARDS))
-    assert [str(one) for one in outcome.blocked] == ["rank 1 waits in MPI_Recv for a message from rank 0"]
-    assert outcome.unreceived == 1
+    result = run(joined([rank((SEND, 1, -2, 1)), rank((RECV, 0, ANY, 1))]), DelayModel(NICS))
+    assert [str(one) for one in result.blocked] == ["rank 1 waits in MPI_Recv for a message from rank 0"]
+    assert result.unmatched_messages == 1
 
 
 def test_deadlocks_say_who_waits_for_whom():
     both = [rank((SEND, 1 - me, 3, 100), (RECV, 1 - me, 3, 100)) for me in range(2)]
     third = rank((IRECV, ANY, 4, 8, 7), (WAIT, -1, 0, 0, 7))
-    outcome = run(joined([*both, third]), DelayModel(CARDS))
-    assert [str(one) for one in outcome.blocked] == [
+    result = run(joined([*both, third]), DelayModel(NICS))
+    assert [str(one) for one in result.blocked] == [
         "rank 0 waits in MPI_Send until rank 1 receives 100 bytes with tag 3",
         "rank 1 waits in MPI_Send until rank 0 receives 100 bytes with tag 3",
         "rank 2 waits in MPI_Wait for a message from any rank with tag 4",
     ]
-    assert run(joined(both), DelayModel(CARDS, "loggp")).blocked == ()
+    assert run(joined(both), DelayModel(NICS, "loggp")).blocked == ()
 
 
 def test_an_exchange_by_rendezvous_ends():
     both = [rank((IRECV, 1 - me, 0, 100), (ISEND, 1 - me, 0, 100), only(WAITALL)) for me in range(2)]
-    outcome = run(joined(both), DelayModel(CARDS))
-    assert outcome.blocked == ()
+    result = run(joined(both), DelayModel(NICS))
+    assert result.blocked == ()
     # Question 1 + 8; question taken and answered 2 + 8; answer taken, message leaves 1 + 1 + 8 + (4 + 48); taken 1.
-    assert outcome.ends.tolist() == [9 + 10 + 1 + 1 + 8 + 52 + 1] * 2
+    assert result.ends.tolist() == [9 + 10 + 1 + 1 + 8 + 52 + 1] * 2
 
 
 def test_a_send_may_wait_for_a_rank_that_has_ended():
-    outcome = run(joined([rank((ISEND, 1, 0, 100)), rank((RECV, 0, 0, 100))]), DelayModel(CARDS))
-    assert outcome.blocked == ()
+    result = run(joined([rank((ISEND, 1, 0, 100)), rank((RECV, 0, 0, 100))]), DelayModel(NICS))
+    assert result.blocked == ()
 
 
 def test_requests_by_name_and_all_at_once():
     receiver = rank(
-        *((IRECV, 0, tag, 8, tag % 2) for tag in range(4)), (WAIT, -1, 0, 0, 0), (WAIT, -1, 0, 0, 5),
-        only(WAITALL, EVERY_NAMED), (WAIT, -1, 0, 0, 1), only(TEST, 1), (MARK, -1, 0, 3),
+        *((IRECV, 0, tag, 8, tag) for tag in range(4)), only(WAIT, 0), (IRECV, 0, 4, 8, 0),
+        only(WAITALL, EVERY_NAMED), only(WAIT, 1), only(TEST, 1), (MARK, -1, 0, 3),
     )  # fmt: skip
-    sender = rank(*((ISEND, 1, tag, 8, tag) for tag in range(4)), only(TEST, 2), only(WAITALL, EVERY_NAMED))
-    outcome = run(joined([sender, receiver]), DelayModel(CARDS))
-    assert outcome.blocked == ()
-    assert outcome.marks.tolist() == [(1, 3, outcome.ends[1])]
+    sender = rank(*((ISEND, 1, tag, 8, tag) for tag in range(5)), only(TEST, 2), only(WAITALL, EVERY_NAMED))
+    result = run(joined([sender, receiver]), DelayModel(NICS))
+    assert result.blocked == ()
+    assert result.marks.tolist() == [(1, 3, result.ends[1])]
 
 
 def test_test_takes_what_has_come_and_goes_on():
     receiver = rank((IRECV, 0, 0, 8, 1), (COMPUTE, -1, 0, 4.0), only(TEST, 1), (COMPUTE, -1, 0, 50.0), only(TEST, 1))
-    outcome = run(joined([rank((SEND, 1, 0, 8)), receiver]), DelayModel(CARDS))
-    assert outcome.ends.tolist() == [1.0, 55.0]
-    assert outcome.spent[1].tolist() == [54.0, 0, 0, 1.0, 0]
+    result = run(joined([rank((SEND, 1, 0, 8)), receiver]), DelayModel(NICS))
+    assert result.ends.tolist() == [1.0, 55.0]
+    assert result.spent[1].tolist() == [54.0, 0, 0, 1.0, 0]
 
 
 def test_a_program_may_come_in_pieces():
@@ -202,8 +202,8 @@ def test_a_program_may_come_in_pieces():
     pieces = Program(
         np.empty(0, OPERATION), np.zeros(9, np.int64), lambda r: parts[r].pop(0) if parts[r] else np.empty(0, OPERATION)
     )
-    expected = run(whole, DelayModel(CARDS))
-    assert run(pieces, DelayModel(CARDS)).ends.tolist() == expected.ends.tolist()
+    expected = run(whole, DelayModel(NICS))
+    assert run(pieces, DelayModel(NICS)).ends.tolist() == expected.ends.tolist()
 
 
 def test_what_goes_wrong_in_a_refill_is_told():
@@ -211,29 +211,12 @@ def test_what_goes_wrong_in_a_refill_is_told():
         raise OSError("the disk is gone")
 
     with pytest.raises(OSError, match="the disk is gone"):
-        run(Program(np.empty(0, OPERATION), np.zeros(3, np.int64), refill), DelayModel(CARDS))
-
-
-@pytest.mark.parametrize(
-    ("operation", "problem"),
-    [
-        ((SEND, 2, 0, 1), "rank 0: a send to rank 2"),
-        ((SEND, 1, ANY, 1), "rank 0: a send to rank 1 with tag -1"),
-        ((RECV, -2, 0, 1), "rank 0: a receive from rank -2"),
-        ((SEND, 1, 0, math.nan), "it must be finite, from 0"),
-        ((RECV, 1, 0, -2), "it must be finite, from 0"),
-        ((COMPUTE, -1, 0, -1.0), "it must be finite, from 0"),
-        ((77, -1, 0, 0), "an operation with code 77"),
-    ],
-)
-def test_what_cannot_be_done_is_told_in_one_line(operation, problem):
-    with pytest.raises(InputError, match=problem):
-        run(joined([rank(operation), rank()]), DelayModel(CARDS))
+        run(Program(np.empty(0, OPERATION), np.zeros(3, np.int64), refill), DelayModel(NICS))
 
 
 def test_wrong_names_and_numbers_are_told():
     with pytest.raises(InputError, match="choose one of logp, loggp, loggps"):
-        run(joined([rank()]), DelayModel(CARDS, "hybrid"))
+        run(joined([rank()]), DelayModel(NICS, "hybrid"))
     with pytest.raises(InputError, match="parameter L of a delay model is -1"):
         DelayParameters(L=-1.0, o=0.0)
     with pytest.raises(InputError, match="parameter G of a delay model is inf"):
@@ -241,11 +224,11 @@ def test_wrong_names_and_numbers_are_told():
 
 
 def test_records_are_what_happened():
-    outcome = run(
-        joined([rank((SEND, 1, 4, 10)), rank((COMPUTE, -1, 0, 2.0), (RECV, 0, 4, 10))]), DelayModel(CARDS), record=True
+    result = run(
+        joined([rank((SEND, 1, 4, 10)), rank((COMPUTE, -1, 0, 2.0), (RECV, 0, 4, 10))]), DelayModel(NICS), record=True
     )
-    assert outcome.transfers.tolist() == [(0, 1, 4, 10.0, 0.0, 1.0, 1 + 8 + 4 + 3.0)]
-    assert outcome.intervals.tolist() == [
+    assert result.transfers.tolist() == [(0, 1, 4, 10.0, 0.0, 1.0, 1 + 8 + 4 + 3.0)]
+    assert result.intervals.tolist() == [
         (0, State.SEND, 1, 4, 10.0, 0.0, 1.0),
         (1, State.COMPUTE, -1, -1, 0.0, 0.0, 2.0),
         (1, State.RECEIVE, 0, 4, 10.0, 2.0, 17.0),
@@ -270,13 +253,13 @@ def test_times_scale_and_repeat(data):
     for model in delays.MODELS:
         slow = DelayParameters(L=16.6, o=1.4, g=4.2, G=0.2, G_small=0.6, small=4.0, S=64.0)
         fast = DelayParameters(L=8.3, o=0.7, g=2.1, G=0.1, G_small=0.3, small=4.0, S=64.0)
-        outcome = run(program, DelayModel(fast, model))
-        assert outcome.blocked == ()
-        assert outcome.unreceived == 0
-        assert run(program, DelayModel(fast, model)).ends.tobytes() == outcome.ends.tobytes()
+        result = run(program, DelayModel(fast, model))
+        assert result.blocked == ()
+        assert result.unmatched_messages == 0
+        assert run(program, DelayModel(fast, model)).ends.tobytes() == result.ends.tobytes()
         slowed = run(Program(twice, program.offsets), DelayModel(slow, model))
-        assert slowed.ends.tolist() == (2 * outcome.ends).tolist()
-        np.testing.assert_allclose(outcome.spent.sum(axis=1), outcome.ends)
+        assert slowed.ends.tolist() == (2 * result.ends).tolist()
+        np.testing.assert_allclose(result.spent.sum(axis=1), result.ends)
 
 
 def test_parameters_of_a_machine():

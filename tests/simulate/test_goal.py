@@ -18,9 +18,9 @@ PEER = DelayParameters(L=2500e-9, o=1500e-9, g=1000e-9, G=6e-9, S=65535)
 
 
 def nanoseconds(schedule, parameters=PEER, **options) -> list[int]:
-    outcome = run_schedule(schedule, parameters, **options)
-    assert outcome.blocked == ()
-    ends = outcome.ends * 1e9
+    result = run_schedule(schedule, parameters, **options)
+    assert result.blocked == ()
+    ends = result.ends * 1e9
     assert np.abs(ends - ends.round()).max() < 1e-6
     return ends.round().astype(int).tolist()
 
@@ -98,7 +98,7 @@ def test_a_rendezvous_ends_at_the_match():
     assert nanoseconds(late, p, rules="newer") == [100 + 1 + 2 + 7, 103]
 
 
-def test_cards_and_processors_work_side_by_side():
+def test_nics_and_processors_work_side_by_side():
     p = DelayParameters(L=10e-9, o=2e-9, g=5e-9, G=0.0)
     receives = "recv 1b from 0 tag 1; recv 1b from 0 tag 2"
     assert nanoseconds(ranks("send 1b to 1 tag 1; send 1b to 1 tag 2", receives), p) == [7, 19]
@@ -130,25 +130,25 @@ def test_models_leave_parameters_out():
 
 
 def test_a_deadlock_names_the_lines():
-    outcome = run_schedule(ranks("recv 8b from 1 tag 5", "send 70000b to 0 tag 6", "recv 1b from any"), PEER)
-    assert [str(one) for one in outcome.blocked] == [
+    result = run_schedule(ranks("recv 8b from 1 tag 5", "send 70000b to 0 tag 6", "recv 1b from any"), PEER)
+    assert [str(one) for one in result.blocked] == [
         "rank 0 waits in recv (line 3) for a message from rank 1 with tag 5",
         "rank 1 waits in send (line 6) until rank 0 receives 70000 bytes with tag 6",
         "rank 2 waits in recv (line 9) for a message from any rank with tag 0",
     ]
-    assert outcome.unreceived == 1
+    assert result.unmatched_messages == 1
 
 
 def test_wildcards_and_records():
     schedule = ranks(
         "a: recv 8b from -1 tag -1; b: recv 8b from any tag 7; b requires a", "send 8b to 0 tag 3; send 8b to 0 tag 7"
     )
-    outcome = run_schedule(schedule, PEER, record=True)
-    assert outcome.blocked == ()
-    assert outcome.transfers[["sender", "receiver", "tag"]].tolist() == [(1, 0, 3), (1, 0, 7)]
-    assert [round(1e9 * one) for one in outcome.transfers["arrived"].tolist()] == [4042, 5584]
-    assert outcome.intervals["state"].tolist() == [State.SEND] * 2 + [State.RECEIVE] * 2
-    assert (1e9 * outcome.spent[0]).round().tolist() == [0, 0, 3084, 4000, 0]
+    result = run_schedule(schedule, PEER, record=True)
+    assert result.blocked == ()
+    assert result.transfers[["sender", "receiver", "tag"]].tolist() == [(1, 0, 3), (1, 0, 7)]
+    assert [round(1e9 * one) for one in result.transfers["arrived"].tolist()] == [4042, 5584]
+    assert result.intervals["state"].tolist() == [State.SEND] * 2 + [State.RECEIVE] * 2
+    assert (1e9 * result.spent[0]).round().tolist() == [0, 0, 3084, 4000, 0]
 
 
 SOURCE = """/* a schedule
@@ -298,14 +298,14 @@ def test_schedules_end_repeat_and_bound(data):
         for own in lines
     ]
     for rules in ("classic", "newer"):
-        outcome = run_schedule(ranks(*chained), PEER, rules=rules)
-        assert (outcome.blocked, outcome.unreceived) == ((), 0)
-        assert outcome.ends.tobytes() == run_schedule(ranks(*chained), PEER, rules=rules).ends.tobytes()
-        busy = outcome.spent[:, [State.COMPUTE, State.SEND, State.RECEIVE]].sum(axis=1)
-        assert (busy <= outcome.ends * (1 + 1e-12)).all()
+        result = run_schedule(ranks(*chained), PEER, rules=rules)
+        assert (result.blocked, result.unmatched_messages) == ((), 0)
+        assert result.ends.tobytes() == run_schedule(ranks(*chained), PEER, rules=rules).ends.tobytes()
+        busy = result.spent[:, [State.COMPUTE, State.SEND, State.RECEIVE]].sum(axis=1)
+        assert (busy <= result.ends * (1 + 1e-12)).all()
 
 
 def test_too_many_processors_are_told():
     words = "num_ranks 1000\nrank 0 {\ncalc 5 cpu 255\nsend 8b to 1 nic 255\n}\n"
-    with pytest.raises(InputError, match="1000 ranks with 256 processors and 256 network cards each: that is too many"):
+    with pytest.raises(InputError, match="1000 ranks with 256 processors and 256 NICs each: that is too many"):
         run_schedule(goal.parse(words), PEER)

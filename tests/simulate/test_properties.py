@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commmodel.simulate import OPERATION, SMPI, Code, Network, Outcome, Program, fluid, joined, run
+from commmodel.simulate import OPERATION, SMPI, Code, Network, Program, SimulationResult, fluid, joined, run
 from commmodel.simulate import platform as platforms
 from commmodel.simulate.network import Factor
 from commmodel.simulate.platform import Platform
@@ -59,7 +59,7 @@ def program(flows: Flows) -> tuple[Program, list[int]]:
     return joined([np.array(operations, dtype=OPERATION) for operations in ranks]), hosts
 
 
-def simulated(flows: Flows, kind: str, network: Network, scale: float = 1.0) -> Outcome:
+def simulated(flows: Flows, kind: str, network: Network, scale: float = 1.0) -> SimulationResult:
     made, hosts = program(flows)
     outcome = run(made, network, platform(kind, scale), hosts=hosts, record=True)
     assert not outcome.blocked
@@ -67,7 +67,7 @@ def simulated(flows: Flows, kind: str, network: Network, scale: float = 1.0) -> 
     return outcome
 
 
-def arrivals(outcome: Outcome) -> np.ndarray:
+def arrivals(outcome: SimulationResult) -> np.ndarray:
     """Return when each message was there, in the order of the flows."""
     return outcome.ends[1::2]
 

@@ -5,7 +5,7 @@ import pytest
 from support.engine_programs import flat, program, recv, send
 
 from commmodel.errors import InputError
-from commmodel.simulate import SMPI, DelayModel, DelayParameters, fluid, run
+from commmodel.simulate import SMPI, DelayModel, DelayParameters, fluid, run, work
 
 PARAMETERS = DelayParameters(L=4.0, o=1.0, g=2.0, G=0.5)
 PAIR = program([send(1, 1000)], [recv(0, 1000)])
@@ -44,3 +44,15 @@ def test_what_is_no_model_is_refused(wrong):
 def test_parameters_without_their_model_are_refused():
     with pytest.raises(InputError, match="do not say which model: give DelayModel"):
         run(PAIR, PARAMETERS)
+
+
+@pytest.mark.parametrize("model", [fluid(), DelayModel(DelayParameters(L=1e-6, o=1e-6))], ids=["fluid", "loggps"])
+def test_a_run_asks_from_time_to_time_whether_to_go_on(model):
+    def interrupt(seconds, events):
+        assert seconds > 0
+        assert events > 0
+        raise KeyboardInterrupt
+
+    barriers = work.repeated(work.collective("barrier", 0, 64, algorithm="dissemination"), 400)
+    with pytest.raises(KeyboardInterrupt):
+        run(barriers, model, flat(64), progress=interrupt)

@@ -13,7 +13,7 @@ from support.timelines import PING_PONG, made
 
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.simulate import DelayModel, DelayParameters, fluid, run
-from commmodel.simulate.result import INTERVAL, Outcome, State
+from commmodel.simulate.result import INTERVAL, SimulationResult, State
 from commmodel.simulate.timeline import Timeline, read, write
 
 SUFFIXES = (".json", ".paje", ".trace", ".csv")
@@ -26,7 +26,9 @@ def events(path):
 def test_a_timeline_is_in_the_order_of_ranks_and_times():
     assert PING_PONG.intervals["rank"].tolist() == [0, 0, 0, 1]
     assert PING_PONG.seconds == 6e-6
-    outcome = Outcome(np.array([1.0, 2.0]), np.zeros((2, 5)), 0, 0, intervals=PING_PONG.intervals[::-1], model="fluid")
+    outcome = SimulationResult(
+        np.array([1.0, 2.0]), np.zeros((2, 5)), 0, 0, intervals=PING_PONG.intervals[::-1], model="fluid"
+    )
     timeline = Timeline.of(outcome)
     assert (timeline.name, timeline.processes) == ("fluid", 2)
     assert (timeline.intervals == PING_PONG.intervals).all()

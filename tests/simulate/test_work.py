@@ -11,7 +11,7 @@ from support.work_reference import carry_out
 from commmodel.collectives import ALGORITHMS, Problem, build
 from commmodel.errors import InputError
 from commmodel.simulate.operations import COLLECTIVE_TAG, OPERATION, UNNAMED, Code, Program
-from commmodel.simulate.result import MARK, Outcome
+from commmodel.simulate.result import MARK, SimulationResult
 from commmodel.simulate.work import collective, mark, measured, repeated, sequence, slowest
 from commmodel.simulate.work.block_streams import Block, Stream, fresh, program_of
 from commmodel.simulate.work.rounds import blocks_of, collective_tag
@@ -205,9 +205,9 @@ def test_a_measured_program_is_between_two_marks_of_every_rank():
 
 def test_the_slowest_rank_is_what_a_collective_took():
     marks = np.array([(0, 0, 1.0), (1, 0, 2.0), (1, 1, 5.0), (0, 1, 3.0)], dtype=MARK)
-    assert slowest(Outcome(np.zeros(2), np.zeros((2, 5)), 0, 0, marks=marks)) == 3.0
+    assert slowest(SimulationResult(np.zeros(2), np.zeros((2, 5)), 0, 0, marks=marks)) == 3.0
     with pytest.raises(InputError, match="measured"):
-        slowest(Outcome(np.zeros(2), np.zeros((2, 5)), 0, 0, marks=marks[:3]))
+        slowest(SimulationResult(np.zeros(2), np.zeros((2, 5)), 0, 0, marks=marks[:3]))
 
 
 def test_large_alltoalls_need_little_memory():

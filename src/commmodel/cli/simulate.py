@@ -382,8 +382,8 @@ def _print(arguments: argparse.Namespace, title: str, results: list[Any]) -> Non
         if path is not None:
             print(f"written to {path}")
     for result in results:
-        if result.outcome is not None and result.outcome.unreceived:
-            messages = f"{result.outcome.unreceived} messages were never received"
+        if result.outcome is not None and result.outcome.unmatched_messages:
+            messages = f"{result.outcome.unmatched_messages} messages were never received"
             print(f"note: by {result.name}, {messages}", file=sys.stderr)
 
 

@@ -6,11 +6,11 @@
     work         programs from collectives, exchanges, generators, and traces
     platform     hosts, links and the ways between them: built, read from TOML or from XML
     network      how messages behave on links: parameters of the flow-level models
-    running      the one way to simulate a program by any model: `run`
+    run          the one way to simulate a program by any model: `run`
     flows        the hybrid, the fluid and SMPI's model: messages share links
     delays       LogP, LogGP, LogGPS: messages that only take their time; goal: schedules of LogGOPS
-    calibrated   network and platform of a measured machine
-    outcome      what a simulation says
+    from_machine network and platform of a measured machine
+    result       the result of a simulation
     timeline     what each rank did when, for viewers
 
 Main entry: `run`; GOAL schedules are another kind of work, which `delays.run_schedule` runs.
@@ -19,10 +19,10 @@ Main entry: `run`; GOAL schedules are another kind of work, which `delays.run_sc
 from commmodel.simulate.delays import DelayModel, DelayParameters
 from commmodel.simulate.network import SMPI, Network, fluid
 from commmodel.simulate.operations import OPERATION, Code, Program, joined
-from commmodel.simulate.result import Outcome
+from commmodel.simulate.result import SimulationResult
 from commmodel.simulate.run import run
 
 __all__ = [
-    "OPERATION", "SMPI", "Code", "DelayModel", "DelayParameters", "Network", "Outcome", "Program", "fluid", "joined",
-    "run",
+    "OPERATION", "SMPI", "Code", "DelayModel", "DelayParameters", "Network", "Program", "SimulationResult", "fluid",
+    "joined", "run",
 ]  # fmt: skip

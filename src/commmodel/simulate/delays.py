@@ -1,6 +1,6 @@
 """Simulates programs under LogP, LogGP and LogGPS: a message takes its time, whatever else is under way.
 
-Only processors and network cards do one thing at a time; links have no limit. So these models are quick, and too
+Only processors and NICs do one thing at a time; links have no limit. So these models are quick, and too
 optimistic where messages share links: what the hybrid model (`commmodel.simulate.flows`) is compared with. Sources:
 Culler et al. 1993 (LogP), Alexandrov et al. 1995 (LogGP), Ino, Fujimoto and Hagihara 2001 (LogGPS) in the form of
 Bédaride et al. 2013, Figure 1. The rules are in `docs/theory/delays.md`. Main entries: `DelayModel`, by which
@@ -10,7 +10,7 @@ instead of streams of operations, with rules of their own, so they are not run b
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -18,8 +18,8 @@ from msgspec import Struct
 from commmodel._core.delays import loggops
 from commmodel.arguments import finite
 from commmodel.errors import InputError, MissingParameterError
-from commmodel.simulate.operations import Program
-from commmodel.simulate.result import INTERVAL, MARK, MESSAGE, Blocked, Outcome, State
+from commmodel.simulate.operations import Code, Program
+from commmodel.simulate.result import SimulationResult, from_record
 
 if TYPE_CHECKING:
     from commmodel.machine import Hybrid, LogGP, Machine, Segment
@@ -32,6 +32,8 @@ MODELS = ("logp", "loggp", "loggps")
 SCHEDULE_MODELS = (*MODELS, "loggops")
 RULES = ("classic", "newer")
 """Rules for schedules."""
+_SCHEDULE_CALLS = {Code.SEND: "send", Code.RECV: "recv"}
+_MOST_PAIRS = 1 << 25
 
 
 class DelayParameters(Struct, frozen=True, forbid_unknown_fields=True):
@@ -85,8 +87,10 @@ class DelayModel(Struct, frozen=True, forbid_unknown_fields=True):
             raise InputError(f"{self.name!r} is no delay model of programs: choose one of {', '.join(MODELS)}")
 
 
-def simulated(program: Program, model: DelayModel, record: bool) -> Outcome:
-    """Simulate a program without links; parameters, outcome and errors are those of `commmodel.simulate.run`.
+def simulated(
+    program: Program, model: DelayModel, record: bool, progress: Callable[[float, int], None] | None = None
+) -> SimulationResult:
+    """Simulate a program without links; parameters, result and errors are those of `commmodel.simulate.run`.
 
     Examples
     --------
@@ -100,16 +104,16 @@ def simulated(program: Program, model: DelayModel, record: bool) -> Outcome:
     [1.0, 506.0]
     """
     begin = time.perf_counter()
-    said = _called(
-        loggops.run_program,
+    record_of_run = loggops.run_program(
         program.operations,
         program.offsets,
         program.restarted(),
         _numbers(model),
         model.name == "loggps",
         record,
+        progress,
     )
-    return _outcome(said, program.processes, 1.0, model.name, time.perf_counter() - begin)
+    return from_record(record_of_run, model.name, time.perf_counter() - begin)
 
 
 def _numbers(model: DelayModel) -> tuple[float, ...]:
@@ -128,7 +132,7 @@ def run_schedule(
     rules: str = "classic",
     unit: float = 1e-9,
     record: bool = False,
-) -> Outcome:
+) -> SimulationResult:
     r"""Simulate a GOAL schedule.
 
     Parameters
@@ -149,13 +153,13 @@ def run_schedule(
 
     Returns
     -------
-    Outcome
+    SimulationResult
         Seconds. Where ranks hang, `blocked` names the line of the operation that does not end.
 
     Raises
     ------
     InputError
-        If there is no such model or rule, or the unit is not above 0.
+        If there is no such model or rule, the unit is not above 0, or there are too many processors and NICs.
 
     Examples
     --------
@@ -178,18 +182,23 @@ def run_schedule(
         p = DelayParameters(p.L, p.o, p.g, p.G)
     elif model == "loggps":
         p = DelayParameters(p.L, p.o, p.g, p.G, S=p.S)
-    ticks = (*(_ticks(one / unit) for one in (p.L, p.o, p.g, p.G, p.O_s, p.O_r)), p.S)
+    ticks = (*(_ticks(value / unit) for value in (p.L, p.o, p.g, p.G, p.O_s, p.O_r)), p.S)
+    _check_width(schedule)
     begin = time.perf_counter()
-    said = _called(
-        loggops.run_graph,
-        schedule.offsets,
-        schedule.operations,
-        schedule.dependencies,
-        ticks,
-        rules == "newer",
-        record,
+    record_of_run = loggops.run_graph(
+        schedule.offsets, schedule.operations, schedule.dependencies, ticks, rules == "newer", record
     )
-    return _outcome(said, schedule.processes, unit, model, time.perf_counter() - begin)
+    return from_record(record_of_run, model, time.perf_counter() - begin, unit=unit, calls=_SCHEDULE_CALLS)
+
+
+def _check_width(schedule: "Schedule") -> None:
+    """Refuse more pairs of a processor and a NIC than memory holds."""
+    processors, nics = (1 + int(schedule.operations[name].max(initial=0)) for name in ("cpu", "nic"))
+    if schedule.processes * processors * nics > _MOST_PAIRS:
+        raise InputError(
+            f"{schedule.processes} ranks with {processors} processors and {nics} NICs each: that is too many; at most"
+            f" {_MOST_PAIRS} pairs of the two in all"
+        )
 
 
 def _ticks(value: float) -> float:
@@ -197,44 +206,6 @@ def _ticks(value: float) -> float:
         raise InputError("a parameter is more than 1.8e308 units of the schedule's time: give a smaller one")
     nearest = float(round(value))
     return nearest if abs(value - nearest) <= 1e-9 * max(nearest, 1.0) else value
-
-
-def _called(engine: Any, *arguments: Any) -> dict[str, Any]:
-    try:
-        said: dict[str, Any] = engine(*arguments)
-    except InputError:
-        raise
-    except ValueError as error:
-        raise InputError(str(error)) from None
-    return said
-
-
-def _outcome(said: dict[str, Any], processes: int, unit: float, model: str, wall_seconds: float) -> Outcome:
-    """Return what the engine said, in seconds."""
-    intervals, transfers, marks = (
-        said[name].view(dtype) for name, dtype in (("intervals", INTERVAL), ("transfers", MESSAGE), ("marks", MARK))
-    )
-    if unit != 1.0:
-        for rows, names in ((intervals, ("start", "end")), (transfers, ("posted", "left", "arrived"))):
-            for name in names:
-                rows[name] *= unit
-    blocked = tuple(
-        Blocked(rank, call, "receive" if sends else "message", peer, tag, size)
-        for rank, call, sends, peer, tag, size in said["blocked"]
-    )
-    return Outcome(
-        ends=said["ends"] * unit,
-        spent=said["spent"].reshape(processes, len(State)) * unit,
-        messages=said["messages"],
-        events=said["events"],
-        marks=marks,
-        blocked=blocked,
-        intervals=intervals,
-        transfers=transfers,
-        wall_seconds=wall_seconds,
-        model=model,
-        unreceived=said["unreceived"],
-    )
 
 
 def from_machine(machine: "Machine", path: str | None = None) -> DelayParameters:

@@ -5,8 +5,9 @@ in which order things happen. The engine is `commmodel._core.flows.engine`. Main
 `commmodel.simulate.run` calls.
 """
 
+import time
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,20 +16,13 @@ from commmodel._core.flows import engine
 from commmodel.arguments import finite
 from commmodel.errors import InputError
 from commmodel.simulate.network import Factor, Network, Overhead
-from commmodel.simulate.operations import OPERATION, Code, Program
-from commmodel.simulate.result import INTERVAL, MARK, MESSAGE, Blocked, Outcome
+from commmodel.simulate.operations import Program
+from commmodel.simulate.result import SimulationResult, from_record
 
 if TYPE_CHECKING:
     from commmodel.simulate.platform import Platform
 
 __all__ = ["simulated"]
-
-_CALLS = {
-    Code.SEND: "MPI_Send",
-    Code.RECV: "MPI_Recv",
-    Code.WAIT: "MPI_Wait",
-    Code.WAITALL: "MPI_Waitall",
-}
 
 
 def simulated(
@@ -38,8 +32,8 @@ def simulated(
     hosts: ArrayLike | None,
     record: bool,
     progress: Callable[[float, int], None] | None = None,
-) -> Outcome:
-    """Simulate a program on links; parameters, outcome and errors are those of `commmodel.simulate.run`.
+) -> SimulationResult:
+    """Simulate a program on links; parameters, result and errors are those of `commmodel.simulate.run`.
 
     Examples
     --------
@@ -59,7 +53,8 @@ def simulated(
         raise InputError(f"hosts: expected {program.processes} numbers of hosts, one for each rank")
     if places.size and (int(places.min()) < 0 or int(places.max()) >= 2**31):
         raise InputError("hosts: numbers of hosts begin with 0")
-    said: dict[str, Any] = engine.run(
+    begin = time.perf_counter()
+    record_of_run = engine.run(
         platform.routing(),
         places.astype(np.int32),
         program.operations,
@@ -67,21 +62,9 @@ def simulated(
         program.restarted(),
         network,
         record,
-        {"OPERATION": OPERATION, "INTERVAL": INTERVAL, "MESSAGE": MESSAGE, "MARK": MARK},
         progress,
     )
-    blocked = tuple(
-        Blocked(
-            rank=int(one["rank"]),
-            call=_CALLS[Code(int(one["call"]))],
-            awaits="receive" if one["awaits_receive"] else "message",
-            peer=int(one["peer"]),
-            tag=int(one["tag"]),
-            size=float(one["size"]),
-        )
-        for one in said.pop("hanging")
-    )
-    return Outcome(**said, blocked=blocked, model=network.name)
+    return from_record(record_of_run, network.name, time.perf_counter() - begin)
 
 
 def _check(network: Network) -> None:

@@ -2,7 +2,7 @@
 
 The Group Operation Assembly Language (Hoefler, Siebert and Lumsdaine 2009) is what LogGOPSim simulates, and what its
 generators and trace converters write. Unlike in a program (`commmodel.simulate.operations`), what does not depend on
-one another may happen in any order, on several processors and network cards. `docs/reference/goal.md` gives the format.
+one another may happen in any order, on several processors and NICs. `docs/reference/goal.md` gives the format.
 Main entries: `read`, `write`; `from_collective`; `commmodel.simulate.delays.run_schedule` simulates a schedule.
 """
 

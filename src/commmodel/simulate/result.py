@@ -1,5 +1,9 @@
-"""What a simulation says: times, what ranks spent them on, links, and who waits for whom. Main entry: `Outcome`."""
+"""The result of a simulation: times, what ranks spent them on, links, and who waits for whom.
 
+Main entries: `SimulationResult`, and `from_record`, which makes it of an engine's record.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
@@ -7,7 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["INTERVAL", "MARK", "MESSAGE", "Blocked", "Outcome", "State"]
+from commmodel.simulate.operations import Code
+
+__all__ = ["INTERVAL", "MARK", "MESSAGE", "Blocked", "SimulationResult", "State", "from_record"]
 
 
 class State(IntEnum):
@@ -44,7 +50,7 @@ class Blocked:
 
     rank: int
     call: str
-    """``MPI_Send``, ``MPI_Recv``, ``MPI_Wait``, ``MPI_Waitall``."""
+    """``MPI_Send``, ``MPI_Recv``, ``MPI_Wait``, ``MPI_Waitall``; of a schedule ``send`` or ``recv`` with its line."""
     awaits: str
     """``receive`` (a send that nobody receives) or ``message`` (a receive to which nobody sends)."""
     peer: int
@@ -61,8 +67,8 @@ class Blocked:
 
 
 @dataclass(frozen=True, repr=False)
-class Outcome:
-    """How a program went.
+class SimulationResult:
+    """The result of simulating a program or a schedule.
 
     Attributes
     ----------
@@ -74,9 +80,9 @@ class Outcome:
         That were sent.
     events : int
         Distinct steps of simulated time.
-    solutions : int
+    solver_calls : int
         Times that bandwidth was shared anew.
-    unreceived : int
+    unmatched_messages : int
         Messages sent that nobody received: no error, but seldom meant.
     marks : structured array of `MARK`
     link_bytes : float64 array, shape (links,)
@@ -94,7 +100,7 @@ class Outcome:
     spent: NDArray[np.float64]
     messages: int
     events: int
-    solutions: int = 0
+    solver_calls: int = 0
     marks: NDArray[np.void] = field(default_factory=lambda: np.empty(0, MARK))
     link_bytes: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     blocked: tuple[Blocked, ...] = ()
@@ -102,7 +108,7 @@ class Outcome:
     transfers: NDArray[np.void] = field(default_factory=lambda: np.empty(0, MESSAGE))
     wall_seconds: float = 0.0
     model: str = ""
-    unreceived: int = 0
+    unmatched_messages: int = 0
 
     @property
     def seconds(self) -> float:
@@ -112,7 +118,8 @@ class Outcome:
     def __repr__(self) -> str:
         """Return how long it took and what was sent."""
         hanging = f", {len({one.rank for one in self.blocked})} ranks hang" if self.blocked else ""
-        return f"Outcome({self.model}: {self.seconds:.6g} s, {self.ends.size} ranks, {self.messages} messages{hanging})"
+        counts = f"{self.ends.size} ranks, {self.messages} messages"
+        return f"SimulationResult({self.model}: {self.seconds:.6g} s, {counts}{hanging})"
 
     def to_dict(self) -> dict[str, list[Any]]:
         """Return what each rank spent its time on as columns: ``pandas.DataFrame(outcome.to_dict())``.
@@ -124,3 +131,59 @@ class Outcome:
         """
         spent = {state.name.lower(): self.spent[:, state].tolist() for state in State}
         return {"rank": list(range(self.ends.size)), "end": self.ends.tolist(), **spent}
+
+
+_PROGRAM_CALLS = {Code.SEND: "MPI_Send", Code.RECV: "MPI_Recv", Code.WAIT: "MPI_Wait", Code.WAITALL: "MPI_Waitall"}
+
+
+def from_record(
+    record: Mapping[str, Any],
+    model: str,
+    wall_seconds: float,
+    *,
+    unit: float = 1.0,
+    calls: Mapping[Code, str] = _PROGRAM_CALLS,
+) -> SimulationResult:
+    """Return the result that an engine's record gives.
+
+    Parameters
+    ----------
+    record : mapping
+        What the engine's function returned.
+    model : str
+    wall_seconds : float
+    unit : float
+        Seconds of the engine's unit of time.
+    calls : mapping
+        Code of the operation that hangs -> name of the call.
+    """
+    rows = {
+        name: record[name].view(dtype)
+        for name, dtype in (("intervals", INTERVAL), ("transfers", MESSAGE), ("marks", MARK))
+    }
+    if unit != 1.0:
+        for name, columns in (("intervals", ("start", "end")), ("transfers", ("posted", "left", "arrived"))):
+            for column in columns:
+                rows[name][column] *= unit
+    blocked = tuple(
+        Blocked(
+            rank=rank,
+            call=calls[Code(call)] + (f" (line {line})" if line else ""),
+            awaits="receive" if sends else "message",
+            peer=peer,
+            tag=tag,
+            size=size,
+        )
+        for rank, call, sends, peer, tag, line, size in record["hanging"].tolist()
+    )
+    counts = {name: record[name] for name in ("messages", "events", "solver_calls", "unmatched_messages")}
+    return SimulationResult(
+        ends=record["ends"] * unit,
+        spent=record["spent"].reshape(-1, len(State)) * unit,
+        link_bytes=record["link_bytes"],
+        blocked=blocked,
+        wall_seconds=wall_seconds,
+        model=model,
+        **rows,
+        **counts,
+    )

@@ -15,7 +15,7 @@ from commmodel.simulate import delays, flows
 from commmodel.simulate.delays import DelayModel, DelayParameters
 from commmodel.simulate.network import Network
 from commmodel.simulate.operations import Program
-from commmodel.simulate.result import Outcome
+from commmodel.simulate.result import SimulationResult
 
 if TYPE_CHECKING:
     from commmodel.simulate.platform import Platform
@@ -31,7 +31,7 @@ def run(
     hosts: ArrayLike | None = None,
     record: bool = False,
     progress: Callable[[float, int], None] | None = None,
-) -> Outcome:
+) -> SimulationResult:
     """Simulate a program by a model.
 
     Parameters
@@ -48,12 +48,11 @@ def run(
     record : bool
         Whether to keep what each rank did when, and each message: 40 bytes for each interval, 44 for a message.
     progress : callable, optional
-        (seconds simulated, events so far), called now and then while a network is simulated; delay models, which take
-        microseconds a message, do not call it.
+        (seconds simulated, events so far), called now and then.
 
     Returns
     -------
-    Outcome
+    SimulationResult
         Where ranks hang, `blocked` says what they wait for: that is no error here.
 
     Raises
@@ -76,14 +75,14 @@ def run(
     >>> links = platform.flat(2, bandwidth=125e6, latency=15e-6, limiter=125e6)
     >>> loggps = DelayModel(DelayParameters(L=30e-6, o=0, G=8e-9))
     >>> for model in (fluid(), SMPI, loggps):
-    ...     outcome = run(program, model, links)
-    ...     print(f"{outcome.model}: {1e6 * outcome.seconds:.0f} µs")
+    ...     result = run(program, model, links)
+    ...     print(f"{result.model}: {1e6 * result.seconds:.0f} µs")
     fluid: 1630 µs
     smpi: 2136 µs
     loggps: 830 µs
     """
     if isinstance(model, DelayModel):
-        return delays.simulated(program, model, record)
+        return delays.simulated(program, model, record, progress)
     if isinstance(model, DelayParameters):
         raise InputError("parameters of a delay model do not say which model: give DelayModel(parameters, 'loggps')")
     if not isinstance(model, Network):

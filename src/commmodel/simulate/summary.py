@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.simulate.link_load import LinkLoad, link_loads
-from commmodel.simulate.result import Outcome
+from commmodel.simulate.result import SimulationResult
 from commmodel.simulate.timeline import DRAWN_NAMES, Timeline, split_waits
 
 __all__ = [
@@ -39,7 +39,7 @@ class RunSummary:
     ends : float64 array, shape (processes,)
     spent : float64 array, shape (processes, states)
         In the order of `DRAWN_NAMES`; without the last where waits are not told apart.
-    outcome : Outcome, optional
+    outcome : SimulationResult, optional
         Of a simulation.
     link_names : sequence of str
     capacity : float64 array, shape (links,)
@@ -50,7 +50,7 @@ class RunSummary:
     seconds: float
     ends: NDArray[np.float64]
     spent: NDArray[np.float64]
-    outcome: Outcome | None = None
+    outcome: SimulationResult | None = None
     link_names: Sequence[str] = ()
     capacity: NDArray[np.float64] | None = None
 
@@ -130,11 +130,11 @@ def summary_as_json(summary: RunSummary) -> dict[str, Any]:
         "links": [{"name": link.name, "bytes": link.carried, "share": link.share} for link in busiest_links(summary)],
     }
     if outcome is not None:
-        plain |= {"solutions": outcome.solutions, "unreceived": outcome.unreceived}
+        plain |= {"solver_calls": outcome.solver_calls, "unmatched_messages": outcome.unmatched_messages}
     return plain
 
 
-def deadlock_lines(outcome: Outcome, model: str = "") -> list[str]:
+def deadlock_lines(outcome: SimulationResult, model: str = "") -> list[str]:
     """Return what there is to say of a deadlock: how many ranks hang, and of the first, what each waits for."""
     first_of: dict[int, str] = {}
     for blocked in outcome.blocked:

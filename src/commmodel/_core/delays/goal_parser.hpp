@@ -350,7 +350,7 @@ private:
             const char *before = at_;
             std::string_view option = word();
             if (option == "cpu" || (option == "nic" && one.kind != GOAL_CALCULATE)) {
-                if (!number(255, option == "cpu" ? "a processor" : "a network card", value)) return false;
+                if (!number(255, option == "cpu" ? "a processor" : "a NIC", value)) return false;
                 (option == "cpu" ? one.cpu : one.nic) = static_cast<uint8_t>(value);
             } else if (option == "tag" && one.kind != GOAL_CALCULATE) {
                 skip();

@@ -1,11 +1,11 @@
 // Carries out schedules whose operations depend on one another (GOAL), under LogGOPS: each rank has processors and
-// network cards, which do one thing at a time.
+// NICs, which do one thing at a time.
 //
 // Two sets of rules. Classic (Hoefler, Schneider and Lumsdaine 2010): a send takes the processor o + (m − 1) O and the
-// card g + (m − 1) G; the head of the message arrives at t + o + L; there it takes the processor
-// o + max((m − 1) O, (m − 1) G) and the card g + (m − 1) G, whether or not its receive is there; for m > S the send is
+// NIC g + (m − 1) G; the head of the message arrives at t + o + L; there it takes the processor
+// o + max((m − 1) O, (m − 1) G) and the NIC g + (m − 1) G, whether or not its receive is there; for m > S the send is
 // done, and goes on, when both have met. Newer: a message arrives as a whole, at t + o + (m − 1) O + L + (m − 1) G, and
-// waits in memory; when its receive is there too, it takes the card g, and then the receive's processor o + (m − 1) O.
+// waits in memory; when its receive is there too, it takes the NIC g, and then the receive's processor o + (m − 1) O.
 // An empty message counts as one byte.
 //
 // A rank does what can begin first; of what can begin at one time, what became possible first; then sends before
@@ -14,15 +14,19 @@
 // beside its own 12, a rank 110, and a message on its way 64.
 #pragma once
 
-#include <cmath>
+#include <algorithm>
 #include <cstdint>
-#include <string>
+#include <memory>
 #include <vector>
 
-#include "delays/matching.hpp"
-#include "delays/queues.hpp"
-#include "delays/record.hpp"
 #include "delays/goal_parser.hpp"
+#include "delays/messages.hpp"
+#include "program/deadlock.hpp"
+#include "program/matching.hpp"
+#include "program/pairing_heap.hpp"
+#include "program/program.hpp"
+#include "program/rank_queue.hpp"
+#include "program/run.hpp"
 
 namespace commmodel::delays {
 
@@ -32,58 +36,55 @@ struct GraphParameters {
 };
 
 class Graph {
-public:
+  public:
     Graph(int32_t ranks, const int64_t *offsets, const GoalOperation *operations, int64_t count,
-          const GoalDependency *dependencies, int64_t edges, const GraphParameters &parameters, Record &record)
-        : ranks_(ranks), offsets_(offsets), operations_(operations), count_(count), p_(parameters), record_(record),
+          const GoalDependency *dependencies, int64_t edges, const GraphParameters &parameters, Run &run)
+        : ranks_(ranks), offsets_(offsets), operations_(operations), count_(count), p_(parameters), run_(run),
           matching_(messages_, *this), by_arrival_{messages_} {
         read_dependencies(dependencies, edges);
         for (int64_t i = 0; i < count; i++) {
-            processors_ = std::max(processors_, operations[i].cpu + 1);
-            cards_ = std::max(cards_, operations[i].nic + 1);
+            cpus_ = std::max(cpus_, operations[i].cpu + 1);
+            nics_ = std::max(nics_, operations[i].nic + 1);
             strict_ |= operations[i].kind == GOAL_SEND && operations[i].value > p_.S;
         }
-        lanes_ = processors_ * cards_;
-        if (static_cast<double>(ranks) * lanes_ > MOST_LANES)
-            record_.failure = std::to_string(ranks) + " ranks with " + std::to_string(processors_) + " processors and " +
-                              std::to_string(cards_) + " network cards each: that is too many; at most 33554432 pairs of the two in all";
+        lanes_ = cpus_ * nics_;
     }
 
     void run() {
-        if (!record_.failure.empty()) return;
-        processor_.assign(static_cast<size_t>(ranks_) * processors_, 0.0);
-        sending_.assign(static_cast<size_t>(ranks_) * cards_, 0.0);
-        receiving_.assign(static_cast<size_t>(ranks_) * cards_, 0.0);
-        heads_.assign(static_cast<size_t>(ranks_) * lanes_ * KINDS, NOTHING);
+        processor_.assign(static_cast<size_t>(ranks_) * cpus_, 0.0);
+        sending_.assign(static_cast<size_t>(ranks_) * nics_, 0.0);
+        receiving_.assign(static_cast<size_t>(ranks_) * nics_, 0.0);
+        heads_.assign(static_cast<size_t>(ranks_) * lanes_ * KINDS, NONE);
         unmatched_.assign(ranks_, Unmatched());
-        record_.ends.assign(ranks_, 0.0);
-        record_.spent.assign(static_cast<size_t>(ranks_) * STATES, 0.0);
-        Agenda agenda(ranks_, strict_ ? 0.0 : p_.o + p_.L);
-        agenda_ = &agenda;
+        run_.ends.assign(ranks_, 0.0);
+        run_.spent.assign(static_cast<size_t>(ranks_) * STATES, 0.0);
+        queue_ = std::make_unique<RankQueue>(ranks_, strict_ ? 0.0 : p_.o + p_.L);
         for (int32_t rank = 0; rank < ranks_; rank++) {
             for (int64_t i = offsets_[rank]; i < offsets_[rank + 1]; i++)
                 if (status_[i] == HELD && !nodes_[i].child) release(rank, static_cast<int32_t>(i), 0.0);
-            agenda.set(rank, first(rank).time);
+            queue_->set(rank, first(rank).time);
         }
-        while (agenda.least() < NEVER) {
-            double horizon = std::min(agenda.horizon(), LATEST);
-            while (agenda.least() <= horizon) act(agenda.next(horizon), horizon);
+        while (queue_->least() < NEVER) {
+            const double horizon = queue_->horizon();
+            while (queue_->least() <= horizon) {
+                act(queue_->next(horizon), horizon);
+                if (!run_.may_go_on(horizon)) return;
+            }
         }
         for (const int32_t head : heads_)
-            if (head != NOTHING) record_.failure = TOO_LATE;
-        for (const double end : record_.ends)
-            if (end > LATEST) record_.failure = TOO_LATE;
-        if (record_.failure.empty()) finish_record();
+            if (head != NONE) run_.stop.fault = TOO_LATE;
+        for (const double end : run_.ends)
+            if (end > LATEST) run_.stop.fault = TOO_LATE;
+        if (!run_.stopped()) finish();
     }
 
     // For `Matching`: a receive waits outside of the heaps, where its links are free.
     int32_t &link(int32_t receive) { return nodes_[receive].child; }
     int32_t source(int32_t receive) const { return operations_[receive].peer; }
     int32_t tag(int32_t receive) const { return operations_[receive].tag; }
-    int32_t posted(int32_t receive) const { return nodes_[receive].sibling; }
+    bool posted_before(int32_t first, int32_t second) const { return nodes_[first].sibling < nodes_[second].sibling; }
 
-private:
-    static constexpr double MOST_LANES = 33554432.0;
+  private:
     enum Kind { SENDS, POSTS, CALCULATIONS, ARRIVALS, RECEPTIONS, KINDS };
     enum Status : uint8_t { HELD, FREED, STARTED, DONE };
 
@@ -91,7 +92,7 @@ private:
         double time = 0.0;  // from when on it can begin
         double freed = 0.0;  // when the last that it depends on let it go
         int32_t child = 0;  // until it is freed: how many it still depends on
-        int32_t sibling = NOTHING;
+        int32_t sibling = NONE;
     };
     struct Nodes {  // for the heaps of operations
         std::vector<Node> &nodes;
@@ -124,9 +125,9 @@ private:
         }
     }
 
-    size_t at_processor(int32_t rank, int32_t lane) const { return static_cast<size_t>(rank) * processors_ + lane / cards_; }
-    size_t at_card(int32_t rank, int32_t lane) const { return static_cast<size_t>(rank) * cards_ + lane % cards_; }
-    int32_t lane_of(int32_t operation) const { return operations_[operation].cpu * cards_ + operations_[operation].nic; }
+    size_t at_processor(int32_t rank, int32_t lane) const { return static_cast<size_t>(rank) * cpus_ + lane / nics_; }
+    size_t at_nic(int32_t rank, int32_t lane) const { return static_cast<size_t>(rank) * nics_ + lane % nics_; }
+    int32_t lane_of(int32_t operation) const { return operations_[operation].cpu * nics_ + operations_[operation].nic; }
     int32_t &head(int32_t rank, int32_t lane, int32_t kind) {
         return heads_[(static_cast<size_t>(rank) * lanes_ + lane) * KINDS + kind];
     }
@@ -136,22 +137,22 @@ private:
         Candidate best;
         for (int32_t lane = 0; lane < lanes_; lane++) {
             double processor = processor_[at_processor(rank, lane)];
-            size_t card = at_card(rank, lane);
+            size_t nic = at_nic(rank, lane);
             const int32_t *heads = &head(rank, lane, 0);
             for (int32_t kind = 0; kind < KINDS; kind++) {
-                if (heads[kind] == NOTHING) continue;
+                if (heads[kind] == NONE) continue;
                 double time, since;
                 if (kind >= ARRIVALS) {
                     const Message &message = messages_[heads[kind]];
                     time = message.arrival;
                     since = message.born;
-                    if (kind == RECEPTIONS || !p_.newer) time = std::max(time, std::max(processor, receiving_[card]));
+                    if (kind == RECEPTIONS || !p_.newer) time = std::max(time, std::max(processor, receiving_[nic]));
                 } else {
                     const Node &node = nodes_[heads[kind]];
                     time = node.time;
                     since = node.freed;
                     if (kind != POSTS) time = std::max(time, processor);
-                    if (kind == SENDS) time = std::max(time, sending_[card]);
+                    if (kind == SENDS) time = std::max(time, sending_[nic]);
                 }
                 if (time < best.time || (time == best.time && since < best.since)) best = {time, since, kind, lane};
             }
@@ -162,7 +163,7 @@ private:
     void act(int32_t rank, double horizon) {
         Candidate next = first(rank);
         do {
-            record_.events += 1;
+            run_.events += 1;
             if (next.kind >= ARRIVALS) {
                 int32_t &heap = head(rank, next.lane, next.kind);
                 int32_t message = heap;
@@ -181,7 +182,7 @@ private:
             }
             next = first(rank);
         } while (next.time <= horizon);
-        agenda_->set(rank, next.time);
+        queue_->set(rank, next.time);
     }
 
     // An operation depends on nothing any more.
@@ -191,9 +192,9 @@ private:
         status_[operation] = FREED;
         node.freed = now;
         if (!p_.newer || one.kind != GOAL_RECEIVE)
-            node.time = std::max(node.time, processor_[static_cast<size_t>(rank) * processors_ + one.cpu]);
+            node.time = std::max(node.time, processor_[static_cast<size_t>(rank) * cpus_ + one.cpu]);
         int32_t kind = one.kind == GOAL_SEND ? SENDS : one.kind == GOAL_RECEIVE ? POSTS : CALCULATIONS;
-        if (kind == SENDS) node.time = std::max(node.time, sending_[static_cast<size_t>(rank) * cards_ + one.nic]);
+        if (kind == SENDS) node.time = std::max(node.time, sending_[static_cast<size_t>(rank) * nics_ + one.nic]);
         Nodes nodes{nodes_};
         int32_t &heap = head(rank, lane_of(operation), kind);
         heap = add_to_heap(nodes, heap, operation);
@@ -208,14 +209,14 @@ private:
             nodes_[after].time = std::max(nodes_[after].time, time);
             if (!--nodes_[after].child) release(rank, after, now);
         }
-        if (!start) record_.ends[rank] = std::max(record_.ends[rank], time);
+        if (!start) run_.ends[rank] = std::max(run_.ends[rank], time);
     }
 
     void calculate(int32_t rank, int32_t operation, double now) {
         const GoalOperation &one = operations_[operation];
         double end = now + one.value;
-        processor_[static_cast<size_t>(rank) * processors_ + one.cpu] = end;
-        record_.spend(rank, IN_COMPUTE, NOTHING, NOTHING, 0.0, now, end);
+        processor_[static_cast<size_t>(rank) * cpus_ + one.cpu] = end;
+        run_.spend(rank, IN_COMPUTE, NONE, NONE, 0.0, now, end);
         let_go(rank, operation, true, now, now);
         let_go(rank, operation, false, end, now);
     }
@@ -224,16 +225,16 @@ private:
         const GoalOperation &one = operations_[operation];
         double rest = std::max(one.value - 1.0, 0.0);
         double end = now + p_.o + rest * p_.O_s;
-        processor_[static_cast<size_t>(rank) * processors_ + one.cpu] = end;
-        sending_[static_cast<size_t>(rank) * cards_ + one.nic] = now + p_.g + rest * p_.G;
-        record_.spend(rank, IN_SEND, one.peer, one.tag, one.value, now, end);
+        processor_[static_cast<size_t>(rank) * cpus_ + one.cpu] = end;
+        sending_[static_cast<size_t>(rank) * nics_ + one.nic] = now + p_.g + rest * p_.G;
+        run_.spend(rank, IN_SEND, one.peer, one.tag, one.value, now, end);
         Message message{};
         message.arrival = p_.newer ? end + p_.L + rest * p_.G : now + p_.o + p_.L;
         message.born = now;
         message.size = one.value;
         message.source = rank;
         message.tag = one.tag;
-        message.order = static_cast<uint32_t>(messages_.count());
+        message.order = static_cast<uint32_t>(run_.messages++);
         message.owner = operation;
         message.lane = static_cast<uint16_t>(lane_of(operation));
         int32_t &heap = head(one.peer, message.lane, ARRIVALS);
@@ -242,8 +243,8 @@ private:
         if (one.peer != rank && heap == place) {
             double time = message.arrival;
             if (!p_.newer)
-                time = std::max(time, std::max(processor_[at_processor(one.peer, message.lane)], receiving_[at_card(one.peer, message.lane)]));
-            if (time < agenda_->time(one.peer)) agenda_->set(one.peer, time);
+                time = std::max(time, std::max(processor_[at_processor(one.peer, message.lane)], receiving_[at_nic(one.peer, message.lane)]));
+            if (time < queue_->time(one.peer)) queue_->set(one.peer, time);
         }
         let_go(rank, operation, true, now, now);
         if (one.value <= p_.S) let_go(rank, operation, false, end, now);
@@ -252,27 +253,36 @@ private:
     // A receive is there.
     void post(int32_t rank, int32_t operation, double now) {
         let_go(rank, operation, true, now, now);
-        nodes_[operation].sibling = static_cast<int32_t>(posts_++);
-        int32_t message = matching_.post(rank, unmatched_[rank], operation);
-        if (message == NOTHING) return;
+        nodes_[operation].sibling = posts_++;
+        const GoalOperation &receive = operations_[operation];
+        const int32_t message = matching_.take_message(rank, unmatched_[rank], receive.peer, receive.tag);
+        if (message == NONE) return matching_.keep_receive(rank, unmatched_[rank], operation);
         if (p_.newer) return begin_reception(rank, operation, message, now);
         free_sender(rank, message, now, now);
         messages_.drop(message);
         let_go(rank, operation, false, now, now);
     }
 
-    // Classic: a message takes the processor and the card, receive or not.
+    // The receive that takes a message that comes, or NONE: then it waits.
+    int32_t match(int32_t rank, int32_t message) {
+        const Message &come = messages_[message];
+        const int32_t receive = matching_.take_receive(rank, unmatched_[rank], come.source, come.tag);
+        if (receive == NONE) matching_.keep_message(rank, unmatched_[rank], message);
+        return receive;
+    }
+
+    // Classic: a message takes the processor and the NIC, receive or not.
     void take(int32_t rank, int32_t message, double now) {
         const Message one = messages_[message];
         double rest = std::max(one.size - 1.0, 0.0);
         double end = now + p_.o + std::max(rest * p_.O_r, rest * p_.G);
         processor_[at_processor(rank, one.lane)] = end;
-        receiving_[at_card(rank, one.lane)] = now + p_.g + rest * p_.G;
-        record_.spend(rank, IN_RECEIVE, one.source, one.tag, one.size, now, end);
-        record_.ends[rank] = std::max(record_.ends[rank], end);
+        receiving_[at_nic(rank, one.lane)] = now + p_.g + rest * p_.G;
+        run_.spend(rank, IN_RECEIVE, one.source, one.tag, one.size, now, end);
+        run_.ends[rank] = std::max(run_.ends[rank], end);
         note(rank, one, now + std::max(rest * p_.O_r, rest * p_.G));
-        int32_t receive = matching_.arrive(rank, unmatched_[rank], message);
-        if (receive == NOTHING) return;
+        const int32_t receive = match(rank, message);
+        if (receive == NONE) return;
         free_sender(rank, message, now, now);
         messages_.drop(message);
         let_go(rank, receive, false, end, now);
@@ -281,15 +291,15 @@ private:
     // Newer: a message is in memory.
     void arrive(int32_t rank, int32_t message, double now) {
         note(rank, messages_[message], now);
-        int32_t receive = matching_.arrive(rank, unmatched_[rank], message);
-        if (receive != NOTHING) begin_reception(rank, receive, message, now);
+        const int32_t receive = match(rank, message);
+        if (receive != NONE) begin_reception(rank, receive, message, now);
     }
 
     void begin_reception(int32_t rank, int32_t receive, int32_t message, double now) {
         Message &one = messages_[message];
         one.arrival = now;
         one.answers = receive;
-        one.lane = static_cast<uint16_t>(operations_[receive].cpu * cards_ + one.lane % cards_);
+        one.lane = static_cast<uint16_t>(operations_[receive].cpu * nics_ + one.lane % nics_);
         int32_t &heap = head(rank, one.lane, RECEPTIONS);
         heap = add_to_heap(by_arrival_, heap, message);
     }
@@ -297,50 +307,49 @@ private:
     void receive(int32_t rank, int32_t message, double now) {
         const Message one = messages_[message];
         double end = now + p_.g + p_.o + std::max(one.size - 1.0, 0.0) * p_.O_r;
-        receiving_[at_card(rank, one.lane)] = now + p_.g;
+        receiving_[at_nic(rank, one.lane)] = now + p_.g;
         processor_[at_processor(rank, one.lane)] = end;
-        record_.spend(rank, IN_RECEIVE, one.source, one.tag, one.size, now, end);
+        run_.spend(rank, IN_RECEIVE, one.source, one.tag, one.size, now, end);
         free_sender(rank, message, end, now);
         messages_.drop(message);
         let_go(rank, one.answers, false, end, now);
     }
 
-    // A send in a rendezvous is done, and until then its processor and its card did nothing else.
+    // A send in a rendezvous is done, and until then its CPU and its NIC did nothing else.
     void free_sender(int32_t rank, int32_t message, double time, double now) {
         const Message one = messages_[message];
         if (one.size <= p_.S) return;
         int32_t lane = lane_of(one.owner);
         time = std::max(time, one.born + p_.o + std::max(one.size - 1.0, 0.0) * p_.O_s);  // or it would end before its overhead
-        double &processor = processor_[at_processor(one.source, lane)], &card = sending_[at_card(one.source, lane)];
+        double &processor = processor_[at_processor(one.source, lane)], &nic = sending_[at_nic(one.source, lane)];
         processor = std::max(processor, time);
-        card = std::max(card, p_.newer ? now + p_.g : now);
+        nic = std::max(nic, p_.newer ? now + p_.g : now);
         let_go(one.source, one.owner, false, time, now);
-        if (one.source != rank) agenda_->set(one.source, first(one.source).time);
+        if (one.source != rank) queue_->set(one.source, first(one.source).time);
     }
 
     void note(int32_t rank, const Message &one, double arrived) {
-        if (!record_.wanted) return;
+        if (!run_.records) return;
         double left = one.born + p_.o + (p_.newer ? std::max(one.size - 1.0, 0.0) * p_.O_s : 0.0);
-        record_.transfers.push_back({one.source, rank, one.tag, one.size, one.born, left, arrived});
+        run_.transfers.push_back({one.source, rank, one.tag, one.size, one.born, left, arrived});
     }
 
-    void finish_record() {
-        record_.messages = messages_.count();
-        record_.unreceived = matching_.waiting();
+    void finish() {
+        run_.unmatched_messages = matching_.unmatched_messages();
+        Deadlock deadlock;
         for (int32_t rank = 0; rank < ranks_; rank++) {
             double busy = 0.0;
-            for (int state = 0; state < STATES; state++) busy += record_.spent[static_cast<size_t>(rank) * STATES + state];
-            record_.spent[static_cast<size_t>(rank) * STATES + IN_WAIT] = std::max(record_.ends[rank] - busy, 0.0);
+            for (int state = 0; state < STATES; state++) busy += run_.spent[static_cast<size_t>(rank) * STATES + state];
+            run_.spent[static_cast<size_t>(rank) * STATES + IN_WAIT] = std::max(run_.ends[rank] - busy, 0.0);
             for (int64_t i = offsets_[rank]; i < offsets_[rank + 1]; i++) {
                 if (status_[i] != STARTED) continue;
                 const GoalOperation &one = operations_[i];
-                bool sends = one.kind == GOAL_SEND;
-                std::string call = std::string(sends ? "send" : "recv");
-                if (one.line) call += " (line " + std::to_string(one.line) + ")";
-                record_.blocked.push_back({rank, call, sends, one.peer, one.tag, one.value});
-                break;
+                const bool sends = one.kind == GOAL_SEND;
+                const int32_t line = static_cast<int32_t>(one.line);
+                deadlock.add(i, {rank, sends ? SEND : RECV, sends, one.peer, one.tag, line, one.value});
             }
         }
+        run_.hanging = deadlock.report();
     }
 
     int32_t ranks_;
@@ -348,10 +357,10 @@ private:
     const GoalOperation *operations_;
     int64_t count_;
     GraphParameters p_;
-    Record &record_;
-    int32_t processors_ = 1, cards_ = 1, lanes_ = 1;
+    Run &run_;
+    int32_t cpus_ = 1, nics_ = 1, lanes_ = 1;
     bool strict_ = false;  // a rendezvous reaches its sender at once
-    uint32_t posts_ = 0;
+    int32_t posts_ = 0;
     std::vector<Node> nodes_;
     std::vector<uint8_t> status_;
     std::vector<int32_t> starts_, after_;
@@ -359,9 +368,9 @@ private:
     std::vector<int32_t> heads_;
     std::vector<Unmatched> unmatched_;
     Messages messages_;
-    Matching<Graph> matching_;
+    Matching<Messages, Graph> matching_;
     ByArrival by_arrival_;
-    Agenda *agenda_ = nullptr;
+    std::unique_ptr<RankQueue> queue_;
 };
 
 }  // namespace commmodel::delays

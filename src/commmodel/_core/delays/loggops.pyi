@@ -9,8 +9,9 @@ def run_program(
     offsets: ArrayLike,
     refill: Callable[[int], NDArray[np.void]] | None,
     parameters: tuple[float, ...],
-    cards: bool,
+    nic_keeps: bool,
     record: bool,
+    progress: Callable[[float, int], None] | None = None,
 ) -> dict[str, Any]: ...
 def run_graph(
     offsets: ArrayLike,

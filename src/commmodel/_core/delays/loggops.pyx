@@ -1,62 +1,27 @@
-"""The engine of the delay models: programs under LogP, LogGP and LogGPS, GOAL schedules under LogGOPS. No MPI here.
+"""Carries out programs under LogP, LogGP and LogGPS, and GOAL schedules under LogGOPS. No MPI here.
 
-The rules stand in `delaystream.hpp` (programs) and `delaygraph.hpp` (schedules), which share the order of time
-(`delayqueue.hpp`) and matching (`delaymatching.hpp`, on `matchingtable.hpp`, which the engine of flows uses, too);
-`goalparser.hpp` reads GOAL. Main entries: `run_program`, `run_graph`, `parse_goal`;
-`commmodel.simulate.delays` and `.goal` give them names and check what they are given.
+The rules stand in stream.hpp (programs) and graph.hpp (schedules); the law of a message in message_rule.hpp;
+goal_parser.hpp reads GOAL. Main entries: `run_program`, `run_graph`, `parse_goal`; `commmodel.simulate.delays` and
+`.goal` give them names and check what they are given.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
-from libc.string cimport memcpy
-from libcpp cimport bool as truth
+from libcpp cimport bool as cpp_bool
 from libcpp.string cimport string
 from libcpp.vector cimport vector
 
 import numpy as np
 
-
-cdef extern from "program/program.hpp" namespace "commmodel" nogil:
-    cdef struct Operation:
-        pass
-    cdef struct Interval:
-        pass
-    cdef struct Transfer:
-        pass
-    cdef struct Mark:
-        pass
-
-
-cdef extern from "delays/record.hpp" namespace "commmodel::delays" nogil:
-    cdef struct Blocked:
-        int32_t rank
-        string call
-        truth sends
-        int32_t peer
-        int32_t tag
-        double size
-    cdef cppclass Record:
-        truth wanted
-        vector[double] ends
-        vector[double] spent
-        vector[Interval] intervals
-        vector[Transfer] transfers
-        vector[Mark] marks
-        vector[Blocked] blocked
-        int64_t messages
-        int64_t events
-        int64_t unreceived
-        string failure
-
+from commmodel._core.program.run cimport (
+    Operation, Run, array_of, bytes_of, checked_offsets, finish, first_of, prepare,
+)
 
 cdef extern from "delays/stream.hpp" namespace "commmodel::delays" nogil:
     cdef struct StreamParameters:
         double L, o, O_s, O_r, g, G, G_small, small, S
-        truth cards
-    ctypedef truth (*Refill)(void *, int32_t, const Operation **, const Operation **) noexcept
+        cpp_bool nic_keeps
     cdef cppclass Stream:
-        Stream(
-            int32_t, const Operation *, const int64_t *, Refill, void *, const StreamParameters &, Record &
-        ) except +
+        Stream(int32_t, const Operation *, const int64_t *, const StreamParameters &, Run &) except +
         void run() except +
 
 
@@ -70,8 +35,8 @@ cdef extern from "delays/goal_parser.hpp" namespace "commmodel::delays" nogil:
         string message
     cdef cppclass GoalParser:
         GoalParser() except +
-        truth feed(const char *, size_t) except +
-        truth finish() except +
+        cpp_bool feed(const char *, size_t) except +
+        cpp_bool finish() except +
         vector[GoalOperation] operations
         vector[GoalDependency] dependencies
         vector[int64_t] begins
@@ -82,145 +47,58 @@ cdef extern from "delays/goal_parser.hpp" namespace "commmodel::delays" nogil:
 cdef extern from "delays/graph.hpp" namespace "commmodel::delays" nogil:
     cdef struct GraphParameters:
         double L, o, g, G, O_s, O_r, S
-        truth newer
+        cpp_bool newer
     cdef cppclass Graph:
         Graph(
             int32_t, const int64_t *, const GoalOperation *, int64_t, const GoalDependency *, int64_t,
-            const GraphParameters &, Record &,
+            const GraphParameters &, Run &,
         ) except +
         void run() except +
 
 
-cdef _copied(const void *first, size_t size):
-    """Return bytes as an array of its own."""
-    array = np.empty(size, np.uint8)
-    cdef unsigned char[::1] out = array
-    if size:
-        memcpy(&out[0], first, size)
-    return array
-
-
-cdef const unsigned char[::1] _bytes(rows):
-    return np.ascontiguousarray(rows).view(np.uint8)
-
-
-cdef const int64_t[::1] _bounds(offsets):
-    return np.ascontiguousarray(offsets, np.int64)
-
-
-cdef const void *_first(const unsigned char[::1] rows) noexcept:
-    return &rows[0] if rows.shape[0] else NULL
-
-
-cdef int32_t _ranks(const int64_t[::1] bounds) noexcept:
-    return <int32_t>(bounds.shape[0] - 1)
-
-
-cdef _said(Record *record):
-    """Return what a run said, its rows as bytes; raise `ValueError` where it failed."""
-    cdef size_t i
-    if not record.failure.empty():
-        raise ValueError(record.failure.decode("utf-8", "replace"))
-    blocked = []
-    for i in range(record.blocked.size()):
-        blocked.append(
-            (
-                record.blocked[i].rank, record.blocked[i].call.decode(), bool(record.blocked[i].sends),
-                record.blocked[i].peer, record.blocked[i].tag, record.blocked[i].size,
-            )
-        )
-    return {
-        "ends": _copied(record.ends.data(), record.ends.size() * sizeof(double)).view(np.float64),
-        "spent": _copied(record.spent.data(), record.spent.size() * sizeof(double)).view(np.float64),
-        "intervals": _copied(record.intervals.data(), record.intervals.size() * sizeof(Interval)),
-        "transfers": _copied(record.transfers.data(), record.transfers.size() * sizeof(Transfer)),
-        "marks": _copied(record.marks.data(), record.marks.size() * sizeof(Mark)),
-        "blocked": blocked,
-        "messages": record.messages,
-        "events": record.events,
-        "unreceived": record.unreceived,
-    }
-
-
-cdef class _Refills:
-    """Calls a function for a rank's next operations, and keeps them."""
-
-    cdef object function, kept, raised
-
-    def __init__(self, function):
-        self.function = function
-        self.kept = {}
-        self.raised = None
-
-
-cdef truth _refill(void *context, int32_t rank, const Operation **first, const Operation **end) noexcept with gil:
-    cdef _Refills refills = <_Refills>context
-    cdef const unsigned char[::1] operations
-    try:
-        array = np.ascontiguousarray(refills.function(rank))
-        if array.size == 0:
-            first[0] = end[0] = NULL
-            return True
-        if array.dtype.itemsize != 24:
-            raise ValueError("operations of a program must be of type OPERATION")
-        operations = array.view(np.uint8)
-        refills.kept[rank] = array
-        first[0] = <const Operation *>&operations[0]
-        end[0] = <const Operation *>(&operations[0] + operations.shape[0])
-        return True
-    except BaseException as error:
-        refills.raised = error
-        return False
-
-
-def run_program(operations, offsets, refill, parameters, cards, record):
+def run_program(operations, offsets, refill, parameters, nic_keeps, record, progress=None):
     """Carry a program out; see `commmodel.simulate.run`.
 
     Parameters
     ----------
     operations, offsets, refill
-        As in `commmodel.simulate.operations.Program`, whose checks they have passed.
+        Of `commmodel.simulate.operations.Program`.
     parameters : nine numbers
         L, o, O_s, O_r, g, G, G of small messages, size of these, S.
-    cards : bool
-        Whether messages wait in network cards (LogGPS) or at processors (LogP, LogGP).
+    nic_keeps : bool
+        Whether messages wait in NICs (LogGPS) or at processors (LogP, LogGP).
     record : bool
-        Whether to keep each interval and message.
+        Whether intervals and transfers are kept.
+    progress : callable, optional
+        (seconds simulated, events), called from time to time.
 
     Returns
     -------
     dict
+        What `commmodel.simulate.result.from_record` reads.
 
     Raises
     ------
-    ValueError
-        For an operation that cannot be carried out; it names the rank.
+    InputError
+        If a program does what cannot be done; the message names rank and operation.
     """
-    cdef Record said
     cdef StreamParameters numbers
-    cdef Stream *engine
-    cdef const unsigned char[::1] rows = _bytes(operations)
-    cdef const int64_t[::1] bounds = _bounds(offsets)
+    cdef const int64_t[::1] bounds = checked_offsets(operations, offsets)
+    cdef const unsigned char[::1] rows = bytes_of(operations)
+    cdef int32_t ranks = <int32_t>(bounds.shape[0] - 1)
+    cdef Run state
     (
         numbers.L, numbers.o, numbers.O_s, numbers.O_r, numbers.g, numbers.G, numbers.G_small, numbers.small, numbers.S,
     ) = parameters
-    numbers.cards = cards
-    said.wanted = record
-    cdef _Refills refills = _Refills(refill)
-    cdef Refill function = NULL
-    if refill is not None:
-        function = _refill
-    engine = new Stream(
-        _ranks(bounds), <const Operation *>_first(rows), &bounds[0], function, <void *>refills, numbers, said
-    )
+    numbers.nic_keeps = nic_keeps
+    caller = prepare(&state, record, ranks, refill, operations.dtype, progress)
+    cdef Stream *engine = new Stream(ranks, <const Operation *>first_of(rows), &bounds[0], numbers, state)
     try:
         with nogil:
             engine.run()
     finally:
         del engine
-    if refills.raised is not None:
-        raise refills.raised
-    return _said(&said)
+    return finish(&state, caller)
 
 
 def run_graph(offsets, operations, dependencies, parameters, newer, record):
@@ -229,39 +107,34 @@ def run_graph(offsets, operations, dependencies, parameters, newer, record):
     Parameters
     ----------
     offsets, operations, dependencies
-        As in `commmodel.simulate.goal.Schedule`, whose checks they have passed.
+        Of `commmodel.simulate.goal.Schedule`, whose checks they have passed.
     parameters : seven numbers
         L, o, g, G, O of sender and receiver, S, in the schedule's unit.
     newer : bool
         Which rules.
     record
         And what is returned: as of `run_program`.
-
-    Raises
-    ------
-    ValueError
-        Where there are too many processors.
     """
-    cdef Record said
     cdef GraphParameters numbers
     cdef Graph *engine
-    cdef const unsigned char[::1] rows = _bytes(operations), edges = _bytes(dependencies)
-    cdef const int64_t[::1] bounds = _bounds(offsets)
-    cdef const GoalOperation *first = <const GoalOperation *>_first(rows)
-    cdef const GoalDependency *edge = <const GoalDependency *>_first(edges)
-    cdef int32_t ranks = _ranks(bounds)
+    cdef const unsigned char[::1] rows = bytes_of(operations), edges = bytes_of(dependencies)
+    cdef const int64_t[::1] bounds = np.ascontiguousarray(offsets, np.int64)
+    cdef const GoalOperation *first = <const GoalOperation *>first_of(rows)
+    cdef const GoalDependency *edge = <const GoalDependency *>first_of(edges)
+    cdef int32_t ranks = <int32_t>(bounds.shape[0] - 1)
     cdef int64_t count = operations.size, edge_count = dependencies.size
+    cdef Run state
     numbers.L, numbers.o, numbers.g, numbers.G, numbers.O_s, numbers.O_r, numbers.S = parameters
     numbers.newer = newer
-    said.wanted = record
+    caller = prepare(&state, record)
     with nogil:
-        engine = new Graph(ranks, &bounds[0], first, count, edge, edge_count, numbers, said)
+        engine = new Graph(ranks, &bounds[0], first, count, edge, edge_count, numbers, state)
     try:
         with nogil:
             engine.run()
     finally:
         del engine
-    return _said(&said)
+    return finish(&state, caller)
 
 
 def parse_goal(pieces):
@@ -281,10 +154,9 @@ def parse_goal(pieces):
     """
     cdef GoalParser parser
     cdef const unsigned char[::1] piece
-    cdef truth well = True
+    cdef cpp_bool well = True
     cdef size_t count
-    for one in pieces:
-        piece = one
+    for piece in pieces:
         count = piece.shape[0]
         if not count:
             continue
@@ -297,8 +169,8 @@ def parse_goal(pieces):
     if not well:
         raise ValueError(parser.failure.line, parser.failure.message.decode("utf-8", "replace"))
     return (
-        _copied(parser.begins.data(), parser.begins.size() * sizeof(int64_t)).view(np.int64),
-        _copied(parser.ends.data(), parser.ends.size() * sizeof(int64_t)).view(np.int64),
-        _copied(parser.operations.data(), parser.operations.size() * sizeof(GoalOperation)),
-        _copied(parser.dependencies.data(), parser.dependencies.size() * sizeof(GoalDependency)),
+        array_of(parser.begins.data(), parser.begins.size() * sizeof(int64_t)).view(np.int64),
+        array_of(parser.ends.data(), parser.ends.size() * sizeof(int64_t)).view(np.int64),
+        array_of(parser.operations.data(), parser.operations.size() * sizeof(GoalOperation)),
+        array_of(parser.dependencies.data(), parser.dependencies.size() * sizeof(GoalDependency)),
     )

@@ -2,16 +2,16 @@
 //
 // A rank's processor does one thing at a time. A message takes it o + k O_s at the sender and o + k O_r at the receiver,
 // which spends that in calls that wait, and while a send waits for its port, on what has come for receives that are
-// there, in the order in which it came; a send that can begin goes before. Its network card sends one message at a
-// time, and receives one: a message takes a card as long as its bytes take. Under LogP and LogGP this gap counts from
+// there, in the order in which it came; a send that can begin goes before. Its NIC sends one message at a time, and
+// receives one: a message takes a port of the NIC as long as its bytes take. Under LogP and LogGP this gap counts from
 // the begin of a send to that of the next, and the processor waits for it; under LogGPS from the end of the overhead,
-// and the card keeps what it cannot send yet. Messages of more than S bytes (LogGPS) first ask: the receiver takes the
+// and the NIC keeps what it cannot send yet (message_rule.hpp). Messages of more than S bytes (LogGPS) first ask: the receiver takes the
 // question and answers, o each, when it is in a call that waits and the receive is there; the sender takes the answer,
 // o, likewise, and only then does the message leave, as any other.
 //
 // Order is that of time; at one time messages come in the order of their senders' ranks, and then as they were sent. A
-// rank takes 170 bytes with its outcome, a message on its way 64, a request that is open 44, and each queue of what waits
-// for its match up to 96, in arrays that double; operations are read where they are.
+// rank takes 185 bytes with its result, a message on its way 64, a request that is open 40, and each queue of what waits
+// for its match up to 80; operations are read where they are.
 #pragma once
 
 #include <algorithm>
@@ -20,10 +20,16 @@
 #include <string>
 #include <vector>
 
-#include "delays/matching.hpp"
-#include "delays/queues.hpp"
-#include "delays/record.hpp"
+#include "delays/message_rule.hpp"
+#include "delays/messages.hpp"
+#include "program/deadlock.hpp"
+#include "program/matching.hpp"
+#include "program/pairing_heap.hpp"
 #include "program/program.hpp"
+#include "program/rank_queue.hpp"
+#include "program/reader.hpp"
+#include "program/requests.hpp"
+#include "program/run.hpp"
 
 namespace commmodel::delays {
 
@@ -32,76 +38,64 @@ struct StreamParameters {
     double g, G;  // gap of a message and of each byte after the first; the first is in the gap
     double G_small, small;  // LogGPS: of each of the first so many bytes
     double S;
-    bool cards;  // LogGPS
+    bool nic_keeps;  // LogGPS: the NIC keeps what it cannot send yet, and the processor goes on
 };
 
-// Gives a rank's next operations: first and end; none at its end. Returns false where that failed.
-using Refill = bool (*)(void *context, int32_t rank, const Operation **first, const Operation **end);
-
 class Stream {
-public:
-    Stream(int32_t ranks, const Operation *operations, const int64_t *offsets, Refill refill, void *context,
-           const StreamParameters &parameters, Record &record)
-        : refill_(refill), context_(context), p_(parameters), record_(record), ranks_(ranks),
-          matching_(messages_, *this), by_arrival_{messages_}, agenda_(ranks, parameters.o + parameters.L) {
-        for (int32_t rank = 0; rank < ranks; rank++) {
-            ranks_[rank].next = operations + offsets[rank];
-            ranks_[rank].end = operations + offsets[rank + 1];
-        }
+  public:
+    Stream(int32_t ranks, const Operation *operations, const int64_t *offsets, const StreamParameters &parameters, Run &run)
+        : p_(parameters), run_(run), ranks_(ranks), reader_(ranks, operations, offsets, run),
+          matching_(messages_, *this), by_arrival_{messages_}, queue_(ranks, parameters.o + parameters.L) {
+        for (int32_t rank = 0; rank < ranks; rank++) reader_.open(rank, ranks_[rank]);
     }
 
     void run() {
-        record_.spent.assign(ranks_.size() * STATES, 0.0);
-        for (size_t rank = 0; rank < ranks_.size(); rank++) agenda_.set(static_cast<int32_t>(rank), 0.0);
-        while (agenda_.least() < NEVER) {
-            double horizon = std::min(agenda_.horizon(), LATEST);
-            while (agenda_.least() <= horizon) {
-                int32_t rank = agenda_.next(horizon);
-                agenda_.set(rank, advance(rank, horizon));
-                if (!record_.failure.empty()) return;
+        run_.spent.assign(ranks_.size() * STATES, 0.0);
+        for (size_t rank = 0; rank < ranks_.size(); rank++) queue_.set(static_cast<int32_t>(rank), 0.0);
+        while (queue_.least() < NEVER) {
+            const double horizon = queue_.horizon();
+            while (queue_.least() <= horizon) {
+                int32_t rank = queue_.next(horizon);
+                queue_.set(rank, advance(rank, horizon));
+                if (run_.stopped() || !run_.may_go_on(ranks_[rank].processor)) return;
             }
         }
-        for (const Rank &one : ranks_) {
-            const bool waits = one.call != ENDED && (one.call == STALLS || one.flying != NOTHING);
-            if (waits || one.now > LATEST || one.finish > LATEST) record_.failure = TOO_LATE;
+        for (const Rank &rank : ranks_) {
+            const bool waits = rank.call != ENDED && (rank.call == STALLS || rank.flying != NONE);
+            if (waits || rank.processor > LATEST || rank.finish > LATEST) run_.stop.fault = TOO_LATE;
         }
-        if (!record_.failure.empty()) return;
-        record_.messages = sent_;
-        record_.unreceived = matching_.waiting();
-        for (const Rank &one : ranks_) record_.ends.push_back(one.finish);
-        for (size_t rank = 0; rank < ranks_.size(); rank++)
-            if (ranks_[rank].call != ENDED) add_blocked(static_cast<int32_t>(rank));
+        if (run_.stopped()) return;
+        run_.unmatched_messages = matching_.unmatched_messages();
+        for (const Rank &rank : ranks_) run_.ends.push_back(rank.finish);
+        report_deadlock();
     }
 
     // For `Matching`.
     int32_t &link(int32_t request) { return requests_[request].link; }
     int32_t source(int32_t request) const { return requests_[request].peer; }
     int32_t tag(int32_t request) const { return requests_[request].tag; }
-    int32_t posted(int32_t request) const { return requests_[request].order; }
+    bool posted_before(int32_t first, int32_t second) const {
+        return requests_[first].order - requests_[second].order < 0;
+    }
 
-private:
+  private:
     enum Call : uint8_t { RUNS, STALLS, AWAITS_ONE, AWAITS_UNNAMED, AWAITS_NAMED, ENDED };
     enum Kind : uint8_t { EAGER, QUESTION, ANSWER, DATA };
-    static constexpr int32_t BLOCKING = -3;  // as the name of a request
 
     struct Request {
-        double size;
-        int32_t peer, tag, name;
-        int32_t link;  // in a queue
-        int32_t order;  // when posted
+        int32_t name;
         int32_t before, after;  // of its rank's
+        int32_t peer, tag;
+        int32_t link;   // in a queue
+        double size;
+        int32_t order;  // of posting
         bool sends, done, blocking;
     };
-    struct Rank {
-        const Operation *next = nullptr, *end = nullptr;
-        double now = 0.0;  // its processor is free from then on
-        double port = 0.0;  // free for the next send
-        double passed = -NEVER;  // when the last message came
+    struct Rank : Cursor, Endpoint {
         double called = 0.0, finish = 0.0;
-        int32_t flying = NOTHING;
-        int32_t come = NOTHING, come_last = NOTHING;  // messages for the processor
-        int32_t requests = NOTHING;
-        int32_t awaited = NOTHING;
+        int32_t flying = NONE;                 // heap of messages on their way
+        int32_t come = NONE, come_last = NONE;  // messages for the processor
+        int32_t awaited = NONE;
         int32_t unnamed = 0, named = 0;  // open requests
         int32_t posts = 0;
         uint32_t sent = 0;
@@ -110,43 +104,46 @@ private:
     };
 
     double gap(double size) const {
-        if (!p_.cards) return p_.g + std::max(size - 1.0, 0.0) * p_.G;
+        if (!p_.nic_keeps) return p_.g + std::max(size - 1.0, 0.0) * p_.G;
         return size < p_.small ? size * p_.G_small : p_.small * p_.G_small + (size - p_.small) * p_.G;
     }
     double transit(double size) const {
-        return p_.L + (p_.cards ? gap(size) : std::max(size - 1.0, 0.0) * p_.G);
+        return p_.L + (p_.nic_keeps ? gap(size) : std::max(size - 1.0, 0.0) * p_.G);
     }
     bool rendezvous(double size) const { return size > p_.S; }
 
-    // A rank's message to itself costs its processor, but no card and no latency.
+    // A rank's message to itself costs its processor, but no NIC and no latency.
     bool is_local(const Rank &rank, const Message &message) const { return &rank == &ranks_[message.source]; }
 
-    // When a rank's next message has come; those that only ask or answer take no time on a card.
+    // When a rank's next message has come; those that only ask or answer take no time on a NIC.
     double next_come(const Rank &rank) {
-        if (rank.flying == NOTHING) return NEVER;
+        if (rank.flying == NONE) return NEVER;
         const Message &message = messages_[rank.flying];
         if (is_local(rank, message)) return message.arrival;
         bool has_bytes = message.kind == EAGER || message.kind == DATA;
-        return std::max(message.arrival, rank.passed + (has_bytes ? gap(message.size) : 0.0));
+        return port_passage(rank, message.arrival, has_bytes ? gap(message.size) : 0.0);
     }
 
     // Let in what has come by now: match it, and hand what has its receive to the processor.
     void let_in(int32_t number, double now) {
         Rank &rank = ranks_[number];
-        while (rank.flying != NOTHING) {
+        while (rank.flying != NONE) {
             double time = next_come(rank);
             if (time > now) return;
             int32_t place = rank.flying;
             rank.flying = drop_first(by_arrival_, place);
             Message &message = messages_[place];
             const bool local = is_local(rank, message);
-            if (!local) rank.passed = time;
-            if (record_.wanted && (message.kind == EAGER || message.kind == DATA))
-                record_.transfers.push_back(
-                    {message.source, number, message.tag, message.size, message.born, message.arrival - (local ? 0.0 : transit(message.size)), time});
+            if (!local) rank.last_arrival = time;
+            if (run_.records && (message.kind == EAGER || message.kind == DATA))
+                run_.transfers.push_back({message.source, number, message.tag, message.size, message.born,
+                                          message.arrival - (local ? 0.0 : transit(message.size)), time});
             if (message.kind == EAGER || message.kind == QUESTION) {
-                int32_t request = matching_.arrive(number, rank.unmatched, place);
-                if (request == NOTHING) continue;
+                int32_t request = matching_.take_receive(number, rank.unmatched, message.source, message.tag);
+                if (request == NONE) {
+                    matching_.keep_message(number, rank.unmatched, place);
+                    continue;
+                }
                 if (!fits(number, request, place)) return;
                 message.owner = request;
             }
@@ -155,18 +152,13 @@ private:
     }
 
     bool fits(int32_t number, int32_t request, int32_t place) {
-        const Request &one = requests_[request];
         const Message &message = messages_[place];
-        if (one.size < 0 || message.size <= one.size) return true;
-        record_.failure = "rank " + std::to_string(number) + ": a message of " + std::to_string(static_cast<int64_t>(message.size)) +
-                          " bytes from rank " + std::to_string(message.source) + " with tag " + std::to_string(message.tag) +
-                          " does not fit into its receive of " + std::to_string(static_cast<int64_t>(one.size));
-        return false;
+        return reader_.fits(message.size, requests_[request].size, message.source, number, message.tag, ranks_[number]);
     }
 
     void hand_over(Rank &rank, int32_t place) {
-        messages_[place].link = NOTHING;
-        (rank.come == NOTHING ? rank.come : messages_[rank.come_last].link) = place;
+        messages_[place].link = NONE;
+        (rank.come == NONE ? rank.come : messages_[rank.come_last].link) = place;
         rank.come_last = place;
     }
 
@@ -178,10 +170,10 @@ private:
         int32_t place = messages_.add(message);
         Rank &other = ranks_[receiver];
         other.flying = add_to_heap(by_arrival_, other.flying, place);
-        if (receiver == number || other.flying != place || other.call == RUNS || other.come != NOTHING) return;
+        if (receiver == number || other.flying != place || other.call == RUNS || other.come != NONE) return;
         double time = next_come(other);
-        if (other.call == STALLS) time = std::min(time, std::max(other.now, other.port));
-        agenda_.set(receiver, std::min(agenda_.time(receiver), std::max(other.now, time)));
+        if (other.call == STALLS) time = std::min(time, sender_free(other));
+        queue_.set(receiver, std::min(queue_.time(receiver), std::max(other.processor, time)));
     }
 
     // Send a message whose overhead begins now; with a request to be completed, and the receiver's where it is known.
@@ -194,17 +186,14 @@ private:
         message.kind = kind;
         message.owner = owner;
         message.answers = answers;
-        double begin = rank.now;
-        rank.now += p_.o + (kind == QUESTION ? 0.0 : size * p_.O_s);
-        if (receiver == number) return launch(number, message, receiver, rank.now);
-        if (!p_.cards) {
-            rank.port = begin + gap(size);
-            return launch(number, message, receiver, rank.now + transit(size));
+        const double overhead = p_.o + (kind == QUESTION ? 0.0 : size * p_.O_s);
+        if (receiver != number && !p_.nic_keeps) {
+            return launch(number, message, receiver, delays::send(rank, rank.processor, overhead, gap(size), transit(size)));
         }
-        double leaves = std::max(rank.now, rank.port);
-        if (kind == QUESTION) return launch(number, message, receiver, leaves + p_.L);
-        rank.port = leaves + gap(size);
-        launch(number, message, receiver, leaves + transit(size));
+        spend_overhead(rank, rank.processor, overhead);
+        if (receiver == number) return launch(number, message, receiver, rank.processor);
+        if (kind == QUESTION) return launch(number, message, receiver, sender_free(rank) + p_.L);
+        launch(number, message, receiver, send_by_nic(rank, gap(size), transit(size)));
     }
 
     // Let the processor take the first of what has come for it.
@@ -214,88 +203,47 @@ private:
         Message message = messages_[place];
         rank.come = message.link;
         messages_.drop(place);
-        if (message.kind == QUESTION) {  // take it and answer; the answer takes no time on a card
-            rank.now += p_.o + p_.o;
+        if (message.kind == QUESTION) {  // take it and answer; the answer takes no time on a NIC
+            spend_overhead(rank, rank.processor, p_.o + p_.o);
             Message answer{};
             answer.kind = ANSWER;
             answer.owner = message.answers;
             answer.answers = message.owner;
             answer.born = message.born;
-            launch(number, answer, message.source, rank.now + (message.source == number ? 0.0 : p_.L));
+            launch(number, answer, message.source, rank.processor + (message.source == number ? 0.0 : p_.L));
         } else if (message.kind == ANSWER) {
-            rank.now += p_.o;
+            spend_overhead(rank, rank.processor, p_.o);
             const Request request = requests_[message.owner];
-            transmit(number, DATA, request.peer, request.tag, request.size, message.born, message.answers, NOTHING);
-            complete(rank, message.owner);
+            transmit(number, DATA, request.peer, request.tag, request.size, message.born, message.answers, NONE);
+            complete(number, message.owner);
         } else {
-            rank.now += p_.o + message.size * p_.O_r;
-            complete(rank, message.owner);
+            spend_overhead(rank, rank.processor, p_.o + message.size * p_.O_r);
+            complete(number, message.owner);
         }
-        if (rank.call == ENDED) rank.finish = rank.now;
+        if (rank.call == ENDED) rank.finish = rank.processor;
     }
 
-    int32_t add_request(Rank &rank, bool sends, bool blocking, int32_t peer, int32_t tag, int32_t name, double size) {
-        int32_t place;
-        if (free_requests_ != NOTHING) {
-            place = free_requests_;
-            free_requests_ = requests_[place].link;
-        } else {
-            place = static_cast<int32_t>(requests_.size());
-            requests_.emplace_back();
-        }
-        requests_[place] = {size, peer, tag, name, NOTHING, rank.posts++, NOTHING, rank.requests, sends, false, blocking};
-        if (rank.requests != NOTHING) requests_[rank.requests].before = place;
-        rank.requests = place;
-        if (!blocking) (name >= 0 ? rank.named : rank.unnamed) += 1;
-        return place;
+    // Open the request of a rank's operation.
+    int32_t open(int32_t number, const Operation &operation, bool sends, bool blocking) {
+        Rank &rank = ranks_[number];
+        const int32_t name = blocking ? UNNAMED : operation.request;
+        if (!blocking) (name == UNNAMED ? rank.unnamed : rank.named) += 1;
+        const Request request{name,  NONE,  NONE, operation.peer, operation.tag, NONE, operation.value, rank.posts++,
+                              sends, false, blocking};
+        return requests_.open(number, request, rank.first_request);
     }
-    void drop_request(Rank &rank, int32_t place) {
-        Request &one = requests_[place];
-        (one.before == NOTHING ? rank.requests : requests_[one.before].after) = one.after;
-        if (one.after != NOTHING) requests_[one.after].before = one.before;
-        one.link = free_requests_;
-        free_requests_ = place;
-    }
-    void complete(Rank &rank, int32_t place) {
-        Request &one = requests_[place];
-        one.done = true;
-        if (one.blocking) return;
-        if (one.name >= 0) {
+    void close(int32_t number, int32_t request) { requests_.close(number, request, ranks_[number].first_request); }
+    void complete(int32_t number, int32_t place) {
+        Rank &rank = ranks_[number];
+        Request &request = requests_[place];
+        request.done = true;
+        if (request.blocking) return;
+        if (request.name >= 0) {
             rank.named -= 1;
         } else {
             rank.unnamed -= 1;
-            drop_request(rank, place);
+            close(number, place);
         }
-    }
-
-    // Named requests stand in a table; those of one name in the order in which they were made.
-    void name_request(int32_t number, int32_t place) {
-        const Key key{number, requests_[place].name, 0};
-        const size_t slot = names_.find(key);
-        Queue &queue = names_[slot];
-        if (queue.first == NOTHING) {
-            names_.fill(slot, key, {place, place, false});
-        } else {
-            name_links_[queue.last] = place;
-            queue.last = place;
-        }
-        if (name_links_.size() < requests_.size()) name_links_.resize(requests_.capacity(), NOTHING);
-        name_links_[place] = NOTHING;
-    }
-    int32_t named_request(int32_t number, int32_t name) {
-        return names_[names_.find({number, name, 0})].first;
-    }
-    void forget_named(int32_t number, int32_t place) {
-        const size_t slot = names_.find({number, requests_[place].name, 0});
-        int32_t next = name_links_[place];
-        if (next == NOTHING) names_.empty(slot);
-        else names_[slot].first = next;
-        drop_request(ranks_[number], place);
-    }
-
-    bool fail(int32_t number, const std::string &what) {
-        record_.failure = "rank " + std::to_string(number) + ": " + what;
-        return false;
     }
 
     // Whether a call's wait is over.
@@ -310,133 +258,111 @@ private:
 
     void end_call(int32_t number) {
         Rank &rank = ranks_[number];
-        const Operation &one = rank.next[-1];
+        const Operation &operation = rank.at[-1];
         if (rank.call == AWAITS_NAMED) {
-            for (int32_t place = rank.requests, after; place != NOTHING; place = after) {
+            for (int32_t place = rank.first_request, after; place != NONE; place = after) {
                 after = requests_[place].after;
-                if (requests_[place].name < 0) continue;
-                const size_t slot = names_.find({number, requests_[place].name, 0});
-                if (names_[slot].first != NOTHING) names_.empty(slot);
-                drop_request(rank, place);
+                if (requests_[place].name >= 0) close(number, place);
             }
         } else if (rank.call == AWAITS_ONE) {
-            if (requests_[rank.awaited].blocking) drop_request(rank, rank.awaited);
-            else forget_named(number, rank.awaited);
+            close(number, rank.awaited);
         }
         rank.call = RUNS;
-        bool sends = one.code == SEND || one.code == ISEND, receives = one.code == RECV || one.code == IRECV;
-        bool alone = sends || receives;
-        record_.spend(number, sends ? IN_SEND : receives ? IN_RECEIVE : IN_WAIT, alone ? one.peer : -1, alone ? one.tag : -1,
-                      alone ? std::max(one.value, 0.0) : 0.0, rank.called, rank.now);
+        const bool sends = operation.code == SEND || operation.code == ISEND;
+        const bool receives = operation.code == RECV || operation.code == IRECV;
+        if (sends || receives) {
+            run_.spend(number, sends ? IN_SEND : IN_RECEIVE, operation.peer, operation.tag, std::max(operation.value, 0.0),
+                       rank.called, rank.processor);
+        } else {
+            run_.spend(number, IN_WAIT, NONE, NONE, 0.0, rank.called, rank.processor);
+        }
     }
 
     // Carry out a send whose port is free.
     void send(int32_t number) {
         Rank &rank = ranks_[number];
-        const Operation &one = rank.next[-1];
-        bool blocking = one.code == SEND, asks = rendezvous(one.value);
-        int32_t request = NOTHING;
-        if (asks || !blocking) {
-            request = add_request(rank, true, blocking, one.peer, one.tag, blocking ? BLOCKING : one.request, one.value);
-            if (!blocking && one.request >= 0) name_request(number, request);
-        }
-        sent_ += 1;
-        double born = rank.called;
-        transmit(number, asks ? QUESTION : EAGER, one.peer, one.tag, one.value, born, NOTHING, request);
-        if (!asks && !blocking) complete(rank, request);
+        const Operation &operation = rank.at[-1];
+        const bool blocking = operation.code == SEND, asks = rendezvous(operation.value);
+        const int32_t request = asks || !blocking ? open(number, operation, true, blocking) : NONE;
+        run_.messages += 1;
+        transmit(number, asks ? QUESTION : EAGER, operation.peer, operation.tag, operation.value, rank.called, NONE, request);
+        if (!asks && !blocking) complete(number, request);
         if (asks && blocking) {
             rank.call = AWAITS_ONE;
             rank.awaited = request;
             return;
         }
-        end_call_of_send(number);
-    }
-    void end_call_of_send(int32_t number) {
-        ranks_[number].call = STALLS;
         end_call(number);
     }
 
-    // Begin the next operation, now; return false where it cannot be.
-    bool begin(int32_t number) {
+    // Begin the next operation, now.
+    void begin(int32_t number) {
         Rank &rank = ranks_[number];
-        if (rank.next == rank.end) {
-            if (refill_ && !refill_(context_, number, &rank.next, &rank.end)) return fail(number, "its next operations did not come");
-            if (rank.next == rank.end) {
-                rank.call = ENDED;
-                rank.finish = rank.now;
-                return true;
-            }
+        if (rank.at == rank.end && !reader_.more(number, rank)) {
+            rank.call = ENDED;
+            rank.finish = rank.processor;
+            return;
         }
-        const Operation &one = *rank.next++;
-        rank.called = rank.now;
-        if (!(one.value >= 0.0 && std::isfinite(one.value)) && !((one.code == RECV || one.code == IRECV) && one.value == -1.0))
-            return fail(number, "an operation of " + std::to_string(one.value) + " bytes or seconds: it must be finite, from 0");
-        switch (one.code) {
+        if (!reader_.check(number, rank, requests_)) return;
+        const Operation &operation = *rank.at++;
+        rank.called = rank.processor;
+        switch (operation.code) {
             case COMPUTE:
             case SLEEP:
-                rank.now += one.value;
-                record_.spend(number, one.code == COMPUTE ? IN_COMPUTE : IN_SLEEP, -1, -1, 0.0, rank.called, rank.now);
-                return true;
-            case MARK:
-                record_.marks.push_back({number, static_cast<int32_t>(one.value), rank.now});
-                return true;
+                rank.processor += operation.value;
+                run_.spend(number, operation.code == COMPUTE ? IN_COMPUTE : IN_SLEEP, NONE, NONE, 0.0, rank.called, rank.processor);
+                break;
+            case MARK: run_.marks.push_back({number, static_cast<int32_t>(operation.value), rank.processor}); break;
             case SEND:
-            case ISEND:
-                if (!is_rank(one.peer) || one.tag == ANY) return fail(number, "a send to rank " + std::to_string(one.peer) + " with tag " + std::to_string(one.tag));
-                rank.call = STALLS;
-                return true;
+            case ISEND: rank.call = STALLS; break;
             case RECV:
-            case IRECV: {
-                if (!is_rank(one.peer) && one.peer != ANY) return fail(number, "a receive from rank " + std::to_string(one.peer));
-                let_in(number, rank.now);
-                bool blocking = one.code == RECV;
-                int32_t request = add_request(rank, false, blocking, one.peer, one.tag, blocking ? BLOCKING : one.request, one.value);
-                if (!blocking && one.request >= 0) name_request(number, request);
-                int32_t message = matching_.post(number, rank.unmatched, request);
-                if (message != NOTHING) {
-                    if (!fits(number, request, message)) return false;
-                    messages_[message].owner = request;
-                    hand_over(rank, message);
-                }
-                if (blocking) {
-                    rank.call = AWAITS_ONE;
-                    rank.awaited = request;
-                }
-                return true;
-            }
+            case IRECV: receive(number, operation); break;
             case WAIT:
-                rank.awaited = named_request(number, one.request);
-                if (rank.awaited != NOTHING) rank.call = AWAITS_ONE;
-                return true;
-            case WAITALL:
-                rank.call = one.request == EVERY_NAMED ? AWAITS_NAMED : AWAITS_UNNAMED;
-                return true;
+                rank.awaited = requests_.find(number, operation.request);
+                if (rank.awaited != NONE) rank.call = AWAITS_ONE;
+                break;
+            case WAITALL: rank.call = operation.request == EVERY_NAMED ? AWAITS_NAMED : AWAITS_UNNAMED; break;
             case TEST: {
-                let_in(number, rank.now);
-                while (rank.come != NOTHING) take(number);
-                int32_t request = named_request(number, one.request);
-                if (request != NOTHING && requests_[request].done) forget_named(number, request);
-                record_.spend(number, IN_WAIT, -1, -1, 0.0, rank.called, rank.now);
-                return true;
+                let_in(number, rank.processor);
+                while (rank.come != NONE) take(number);
+                const int32_t request = requests_.find(number, operation.request);
+                if (request != NONE && requests_[request].done) close(number, request);
+                run_.spend(number, IN_WAIT, NONE, NONE, 0.0, rank.called, rank.processor);
+                break;
             }
-            default:
-                return fail(number, "an operation with code " + std::to_string(one.code) + ": there is none");
         }
     }
-    bool is_rank(int32_t number) const { return number >= 0 && static_cast<size_t>(number) < ranks_.size(); }
+
+    void receive(int32_t number, const Operation &operation) {
+        Rank &rank = ranks_[number];
+        const bool blocking = operation.code == RECV;
+        let_in(number, rank.processor);
+        const int32_t request = open(number, operation, false, blocking);
+        const int32_t message = matching_.take_message(number, rank.unmatched, operation.peer, operation.tag);
+        if (message == NONE) {
+            matching_.keep_receive(number, rank.unmatched, request);
+        } else if (fits(number, request, message)) {
+            messages_[message].owner = request;
+            hand_over(rank, message);
+        }
+        if (blocking) {
+            rank.call = AWAITS_ONE;
+            rank.awaited = request;
+        }
+    }
 
     // Let a rank do what it does by the horizon; return when it goes on.
     double advance(int32_t number, double horizon) {
         Rank &rank = ranks_[number];
         for (;;) {
-            if (!record_.failure.empty()) return NEVER;
-            if (rank.now > horizon) return rank.now;
-            record_.events += 1;
+            if (run_.stopped()) return NEVER;
+            if (rank.processor > horizon) return rank.processor;
+            run_.events += 1;
             if (rank.call == RUNS) {
                 begin(number);
                 continue;
             }
-            if (rank.call == STALLS && (p_.cards || rank.port <= rank.now)) {
+            if (rank.call == STALLS && (p_.nic_keeps || rank.send_port <= rank.processor)) {
                 send(number);
                 continue;
             }
@@ -444,47 +370,46 @@ private:
                 end_call(number);
                 continue;
             }
-            let_in(number, rank.now);
-            if (rank.come != NOTHING) {
+            let_in(number, rank.processor);
+            if (rank.come != NONE) {
                 take(number);
                 continue;
             }
             double time = next_come(rank);
-            if (rank.call == STALLS) time = std::min(time, rank.port);
+            if (rank.call == STALLS) time = std::min(time, rank.send_port);
             if (time > horizon) return time;
-            rank.now = std::max(rank.now, time);
+            rank.processor = std::max(rank.processor, time);
         }
     }
 
-    void add_blocked(int32_t number) {
-        const Rank &rank = ranks_[number];
-        const Operation &one = rank.next[-1];
-        int32_t place = rank.awaited;
-        if (rank.call != AWAITS_ONE) {  // the oldest that is open
-            place = NOTHING;
-            for (int32_t i = rank.requests; i != NOTHING; i = requests_[i].after)
-                if (!requests_[i].done && (requests_[i].name >= 0) == (rank.call == AWAITS_NAMED)) place = i;
+    // What ranks that have not ended wait for; only requests can keep them.
+    void report_deadlock() {
+        Deadlock deadlock;
+        for (int32_t number = 0; static_cast<size_t>(number) < ranks_.size(); number++) {
+            const Rank &rank = ranks_[number];
+            if (rank.call == ENDED) continue;
+            for (int32_t place = rank.first_request; place != NONE; place = requests_[place].after) {
+                const Request &request = requests_[place];
+                const bool open = !request.done && !request.blocking;
+                const bool awaited = rank.call == AWAITS_ONE ? place == rank.awaited
+                                                             : open && (request.name >= 0) == (rank.call == AWAITS_NAMED);
+                if (!awaited) continue;
+                deadlock.add(request.order, {number, rank.at[-1].code, request.sends, request.peer, request.tag, 0,
+                                             request.size});
+            }
         }
-        if (place == NOTHING) return;
-        const Request &open = requests_[place];
-        const char *call = one.code == SEND ? "MPI_Send" : one.code == RECV ? "MPI_Recv" : one.code == WAIT ? "MPI_Wait" : "MPI_Waitall";
-        record_.blocked.push_back({number, call, open.sends, open.peer, open.tag, open.size});
+        run_.hanging = deadlock.report();
     }
 
-    Refill refill_;
-    void *context_;
     StreamParameters p_;
-    Record &record_;
+    Run &run_;
     std::vector<Rank> ranks_;
+    Reader reader_;
     Messages messages_;
-    Matching<Stream> matching_;
+    Matching<Messages, Stream> matching_;
     ByArrival by_arrival_;
-    Agenda agenda_;
-    std::vector<Request> requests_;
-    int32_t free_requests_ = NOTHING;
-    Table names_;
-    std::vector<int32_t> name_links_;
-    int64_t sent_ = 0;
+    RankQueue queue_;
+    Requests<Request> requests_;
 };
 
 }  // namespace commmodel::delays

@@ -13,40 +13,41 @@
 #include <utility>
 #include <vector>
 
+#include "flows/injection_queue.hpp"
+#include "flows/messages.hpp"
+#include "flows/protocol.hpp"
+#include "flows/ranks.hpp"
+#include "program/deadlock.hpp"
 #include "program/event_queue.hpp"
-#include "program/blocks.hpp"
 #include "program/matching.hpp"
 #include "program/program.hpp"
-#include "flows/protocol.hpp"
-#include "program/ranks.hpp"
+#include "program/reader.hpp"
 #include "program/requests.hpp"
+#include "program/run.hpp"
 #include "routing/routing.hpp"
 #include "sharing/sharing.hpp"
-#include "flows/injection_queue.hpp"
 
 namespace commmodel {
 
+struct Request {
+    int32_t name;
+    int32_t before, after;  // among the rank's
+    double overhead;        // that its wait takes, once it is done
+    bool done, awaited;     // awaited: its rank is in the wait for it
+};
+
 class Engine {
   public:
-    std::vector<double> ends, spent, link_bytes;
-    std::vector<Mark> marks;
-    std::vector<Interval> intervals;
-    std::vector<Transfer> transfers;
-    std::vector<Hanging> hanging;
-    int64_t messages = 0, events = 0, unreceived = 0;
-    Stop stop;
-
     Engine(const Routing &routing, const Protocol &protocol, const int32_t *hosts, int32_t ranks,
-           const Operation *operations, const int64_t *offsets, bool record, Callbacks callbacks)
-        : link_bytes(routing.capacity().size(), 0.0), protocol_(protocol), costs_(protocol_), paths_(routing, protocol_),
-          sharing_(capacities(routing, protocol), routing.fatpipe()), matching_(ranks), agenda_(Links{this}),
-          ranks_(static_cast<size_t>(ranks)), blocks_(callbacks, ranks),
-          turns_(protocol.send_buffer, routing.hosts()), hosts_(hosts), callbacks_(callbacks),
-          record_(record) {
+           const Operation *operations, const int64_t *offsets, Run &run)
+        : run_(run), protocol_(protocol), costs_(protocol_), paths_(routing, protocol_),
+          sharing_(capacities(routing, protocol), routing.fatpipe()), matching_(messages_, messages_),
+          events_(Links{this}), ranks_(static_cast<size_t>(ranks)), reader_(ranks, operations, offsets, run),
+          injection_(protocol.send_buffer, routing.hosts()), hosts_(hosts) {
+        run_.link_bytes.assign(routing.capacity().size(), 0.0);
+        run_.spent.assign(ranks_.size() * STATES, 0.0);
         for (int32_t rank = 0; rank < ranks; ++rank) {
-            Rank &me = ranks_[rank];
-            me.begin = me.at = operations + offsets[rank];
-            me.end = operations + offsets[rank + 1];
+            reader_.open(rank, ranks_[rank]);
             make_ready(rank);
         }
     }
@@ -54,23 +55,18 @@ class Engine {
     void run() {
         std::vector<int32_t> finished;
         run_ready();
-        while (stop.fault == NO_FAULT) {
-            const double flows = sharing_.next(now_), timers = agenda_.first();
+        while (!run_.stopped()) {
+            const double flows = sharing_.next(now_), timers = events_.first();
             const double time = std::min(flows, timers);
             if (!(time < INFINITE)) break;
             now_ = time;
-            if (++events + messages - asked_ > PATIENCE) {
-                asked_ = events + messages;
-                if (!callbacks_.may_go_on(callbacks_.context, now_, events)) {
-                    stop.fault = INTERRUPTED;
-                    return;
-                }
-            }
+            ++run_.events;
+            if (!run_.may_go_on(now_)) return;
             if (flows <= time) {
                 finished.clear();
                 sharing_.take_finished(now_, finished);
                 if (finished.empty()) {
-                    stop.fault = STUCK;
+                    run_.stop.fault = STUCK;
                     return;
                 }
                 flows_ -= static_cast<int64_t>(finished.size());
@@ -78,7 +74,7 @@ class Engine {
                 for (const int32_t message : finished) end_flow(message);
             }
             if (timers <= time) {
-                for (int32_t item = agenda_.take(); item != Agenda<Links>::END;) {
+                for (int32_t item = events_.take(); item != EventQueue<Links>::END;) {
                     const int32_t next = link(item);
                     item < 0 ? flow(~item) : make_ready(item);
                     item = next;
@@ -86,24 +82,19 @@ class Engine {
             }
             run_ready();
         }
-        if (stop.fault == NO_FAULT && (flows_ > 0 || !agenda_.empty())) stop.fault = TOO_LATE;  // than all numbers
-        if (stop.fault == NO_FAULT) finish();
+        if (!run_.stopped() && (flows_ > 0 || !events_.empty())) run_.stop.fault = TOO_LATE;  // than all numbers
+        if (!run_.stopped()) finish();
     }
-
-    int64_t solutions() const { return sharing_.solutions(); }
 
   private:
     static constexpr double INFINITE = std::numeric_limits<double>::infinity();
-    static constexpr int64_t PATIENCE = 100000;  // steps and messages between two looks at what the user wants
-    static constexpr int32_t MOST_OF_A_RANK = 4;
-    static constexpr size_t MOST_HANGING = 10000;
 
     struct Links {
         Engine *engine;
         int32_t &operator()(int32_t item) const { return engine->link(item); }
     };
 
-    int32_t &link(int32_t item) { return item < 0 ? matching_.at(~item).timer : ranks_[item].next; }
+    int32_t &link(int32_t item) { return item < 0 ? messages_[~item].timer : ranks_[item].next; }
 
     void make_ready(int32_t rank) {
         ranks_[rank].next = NONE;
@@ -115,7 +106,7 @@ class Engine {
     }
 
     void run_ready() {
-        while (first_ready_ != NONE && stop.fault == NO_FAULT) {
+        while (first_ready_ != NONE && !run_.stopped()) {
             const int32_t rank = first_ready_;
             first_ready_ = ranks_[rank].next;
             if (first_ready_ == NONE) last_ready_ = NONE;
@@ -128,11 +119,7 @@ class Engine {
     // Note what a rank did since `since`.
     void spend(int32_t rank, State state, int32_t peer = NONE, int32_t tag = NONE, double size = 0.0) {
         Rank &me = ranks_[rank];
-        const double seconds = now_ - me.since;
-        if (seconds > 0.0) {
-            me.spent[state] += seconds;
-            if (record_) intervals.push_back({rank, state, peer, tag, size, me.since, now_});
-        }
+        run_.spend(rank, state, peer, tag, size, me.since, now_);
         me.since = now_;
     }
 
@@ -141,20 +128,8 @@ class Engine {
         const double end = now_ + seconds;
         if (!(end > now_)) return false;
         ranks_[rank].doing = doing;
-        agenda_.set(end, rank);
+        events_.set(end, rank);
         return true;
-    }
-
-    // Stop at a rank's operation; false, for its callers to return.
-    bool fail(int32_t rank, Fault fault, int64_t number = 0, double size = 0.0) {
-        if (stop.fault != NO_FAULT) return false;
-        const Rank &me = ranks_[rank];
-        stop.fault = fault;
-        stop.rank = rank;
-        stop.operation = me.before + (me.at - me.begin);
-        stop.number = number;
-        stop.size = size;
-        return false;
     }
 
     // Carry a rank's operations out until it has to wait.
@@ -176,7 +151,7 @@ class Engine {
             case TESTED: spend(rank, IN_RECEIVE), ++me.at; break;
             case ENDED: return;
         }
-        while (goes_on && stop.fault == NO_FAULT) goes_on = begin(rank);
+        while (goes_on && !run_.stopped()) goes_on = begin(rank);
     }
 
     void end_busy(int32_t rank) {
@@ -193,17 +168,15 @@ class Engine {
     bool begin(int32_t rank) {
         Rank &me = ranks_[rank];
         me.since = now_;
-        if (me.at == me.end && !more(rank)) {
+        if (me.at == me.end && !reader_.more(rank, me)) {
             me.doing = ENDED;
             return false;
         }
+        if (!reader_.check(rank, me, requests_)) return false;
         const Operation &operation = *me.at;
         switch (operation.code) {
             case COMPUTE:
             case SLEEP:
-                if (!(operation.value >= 0.0 && operation.value < INFINITE)) {
-                    return fail(rank, BAD_VALUE, 0, operation.value);
-                }
                 if (stay(rank, operation.value, BUSY)) return false;
                 break;
             case SEND:
@@ -214,53 +187,14 @@ class Engine {
             case TEST: return begin_wait(rank);
             case WAITALL: return begin_waitall(rank);
             case MARK:
-                if (!(std::abs(operation.value) < 2147483648.0)) return fail(rank, BAD_VALUE, 0, operation.value);
-                marks.push_back({rank, static_cast<int32_t>(operation.value), now_});
+                run_.marks.push_back({rank, static_cast<int32_t>(operation.value), now_});
                 break;
-            default: return fail(rank, UNKNOWN_CODE, operation.code);
         }
         ++me.at;
         return true;
     }
 
-    bool more(int32_t rank) {
-        Rank &me = ranks_[rank];
-        if (callbacks_.refill == nullptr) return false;
-        const Operation *begin = nullptr;
-        int64_t count = 0;
-        me.before += me.end - me.begin;
-        me.begin = me.at = me.end = nullptr;
-        if (!blocks_.next(rank, begin, count)) return fail(rank, INTERRUPTED);
-        if (count == 0 && !callbacks_.refill(callbacks_.context, rank, &begin, &count)) {
-            return fail(rank, INTERRUPTED);
-        }
-        me.begin = me.at = begin;
-        me.end = begin + count;
-        return count > 0;
-    }
-
     // ---- sends
-
-    bool check_message(int32_t rank, const Operation &operation, int32_t lowest_peer) {
-        const bool blocking = operation.code == SEND || operation.code == RECV;
-        const bool sends = operation.code == SEND || operation.code == ISEND;
-        Rank &me = ranks_[rank];
-        if (operation.peer < lowest_peer || operation.peer >= static_cast<int32_t>(ranks_.size())) {
-            fail(rank, BAD_PEER, operation.peer);
-        } else if (sends && operation.tag == ANY) {
-            fail(rank, BAD_TAG, operation.tag);
-        } else if (sends ? !(operation.value >= 0.0 && operation.value < INFINITE) : std::isnan(operation.value)) {
-            fail(rank, BAD_VALUE, 0, operation.value);
-        } else if (!blocking && operation.request < UNNAMED) {
-            fail(rank, BAD_REQUEST, operation.request);
-        } else if (!blocking && operation.request != UNNAMED && requests_.find(rank, operation.request) != NONE) {
-            fail(rank, REQUEST_IN_USE, operation.request);
-        } else {
-            if (!blocking) me.highest_name = std::max(me.highest_name, operation.request);
-            return true;
-        }
-        return false;
-    }
 
     double send_overhead(const Operation &operation) {
         const Costs &costs = costs_(operation.value);
@@ -269,7 +203,6 @@ class Engine {
 
     bool begin_send(int32_t rank) {
         const Operation &operation = *ranks_[rank].at;
-        if (!check_message(rank, operation, 0)) return false;
         if (protocol_.leaves_after_overhead && stay(rank, send_overhead(operation), BEFORE_SENDING)) return false;
         return send(rank);
     }
@@ -279,12 +212,15 @@ class Engine {
         Rank &me = ranks_[rank];
         const Operation &operation = *me.at;
         const Mode mode = costs_(operation.value).mode;
-        ++messages;
-        int32_t index = matching_.take_posted(operation.peer, rank, operation.tag);
+        Rank &peer = ranks_[operation.peer];
+        ++run_.messages;
+        int32_t index = matching_.take_receive(operation.peer, peer.unmatched, rank, operation.tag);
         const bool matched = index != NONE;
-        if (!matched) index = matching_.make();
-        Message &message = matching_.at(index);
-        if (matched && !fits(operation.value, message.size, rank, operation.peer, operation.tag)) return false;
+        if (!matched) index = messages_.make();
+        Message &message = messages_[index];
+        if (matched && !reader_.fits(operation.value, message.size, rank, operation.peer, operation.tag, peer)) {
+            return false;
+        }
         message.size = operation.value;
         message.source = rank;
         message.destination = operation.peer;
@@ -298,12 +234,14 @@ class Engine {
             message.sender = BLOCKING;
             me.doing = SENDING;
         }
-        if (record_) remember(index, me.since);
+        if (run_.records) remember(index, me.since);
         if (matched) {
             message.stage = MATCHED;
         } else {
             message.receiver = NOBODY;
-            matching_.wait(index);
+            message.stage = SENT;
+            message.order = order_++;
+            matching_.keep_message(operation.peer, peer.unmatched, index);
         }
         if (matched || mode == ASYNCHRONOUS) leave(index);
         if (me.doing != NEXT) return false;
@@ -313,24 +251,15 @@ class Engine {
         return true;
     }
 
-    bool fits(double size, double most, int32_t source, int32_t destination, int32_t tag) {
-        if (most < 0.0 || size <= most) return true;
-        fail(destination, TRUNCATED, source, size);
-        stop.tag = tag;
-        stop.limit = most;
-        return false;
-    }
-
     // Who waits for an end of a message that a non-blocking call began.
     int32_t open(int32_t rank, int32_t name, bool done) {
         Rank &me = ranks_[rank];
         if (name == UNNAMED) {
             if (done) return NOBODY;
             ++me.open_unnamed;
-            return UNNAMED_ONE;
+            return UNNAMED_REQUEST;
         }
-        const int32_t request = requests_.open(rank, name, me.first_named);
-        requests_.at(request).done = done;
+        const int32_t request = requests_.open(rank, {name, NONE, NONE, 0.0, done, false}, me.first_request);
         return done ? NOBODY : request;
     }
 
@@ -339,13 +268,12 @@ class Engine {
     bool receive(int32_t rank) {
         Rank &me = ranks_[rank];
         const Operation &operation = *me.at;
-        if (!check_message(rank, operation, ANY)) return false;
         const bool blocking = operation.code == RECV;
-        int32_t index = matching_.take_sent(rank, operation.peer, operation.tag);
+        int32_t index = matching_.take_message(rank, me.unmatched, operation.peer, operation.tag);
         const bool matched = index != NONE;
-        if (!matched) index = matching_.make();
-        Message &message = matching_.at(index);
-        if (matched && !fits(message.size, operation.value, message.source, rank, message.tag)) return false;
+        if (!matched) index = messages_.make();
+        Message &message = messages_[index];
+        if (matched && !reader_.fits(message.size, operation.value, message.source, rank, message.tag, me)) return false;
         message.receiver = blocking ? BLOCKING : open(rank, operation.request, false);
         if (blocking) me.doing = RECEIVING;
         if (!matched) {
@@ -353,7 +281,9 @@ class Engine {
             message.source = operation.peer;
             message.destination = rank;
             message.tag = operation.tag;
-            matching_.post(index);
+            message.stage = POSTED;
+            message.order = order_++;
+            matching_.keep_receive(rank, me.unmatched, index);
         } else if (message.arrived) {
             give(index);
         } else {
@@ -383,8 +313,8 @@ class Engine {
     // ---- messages on their way
 
     void leave(int32_t index) {
-        Message &message = matching_.at(index);
-        if (record_) left_[index] = now_;
+        Message &message = messages_[index];
+        if (run_.records) left_[index] = now_;
         const Path &path = paths_.length(hosts_[message.source], hosts_[message.destination]);
         if (path.links == 0) {
             arrive(index);
@@ -393,20 +323,20 @@ class Engine {
         const Costs &costs = costs_(message.size);
         double there = now_ + costs.latency_factor * path.latency;
         const int32_t from = hosts_[message.source], to = hosts_[message.destination];
-        if (costs.in_turn && from != to) there = turns_.leave(from, to, there, costs.wire, costs.work / path.bound);
-        there > now_ ? agenda_.set(there, ~index) : flow(index);
+        if (costs.queued && from != to) there = injection_.leave(from, to, there, costs.wire, costs.work / path.bound);
+        there > now_ ? events_.set(there, ~index) : flow(index);
     }
 
     // The latency is over.
     void flow(int32_t index) {
-        Message &message = matching_.at(index);
+        Message &message = messages_[index];
         const Costs &costs = costs_(message.size);
         if (!(costs.wire > 0.0)) {
             arrive(index);
             return;
         }
         const Path &path = paths_(hosts_[message.source], hosts_[message.destination]);
-        for (int32_t use = 0; use < path.links; ++use) link_bytes[path.uses[use].link] += costs.wire;
+        for (int32_t use = 0; use < path.links; ++use) run_.link_bytes[path.uses[use].link] += costs.wire;
         if (message.sender != NOBODY && costs.buffered > 0.0) {
             if (costs.buffered < costs.work) return add_flow(index, path, costs.work - costs.buffered);
             release_sender(message);
@@ -423,7 +353,7 @@ class Engine {
 
     // All of a message has moved, or what its sender has to wait for: then the rest is a flow of its own.
     void end_flow(int32_t index) {
-        Message &message = matching_.at(index);
+        Message &message = messages_[index];
         if (message.sender == NOBODY || !(costs_(message.size).buffered > 0.0)) return arrive(index);
         release_sender(message);
         const Path &path = paths_(hosts_[message.source], hosts_[message.destination]);
@@ -433,11 +363,11 @@ class Engine {
     void release_sender(Message &message) { complete(message.source, std::exchange(message.sender, NOBODY), 0.0); }
 
     void arrive(int32_t index) {
-        Message &message = matching_.at(index);
+        Message &message = messages_[index];
         message.arrived = true;
-        if (record_) {
-            transfers.push_back({message.source, message.destination, message.tag, message.size, posted_[index],
-                                 left_[index], now_});
+        if (run_.records) {
+            run_.transfers.push_back({message.source, message.destination, message.tag, message.size, posted_[index],
+                                      left_[index], now_});
         }
         if (message.sender != NOBODY) release_sender(message);
         if (message.receiver != NOBODY) give(index);
@@ -445,7 +375,7 @@ class Engine {
 
     // A message that is there goes to its receive.
     void give(int32_t index) {
-        const Message &message = matching_.at(index);
+        Message &message = messages_[index];
         Rank &receiver = ranks_[message.destination];
         const double overhead = costs_(message.size).receive;
         if (message.receiver == BLOCKING) {
@@ -455,7 +385,8 @@ class Engine {
             receiver.size = message.size;
         }
         complete(message.destination, message.receiver, overhead);
-        matching_.drop(index);
+        message.stage = UNUSED;
+        messages_.drop(index);
     }
 
     void complete(int32_t rank, int32_t waiter, double overhead) {
@@ -464,18 +395,18 @@ class Engine {
             make_ready(rank);
             return;
         }
-        if (waiter == UNNAMED_ONE) {
+        if (waiter == UNNAMED_REQUEST) {
             --me.open_unnamed;
             if (!awaits_unnamed(me)) {
                 me.owed_unnamed += overhead;
                 return;
             }
         } else {
-            Request &request = requests_.at(waiter);
+            Request &request = requests_[waiter];
             request.done = true;
             request.overhead = overhead;
             if (!request.awaited) return;
-            requests_.close(waiter, me.first_named);
+            requests_.close(rank, waiter, me.first_request);
         }
         me.owed += overhead;
         --me.awaited;
@@ -490,14 +421,12 @@ class Engine {
     bool begin_wait(int32_t rank) {
         Rank &me = ranks_[rank];
         const Operation &operation = *me.at;
-        if (operation.request < 0) return fail(rank, BAD_REQUEST, operation.request);
-        if (operation.request > me.highest_name) return fail(rank, REQUEST_UNKNOWN, operation.request);
         const int32_t index = requests_.find(rank, operation.request);
-        if (index == NONE || (operation.code == TEST && !requests_.at(index).done)) {
+        if (index == NONE || (operation.code == TEST && !requests_[index].done)) {
             ++me.at;
             return true;
         }
-        collect(index, me);
+        collect(rank, index);
         if (operation.code == TEST) {
             if (stay(rank, std::exchange(me.owed, 0.0), TESTED)) return false;
             ++me.at;
@@ -511,24 +440,23 @@ class Engine {
         if (me.at->request == UNNAMED) {
             me.awaited = me.open_unnamed;
             me.owed = std::exchange(me.owed_unnamed, 0.0);
-        } else if (me.at->request == EVERY_NAMED) {
-            for (int32_t index = me.first_named; index != NONE;) {
-                const int32_t next = requests_.at(index).after;
-                collect(index, me);
+        } else {
+            for (int32_t index = me.first_request; index != NONE;) {
+                const int32_t next = requests_[index].after;
+                collect(rank, index);
                 index = next;
             }
-        } else {
-            return fail(rank, BAD_REQUEST, me.at->request);
         }
         return wait(rank, IN_WAIT);
     }
 
     // Wait for a named request, or take it if it is done.
-    void collect(int32_t index, Rank &me) {
-        Request &request = requests_.at(index);
+    void collect(int32_t rank, int32_t index) {
+        Rank &me = ranks_[rank];
+        Request &request = requests_[index];
         if (request.done) {
             me.owed += request.overhead;
-            requests_.close(index, me.first_named);
+            requests_.close(rank, index, me.first_request);
         } else {
             request.awaited = true;
             ++me.awaited;
@@ -553,48 +481,64 @@ class Engine {
 
     void remember(int32_t index, double posted) {
         if (static_cast<size_t>(index) >= posted_.size()) {
-            posted_.resize(static_cast<size_t>(matching_.size()));
+            posted_.resize(static_cast<size_t>(messages_.size()));
             left_.resize(posted_.size());
         }
         posted_[index] = posted;
     }
 
     void finish() {
-        bool all = true;
-        ends.resize(ranks_.size());
-        spent.resize(ranks_.size() * STATES);
+        bool deadlock = false;
+        run_.ends.resize(ranks_.size());
         for (size_t rank = 0; rank < ranks_.size(); ++rank) {
-            ends[rank] = ranks_[rank].doing == ENDED ? ranks_[rank].since : now_;
-            std::copy_n(ranks_[rank].spent, static_cast<size_t>(STATES), &spent[rank * STATES]);
-            all = all && ranks_[rank].doing == ENDED;
+            const bool ended = ranks_[rank].doing == ENDED;
+            run_.ends[rank] = ended ? ranks_[rank].since : now_;
+            deadlock |= !ended;
         }
-        for (int32_t index = 0; index < matching_.size(); ++index) unreceived += matching_.at(index).stage == SENT;
-        if (!all) list_hanging();
+        run_.solver_calls = sharing_.solutions();
+        run_.unmatched_messages = matching_.unmatched_messages();
+        if (deadlock) report_deadlock();
     }
 
-    bool hangs_on(int32_t rank, int32_t waiter);
-    void list_hanging();  // hanging.hpp
+    void report_deadlock() {
+        Deadlock deadlock;
+        for (int32_t index = 0; index < messages_.size(); ++index) {
+            const Message &message = messages_[index];
+            const bool sends = message.stage == SENT;
+            if (!sends && message.stage != POSTED) continue;
+            const int32_t rank = sends ? message.source : message.destination;
+            if (!hangs_on(rank, sends ? message.sender : message.receiver)) continue;
+            const int32_t peer = sends ? message.destination : message.source;
+            deadlock.add(message.order, {rank, ranks_[rank].at->code, sends, peer, message.tag, 0, message.size});
+        }
+        run_.hanging = deadlock.report();
+    }
 
+    bool hangs_on(int32_t rank, int32_t waiter) const {
+        if (waiter == NOBODY) return false;
+        if (waiter == BLOCKING) return true;
+        if (waiter == UNNAMED_REQUEST) return awaits_unnamed(ranks_[rank]);
+        return requests_[waiter].awaited;
+    }
+
+    Run &run_;
     Protocol protocol_;
     CostTable costs_;
     Paths paths_;
     Sharing sharing_;
-    Matching matching_;
-    Requests requests_;
-    Agenda<Links> agenda_;
+    Messages messages_;
+    Matching<Messages, Messages> matching_;
+    Requests<Request> requests_;
+    EventQueue<Links> events_;
     std::vector<Rank> ranks_;
-    Blocks blocks_;
+    Reader reader_;
     std::vector<int32_t> message_of_flow_;
     std::vector<double> posted_, left_;  // by message, where they are recorded
-    Turns turns_;
+    InjectionQueues injection_;
     const int32_t *hosts_;
-    Callbacks callbacks_;
     double now_ = 0.0;
-    int64_t asked_ = 0, flows_ = 0;
+    int64_t order_ = 0, flows_ = 0;
     int32_t first_ready_ = NONE, last_ready_ = NONE;
-    bool record_;
 };
 
 }  // namespace commmodel
-
-#include "program/deadlock.hpp"

@@ -1,4 +1,4 @@
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,5 @@ def run(
     refill: Callable[[int], NDArray[np.void]] | None,
     network: Any,
     record: bool,
-    layouts: Mapping[str, np.dtype[np.void]],
     progress: Callable[[float, int], None] | None = None,
 ) -> dict[str, Any]: ...

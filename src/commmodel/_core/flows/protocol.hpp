@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-#include "program/matching.hpp"
+#include "flows/messages.hpp"
 #include "routing/routing.hpp"
 #include "sharing/sharing.hpp"
 
@@ -60,7 +60,7 @@ struct Costs {
     double buffered = 0.0;                           // of the work, what is left when the sender may go on
     double send = 0.0, isend = 0.0, receive = 0.0;  // overheads
     Mode mode = ASYNCHRONOUS;
-    bool in_turn = false;  // it leaves after the other such messages of its host
+    bool queued = false;  // it leaves after the other such messages of its host
 };
 
 class CostTable {
@@ -87,7 +87,7 @@ class CostTable {
         costs.work = costs.wire / protocol_.bandwidth_factor(costs.wire, 1.0);
         const double left = protocol_.send_buffer;
         costs.buffered = costs.wire > left ? costs.work * (left / costs.wire) : costs.work;
-        costs.in_turn = costs.mode == ASYNCHRONOUS && left > 0.0 && costs.wire <= left;
+        costs.queued = costs.mode == ASYNCHRONOUS && left > 0.0 && costs.wire <= left;
         costs.isend = protocol_.isend(size, 0.0);
         costs.send = costs.mode == SYNCHRONOUS ? 0.0 : protocol_.send(size, 0.0);
         costs.receive = costs.mode == SYNCHRONOUS ? 0.0 : protocol_.receive(size, 0.0);

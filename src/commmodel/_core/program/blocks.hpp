@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "program/program.hpp"
-#include "program/ranks.hpp"
+#include "program/run.hpp"
 
 namespace commmodel {
 

@@ -1,7 +1,7 @@
 // What is to happen at which time, in exact order: what is set for the same time comes out in the order of setting.
 //
 // Programs are regular: thousands of ranks set something for the very same time. So equal times share a bucket, which a
-// hash of the time finds, and only buckets are ordered, by a heap with four children a node. An item is in the agenda at
+// hash of the time finds, and only buckets are ordered, by a heap with four children a node. An item is in the queue at
 // most once; it brings the place for the link to the next one along, so that nothing is allocated for it.
 #pragma once
 
@@ -13,11 +13,11 @@
 namespace commmodel {
 
 // Links: a functor, item -> reference to the int32_t that links it to the next item of its bucket.
-template <class Links> class Agenda {
+template <class Links> class EventQueue {
   public:
     static constexpr int32_t END = std::numeric_limits<int32_t>::min();  // no item has this number
 
-    explicit Agenda(Links links) : links_(links), slots_(64, FREE) {}
+    explicit EventQueue(Links links) : links_(links), slots_(64, FREE) {}
 
     bool empty() const { return heap_.empty(); }
     double first() const { return heap_.empty() ? std::numeric_limits<double>::infinity() : heap_[0].time; }

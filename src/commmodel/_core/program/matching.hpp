@@ -1,178 +1,132 @@
 // Which message goes to which receive, as MPI says it: between two ranks, messages of a tag in the order of sending, and
 // receives in the order of posting, with any source and any tag.
 //
-// A receive that waits for its message and a message that waits for its receive are entries of one pool, 64 bytes each;
-// when the two meet, one entry remains. Entries of the same (destination, source, tag) form a queue, and a hash finds its
-// head: they are all receives or all messages, since otherwise two of them would have met. Receives with a wildcard form a
-// list for each destination; so do all messages that wait, for these receives to search in the order of sending.
+// One table for all ranks: (receiver, source, tag) -> receives that wait for such a message, or messages that wait for
+// such a receive; there are never both. So a match takes one look-up however much waits: lists, which others search,
+// make an alltoall quadratic. Receives from any source or with any tag stand under keys of their own, and are looked
+// for only at ranks that have some; such a receive looks through the unmatched messages, in the order in which they came.
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <vector>
 
 #include "program/matching_table.hpp"
 #include "program/program.hpp"
 
 namespace commmodel {
 
-enum Stage : uint8_t { UNUSED, POSTED, SENT, MATCHED };
-enum Mode : uint8_t { ASYNCHRONOUS, DETACHED, SYNCHRONOUS };
-
-// Who waits for an end of a message: the index of a named request, or one of these.
-constexpr int32_t NOBODY = -1;
-constexpr int32_t BLOCKING = -2;     // MPI_Send or MPI_Recv
-constexpr int32_t UNNAMED_ONE = -3;  // counted with the rank
-
-struct Message {
-    double size;    // of a posted receive: the most that it takes
-    int64_t order;  // of posting
-    int32_t source, destination, tag;
-    int32_t sender, receiver;  // who waits
-    int32_t next;              // in the queue of its key, in the list of wildcards, or of unused ones
-    int32_t timer;             // the next one in the agenda
-    int32_t tail;              // of the queue, at its head
-    int32_t before, after;     // among the messages that wait for a receive at the destination
-    Stage stage;
-    Mode mode;
-    bool arrived;
+// What a rank keeps for matching.
+struct Unmatched {
+    int32_t first = NONE, last = NONE;  // messages
+    int32_t wildcards = 0;              // receives from any source or with any tag
 };
-static_assert(sizeof(Message) <= 64, "it fits into a cache line");
 
-class Matching {
+// `Messages` gives of a message `source`, `tag`, and to be written to, while it is unmatched, `link`, `before` and
+// `after`; `Receives` of a receive `source`, `tag`, `link`, and `posted_before(one, other)`.
+template <class Messages, class Receives> class Matching {
   public:
-    explicit Matching(int32_t ranks) : lists_(static_cast<size_t>(ranks)) {}
+    Matching(Messages &messages, Receives &receives) : messages_(messages), receives_(receives) {}
 
-    Message &at(int32_t index) { return chunks_[static_cast<size_t>(index) >> BITS][index & (CHUNK - 1)]; }
-    int32_t size() const { return made_; }  // all entries ever in use have lower indices
-
-    int32_t make() {
-        int32_t index = unused_;
-        if (index != NONE) {
-            unused_ = at(index).next;
-        } else {
-            index = made_++;
-            if ((static_cast<size_t>(index) >> BITS) == chunks_.size()) chunks_.emplace_back(new Message[CHUNK]);
-        }
-        return index;
-    }
-
-    void drop(int32_t index) {
-        at(index).stage = UNUSED;
-        at(index).next = unused_;
-        unused_ = index;
-    }
-
-    // Post a receive that no waiting message matches.
-    void post(int32_t index) {
-        Message &receive = at(index);
-        receive.stage = POSTED;
-        receive.order = order_++;
-        receive.next = NONE;
-        if (receive.source != ANY && receive.tag != ANY) {
-            append(index, receive);
-            return;
-        }
-        Lists &lists = lists_[receive.destination];
-        (lists.wild_last == NONE ? lists.wild_first : at(lists.wild_last).next) = index;
-        lists.wild_last = index;
-    }
-
-    // Let a message that no posted receive matches wait.
-    void wait(int32_t index) {
-        Message &message = at(index);
-        message.stage = SENT;
-        message.order = order_++;
-        message.next = NONE;
-        append(index, message);
-        Lists &lists = lists_[message.destination];
-        message.before = lists.sent_last;
-        message.after = NONE;
-        (lists.sent_last == NONE ? lists.sent_first : at(lists.sent_last).after) = index;
-        lists.sent_last = index;
-    }
+    int64_t unmatched_messages() const { return waiting_; }
 
     // Take the receive that a message meets, posted before any other that matches it; NONE where there is none.
-    int32_t take_posted(int32_t destination, int32_t source, int32_t tag) {
-        const size_t slot = table_.find({destination, source, tag});
-        int32_t exact = table_[slot].first;
-        if (exact != NONE && at(exact).stage == SENT) exact = NONE;  // its queue is of messages
-        Lists &lists = lists_[destination];
-        int32_t previous = NONE;
-        for (int32_t wild = lists.wild_first; wild != NONE; previous = wild, wild = at(wild).next) {
-            const Message &receive = at(wild);
-            if (exact != NONE && at(exact).order < receive.order) break;
-            if (receive.source != ANY && receive.source != source) continue;
-            if (receive.tag == ANY ? tag < 0 : receive.tag != tag) continue;
-            (previous == NONE ? lists.wild_first : at(previous).next) = receive.next;
-            if (lists.wild_last == wild) lists.wild_last = previous;
-            return wild;
+    int32_t take_receive(int32_t rank, Unmatched &unmatched, int32_t source, int32_t tag) {
+        if (unmatched.wildcards) {
+            const MatchingKey key = first_posted(rank, source, tag);
+            unmatched.wildcards -= is_wild(key);
+            slot_ = table_.find(key);
+        } else {
+            slot_ = table_.find({rank, source, tag});
         }
-        if (exact != NONE) remove_head(slot);
-        return exact;
+        const Queue &queue = table_[slot_];
+        if (queue.first == NONE || queue.of_messages()) return NONE;
+        const int32_t receive = queue.first;
+        take_first(receives_.link(receive));
+        return receive;
+    }
+
+    // Keep a message for which `take_receive` has just found nothing.
+    void keep_message(int32_t rank, Unmatched &unmatched, int32_t message) {
+        ++waiting_;
+        keep(messages_, {rank, messages_.source(message), messages_.tag(message)}, message, true);
+        messages_.before(message) = unmatched.last;
+        messages_.after(message) = NONE;
+        (unmatched.last == NONE ? unmatched.first : messages_.after(unmatched.last)) = message;
+        unmatched.last = message;
     }
 
     // Take the message that a receive meets, sent before any other that matches it; NONE where there is none.
-    int32_t take_sent(int32_t destination, int32_t source, int32_t tag) {
-        if (lists_[destination].sent_first == NONE) return NONE;
-        int32_t found = NONE;
-        if (source != ANY && tag != ANY) {
-            const size_t slot = table_.find({destination, source, tag});
-            found = table_[slot].first;
-            if (found == NONE || at(found).stage == POSTED) return NONE;
-            remove_head(slot);
-        } else {
-            found = lists_[destination].sent_first;
-            for (; found != NONE; found = at(found).after) {
-                const Message &message = at(found);
-                const bool from = source == ANY || message.source == source;
-                if (from && (tag == ANY ? message.tag >= 0 : message.tag == tag)) break;
+    int32_t take_message(int32_t rank, Unmatched &unmatched, int32_t source, int32_t tag) {
+        MatchingKey key{rank, source, tag};
+        if (is_wild(key)) {
+            for (int32_t message = unmatched.first; message != NONE; message = messages_.after(message)) {
+                const int32_t from = messages_.source(message), with = messages_.tag(message);
+                if ((source == ANY || source == from) && (tag == ANY ? with >= 0 : tag == with)) {
+                    key = {rank, from, with};
+                    break;
+                }
             }
-            if (found == NONE) return NONE;
-            remove_head(table_.find({destination, at(found).source, at(found).tag}));  // the oldest of its key: its head
         }
-        const Message &message = at(found);
-        Lists &lists = lists_[destination];
-        (message.before == NONE ? lists.sent_first : at(message.before).after) = message.after;
-        (message.after == NONE ? lists.sent_last : at(message.after).before) = message.before;
-        return found;
+        slot_ = table_.find(key);
+        const Queue &queue = table_[slot_];
+        if (queue.first == NONE || !queue.of_messages()) return NONE;
+        const int32_t message = queue.first;
+        --waiting_;
+        const int32_t before = messages_.before(message), after = messages_.after(message);
+        (before == NONE ? unmatched.first : messages_.after(before)) = after;
+        (after == NONE ? unmatched.last : messages_.before(after)) = before;
+        take_first(messages_.link(message));
+        return message;
+    }
+
+    // Keep a receive for which `take_message` has just found nothing.
+    void keep_receive(int32_t rank, Unmatched &unmatched, int32_t receive) {
+        const MatchingKey key{rank, receives_.source(receive), receives_.tag(receive)};
+        unmatched.wildcards += is_wild(key);
+        keep(receives_, key, receive, false);
     }
 
   private:
-    static constexpr int BITS = 14;
-    static constexpr int32_t CHUNK = 1 << BITS;
     struct Queue {
-        int32_t first = NONE;  // the head
-    };
-    struct Lists {
-        int32_t wild_first = NONE, wild_last = NONE, sent_first = NONE, sent_last = NONE;
+        int32_t first = NONE, last = NONE;  // of messages, the last is ~index
+        bool of_messages() const { return last < 0; }
     };
 
-    void append(int32_t index, Message &entry) {
-        const MatchingKey key{entry.destination, entry.source, entry.tag};
-        const size_t slot = table_.find(key);
-        const int32_t head = table_[slot].first;
-        if (head != NONE) {
-            at(at(head).tail).next = index;
-            at(head).tail = index;
-            return;
+    static bool is_wild(const MatchingKey &key) { return key.source == ANY || key.tag == ANY; }
+
+    // The key of the receive that was posted first of those that a message fits; the message's own where there is none.
+    MatchingKey first_posted(int32_t rank, int32_t source, int32_t tag) const {
+        const MatchingKey keys[] = {{rank, source, tag}, {rank, ANY, tag}, {rank, source, ANY}, {rank, ANY, ANY}};
+        int32_t first = NONE, best = 0;
+        for (int32_t number = 0; number < (tag >= 0 ? 4 : 2); ++number) {
+            const Queue &queue = table_[table_.find(keys[number])];
+            if (queue.first == NONE || queue.of_messages()) continue;
+            if (first == NONE || receives_.posted_before(queue.first, first)) {
+                first = queue.first;
+                best = number;
+            }
         }
-        entry.tail = index;
-        table_.fill(slot, key, {index});
+        return keys[best];
     }
 
-    void remove_head(size_t slot) {
-        const Message &head = at(table_[slot].first);
-        if (head.next == NONE) return table_.empty(slot);
-        at(head.next).tail = head.tail;
-        table_[slot].first = head.next;
+    template <class Items> void keep(Items &items, const MatchingKey &key, int32_t item, bool of_messages) {
+        items.link(item) = NONE;
+        const int32_t last = of_messages ? ~item : item;
+        Queue &queue = table_[slot_];
+        if (queue.first == NONE) return table_.fill(slot_, key, {item, last});
+        items.link(of_messages ? ~queue.last : queue.last) = item;
+        queue.last = last;
     }
 
-    std::vector<std::unique_ptr<Message[]>> chunks_;
-    std::vector<Lists> lists_;
-    MatchingTable<Queue, 1024> table_;
-    int64_t order_ = 0;
-    int32_t made_ = 0, unused_ = NONE;
+    void take_first(int32_t next) {
+        if (next == NONE) return table_.empty(slot_);
+        table_[slot_].first = next;
+    }
+
+    Messages &messages_;
+    Receives &receives_;
+    MatchingTable<Queue, 256> table_;
+    size_t slot_ = 0;  // of the last look-up
+    int64_t waiting_ = 0;
 };
 
 }  // namespace commmodel

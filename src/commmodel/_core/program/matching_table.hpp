@@ -1,5 +1,6 @@
 // Where the queues are of what waits for a match: (rank, source, tag) -> queue, by open addressing. A queue that empties
-// is taken out and the gap closed, so that the size is that of what waits. Both engines find messages and receives in it.
+// is taken out and the gap closed, so that the size is that of what waits. Requests are
+// found by it, too: (rank, name, 0) -> request.
 #pragma once
 
 #include <cstddef>

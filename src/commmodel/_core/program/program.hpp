@@ -1,4 +1,4 @@
-// What ranks do, and what is said of it: the layouts of `commmodel.simulate.operations` and `.outcome`, and the numbers
+// What ranks do, and what is said of it: the layouts of `commmodel.simulate.operations` and `.result`, and the numbers
 // that Python knows.
 #pragma once
 
@@ -33,6 +33,7 @@ struct Mark {
 };
 struct Hanging {  // a rank that waits for something that will not come
     int32_t rank, call, awaits_receive, peer, tag;
+    int32_t line;  // of a GOAL schedule's file, or 0
     double size;
 };
 #pragma pack(pop)

@@ -17,7 +17,7 @@ from commmodel.simulate import delays, from_machine, goal
 from commmodel.simulate.delays import DelayModel, DelayParameters
 from commmodel.simulate.network import SMPI, Network, fluid
 from commmodel.simulate.platform import Platform
-from commmodel.simulate.result import Outcome
+from commmodel.simulate.result import SimulationResult
 from commmodel.simulate.run import run
 from commmodel.simulate.scenario.places import EXAMPLE, Place
 from commmodel.simulate.scenario.workloads import Workload
@@ -55,9 +55,9 @@ class Scenario:
     workload: Workload
     platform: Platform | None
     hosts: Hosts | None
-    _simulate: Callable[[bool, Callable[[float, int], None] | None], Outcome]
+    _simulate: Callable[[bool, Callable[[float, int], None] | None], SimulationResult]
 
-    def run(self, *, record: bool = False, progress: Callable[[float, int], None] | None = None) -> Outcome:
+    def run(self, *, record: bool = False, progress: Callable[[float, int], None] | None = None) -> SimulationResult:
         """Simulate; `record` and `progress` are those of `commmodel.simulate.run`."""
         return self._simulate(record, progress)
 
@@ -128,7 +128,7 @@ def prepare(
     ranks = None if platform is None else _hosts(platform, count, mapping)
     speeds = _speeds(platform, ranks, count, speed)
 
-    def simulate(record: bool, progress: Callable[[float, int], None] | None) -> Outcome:
+    def simulate(record: bool, progress: Callable[[float, int], None] | None) -> SimulationResult:
         return run(workload.program(speeds), messages, platform, hosts=ranks, record=record, progress=progress)
 
     return Scenario(name, place, workload, platform if shared else None, ranks, simulate)
@@ -139,7 +139,7 @@ def _schedule(name: str, place: Place, workload: Workload, schedule: goal.Schedu
         raise InputError(f"a GOAL schedule runs by {', '.join(SCHEDULE_MODELS)}, not by {name}")
     parameters = _parameters(name, place)
 
-    def simulate(record: bool, _: Callable[[float, int], None] | None) -> Outcome:
+    def simulate(record: bool, _: Callable[[float, int], None] | None) -> SimulationResult:
         return delays.run_schedule(schedule, parameters, model=name, rules=rules, record=record)
 
     return Scenario(name, place, workload, None, None, simulate)

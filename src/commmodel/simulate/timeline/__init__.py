@@ -2,7 +2,7 @@
 
 ::
 
-    record.py     Timeline, in the order of ranks and times; made from an Outcome
+    record.py     Timeline, in the order of ranks and times; made from a SimulationResult
     transferring.py  waits told apart: nothing moves, or a message of the rank is under way
     perfetto.py   the Trace Event Format (Perfetto, chrome://tracing), written
     paje.py       Paje (ViTE, pj_dump), written

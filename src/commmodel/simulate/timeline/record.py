@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.files import open_output
-from commmodel.simulate.result import INTERVAL, MESSAGE, Blocked, Outcome, State
+from commmodel.simulate.result import INTERVAL, MESSAGE, Blocked, SimulationResult, State
 
 __all__ = ["CHUNK", "STATE_NAMES", "Timeline", "opened"]
 
@@ -56,7 +56,7 @@ class Timeline:
         object.__setattr__(self, "transfers", sent[np.argsort(sent["posted"], kind="stable")])
 
     @classmethod
-    def of(cls, outcome: Outcome, name: str = "") -> "Timeline":
+    def of(cls, outcome: SimulationResult, name: str = "") -> "Timeline":
         """Return the timeline of a recorded simulation.
 
         Of a deadlock, each rank that hangs waits, from the end of what it last did until the end of the simulation.
@@ -75,7 +75,7 @@ class Timeline:
         return float(self.intervals["end"].max(initial=0.0))
 
 
-def _hanging(outcome: Outcome) -> NDArray[np.void]:
+def _hanging(outcome: SimulationResult) -> NDArray[np.void]:
     """Return the waits that do not end, one per rank that hangs; none where nothing was recorded.
 
     A rank that waits for one thing waits in the state of that call and with its peer; else in `State.WAIT`.

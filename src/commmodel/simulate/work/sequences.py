@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from commmodel.arguments import integer, rank_count
 from commmodel.errors import InputError
 from commmodel.simulate.operations import ANY, OPERATION, UNNAMED, Code, Operations, Program
-from commmodel.simulate.result import Outcome
+from commmodel.simulate.result import SimulationResult
 from commmodel.simulate.work.block_streams import BLOCK, NOTHING, fresh
 from commmodel.simulate.work.collective import collective
 
@@ -160,7 +160,7 @@ def measured(program: Program, barrier: Program | None = None) -> Program:
     return sequence([before, mark(processes, 0), program, mark(processes, 1)], program.name)
 
 
-def slowest(outcome: Outcome) -> float:
+def slowest(outcome: SimulationResult) -> float:
     """Return the seconds from mark 0 to mark 1 on the slowest rank.
 
     Raises

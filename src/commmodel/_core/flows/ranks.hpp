@@ -1,23 +1,13 @@
-// What a rank is in, and what the engine asks its caller.
+// What a rank is in.
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
+#include "program/matching.hpp"
 #include "program/program.hpp"
+#include "program/reader.hpp"
 
 namespace commmodel {
-
-// What asks the caller; each returns false where it raised.
-struct Callbacks {
-    void *context = nullptr;
-    bool (*refill)(void *context, int32_t rank, const Operation **begin, int64_t *count) = nullptr;
-    // The next operations of all ranks at once, rank by rank, where all have had what there was; nullptr where that is
-    // not so. `users`: of each block given so far, how many ranks still need it.
-    bool (*refill_all)(void *context, const std::vector<int32_t> &users, const Operation **operations,
-                       const int64_t **offsets) = nullptr;
-    bool (*may_go_on)(void *context, double now, int64_t events) = nullptr;
-};
 
 enum Doing : int32_t {
     NEXT,             // can begin its operation
@@ -33,19 +23,16 @@ enum Doing : int32_t {
     ENDED
 };
 
-struct Rank {
-    const Operation *begin = nullptr, *at = nullptr, *end = nullptr;
-    int64_t before = 0;         // operations in parts of the program that were replaced
+struct Rank : Cursor {
     double since = 0.0;         // begin of the state it is in
     double owed = 0.0;          // overheads of what it waited for
     double owed_unnamed = 0.0;  // of unnamed requests that are done
     int32_t open_unnamed = 0, awaited = 0;
-    int32_t next = NONE;  // in the agenda or among those ready
+    int32_t next = NONE;  // in the event queue or among those ready
     Doing doing = NEXT;
-    int32_t first_named = NONE, highest_name = NONE;
     int32_t peer = NONE, tag = NONE;  // of the message that an MPI_Recv got
     double size = 0.0;
-    double spent[STATES] = {};
+    Unmatched unmatched;
 };
 
 // Whether it is in a wait for all of its unnamed requests.

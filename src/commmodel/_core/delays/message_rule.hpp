@@ -1,0 +1,46 @@
+// The law of a message under LogP, LogGP, pLogP and LogGPS: when its send begins, when it arrives, when it is received.
+//
+// A processor does one thing at a time. The two ports of a rank's NIC, for sends and for receives, let one message pass
+// in its gap.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+
+namespace commmodel::delays {
+
+// What messages take up at a rank.
+struct Endpoint {
+    double processor = 0.0;                                        // free from then on
+    double send_port = 0.0;                                        // free from then on
+    double last_arrival = -std::numeric_limits<double>::infinity();  // of the message that passed the receive port last
+};
+
+// When both processor and send port are free: a send begins then (LogP, LogGP, pLogP), or a message whose overhead is over
+// leaves (LogGPS).
+inline double sender_free(const Endpoint &end) { return std::max(end.processor, end.send_port); }
+
+// LogP, LogGP, pLogP: begin a send; gaps are from begin to begin. Returns when the message arrives.
+inline double send(Endpoint &end, double begin, double overhead, double gap, double transit) {
+    end.send_port = begin + gap;
+    end.processor = begin + overhead;
+    return end.processor + transit;
+}
+
+// LogGPS: send a message whose overhead is over: the NIC keeps it until the send port is free; gaps are from one that
+// leaves to the next. Returns when the message arrives.
+inline double send_by_nic(Endpoint &end, double gap, double transit) {
+    const double leaves = sender_free(end);
+    end.send_port = leaves + gap;
+    return leaves + transit;
+}
+
+// When a message passes the receive port.
+inline double port_passage(const Endpoint &end, double arrival, double gap) {
+    return std::max(arrival, end.last_arrival + gap);
+}
+
+// Keep the processor busy with a message that it sends or receives.
+inline void spend_overhead(Endpoint &end, double begin, double overhead) { end.processor = begin + overhead; }
+
+}  // namespace commmodel::delays

@@ -1,0 +1,43 @@
+// Messages of the flow engine, and receives that wait for one: entries of one pool. When the two meet, one entry remains.
+#pragma once
+
+#include <cstdint>
+
+#include "program/pool.hpp"
+
+namespace commmodel {
+
+enum Stage : uint8_t { UNUSED, POSTED, SENT, MATCHED };
+enum Mode : uint8_t { ASYNCHRONOUS, DETACHED, SYNCHRONOUS };
+
+// Who waits for an end of a message: the index of a named request, or a value of these.
+constexpr int32_t NOBODY = -1;
+constexpr int32_t BLOCKING = -2;         // MPI_Send or MPI_Recv
+constexpr int32_t UNNAMED_REQUEST = -3;  // counted with the rank
+
+struct Message {
+    double size;    // of a posted receive: the most that it takes
+    int64_t order;  // of posting
+    int32_t source, destination, tag;
+    int32_t sender, receiver;  // who waits
+    int32_t link;              // in a queue, or of unused ones
+    int32_t timer;             // the next one in the event queue
+    int32_t before, after;     // among the unmatched messages of the destination
+    Stage stage;
+    Mode mode;
+    bool arrived;
+};
+static_assert(sizeof(Message) <= 64, "it fits into a cache line");
+
+class Messages : public Pool<Message, &Message::link> {
+  public:
+    // For `Matching`.
+    int32_t &link(int32_t index) { return (*this)[index].link; }
+    int32_t &before(int32_t index) { return (*this)[index].before; }
+    int32_t &after(int32_t index) { return (*this)[index].after; }
+    int32_t source(int32_t index) const { return (*this)[index].source; }
+    int32_t tag(int32_t index) const { return (*this)[index].tag; }
+    bool posted_before(int32_t first, int32_t second) const { return (*this)[first].order < (*this)[second].order; }
+};
+
+}  // namespace commmodel

@@ -1,0 +1,56 @@
+// A run of an engine: its callbacks, its record, and why it stopped before its end.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "program/program.hpp"
+
+namespace commmodel {
+
+// Functions of the caller; each returns false where it raised.
+struct Callbacks {
+    void *context = nullptr;
+    bool (*refill)(void *context, int32_t rank, const Operation **begin, int64_t *count) = nullptr;
+    // The next operations of all ranks at once, rank by rank, where all have had what there was; nullptr where that is
+    // not so. `users`: of each block given so far, how many ranks still need it.
+    bool (*refill_all)(void *context, const std::vector<int32_t> &users, const Operation **operations,
+                       const int64_t **offsets) = nullptr;
+    bool (*may_go_on)(void *context, double now, int64_t events) = nullptr;
+};
+
+struct Run {
+    Callbacks callbacks;
+    bool records = false;  // intervals and transfers
+    std::vector<double> ends;
+    std::vector<double> spent;  // STATES for each rank
+    std::vector<double> link_bytes;
+    std::vector<Interval> intervals;
+    std::vector<Transfer> transfers;
+    std::vector<Mark> marks;
+    std::vector<Hanging> hanging;
+    int64_t messages = 0, events = 0, solver_calls = 0, unmatched_messages = 0;
+    Stop stop;
+
+    bool stopped() const { return stop.fault != NO_FAULT; }
+
+    void spend(int32_t rank, State state, int32_t peer, int32_t tag, double size, double start, double end) {
+        spent[static_cast<size_t>(rank) * STATES + state] += end - start;
+        if (records && end > start) intervals.push_back({rank, state, peer, tag, size, start, end});
+    }
+
+    // Ask the caller from time to time; false where the run has to stop.
+    bool may_go_on(double now) {
+        if (events + messages - asked_ <= PATIENCE) return true;
+        asked_ = events + messages;
+        if (callbacks.may_go_on(callbacks.context, now, events)) return true;
+        stop.fault = INTERRUPTED;
+        return false;
+    }
+
+  private:
+    static constexpr int64_t PATIENCE = 100000;  // events and messages between two questions
+    int64_t asked_ = 0;
+};
+
+}  // namespace commmodel
