@@ -45,7 +45,7 @@ class Place:
         Of a delay model, where they are given one by one.
     model : str, optional
         The model that is asked for; `default_model` holds where there is none.
-    is_xml : bool
+    is_smpi : bool
         Whether SMPI's model holds by default.
     """
 
@@ -56,7 +56,7 @@ class Place:
     network: Network | None = None
     parameters: DelayParameters | None = None
     model: str | None = None
-    is_xml: bool = False
+    is_smpi: bool = False
 
     @property
     def cores(self) -> int | None:
@@ -70,7 +70,7 @@ class Place:
             return "hybrid" if self.machine.hybrid else "loggps"
         if self.parameters is not None:
             return "loggps"
-        return "smpi" if self.is_xml else "fluid"
+        return "smpi" if self.is_smpi else "fluid"
 
     @property
     def selector(self) -> str | Selector:
@@ -125,7 +125,7 @@ def place(
         found = _with_parameters(where, parameters, model, load_machine)
     if path is not None and found.machine is None:
         raise InputError("--path goes with a machine, and there is none: leave it out, or name one with --parameters")
-    return Place(found.name, found.platform, found.machine, path, found.network, found.parameters, model, found.is_xml)
+    return Place(found.name, found.platform, found.machine, path, found.network, found.parameters, model, found.is_smpi)
 
 
 def _with_parameters(
@@ -139,13 +139,13 @@ def _with_parameters(
             raise InputError(f"--parameters smpi are of the model smpi, not of {model}: leave one out")
         if found.platform is None:
             raise InputError(f"--parameters smpi needs a platform: {where} is a machine")
-        return Place(found.name, found.platform, network=found.network, is_xml=True)
+        return Place(found.name, found.platform, network=found.network, is_smpi=True)
     if found.platform is None:
         raise InputError(f"--parameters: {where} is a machine, which brings its own: leave it out")
     if isinstance(parameters, str) and are_parameters(parameters):
         parameters = parse_parameters(parameters)
     if isinstance(parameters, DelayParameters):
-        return Place(found.name, found.platform, network=found.network, parameters=parameters, is_xml=found.is_xml)
+        return Place(found.name, found.platform, network=found.network, parameters=parameters, is_smpi=found.is_smpi)
     return Place(found.name, found.platform, load_machine(parameters))
 
 
@@ -189,7 +189,7 @@ def _load(name: str, load_machine: Callable[[str], Machine]) -> Place:
         return Place(name, machine=load_machine(name))
     if name.lower().endswith(".xml"):
         platform, properties = platforms.read_xml(name)
-        return Place(name, platform, network=platforms.network(properties), is_xml=True)
+        return Place(name, platform, network=platforms.network(properties), is_smpi=True)
     if not os.path.exists(name):
         names = ", ".join([*published, *(other for other in measured if other not in published)])
         raise InputError(f"{name!r} is neither a file nor a published platform or machine ({names})")
