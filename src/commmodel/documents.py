@@ -152,7 +152,7 @@ def decode_json(path: object, content: bytes, decoder: "msgspec.json.Decoder[Str
     except msgspec.ValidationError as error:
         raise invalid(path, error, place) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        problem = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        problem = f"nested too deeply ({error})" if isinstance(error, RecursionError) else str(error)
         mend = "restore the file, or delete this line" if place else "restore the file"
         raise DamagedFileError(path, place or "not JSON", f"{problem}; {mend}") from None
 
