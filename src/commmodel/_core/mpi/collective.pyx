@@ -33,7 +33,8 @@ MPI_ABI = COMMMODEL_MPI_ABI.decode()
 OPERATIONS = {
     "barrier": BARRIER, "bcast": BCAST, "reduce": REDUCE, "allreduce": ALLREDUCE, "gather": GATHER,
     "scatter": SCATTER, "allgather": ALLGATHER, "alltoall": ALLTOALL, "reduce_scatter_block": REDUCE_SCATTER,
-    "scan": SCAN, "exscan": EXSCAN, "gatherv": GATHERV, "scatterv": SCATTERV, "allgatherv": ALLGATHERV, "alltoallv": ALLTOALLV,
+    "scan": SCAN, "exscan": EXSCAN, "gatherv": GATHERV, "scatterv": SCATTERV, "allgatherv": ALLGATHERV,
+    "alltoallv": ALLTOALLV,
     "alltoallw": ALLTOALLW, "reduce_scatter": REDUCE_SCATTERV, "neighbor_allgather": NEIGHBOR_ALLGATHER,
     "neighbor_allgatherv": NEIGHBOR_ALLGATHERV, "neighbor_alltoall": NEIGHBOR_ALLTOALL,
     "neighbor_alltoallv": NEIGHBOR_ALLTOALLV, "neighbor_alltoallw": NEIGHBOR_ALLTOALLW,
