@@ -20,18 +20,13 @@ from commmodel.units import (
 )
 
 __all__ = [
-    "COLLECTIVES", "ROOTED", "Parser", "add_byte_times", "add_format", "add_machine", "add_output", "add_processes",
+    "Parser", "add_byte_times", "add_format", "add_machine", "add_output", "add_processes",
     "add_size", "add_thread_level", "byte_time", "choices", "confidence", "counts", "duration", "flop_rate",
     "known_machine", "new_verb", "note", "output_path", "parent", "plain_number", "print_json", "refuse_functions",
     "refuse_other_levels", "refuse_outputs", "share", "show", "size", "sizes", "typed", "warn_of", "whole",
     "wrote_page",
 ]  # fmt: skip
 
-COLLECTIVES = (
-    "barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall", "reduce_scatter", "scan",
-)  # fmt: skip
-"""Those of `commmodel.collectives`, which a help text must not load."""
-ROOTED = ("bcast", "reduce", "gather", "scatter")
 _MOST_OF_A_LIST = 1 << 24
 _OUTPUTS = {"output": "-o", "trace": "--trace"}
 _INPUTS = (

@@ -4,7 +4,6 @@ import argparse
 from typing import Any
 
 from commmodel.cli.parsers import (
-    COLLECTIVES,
     add_byte_times,
     add_machine,
     add_output,
@@ -36,14 +35,16 @@ _NOT_OF_COMPARISONS = {"message_size": "-n", "processes": "-p", "root": "--root"
 
 def add(verbs: Any) -> None:
     """Add the verb."""
+    from commmodel.collectives.operation import SCHEDULED
+
     predict = new_verb(
         verbs, "predict", _run, "time of a message, a halo exchange or a collective operation",
         "commmodel predict machine.toml bcast -n 1MiB -p 256 --algorithm all",
     )  # fmt: skip
     add_machine(predict)
     predict.add_argument(
-        "operation", nargs="?", choices=("send", "halo", *COLLECTIVES), metavar="OPERATION",
-        help=f"send: one message; halo: one to each neighbour; or {', '.join(COLLECTIVES)}",
+        "operation", nargs="?", choices=("send", "halo", *SCHEDULED), metavar="OPERATION",
+        help=f"send: one message; halo: one to each neighbour; or {', '.join(SCHEDULED)}",
     )  # fmt: skip
     add_size(predict, required=False)
     predict.add_argument("--path", help="path of the messages (default: between-nodes, if the machine has it)")
@@ -105,6 +106,8 @@ def _neighbours(word: str) -> int | dict[str, int]:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from commmodel.collectives.operation import SCHEDULED
+
     if arguments.compare is not None:
         _refuse(arguments, _NOT_OF_COMPARISONS, "goes with one prediction: leave it out, or leave out --compare")
         return _compare(arguments)
@@ -112,7 +115,7 @@ def _run(arguments: argparse.Namespace) -> int:
         raise InputError("-o goes with --compare: leave it out")
     if arguments.operation is None:
         raise InputError("no OPERATION: name one, or compare with measurements: --compare RESULTS")
-    if arguments.operation in COLLECTIVES:
+    if arguments.operation in SCHEDULED:
         _refuse(arguments, _OF_MESSAGES, "goes with send and halo: a collective has -p")
         return _collective(arguments)
     _refuse(arguments, _OF_COLLECTIVES, "goes with collective operations: leave it out")

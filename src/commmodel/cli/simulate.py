@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from commmodel.cli.parsers import (
-    COLLECTIVES,
-    ROOTED,
     Parser,
     add_output,
     add_processes,
@@ -34,7 +32,6 @@ _DEADLOCK = 2
 _DELAYS = ("loggps", "loggp", "logp")
 _PROGRAM_MODELS, _SCHEDULE_MODELS = ("hybrid", "fluid", "smpi", *_DELAYS), ("loggops", *_DELAYS)
 """Those of `commmodel.simulate.scenario`, which a help text must not load."""
-_REDUCING = ("reduce", "allreduce", "reduce_scatter", "scan")
 _EXCHANGES = {
     "halo": "exchange with the neighbours in a periodic grid",
     "ring": "exchange with both neighbours in a ring",
@@ -143,6 +140,8 @@ def _files() -> Parser:
 
 
 def _add_collectives(works: Any, shared: Sequence[Parser], messages: Parser) -> None:
+    from commmodel.collectives.operation import OPERATIONS, SCHEDULED
+
     algorithms, pieces, root, copying, reducing = (parent() for _ in range(5))
     algorithms.add_argument("--algorithm", metavar="A", help="algorithm (default: the selector's choice)")
     _add_selector(algorithms)
@@ -152,11 +151,11 @@ def _add_collectives(works: Any, shared: Sequence[Parser], messages: Parser) -> 
     root.add_argument("--root", metavar="RANK", type=whole(0), default=0, help="root (default: %(default)s)")
     _add_copying(copying)
     _add_reduction(reducing)
-    for operation in COLLECTIVES:
+    for operation in SCHEDULED:
         parents = [algorithms, *shared]
         if operation != "barrier":
             parents = [messages, pieces, copying, *parents]
-        parents += [root] * (operation in ROOTED) + [reducing] * (operation in _REDUCING)
+        parents += [root] * OPERATIONS[operation].has_root + [reducing] * OPERATIONS[operation].combines
         example = operation if operation == "barrier" else f"{operation} -p 64 -n 100KiB"
         _add(works, operation, f"collective operation {operation}", example, parents)
 
@@ -210,10 +209,11 @@ def _given(arguments: argparse.Namespace, names: set[str]) -> dict[str, Any]:
 
 def _workload(arguments: argparse.Namespace, place: Any) -> Any:
     """Return the workload that WHAT and its options say."""
+    from commmodel.collectives.operation import SCHEDULED
     from commmodel.simulate.scenario import workloads
 
     what, options = arguments.what, _given(arguments, _WHAT)
-    if what in COLLECTIVES:
+    if what in SCHEDULED:
         return workloads.collective(place, what, **({"message_size": 0} | options))
     if what in _EXCHANGES:
         return workloads.exchange(place, what, **options)

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from commmodel.cli.parsers import (
-    COLLECTIVES,
     add_byte_times,
     add_machine,
     add_output,
@@ -27,6 +26,8 @@ _LIBRARIES = ("openmpi", "mpich")
 
 def add(verbs: Any) -> None:
     """Add the verb."""
+    from commmodel.collectives.operation import SCHEDULED
+
     tune = new_verb(
         verbs, "tune", _run, "rules of an MPI library: the fastest predicted algorithm for each size",
         "commmodel tune machine.toml -p 2:64:*2 --library openmpi -o rules.txt",
@@ -36,7 +37,7 @@ def add(verbs: Any) -> None:
     tune.add_argument("--sizes", type=sizes, default="1:4MiB", help="message sizes (default: %(default)s)")
     tune.add_argument(
         "--operations", metavar="OPERATION,...",
-        help=f"operations of {', '.join(COLLECTIVES)} (default: those of which the library lets one choose)",
+        help=f"operations of {', '.join(SCHEDULED)} (default: those of which the library lets one choose)",
     )  # fmt: skip
     tune.add_argument("--library", choices=_LIBRARIES, required=True, help="MPI library whose file of rules to write")
     add_output(tune, "file of rules to write", required=True)
@@ -94,14 +95,15 @@ def _run(arguments: argparse.Namespace) -> int:
 def _operations(text: str | None, library: str) -> list[str]:
     """Return the operations that are arguments for, or those of which the library lets its user choose an algorithm."""
     from commmodel.collectives.library import mpich, openmpi
+    from commmodel.collectives.operation import SCHEDULED
 
     offers = openmpi.OFFERS if library == "openmpi" else mpich.OFFERS
     if text is None:
-        return [name for name in COLLECTIVES if offers.get(name)]
+        return [name for name in SCHEDULED if offers.get(name)]
     names = [name.strip() for name in text.split(",")]
     for name in names:
-        if name not in COLLECTIVES:
-            raise InputError(f"--operations: {name!r} is none: choose of {', '.join(COLLECTIVES)}")
+        if name not in SCHEDULED:
+            raise InputError(f"--operations: {name!r} is none: choose of {', '.join(SCHEDULED)}")
         if not offers.get(name):
             raise InputError(f"--operations: {library} lets nobody choose an algorithm of {name}")
     return list(dict.fromkeys(names))

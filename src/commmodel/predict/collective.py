@@ -276,16 +276,6 @@ def _predicted(
     )
 
 
-def default_selector(machine: Machine) -> str:
-    """Return the name of the selector of the machine's MPI library; MPICH's where it is unknown.
-
-    >>> from commmodel.machine import Origin, Segment
-    >>> default_selector(Machine("m", (Segment("all"),), origin=Origin(mpi="Open MPI v5.0.7")))
-    'openmpi'
-    """
-    return "openmpi" if machine.origin is not None and "open mpi" in machine.origin.mpi.lower() else "mpich"
-
-
 def _selector(machine: Machine, selector: str | os.PathLike[str] | Selector | None) -> Selector:
     """Return the given selector, or the machine's: its own rules before those of its library."""
     if isinstance(selector, Selector):
