@@ -71,7 +71,7 @@ def add(verbs: Any) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    """Compare and print; exit code 1 where that is arguments for and something became worse."""
+    """Compare and print; exit code 1 with --fail where something became worse."""
     from commmodel import formats
     from commmodel.scaling.difference import differences
 

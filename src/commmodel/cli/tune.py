@@ -93,7 +93,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _operations(text: str | None, library: str) -> list[str]:
-    """Return the operations that are arguments for, or those of which the library lets its user choose an algorithm."""
+    """Return the operations named, or those of which the library lets its user choose an algorithm."""
     from commmodel.collectives.library import mpich, openmpi
     from commmodel.collectives.operation import SCHEDULED
 
