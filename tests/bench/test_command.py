@@ -318,7 +318,7 @@ def test_a_full_disk_ends_the_run_in_one_line_and_leaves_what_was_measured(tmp_p
     output = tmp_path / "results.jsonl"
     code = (
         "import resource; from mpi4py import MPI\n"  # MPI first: it makes files of its own
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, resource.RLIM_INFINITY))\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (6_000, resource.RLIM_INFINITY))\n"
         "from commmodel.bench.command import run\n"
         f"run(['pingpong', '--ci', '0.01%', '--sizes', '1:4KiB', '--time', '5s', '-o', {str(output)!r}])"
     )

@@ -9,19 +9,36 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import NamedTuple, TypeVar, get_args
 
+import msgspec
+
 from commmodel.report.kit.cells import Cell, measured_cell
 from commmodel.results import (
+    Bandwidth,
+    Burst,
     Clocks,
     Collective,
     CollectiveMode,
+    Function,
     Local,
     Measurements,
+    Memory,
+    Overlap,
+    Pairs,
+    Ping,
+    PingPong,
     PLogP,
+    Queue,
+    RandomPing,
+    RandomPingPong,
     Record,
     SendMode,
     Start,
+    Stream,
+    Threshold,
     Train,
+    columns,
 )
+from commmodel.results.parameters import tag_of
 from commmodel.units import format_quantity, format_size, format_time
 
 __all__ = [
@@ -155,6 +172,34 @@ def _clock_tables(measurements: Measurements) -> list[PartTable]:
     return [PartTable("clocks", ("method", "P", "after", "median", "largest"), tuple(rows), hint)] if rows else []
 
 
+_WITH_TABLES = (
+    PingPong | Pairs | Stream | Ping | Threshold | Train | PLogP | Burst | Queue | RandomPing | RandomPingPong
+    | Bandwidth | Overlap | Collective | Local | Clocks | Memory | Function
+)  # fmt: skip
+"""What has tables, plots or fits of its own; all else is shown by its columns."""
+
+
+def _column_tables(measurements: Measurements) -> list[PartTable]:
+    """Return a table of each kernel that nothing here knows more of than the columns it declares."""
+    found: dict[str, list[Record]] = defaultdict(list)
+    for record in measurements.records:
+        if not isinstance(record.configuration, _WITH_TABLES):
+            found[tag_of(type(record.configuration))].append(record)
+    tables = []
+    for name, records in found.items():
+        records.sort(key=lambda record: msgspec.structs.astuple(record.configuration))
+        rows = tuple((*map(Cell, columns(record.configuration).values()), record_cell(record)) for record in records)
+        tables.append(
+            PartTable(
+                name,
+                (*columns(records[0].configuration), "median"),
+                rows,
+                f"Median of each record of the kernel {name}.",
+            )
+        )
+    return tables
+
+
 def overlap_share(record: Record) -> tuple[float, float, float] | None:
     """Return which share of a collective went on beside computation as long as it, and the interval of that.
 
@@ -203,9 +248,10 @@ def _collective_table(operation: str, start: Start, mode: CollectiveMode, cells:
 
 
 def collective_tables(measurements: Measurements) -> tuple[PartTable, ...]:
-    """Return the work within memory, the clocks, and a table for each operation, mode and start.
+    """Return the work within memory, the clocks, kernels without tables of their own, and a table for each operation.
 
-    Each has a row for a size, a column for a number of processes, of overlapped operations two.
+    A table of an operation, in a mode and from a start, has a row for a size and a column for a number of processes, of
+    overlapped operations two.
     """
     operations: dict[tuple[str, int, Start], _Cells[int]] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
     for record in measurements.records:
@@ -215,6 +261,7 @@ def collective_tables(measurements: Measurements) -> tuple[PartTable, ...]:
     return (
         *_local_tables(measurements),
         *_clock_tables(measurements),
+        *_column_tables(measurements),
         *(
             _collective_table(operation, start, _MODES[mode], cells)
             for (operation, mode, start), cells in sorted(operations.items())

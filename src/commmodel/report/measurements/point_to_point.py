@@ -13,9 +13,10 @@ from commmodel.report.measurements.other_kernels import PartTable, path_parts, s
 from commmodel.report.overlap.measurements import burst_parts
 from commmodel.results import (
     Bandwidth,
-    Collective,
-    Local,
+    Clocks,
+    Function,
     Measurements,
+    Memory,
     MessagePath,
     Overlap,
     Pairs,
@@ -201,8 +202,9 @@ def path_rows(measurements: Measurements) -> list[PathRows]:
 
 
 def collective_endings(measurements: Measurements) -> tuple[str, ...]:
-    """Return how often records of collectives ended in each way; empty where there are none."""
-    return _endings([record for record in measurements.records if isinstance(record.configuration, Collective | Local)])
+    """Return how often records ended in each way, but those on paths, of overlap and of memory; empty without any."""
+    others = PointToPoint | Bandwidth | Overlap | Memory | Clocks | Function
+    return _endings([record for record in measurements.records if not isinstance(record.configuration, others)])
 
 
 def overlap_endings(measurements: Measurements) -> tuple[str, ...]:
