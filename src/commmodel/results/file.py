@@ -23,6 +23,8 @@ __all__ = ["FORMAT", "VERSION", "Writer", "claim", "read", "read_all", "schema"]
 FORMAT: Literal["commmodel-results"] = "commmodel-results"
 VERSION = 1
 # History of the format: 1, first version.
+_BEFORE = {"collectives": (), "volumes": (), "memory_operations": (), "start": "barrier", "visits": 1}
+"""Options that a file lacks when it was written before they existed -> what was done then."""
 
 
 class _AnyVersion(Struct):
@@ -62,6 +64,11 @@ def _decoded(path: Path, number: int, line: bytes) -> Header | Record:
         problem = f"field version: {kind.version} is newer than this commmodel reads ({VERSION}): upgrade it"
         raise DamagedFileError(path, f"line {number}", problem)
     read_line: Header | Record = _decode(path, number, line, _line_decoder.decode)
+    if isinstance(read_line, Header) and read_line.options is not None:
+        written = msgspec.json.decode(line)["options"]
+        older = {name: value for name, value in _BEFORE.items() if name not in written}
+        options = msgspec.structs.replace(read_line.options, **older)
+        return msgspec.structs.replace(read_line, options=options)
     return read_line
 
 
