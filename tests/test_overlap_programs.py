@@ -11,7 +11,7 @@ from support.launching import ENVIRONMENT, launch
 from support.paths import ROOT
 
 from commmodel.errors import InputError
-from commmodel.overlap import _check_apart, _difference, _End, _Said, _Side, _side
+from commmodel.overlap import _check_apart, _difference, _End, _Description, _Side, _side
 
 BENCHMARK = ROOT / "benchmarks" / "speed" / "exchange_overhead.py"
 ends = st.builds(
@@ -26,10 +26,10 @@ orders = st.sampled_from(["contiguous", "interleaved"])
 
 @given(order=orders, sent=st.lists(ends, max_size=3), received=st.lists(ends, max_size=3))
 def test_partners_that_say_the_same_agree(order, sent, received):
-    assert _difference(1, _Said(None, order, sent, received), _Said(None, order, received, sent)) is None
+    assert _difference(1, _Description(None, order, sent, received), _Description(None, order, received, sent)) is None
 
 
-@given(*[st.builds(_Said, st.none(), orders, st.lists(ends, max_size=2), st.lists(ends, max_size=2))] * 2)
+@given(*[st.builds(_Description, st.none(), orders, st.lists(ends, max_size=2), st.lists(ends, max_size=2))] * 2)
 def test_what_one_partner_refuses_the_other_refuses_too(mine, theirs):
     """So neither is left waiting for the other."""
     here, there = _difference(1, mine, theirs), _difference(0, theirs, mine)

@@ -73,17 +73,17 @@ sys.exit(main(sys.argv[1:]))
 @pytest.mark.parametrize(
     ("module", "name", "command"),
     [
-        ("formats", "read_all", f"fit {RESULTS} -o m.toml"),
-        ("formats", "read_all", f"report {RESULTS}"),
-        ("formats", "read_all", f"check mpi {RESULTS}"),
-        ("formats", "read", f"compare {RESULTS} {RESULTS}"),
-        ("formats", "write", f"convert {RESULTS} -o r.csv"),
+        ("formats", "load_all", f"fit {RESULTS} -o m.toml"),
+        ("formats", "load_all", f"report {RESULTS}"),
+        ("formats", "load_all", f"check mpi {RESULTS}"),
+        ("formats", "load", f"compare {RESULTS} {RESULTS}"),
+        ("formats", "dump", f"convert {RESULTS} -o r.csv"),
         ("machine", "load", "predict ranger send -n 8"),
         ("machine", "load", "optimize ranger --volume 1MiB --compute 1ms"),
         ("machine", "load", "tune ranger -p 2 --library openmpi -o rules"),
         ("simulate.scenario", "place", "simulate switch bcast -p 2 -n 8"),
         ("sweep", "make", "sweep make s -p 2 -- pingpong"),
-        ("machine", "read", "list machines"),
+        ("machine", "load", "list machines"),
     ],
 )
 def test_ctrl_c_ends_any_command_in_one_line(module, name, command, tmp_path):

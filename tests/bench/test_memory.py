@@ -71,9 +71,9 @@ for kind, size, which in eval(sys.argv[1]):
     }[kind]
     call, *rest = arguments
     lost = usable(old)
-    load(ctypes.byref(before))
+    read(ctypes.byref(before))
     got = call(*rest)
-    load(ctypes.byref(after))
+    read(ctypes.byref(after))
     block = None if kind == "free" else aligned.value if kind == "posix_memalign" else got
     if block is not None:
         blocks.append(block)
@@ -91,7 +91,7 @@ PAGE, STEPS = eval(sys.argv[1])
 PRIVATE, SHARED, ANONYMOUS, FIXED = 2, 1, 32, 16
 room = libc.mmap(None, ctypes.c_size_t(64 * PAGE), 0, PRIVATE | ANONYMOUS, -1, ctypes.c_long(0))
 pages = {}
-load(ctypes.byref(before))
+read(ctypes.byref(before))
 for kind, first, count in STEPS:
     place, length = ctypes.c_void_p(room + first * PAGE), ctypes.c_size_t(count * PAGE - 1)
     touched = range(first, first + count)
@@ -103,7 +103,7 @@ for kind, first, count in STEPS:
         flags = FIXED | ANONYMOUS | (SHARED if kind == "shared" else PRIVATE)
         assert libc.mmap(place, length, 3, flags, -1, ctypes.c_long(0)) == room + first * PAGE
         pages |= dict.fromkeys(touched, kind)
-    load(ctypes.byref(after))
+    read(ctypes.byref(after))
     kinds = [*pages.values()]
     expected = [kinds.count(kind) * PAGE for kind in ("anonymous", "shared")]
     assert changed()[2:] == [*expected, 0], (kind, first, count, changed(), expected)
@@ -159,9 +159,9 @@ def run():
     for thread in threads: thread.join()
 
 run()
-load(ctypes.byref(before))
+read(ctypes.byref(before))
 run()
-load(ctypes.byref(after))
+read(ctypes.byref(after))
 assert abs(changed()[1]) < 20, changed()
 """
 )
@@ -247,23 +247,23 @@ Private_Hugetlb:    2048 kB
 
 def test_private_and_pss_are_sums_of_what_linux_says(tmp_path):
     (tmp_path / "rollup").write_text(ROLLUP)
-    found = process_memory.load(tmp_path / "rollup")
+    found = process_memory.read(tmp_path / "rollup")
     assert found == {"private": (100 + 2048) << 10, "pss": (112 + 30 + 2048) << 10}
 
 
 def test_an_older_or_another_system_tells_less(tmp_path):
     (tmp_path / "rollup").write_text(ROLLUP.replace("Pss_Shmem", "Other"))
-    assert process_memory.load(tmp_path / "rollup").keys() == {"private"}
-    assert process_memory.load(tmp_path / "none") == {}
+    assert process_memory.read(tmp_path / "rollup").keys() == {"private"}
+    assert process_memory.read(tmp_path / "none") == {}
 
 
 @pytest.mark.skipif(not process_memory.ROLLUP.is_file(), reason="the system has no smaps_rollup")
 def test_memory_that_is_written_is_found_and_gone_when_given_back():
-    before = process_memory.load()
+    before = process_memory.read()
     written = np.ones(64 << 20, dtype=np.uint8)
-    with_it = process_memory.load()
+    with_it = process_memory.read()
     del written
-    after = process_memory.load()
+    after = process_memory.read()
     for measure in ("private", "pss"):
         assert with_it[measure] - before[measure] == pytest.approx(64 << 20, rel=0.1)
         assert abs(after[measure] - before[measure]) < 8 << 20

@@ -309,10 +309,12 @@ def test_a_record_summarises_its_samples():
 
 def test_a_file_from_before_pairs_of_nodes_has_one_everywhere(file):
     options = BenchOptions(("stream",), 1, sizes=(8,))
-    older = line(msgspec.structs.replace(HEADER, options=options), options__node_pairs=None, further_nodes=None)
+    older = line(msgspec.structs.replace(HEADER, options=options), options__node_pairs=None, options__visits=None,
+                 options__start=None, further_nodes=None)  # fmt: skip
     file.write_bytes(older + line(Record(Stream(8, 2, "between-nodes"), "s", (1e-6,)), configuration__node_pairs=None))
     (launch,) = load(file).launches
     assert launch.header.options.node_pairs == (1,)
+    assert (launch.header.options.visits, launch.header.options.start) == (1, "barrier")
     assert launch.header.further_nodes == ()
     assert launch.records[0].configuration.node_pairs == 1
 

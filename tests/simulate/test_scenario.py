@@ -19,10 +19,10 @@ def switch():
 
 def test_a_scenario_is_what_run_says_of_the_same_program(switch):
     ring = workloads.exchange(switch, "ring", SIZE, 8)
-    expected = run(work.ring(SIZE, 8), fluid(), platforms.read("switch"))
+    expected = run(work.ring(SIZE, 8), fluid(), platforms.load("switch"))
     assert prepare(switch, ring).run().seconds == expected.seconds
     assert (
-        prepare(switch, ring, "smpi").run().seconds == run(work.ring(SIZE, 8), SMPI, platforms.read("switch")).seconds
+        prepare(switch, ring, "smpi").run().seconds == run(work.ring(SIZE, 8), SMPI, platforms.load("switch")).seconds
     )
     delays = place("L=4us,o=1us,G=6ns")
     model = DelayModel(DelayParameters(L=4e-6, o=1e-6, G=6e-9), "loggps")

@@ -33,6 +33,7 @@ from commmodel.report.machine.loggp import has_other_models, loggp_remarks, logp
 from commmodel.report.machine.parameters import further_remarks, parameter_table, remarks
 from commmodel.report.machine.plots import draw
 from commmodel.report.measurements.collectives import collective_tables
+from commmodel.report.measurements.declared import declared_tables
 from commmodel.report.measurements.endings import collective_endings, overlap_endings
 from commmodel.report.measurements.environment import command_line, environment_rows
 from commmodel.report.measurements.memory import memory_tables
@@ -168,7 +169,7 @@ def _path_section(tables: PathTables, *, is_one_launch: bool) -> Section:
 
 
 def _collectives(measurements: Measurements) -> Section:
-    tables = common_notes(collective_tables(measurements))
+    tables = common_notes((*declared_tables(measurements), *collective_tables(measurements)))
     if not tables:
         return Section("", ())
     folds = map(folded, tables)

@@ -20,6 +20,7 @@ from commmodel.report.machine.loggp import has_other_models, loggp_remarks, logp
 from commmodel.report.machine.model_errors import error_sums_table
 from commmodel.report.machine.parameters import further_remarks, parameter_table, remarks
 from commmodel.report.measurements.collectives import collective_tables
+from commmodel.report.measurements.declared import declared_tables
 from commmodel.report.measurements.endings import collective_endings, overlap_endings
 from commmodel.report.measurements.environment import command_line, environment_rows
 from commmodel.report.measurements.memory import memory_tables
@@ -99,7 +100,7 @@ def measurements_table(measurements: Measurements, machine: Machine | None = Non
     last.
     """
     blocks: list[RenderableType] = [block for tables in path_tables(measurements) for block in _path_blocks(tables)]
-    collectives = collective_tables(measurements)
+    collectives = (*declared_tables(measurements), *collective_tables(measurements))
     blocks += common_notes(collectives)
     blocks += [_endings(collective_endings(measurements))] if collectives else []
     blocks += _overlap_blocks(measurements, machine)

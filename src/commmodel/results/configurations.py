@@ -13,10 +13,10 @@ from commmodel.units import parse_sizes
 
 __all__ = [
     "Bandwidth", "Batch", "BenchOptions", "Burst", "Bytes", "Clocks", "Collective", "CollectiveMode", "CollectiveName",
-    "Configuration", "Contention", "Count", "Direction", "Function", "HugePages", "Local", "Memory", "MemoryOperation",
-    "MessageOperation", "MessagePath", "Overlap", "PLogP", "Pairs", "Pattern", "Ping", "PingPong", "PointToPoint",
-    "Progress", "Queue", "RandomPing", "RandomPingPong", "Seconds", "SendMode", "Share", "Start", "Stream",
-    "StreamBuffers", "Template", "Threshold", "Train",
+    "Configuration", "Contention", "Count", "Direction", "Function", "Halo", "HugePages", "Local", "Memory",
+    "MemoryOperation", "MessageOperation", "MessagePath", "Overlap", "PLogP", "Pairs", "Pattern", "Ping", "PingPong",
+    "PointToPoint", "Progress", "Queue", "RandomPing", "RandomPingPong", "Seconds", "SendMode", "Share", "Start",
+    "Stream", "StreamBuffers", "Template", "Threshold", "Train",
 ]  # fmt: skip
 
 Count = Annotated[int, Meta(ge=1, le=2**63 - 1)]
@@ -120,6 +120,8 @@ class BenchOptions(Struct, frozen=True, forbid_unknown_fields=True):
     taken instead of those."""
     stream_buffers: StreamBuffers | Literal["both"] = "each"
     """Of the kernel ``stream``."""
+    neighbours: tuple[Count, ...] = (2, 4)
+    """Of the kernel ``halo``."""
 
 
 class PingPong(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="pingpong"):
@@ -370,6 +372,17 @@ class Overlap(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel
     """1: all begin together (balanced); more: so many in a row without synchronisation (unbalanced)."""
 
 
+class Halo(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="halo"):
+    """An exchange of each of P ranks in a ring with `neighbours` others: i + 1, i - 1, i + 2, ..., one message each.
+
+    All messages are begun, then completed in one MPI_Waitall. Samples are the time on the slowest rank.
+    """
+
+    message_size: Bytes
+    neighbours: Count
+    processes: Count
+
+
 class Local(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="local"):
     """Work within one process's memory: a copy, or MPI_Reduce_local, of so many bytes."""
 
@@ -393,4 +406,4 @@ PointToPoint = (
     | Contention
 )
 """What pairs of ranks do, on a path."""
-Configuration = PointToPoint | Bandwidth | Overlap | Collective | Local | Clocks | Memory | Function
+Configuration = PointToPoint | Bandwidth | Overlap | Collective | Halo | Local | Clocks | Memory | Function

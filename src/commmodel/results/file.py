@@ -24,6 +24,8 @@ __all__ = ["FORMAT", "VERSION", "Writer", "claim", "dump", "encoded", "load", "l
 FORMAT: Literal["commmodel-results"] = "commmodel-results"
 VERSION = 1
 # History of the format: 1, first version.
+_BEFORE = {"collectives": (), "volumes": (), "memory_operations": (), "start": "barrier", "visits": 1}
+"""Options that a file lacks when it was written before they existed -> what was done then."""
 
 
 class _AnyVersion(Struct):
@@ -48,7 +50,13 @@ def _decoded(path: Path, number: int, line: bytes) -> Header | Record:
     if kind.type == "header" and kind.format == FORMAT and kind.version > VERSION:
         problem = f"field version: {kind.version} is newer than this commmodel reads ({VERSION}): upgrade it"
         raise DamagedFileError(path, place, problem)
-    return decode_json(path, line, _line_decoder, place)
+    read_line: Header | Record = decode_json(path, line, _line_decoder, place)
+    if isinstance(read_line, Header) and read_line.options is not None:
+        written = msgspec.json.decode(line)["options"]
+        older = {name: value for name, value in _BEFORE.items() if name not in written}
+        options = msgspec.structs.replace(read_line.options, **older)
+        return msgspec.structs.replace(read_line, options=options)
+    return read_line
 
 
 class _Lines:

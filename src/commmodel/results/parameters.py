@@ -1,6 +1,6 @@
 """What a configuration is a measurement of: in words, in columns, or as a function, a metric and parameters.
 
-Main entries: `in_words` and `columns`, which know of a configuration what the types of its fields say, and `described`.
+Main entries: `described`, and `columns`, which knows of a configuration what the types of its fields say.
 """
 
 import re

@@ -4,7 +4,17 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from commmodel.report.kit.cells import starred
-from commmodel.results import Bandwidth, Collective, Local, Measurements, Overlap, Record, kernel_name
+from commmodel.results import (
+    Bandwidth,
+    Clocks,
+    Function,
+    Measurements,
+    Memory,
+    Overlap,
+    PointToPoint,
+    Record,
+    kernel_name,
+)
 
 __all__ = ["collective_endings", "endings", "overlap_endings"]
 
@@ -32,8 +42,9 @@ def endings(records: Iterable[Record]) -> tuple[str, ...]:
 
 
 def collective_endings(measurements: Measurements) -> tuple[str, ...]:
-    """Return how often records of collectives ended in each way; empty where there are none."""
-    return endings(record for record in measurements.records if isinstance(record.configuration, Collective | Local))
+    """Return how often records ended in each way, but those on paths, of overlap and of memory; empty without any."""
+    others = PointToPoint | Bandwidth | Overlap | Memory | Clocks | Function
+    return endings(record for record in measurements.records if not isinstance(record.configuration, others))
 
 
 def overlap_endings(measurements: Measurements) -> tuple[str, ...]:

@@ -1,0 +1,55 @@
+"""Kernels without tables of their own: the columns that their configurations declare. Main entry: `declared_tables`."""
+
+from collections import defaultdict
+
+import msgspec
+
+from commmodel.report.kit.cells import record_cell
+from commmodel.report.kit.tables import Cell, Table, left, right
+from commmodel.results import (
+    Bandwidth,
+    Burst,
+    Clocks,
+    Collective,
+    Function,
+    Local,
+    Measurements,
+    Memory,
+    Overlap,
+    Pairs,
+    Ping,
+    PingPong,
+    PLogP,
+    Queue,
+    RandomPing,
+    RandomPingPong,
+    Record,
+    Stream,
+    Threshold,
+    Train,
+    columns,
+    kernel_name,
+)  # fmt: skip
+
+__all__ = ["declared_tables"]
+
+_WITH_TABLES = (
+    PingPong | Pairs | Stream | Ping | Threshold | Train | PLogP | Burst | Queue | RandomPing | RandomPingPong
+    | Bandwidth | Overlap | Collective | Local | Clocks | Memory | Function
+)  # fmt: skip
+"""Configurations that have tables, plots or fits of their own."""
+
+
+def declared_tables(measurements: Measurements) -> tuple[Table, ...]:
+    """Return a table for each kernel that the report knows only by its declared columns."""
+    kernels: dict[str, list[Record]] = defaultdict(list)
+    for record in measurements.records:
+        if not isinstance(record.configuration, _WITH_TABLES):
+            kernels[kernel_name(record.configuration)].append(record)
+    tables = []
+    for kernel, records in kernels.items():
+        records.sort(key=lambda record: msgspec.structs.astuple(record.configuration))
+        rows = tuple((*map(Cell, columns(record.configuration).values()), record_cell(record)) for record in records)
+        headings = (*left(*columns(records[0].configuration)), *right("median"))
+        tables.append(Table(kernel, headings, rows, (f"Median of each record of the kernel {kernel}.",)))
+    return tuple(tables)
