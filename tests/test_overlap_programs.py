@@ -11,7 +11,7 @@ from support.launching import ENVIRONMENT, launch
 from support.paths import ROOT
 
 from commmodel.errors import InputError
-from commmodel.overlap import _check_apart, _difference, _End, _Description, _Side, _side
+from commmodel.overlap import _check_apart, _Description, _difference, _End, _Side, _side
 
 BENCHMARK = ROOT / "benchmarks" / "speed" / "exchange_overhead.py"
 ends = st.builds(

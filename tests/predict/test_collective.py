@@ -9,10 +9,8 @@ import pytest
 
 from commmodel import machine, predict
 from commmodel.cli import main
-from commmodel.cli.parsers import COLLECTIVES
 from commmodel.collectives import ALGORITHMS
 from commmodel.collectives.library import selection
-from commmodel.collectives.operation import SCHEDULED
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import LogGP, Machine, Origin, Parameter, PLogP, Postal, Segment
 from commmodel.models.collectives import CLOSED_FORMS
@@ -55,10 +53,6 @@ def test_ranger_takes_what_the_paper_says(name, arguments, microseconds, capsys)
     assert printed["model"] == "loggp"
     assert printed["evaluation"] == "schedule"
     assert printed["closed_form"] == pytest.approx(printed["seconds"])
-
-
-def test_the_verb_knows_every_operation():
-    assert COLLECTIVES == SCHEDULED
 
 
 @pytest.mark.parametrize("operation", sorted(ALGORITHMS))
