@@ -415,7 +415,7 @@ class Engine {
     }
 
     void add_flow(int32_t index, const Path &path, double work) {
-        const int32_t flow = sharing_.add(now_, path.uses, path.count, path.penalty, path.bound, work);
+        const int32_t flow = sharing_.add(path.uses, path.count, path.penalty, path.bound, work);
         if (static_cast<size_t>(flow) >= message_of_flow_.size()) message_of_flow_.resize(flow + 1);
         message_of_flow_[flow] = index;
         ++flows_;
