@@ -294,7 +294,7 @@ def run(routing, hosts, operations, offsets, refill, network, record, layouts, p
         If a program does what cannot be done; the message names rank and operation.
     """
     capsule = routing.capsule
-    cdef const Routing *ways = <const Routing *>PyCapsule_GetPointer(capsule, "commmodel.routing")
+    cdef const Routing *routes = <const Routing *>PyCapsule_GetPointer(capsule, "commmodel.routing")
     cdef const int32_t[::1] places = np.ascontiguousarray(hosts, np.int32)
     cdef const int64_t[::1] bounds = np.ascontiguousarray(offsets, np.int64)
     cdef int64_t ranks = bounds.shape[0] - 1, rank
@@ -305,8 +305,8 @@ def run(routing, hosts, operations, offsets, refill, network, record, layouts, p
     if places.shape[0] != ranks:
         raise InputError(f"{places.shape[0]} places for {ranks} ranks")
     for rank in range(ranks):
-        if not 0 <= places[rank] < dereference(ways).hosts():
-            raise InputError(f"rank {rank} is on host {places[rank]}: there are {dereference(ways).hosts()} hosts")
+        if not 0 <= places[rank] < dereference(routes).hosts():
+            raise InputError(f"rank {rank} is on host {places[rank]}: there are {dereference(routes).hosts()} hosts")
         if bounds[rank] > bounds[rank + 1]:
             raise InputError("offsets of a program must rise")
     if bounds[0] != 0 or bounds[ranks] != operations.size:
@@ -328,7 +328,7 @@ def run(routing, hosts, operations, offsets, refill, network, record, layouts, p
     cdef Engine *engine = NULL
     begin = time.perf_counter()
     engine = new Engine(
-        dereference(ways), protocol, &places[0], <int32_t>ranks, first, &bounds[0], bool(record), callbacks
+        dereference(routes), protocol, &places[0], <int32_t>ranks, first, &bounds[0], bool(record), callbacks
     )
     try:
         with nogil:
