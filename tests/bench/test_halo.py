@@ -13,7 +13,7 @@ from commmodel.bench.options import parse
 from commmodel.bench.placement import place
 from commmodel.bench.plan import make_plan
 from commmodel.report import measurements_table
-from commmodel.results import Halo, Launch, Measurements, Record, columns, described, in_words, read
+from commmodel.results import Halo, Launch, Measurements, Record, columns, configuration_words, described, load
 
 
 def options(*words, procs):
@@ -42,7 +42,7 @@ def test_neighbours_lie_on_both_sides_and_what_one_sends_another_receives():
 def test_programs_that_do_not_know_a_kernel_show_its_records_by_its_columns():
     halo = Halo(1024, 4, 8)
     assert kernel_of(halo) is REGISTRY["halo"]
-    assert in_words(halo) == "halo 1 KiB 4 neighbours 8 processes"
+    assert configuration_words(halo) == "halo, 1 KiB, neighbours = 4, p = 8"
     assert columns(halo) == {"message size": "1 KiB", "neighbours": "4", "processes": "8"}
     assert described(halo) == ("halo", "", {"n": 1024.0, "neighbours": 4.0, "p": 8.0})
     records = tuple(Record(Halo(1024, 4, count), "s", (3e-6,) * 9) for count in (8, 4))
@@ -57,6 +57,6 @@ def test_a_run_measures_rings_of_all_ranks(tmp_path):
     words = ("halo", "--sizes", "8", "--repetitions", "20", "--time", "60s", "-o", output)
     done = launch(4, sys.executable, "-m", "commmodel.bench", *words)
     assert done.returncode == 0, done.stderr
-    found = {record.configuration for record in read(output).records}
+    found = {record.configuration for record in load(output).records}
     assert found == {Halo(8, 2, 2), Halo(8, 2, 4), Halo(8, 4, 4)}
-    assert all(min(record.samples) > 0 for record in read(output).records)
+    assert all(min(record.samples) > 0 for record in load(output).records)

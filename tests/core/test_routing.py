@@ -1,4 +1,4 @@
-"""Ways through platforms: against another simulator's, and what must hold for all of them."""
+"""Routes through platforms: against another simulator's, and what must hold for all of them."""
 
 import hashlib
 import tomllib
@@ -19,24 +19,24 @@ SPLIT = {"bandwidth": 125e6, "latency": 15e-6}
 
 
 @pytest.mark.parametrize("name", ORACLE)
-def test_ways_are_those_of_simgrid(name):
+def test_routes_are_those_of_simgrid(name):
     known = ORACLE[name]
     platform, _ = read_xml_bytes(f'<platform version="4.1">{known["xml"]}</platform>'.encode())
     routing = platform.routing()
     hosts = [platform.host(one) for one in known["hosts"]]
-    ways = [routing.route(one, other) for one in hosts for other in hosts]
+    routes = [routing.route(one, other) for one in hosts for other in hosts]
     numbers = {}
-    renumbered = [[numbers.setdefault(link, len(numbers)) for link in way] for way in ways]
-    for source, destination, latency, way in known["ways"]:
+    renumbered = [[numbers.setdefault(link, len(numbers)) for link in route] for route in routes]
+    for source, destination, latency, route in known["routes"]:
         place = source * len(hosts) + destination
-        assert renumbered[place] == way
-        assert fsum(routing.latency[ways[place]]) == pytest.approx(latency, rel=1e-14)
+        assert renumbered[place] == route
+        assert fsum(routing.latency[routes[place]]) == pytest.approx(latency, rel=1e-14)
     assert hashlib.sha256(repr(renumbered).encode()).hexdigest() == known["digest"]
     used = list(numbers)
     assert len(used) == known["links"]
     assert routing.capacity[used].sum() == pytest.approx(known["capacity"], rel=1e-12)
     assert routing.fatpipe[used].sum() == known["fatpipes"]
-    assert fsum(fsum(routing.latency[way]) for way in ways) == pytest.approx(known["latency"], rel=1e-9)
+    assert fsum(fsum(routing.latency[route]) for route in routes) == pytest.approx(known["latency"], rel=1e-9)
 
 
 def any_platform(draw):
@@ -63,7 +63,7 @@ def any_platform(draw):
 
 @settings(max_examples=150, deadline=None)
 @given(st.composite(any_platform)(), st.data())
-def test_every_way_is_there_and_back_and_uses_no_link_twice(platform, data):
+def test_every_route_is_there_and_back_and_uses_no_link_twice(platform, data):
     routing = platform.routing()
     ends = st.integers(0, platform.hosts - 1)
     source, destination = data.draw(ends), data.draw(ends)
@@ -85,7 +85,7 @@ def test_every_way_is_there_and_back_and_uses_no_link_twice(platform, data):
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=4), st.data())
-def test_a_way_in_a_torus_is_as_long_as_the_distance(sizes, data):
+def test_a_route_in_a_torus_is_as_long_as_the_distance(sizes, data):
     platform = platforms.torus(sizes, **SPLIT)
     one, other = (data.draw(st.integers(0, prod(sizes) - 1)) for _ in range(2))
     distance, a, b = 0, one, other
@@ -101,7 +101,7 @@ def test_a_way_in_a_torus_is_as_long_as_the_distance(sizes, data):
     st.integers(1, 3).flatmap(lambda n: st.tuples(*[st.lists(st.integers(1, 4), min_size=n, max_size=n)] * 3)),
     st.data(),
 )
-def test_a_way_in_a_fat_tree_goes_up_to_the_first_common_level(sizes, data):
+def test_a_route_in_a_fat_tree_goes_up_to_the_first_common_level(sizes, data):
     down = sizes[0]
     platform = platforms.fat_tree(*sizes, **SPLIT)
     one, other = (data.draw(st.integers(0, prod(down) - 1)) for _ in range(2))

@@ -1,8 +1,8 @@
-"""Write routes.toml: ways through platforms as SimGrid 3.32 has them. Needs its library; tests need only the table.
+"""Write routes.toml: routes through platforms as SimGrid 3.32 has them. Needs its library; tests need only the table.
 
-Compile the program below (``g++ ways.cpp -o ways -lsimgrid``), then ``python routes.py ./ways > routes.toml``. For each
-platform: all links of all ways between each two hosts, links numbered in the order in which they are met (source by
-source, destination by destination), as a digest; and some of the ways themselves.
+Compile the program below (``g++ routes.cpp -o routes -lsimgrid``), then ``python routes.py ./routes > routes.toml``.
+For each platform: all links of all routes between each two hosts, links numbered in the order in which they are met
+(source by source, destination by destination), as a digest; and some of the routes themselves.
 """
 
 import hashlib
@@ -115,7 +115,7 @@ PLATFORMS = {
 
 def main() -> None:
     """Print the table."""
-    print("# Ways of SimGrid 3.32 (Debian libsimgrid-dev): made by routes.py, which says what is what.")
+    print("# Routes of SimGrid 3.32 (Debian libsimgrid-dev): made by routes.py, which says what is what.")
     for name, (text, hosts) in PLATFORMS.items():
         with tempfile.NamedTemporaryFile("w", suffix=".xml") as file:
             file.write(f"{HEAD}{text}</platform>")
@@ -123,17 +123,17 @@ def main() -> None:
             command = [sys.argv[1], file.name, *hosts]
             lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
         numbers: dict[str, int] = {}
-        ways = [[numbers.setdefault(link, len(numbers)) for link in line.split()[1:]] for line in lines]
-        digest = hashlib.sha256(repr(ways).encode()).hexdigest()
+        routes = [[numbers.setdefault(link, len(numbers)) for link in line.split()[1:]] for line in lines]
+        digest = hashlib.sha256(repr(routes).encode()).hexdigest()
         rates = [float(link.split(":")[1]) for link in numbers]
         fatpipes = [number for link, number in numbers.items() if link.endswith(":1")]
         print(f"\n[{name}]\nxml = '''{text}'''\nhosts = {hosts}\nlinks = {len(numbers)}\ndigest = '{digest}'")
         print(f"capacity = {sum(rates)}\nfatpipes = {len(fatpipes)}")
         latency = sum(float(line.split()[0]) for line in lines)
-        print(f"latency = {latency!r}  # sum over all ways\nways = [")
-        for place in range(0, len(ways), max(1, len(ways) // 12 + 1)):
+        print(f"latency = {latency!r}  # sum over all routes\nways = [")
+        for place in range(0, len(routes), max(1, len(routes) // 12 + 1)):
             source, destination = divmod(place, len(hosts))
-            print(f"  [{source}, {destination}, {float(lines[place].split()[0])!r}, {ways[place]}],")
+            print(f"  [{source}, {destination}, {float(lines[place].split()[0])!r}, {routes[place]}],")
         print("]")
 
 

@@ -37,8 +37,8 @@ def test_what_is_written_is_read_back(kind, tmp_path):
     for name in ("capacity", "latency", "fatpipe", "speeds", "cores"):
         np.testing.assert_array_equal(getattr(again, name), getattr(built, name))
     ends = range(built.hosts)
-    ways = [[one.routing().route(a, b) for a in ends for b in ends] for one in (built, again)]
-    assert ways[0] == ways[1]
+    routes = [[one.routing().route(a, b) for a in ends for b in ends] for one in (built, again)]
+    assert routes[0] == routes[1]
 
 
 def test_every_topology_is_tested_here():
@@ -156,11 +156,11 @@ def test_sizes_that_cannot_be(call, problem):
 def test_summaries():
     summary = platforms.cabinets([4, 4], uplink=(250e6,), cores=2, **SPLIT).summary()
     assert summary["bisection"] == 250e6  # the uplink carries all four flows
-    assert (summary["hosts"], summary["cores"], summary["longest_way"]) == (8, 16, 4)
+    assert (summary["hosts"], summary["cores"], summary["longest_route"]) == (8, 16, 4)
     assert platforms.flat(8, **SPLIT).bisection() == 4 * 125e6
     assert platforms.flat(8, sharing="fatpipe", **SPLIT).bisection() == 4 * 125e6
     assert platforms.flat(1, **SPLIT).summary()["bisection"] == math.inf
-    assert platforms.flat(100, **SPLIT).summary()["mean_way"] == 2
+    assert platforms.flat(100, **SPLIT).summary()["mean_route"] == 2
 
 
 def test_a_hundred_thousand_hosts_need_no_list_of_pairs():

@@ -284,7 +284,7 @@ RING = "".join(
 
 @pytest.mark.parametrize("routing", ["Floyd", "Dijkstra", "DijkstraCache"])
 def test_a_zone_that_finds_its_ways_keeps_hops_and_no_ways(routing):
-    """All ways of the ring, listed, would be 16 million links."""
+    """All routes of the ring, listed, would be 16 million links."""
     platform = read(RING, routing)
     assert sum(array.nbytes for array in platform.zones[0].values() if hasattr(array, "nbytes")) < 2_000_000
     assert platform.route(2, 5) == ["l2", "l3", "l4"]
@@ -295,7 +295,7 @@ def test_a_zone_that_finds_its_ways_keeps_hops_and_no_ways(routing):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_found_ways_are_those_of_floyds_algorithm(seed):
-    """Of equally long ways, the one that the algorithm finds first, written out here as its author did."""
+    """Of equally long routes, the one that the algorithm finds first, written out here as its author did."""
     random = Random(seed)  # noqa: S311
     points, text, hops = random.randint(2, 9), "", {}
     names = [f"h{point}" for point in range(points)]
@@ -310,15 +310,15 @@ def test_found_ways_are_those_of_floyds_algorithm(seed):
         listed = "".join(f'<link_ctn id="{link}"/>' for link in links)
         text += f'<route src="{names[one]}" dst="{names[other]}" symmetrical="NO">{listed}</route>'
         hops[one, other] = links
-    ways = {pair: list(links) for pair, links in hops.items()}
+    routes = {pair: list(links) for pair, links in hops.items()}
     for middle in range(points):
         for one in range(points):
             for other in range(points):
-                before, after = ways.get((one, middle)), ways.get((middle, other))
+                before, after = routes.get((one, middle)), routes.get((middle, other))
                 if before is None or after is None or one == other or middle in (one, other):
                     continue
-                if (one, other) not in ways or len(before) + len(after) < len(ways[one, other]):
-                    ways[one, other] = before + after
+                if (one, other) not in routes or len(before) + len(after) < len(routes[one, other]):
+                    routes[one, other] = before + after
     platform = read(text, "Floyd")
-    for pair, links in ways.items():
+    for pair, links in routes.items():
         assert platform.route(*pair) == links

@@ -4,7 +4,7 @@
 
     operations   what ranks do, as streams of operations: the form of every program
     work         programs from collectives, exchanges, generators, and traces
-    platform     hosts, links and the ways between them: built, read from TOML or from XML
+    platform     hosts, links and the routes between them: built, read from TOML or from XML
     network      how messages behave on links: parameters of the flow-level models
     run          the one way to simulate a program by any model: `run`
     flows        the hybrid, the fluid and SMPI's model: messages share links

@@ -40,7 +40,7 @@ class Engine {
   public:
     Engine(const Routing &routing, const Protocol &protocol, const int32_t *hosts, int32_t ranks,
            const Operation *operations, const int64_t *offsets, Run &run)
-        : run_(run), protocol_(protocol), costs_(protocol_), paths_(routing, protocol_),
+        : run_(run), protocol_(protocol), costs_(protocol_), routes_(routing, protocol_),
           sharing_(capacities(routing, protocol), routing.fatpipe()), matching_(messages_, messages_),
           events_(Links{this}), ranks_(static_cast<size_t>(ranks)), reader_(ranks, operations, offsets, run),
           injection_(protocol.send_buffer, routing.hosts()), hosts_(hosts) {
@@ -315,15 +315,15 @@ class Engine {
     void leave(int32_t index) {
         Message &message = messages_[index];
         if (run_.records) left_[index] = now_;
-        const Path &path = paths_.length(hosts_[message.source], hosts_[message.destination]);
-        if (path.links == 0) {
+        const Route &route = routes_.length(hosts_[message.source], hosts_[message.destination]);
+        if (route.links == 0) {
             arrive(index);
             return;
         }
         const Costs &costs = costs_(message.size);
-        double there = now_ + costs.latency_factor * path.latency;
+        double there = now_ + costs.latency_factor * route.latency;
         const int32_t from = hosts_[message.source], to = hosts_[message.destination];
-        if (costs.queued && from != to) there = injection_.leave(from, to, there, costs.wire, costs.work / path.bound);
+        if (costs.queued && from != to) there = injection_.leave(from, to, there, costs.wire, costs.work / route.bound);
         there > now_ ? events_.set(there, ~index) : flow(index);
     }
 
@@ -335,17 +335,17 @@ class Engine {
             arrive(index);
             return;
         }
-        const Path &path = paths_(hosts_[message.source], hosts_[message.destination]);
-        for (int32_t use = 0; use < path.links; ++use) run_.link_bytes[path.uses[use].link] += costs.wire;
+        const Route &route = routes_(hosts_[message.source], hosts_[message.destination]);
+        for (int32_t use = 0; use < route.links; ++use) run_.link_bytes[route.uses[use].link] += costs.wire;
         if (message.sender != NOBODY && costs.buffered > 0.0) {
-            if (costs.buffered < costs.work) return add_flow(index, path, costs.work - costs.buffered);
+            if (costs.buffered < costs.work) return add_flow(index, route, costs.work - costs.buffered);
             release_sender(message);
         }
-        add_flow(index, path, costs.work);
+        add_flow(index, route, costs.work);
     }
 
-    void add_flow(int32_t index, const Path &path, double work) {
-        const int32_t flow = sharing_.add(now_, path.uses, path.count, path.penalty, path.bound, work);
+    void add_flow(int32_t index, const Route &route, double work) {
+        const int32_t flow = sharing_.add(route.uses, route.count, route.penalty, route.bound, work);
         if (static_cast<size_t>(flow) >= message_of_flow_.size()) message_of_flow_.resize(flow + 1);
         message_of_flow_[flow] = index;
         ++flows_;
@@ -356,8 +356,8 @@ class Engine {
         Message &message = messages_[index];
         if (message.sender == NOBODY || !(costs_(message.size).buffered > 0.0)) return arrive(index);
         release_sender(message);
-        const Path &path = paths_(hosts_[message.source], hosts_[message.destination]);
-        add_flow(index, path, costs_(message.size).buffered);
+        const Route &route = routes_(hosts_[message.source], hosts_[message.destination]);
+        add_flow(index, route, costs_(message.size).buffered);
     }
 
     void release_sender(Message &message) { complete(message.source, std::exchange(message.sender, NOBODY), 0.0); }
@@ -524,7 +524,7 @@ class Engine {
     Run &run_;
     Protocol protocol_;
     CostTable costs_;
-    Paths paths_;
+    RouteTable routes_;
     Sharing sharing_;
     Messages messages_;
     Matching<Messages, Messages> matching_;

@@ -1,5 +1,5 @@
 // What a message costs beside its share of the links: mode, overheads, factors (`commmodel.simulate.network.Network`),
-// and what its way through the platform amounts to.
+// and what its route through the platform amounts to.
 #pragma once
 
 #include <algorithm>
@@ -41,7 +41,7 @@ struct Protocol {
     }
 };
 
-// Weights of flows are held in single precision. In this unit, those of a flow on its way and on the way back, and their
+// Weights of flows are held in single precision. In this unit, those of a flow on its route and on the route back, and their
 // sums, are exact; capacities have the same unit.
 inline double unit_of_weights(const Protocol &protocol) {
     return protocol.cross_traffic > 0.0 ? static_cast<double>(static_cast<float>(1.0 / protocol.cross_traffic)) : 1.0;
@@ -97,19 +97,19 @@ class CostTable {
     std::vector<Costs> table_;
 };
 
-// A way between two hosts, as a flow uses it.
-struct Path {
+// A route between two hosts, as a flow uses it.
+struct Route {
     double latency = 0.0, penalty = 1.0, bound = 0.0;
-    int32_t links = 0;  // of the way itself; they come first, then those of the way back alone
+    int32_t links = 0;  // of the route itself; they come first, then those of the route back alone
     int32_t count = 0;
     const Use *uses = nullptr;
 };
 
-// Ways, found anew unless a small table still holds them. Between hosts of the same two kinds, only their
-// own links differ: the table holds one way for all of these, which names such a link by its role.
-class Paths {
+// Routes, computed anew unless a small table still holds them. Between hosts of the same two kinds, only their own
+// links differ: the table holds one route for all of these, which names such a link by its role.
+class RouteTable {
   public:
-    Paths(const Routing &routing, const Protocol &protocol)
+    RouteTable(const Routing &routing, const Protocol &protocol)
         : routing_(routing), protocol_(protocol), unit_(unit_of_weights(protocol)), kinds_(routing.kinds()) {
         const size_t links = routing.capacity().size();
         links_.reserve(links);
@@ -127,26 +127,26 @@ class Paths {
     }
 
     // Its latency and number of links; the uses are not set.
-    const Path &length(int32_t source, int32_t destination) { return find(source, destination).path; }
+    const Route &length(int32_t source, int32_t destination) { return find(source, destination).route; }
 
     // Valid until the next call.
-    const Path &operator()(int32_t source, int32_t destination) {
+    const Route &operator()(int32_t source, int32_t destination) {
         Entry &entry = find(source, destination);
-        if (!entry.roles) return entry.path;
-        entry.path.uses = scratch_.data();
+        if (!entry.roles) return entry.route;
+        entry.route.uses = scratch_.data();
         const routing::Port *const ports[2] = {&kinds_.port[source], &kinds_.port[destination]};
-        for (int32_t place = 0; place < entry.path.count; ++place) {
+        for (int32_t place = 0; place < entry.route.count; ++place) {
             const Use use = entry.uses[place];
             scratch_[place] = {use.link >= 0 ? use.link : ports[~use.link / 3]->*ROLES[~use.link % 3], use.weight};
         }
-        return entry.path;
+        return entry.route;
     }
 
   private:
     static constexpr size_t MOST = 1 << 13;
     struct Link {
         double capacity, latency, penalty;
-        int32_t place;  // among the uses of the way that is being made
+        int32_t place;  // among the uses of the route that is being made
         uint8_t fatpipe;
     };
     static constexpr int32_t routing::Port::*ROLES[3] = {&routing::Port::limiter, &routing::Port::up,
@@ -154,13 +154,13 @@ class Paths {
     struct Entry {
         int32_t source = NONE, destination = NONE;  // kinds
         bool roles = false;                         // some links are ~role: of 3 each at the source and the destination
-        Path path;
+        Route route;
         std::vector<Use> uses;
     };
 
     Entry &find(int32_t source, int32_t destination) {
         int32_t from = kinds_.kind[source], to = kinds_.kind[destination];
-        if (source == destination) {  // like no other way
+        if (source == destination) {  // like no other route
             from = source;
             to = NONE;
         }
@@ -189,36 +189,36 @@ class Paths {
     }
 
     void make(int32_t source, int32_t destination, Entry &entry) {
-        Path &path = entry.path;
+        Route &route = entry.route;
         std::vector<Use> &uses = entry.uses;
-        path.latency = 0.0;
-        route_.clear();
+        route.latency = 0.0;
+        links_on_route_.clear();
         uses.clear();
-        routing_.route(source, destination, route_);
+        routing_.route(source, destination, links_on_route_);
         double smallest = std::numeric_limits<double>::infinity(), penalty = 0.0;
-        for (const int32_t number : route_) {
+        for (const int32_t number : links_on_route_) {
             const Link &link = links_[number];
-            path.latency += link.latency;
+            route.latency += link.latency;
             penalty += link.penalty;
             smallest = std::min(smallest, link.capacity);
             add(number, unit_, uses);
         }
-        path.links = static_cast<int32_t>(uses.size());
-        if (protocol_.cross_traffic > 0.0 && path.links > 0) {
-            route_.clear();
-            routing_.route(destination, source, route_);
-            for (const int32_t number : route_) add(number, 1.0, uses);
+        route.links = static_cast<int32_t>(uses.size());
+        if (protocol_.cross_traffic > 0.0 && route.links > 0) {
+            links_on_route_.clear();
+            routing_.route(destination, source, links_on_route_);
+            for (const int32_t number : links_on_route_) add(number, 1.0, uses);
         }
         for (const Use &use : uses) links_[use.link].place = NONE;
-        path.penalty = penalty > 0.0 ? penalty : 1.0;
-        path.bound = smallest;
-        if (protocol_.window > 0.0 && path.latency > 0.0) {
-            path.bound = std::min(smallest, protocol_.window / (2.0 * path.latency));
+        route.penalty = penalty > 0.0 ? penalty : 1.0;
+        route.bound = smallest;
+        if (protocol_.window > 0.0 && route.latency > 0.0) {
+            route.bound = std::min(smallest, protocol_.window / (2.0 * route.latency));
         }
-        path.count = static_cast<int32_t>(uses.size());
+        route.count = static_cast<int32_t>(uses.size());
         name_roles(source, destination, entry);
         if (scratch_.size() < uses.size()) scratch_.resize(uses.size());
-        path.uses = entry.roles ? nullptr : uses.data();
+        route.uses = entry.roles ? nullptr : uses.data();
     }
 
     // Name the links that are the hosts' own by their roles.
@@ -242,7 +242,7 @@ class Paths {
     std::vector<Link> links_;
     size_t side_ = 0, hashed_ = 64;
     std::vector<Entry> table_;  // side * side: a place for each two kinds, where these are few; then a hash of the others
-    std::vector<int32_t> route_;
+    std::vector<int32_t> links_on_route_;
     std::vector<Use> scratch_;
 };
 

@@ -16,7 +16,7 @@ cdef extern from "sharing/sharing.hpp" namespace "commmodel" nogil:
 
     cdef cppclass Shares "commmodel::Sharing":
         Shares(const vector[double] &capacity, const vector[uint8_t] &fatpipe) except +
-        int32_t add(double now, const Use *uses, int32_t count, double penalty, double bound, double work) except +
+        int32_t add(const Use *uses, int32_t count, double penalty, double bound, double work) except +
         double next(double now) except +
         void take_finished(double now, vector[int32_t] &finished) except +
         double rate(int32_t flow)
@@ -53,12 +53,12 @@ cdef class Sharing:
     def __cinit__(self, capacity, fatpipe=None):
         cdef vector[double] capacities
         cdef vector[uint8_t] fatpipes
-        for one in capacity:
-            if not one > 0:
-                raise InputError(f"a link has a capacity of {one}: it must be above 0")
-            capacities.push_back(one)
-        for one in fatpipe if fatpipe is not None else [False] * capacities.size():
-            fatpipes.push_back(bool(one))
+        for rate in capacity:
+            if not rate > 0:
+                raise InputError(f"a link has a capacity of {rate}: it must be above 0")
+            capacities.push_back(rate)
+        for is_fatpipe in fatpipe if fatpipe is not None else [False] * capacities.size():
+            fatpipes.push_back(bool(is_fatpipe))
         if fatpipes.size() != capacities.size():
             raise InputError(f"{capacities.size()} links, but {fatpipes.size()} values say which are fatpipes")
         self.links = <int32_t>capacities.size()
@@ -82,7 +82,7 @@ cdef class Sharing:
             uses.push_back(use)
         if not (penalty > 0 and bound > 0 and work >= 0):
             raise InputError("penalty and bound of a flow must be above 0, its work at least 0")
-        flow = self.shares.add(now, uses.data(), <int32_t>uses.size(), penalty, bound, work)
+        flow = self.shares.add(uses.data(), <int32_t>uses.size(), penalty, bound, work)
         self.alive.add(flow)
         return flow
 

@@ -1,4 +1,4 @@
-"""A platform: hosts, links, and the ways between hosts, which are computed when asked for.
+"""A platform: hosts, links, and the routes between hosts, which are computed on request.
 
 Every direction of a link that shares bandwidth for itself is one link here. `Assembly` collects links and zones of any
 kind and makes a `Platform` of them; builders and readers use it. Main entries: `Platform`, `Assembly`.
@@ -27,7 +27,7 @@ SHARING = ("split", "shared", "fatpipe")
 
 
 class Names(Sequence[str]):
-    """Names made when asked for: those of a million hosts need no memory.
+    """Names made on request: those of a million hosts need no memory.
 
     >>> names = Names([(2, "node-{}".format), (1, lambda place: "server")])
     >>> len(names), names[1], list(names)
@@ -73,7 +73,7 @@ class Platform:
     fatpipe : uint8 array, shape (links,)
         1 where each flow may have all of the capacity.
     zones, passages
-        What `commmodel._core.routing.routes.Routing` computes ways from.
+        What `commmodel._core.routing.routes.Routing` computes routes from.
     description : object
         What `commmodel.simulate.platform.dump` writes; None where the platform has no such form.
     """
@@ -108,7 +108,7 @@ class Platform:
             raise InputError(f"platform {self.name!r}: {error}") from None
 
     def routing(self) -> Routing:
-        """Return what computes ways; the same object at each call."""
+        """Return what computes routes; the same object at each call."""
         return self._routing
 
     def route(self, source: int, destination: int) -> list[str]:
@@ -177,7 +177,7 @@ class Platform:
     def summary(self) -> dict[str, Any]:
         """Return what a person wants to know of a platform, with numbers in base units.
 
-        The diameter and the mean number of links of a way are those of a sample of pairs of hosts, of all pairs up to
+        The diameter and the mean number of links of a route are those of a sample of pairs of hosts, of all pairs up to
         64 hosts.
         """
         hosts = self.hosts
@@ -187,8 +187,8 @@ class Platform:
             generator = np.random.default_rng(0)
             ends = generator.integers(0, hosts, (4096, 2)).tolist()
         routing = self.routing()
-        ways = [routing.route(one, other) for one, other in ends if one != other]
-        latencies = [math.fsum(routing.latency[way]) for way in ways]
+        routes = [routing.route(one, other) for one, other in ends if one != other]
+        latencies = [math.fsum(routing.latency[route]) for route in routes]
         return {
             "name": self.name,
             "kind": self.kind,
@@ -196,8 +196,8 @@ class Platform:
             "cores": int(self.cores.sum()),
             "flops": float((self.speeds * self.cores).sum()),
             "links": self.capacity.size,
-            "longest_way": max(map(len, ways), default=0),
-            "mean_way": float(np.mean([len(way) for way in ways])) if ways else 0.0,
+            "longest_route": max(map(len, routes), default=0),
+            "mean_route": float(np.mean([len(route) for route in routes])) if routes else 0.0,
             "longest_latency": max(latencies, default=0.0),
             "bisection": self.bisection() if hosts > 1 else math.inf,
         }
@@ -205,7 +205,7 @@ class Platform:
     def bisection(self) -> float:
         """Return the bytes per second that the first half of the hosts can send to the second, host by host.
 
-        Host i of the first half sends to host i of the second; each flow has one unit of every link of its way. This
+        Host i of the first half sends to host i of the second; each flow has one unit of every link of its route. This
         is the rate of the slowest flow, were all links shared equally, times the number of flows; of a symmetric
         platform it is the bandwidth of its bisection.
         """
@@ -223,7 +223,7 @@ class Platform:
 
 @dataclass
 class Assembly:
-    """Links and zones on their way to a platform."""
+    """Links and zones of a platform that is being made."""
 
     _names: list[tuple[int, Callable[[int], str]]] = field(default_factory=list)
     _columns: list[tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.uint8]]] = field(default_factory=list)

@@ -1,7 +1,8 @@
 """Zones within zones, flattened: leaf zones with hosts, and for each two of them the links between.
 
-A way between hosts of two leaf zones is a way from the host to the point where its zone is left, a list of links that
-is the same for all hosts of the zone, and a way from the point where the other is entered. Main entry: `passages`.
+A route between hosts of two leaf zones is a route from the host to the point where its zone is left, a list of links
+that is the same for all hosts of the zone, and a route from the point where the other is entered. Main entry:
+`passages`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from commmodel._core.routing.routes import Routing, shortest
 from commmodel.errors import InputError
 
-__all__ = ["Leaf", "Point", "Tree", "found", "passages", "table_of"]
+__all__ = ["Leaf", "Point", "Tree", "passages", "shortest_routes", "table_of"]
 
 Point = tuple[int, int]
 """Leaf zone and point in it; point −1 is its gateway."""
@@ -29,21 +30,21 @@ class Leaf:
 
     name: str
     zone: dict[str, Any]
-    ways: Mapping[tuple[int, int], Sequence[int]] | None = None
-    """Of tables: points -> links; those that are not there have no way."""
+    routes: Mapping[tuple[int, int], Sequence[int]] | None = None
+    """Of tables: points -> links; those that are not there have no route."""
     links: int = 0
     """All links there are so far, its own among them."""
     routing: Routing | None = None
     reached: set[tuple[int, bool]] = field(default_factory=set)
 
-    def way(self, source: int, destination: int) -> list[int]:
+    def route(self, source: int, destination: int) -> list[int]:
         """Return the links between two points."""
         if source == destination:
             return []
-        if self.ways is not None:
-            if (source, destination) not in self.ways:
+        if self.routes is not None:
+            if (source, destination) not in self.routes:
                 raise InputError(f"zone {self.name!r} has no route from point {source} to point {destination}")
-            return list(self.ways[source, destination])
+            return list(self.routes[source, destination])
         if self.zone["kind"] == "star":
             star, links = self.zone, []
             if source >= 0:
@@ -61,10 +62,10 @@ class Leaf:
         return self.routing.route(source, destination)
 
     def check_reach(self, point: int, leaving: bool) -> None:
-        """Raise where a host has no way to the point where the zone is left, or from that where it is entered."""
-        if self.ways is not None and (point, leaving) not in self.reached:
+        """Raise where a host has no route to the point where the zone is left, or from that where it is entered."""
+        if self.routes is not None and (point, leaving) not in self.reached:
             for host in range(self.zone["hosts"]):
-                self.way(*((host, point) if leaving else (point, host)))
+                self.route(*((host, point) if leaving else (point, host)))
             self.reached.add((point, leaving))
 
 
@@ -78,8 +79,8 @@ class Tree:
     """Number of its own hosts' and routers' zone."""
     between: dict[tuple[str, str], tuple[Point, list[int], Point]] = field(default_factory=dict)
     """Names of two inner zones -> where the one is left, links, where the other is entered."""
-    finds_ways: bool = False
-    """Whether ways between inner zones lead through others."""
+    is_shortest: bool = False
+    """Whether routes between inner zones are the shortest ones through others."""
     order: list[str] = field(default_factory=list)
     """Of inner zones."""
 
@@ -88,30 +89,30 @@ class Tree:
         return [*(self.parent.ancestors() if self.parent else []), self]
 
 
-def found(points: int, hops: Mapping[tuple[int, int], Sequence[int]]) -> "Found":
-    """Return the ways between points that take the fewest links (Floyd, 1962), made of hops: points -> links.
+def shortest_routes(points: int, hops: Mapping[tuple[int, int], Sequence[int]]) -> "ShortestRoutes":
+    """Return the routes between points that take the fewest links (Floyd, 1962), made of hops: points -> links.
 
-    Of equally long ways the one found first stands, points in their order.
+    Of equally long routes the first one found stands, points in their order.
     """
     _check_points(points)
     distance = np.full((points, points), np.inf)
     for ends, links in hops.items():
         distance[ends] = len(links)
-    return Found(hops, shortest(distance)[1])
+    return ShortestRoutes(hops, shortest(distance)[1])
 
 
 def _check_points(points: int) -> None:
     if points > _MOST_POINTS:
-        raise InputError(f"{points} points of a zone that finds ways by itself: at most {_MOST_POINTS}")
+        raise InputError(f"{points} points of a zone with the shortest routes: at most {_MOST_POINTS}")
 
 
 @dataclass(frozen=True, eq=False)
-class Found(Mapping[tuple[int, int], Sequence[int]]):
-    """Ways over hops: points -> links, put together when asked for."""
+class ShortestRoutes(Mapping[tuple[int, int], Sequence[int]]):
+    """Routes over hops: points -> links, put together on request."""
 
     hops: Mapping[tuple[int, int], Sequence[int]]
     before: NDArray[np.int32]
-    """Shape (points, points): of each way the point before the last."""
+    """Shape (points, points): of each route the point before the last."""
 
     def __getitem__(self, ends: tuple[int, int]) -> list[int]:
         if ends not in self:
@@ -146,7 +147,7 @@ class Found(Mapping[tuple[int, int], Sequence[int]]):
 
 
 def walk(before: NDArray[np.int32], source: int, destination: int) -> list[int]:
-    """Return the points of a way."""
+    """Return the points of a route."""
     points = [destination]
     while points[-1] != source:
         points.append(int(before[source, points[-1]]))
@@ -155,15 +156,15 @@ def walk(before: NDArray[np.int32], source: int, destination: int) -> list[int]:
     return points[::-1]
 
 
-def table_of(points: int, ways: Mapping[tuple[int, int], Sequence[int]]) -> dict[str, NDArray[np.int64]]:
-    """Return offsets and links of the ways between all points, as `commmodel._core.routing.routes` takes them."""
+def table_of(points: int, routes: Mapping[tuple[int, int], Sequence[int]]) -> dict[str, NDArray[np.int64]]:
+    """Return offsets and links of the routes between all points, as `commmodel._core.routing.routes` takes them."""
     if points > _MOST_POINTS:
         raise InputError(f"{points} hosts and routers in one zone of routes: at most {_MOST_POINTS}; take a cluster")
     counts = np.zeros(points * points + 1, np.int64)
-    ordered = sorted(ways)
+    ordered = sorted(routes)
     for source, destination in ordered:
-        counts[source * points + destination + 1] = len(ways[source, destination])
-    links = np.array([link for pair in ordered for link in ways[pair]], np.int64)
+        counts[source * points + destination + 1] = len(routes[source, destination])
+    links = np.array([link for pair in ordered for link in routes[pair]], np.int64)
     return {"offsets": np.cumsum(counts), "links": links}
 
 
@@ -176,16 +177,13 @@ class _Finder:
         self.known: dict[tuple[int, int], tuple[int, list[int], int]] = {}
         self.paths: dict[int, tuple[dict[str, int], NDArray[np.int32]]] = {}
 
-    def way(self, one: Point, other: Point) -> list[int]:
+    def route(self, source: Point, destination: Point) -> list[int]:
         """Return the links between any two points."""
-        if one[0] == other[0]:
-            return self.leaves[one[0]].way(one[1], other[1])
-        leave, links, enter = self.between(one[0], other[0])
-        return [
-            *self.leaves[one[0]].way(one[1], leave),
-            *links,
-            *self.leaves[other[0]].way(enter, other[1]),
-        ]
+        first, last = self.leaves[source[0]], self.leaves[destination[0]]
+        if first is last:
+            return first.route(source[1], destination[1])
+        leave, links, enter = self.between(source[0], destination[0])
+        return [*first.route(source[1], leave), *links, *last.route(enter, destination[1])]
 
     def between(self, one: int, other: int) -> tuple[int, list[int], int]:
         """Return where one leaf is left, links, and where the other is entered."""
@@ -201,35 +199,35 @@ class _Finder:
             leave, enter = first[1], last[1]
             if first[0] != one:
                 leave, before, arrive = self.between(one, first[0])
-                links = [*before, *self.leaves[first[0]].way(arrive, first[1]), *links]
+                links = [*before, *self.leaves[first[0]].route(arrive, first[1]), *links]
             if last[0] != other:
                 depart, after, enter = self.between(last[0], other)
-                links = [*links, *self.leaves[last[0]].way(last[1], depart), *after]
+                links = [*links, *self.leaves[last[0]].route(last[1], depart), *after]
             self.known[one, other] = leave, links, enter
         return self.known[one, other]
 
     def routed(self, tree: Tree, one: str, other: str) -> tuple[Point, list[int], Point]:
-        """Return the way between two inner zones of a zone."""
+        """Return the route between two inner zones of a zone."""
         if (one, other) in tree.between:
             direct = tree.between[one, other]
-            if not tree.finds_ways:
+            if not tree.is_shortest:
                 return direct
-        elif not tree.finds_ways:
+        elif not tree.is_shortest:
             raise InputError(f"zone {tree.name!r}: no route from zone {one!r} to zone {other!r}")
         if id(tree) not in self.paths:
             numbers = {name: number for number, name in enumerate(tree.order)}
-            hops = {(numbers[a], numbers[b]): way[1] for (a, b), way in tree.between.items()}
-            self.paths[id(tree)] = numbers, found(len(numbers), hops).before
+            hops = {(numbers[a], numbers[b]): route[1] for (a, b), route in tree.between.items()}
+            self.paths[id(tree)] = numbers, shortest_routes(len(numbers), hops).before
         numbers, before = self.paths[id(tree)]
         try:
             names = [tree.order[number] for number in walk(before, numbers[one], numbers[other])]
         except InputError:
             raise InputError(f"zone {tree.name!r}: no route from zone {one!r} to zone {other!r}") from None
-        ways = [tree.between[pair] for pair in pairwise(names)]
-        links = list(ways[0][1])
-        for previous, following in pairwise(ways):
-            links += [*self.way(previous[2], following[0]), *following[1]]
-        return ways[0][0], links, ways[-1][2]
+        routes = [tree.between[pair] for pair in pairwise(names)]
+        links = list(routes[0][1])
+        for previous, following in pairwise(routes):
+            links += [*self.route(previous[2], following[0]), *following[1]]
+        return routes[0][0], links, routes[-1][2]
 
 
 def passages(leaves: Sequence[Leaf], trees: Sequence[Tree]) -> dict[str, Any] | None:

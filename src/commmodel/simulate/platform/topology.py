@@ -1,4 +1,4 @@
-"""What every topology has: links of hosts, limiters, loopbacks; and the way from its description to a platform.
+"""What every topology has: links of hosts, limiters, loopbacks; and how a platform is made of its description.
 
 Bandwidths are in B/s, latencies in s, speeds in flop/s. A topology is a module of
 `commmodel.simulate.platform.topologies`. Main entries: `Topology`, `Link`, `Backbone`, `make`.

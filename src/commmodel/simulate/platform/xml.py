@@ -2,7 +2,7 @@
 
 Read are zones (``zone``, ``AS``) of routing Full, Floyd, Dijkstra and Cluster, hosts, routers, links and routes, and
 clusters of all four topologies. What would change a simulation and is not known here is refused, never passed over.
-Format: the manual of SimGrid, "XML reference"; where that is silent, ways and links are those of its release 3.32
+Format: the manual of SimGrid, "XML reference"; where that is silent, routes and links are those of its release 3.32
 (tests/oracles/routes.toml). Main entry: `read_xml`.
 """
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.simulate.platform.description import Assembly, Platform
-from commmodel.simulate.platform.hierarchy import Leaf, Point, Tree, found, passages, table_of
+from commmodel.simulate.platform.hierarchy import Leaf, Point, Tree, passages, shortest_routes, table_of
 from commmodel.simulate.platform.topologies.dragonfly import Dragonfly
 from commmodel.simulate.platform.topologies.fat_tree import FatTree
 from commmodel.simulate.platform.topologies.flat import Flat
@@ -127,7 +127,7 @@ class _Reader:
         return directions
 
     def route(self, element: Element) -> tuple[list[int], list[int]]:
-        """Return the links that a route lists, and those of the way back."""
+        """Return the links that a route lists, and those of the route back."""
         forth, back = [], []
         for item in element.children:
             item.check({"id", "direction"}, set())
@@ -188,7 +188,7 @@ class _Reader:
             return self.cluster(element, tree)
         element.check({"id", "routing"}, _IN_ZONE)
         routing = element.choice("routing", _ROUTING, "")
-        tree.finds_ways = routing in {"Floyd", "Dijkstra", "DijkstraCache"}
+        tree.is_shortest = routing in {"Floyd", "Dijkstra", "DijkstraCache"}
         own = _Own()
         leaf = len(self.leaves)
         inner = [child for child in element.children if child.tag in _ZONE]
@@ -371,11 +371,11 @@ class _Reader:
         zone = {"kind": "star", "hosts": count, "points": count, "backbone": own.backbone, **keys}
         self.finish(tree, own, zone, None)
 
-    def finish(self, tree: Tree, own: _Own, zone: dict[str, Any], ways: Any) -> None:
+    def finish(self, tree: Tree, own: _Own, zone: dict[str, Any], routes: Any) -> None:
         """Add the zone of own hosts."""
         hosts = own.hosts
         speeds, cores = [speed for _, speed, _ in hosts], [number for _, _, number in hosts]
-        self.add_leaf(tree, Leaf(tree.name, zone, ways), lambda place: hosts[place][0], speeds, cores)
+        self.add_leaf(tree, Leaf(tree.name, zone, routes), lambda place: hosts[place][0], speeds, cores)
 
     def table(self, element: Element, tree: Tree, own: _Own) -> None:
         """Make the zone of a zone of routes."""
@@ -383,7 +383,7 @@ class _Reader:
         for place, name in enumerate(own.routers):
             self.name_point(element, name, (leaf, hosts + place))
         points = hosts + len(own.routers)
-        ways: dict[tuple[int, int], list[int]] = {}
+        routes: dict[tuple[int, int], list[int]] = {}
         for child in element.children:
             if child.tag != "route":
                 continue
@@ -391,40 +391,40 @@ class _Reader:
             source, destination = self.point(child, "src"), self.point(child, "dst")
             if {source[0], destination[0]} != {leaf}:
                 child.fail("joins hosts or routers of other zones: that takes a <zoneRoute>")
-            self.add_way(child, ways, (source[1], destination[1]), self.route(child))
+            self.add_route(child, routes, (source[1], destination[1]), self.route(child))
         for host in range(hosts):
-            if (host, host) not in ways:
+            if (host, host) not in routes:
                 if self.loopback < 0:
                     self.loopback = self.assembly.add_links(1, *_LOOPBACK, lambda _: "loopback", "fatpipe")
-                ways[host, host] = [self.loopback]
-        if tree.finds_ways:
-            over_hops = found(points, ways)
+                routes[host, host] = [self.loopback]
+        if tree.is_shortest:
+            over_hops = shortest_routes(points, routes)
             self.check_all_reached(element, own, over_hops.before[:hosts, :hosts] < 0)
             return self.finish(
                 tree, own, {"kind": "hops", "hosts": hosts, "points": points, **over_hops.arrays()}, over_hops
             )
-        zone = {"kind": "table", "hosts": hosts, "points": points, **table_of(points, ways)}
+        zone = {"kind": "table", "hosts": hosts, "points": points, **table_of(points, routes)}
         missing = np.ones((points, points), np.bool_)
-        missing[tuple(np.array(list(ways), np.int64).reshape(-1, 2).T)] = False
+        missing[tuple(np.array(list(routes), np.int64).reshape(-1, 2).T)] = False
         self.check_all_reached(element, own, missing[:hosts, :hosts])
-        return self.finish(tree, own, zone, ways)
+        return self.finish(tree, own, zone, routes)
 
     def check_all_reached(self, element: Element, own: _Own, missing: NDArray[np.bool_]) -> None:
-        """Raise where there is no way between two hosts."""
+        """Raise where there is no route between two hosts."""
         if missing.any():
             one, other = np.argwhere(missing)[0].tolist()
             names = f"{own.hosts[one][0]!r} to {own.hosts[other][0]!r}"
             element.fail(f"no route from {names}: every host must reach every other")
 
-    def add_way(self, child: Element, ways: dict[Any, Any], ends: tuple[Any, Any], links: tuple[Any, Any]) -> None:
-        """Note a route, and the way back."""
-        if ends in ways:
+    def add_route(self, child: Element, routes: dict[Any, Any], ends: tuple[Any, Any], links: tuple[Any, Any]) -> None:
+        """Note a route, and the route back."""
+        if ends in routes:
             child.fail("a second route between the same two")
-        ways[ends] = links[0]
+        routes[ends] = links[0]
         if child.choice("symmetrical", _YES, "YES") and ends[0] != ends[1]:
-            if ends[::-1] in ways:
+            if ends[::-1] in routes:
                 child.fail('a second route between the same two: say symmetrical="NO" for each')
-            ways[ends[::-1]] = links[1]
+            routes[ends[::-1]] = links[1]
 
     def zone_route(self, child: Element, tree: Tree) -> None:
         """Read a route between two inner zones."""
@@ -440,7 +440,7 @@ class _Reader:
         forth, back = self.route(child)
         if ends[0] == ends[1]:
             child.fail("a route of a zone to itself")
-        self.add_way(child, tree.between, ends, ((gates[0], forth, gates[1]), (gates[1], back, gates[0])))
+        self.add_route(child, tree.between, ends, ((gates[0], forth, gates[1]), (gates[1], back, gates[0])))
 
 
 def _read(path: Path, root: Element) -> tuple[Platform, dict[str, str]]:

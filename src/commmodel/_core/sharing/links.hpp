@@ -1,0 +1,274 @@
+// Links while they are updated: their flows, and what each group of flows takes of each.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "sharing/flow_groups.hpp"
+
+namespace commmodel::sharing {
+
+// A flow on a link; gone where the stamp is not the flow's.
+struct Member {
+    int32_t flow;
+    uint32_t stamp;
+    int32_t use;    // its place among the uses of all flows
+    double demand;  // weight / penalty: what it takes of the link at a fair share of 1
+};
+struct alignas(64) Link {
+    Sum demand;          // of its flows
+    int32_t live = 0;    // flows
+    int32_t risers = 0;  // flows of them that have no bottleneck yet
+    std::vector<Member> members;
+    double capacity = 0;
+    bool active = false, relaxed = false, looked = false, dirty = false;
+    double rising = 0;          // sum of the risers' demands
+    double remaining = 0;       // relaxed: of what is not granted to groups
+    double promise = infinite;  // not active: no flow on it may pass this share without a look at it
+    double key = infinite;      // of the entry that counts in the queue of an update
+    int32_t place = 0;          // among the links in use
+    std::vector<int32_t> edges;
+};
+// What flows of a group take together of an active link.
+struct Edge {
+    int32_t link, group;
+    int32_t at_link, at_group;  // places in the lists of both
+    int32_t count;
+    Sum demand;
+    double grant;  // relaxed link: up to this share of the group, no look at the link is needed
+};
+
+// Hash table from (link, group) to the number of an edge: open addressing, nothing ever iterates over it.
+class EdgeTable {
+  public:
+    EdgeTable() : slots_(64) {}
+    int32_t &operator()(int32_t link, int32_t group) {  // -1: a new one
+        if (used_ * 2 >= slots_.size()) grow();
+        uint64_t key = key_of(link, group);
+        size_t i = home(key);
+        while (slots_[i].key && slots_[i].key != key) i = (i + 1) & (slots_.size() - 1);
+        if (!slots_[i].key) {
+            slots_[i] = {key, -1};
+            used_++;
+        }
+        return slots_[i].edge;
+    }
+    void erase(int32_t link, int32_t group) {
+        uint64_t key = key_of(link, group);
+        size_t mask = slots_.size() - 1, i = home(key);
+        while (slots_[i].key != key) i = (i + 1) & mask;
+        for (size_t j = (i + 1) & mask; slots_[j].key; j = (j + 1) & mask)
+            if (((j - home(slots_[j].key)) & mask) >= ((j - i) & mask)) slots_[i] = slots_[j], i = j;
+        slots_[i] = {};
+        used_--;
+    }
+    void clear() {
+        slots_.assign(slots_.size(), {});
+        used_ = 0;
+    }
+
+  private:
+    struct Slot {
+        uint64_t key = 0;
+        int32_t edge = -1;
+    };
+    static uint64_t key_of(int32_t link, int32_t group) {
+        return (static_cast<uint64_t>(static_cast<uint32_t>(link)) + 1) << 32 | static_cast<uint32_t>(group);
+    }
+    size_t home(uint64_t key) const { return (key * 0x9E3779B97F4A7C15u >> 24) & (slots_.size() - 1); }
+    void grow() {
+        std::vector<Slot> old(slots_.size() * 2);
+        std::swap(old, slots_);
+        for (const Slot &slot : old) {
+            if (!slot.key) continue;
+            size_t i = home(slot.key);
+            while (slots_[i].key) i = (i + 1) & (slots_.size() - 1);
+            slots_[i] = slot;
+        }
+    }
+    std::vector<Slot> slots_;
+    size_t used_ = 0;
+};
+
+class LinkTable {
+  public:
+    std::vector<Edge> edges;
+
+    LinkTable(FlowTable &table, FlowGroups &groups) : table_(table), groups_(groups) {}
+
+    Link &operator[](int32_t number) { return links_[number]; }
+    const Link &operator[](int32_t number) const { return links_[number]; }
+
+    // The edge of a use, where its link is active and its flow in a group.
+    int32_t &edge_of(const Use *use) { return edge_of_[use - table_.uses.data()]; }
+
+    // Visit the flows on a link.
+    template <class Visit> void each_member(Link &link, Visit visit);
+
+    // Add a flow to its links; `updating`: these have changed, and the flow rises.
+    void put_on(int32_t flow, bool updating);
+    void take_off(int32_t flow);
+
+    // Count one flow more, and return the edge: it keeps its number as long as it has flows.
+    int32_t add_edge(int32_t link, int32_t group, double demand);
+    void drop_edge(int32_t number, double demand);
+
+    // Links that have flows.
+    const std::vector<int32_t> &used() const { return used_; }
+
+    // Note that a link has changed; visit, and forget, all that have.
+    void touch(int32_t link) {
+        if (links_[link].dirty) return;
+        links_[link].dirty = true;
+        dirty_.push_back(link);
+    }
+    template <class Visit> void each_dirty(Visit visit) {
+        for (int32_t link : dirty_) {
+            links_[link].dirty = false;
+            if (links_[link].live > 0) visit(link);
+        }
+        dirty_.clear();
+    }
+
+    // Make room for all links and uses.
+    void resize() {
+        if (links_.empty() && !table_.capacity.empty()) {
+            links_.resize(table_.capacity.size());
+            for (size_t link = 0; link < links_.size(); link++) links_[link].capacity = table_.capacity[link];
+        }
+        edge_of_.resize(std::max(edge_of_.size(), table_.uses.size()));
+    }
+    void clear();
+
+  private:
+    FlowTable &table_;
+    FlowGroups &groups_;
+    std::vector<Link> links_;
+    std::vector<int32_t> edge_of_, free_edges_, used_, dirty_;
+    EdgeTable edge_numbers_;
+};
+
+// Entries of flows that have gone are dropped.
+template <class Visit> void LinkTable::each_member(Link &link, Visit visit) {
+    size_t kept = 0;
+    for (size_t i = 0; i < link.members.size(); i++) {
+        const Member member = link.members[i];
+        if (groups_.positions[member.flow].stamp != member.stamp) continue;
+        link.members[kept++] = member;
+        visit(member);
+    }
+    link.members.resize(kept);
+}
+
+inline void LinkTable::put_on(int32_t number, bool updating) {
+    const Flow &flow = table_.flows[number];
+    for (const Use *use = table_.begin(flow); use != table_.end(flow); use++) {
+        Link &link = links_[use->link];
+        const double demand = use->weight * flow.demand;
+        if (link.live++ == 0) {
+            link.place = static_cast<int32_t>(used_.size());
+            used_.push_back(use->link);
+        }
+        link.demand.add(demand);
+        if (link.members.size() > 2 * static_cast<size_t>(link.live) + 8) each_member(link, [](const auto &) {});
+        link.members.push_back({number, groups_.positions[number].stamp, static_cast<int32_t>(use - table_.uses.data()), demand});
+        if (!updating) continue;
+        touch(use->link);
+        if (!link.active) continue;
+        link.rising += demand;
+        link.risers++;
+    }
+}
+
+inline void LinkTable::take_off(int32_t number) {
+    Flow &flow = table_.flows[number];
+    for (const Use *use = table_.begin(flow); use != table_.end(flow); use++) {
+        Link &link = links_[use->link];
+        double demand = use->weight * flow.demand;
+        if (link.active) {
+            drop_edge(edge_of(use), demand);
+            if (!link.relaxed) touch(use->link);
+        }
+        if (--link.live == 0) {
+            used_[link.place] = used_.back();
+            links_[used_.back()].place = link.place;
+            used_.pop_back();
+            link.members.clear();
+            link.demand = {};
+            link.active = link.relaxed = false;
+            link.promise = infinite;
+        } else {
+            link.demand.add(-demand);
+        }
+    }
+    groups_.positions[number].stamp++;
+    flow.group = none;
+    table_.free_numbers.push_back(number);
+}
+
+inline int32_t LinkTable::add_edge(int32_t link, int32_t group, double demand) {
+    int32_t &number_of_edge = edge_numbers_(link, group);
+    if (number_of_edge < 0) {
+        if (free_edges_.empty()) {
+            number_of_edge = static_cast<int32_t>(edges.size());
+            edges.emplace_back();
+        } else {
+            number_of_edge = free_edges_.back();
+            free_edges_.pop_back();
+        }
+        edges[number_of_edge] = {link, group, static_cast<int32_t>(links_[link].edges.size()),
+                         static_cast<int32_t>(groups_[group].edges.size()), 0, {}, 0};
+        links_[link].edges.push_back(number_of_edge);
+        groups_[group].edges.push_back(number_of_edge);
+    }
+    const int32_t number = number_of_edge;
+    Edge &edge = edges[number];
+    edge.count++;
+    edge.demand.add(demand);
+    return number;
+}
+
+inline void LinkTable::drop_edge(int32_t number, double demand) {
+    Edge &edge = edges[number];
+    const int32_t link = edge.link, group = edge.group;
+    if (links_[link].relaxed) links_[link].remaining += demand * edge.grant;
+    if (--edge.count > 0) {
+        edge.demand.add(-demand);
+        return;
+    }
+    std::vector<int32_t> &at_link = links_[link].edges, &at_group = groups_[group].edges;
+    at_link[edge.at_link] = at_link.back();
+    edges[at_link.back()].at_link = edge.at_link;
+    at_link.pop_back();
+    at_group[edge.at_group] = at_group.back();
+    edges[at_group.back()].at_group = edge.at_group;
+    at_group.pop_back();
+    edge_numbers_.erase(link, group);
+    free_edges_.push_back(number);
+}
+
+inline void LinkTable::clear() {
+    for (const Edge &edge : edges) {
+        links_[edge.link].edges.clear();
+        groups_[edge.group].edges.clear();
+    }
+    edges.clear();
+    free_edges_.clear();
+    edge_numbers_.clear();
+    for (int32_t number : used_) {
+        Link &link = links_[number];
+        link.demand = {};
+        link.live = 0;
+        link.members.clear();
+        link.active = link.relaxed = false;
+        link.promise = infinite;
+    }
+    used_.clear();
+    for (int32_t link : dirty_) links_[link].dirty = false;
+    dirty_.clear();
+}
+
+}  // namespace commmodel::sharing
