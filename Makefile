@@ -141,6 +141,8 @@ lint: .venv/.test-ready
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	PATH=$(CURDIR)/.venv/bin:$$PATH cython-lint src
+	.venv/bin/clang-format --dry-run -Werror $(wildcard src/commmodel/_core/*/*.[ch] src/commmodel/_core/*/*.hpp bench_c/*.[ch])
+	.venv/bin/codespell src tests tools benchmarks bench_c fuzz docs conf setup.py Makefile *.md
 
 docs: .venv/.test-ready
 	$(MAKE) --jobs=2 html doctest

@@ -3,9 +3,9 @@
  */
 #include <mpi.h>
 #if defined(OPEN_MPI)
-ABI=openmpi
+ABI = openmpi
 #elif defined(MPI_ABI_VERSION)
-ABI=mpiabi
+ABI = mpiabi
 #else
-ABI=mpich
+ABI = mpich
 #endif

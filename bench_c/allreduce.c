@@ -4,15 +4,13 @@
 #include "allreduce.h"
 #include "clock/ticks.h"
 
-struct elements elements_of(int size)
-{
+struct elements elements_of(int size) {
     if (size % 4 == 0) return (struct elements){size / 4, MPI_FLOAT, MPI_SUM};
     return (struct elements){size, MPI_UINT8_T, MPI_BOR};
 }
 
 int allreduce(MPI_Comm communicator, const void *outgoing, void *incoming, int size, ptrdiff_t repetitions, int clock,
-              uint64_t *ticks)
-{
+              uint64_t *ticks) {
     const struct elements elements = elements_of(size);
     for (ptrdiff_t i = 0; i < repetitions; i++) {
         int code = MPI_Barrier(communicator);

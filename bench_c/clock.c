@@ -16,8 +16,7 @@ enum { READINGS = 2001, CALIBRATION_NANOSECONDS = 100000000, ATTEMPTS = 10 };
 enum { EDX = 3, INVARIANT_BIT = 8 };
 static const unsigned POWER_MANAGEMENT_LEAF = 0x80000007;
 
-static int linux_keeps_time_with_it(void)
-{
+static int linux_keeps_time_with_it(void) {
     char name[32] = "";
     FILE *file = fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "r");
     if (!file) return 1; /* nothing is known against it */
@@ -26,8 +25,7 @@ static int linux_keeps_time_with_it(void)
     return !known || strcmp(name, "tsc\n") == 0;
 }
 
-static int counter_is_trusted(void)
-{
+static int counter_is_trusted(void) {
     if (strcmp(TICKS_COUNTER_NAME, "tsc") != 0)
         return TICKS_COUNTER_NAME[0] != '\0'; /* those of aarch64 and Power are invariant by architecture */
     unsigned registers[4];
@@ -37,8 +35,7 @@ static int counter_is_trusted(void)
 }
 
 /* Read the clock between two readings of CLOCK_MONOTONIC_RAW; keep the tightest of several brackets. */
-static uint64_t bracketed(int number, uint64_t *reference)
-{
+static uint64_t bracketed(int number, uint64_t *reference) {
     uint64_t best_ticks = 0, best_width = UINT64_MAX;
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
         uint64_t before = ticks_of(CLOCK_MONOTONIC_RAW);
@@ -53,24 +50,20 @@ static uint64_t bracketed(int number, uint64_t *reference)
     return best_ticks;
 }
 
-static double calibrate(int number)
-{
+static double calibrate(int number) {
     uint64_t start_reference = 0, end_reference = 0;
     uint64_t start = bracketed(number, &start_reference);
-    while (ticks_of(CLOCK_MONOTONIC_RAW) - start_reference < CALIBRATION_NANOSECONDS)
-        ;
+    while (ticks_of(CLOCK_MONOTONIC_RAW) - start_reference < CALIBRATION_NANOSECONDS);
     uint64_t end = bracketed(number, &end_reference);
     return (double)(end - start) * 1e9 / (double)(end_reference - start_reference);
 }
 
-static int ascending(const void *left, const void *right)
-{
+static int ascending(const void *left, const void *right) {
     uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
     return (a > b) - (a < b);
 }
 
-static double smallest_step(const struct clock *clock)
-{
+static double smallest_step(const struct clock *clock) {
     uint64_t smallest = UINT64_MAX, last = ticks_stop(clock->number);
     for (int i = 1; i < READINGS || smallest == UINT64_MAX; i++) {
         uint64_t now = ticks_stop(clock->number);
@@ -80,8 +73,7 @@ static double smallest_step(const struct clock *clock)
     return (double)smallest / clock->frequency;
 }
 
-static double median_cost(const struct clock *clock)
-{
+static double median_cost(const struct clock *clock) {
     uint64_t pairs[READINGS];
     for (int i = 0; i < READINGS; i++) {
         uint64_t begin = ticks_start(clock->number);
@@ -91,10 +83,12 @@ static double median_cost(const struct clock *clock)
     return (double)pairs[READINGS / 2] / clock->frequency;
 }
 
-struct clock clock_choose(void)
-{
+struct clock clock_choose(void) {
     struct clock clock = {
-        .number = TICKS_CLOCK_GETTIME, .kind = "clock_gettime", .source = "nanoseconds", .frequency = 1e9,
+        .number = TICKS_CLOCK_GETTIME,
+        .kind = "clock_gettime",
+        .source = "nanoseconds",
+        .frequency = 1e9,
     };
     if (counter_is_trusted()) {
         clock.number = TICKS_COUNTER;

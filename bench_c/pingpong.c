@@ -17,20 +17,16 @@ struct message {
     int size;
 };
 
-static inline int send(const struct message *message, int peer, MPI_Comm communicator)
-{
+static inline int send(const struct message *message, int peer, MPI_Comm communicator) {
     return MPI_Send(message->outgoing, message->size, MPI_BYTE, peer, TAG_MESSAGE, communicator);
 }
 
-static inline int receive(const struct message *message, int peer, MPI_Comm communicator)
-{
-    return MPI_Recv(message->incoming, message->size, MPI_BYTE, peer, TAG_MESSAGE, communicator,
-                    MPI_STATUS_IGNORE);
+static inline int receive(const struct message *message, int peer, MPI_Comm communicator) {
+    return MPI_Recv(message->incoming, message->size, MPI_BYTE, peer, TAG_MESSAGE, communicator, MPI_STATUS_IGNORE);
 }
 
 static inline int exchanges(const struct message *message, int peer, int first, MPI_Comm communicator,
-                            ptrdiff_t batch)
-{
+                            ptrdiff_t batch) {
     int code = MPI_SUCCESS;
     if (first) {
         for (ptrdiff_t i = 0; i < batch; i++) {
@@ -47,8 +43,7 @@ static inline int exchanges(const struct message *message, int peer, int first, 
 }
 
 int pingpong(const MPI_Comm *communicator, int peer, int first, const void *outgoing, void *incoming, int size,
-             ptrdiff_t repetitions, ptrdiff_t batch, int clock, uint64_t *ticks)
-{
+             ptrdiff_t repetitions, ptrdiff_t batch, int clock, uint64_t *ticks) {
     const struct message message = {outgoing, incoming, size};
     const MPI_Comm handle = *communicator;
     for (ptrdiff_t i = 0; i < repetitions; i++) {
@@ -60,8 +55,7 @@ int pingpong(const MPI_Comm *communicator, int peer, int first, const void *outg
     return MPI_SUCCESS;
 }
 
-int library_is_started(void)
-{
+int library_is_started(void) {
     int started = 0;
     return MPI_Initialized(&started) == MPI_SUCCESS && started;
 }

@@ -11,9 +11,11 @@
 #include <unistd.h>
 
 /* Bytes of the UTF-8 sequence at `text`; 0 where there is none. File names need not be UTF-8, JSON must be. */
-static int sequence_length(const unsigned char *text)
-{
-    static const struct { unsigned char first, last, low, high; int length; } kinds[] = {
+static int sequence_length(const unsigned char *text) {
+    static const struct {
+        unsigned char first, last, low, high;
+        int length;
+    } kinds[] = {
         {0x20, 0x7f, 0x80, 0xbf, 1}, {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
         {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
         {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
@@ -28,8 +30,7 @@ static int sequence_length(const unsigned char *text)
     return 0;
 }
 
-static void write_text(FILE *file, const char *string)
-{
+static void write_text(FILE *file, const char *string) {
     const unsigned char *text = (const unsigned char *)string;
     fputc('"', file);
     while (*text) {
@@ -47,28 +48,24 @@ static void write_text(FILE *file, const char *string)
     fputc('"', file);
 }
 
-static void write_member(FILE *file, const char *name, const char *text)
-{
+static void write_member(FILE *file, const char *name, const char *text) {
     fprintf(file, "\"%s\":", name);
     write_text(file, text);
 }
 
-static int end_line(FILE *file)
-{
+static int end_line(FILE *file) {
     fputc('\n', file);
     return fflush(file) || ferror(file) || fsync(fileno(file)) ? -1 : 0;
 }
 
 /* The rank that stands for the host of `rank`: the lowest one there. */
-static int lowest_rank_there(const struct launch *launch, int rank)
-{
+static int lowest_rank_there(const struct launch *launch, int rank) {
     int lowest = 0;
     while (strcmp(launch->places[lowest].host, launch->places[rank].host) != 0) lowest++;
     return lowest;
 }
 
-static void write_hosts(FILE *file, const struct launch *launch)
-{
+static void write_hosts(FILE *file, const struct launch *launch) {
     const struct clock *clock = &launch->clock;
     fputs(",\"hosts\":[", file);
     for (int rank = 0; rank < launch->ranks; rank++) {
@@ -87,16 +84,14 @@ static void write_hosts(FILE *file, const struct launch *launch)
     fputc(']', file);
 }
 
-static int host_index(const struct launch *launch, int rank)
-{
+static int host_index(const struct launch *launch, int rank) {
     int index = 0;
     for (int lower = 0; lower < lowest_rank_there(launch, rank); lower++)
         index += lowest_rank_there(launch, lower) == lower;
     return index;
 }
 
-static void write_ranks(FILE *file, const struct launch *launch)
-{
+static void write_ranks(FILE *file, const struct launch *launch) {
     fputs(",\"ranks\":[", file);
     for (int rank = 0; rank < launch->ranks; rank++)
         fprintf(file, "%s{\"rank\":%d,\"host\":%d,\"cpu\":%d}", rank ? "," : "", rank, host_index(launch, rank),
@@ -104,8 +99,7 @@ static void write_ranks(FILE *file, const struct launch *launch)
     fputc(']', file);
 }
 
-int results_header(FILE *file, const struct launch *launch)
-{
+int results_header(FILE *file, const struct launch *launch) {
     char created[32];
     time_t now = time(NULL);
     struct tm utc;
@@ -135,8 +129,7 @@ int results_header(FILE *file, const struct launch *launch)
     return end_line(file);
 }
 
-static void write_configuration(FILE *file, const struct record *record)
-{
+static void write_configuration(FILE *file, const struct record *record) {
     if (strcmp(record->loop, "allreduce") == 0)
         fprintf(file, "{\"kernel\":\"collective\",\"operation\":\"allreduce\",\"message_size\":%d,\"processes\":2}",
                 record->size);
@@ -150,8 +143,7 @@ static void write_configuration(FILE *file, const struct record *record)
                 record->path, record->batch);
 }
 
-int results_record(FILE *file, const struct record *record)
-{
+int results_record(FILE *file, const struct record *record) {
     fputs("{\"type\":\"record\",\"configuration\":", file);
     write_configuration(file, record);
     fprintf(file,

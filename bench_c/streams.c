@@ -10,30 +10,27 @@
 
 enum { TAG_MESSAGE = 1, TAG_READY = 2 };
 
-#define TRY(call)                                 \
-    do {                                          \
-        int code = (call);                        \
-        if (code != MPI_SUCCESS) return code;     \
+#define TRY(call)                             \
+    do {                                      \
+        int code = (call);                    \
+        if (code != MPI_SUCCESS) return code; \
     } while (0)
 
 static inline int send_window(const char *buffer, int size, int window, int peer, MPI_Comm communicator,
-                              MPI_Request *requests)
-{
+                              MPI_Request *requests) {
     for (int i = 0; i < window; i++)
         TRY(MPI_Isend(buffer, size, MPI_BYTE, peer, TAG_MESSAGE, communicator, &requests[i]));
     TRY(MPI_Waitall(window, requests, MPI_STATUSES_IGNORE));
     return MPI_Recv(NULL, 0, MPI_BYTE, peer, TAG_READY, communicator, MPI_STATUS_IGNORE);
 }
 
-static inline int take_window(int window, int peer, MPI_Comm communicator, MPI_Request *requests)
-{
+static inline int take_window(int window, int peer, MPI_Comm communicator, MPI_Request *requests) {
     TRY(MPI_Waitall(window, requests, MPI_STATUSES_IGNORE));
     return MPI_Send(NULL, 0, MPI_BYTE, peer, TAG_READY, communicator);
 }
 
 int stream(MPI_Comm communicator, int peer, int first, char *buffer, int size, ptrdiff_t stride, int window,
-           ptrdiff_t repetitions, int clock, uint64_t *ticks)
-{
+           ptrdiff_t repetitions, int clock, uint64_t *ticks) {
     MPI_Request *requests = malloc((size_t)window * sizeof *requests);
     int code = requests ? MPI_SUCCESS : MPI_ERR_NO_MEM;
     for (ptrdiff_t i = 0; i < repetitions && code == MPI_SUCCESS; i++) {

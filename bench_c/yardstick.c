@@ -25,14 +25,14 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define USAGE                                                                                             \
-    "mpiexec -n 2 yardstick [pingpong|stream|allreduce ...] [-o results.jsonl] [--sizes 1,1024,65536] "   \
-    "[--repetitions 1000] [--batch 1] [--huge-pages never|always|system] [--stream-buffers each|one] "    \
+#define USAGE                                                                                           \
+    "mpiexec -n 2 yardstick [pingpong|stream|allreduce ...] [-o results.jsonl] [--sizes 1,1024,65536] " \
+    "[--repetitions 1000] [--batch 1] [--huge-pages never|always|system] [--stream-buffers each|one] "  \
     "[--thread-level single|funneled|serialized|multiple] [--as-osu]"
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_TOO_FEW_RANKS = 3 };
 enum { MOST_SIZES = 256, MOST_REPETITIONS = 100000000, HUGE_PAGE = 2 << 20 };
-enum { WARMUP_DIVISOR = 10 }; /* a tenth of the repetitions, on top of them */
+enum { WARMUP_DIVISOR = 10 };                             /* a tenth of the repetitions, on top of them */
 enum { WINDOW = 64, WINDOW_BYTES = 16 << 20, LINE = 64 }; /* as commmodel.bench.kernels.kernel has them */
 enum { PINGPONG, STREAM, ALLREDUCE, LOOPS };
 static const char *const loop_names[] = {"pingpong", "stream", "allreduce", NULL};
@@ -55,8 +55,7 @@ struct options {
 
 #define CHECK(call) check((call), #call)
 
-static void check(int code, const char *call)
-{
+static void check(int code, const char *call) {
     if (code == MPI_SUCCESS) return;
     char text[MPI_MAX_ERROR_STRING] = "unknown error";
     int length;
@@ -66,16 +65,14 @@ static void check(int code, const char *call)
     exit(EXIT_FAILED);
 }
 
-static void fail(const char *what, const char *why)
-{
+static void fail(const char *what, const char *why) {
     fprintf(stderr, "yardstick: %s: %s\n", what, why);
     MPI_Abort(MPI_COMM_WORLD, EXIT_FAILED);
     exit(EXIT_FAILED);
 }
 
 /* A whole number from `least` to `most` at the start of the text, and where it ends; -1 if there is none. */
-static long parse_number(const char *text, long least, long most, const char **end)
-{
+static long parse_number(const char *text, long least, long most, const char **end) {
     char *stop = NULL;
     errno = 0;
     long value = isdigit((unsigned char)*text) ? strtol(text, &stop, 10) : -1;
@@ -84,17 +81,15 @@ static long parse_number(const char *text, long least, long most, const char **e
     return value;
 }
 
-static void parse_count(struct options *options, const char *name, const char *text, long *count)
-{
+static void parse_count(struct options *options, const char *name, const char *text, long *count) {
     const char *end = "";
     *count = parse_number(text, 1, MOST_REPETITIONS, &end);
     if (*count < 0 || *end)
-        snprintf(options->error, sizeof options->error, "--%s %.100s: must be a whole number from 1 to %d",
-                 name, text, MOST_REPETITIONS);
+        snprintf(options->error, sizeof options->error, "--%s %.100s: must be a whole number from 1 to %d", name, text,
+                 MOST_REPETITIONS);
 }
 
-static void parse_sizes(struct options *options, const char *text)
-{
+static void parse_sizes(struct options *options, const char *text) {
     const char *rest = text;
     options->size_count = 0;
     while (options->size_count < MOST_SIZES) {
@@ -105,13 +100,12 @@ static void parse_sizes(struct options *options, const char *text)
         if (*rest++ != ',') break;
     }
     snprintf(options->error, sizeof options->error,
-             "--sizes %.100s: must be at most %d whole numbers of bytes up to %d, with commas, like 1,1024",
-             text, MOST_SIZES, INT_MAX);
+             "--sizes %.100s: must be at most %d whole numbers of bytes up to %d, with commas, like 1,1024", text,
+             MOST_SIZES, INT_MAX);
 }
 
 /* The place of a word among names; -1, and an error, if it is none of them. */
-static int parse_name(struct options *options, const char *what, const char *text, const char *const *names)
-{
+static int parse_name(struct options *options, const char *what, const char *text, const char *const *names) {
     for (int i = 0; names[i]; i++)
         if (strcmp(names[i], text) == 0) return i;
     int used = snprintf(options->error, sizeof options->error, "%s%.100s: must be one of", what, text);
@@ -120,8 +114,7 @@ static int parse_name(struct options *options, const char *what, const char *tex
     return -1;
 }
 
-static void parse_loops(struct options *options, int argc, char **argv)
-{
+static void parse_loops(struct options *options, int argc, char **argv) {
     if (optind == argc) options->wanted[PINGPONG] = 1;
     for (int i = optind; i < argc; i++) {
         int loop = parse_name(options, "", argv[i], loop_names);
@@ -130,39 +123,43 @@ static void parse_loops(struct options *options, int argc, char **argv)
     }
 }
 
-static void parse(struct options *options, int argc, char **argv)
-{
+static void parse(struct options *options, int argc, char **argv) {
     enum { BUFFERS = 'B', LEVEL = 'L', AS_OSU = 'O' };
     static const struct option names[] = {
-        {"stream-buffers", required_argument, NULL, BUFFERS}, {"thread-level", required_argument, NULL, LEVEL},
+        {"stream-buffers", required_argument, NULL, BUFFERS},
+        {"thread-level", required_argument, NULL, LEVEL},
         {"as-osu", no_argument, NULL, AS_OSU},
-        {"output", required_argument, NULL, 'o'}, {"sizes", required_argument, NULL, 's'},
-        {"repetitions", required_argument, NULL, 'r'}, {"batch", required_argument, NULL, 'b'},
-        {"huge-pages", required_argument, NULL, 'p'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0},
+        {"output", required_argument, NULL, 'o'},
+        {"sizes", required_argument, NULL, 's'},
+        {"repetitions", required_argument, NULL, 'r'},
+        {"batch", required_argument, NULL, 'b'},
+        {"huge-pages", required_argument, NULL, 'p'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
     };
     *options = (struct options){
-        .output = "results.jsonl", .huge_pages = "never", .buffers = "each", .repetitions = 1000, .batch = 1,
+        .output = "results.jsonl",
+        .huge_pages = "never",
+        .buffers = "each",
+        .repetitions = 1000,
+        .batch = 1,
     };
     for (int size = 1; size <= 4 << 20; size *= 2) options->sizes[options->size_count++] = size;
     opterr = 0; /* one line from rank 0 instead of one from each rank */
     for (int option; !*options->error && (option = getopt_long(argc, argv, "o:h", names, NULL)) != -1;) {
         switch (option) {
-        case 'o': options->output = optarg; break;
-        case 's': parse_sizes(options, optarg); break;
-        case 'r': parse_count(options, "repetitions", optarg, &options->repetitions); break;
-        case 'b': parse_count(options, "batch", optarg, &options->batch); break;
-        case 'p':
-            parse_name(options, "--huge-pages ", options->huge_pages = optarg, huge_page_names);
-            break;
-        case BUFFERS:
-            parse_name(options, "--stream-buffers ", options->buffers = optarg, buffer_names);
-            break;
-        case LEVEL: options->level = parse_name(options, "--thread-level ", optarg, level_names); break;
-        case AS_OSU: options->as_osu = 1; break;
-        case 'h': options->help = 1; break;
-        default:
-            snprintf(options->error, sizeof options->error,
-                     "%.100s: no such option, or its value is missing: %s", argv[optind - 1], USAGE);
+            case 'o': options->output = optarg; break;
+            case 's': parse_sizes(options, optarg); break;
+            case 'r': parse_count(options, "repetitions", optarg, &options->repetitions); break;
+            case 'b': parse_count(options, "batch", optarg, &options->batch); break;
+            case 'p': parse_name(options, "--huge-pages ", options->huge_pages = optarg, huge_page_names); break;
+            case BUFFERS: parse_name(options, "--stream-buffers ", options->buffers = optarg, buffer_names); break;
+            case LEVEL: options->level = parse_name(options, "--thread-level ", optarg, level_names); break;
+            case AS_OSU: options->as_osu = 1; break;
+            case 'h': options->help = 1; break;
+            default:
+                snprintf(options->error, sizeof options->error, "%.100s: no such option, or its value is missing: %s",
+                         argv[optind - 1], USAGE);
         }
     }
     if (*options->error) return;
@@ -171,8 +168,7 @@ static void parse(struct options *options, int argc, char **argv)
 }
 
 /* Pages of our own, aligned to a huge page and each written once, as commmodel.bench.buffers makes them. */
-static void *allocate(size_t size, const char *huge_pages)
-{
+static void *allocate(size_t size, const char *huge_pages) {
     size_t length = size + 2 * (size_t)HUGE_PAGE;
     void *region = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (region == MAP_FAILED) fail("no memory for a message buffer", strerror(errno));
@@ -183,8 +179,7 @@ static void *allocate(size_t size, const char *huge_pages)
     return aligned;
 }
 
-static void say_on_rank_0(int rank, const char *format, ...)
-{
+static void say_on_rank_0(int rank, const char *format, ...) {
     if (rank != 0) return;
     va_list arguments;
     va_start(arguments, format);
@@ -195,28 +190,27 @@ static void say_on_rank_0(int rank, const char *format, ...)
 }
 
 /* Open the file on rank 0. All ranks learn whether that went well; the others get no file. */
-static int open_output(const char *path, int rank, FILE **file)
-{
+static int open_output(const char *path, int rank, FILE **file) {
     int problem = 0;
     *file = NULL;
     if (rank == 0 && !(*file = fopen(path, "wx"))) problem = errno;
     CHECK(MPI_Bcast(&problem, 1, MPI_INT, 0, MPI_COMM_WORLD));
-    if (problem == EEXIST) say_on_rank_0(rank, "%s exists: name another file with -o", path);
-    else if (problem) say_on_rank_0(rank, "%s: cannot be written: %s", path, strerror(problem));
+    if (problem == EEXIST)
+        say_on_rank_0(rank, "%s exists: name another file with -o", path);
+    else if (problem)
+        say_on_rank_0(rank, "%s: cannot be written: %s", path, strerror(problem));
     return problem == 0;
 }
 
-static void gather_places(struct place *places)
-{
+static void gather_places(struct place *places) {
     struct place here = {.cpu = sched_getcpu()};
     int length;
     CHECK(MPI_Get_processor_name(here.host, &length));
     CHECK(MPI_Allgather(&here, sizeof here, MPI_BYTE, places, sizeof here, MPI_BYTE, MPI_COMM_WORLD));
 }
 
-static void write_header(FILE *file, const struct options *options, char **argv, const struct place *places,
-                         int ranks, struct clock clock)
-{
+static void write_header(FILE *file, const struct options *options, char **argv, const struct place *places, int ranks,
+                         struct clock clock) {
     char library[MPI_MAX_LIBRARY_VERSION_STRING + 1] = "", standard[32];
     int length, version, subversion;
     CHECK(MPI_Get_library_version(library, &length));
@@ -228,9 +222,16 @@ static void write_header(FILE *file, const struct options *options, char **argv,
     int level = 0;
     while (level_names[level + 1] && levels[level] != provided) level++;
     const struct launch launch = {
-        .thread_level = level_names[level], .thread_level_asked = level_names[options->level],
-        .command = argv, .library = library, .standard = standard, .places = places, .ranks = ranks,
-        .clock = clock, .alignment = HUGE_PAGE, .huge_pages = options->huge_pages,
+        .thread_level = level_names[level],
+        .thread_level_asked = level_names[options->level],
+        .command = argv,
+        .library = library,
+        .standard = standard,
+        .places = places,
+        .ranks = ranks,
+        .clock = clock,
+        .alignment = HUGE_PAGE,
+        .huge_pages = options->huge_pages,
     };
     if (results_header(file, &launch)) fail(options->output, strerror(errno));
 }
@@ -248,21 +249,18 @@ struct task {
 
 static ptrdiff_t stride_of(int size) { return ((ptrdiff_t)size + LINE - 1) / LINE * LINE; }
 
-static int window_of(const struct options *options, int size)
-{
+static int window_of(const struct options *options, int size) {
     ptrdiff_t fitting = WINDOW_BYTES / (size ? stride_of(size) : 1);
     if (strcmp(options->buffers, "one") == 0 || fitting > WINDOW) return WINDOW;
     return fitting ? (int)fitting : 1;
 }
 
-static size_t room_for(const struct options *options, int size)
-{
+static size_t room_for(const struct options *options, int size) {
     if (!options->wanted[STREAM] || strcmp(options->buffers, "one") == 0) return (size_t)size;
     return (size_t)(stride_of(size) * window_of(options, size));
 }
 
-static void make_as_osu(const struct task *task, int loop, ptrdiff_t repetitions, double *seconds)
-{
+static void make_as_osu(const struct task *task, int loop, ptrdiff_t repetitions, double *seconds) {
     int peer = !task->rank, first = task->rank == 0;
     char *buffer = first ? task->outgoing : task->incoming;
     if (loop == PINGPONG)
@@ -274,8 +272,7 @@ static void make_as_osu(const struct task *task, int loop, ptrdiff_t repetitions
 }
 
 /* Run a loop and write this rank's seconds of each of its repetitions. */
-static void make(const struct task *task, int loop, ptrdiff_t repetitions, double *seconds)
-{
+static void make(const struct task *task, int loop, ptrdiff_t repetitions, double *seconds) {
     int peer = !task->rank, first = task->rank == 0, clock = task->clock.number;
     char *buffer = first ? task->outgoing : task->incoming;
     if (task->options->as_osu) {
@@ -295,8 +292,7 @@ static void make(const struct task *task, int loop, ptrdiff_t repetitions, doubl
 
 /* Make of both ranks' seconds what a sample is: of one message, or of an operation on its slower rank (OSU's: the mean
  * of the ranks). */
-static void as_samples(const struct task *task, int loop, long batch, double *seconds)
-{
+static void as_samples(const struct task *task, int loop, long batch, double *seconds) {
     long repetitions = task->options->repetitions;
     double parts = loop == PINGPONG ? 2 * (double)batch : loop == STREAM ? task->window : 1;
     if (loop == ALLREDUCE) {
@@ -311,8 +307,8 @@ static void as_samples(const struct task *task, int loop, long batch, double *se
     for (long i = 0; i < repetitions; i++) seconds[i] /= parts;
 }
 
-static void measure_loop(FILE *file, struct task *task, int loop, const char *path, double *seconds, uint64_t launched)
-{
+static void measure_loop(FILE *file, struct task *task, int loop, const char *path, double *seconds,
+                         uint64_t launched) {
     const struct options *options = task->options;
     long batch = loop == PINGPONG && !options->as_osu ? options->batch : 1;
     long warmup = 1 + (options->repetitions - 1) / WARMUP_DIVISOR;
@@ -321,8 +317,15 @@ static void measure_loop(FILE *file, struct task *task, int loop, const char *pa
     make(task, loop, options->repetitions, seconds);
     as_samples(task, loop, batch, seconds);
     const struct record record = {
-        .loop = loop_names[loop], .size = task->size, .path = path, .batch = batch, .warmup = warmup * batch,
-        .window = task->window, .buffers = options->buffers, .repetitions = options->repetitions, .seconds = seconds,
+        .loop = loop_names[loop],
+        .size = task->size,
+        .path = path,
+        .batch = batch,
+        .warmup = warmup * batch,
+        .window = task->window,
+        .buffers = options->buffers,
+        .repetitions = options->repetitions,
+        .seconds = seconds,
         .started = (double)(begun - launched) * 1e-9,
         .duration = (double)(ticks_of(CLOCK_MONOTONIC) - begun) * 1e-9,
     };
@@ -330,8 +333,7 @@ static void measure_loop(FILE *file, struct task *task, int loop, const char *pa
 }
 
 static void measure(FILE *file, const struct options *options, MPI_Comm pair, int rank, const char *path,
-                    struct clock clock)
-{
+                    struct clock clock) {
     int largest = 0;
     size_t room = 0, count = (size_t)options->repetitions;
     for (int i = 0; i < options->size_count; i++) {
@@ -339,8 +341,12 @@ static void measure(FILE *file, const struct options *options, MPI_Comm pair, in
         if (room_for(options, options->sizes[i]) > room) room = room_for(options, options->sizes[i]);
     }
     struct task task = {
-        .options = options, .pair = pair, .rank = rank, .clock = clock,
-        .outgoing = allocate((size_t)largest, options->huge_pages), .incoming = allocate(room, options->huge_pages),
+        .options = options,
+        .pair = pair,
+        .rank = rank,
+        .clock = clock,
+        .outgoing = allocate((size_t)largest, options->huge_pages),
+        .incoming = allocate(room, options->huge_pages),
         .ticks = calloc(count, sizeof *task.ticks),
     };
     double *seconds = calloc(count, sizeof *seconds);
@@ -360,8 +366,7 @@ static void measure(FILE *file, const struct options *options, MPI_Comm pair, in
     free(seconds);
 }
 
-static int run(struct options options, char **argv)
-{
+static int run(struct options options, char **argv) {
     int rank, ranks;
     FILE *file;
     CHECK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
@@ -398,8 +403,7 @@ static int run(struct options options, char **argv)
     return EXIT_SUCCESS;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     struct options options;
     parse(&options, argc, argv);
     if (options.level > 0) { /* else as nearly all programs begin */

@@ -12,8 +12,7 @@
 
 enum { TICKS_CLOCK_GETTIME = 0, TICKS_COUNTER = 1 };
 
-static inline uint64_t ticks_of(clockid_t id)
-{
+static inline uint64_t ticks_of(clockid_t id) {
     struct timespec t;
     clock_gettime(id, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
@@ -22,15 +21,13 @@ static inline uint64_t ticks_of(clockid_t id)
 #if defined(__x86_64__)
 #include <x86intrin.h>
 #define TICKS_COUNTER_NAME "tsc"
-static inline uint64_t counter_start(void)
-{
+static inline uint64_t counter_start(void) {
     _mm_lfence();
     uint64_t t = __rdtsc();
     _mm_lfence();
     return t;
 }
-static inline uint64_t counter_stop(void)
-{
+static inline uint64_t counter_stop(void) {
     unsigned processor;
     uint64_t t = __rdtscp(&processor); /* waits for what is before it */
     _mm_lfence();
@@ -39,8 +36,7 @@ static inline uint64_t counter_stop(void)
 
 #elif defined(__aarch64__)
 #define TICKS_COUNTER_NAME "cntvct"
-static inline uint64_t counter_start(void)
-{
+static inline uint64_t counter_start(void) {
     uint64_t t;
     __asm__ __volatile__("isb; mrs %0, cntvct_el0; isb" : "=r"(t)::"memory");
     return t;
@@ -49,8 +45,7 @@ static inline uint64_t counter_stop(void) { return counter_start(); }
 
 #elif defined(__powerpc64__)
 #define TICKS_COUNTER_NAME "timebase"
-static inline uint64_t counter_start(void)
-{
+static inline uint64_t counter_start(void) {
     uint64_t t;
     __asm__ __volatile__("isync; mftb %0; isync" : "=r"(t)::"memory");
     return t;
@@ -63,13 +58,11 @@ static inline uint64_t counter_start(void) { return ticks_of(CLOCK_MONOTONIC); }
 static inline uint64_t counter_stop(void) { return ticks_of(CLOCK_MONOTONIC); }
 #endif
 
-static inline uint64_t ticks_start(int clock)
-{
+static inline uint64_t ticks_start(int clock) {
     return clock == TICKS_COUNTER ? counter_start() : ticks_of(CLOCK_MONOTONIC);
 }
 
-static inline uint64_t ticks_stop(int clock)
-{
+static inline uint64_t ticks_stop(int clock) {
     return clock == TICKS_COUNTER ? counter_stop() : ticks_of(CLOCK_MONOTONIC);
 }
 

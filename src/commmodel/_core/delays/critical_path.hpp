@@ -58,7 +58,8 @@ class CriticalPath {
 
     static size_t workspace_size(const RoundMessages &schedule) {
         const size_t of_message = sizeof(Flying) + sizeof(double) + 5 * sizeof(int32_t);
-        return of_message * static_cast<size_t>(schedule.messages) + sizeof(int32_t) * static_cast<size_t>(schedule.works);
+        return of_message * static_cast<size_t>(schedule.messages) +
+               sizeof(int32_t) * static_cast<size_t>(schedule.works);
     }
 
     void run() {
@@ -247,7 +248,7 @@ class CriticalPath {
     double *arrived_;           // place in a group -> when the message that passed the port at that place did so
     int32_t *arrived_message_;  // and which message
     Flying *flying_;            // heaps of processes
-    uint32_t orders_;  // of messages that take no time at all
+    uint32_t orders_;           // of messages that take no time at all
 };
 
 }  // namespace commmodel::delays

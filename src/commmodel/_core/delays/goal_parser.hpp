@@ -15,7 +15,7 @@ namespace commmodel::delays {
 enum GoalKind : uint8_t { GOAL_SEND = 0, GOAL_RECEIVE = 1, GOAL_CALCULATE = 2 };
 
 struct GoalOperation {  // 24 bytes
-    double value;  // bytes, or time
+    double value;       // bytes, or time
     int32_t peer, tag;
     uint8_t kind, cpu, nic, unused;
     uint32_t line;
@@ -33,10 +33,12 @@ struct GoalFailure {
 
 // Name -> operation, of one rank.
 class Labels {
-public:
+  public:
     void clear() {
-        if (used_ * 8 < slots_.size() && slots_.size() > 1024) slots_.assign(64, Slot());
-        else if (used_) std::fill(slots_.begin(), slots_.end(), Slot());
+        if (used_ * 8 < slots_.size() && slots_.size() > 1024)
+            slots_.assign(64, Slot());
+        else if (used_)
+            std::fill(slots_.begin(), slots_.end(), Slot());
         used_ = 0;
         text_.clear();
     }
@@ -61,7 +63,7 @@ public:
         return "";
     }
 
-private:
+  private:
     struct Slot {
         uint32_t start = 0, length = 0, hash = 0;
         int32_t operation = -1;
@@ -98,7 +100,7 @@ private:
 };
 
 class GoalParser {
-public:
+  public:
     std::vector<GoalOperation> operations;
     std::vector<GoalDependency> dependencies;
     std::vector<int64_t> begins, ends;  // of each rank's operations
@@ -135,11 +137,12 @@ public:
         carried_.clear();
         if (begins.empty()) return fail("it does not say `num_ranks N`: no GOAL schedule, or an empty one");
         if (in_comment_) return fail("the file ends within a comment: close it with */");
-        if (rank_ >= 0) return fail("the file ends within rank " + std::to_string(rank_) + ": it is cut off, or } is missing");
+        if (rank_ >= 0)
+            return fail("the file ends within rank " + std::to_string(rank_) + ": it is cut off, or } is missing");
         return true;
     }
 
-private:
+  private:
     static constexpr size_t LONGEST_LINE = 1 << 16;
     static constexpr int64_t MOST_RANKS = 1 << 24;
     static constexpr int64_t MOST = 2147483647;
@@ -266,7 +269,8 @@ private:
         }
         if (begins.empty()) return fail("a rank before num_ranks: `num_ranks N` comes first");
         if (!number(static_cast<double>(begins.size()) - 1, "a rank", value)) return false;
-        if (begins[static_cast<size_t>(value)] >= 0) return fail("rank " + std::to_string(static_cast<int64_t>(value)) + " for a second time");
+        if (begins[static_cast<size_t>(value)] >= 0)
+            return fail("rank " + std::to_string(static_cast<int64_t>(value)) + " for a second time");
         skip();
         if (at_ == end_ || *at_ != '{') return expected("{");
         at_++;
@@ -287,7 +291,8 @@ private:
         if (at_ < end_ && *at_ == ':') {
             at_++;
             int32_t &place = labels_.at(name);
-            if (place >= 0) return fail("label " + std::string(name) + " for a second time in rank " + std::to_string(rank_));
+            if (place >= 0)
+                return fail("label " + std::string(name) + " for a second time in rank " + std::to_string(rank_));
             place = static_cast<int32_t>(operations.size());
             std::string_view action = word();
             if (action == "send" || action == "recv" || action == "calc") return operation(action);
@@ -418,7 +423,8 @@ private:
         // Go back along what is missing until something comes for a second time: that is in the circle.
         std::vector<int32_t> before(count, -1);
         for (size_t i = first_dependency_; i < stop; i++)
-            if (missing[dependencies[i].on - first] > 0) before[dependencies[i].dependent - first] = dependencies[i].on - first;
+            if (missing[dependencies[i].on - first] > 0)
+                before[dependencies[i].dependent - first] = dependencies[i].on - first;
         std::vector<bool> seen(count, false);
         int32_t one = 0;
         while (!missing[one]) one++;

@@ -89,9 +89,9 @@ class Graph {
     enum Status : uint8_t { HELD, FREED, STARTED, DONE };
 
     struct Node {
-        double time = 0.0;  // from when on it can begin
+        double time = 0.0;   // from when on it can begin
         double freed = 0.0;  // when the last that it depends on let it go
-        int32_t child = 0;  // until it is freed: how many it still depends on
+        int32_t child = 0;   // until it is freed: how many it still depends on
         int32_t sibling = NONE;
     };
     struct Nodes {  // for the heaps of operations
@@ -168,17 +168,23 @@ class Graph {
                 int32_t &heap = head(rank, next.lane, next.kind);
                 int32_t message = heap;
                 heap = drop_first(by_arrival_, message);
-                if (next.kind == RECEPTIONS) receive(rank, message, next.time);
-                else if (p_.newer) arrive(rank, message, next.time);
-                else take(rank, message, next.time);
+                if (next.kind == RECEPTIONS)
+                    receive(rank, message, next.time);
+                else if (p_.newer)
+                    arrive(rank, message, next.time);
+                else
+                    take(rank, message, next.time);
             } else {
                 Nodes nodes{nodes_};
                 int32_t &heap = head(rank, next.lane, next.kind);
                 int32_t operation = heap;
                 heap = drop_first(nodes, operation);
-                if (next.kind == SENDS) send(rank, operation, next.time);
-                else if (next.kind == POSTS) post(rank, operation, next.time);
-                else calculate(rank, operation, next.time);
+                if (next.kind == SENDS)
+                    send(rank, operation, next.time);
+                else if (next.kind == POSTS)
+                    post(rank, operation, next.time);
+                else
+                    calculate(rank, operation, next.time);
             }
             next = first(rank);
         } while (next.time <= horizon);
@@ -243,7 +249,8 @@ class Graph {
         if (one.peer != rank && heap == place) {
             double time = message.arrival;
             if (!p_.newer)
-                time = std::max(time, std::max(processor_[at_processor(one.peer, message.lane)], receiving_[at_nic(one.peer, message.lane)]));
+                time = std::max(time, std::max(processor_[at_processor(one.peer, message.lane)],
+                                               receiving_[at_nic(one.peer, message.lane)]));
             if (time < queue_->time(one.peer)) queue_->set(one.peer, time);
         }
         let_go(rank, operation, true, now, now);
@@ -320,7 +327,8 @@ class Graph {
         const Message one = messages_[message];
         if (one.size <= p_.S) return;
         int32_t lane = lane_of(one.owner);
-        time = std::max(time, one.born + p_.o + std::max(one.size - 1.0, 0.0) * p_.O_s);  // or it would end before its overhead
+        time = std::max(
+            time, one.born + p_.o + std::max(one.size - 1.0, 0.0) * p_.O_s);  // or it would end before its overhead
         double &processor = processor_[at_processor(one.source, lane)], &nic = sending_[at_nic(one.source, lane)];
         processor = std::max(processor, time);
         nic = std::max(nic, p_.newer ? now + p_.g : now);

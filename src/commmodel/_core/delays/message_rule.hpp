@@ -11,8 +11,8 @@ namespace commmodel::delays {
 
 // What messages take up at a rank.
 struct Endpoint {
-    double processor = 0.0;                                        // free from then on
-    double send_port = 0.0;                                        // free from then on
+    double processor = 0.0;                                          // free from then on
+    double send_port = 0.0;                                          // free from then on
     double last_arrival = -std::numeric_limits<double>::infinity();  // of the message that passed the receive port last
 };
 

@@ -35,7 +35,7 @@ namespace commmodel::delays {
 
 struct StreamParameters {
     double L, o, O_s, O_r;
-    double g, G;  // gap of a message and of each byte after the first; the first is in the gap
+    double g, G;            // gap of a message and of each byte after the first; the first is in the gap
     double G_small, small;  // LogGPS: of each of the first so many bytes
     double S;
     bool nic_keeps;  // LogGPS: the NIC keeps what it cannot send yet, and the processor goes on
@@ -43,7 +43,8 @@ struct StreamParameters {
 
 class Stream {
   public:
-    Stream(int32_t ranks, const Operation *operations, const int64_t *offsets, const StreamParameters &parameters, Run &run)
+    Stream(int32_t ranks, const Operation *operations, const int64_t *offsets, const StreamParameters &parameters,
+           Run &run)
         : p_(parameters), run_(run), ranks_(ranks), reader_(ranks, operations, offsets, run),
           matching_(messages_, *this), by_arrival_{messages_}, queue_(ranks, parameters.o + parameters.L) {
         for (int32_t rank = 0; rank < ranks; rank++) reader_.open(rank, ranks_[rank]);
@@ -86,14 +87,14 @@ class Stream {
         int32_t name;
         int32_t before, after;  // of its rank's
         int32_t peer, tag;
-        int32_t link;   // in a queue
+        int32_t link;  // in a queue
         double size;
         int32_t order;  // of posting
         bool sends, done, blocking;
     };
     struct Rank : Cursor, Endpoint {
         double called = 0.0, finish = 0.0;
-        int32_t flying = NONE;                 // heap of messages on their way
+        int32_t flying = NONE;                  // heap of messages on their way
         int32_t come = NONE, come_last = NONE;  // messages for the processor
         int32_t awaited = NONE;
         int32_t unnamed = 0, named = 0;  // open requests
@@ -107,9 +108,7 @@ class Stream {
         if (!p_.nic_keeps) return p_.g + std::max(size - 1.0, 0.0) * p_.G;
         return size < p_.small ? size * p_.G_small : p_.small * p_.G_small + (size - p_.small) * p_.G;
     }
-    double transit(double size) const {
-        return p_.L + (p_.nic_keeps ? gap(size) : std::max(size - 1.0, 0.0) * p_.G);
-    }
+    double transit(double size) const { return p_.L + (p_.nic_keeps ? gap(size) : std::max(size - 1.0, 0.0) * p_.G); }
     bool rendezvous(double size) const { return size > p_.S; }
 
     // A rank's message to itself costs its processor, but no NIC and no latency.
@@ -177,7 +176,8 @@ class Stream {
     }
 
     // Send a message whose overhead begins now; with a request to be completed, and the receiver's where it is known.
-    void transmit(int32_t number, Kind kind, int32_t receiver, int32_t tag, double size, double born, int32_t owner, int32_t answers) {
+    void transmit(int32_t number, Kind kind, int32_t receiver, int32_t tag, double size, double born, int32_t owner,
+                  int32_t answers) {
         Rank &rank = ranks_[number];
         Message message{};
         message.born = born;
@@ -188,7 +188,8 @@ class Stream {
         message.answers = answers;
         const double overhead = p_.o + (kind == QUESTION ? 0.0 : size * p_.O_s);
         if (receiver != number && !p_.nic_keeps) {
-            return launch(number, message, receiver, delays::send(rank, rank.processor, overhead, gap(size), transit(size)));
+            return launch(number, message, receiver,
+                          delays::send(rank, rank.processor, overhead, gap(size), transit(size)));
         }
         spend_overhead(rank, rank.processor, overhead);
         if (receiver == number) return launch(number, message, receiver, rank.processor);
@@ -228,8 +229,8 @@ class Stream {
         Rank &rank = ranks_[number];
         const int32_t name = blocking ? UNNAMED : operation.request;
         if (!blocking) (name == UNNAMED ? rank.unnamed : rank.named) += 1;
-        const Request request{name,  NONE,  NONE, operation.peer, operation.tag, NONE, operation.value, rank.posts++,
-                              sends, false, blocking};
+        const Request request{name,         NONE,  NONE,  operation.peer, operation.tag, NONE, operation.value,
+                              rank.posts++, sends, false, blocking};
         return requests_.open(number, request, rank.first_request);
     }
     void close(int32_t number, int32_t request) { requests_.close(number, request, ranks_[number].first_request); }
@@ -271,8 +272,8 @@ class Stream {
         const bool sends = operation.code == SEND || operation.code == ISEND;
         const bool receives = operation.code == RECV || operation.code == IRECV;
         if (sends || receives) {
-            run_.spend(number, sends ? IN_SEND : IN_RECEIVE, operation.peer, operation.tag, std::max(operation.value, 0.0),
-                       rank.called, rank.processor);
+            run_.spend(number, sends ? IN_SEND : IN_RECEIVE, operation.peer, operation.tag,
+                       std::max(operation.value, 0.0), rank.called, rank.processor);
         } else {
             run_.spend(number, IN_WAIT, NONE, NONE, 0.0, rank.called, rank.processor);
         }
@@ -285,7 +286,8 @@ class Stream {
         const bool blocking = operation.code == SEND, asks = rendezvous(operation.value);
         const int32_t request = asks || !blocking ? open(number, operation, true, blocking) : NONE;
         run_.messages += 1;
-        transmit(number, asks ? QUESTION : EAGER, operation.peer, operation.tag, operation.value, rank.called, NONE, request);
+        transmit(number, asks ? QUESTION : EAGER, operation.peer, operation.tag, operation.value, rank.called, NONE,
+                 request);
         if (!asks && !blocking) complete(number, request);
         if (asks && blocking) {
             rank.call = AWAITS_ONE;
@@ -310,7 +312,8 @@ class Stream {
             case COMPUTE:
             case SLEEP:
                 rank.processor += operation.value;
-                run_.spend(number, operation.code == COMPUTE ? IN_COMPUTE : IN_SLEEP, NONE, NONE, 0.0, rank.called, rank.processor);
+                run_.spend(number, operation.code == COMPUTE ? IN_COMPUTE : IN_SLEEP, NONE, NONE, 0.0, rank.called,
+                           rank.processor);
                 break;
             case MARK: run_.marks.push_back({number, static_cast<int32_t>(operation.value), rank.processor}); break;
             case SEND:
@@ -391,11 +394,12 @@ class Stream {
             for (int32_t place = rank.first_request; place != NONE; place = requests_[place].after) {
                 const Request &request = requests_[place];
                 const bool open = !request.done && !request.blocking;
-                const bool awaited = rank.call == AWAITS_ONE ? place == rank.awaited
-                                                             : open && (request.name >= 0) == (rank.call == AWAITS_NAMED);
+                const bool awaited = rank.call == AWAITS_ONE
+                                         ? place == rank.awaited
+                                         : open && (request.name >= 0) == (rank.call == AWAITS_NAMED);
                 if (!awaited) continue;
-                deadlock.add(request.order, {number, rank.at[-1].code, request.sends, request.peer, request.tag, 0,
-                                             request.size});
+                deadlock.add(request.order,
+                             {number, rank.at[-1].code, request.sends, request.peer, request.tag, 0, request.size});
             }
         }
         run_.hanging = deadlock.report();

@@ -70,7 +70,8 @@ class Engine {
                     return;
                 }
                 flows_ -= static_cast<int64_t>(finished.size());
-                for (int32_t &flow : finished) flow = message_of_flow_[flow];  // before flows of these numbers are added
+                for (int32_t &flow : finished)
+                    flow = message_of_flow_[flow];  // before flows of these numbers are added
                 for (const int32_t message : finished) end_flow(message);
             }
             if (timers <= time) {
@@ -186,9 +187,7 @@ class Engine {
             case WAIT:
             case TEST: return begin_wait(rank);
             case WAITALL: return begin_waitall(rank);
-            case MARK:
-                run_.marks.push_back({rank, static_cast<int32_t>(operation.value), now_});
-                break;
+            case MARK: run_.marks.push_back({rank, static_cast<int32_t>(operation.value), now_}); break;
         }
         ++me.at;
         return true;
@@ -273,7 +272,8 @@ class Engine {
         const bool matched = index != NONE;
         if (!matched) index = messages_.make();
         Message &message = messages_[index];
-        if (matched && !reader_.fits(message.size, operation.value, message.source, rank, message.tag, me)) return false;
+        if (matched && !reader_.fits(message.size, operation.value, message.source, rank, message.tag, me))
+            return false;
         message.receiver = blocking ? BLOCKING : open(rank, operation.request, false);
         if (blocking) me.doing = RECEIVING;
         if (!matched) {
@@ -366,8 +366,8 @@ class Engine {
         Message &message = messages_[index];
         message.arrived = true;
         if (run_.records) {
-            run_.transfers.push_back({message.source, message.destination, message.tag, message.size, posted_[index],
-                                      left_[index], now_});
+            run_.transfers.push_back(
+                {message.source, message.destination, message.tag, message.size, posted_[index], left_[index], now_});
         }
         if (message.sender != NOBODY) release_sender(message);
         if (message.receiver != NOBODY) give(index);

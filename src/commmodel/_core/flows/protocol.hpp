@@ -57,7 +57,7 @@ inline std::vector<double> capacities(const Routing &routing, const Protocol &pr
 struct Costs {
     double size = -1.0;
     double wire = 0.0, latency_factor = 1.0, work = 0.0;
-    double buffered = 0.0;                           // of the work, what is left when the sender may go on
+    double buffered = 0.0;                          // of the work, what is left when the sender may go on
     double send = 0.0, isend = 0.0, receive = 0.0;  // overheads
     Mode mode = ASYNCHRONOUS;
     bool queued = false;  // it leaves after the other such messages of its host
@@ -241,7 +241,8 @@ class RouteTable {
     const Routing::Kinds kinds_;
     std::vector<Link> links_;
     size_t side_ = 0, hashed_ = 64;
-    std::vector<Entry> table_;  // side * side: a place for each two kinds, where these are few; then a hash of the others
+    std::vector<Entry>
+        table_;  // side * side: a place for each two kinds, where these are few; then a hash of the others
     std::vector<int32_t> links_on_route_;
     std::vector<Use> scratch_;
 };

@@ -116,7 +116,8 @@ VISIBLE void *malloc(size_t size) {
 VISIBLE void *calloc(size_t count, size_t size) {
     make_ready();
     if (looking_up) {
-        return size != 0 && count > sizeof early / size ? NULL : give_early(count * size); /* zeros: never used before */
+        return size != 0 && count > sizeof early / size ? NULL
+                                                        : give_early(count * size); /* zeros: never used before */
     }
     depth++;
     void *block = next.calloc(count, size);

@@ -59,7 +59,8 @@ template <class Queue, size_t SIZE> class MatchingTable {
     };
 
     size_t place(const MatchingKey &key) const {
-        uint64_t bits = (static_cast<uint64_t>(static_cast<uint32_t>(key.rank)) << 32) | static_cast<uint32_t>(key.source);
+        uint64_t bits =
+            (static_cast<uint64_t>(static_cast<uint32_t>(key.rank)) << 32) | static_cast<uint32_t>(key.source);
         bits = (bits + static_cast<uint32_t>(key.tag) * 0xD6E8FEB86659FD93u) * 0x9E3779B97F4A7C15u;
         return static_cast<size_t>(bits ^ (bits >> 32)) & mask_;
     }

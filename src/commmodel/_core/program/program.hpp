@@ -41,17 +41,17 @@ struct Hanging {  // a rank that waits for something that will not come
 // Why a run stopped before its end.
 enum Fault : int32_t {
     NO_FAULT,
-    UNKNOWN_CODE,      // number: the code
-    BAD_PEER,          // number: the peer
-    BAD_TAG,           // number: the tag
-    BAD_VALUE,         // size: the value
-    BAD_REQUEST,       // number: the request
-    REQUEST_IN_USE,    // number: the request
-    REQUEST_UNKNOWN,   // number: the request
-    TRUNCATED,         // number: the sender; size, limit: bytes
-    INTERRUPTED,       // a callback raised
-    STUCK,             // time does not go on: a fault of the engine
-    TOO_LATE,          // something would happen at a time beyond all numbers
+    UNKNOWN_CODE,     // number: the code
+    BAD_PEER,         // number: the peer
+    BAD_TAG,          // number: the tag
+    BAD_VALUE,        // size: the value
+    BAD_REQUEST,      // number: the request
+    REQUEST_IN_USE,   // number: the request
+    REQUEST_UNKNOWN,  // number: the request
+    TRUNCATED,        // number: the sender; size, limit: bytes
+    INTERRUPTED,      // a callback raised
+    STUCK,            // time does not go on: a fault of the engine
+    TOO_LATE,         // something would happen at a time beyond all numbers
 };
 
 struct Stop {

@@ -73,7 +73,7 @@ class RankQueue {
     }
 
   private:
-    static constexpr size_t FAN = 8;        // a cache line of times
+    static constexpr size_t FAN = 8;       // a cache line of times
     static constexpr int32_t LEVELS = 13;  // enough for 8^11 ranks
 
     static double least_of(const double *t) {

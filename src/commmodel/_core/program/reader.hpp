@@ -14,7 +14,7 @@ namespace commmodel {
 // Where a rank is in its program.
 struct Cursor {
     const Operation *begin = nullptr, *at = nullptr, *end = nullptr;
-    int64_t before = 0;                               // operations in parts of the program that were replaced
+    int64_t before = 0;                                 // operations in parts of the program that were replaced
     int32_t first_request = NONE, highest_name = NONE;  // requests: list of open ones, highest name so far
 };
 

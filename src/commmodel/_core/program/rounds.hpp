@@ -10,7 +10,7 @@
 
 namespace commmodel::traces {
 
-constexpr int32_t MARKER = -1;  // the code of a call that is to be replaced
+constexpr int32_t MARKER = -1;          // the code of a call that is to be replaced
 constexpr int32_t COLLECTIVE_TAG = -2;  // as in simulate/operations.py
 constexpr int32_t COLLECTIVE_TAGS = 1 << 20;
 
@@ -32,10 +32,8 @@ inline void count_operations(const Rounds &all, int64_t *offsets) {
             count[rank] += 1 + (waited[rank] != all.round[i]);
             waited[rank] = all.round[i];
         }
-    for (int64_t i = 0; i < all.works; ++i)
-        count[all.worker[i]] += all.seconds[i] > 0;
-    for (int64_t rank = 0; rank < all.processes; ++rank)
-        count[rank] += offsets[rank];
+    for (int64_t i = 0; i < all.works; ++i) count[all.worker[i]] += all.seconds[i] > 0;
+    for (int64_t rank = 0; rank < all.processes; ++rank) count[rank] += offsets[rank];
 }
 
 inline void place_operations(const Rounds &all, const int64_t *offsets, int32_t tag, Operation *operations) {
@@ -43,29 +41,25 @@ inline void place_operations(const Rounds &all, const int64_t *offsets, int32_t 
         int64_t receive, send, next;
     };
     std::vector<Places> of(all.processes);
-    for (int64_t rank = 0; rank < all.processes; ++rank)
-        of[rank] = {-1, 0, offsets[rank]};
+    for (int64_t rank = 0; rank < all.processes; ++rank) of[rank] = {-1, 0, offsets[rank]};
     int64_t message = 0, done = 0;
     while (message < all.messages || done < all.works) {
         int64_t round = INT64_MAX;
-        if (message < all.messages)
-            round = all.round[message];
-        if (done < all.works && all.work_round[done] < round)
-            round = all.work_round[done];
+        if (message < all.messages) round = all.round[message];
+        if (done < all.works && all.work_round[done] < round) round = all.work_round[done];
         int64_t stop = message;
-        while (stop < all.messages && all.round[stop] == round)
-            ++stop;
+        while (stop < all.messages && all.round[stop] == round) ++stop;
         // A rank's receives, its sends and its wait lie side by side: first find their places, then write once.
         for (int64_t i = message; i < stop; ++i) {
             for (int64_t rank : {all.sender[i], all.receiver[i]})
-                if (of[rank].receive < 0)
-                    of[rank].receive = of[rank].send = of[rank].next, ++of[rank].next;
+                if (of[rank].receive < 0) of[rank].receive = of[rank].send = of[rank].next, ++of[rank].next;
             ++of[all.sender[i]].next;
             ++of[all.receiver[i]].next;
             ++of[all.receiver[i]].send;
         }
         for (int64_t i = message; i < stop; ++i) {
-            const int32_t sender = static_cast<int32_t>(all.sender[i]), receiver = static_cast<int32_t>(all.receiver[i]);
+            const int32_t sender = static_cast<int32_t>(all.sender[i]),
+                          receiver = static_cast<int32_t>(all.receiver[i]);
             operations[of[receiver].receive++] = {IRECV, sender, tag, UNNAMED, all.size[i]};
             operations[of[sender].send++] = {ISEND, receiver, tag, UNNAMED, all.size[i]};
         }
@@ -84,8 +78,8 @@ inline void place_operations(const Rounds &all, const int64_t *offsets, int32_t 
 
 // Place the operations of one of `rounds` in which each rank sends one message: receive, send, wait. `source` has a place
 // for each rank. False where two ranks send to the same one.
-inline bool place_exchange(int64_t processes, int64_t rounds, int64_t round, const int64_t *receiver, const double *size,
-                           int32_t tag, int32_t *source, Operation *operations) {
+inline bool place_exchange(int64_t processes, int64_t rounds, int64_t round, const int64_t *receiver,
+                           const double *size, int32_t tag, int32_t *source, Operation *operations) {
     std::fill(source, source + processes, ANY);
     for (int64_t rank = 0; rank < processes; ++rank) {
         const int64_t to = receiver[rank];

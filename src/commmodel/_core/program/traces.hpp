@@ -30,8 +30,7 @@ struct Piece {
 
 inline int64_t spliced_count(const Operation *operations, int64_t count, const std::vector<Piece> &pieces) {
     int64_t sum = 0;
-    for (int64_t i = 0; i < count; ++i)
-        sum += operations[i].code == MARKER ? pieces[operations[i].request].count : 1;
+    for (int64_t i = 0; i < count; ++i) sum += operations[i].code == MARKER ? pieces[operations[i].request].count : 1;
     return sum;
 }
 
@@ -45,8 +44,7 @@ inline void splice(const Operation *operations, int64_t count, const std::vector
         const Piece &piece = pieces[operations[i].request];
         for (int64_t j = 0; j < piece.count; ++j) {
             *out = piece.operations[j];
-            if (out->tag <= COLLECTIVE_TAG)
-                out->tag = operations[i].tag;
+            if (out->tag <= COLLECTIVE_TAG) out->tag = operations[i].tag;
             ++out;
         }
     }
@@ -54,14 +52,16 @@ inline void splice(const Operation *operations, int64_t count, const std::vector
 
 // Bytes of the types 0 to 29: double, int, char, short, long, float, byte, long long, signed and unsigned char,
 // unsigned short, int, long, long long, long double, wchar, bool, int8 to int64, uint8 to uint64, complex, aint, offset.
-constexpr double TYPE_SIZES[] = {8, 4, 1, 2, 8, 4, 1, 8, 1, 1, 2, 4, 8, 8, 16, 4, 1, 1, 2, 4, 8, 1, 2, 4, 8, 8, 16, 32, 8, 8};
+constexpr double TYPE_SIZES[] = {8, 4, 1, 2, 8, 4, 1, 8, 1, 1, 2, 4,  8,  8, 16,
+                                 4, 1, 1, 2, 4, 8, 1, 2, 4, 8, 8, 16, 32, 8, 8};
 constexpr int TYPES = sizeof TYPE_SIZES / sizeof TYPE_SIZES[0];
 constexpr double MOST_COUNT = 9007199254740992.0;
 
 struct Request {
     uint64_t key;
     int32_t name;
-    int64_t place;  // of its operation in what is being parsed, -1 where that has been handed out or is to keep its name
+    int64_t
+        place;  // of its operation in what is being parsed, -1 where that has been handed out or is to keep its name
 };
 
 // Requests that may be waited for by name, in the order in which they were posted.
@@ -69,8 +69,7 @@ class Requests {
   public:
     int32_t add(uint64_t key, int64_t place) {
         int32_t name;
-        if (!open_)
-            clear();
+        if (!open_) clear();
         if (free_.empty()) {
             name = next_++;
         } else {
@@ -85,12 +84,10 @@ class Requests {
     // Return the name of the oldest request of a key, or -1; with `take` it is none any more.
     int32_t find(uint64_t key, bool take) {
         named_ = true;
-        for (const Request &one : unsorted_)
-            by_key_[one.key].names.push_back(one.name);
+        for (const Request &one : unsorted_) by_key_[one.key].names.push_back(one.name);
         unsorted_.clear();
         auto found = by_key_.find(key);
-        if (found == by_key_.end())
-            return -1;
+        if (found == by_key_.end()) return -1;
         Queue &queue = found->second;
         int32_t name = queue.names[queue.first];
         if (take) {
@@ -116,8 +113,7 @@ class Requests {
 
     void clear() {
         unsorted_.clear();
-        if (!by_key_.empty())
-            by_key_.clear();
+        if (!by_key_.empty()) by_key_.clear();
         free_.clear();
         next_ = 0;
         open_ = 0;
@@ -166,8 +162,7 @@ struct Word {
     std::string shown() const {
         std::string text(begin, end - begin > 40 ? 40 : end - begin);
         for (char &c : text)
-            if (static_cast<unsigned char>(c) < 32 || static_cast<unsigned char>(c) > 126)
-                c = '?';
+            if (static_cast<unsigned char>(c) < 32 || static_cast<unsigned char>(c) > 126) c = '?';
         return "'" + text + (end - begin > 40 ? "...'" : "'");
     }
 };
@@ -175,12 +170,10 @@ struct Word {
 // Read digits alone, which most words of a trace are; false where there is anything else, or more than are exact.
 inline bool read_digits(Word word, double &value) {
     constexpr std::ptrdiff_t most = 15;
-    if (word.begin == word.end || word.end - word.begin > most)
-        return false;
+    if (word.begin == word.end || word.end - word.begin > most) return false;
     int64_t number = 0;
     for (const char *at = word.begin; at < word.end; ++at) {
-        if (*at < '0' || *at > '9')
-            return false;
+        if (*at < '0' || *at > '9') return false;
         number = 10 * number + (*at - '0');
     }
     value = static_cast<double>(number);
@@ -191,37 +184,30 @@ inline bool read_digits(Word word, double &value) {
 inline bool read_number(Word word, double &value) {
     const char *at = word.begin;
     bool negative = at < word.end && *at == '-';
-    if (at < word.end && (*at == '-' || *at == '+'))
-        ++at;
+    if (at < word.end && (*at == '-' || *at == '+')) ++at;
     uint64_t mantissa = 0;
     int digits = 0, exponent = 0;
     for (; at < word.end && *at >= '0' && *at <= '9'; ++at, ++digits)
-        if (digits < 18)
-            mantissa = 10 * mantissa + (*at - '0');
+        if (digits < 18) mantissa = 10 * mantissa + (*at - '0');
     int whole = digits;
     if (at < word.end && *at == '.') {
         ++at;
         for (; at < word.end && *at >= '0' && *at <= '9'; ++at, ++digits)
-            if (digits < 18)
-                mantissa = 10 * mantissa + (*at - '0');
+            if (digits < 18) mantissa = 10 * mantissa + (*at - '0');
     }
-    if (!digits)
-        return false;
+    if (!digits) return false;
     int written = 0;
     if (at < word.end && (*at == 'e' || *at == 'E')) {
         ++at;
         bool down = at < word.end && *at == '-';
-        if (at < word.end && (*at == '-' || *at == '+'))
-            ++at;
+        if (at < word.end && (*at == '-' || *at == '+')) ++at;
         int more = 0;
         for (; at < word.end && *at >= '0' && *at <= '9'; ++at, ++more)
             written = written < 10000 ? 10 * written + (*at - '0') : written;
-        if (!more)
-            return false;
+        if (!more) return false;
         written = down ? -written : written;
     }
-    if (at != word.end)
-        return false;
+    if (at != word.end) return false;
     exponent = written - (digits - whole);
     static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                     1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
@@ -243,16 +229,13 @@ inline int64_t highest_rank(const char *text, int64_t size, uint8_t *seen, int64
     const char *at = text, *end = text + size;
     while (at < end) {
         const char *stop = static_cast<const char *>(std::memchr(at, '\n', end - at));
-        if (!stop)
-            stop = end;
-        while (at < stop && (*at == ' ' || *at == '\t'))
-            ++at;
+        if (!stop) stop = end;
+        while (at < stop && (*at == ' ' || *at == '\t')) ++at;
         int64_t number = -1;
         for (; at < stop && *at >= '0' && *at <= '9' && number < 1000000000000; ++at)
             number = 10 * (number < 0 ? 0 : number) + (*at - '0');
         highest = number > highest ? number : highest;
-        if (number >= 0 && number < most)
-            seen[number] = 1;
+        if (number >= 0 && number < most) seen[number] = 1;
         at = stop + 1;
     }
     return highest;
@@ -278,18 +261,15 @@ class Parser {
         known_.clear();
         while (at < end) {
             const char *stop = static_cast<const char *>(std::memchr(at, '\n', end - at));
-            if (!stop)
-                stop = end;
+            if (!stop) stop = end;
             ++line;
-            if (!one_line(at, stop, owner))
-                return false;
+            if (!one_line(at, stop, owner)) return false;
             at = stop + 1;
         }
         if (owner >= 0) {
             hand_out(ranks_[owner]);
         } else {
-            for (Rank &rank : ranks_)
-                hand_out(rank);
+            for (Rank &rank : ranks_) hand_out(rank);
         }
         return true;
     }
@@ -319,13 +299,10 @@ class Parser {
     bool split(const char *at, const char *end) {
         words_.clear();
         while (true) {
-            while (at < end && is_blank(*at))
-                ++at;
-            if (at == end || (words_.empty() && *at == '#'))
-                return !words_.empty();
+            while (at < end && is_blank(*at)) ++at;
+            if (at == end || (words_.empty() && *at == '#')) return !words_.empty();
             const char *begin = at;
-            while (at < end && !is_blank(*at))
-                ++at;
+            while (at < end && !is_blank(*at)) ++at;
             words_.push_back({begin, at});
         }
     }
@@ -354,12 +331,10 @@ class Parser {
 
     bool bytes(size_t count_at, size_t type_at, const Rank &rank, double &value, const char *name = "count") {
         double type;
-        if (!whole(count_at, name, -1, MOST_COUNT, value))
-            return false;
+        if (!whole(count_at, name, -1, MOST_COUNT, value)) return false;
         double size = rank.type_size;
         if (words_.size() > type_at) {
-            if (!whole(type_at, "type", 0, TYPES - 1, type))
-                return false;
+            if (!whole(type_at, "type", 0, TYPES - 1, type)) return false;
             size = TYPE_SIZES[static_cast<int>(type)];
         }
         value *= size;
@@ -380,17 +355,12 @@ class Parser {
     bool message(int64_t rank, Code code) {
         bool receive = code == RECV || code == IRECV;
         double peer, tag, size = -1;
-        if (!needs(receive ? 2 : 3, receive ? "partner tag [count] [type]" : "partner tag count [type]"))
-            return false;
-        if (!partner(2, receive, peer) || !tag_of(3, receive, tag))
-            return false;
+        if (!needs(receive ? 2 : 3, receive ? "partner tag [count] [type]" : "partner tag count [type]")) return false;
+        if (!partner(2, receive, peer) || !tag_of(3, receive, tag)) return false;
         Rank &mine = ranks_[rank];
-        if (words_.size() > 4 && !bytes(4, 5, mine, size))
-            return false;
-        if (size < 0 && !receive)
-            return wrong("count " + words_[4].shown() + " is negative");
-        if (receive && size <= 0)
-            size = -1;  // the peer takes no count for one that is unknown
+        if (words_.size() > 4 && !bytes(4, 5, mine, size)) return false;
+        if (size < 0 && !receive) return wrong("count " + words_[4].shown() + " is negative");
+        if (receive && size <= 0) size = -1;  // the peer takes no count for one that is unknown
         int32_t name = UNNAMED;
         if (code == ISEND || code == IRECV)
             name = mine.requests.add(key_of(receive, rank, static_cast<int64_t>(peer), static_cast<int64_t>(tag)),
@@ -401,15 +371,13 @@ class Parser {
 
     // What traces have for MPI_ANY_SOURCE and MPI_ANY_TAG is some negative number, not always the same.
     bool partner(size_t place, bool any, double &peer) {
-        if (!whole(place, "partner", any ? INT32_MIN : 0, static_cast<double>(processes() - 1), peer))
-            return false;
+        if (!whole(place, "partner", any ? INT32_MIN : 0, static_cast<double>(processes() - 1), peer)) return false;
         peer = peer < 0 ? ANY : peer;
         return true;
     }
 
     bool tag_of(size_t place, bool any, double &tag) {
-        if (!whole(place, "tag", any ? INT32_MIN : 0, INT32_MAX, tag))
-            return false;
+        if (!whole(place, "tag", any ? INT32_MIN : 0, INT32_MAX, tag)) return false;
         tag = tag < 0 ? ANY : tag;
         return true;
     }
@@ -429,8 +397,7 @@ class Parser {
         if (name < 0 && receive) {  // it may have been posted for any source or tag
             for (uint64_t key : {key_of(true, rank, ANY, static_cast<int64_t>(tag)), key_of(true, rank, peer, ANY),
                                  key_of(true, rank, ANY, ANY)})
-                if ((name = mine.requests.find(key, take)) >= 0)
-                    break;
+                if ((name = mine.requests.find(key, take)) >= 0) break;
         }
         if (name < 0)
             ++unmatched;
@@ -440,12 +407,10 @@ class Parser {
     }
 
     void wait_for_all(Rank &mine) {
-        if (!mine.requests.open())
-            return;
+        if (!mine.requests.open()) return;
         bool unnamed = mine.requests.can_be_unnamed();
         if (unnamed)
-            for (const Request &one : mine.requests.unsorted())
-                mine.operations[one.place].request = UNNAMED;
+            for (const Request &one : mine.requests.unsorted()) mine.operations[one.place].request = UNNAMED;
         mine.operations.push_back({WAITALL, ANY, ANY, unnamed ? UNNAMED : EVERY_NAMED, 0.0});
         mine.requests.clear();
     }
@@ -457,8 +422,7 @@ class Parser {
             !bytes(2, 6, mine, sent, "send_count") || !partner(3, false, target) ||
             !bytes(4, 7, mine, received, "receive_count") || !partner(5, true, source))
             return false;
-        if (sent < 0)
-            return wrong("send_count " + words_[2].shown() + " is negative");
+        if (sent < 0) return wrong("send_count " + words_[2].shown() + " is negative");
         mine.requests.keep_names();
         mine.operations.push_back({IRECV, static_cast<int32_t>(source), 0, UNNAMED, received > 0 ? received : -1});
         mine.operations.push_back({ISEND, static_cast<int32_t>(target), 0, UNNAMED, sent});
@@ -471,11 +435,9 @@ class Parser {
         Rank &mine = ranks_[rank];
         std::string text(words_[1].begin, words_.back().end);
         std::string key = text + (mine.type_size == 8 ? "\n8" : "\n1");
-        if (varies)
-            key += std::to_string(rank);
+        if (varies) key += std::to_string(rank);
         auto [found, is_new] = known_.try_emplace(key, static_cast<int32_t>(calls.size()));
-        if (is_new)
-            calls.push_back({line, static_cast<int32_t>(rank), mine.type_size, text});
+        if (is_new) calls.push_back({line, static_cast<int32_t>(rank), mine.type_size, text});
         mine.requests.keep_names();
         int32_t tag = COLLECTIVE_TAG - mine.collectives;
         mine.collectives = (mine.collectives + 1) % COLLECTIVE_TAGS;
@@ -484,16 +446,14 @@ class Parser {
     }
 
     bool one_line(const char *at, const char *end, int64_t owner) {
-        if (!split(at, end))
-            return true;
+        if (!split(at, end)) return true;
         double value;
-        if (words_.size() < 2)
-            return wrong(words_[0].shown() + ": expected a rank and an action");
-        if (!whole(0, "rank", 0, static_cast<double>(processes() - 1), value))
-            return false;
+        if (words_.size() < 2) return wrong(words_[0].shown() + ": expected a rank and an action");
+        if (!whole(0, "rank", 0, static_cast<double>(processes() - 1), value)) return false;
         int64_t rank = static_cast<int64_t>(value);
         if (owner >= 0 && rank != owner)
-            return wrong("an action of rank " + std::to_string(rank) + " in the trace of rank " + std::to_string(owner));
+            return wrong("an action of rank " + std::to_string(rank) + " in the trace of rank " +
+                         std::to_string(owner));
         ++actions;
         Rank &mine = ranks_[rank];
         const Word &action = words_[1];
@@ -506,31 +466,22 @@ class Parser {
                     {computes ? COMPUTE : SLEEP, ANY, ANY, UNNAMED, computes ? value / speeds_[rank] : value});
             return true;
         }
-        if (action.is("isend"))
-            return message(rank, ISEND);
-        if (action.is("irecv"))
-            return message(rank, IRECV);
-        if (action.is("send"))
-            return message(rank, SEND);
-        if (action.is("recv"))
-            return message(rank, RECV);
+        if (action.is("isend")) return message(rank, ISEND);
+        if (action.is("irecv")) return message(rank, IRECV);
+        if (action.is("send")) return message(rank, SEND);
+        if (action.is("recv")) return message(rank, RECV);
         if (action.is("waitall")) {
             wait_for_all(mine);
             return true;
         }
-        if (action.is("wait"))
-            return wait_or_test(rank, WAIT);
-        if (action.is("test"))
-            return wait_or_test(rank, TEST);
-        if (action.is("sendRecv") || action.is("sendrecv"))
-            return exchange(rank);
+        if (action.is("wait")) return wait_or_test(rank, WAIT);
+        if (action.is("test")) return wait_or_test(rank, TEST);
+        if (action.is("sendRecv") || action.is("sendrecv")) return exchange(rank);
         for (std::string_view name : {"barrier", "bcast", "reduce", "allreduce", "alltoall", "allgather", "gather",
                                       "scatter", "scan", "exscan"})
-            if (action.is(name))
-                return collective(rank, false);
+            if (action.is(name)) return collective(rank, false);
         for (std::string_view name : {"alltoallv", "gatherv", "scatterv", "allgatherv", "reducescatter"})
-            if (action.is(name))
-                return collective(rank, true);
+            if (action.is(name)) return collective(rank, true);
         if (action.is("init")) {
             mine.type_size = words_.size() > 2 ? 8 : 1;
             return true;

@@ -60,14 +60,15 @@ class Dragonfly final : public RegularZone {
         if (row != target / blades_) {
             push_limiter(hosts + group * routers_ + router, links);
             const int64_t base = black_ + group * pairs(chassis_) * blades_;
-            push_link(base + pair_number(row, target / blades_, chassis_) * blades_ + blade, row > target / blades_, links);
+            push_link(base + pair_number(row, target / blades_, chassis_) * blades_ + blade, row > target / blades_,
+                      links);
             router = target;
         }
     }
 
     const bool as_simgrid_;  // routes within the last group as SimGrid 3.32 has them
     int64_t groups_, chassis_, blades_, nodes_;
-    int64_t routers_;              // of a group
+    int64_t routers_;               // of a group
     int64_t green_, black_, blue_;  // first link of each colour
 };
 

@@ -83,11 +83,11 @@ class FatTree final : public RegularZone {
         push_link(level_link_[level] + (node * parents_[level] + parent) * cables_[level] + cable, down, links);
     }
 
-    const std::vector<int64_t> parents_, cables_;  // parents of a node, and cables to each
-    const bool as_simgrid_;                        // routes down as SimGrid 3.32 has them
-    std::vector<int64_t> below_;                   // hosts below a node of the level
-    std::vector<int64_t> copies_;                  // switches of the level that have the same hosts below them
-    std::vector<int64_t> stride_;                  // hosts that have one port after the other upwards from the level
+    const std::vector<int64_t> parents_, cables_;   // parents of a node, and cables to each
+    const bool as_simgrid_;                         // routes down as SimGrid 3.32 has them
+    std::vector<int64_t> below_;                    // hosts below a node of the level
+    std::vector<int64_t> copies_;                   // switches of the level that have the same hosts below them
+    std::vector<int64_t> stride_;                   // hosts that have one port after the other upwards from the level
     std::vector<int64_t> level_link_, level_node_;  // of level: its first link upwards, its first node
 };
 

@@ -97,8 +97,8 @@ class Hops final : public Zone {
         return true;
     }
 
-    const std::vector<int32_t> before_;   // of each pair of points: the point before the last, -1: no route
-    const std::vector<int32_t> ends_;     // of each hop: the point to which it leads, ascending for each point
+    const std::vector<int32_t> before_;  // of each pair of points: the point before the last, -1: no route
+    const std::vector<int32_t> ends_;    // of each hop: the point to which it leads, ascending for each point
     const std::vector<int32_t> links_;
     const std::vector<int64_t> first_;    // of each point: its first hop, and where the last one's end
     const std::vector<int64_t> offsets_;  // of each hop: where its links begin

@@ -33,7 +33,8 @@ class HyperX final : public RegularZone {
             const int64_t here = router / stride % size, there = last / stride % size;
             if (here != there) {
                 const int64_t row = router / (stride * size) * stride + router % stride;
-                push_link(first_[dimension - 1] + row * pairs(size) + pair_number(here, there, size), here > there, links);
+                push_link(first_[dimension - 1] + row * pairs(size) + pair_number(here, there, size), here > there,
+                          links);
                 router += (there - here) * stride;
                 push_limiter(hosts + router, links);
             }

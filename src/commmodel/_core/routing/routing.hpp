@@ -24,9 +24,9 @@ class Routing {
     Routing() = default;
 
     int64_t hosts() const { return static_cast<int64_t>(zone_of_.size()); }
-    const std::vector<double> &capacity() const { return capacity_; }   // bytes per second, of each link
-    const std::vector<double> &latency() const { return latency_; }     // seconds
-    const std::vector<uint8_t> &fatpipe() const { return fatpipe_; }    // 1: bounds each flow alone
+    const std::vector<double> &capacity() const { return capacity_; }  // bytes per second, of each link
+    const std::vector<double> &latency() const { return latency_; }    // seconds
+    const std::vector<uint8_t> &fatpipe() const { return fatpipe_; }   // 1: bounds each flow alone
 
     // Append the links from one host to another, in order. The same host: its loopback, or nothing; where a star has no
     // loopback, out and back in, which may use a shared link twice.
@@ -103,7 +103,8 @@ class Routing {
 
     void add_zone(const std::string &kind, const routing::Description &description) {
         std::unique_ptr<const routing::Zone> zone = routing::make_zone(kind, description);
-        if (hosts() + zone->hosts > routing::most) routing::refuse("more than " + std::to_string(routing::most) + " hosts");
+        if (hosts() + zone->hosts > routing::most)
+            routing::refuse("more than " + std::to_string(routing::most) + " hosts");
         first_host_.push_back(hosts());
         zone_of_.insert(zone_of_.end(), static_cast<size_t>(zone->hosts), static_cast<int32_t>(zones_.size()));
         zones_.push_back(std::move(zone));

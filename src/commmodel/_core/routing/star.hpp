@@ -51,7 +51,8 @@ class Star final : public Zone {
     void count_owners(std::vector<int32_t> &owners) const override {
         if (backbone_ >= 0) owners[backbone_] += 2;
         for (const Port &port : ports_)
-            for (const int32_t link : {port.limiter, port.up, port.down == port.up ? no_link : port.down, port.loopback})
+            for (const int32_t link :
+                 {port.limiter, port.up, port.down == port.up ? no_link : port.down, port.loopback})
                 if (link >= 0) ++owners[link];
     }
 

@@ -48,8 +48,8 @@ class Description {
         for (int64_t i = 0; i < array.count; ++i) {
             const int64_t value = array.values[i];
             if (value < least || value > greatest)
-                refuse(std::string(what) + " " + std::to_string(value) + ": expected " + std::to_string(least) + " to " +
-                       std::to_string(greatest));
+                refuse(std::string(what) + " " + std::to_string(value) + ": expected " + std::to_string(least) +
+                       " to " + std::to_string(greatest));
             out[static_cast<size_t>(i)] = static_cast<int32_t>(value);
         }
         return out;

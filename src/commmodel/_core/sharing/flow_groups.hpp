@@ -177,9 +177,10 @@ inline void FlowGroups::take_due(int32_t number, double now, std::vector<int32_t
     Group &group = groups_[number];
     double reached = group.share < infinite ? group.at(now) + group.share * ulps * now : infinite;
     places_.clear();
-    find_due(group.queue, [&](const Waiting &waiting) {
-        return waiting.end <= reached + same_time * table_.flows[waiting.flow].total;
-    }, places_);
+    find_due(
+        group.queue,
+        [&](const Waiting &waiting) { return waiting.end <= reached + same_time * table_.flows[waiting.flow].total; },
+        places_);
     const size_t from = finished.size();
     for (int32_t at : places_) finished.push_back(group.queue[at].flow);
     if (finished.size() == from) finished.push_back(group.queue[0].flow);  // its key said so

@@ -49,8 +49,7 @@ void remove_at(std::vector<Entry> &heap, size_t i, Before before, Place place) {
 }
 
 // Append the places of all entries of a heap that are `due`, where no entry is due below one that is not.
-template <class Entry, class Due>
-void find_due(const std::vector<Entry> &heap, Due due, std::vector<int32_t> &places) {
+template <class Entry, class Due> void find_due(const std::vector<Entry> &heap, Due due, std::vector<int32_t> &places) {
     size_t next = places.size();
     if (heap.empty() || !due(heap[0])) return;
     places.push_back(0);

@@ -291,7 +291,8 @@ inline void IncrementalUpdate::relax(int32_t number) {
     Link &link = links_[number];
     if (!link.active || link.relaxed || link.risers > 0 || !groups_[number].queue.empty()) return;
     double taken = 0;
-    for (int32_t edge_number : link.edges) taken += links_.edges[edge_number].demand.value() * groups_[links_.edges[edge_number].group].share;
+    for (int32_t edge_number : link.edges)
+        taken += links_.edges[edge_number].demand.value() * groups_[links_.edges[edge_number].group].share;
     const double more = grantable(link) / taken;
     if (more < 1.2) return;  // soon used up
     link.relaxed = true;

@@ -174,7 +174,8 @@ inline void LinkTable::put_on(int32_t number, bool updating) {
         }
         link.demand.add(demand);
         if (link.members.size() > 2 * static_cast<size_t>(link.live) + 8) each_member(link, [](const auto &) {});
-        link.members.push_back({number, groups_.positions[number].stamp, static_cast<int32_t>(use - table_.uses.data()), demand});
+        link.members.push_back(
+            {number, groups_.positions[number].stamp, static_cast<int32_t>(use - table_.uses.data()), demand});
         if (!updating) continue;
         touch(use->link);
         if (!link.active) continue;
@@ -219,8 +220,13 @@ inline int32_t LinkTable::add_edge(int32_t link, int32_t group, double demand) {
             number_of_edge = free_edges_.back();
             free_edges_.pop_back();
         }
-        edges[number_of_edge] = {link, group, static_cast<int32_t>(links_[link].edges.size()),
-                         static_cast<int32_t>(groups_[group].edges.size()), 0, {}, 0};
+        edges[number_of_edge] = {link,
+                                 group,
+                                 static_cast<int32_t>(links_[link].edges.size()),
+                                 static_cast<int32_t>(groups_[group].edges.size()),
+                                 0,
+                                 {},
+                                 0};
         links_[link].edges.push_back(number_of_edge);
         groups_[group].edges.push_back(number_of_edge);
     }

@@ -43,8 +43,8 @@ class ProgressiveFilling final : public Solver {
   private:
     // Of a link: half a cache line, as thousands of links are visited in turns.
     struct alignas(32) Load {
-        Sum rising;         // of the demands of rising flows
-        int64_t mark = 0;   // when it was last visited; odd: it is saturated
+        Sum rising;          // of the demands of rising flows
+        int64_t mark = 0;    // when it was last visited; odd: it is saturated
         int32_t risers = 0;  // rising flows
         int32_t holds = 0;   // flows whose bottleneck it is
     };
@@ -343,7 +343,8 @@ inline void ProgressiveFilling::take_finished(double now, std::vector<int32_t> &
     const size_t count = finished.size() - first;
     table_.settled -= count;
     table_.living.resize(kept);
-    table_.free_numbers.insert(table_.free_numbers.end(), finished.begin() + static_cast<std::ptrdiff_t>(first), finished.end());
+    table_.free_numbers.insert(table_.free_numbers.end(), finished.begin() + static_cast<std::ptrdiff_t>(first),
+                               finished.end());
     if (!keep_bottlenecks(&finished[first], count)) {
         table_.taken += static_cast<int64_t>(count);
     } else if (table_.settled > 0 && table_.taken == 0) {

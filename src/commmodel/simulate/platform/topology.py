@@ -48,7 +48,7 @@ class Topology(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, om
     limiter: float | None = None
     """B/s that all that a host sends and receives has together; in networks with switches, a switch's as well."""
     loopback: Link | None = None
-    """Link between processes of one host (default: they use the host's link)."""
+    """Link between processes of one host; without it they use the host's link."""
     sharing: Literal["split", "shared", "fatpipe"] = "split"
     cores: int = 1
     speed: float = 1e9
@@ -58,7 +58,7 @@ class Topology(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, om
 
     @property
     def directions(self) -> int:
-        """Links that a cable is: 2 where each direction has the bandwidth for itself."""
+        """Links of a cable, 2 where each direction has the bandwidth for itself."""
         return 2 if self.sharing == "split" else 1
 
     def zone(self, assembly: Assembly, name: Name) -> dict[str, Any]:
