@@ -53,7 +53,7 @@ ONE_PROTOCOL_openmpi := 1:256
 # Else every program that a test starts would compile our modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo quick test thorough openmpi test-one test-without-mpi test-mpi cluster-test sanitize fuzz lint docs html doctest bench cluster-bench clean
+.PHONY: demo quick test thorough openmpi test-one test-without-mpi test-mpi cluster-test sanitize fuzz freeze lint docs html doctest bench cluster-bench clean
 
 demo:
 	@echo "commmodel: measures this machine's MPI ($(MPI)), fits a model of it and writes a report. About a minute."
@@ -132,6 +132,10 @@ sanitize: $(VENV)/.test-ready
 	PYTHONPATH=$(SANITIZED) PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 		LD_PRELOAD="$(LIBASAN) $(shell g++ -print-file-name=libstdc++.so 2>/dev/null)" \
 		$(BIN)/python -m pytest -p no:mpi-pytest -p no:cacheprovider --without-mpi -q $(SANITIZED_TESTS)
+
+# What every command says, compared with the record in tools; after a wanted change: python tools/freeze.py record tools
+freeze: $(VENV)/.test-ready
+	$(BIN)/python tools/freeze.py compare tools --text
 
 cluster-test: $(VENV)/.test-ready
 	$(BIN)/python -m pytest tests/cluster
