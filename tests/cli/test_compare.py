@@ -79,7 +79,7 @@ def test_json_has_everything_and_nothing_beside_it(before, tmp_path, capsys):
     assert bcast["low"] < bcast["ratio"] < bcast["high"]
     assert (found["together"], found["pairs"]) == (None, 0)
     assert bcast["configuration"]["kernel"] == "collective"
-    assert found["only_before"] == found["only_after"] == found["surroundings"] == []
+    assert found["only_before"] == found["only_after"] == found["environment"] == []
     assert any("5 launches before, 1 after" in remark for remark in found["remarks"])
 
 

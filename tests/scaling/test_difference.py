@@ -11,7 +11,7 @@ from support.report_samples import header
 from commmodel.errors import InputError
 from commmodel.results import Collective, Function, Launch, Library, Measurements, Memory, Queue, Record, Threshold
 from commmodel.scaling.difference import differences
-from commmodel.scaling.environment import changed_surroundings
+from commmodel.scaling.environment import changed_environment
 
 BCAST = Collective("bcast", 8, 4)
 
@@ -300,11 +300,11 @@ def test_what_differs_in_the_surroundings_is_named():
     after = Measurements(
         (launch(record, mpi=Library("Open MPI v5.0.8"), versions={"commmodel": "0.2.0", "numpy": "2"}),)
     )
-    changed = {name: (old, new) for name, old, new in changed_surroundings(before, after)}
+    changed = {name: (old, new) for name, old, new in changed_environment(before, after)}
     assert changed == {
         "MPI library": ("MPICH Version: 5.0.2", "Open MPI v5.0.8"), "version of commmodel": ("0.1.0", "0.2.0")
     }  # fmt: skip
-    assert not changed_surroundings(before, before)
+    assert not changed_environment(before, before)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ __all__ = ["Session"]
 
 @dataclass(frozen=True)
 class Session:
-    """One configuration's surroundings, on each rank that takes part.
+    """One configuration's environment, on each rank that takes part.
 
     Attributes
     ----------

@@ -172,6 +172,6 @@ def _as_json(result: Any, rows: Any) -> dict[str, Any]:
         "pairs": result.pairs,
         "only_before": [msgspec.to_builtins(each) for each in result.only_before],
         "only_after": [msgspec.to_builtins(each) for each in result.only_after],
-        "surroundings": [{"what": name, "before": old, "after": new} for name, old, new in result.surroundings],
+        "environment": [{"what": name, "before": old, "after": new} for name, old, new in result.environment],
         "remarks": result.remarks,
     }

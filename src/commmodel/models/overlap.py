@@ -253,7 +253,7 @@ def partly_hidden_time(
     G: float,
     progress: float,
 ) -> float:
-    """Return the time where only a share φ of a transfer progresses outside MPI.
+    """Return the transfer time if only a share φ of a transfer progresses outside MPI.
 
     T = φ T(V, S, b) + (1 − φ) ((o + L + S G) N + t_V)
 
@@ -479,7 +479,7 @@ def outstanding_slack(message_size: float, burst: float, outstanding_volume: flo
 
     Notes
     -----
-    Iancu 2007, Section 3.1, asks for at least 0. Its limit is 4 MB on Quadrics, whose network cards translate
+    Iancu 2007, Section 3.1, asks for at least 0. Its limit is 4 MB on Quadrics, whose NICs translate
     addresses by a small table.
 
     Examples

@@ -182,7 +182,7 @@ def slower(
         least=settings.least,
     )
     worse = tuple(_of_series(row, named) for row in found.rows if row.is_worse)
-    changed = (f"since the baseline, {name}: {old} became {new}" for name, old, new in found.surroundings)
+    changed = (f"since the baseline, {name}: {old} became {new}" for name, old, new in found.environment)
     if found.together is not None and found.together.change == "slower":
         one = found.together
         all_of_them = Slower(TOGETHER, METRICS["s"], named[0], math.nan, (), one.ratio, one.low, one.high)

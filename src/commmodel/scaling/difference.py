@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from commmodel.errors import InputError
 from commmodel.results import Clocks, Configuration, Function, Launch, Measurements, Memory, Queue, runs
-from commmodel.scaling.environment import changed_surroundings
+from commmodel.scaling.environment import changed_environment
 from commmodel.scaling.permutation import FEWEST_PLAIN, Shifts, fewest_launches, fewest_pairs, paired, unpaired
 from commmodel.scaling.samples import STATISTICS, reduce
 
@@ -116,7 +116,7 @@ class Differences:
         The largest effect first, in either direction.
     only_before, only_after : tuple
         The configurations that were measured in one of them only.
-    surroundings : tuple of (str, str, str)
+    environment : tuple of (str, str, str)
         What differs in where and how was measured: name, before, after.
     remarks : tuple of str
         What else a reader must know, such as that launches were not repeated.
@@ -129,7 +129,7 @@ class Differences:
     rows: tuple[Difference, ...]
     only_before: tuple[Configuration, ...]
     only_after: tuple[Configuration, ...]
-    surroundings: tuple[tuple[str, str, str], ...]
+    environment: tuple[tuple[str, str, str], ...]
     remarks: tuple[str, ...]
     together: Together | None = None
     pairs: int = 0
@@ -548,7 +548,7 @@ def differences(
         tuple(rows),
         tuple(one for one in old if one not in new),
         tuple(one for one in new if one not in old),
-        changed_surroundings(before, after),
+        changed_environment(before, after),
         _remarks(before, after, of_launches, sum(isinstance(one, Queue) for one in old if one in new)),
         together,
         len(launches.pairs),

@@ -1,8 +1,8 @@
-"""Differences in the environment of two files of measurements. Main entry: `changed_surroundings`."""
+"""Differences in the environment of two files of measurements. Main entry: `changed_environment`."""
 
 from commmodel.results import Header, Measurements, thread_level
 
-__all__ = ["changed_surroundings"]
+__all__ = ["changed_environment"]
 
 
 def _said(header: Header) -> dict[str, str]:
@@ -39,7 +39,7 @@ def _options(header: Header) -> dict[str, str]:
     return {f"option {name}": str(getattr(header.options, name)) for name in names}
 
 
-def changed_surroundings(before: Measurements, after: Measurements) -> tuple[tuple[str, str, str], ...]:
+def changed_environment(before: Measurements, after: Measurements) -> tuple[tuple[str, str, str], ...]:
     """Return the differences in the environment: (name, before, after).
 
     Where several launches of one file differ, each is named once. What only one of the files recorded is left out.

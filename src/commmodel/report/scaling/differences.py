@@ -102,10 +102,10 @@ def difference_blocks(differences: Differences, rows: Sequence[Difference], leas
         As the differences were made with.
     """
     blocks: list[Table | Text] = [difference_table(rows), text("")] if rows else []
-    if differences.surroundings:
+    if differences.environment:
         blocks.append(text("What differs between the files:", "bold"))
         blocks += [
-            text(f"  {name}: {_short(old)} → {_short(new)}", "yellow") for name, old, new in differences.surroundings
+            text(f"  {name}: {_short(old)} → {_short(new)}", "yellow") for name, old, new in differences.environment
         ]
     for where, configurations in (("before", differences.only_before), ("after", differences.only_after)):
         if configurations:
