@@ -2,10 +2,11 @@
  * The names are those of the compiled core's files (see setup.py).
  */
 #include <mpi.h>
+// clang-format off: the text after = is read
 #if defined(OPEN_MPI)
-ABI = openmpi
+ABI=openmpi
 #elif defined(MPI_ABI_VERSION)
-ABI = mpiabi
+ABI=mpiabi
 #else
-ABI = mpich
+ABI=mpich
 #endif
