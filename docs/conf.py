@@ -34,7 +34,7 @@ nitpick_ignore_regex = [
     # One of some words, such as "match", the union of all kernels' configurations, and what is compiled.
     (
         "py:class",
-        r'"[^"]*"|Configuration|CommonClock|commmodel\.collectives\.schedule\.Schedule|commmodel\.fit\.robust\.Fit',
+        r'"[^"]*"|Configuration|CommonClock|commmodel\.collectives\.schedule\.Schedule|commmodel\.fit\.robust\.Fit|commmodel\.documents\.Struct|struct types|Option',
     ),
     # Parts of aliases such as dict[str, float], which Sphinx cuts at their commas.
     ("py:.*", r"(typing\.Annotated|tuple|dict)\[.*"),

@@ -69,7 +69,7 @@ class Surface:
         How many were measured.
     model : SurfaceModel
     error : float
-        Mean of |model / measured − 1|.
+        Mean of abs(model / measured − 1).
     """
 
     name: str
