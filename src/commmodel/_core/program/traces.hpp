@@ -144,8 +144,17 @@ struct Rank {
     Requests requests;
     double type_size = 1;
     int32_t collectives = 0;
+    std::unordered_map<int32_t, int32_t> within;  // collectives of each other communicator
     std::vector<Operation> operations;
 };
+
+// Tags of collectives within other communicators than that of all ranks: below all of that one's, some for each.
+constexpr int32_t TAGS_WITHIN = 1 << 10, COMMUNICATORS = 1 << 20;
+constexpr int32_t FIRST_TAG_WITHIN = COLLECTIVE_TAG - COLLECTIVE_TAGS;
+
+inline int32_t tag_within(int32_t communicator, int32_t number) {
+    return FIRST_TAG_WITHIN - communicator % COMMUNICATORS * TAGS_WITHIN - number;
+}
 
 struct Call {
     int64_t line;
@@ -430,8 +439,27 @@ class Parser {
         return true;
     }
 
-    // Note a collective: Python reads its arguments, once for all calls of the same text in what is being parsed.
+    // Note a collective of all ranks.
     bool collective(int64_t rank, bool varies) {
+        Rank &mine = ranks_[rank];
+        int32_t tag = COLLECTIVE_TAG - mine.collectives;
+        mine.collectives = (mine.collectives + 1) % COLLECTIVE_TAGS;
+        return call(rank, varies, tag);
+    }
+
+    // Note a collective of the ranks of a communicator.
+    bool collective_within(int64_t rank) {
+        double value;
+        if (!needs(2, "communicator action") || !whole(2, "communicator", 1, INT32_MAX, value)) return false;
+        const auto communicator = static_cast<int32_t>(value);
+        int32_t &number = ranks_[rank].within[communicator];
+        int32_t tag = tag_within(communicator, number);
+        number = (number + 1) % TAGS_WITHIN;
+        return call(rank, true, tag);
+    }
+
+    // Note a call: Python reads its arguments, once for all calls of the same text in what is being parsed.
+    bool call(int64_t rank, bool varies, int32_t tag) {
         Rank &mine = ranks_[rank];
         std::string text(words_[1].begin, words_.back().end);
         std::string key = text + (mine.type_size == 8 ? "\n8" : "\n1");
@@ -439,8 +467,6 @@ class Parser {
         auto [found, is_new] = known_.try_emplace(key, static_cast<int32_t>(calls.size()));
         if (is_new) calls.push_back({line, static_cast<int32_t>(rank), mine.type_size, text});
         mine.requests.keep_names();
-        int32_t tag = COLLECTIVE_TAG - mine.collectives;
-        mine.collectives = (mine.collectives + 1) % COLLECTIVE_TAGS;
         mine.operations.push_back({MARKER, ANY, tag, found->second, 0.0});
         return true;
     }
@@ -482,6 +508,8 @@ class Parser {
             if (action.is(name)) return collective(rank, false);
         for (std::string_view name : {"alltoallv", "gatherv", "scatterv", "allgatherv", "reducescatter"})
             if (action.is(name)) return collective(rank, true);
+        if (action.is("within")) return collective_within(rank);
+        if (action.is("communicator")) return call(rank, true, COLLECTIVE_TAG);
         if (action.is("init")) {
             mine.type_size = words_.size() > 2 ? 8 : 1;
             return true;

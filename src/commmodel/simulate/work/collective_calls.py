@@ -13,7 +13,7 @@ from commmodel._core.program.traces import spliced
 from commmodel.errors import InputError
 from commmodel.simulate.operations import COLLECTIVE_TAG, Operations, Program
 from commmodel.simulate.work.block_streams import NOTHING, fresh
-from commmodel.simulate.work.collective_expansion import Expander
+from commmodel.simulate.work.collective_expansion import Expander, LargeCall
 
 __all__ = ["Call", "Caller"]
 
@@ -55,7 +55,7 @@ class Caller:
 
     def __init__(self, processes: int, expander: Expander, damaged: Callable[[int, int, str], Exception]) -> None:
         self._processes, self._expander, self._damaged = processes, expander, damaged
-        self._waiting: dict[int, deque[Operations | tuple[Program, int]]] = {}
+        self._waiting: dict[int, deque[Operations | tuple[LargeCall, int]]] = {}
         self._large: dict[tuple[int, str], _Large] = {}
 
     def next(self, rank: int) -> Operations:
@@ -64,13 +64,13 @@ class Caller:
         while waiting:
             first = waiting[0]
             if isinstance(first, tuple):
-                program, tag = first
-                key = (tag, program.name)
+                call, tag = first
+                key = (tag, call.program.name)
                 if key not in self._large:
-                    self._large[key] = _Large(program)
-                operations = self._large[key].more(rank)
+                    self._large[key] = _Large(call.program)
+                operations = self._large[key].more(call.rank)
                 if operations.size:
-                    renamed: Operations = operations.copy()
+                    renamed = call.world(operations)
                     renamed["tag"][renamed["tag"] <= COLLECTIVE_TAG] = tag
                     return renamed
                 self._large[key].left -= 1
@@ -88,13 +88,13 @@ class Caller:
     def put(self, rank: int, operations: Operations, calls: Sequence[Call]) -> Operations:
         """Take a parsed piece of a rank and return its first operations; `next` returns the others."""
         pieces: list[Operations] = []
-        large: dict[int, tuple[Program, Operations]] = {}
+        large: dict[int, tuple[LargeCall, Operations]] = {}
         for number, (line, _, type_size, text) in enumerate(calls):
             try:
                 messages, computing = self._expander.expand(text, type_size, rank)
             except InputError as error:
                 raise self._damaged(line, rank, str(error)) from None
-            if isinstance(messages, Program):
+            if isinstance(messages, LargeCall):
                 large[number] = messages, computing
                 pieces.append(NOTHING)
             else:
@@ -102,12 +102,12 @@ class Caller:
         if not large:
             return spliced(operations, pieces) if pieces else operations
         is_large = (operations["code"] == _MARKER) & np.isin(operations["request"], list(large))
-        waiting: deque[Operations | tuple[Program, int]] = deque()
+        waiting: deque[Operations | tuple[LargeCall, int]] = deque()
         begin = 0
         for place in np.flatnonzero(is_large).tolist():
             waiting.append(spliced(operations[begin:place], pieces))
-            program, computing = large[int(operations["request"][place])]
-            waiting.append((program, int(operations["tag"][place])))
+            call, computing = large[int(operations["request"][place])]
+            waiting.append((call, int(operations["tag"][place])))
             waiting.append(computing)
             begin = place + 1
         waiting.append(spliced(operations[begin:], pieces))

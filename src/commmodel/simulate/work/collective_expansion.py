@@ -4,12 +4,14 @@ Where all ranks give the same sizes, the selector picks an algorithm of `commmod
 each rank go the plain way, which MPICH goes for most sizes too: alltoallv, gatherv and scatterv send all messages at
 once, allgatherv goes around a ring, reducescatter of unequal blocks goes pair by pair. exscan goes the way of scan.
 Empty messages of the first three are not sent. What an action computes comes after its messages. The arguments are
-those of time-independent traces (SimGrid's documentation of ``smpirun -replay``). Main entry: `Expander`.
+those of time-independent traces (SimGrid's documentation of ``smpirun -replay``); communicators are our extension
+(`commmodel.simulate.work.communicators`). Main entry: `Expander`.
 """
 
 import os
 from collections import OrderedDict
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,9 +21,10 @@ from commmodel.errors import InputError
 from commmodel.simulate.operations import ANY, COLLECTIVE_TAG, OPERATION, UNNAMED, Code, Operations, Program
 from commmodel.simulate.work.block_streams import NOTHING, fresh
 from commmodel.simulate.work.collective import SMPI_SELECTOR, collective
+from commmodel.simulate.work.communicators import Communicators, Ranks, translated
 from commmodel.units import parse_number
 
-__all__ = ["TYPE_SIZES", "Expander"]
+__all__ = ["TYPE_SIZES", "Expander", "LargeCall"]
 
 TYPE_SIZES = (8, 4, 1, 2, 8, 4, 1, 8, 1, 1, 2, 4, 8, 8, 16, 4, 1, 1, 2, 4, 8, 1, 2, 4, 8, 8, 16, 32, 8, 8)
 """Bytes of the types that traces number: double, int, char, short, long, float, byte, long long and so on."""
@@ -81,6 +84,20 @@ class _Arguments:
         return self.count(place, "root", processes - 1) if place < len(self.words) else 0
 
 
+class LargeCall(NamedTuple):
+    """A rank's part of a collective that is so large that it is made block by block."""
+
+    program: Program
+    rank: int
+    """In the program."""
+    members: Ranks | None
+    """Ranks of the whole program where the collective is that of a communicator."""
+
+    def world(self, operations: Operations) -> Operations:
+        """Return operations of the program with peers as ranks of the whole program."""
+        return operations.copy() if self.members is None else translated(operations, self.members)
+
+
 class Expander:
     """Turns collectives of traces into operations, with a cache of up to 400 MB.
 
@@ -115,9 +132,13 @@ class Expander:
         self._made: OrderedDict[tuple[str, int, int], Program] = OrderedDict()
         self._weight = 0
         self._read: dict[tuple[str, float], tuple[tuple[str, int, int], float]] = {}
+        self._communicators = Communicators(processes)
+        self._of_size: dict[int, Expander] = {}
 
-    def expand(self, text: str, type_size: float, rank: int) -> tuple[Program | Operations, Operations]:
+    def expand(self, text: str, type_size: float, rank: int) -> tuple[LargeCall | Operations, Operations]:
         """Return the messages of a call, and the computation after them.
+
+        The definition of a communicator is a call without either.
 
         Parameters
         ----------
@@ -130,8 +151,7 @@ class Expander:
 
         Returns
         -------
-        messages : structured array of `OPERATION`, or Program
-            A program of all ranks where it is so large that it is made block by block.
+        messages : structured array of `OPERATION`, or LargeCall
         computing : structured array of `OPERATION`
 
         Raises
@@ -150,9 +170,17 @@ class Expander:
         found = self._read.get(key)
         if found is None:
             arguments = _Arguments(text, type_size)
+            if arguments.action == "communicator":
+                number = arguments.count(0, "communicator")
+                self._communicators.define(number, " ".join(arguments.words[1:]), rank)
+                return NOTHING, NOTHING
+            if arguments.action == "within":
+                return self._within(arguments, rank)
             special = _WITH_SIZES.get(arguments.action)
             if special is not None:
                 messages, flops = special(self, arguments, rank)
+                if isinstance(messages, Program):
+                    return LargeCall(messages, rank, None), self._computing(flops, rank)
                 return messages, self._computing(flops, rank)
             found = self._uniform(arguments)
             if len(self._read) > 4096:
@@ -162,8 +190,28 @@ class Expander:
         program = self._program(*called)
         computing = self._computing(flops, rank)
         if program.refill is not None:
-            return program, computing
+            return LargeCall(program, rank, None), computing
         return program.operations[program.offsets[rank] : program.offsets[rank + 1]], computing
+
+    def _within(self, arguments: _Arguments, rank: int) -> tuple[LargeCall | Operations, Operations]:
+        """Expand a collective of a communicator; schedules of one size serve all communicators of that size."""
+        communicator = self._communicators[arguments.count(0, "communicator")]
+        members, processes = communicator.members, communicator.processes
+        action = arguments.words[1] if len(arguments.words) > 1 else ""
+        if action not in _ACTIONS:
+            raise InputError(f"within communicator {communicator.number}: {action[:40]!r} is no collective")
+        expander = self._of_size.get(processes)
+        if expander is None:
+            unit = [1.0] * processes
+            expander = Expander(processes, unit, self._selector, self._memory_copy, self._reduction, self._whole)
+            self._of_size[processes] = expander
+        text = " ".join(arguments.words[1:])
+        messages, computing = expander.expand(text, arguments.type_size, communicator.rank(rank))
+        if computing.size:
+            computing = self._computing(float(computing["value"].sum()), rank)
+        if isinstance(messages, LargeCall):
+            return messages._replace(members=members), computing
+        return translated(messages, members), computing
 
     def _computing(self, flops: float, rank: int) -> Operations:
         if not flops:
@@ -274,6 +322,11 @@ _WITH_SIZES = {
     "allgatherv": Expander._allgatherv,
     "reducescatter": Expander._reducescatter,
 }
+
+_ACTIONS = {
+    "barrier", "bcast", "reduce", "allreduce", "scan", "exscan", "gather", "scatter", "allgather", "alltoall",
+    *_WITH_SIZES,
+}  # fmt: skip
 
 _Ranks = np.ndarray[tuple[int], np.dtype[np.int64]]
 _Sizes = np.ndarray[tuple[int], np.dtype[np.float64]]
