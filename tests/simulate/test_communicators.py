@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commmodel.errors import DamagedFileError, InputError
+from commmodel.errors import DamagedFileError
 from commmodel.simulate import SMPI, platform, run
 from commmodel.simulate.traces import replay
 from commmodel.simulate.work import collective
@@ -58,7 +58,8 @@ def test_rows_and_columns_do_not_mix(tmp_path, merged):
         row, column = divmod(rank, 4)
         texts.append(
             f"communicator {1 + row} {4 * row}-{4 * row + 3}; communicator {5 + column} {column}-{12 + column}:4;"
-            f"compute {1e6 * rank}; within {1 + row} allreduce 100 0 6; within {5 + column} bcast 100 2 6; allreduce 8 0"
+            f"compute {1e6 * rank}; within {1 + row} allreduce 100 0 6; within {5 + column} bcast 100 2 6;"
+            "allreduce 8 0"
         )
     outcome = run(replay(trace(tmp_path, texts, merged)), SMPI, flat(16))
     assert outcome.seconds > 15e-3
