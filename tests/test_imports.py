@@ -35,6 +35,7 @@ MAY_IMPORT = {
         *("models", "collectives", "machine", "results"),
         *("_core.flows", "_core.delays", "_core.routing", "_core.program"),
     },
+    "record": {"simulate"},
     "scaling": {"models", "collectives", "machine", "results", "_core.flows"},
     "pytest_plugin": {"scaling", "results"},
     "sweep": {"results"},

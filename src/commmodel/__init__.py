@@ -17,7 +17,7 @@ from types import ModuleType
 __version__ = "0.1.0"
 __all__ = [
     "bench", "collectives", "documents", "errors", "fit", "formats", "machine", "models", "optimize", "overlap",
-    "predict", "report", "results", "scaling", "simulate", "statistics", "sweep", "units",
+    "predict", "record", "report", "results", "scaling", "simulate", "statistics", "sweep", "units",
 ]  # fmt: skip
 
 
