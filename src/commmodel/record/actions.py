@@ -1,0 +1,311 @@
+"""A recording as actions of each rank: the text of time-independent traces, from which replays and conversions are made.
+
+What ranks did between two calls is computation. Point-to-point messages name ranks of the whole program; a tag stands
+for a communicator and a tag in it. Collectives of other communicators than MPI_COMM_WORLD are written with our extension
+of the format (`commmodel.simulate.work.communicators`). How each call is written:
+
+- blocking calls, requests and their completion: as they are; a wait names the request that completed;
+- matched probes: the receive stands where the probe did, and the receive itself takes no time;
+- Iprobe and Test without success: nothing, and the time between two such calls from one place is none of computation;
+- persistent calls: at each start;
+- non-blocking collectives: at their completion, as a rank of a replay does one thing at a time;
+- calls that make communicators: an allreduce of 8 bytes of the communicator they are made from.
+
+What has no action (one-sided calls, files, intercommunicators' and neighbourhood collectives) lasts as long as it did,
+and is counted. Main entry: `RecordedActions`.
+"""
+
+from collections import Counter, namedtuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from commmodel._core.program.recordings import CALL
+from commmodel.record.calls import CALLS
+from commmodel.record.files import Block, Communicator, Recording
+from commmodel.simulate.work.communicators import ranks_text
+
+__all__ = ["RecordedActions"]
+
+NAMES = {call.code: call.name for call in CALLS}
+_GROUPS = {call.code: call.group for call in CALLS}
+_ANY, _NO_PROCESS = -1, -2
+_OWN_TAGS = 500_000
+"""Tags of MPI_COMM_WORLD below this are written as they are; all others get one from here on."""
+_EXCHANGE = -1  # the request of an MPI_Sendrecv
+_POLLS = {"MPI_Iprobe", "MPI_Improbe", "MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome"}
+_SENDS = {"send", "bsend", "ssend", "rsend"}
+_EXCHANGES = {"sendrecv", "sendrecv_replace", "isendrecv", "isendrecv_replace"}
+_WITHOUT_TIME = {
+    "MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Pcontrol", "MPI_Comm_set_name", "MPI_Comm_free", "MPI_Probe",
+    "MPI_Iprobe", "MPI_Mrecv", "MPI_Imrecv", "MPI_Request_get_status", "MPI_Buffer_attach", "MPI_Buffer_detach",
+}  # fmt: skip
+_COLLECTIVES = {
+    "barrier", "bcast", "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv", "alltoall", "alltoallv",
+    "alltoallw", "reduce", "allreduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan",
+}  # fmt: skip
+_Wait = Callable[[int, int], str]
+"""Source and tag of what has been received -> the line that waits for it."""
+Row: Any = namedtuple("Row", CALL.names)
+"""A call; see the columns of `Block.calls`."""
+
+
+def _numbers(call: Any, block: Block, field: str) -> list[int]:
+    """Return the list that a call has in a field."""
+    first = getattr(call, f"{field}_at")
+    numbers: list[int] = block.numbers[first : first + getattr(call, field)].tolist()
+    return numbers
+
+
+def _with_counts(call: Any, block: Block) -> Any:
+    """Return the call with its lists of bytes in place of their lengths."""
+    if not (call.sent_counts or call.received_counts):
+        return call
+    sent, received = (_numbers(call, block, field) for field in ("sent_counts", "received_counts"))
+    return call._replace(sent_counts=sent, received_counts=received)
+
+
+def _words(counts: Sequence[int] | int, processes: int) -> str:
+    """Return bytes to or from each rank; where they mean nothing on this rank, nothing."""
+    return " ".join(map(str, counts if counts else [0] * processes))
+
+
+def _collective_text(verb: str, call: Any, communicator: Communicator) -> str | None:
+    """Return a collective's action with its arguments in bytes (type 6), None where there is none."""
+    processes = len(communicator.members)
+    match verb:
+        case "barrier":
+            return "barrier"
+        case "bcast":
+            return f"bcast {call.bytes} {call.root} 6"
+        case "reduce":
+            return f"reduce {call.bytes} 0 {call.root} 6"
+        case "allreduce" | "scan" | "exscan":
+            return f"{verb} {call.bytes} 0 6"
+        case "gather" | "scatter":
+            return f"{verb} {call.bytes} {call.room} {call.root} 6 6"
+        case "allgather" | "alltoall":
+            return f"{verb} {call.bytes} {call.room} 6 6"
+        case "gatherv":
+            return f"gatherv {call.bytes} {_words(call.received_counts, processes)} {call.root} 6 6"
+        case "scatterv":
+            return f"scatterv {_words(call.sent_counts, processes)} {call.room} {call.root} 6 6"
+        case "allgatherv":
+            return f"allgatherv {call.bytes} {_words(call.received_counts, processes)} 6"
+        case "alltoallv" | "alltoallw":
+            sent, received = (_words(counts, processes) for counts in (call.sent_counts, call.received_counts))
+            return f"alltoallv 0 {sent} 0 {received} 6 6"
+        case "reduce_scatter":
+            return f"reducescatter {_words(call.received_counts, processes)} 0 6"
+        case "reduce_scatter_block":
+            return f"reducescatter {' '.join([str(call.bytes)] * processes)} 0 6"
+    return None
+
+
+class _Tags:
+    """Numbers of pairs of a communicator and a tag in it."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[int, int], int] = {}
+
+    def __call__(self, communicator: int, tag: int) -> int:
+        if tag == _ANY or (communicator == 0 and 0 <= tag < _OWN_TAGS):
+            return tag
+        return self._numbers.setdefault((communicator, tag), _OWN_TAGS + len(self._numbers))
+
+
+class RecordedActions:
+    """What each rank of a recording did, as text of time-independent traces.
+
+    Parameters
+    ----------
+    recording : Recording
+    speed : float
+        Flops per second: a second of computation becomes so many flops.
+
+    Attributes
+    ----------
+    processes : int
+        P.
+    not_carried : Counter
+        Names of calls that have no action -> how many have been written as time alone, so far.
+    """
+
+    def __init__(self, recording: Recording, speed: float = 1e9) -> None:
+        self.recording, self.speed = recording, speed
+        self.processes = recording.processes
+        self.not_carried: Counter[str] = Counter()
+        self.tags = _Tags()
+
+    def text(self, rank: int) -> Iterator[str]:
+        """Yield the lines of a rank, a block of the recording at a time."""
+        writer = _Rank(self, rank)
+        yield f"{rank} init\n"
+        for block in self.recording.blocks(rank):
+            yield writer.lines(block)
+        yield f"{rank} finalize\n"
+
+
+class _Rank:
+    """Writes the actions of one rank."""
+
+    def __init__(self, actions: RecordedActions, rank: int) -> None:
+        self._rank, self._speed, self._tags = rank, actions.speed, actions.tags
+        self._not_carried = actions.not_carried
+        self._communicators = actions.recording.communicators(rank)
+        self._defined: set[int] = set()
+        self._lines: list[str] = []
+        self._previous_end: float | None = None
+        self._previous_poll: tuple[int, int] | None = None
+        self._waits: dict[int, list[_Wait]] = {}
+        self._persistent: dict[int, tuple[str, Any]] = {}
+
+    def lines(self, block: Block) -> str:
+        """Return the actions of a block of calls."""
+        for call in map(Row._make, block.calls.tolist()):
+            name = NAMES[call.code]
+            self._compute_until(name, call)
+            if name in _WITHOUT_TIME:
+                continue
+            before = len(self._lines)
+            if not self._carry(name.removeprefix("MPI_"), call, block):
+                del self._lines[before:]
+                self._not_carried[name] += 1
+                self._add(f"sleep {max(call.end - call.begin, 0.0)!r}")
+        text = "".join([f"{self._rank} {line}\n" for line in self._lines])
+        self._lines.clear()
+        return text
+
+    def _add(self, line: str) -> None:
+        self._lines.append(line)
+
+    def _compute_until(self, name: str, call: Any) -> None:
+        """Write the computation between the call before and this one; none between two calls that poll."""
+        poll = (call.code, call.site) if name in _POLLS and not call.flag and not call.completed else None
+        gap = 0.0 if self._previous_end is None else call.begin - self._previous_end
+        if gap > 0 and (poll is None or poll != self._previous_poll):
+            self._add(f"compute {gap * self._speed!r}")
+        self._previous_end = max(call.end, self._previous_end or call.end)
+        self._previous_poll = poll
+
+    def _carry(self, verb: str, call: Any, block: Block) -> bool:
+        """Write the actions of a call; return whether it has any form in a trace."""
+        group = _GROUPS[call.code]
+        if verb.endswith("_init"):
+            self._persistent[call.request] = verb.removesuffix("_init"), _with_counts(call, block)
+            return group in ("point-to-point", "collective") and not verb.startswith("P")
+        if group == "completion":
+            return self._complete(call, block)
+        if verb in ("Start", "Startall"):
+            started = [self._persistent.get(request) for request in _numbers(call, block, "requests")]
+            return all(item is not None and self._carry_one("I" + item[0].lower(), item[1]) for item in started)
+        if group == "communicator":
+            return self._created(call)
+        return self._carry_one(verb, _with_counts(call, block))
+
+    def _carry_one(self, verb: str, call: Any) -> bool:
+        """Write a message or a collective that is posted now."""
+        group = _GROUPS[call.code]
+        if group == "point-to-point":
+            return self._message(verb, call)
+        if group == "probe":
+            if call.message and call.peer != _NO_PROCESS:  # a matched probe that has found its message is the receive
+                self._add(f"recv {self._world(call, call.peer)} {self._tag(call, call.tag)}")
+            return True
+        if group == "collective":
+            return self._collective(verb, call)
+        return False
+
+    # Point to point
+
+    def _world(self, call: Any, peer: int) -> int:
+        """Return the rank of a peer in the whole program."""
+        if peer < 0:
+            return peer
+        communicator = self._communicators[call.communicator]
+        return int((communicator.remote if communicator.is_inter else communicator.members)[peer])
+
+    def _tag(self, call: Any, tag: int) -> int:
+        return self._tags(self._communicators[call.communicator].number, tag)
+
+    def _message(self, verb: str, call: Any) -> bool:
+        verb = verb.lower()
+        if verb in _SENDS or verb.removeprefix("i") in _SENDS:
+            self._post_send("isend" if verb.startswith("i") else "send", call)
+        elif verb == "recv":
+            if call.peer != _NO_PROCESS:
+                self._add(f"recv {self._world(call, call.peer)} {self._tag(call, call.tag)}")
+        elif verb == "irecv":
+            self._post_receive(call, call.peer, call.tag)
+        elif verb in _EXCHANGES:
+            blocks = not verb.startswith("i")
+            exchange = call._replace(request=_EXCHANGE) if blocks else call
+            self._post_receive(exchange, call.receive_peer, call.receive_tag)
+            self._post_send("isend", exchange)
+            if blocks:
+                self._completed(_EXCHANGE, call.source, call.received_tag)
+        else:
+            return False
+        return True
+
+    def _post_send(self, action: str, call: Any) -> None:
+        if call.peer == _NO_PROCESS:
+            return
+        peer, tag = self._world(call, call.peer), self._tag(call, call.tag)
+        self._add(f"{action} {peer} {tag} {call.bytes} 6")
+        if action == "isend":
+            text = f"wait {self._rank} {peer} {tag}"
+            self._waits.setdefault(call.request, []).append(lambda source, received: text)
+
+    def _post_receive(self, call: Any, peer: int, tag: int) -> None:
+        if peer == _NO_PROCESS:
+            return
+        self._add(f"irecv {self._world(call, peer)} {self._tag(call, tag)}")
+        self._waits.setdefault(call.request, []).append(
+            lambda source, received: f"wait {self._world(call, source)} {self._rank} {self._tag(call, received)}"
+        )
+
+    def _complete(self, call: Any, block: Block) -> bool:
+        first = call.completed_at
+        for request, _, source, tag in block.completed[first : first + call.completed].tolist():
+            self._completed(request, source, tag)
+        return True
+
+    def _completed(self, request: int, source: int, tag: int) -> None:
+        for wait in self._waits.pop(request, ()):
+            self._add(wait(source, tag))
+
+    # Collectives
+
+    def _created(self, call: Any) -> bool:
+        return call.communicator == 0 or self._collective_of(call, "allreduce 8 0 6")
+
+    def _collective(self, verb: str, call: Any) -> bool:
+        verb = verb.lower()
+        later = verb not in _COLLECTIVES
+        text = _collective_text(verb.removeprefix("i") if later else verb, call, self._communicators[call.communicator])
+        if text is None:
+            return False
+        if not later:
+            return self._collective_of(call, text)
+        line = self._within(call, text)
+        if line is not None:
+            self._waits.setdefault(call.request, []).append(lambda source, received: line)
+        return line is not None
+
+    def _collective_of(self, call: Any, text: str) -> bool:
+        line = self._within(call, text)
+        if line is not None:
+            self._add(line)
+        return line is not None
+
+    def _within(self, call: Any, text: str) -> str | None:
+        """Return a collective as that of its communicator, None where that is one between two groups."""
+        communicator = self._communicators[call.communicator]
+        if communicator.is_inter:
+            return None
+        if communicator.number == 0:
+            return text
+        if communicator.number not in self._defined:
+            self._defined.add(communicator.number)
+            self._add(f"communicator {communicator.number} {ranks_text(communicator.members)}")
+        return f"within {communicator.number} {text}"
