@@ -4,12 +4,13 @@ A list file names one trace for each rank, in the order of ranks, or one merged 
 to the list file. Traces may be compressed. With a file for each rank, each rank's file is read as the rank comes to it:
 memory does not grow with the trace. A merged trace is read once from its beginning, and what has been read and not yet
 been asked for waits in memory, beyond 256 MiB in a temporary file; so one that is written rank after rank works too.
-Format: SimGrid's documentation; the actions stand in ``docs/reference/traces.md``. Main entry: `replay`.
+Format: SimGrid's documentation; the actions stand in ``docs/reference/traces.md``. Main entries: `replay`, and
+`replay_texts` for texts that are in no file.
 """
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,9 @@ from commmodel.simulate.work.block_streams import NOTHING, Block, Stream
 from commmodel.simulate.work.collective_calls import Caller
 from commmodel.simulate.work.collective_expansion import Expander
 
-__all__ = ["replay"]
+__all__ = ["replay", "replay_texts"]
+
+Speeds = Sequence[float]
 
 _LARGEST_LIST = 1 << 28
 _MOST_PROCESSES = 1 << 20
@@ -36,26 +39,28 @@ _SMALLEST_PIECE, _LARGEST_PIECE = 1 << 12, 1 << 20
 _ACTION = re.compile(rb"\s*\d+\s+[A-Za-z_]+(\s|$)")
 
 
-class _Files:
-    """Reads each rank's operations from its own file."""
+class _Texts:
+    """Reads each rank's operations from a text of its own, as the rank comes to it."""
 
-    def __init__(self, paths: Sequence[Path], expander: Expander, speeds: Sequence[float]) -> None:
-        self._paths, self._expander, self._speeds = paths, expander, speeds
-        self._piece = min(_LARGEST_PIECE, max(_SMALLEST_PIECE, _TOGETHER // len(paths)))
-        self._parser = Parser(len(paths), speeds)
+    def __init__(
+        self, opened: Callable[[int], Iterator[bytes]], names: Sequence[object], expander: Expander, speeds: Speeds
+    ) -> None:
+        self._opened, self._names, self._expander, self._speeds = opened, names, expander, speeds
+        self._parser = Parser(len(names), speeds)
         self.restart()
 
     def restart(self) -> None:
-        """Rewind each file."""
-        self._parser_before, self._parser = self._parser, Parser(len(self._paths), self._speeds)
-        self._caller = Caller(len(self._paths), self._expander, self._damaged)
-        self._pieces: list[Iterator[bytes] | None] = [None] * len(self._paths)
-        self._lines = [0] * len(self._paths)
+        """Rewind each text."""
+        processes = len(self._names)
+        self._parser_before, self._parser = self._parser, Parser(processes, self._speeds)
+        self._caller = Caller(processes, self._expander, self._damaged)
+        self._pieces: list[Iterator[bytes] | None] = [None] * processes
+        self._lines = [0] * processes
         self._ended = 0
 
-    def fresh(self) -> "_Files":
+    def fresh(self) -> "_Texts":
         """Return a copy at the beginning."""
-        return _Files(self._paths, self._expander, self._speeds)
+        return _Texts(self._opened, self._names, self._expander, self._speeds)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -64,7 +69,7 @@ class _Files:
         return {"actions": parser.actions, "skipped": parser.skipped, "unmatched": parser.unmatched}
 
     def _damaged(self, line: int, rank: int, problem: str) -> DamagedFileError:
-        return DamagedFileError(self._paths[rank], f"line {line}", problem)
+        return DamagedFileError(self._names[rank], f"line {line}", problem)
 
     def __call__(self, rank: int) -> Operations:
         """Return the next operations of a rank; none at its end."""
@@ -73,7 +78,7 @@ class _Files:
             return left
         parser, source = self._parser, self._pieces[rank]
         if source is None:
-            source = self._pieces[rank] = pieces(self._paths[rank], self._piece)
+            source = self._pieces[rank] = self._opened(rank)
         for text in source:
             try:
                 parsed, calls, self._lines[rank] = parser.parse(text, rank, self._lines[rank])
@@ -83,7 +88,7 @@ class _Files:
             if operations.size:
                 return operations
         self._ended += 1
-        if self._ended >= len(self._paths):
+        if self._ended >= len(self._names):
             self.restart()
         return NOTHING
 
@@ -242,8 +247,47 @@ def replay(
     expander = Expander(processes, listed, selector, memory_copy, reduction, whole=len(traces) == 1)
     nowhere = np.zeros(processes + 1, dtype=np.int64)
     if len(traces) > 1:
-        return Program(NOTHING, nowhere, _Files(traces, expander, listed), place.name)
+        size = min(_LARGEST_PIECE, max(_SMALLEST_PIECE, _TOGETHER // len(traces)))
+        texts = _Texts(lambda rank: pieces(traces[rank], size), traces, expander, listed)
+        return Program(NOTHING, nowhere, texts, place.name)
     trace = traces[0]
     count = processes
     stream = Stream(count, lambda: _merged_blocks(trace, count, expander, listed))
     return Program(NOTHING, nowhere, stream, place.name)
+
+
+def replay_texts(
+    opened: Callable[[int], Iterator[bytes]],
+    names: Sequence[object],
+    *,
+    speeds: float | Sequence[float] = 1e9,
+    selector: str | os.PathLike[str] | Selector = "mpich",
+    memory_copy: float = 0.0,
+    reduction: float = 0.0,
+    title: str = "",
+) -> Program:
+    """Return the program that replays texts of traces which are made while it runs.
+
+    Parameters
+    ----------
+    opened : callable
+        Rank -> its text in pieces of whole lines, each time from the beginning.
+    names : sequence
+        What each rank's text is called where it is damaged.
+    title : str
+        For people. The other parameters are those of `replay`.
+
+    Examples
+    --------
+    >>> texts = [b"0 send 1 0 8\n", b"1 recv 0 0 8\n"]
+    >>> replay_texts(lambda rank: iter([texts[rank]]), ["first", "second"]).processes
+    2
+    """
+    processes = len(names)
+    rank_count(processes)
+    finite("memory_copy", memory_copy, 0)
+    finite("reduction", reduction, 0)
+    listed = each_speed(speeds, processes)
+    expander = Expander(processes, listed, selector, memory_copy, reduction)
+    nowhere = np.zeros(processes + 1, dtype=np.int64)
+    return Program(NOTHING, nowhere, _Texts(opened, names, expander, listed), title)

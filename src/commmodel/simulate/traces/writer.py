@@ -11,12 +11,11 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from commmodel.errors import InputError
 from commmodel.files import open_output, write_text
 from commmodel.simulate.operations import ANY, COLLECTIVE_TAG, EVERY_NAMED, Code, Operations, Program
-from commmodel.simulate.work.actions import Actions
 from commmodel.simulate.work.block_streams import fresh
 
 __all__ = ["write"]
@@ -30,8 +29,19 @@ _OPEN: dict[str, Any] = {
 }
 
 
+class Text(Protocol):
+    """Ranks' actions that are text already: of an application kernel, or of a recording."""
+
+    @property
+    def processes(self) -> int:
+        """P."""
+
+    def text(self, rank: int) -> Iterator[str]:
+        """Yield the lines of a rank."""
+
+
 def write(
-    program: Program | Actions,
+    program: Program | Text,
     folder: str | os.PathLike[str],
     *,
     speed: float = 1e9,
@@ -41,12 +51,12 @@ def write(
 
     Parameters
     ----------
-    program : Program or Actions
+    program : Program or Text
         What ranks do.
     folder : str or path
         Made where there is none.
     speed : float
-        Flops per second, by which seconds of a program become flops; `Actions` have flops already.
+        Flops per second, by which seconds of a program become flops; texts have flops already.
     compression : str
         Empty, ``.gz``, ``.bz2`` or ``.xz``.
 
@@ -60,7 +70,7 @@ def write(
     if not 0 < speed < float("inf"):
         raise InputError(f"a speed of {speed} flops per second: it must be positive")
     place = Path(folder)
-    text = program.text if isinstance(program, Actions) else _texts(program, speed)
+    text = _texts(program, speed) if isinstance(program, Program) else program.text
     try:
         place.mkdir(parents=True, exist_ok=True)
         names = [f"rank{rank}.txt{compression}" for rank in range(program.processes)]
