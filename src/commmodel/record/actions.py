@@ -15,13 +15,17 @@ What has no action (one-sided calls, files, intercommunicators' and neighbourhoo
 and is counted. Main entry: `RecordedActions`.
 """
 
+import os
 from collections import Counter, namedtuple
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from commmodel._core.program.recordings import CALL
+from commmodel.collectives.library.selection import Selector
 from commmodel.record.calls import CALLS
 from commmodel.record.files import Block, Communicator, Recording
+from commmodel.simulate.operations import Program
+from commmodel.simulate.traces import replay_texts
 from commmodel.simulate.work.communicators import ranks_text
 
 __all__ = ["RecordedActions"]
@@ -143,6 +147,42 @@ class RecordedActions:
         for block in self.recording.blocks(rank):
             yield writer.lines(block)
         yield f"{rank} finalize\n"
+
+    def program(
+        self,
+        *,
+        faster: float | Sequence[float] = 1.0,
+        selector: str | os.PathLike[str] | Selector = "mpich",
+        memory_copy: float = 0.0,
+        reduction: float = 0.0,
+    ) -> Program:
+        """Return the program that does what the recorded ranks did, computing between calls as long as they did.
+
+        Parameters
+        ----------
+        faster : float or sequence of float
+            How many times faster all ranks' processors are than those of the recording, or each rank's.
+        selector : str, path or Selector
+            Which algorithms collectives take.
+        memory_copy, reduction : float
+            Seconds per byte in collectives.
+
+        Returns
+        -------
+        Program
+            A stream: it reads the recording as it runs.
+        """
+        names = [str(self.recording.log(rank)) for rank in range(self.processes)]
+
+        def opened(rank: int) -> Iterator[bytes]:
+            return (text.encode("ascii") for text in self.text(rank))
+
+        each = [faster] * self.processes if isinstance(faster, int | float) else list(faster)
+        speeds = [self.speed * factor for factor in each]
+        return replay_texts(
+            opened, names, speeds=speeds, selector=selector, memory_copy=memory_copy, reduction=reduction,
+            title=f"replay of {self.recording.name}",
+        )  # fmt: skip
 
 
 class _Rank:

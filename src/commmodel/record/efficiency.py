@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from commmodel.errors import InputError
+from commmodel.record.actions import RecordedActions
 from commmodel.record.files import Recording
-from commmodel.record.program import program
 from commmodel.simulate import DelayModel, run
 from commmodel.simulate.delays import DelayParameters
 
@@ -78,7 +78,7 @@ def efficiency(recording: Recording) -> Efficiency:
         raise InputError(f"{recording.name}: no calls between MPI_Init and MPI_Finalize: nothing to say of efficiency")
     seconds = float(last - first)
     ideal = DelayModel(DelayParameters(L=0.0, o=0.0, g=0.0, G=0.0), "loggp")
-    outcome = run(program(recording), ideal)
+    outcome = run(RecordedActions(recording).program(), ideal)
     if outcome.blocked:
         raise InputError(f"{recording.name}: its replay does not end: the recording is not complete")
     longest, mean = float(computing.max()), float(computing.mean())

@@ -1,0 +1,26 @@
+"""Jacobi iteration on a periodic grid in two dimensions: neighbours exchange borders with non-blocking messages."""
+
+import argparse
+
+import numpy as np
+from mpi4py import MPI
+
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("--size", type=int, default=4096, help="points of a border")
+parser.add_argument("--steps", type=int, default=40)
+arguments = parser.parse_args()
+
+world = MPI.COMM_WORLD
+grid = world.Create_cart(MPI.Compute_dims(world.size, 2), periods=[True, True])
+neighbours = [rank for dimension in (0, 1) for rank in grid.Shift(dimension, 1)]
+border = [np.full(arguments.size, float(grid.rank)) for _ in neighbours]
+received = [np.empty(arguments.size) for _ in neighbours]
+for _ in range(arguments.steps):
+    requests = [grid.Irecv(buffer, rank, tag ^ 1) for tag, (buffer, rank) in enumerate(zip(received, neighbours))]
+    requests += [grid.Isend(buffer, rank, tag) for tag, (buffer, rank) in enumerate(zip(border, neighbours))]
+    MPI.Request.Waitall(requests)
+    mean = sum(received) / len(received)
+    border = [0.5 * buffer + 0.5 * mean for buffer in border]
+total = world.reduce(float(border[0].sum()))
+if world.rank == 0:
+    print(total)

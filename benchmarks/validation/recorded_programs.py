@@ -1,0 +1,146 @@
+"""Programs recorded on emulated hosts and replayed on the machine calibrated there: ``make cluster-bench`` (root, Linux).
+
+Eight mpi4py programs that differ in how they communicate (`benchmarks/validation/programs`) run on as many emulated
+hosts, one rank on each, in turns without and with the recorder. Each recording is replayed on the hybrid model that is
+measured between two of the hosts; computation is that of the recording. The replay's time is held against the run time
+of the same recorded run, from MPI_Init to MPI_Finalize.
+
+Wanted: errors of at most 5 % in the median and 10 % at worst; with more the exit code is 1. The spectral program needs
+mpi4py-fft and is left out where it is not installed.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from benchmarks.validation.emulated_collectives import forced, measured
+from benchmarks.validation.emulated_simulation import BUCKET, RECEIVE_BUFFER, SEND_BUFFER
+from rich.console import Console
+from rich.table import Table
+from tools import emulated_cluster
+
+from commmodel import record
+from commmodel.fit import fit_machine
+from commmodel.machine import Machine
+from commmodel.simulate import from_machine, run
+from commmodel.units import format_time
+
+MEDIAN, WORST = 0.05, 0.10
+PROGRAMS = Path(__file__).with_name("programs")
+NAMES = (
+    "halo", "transpose", "conjugate_gradient", "objects", "master_and_workers", "rows_and_columns", "pipelined_ring",
+    "spectral",
+)  # fmt: skip
+
+
+class Row(NamedTuple):
+    """A program, measured and replayed."""
+
+    program: str
+    launched: float
+    """Seconds of the whole launch without the recorder, the least."""
+    launched_recorded: float
+    seconds: float
+    """From MPI_Init to MPI_Finalize, recorded."""
+    replayed: float
+    not_carried: str
+
+    @property
+    def error(self) -> float:
+        """Relative error of the replay."""
+        return self.replayed / self.seconds - 1
+
+
+def launched(command: Sequence[str], environment: dict[str, str]) -> float:
+    """Run a program and return its seconds."""
+    begin = time.perf_counter()
+    completed = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if completed.returncode:
+        raise SystemExit(f"{' '.join(command)}: {completed.stderr}")
+    return time.perf_counter() - begin
+
+
+def rows(options: argparse.Namespace, folder: Path) -> Iterator[Row]:
+    """Yield each program, measured and replayed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    selector, rules = forced(folder, options.mpiexec)
+    environment = os.environ | emulated_cluster.mpi_environment() | rules
+    with emulated_cluster.cluster(options.hosts) as hosts:
+        emulated_cluster.set_sockets(SEND_BUFFER, RECEIVE_BUFFER, hosts)
+        emulated_cluster.set_rate(options.rate, hosts, BUCKET)
+        pair = measured(
+            folder / "calibration.jsonl", options.mpiexec, hosts[:2],
+            ("ping", "pingpong", "contention", "threshold", "--random-sizes", options.random_sizes,
+             "--sizes", "256:1MiB", "--time", options.calibration_time), {},
+        )  # fmt: skip
+        machine = fit_machine(pair)
+        launcher = emulated_cluster.launcher(options.mpiexec, hosts, 1)
+        for name in options.programs.split(","):
+            if name == "spectral" and find_spec("mpi4py_fft") is None:
+                print("spectral: left out: mpi4py-fft is not installed", file=sys.stderr)
+                continue
+            program = [sys.executable, str(PROGRAMS / f"{name}.py")]
+            plain, recorded = [], []
+            for number in range(options.repetitions):
+                plain.append(launched([*launcher, *program], environment))
+                target = ["-m", "commmodel", "record", "-o", str(folder / f"{name}-{number}"), "--"]
+                recorded.append(launched([*launcher, sys.executable, *target, *program], environment))
+            best = min(range(options.repetitions), key=recorded.__getitem__)
+            yield replayed(name, folder / f"{name}-{best}", machine, options.hosts, selector, min(plain), min(recorded))
+
+
+def replayed(
+    name: str, folder: Path, machine: Machine, hosts: int, selector: object, plain: float, launch: float
+) -> Row:
+    """Replay a recording on the calibrated machine."""
+    recording = record.load(folder)
+    actions = record.RecordedActions(recording)
+    program = actions.program(selector=selector)
+    outcome = run(program, from_machine.network(machine), from_machine.platform(machine, hosts))
+    left_out = ", ".join(f"{count} {call}" for call, count in actions.not_carried.items())
+    return Row(name, plain, launch, recording.seconds, outcome.seconds, left_out)
+
+
+def show(found: Sequence[Row]) -> bool:
+    """Print what was measured beside the replays, and return whether errors are as small as wanted."""
+    columns = ("program", "launch", "launch, recorded", "run", "replay", "error", "as time alone")
+    table = Table(*columns, title="Recorded programs, run and replayed")
+    for row in found:
+        times = (format_time(value) for value in (row.launched, row.launched_recorded, row.seconds, row.replayed))
+        table.add_row(row.program, *times, f"{row.error:+.1%}", row.not_carried)
+    Console(width=120).print(table)
+    errors = np.abs([row.error for row in found])
+    kept = bool(np.median(errors) <= MEDIAN and errors.max() <= WORST)
+    print(f"median |E| {np.median(errors):.1%}, worst {errors.max():.1%} of {errors.size}: {'' if kept else 'not '}kept")
+    return kept
+
+
+def main() -> None:
+    """Measure, replay and print."""
+    parser = argparse.ArgumentParser(description="Recorded programs on emulated hosts, replayed.")
+    parser.add_argument("--rate", type=float, default=20e6, help="of each host's link, bits a second (20e6)")
+    parser.add_argument("--hosts", type=int, default=8, help="(8)")
+    parser.add_argument("--repetitions", type=int, default=3, help="of each program, the fastest counts (3)")
+    parser.add_argument("--programs", default=",".join(NAMES), help=f"({','.join(NAMES)})")
+    parser.add_argument("--random-sizes", default="80", help="for the calibration (80)")
+    parser.add_argument("--calibration-time", default="30s", help="of the calibration, which may take longer (30s)")
+    parser.add_argument("--mpiexec", default=str(Path(sys.executable).with_name("mpiexec")), help="of the MPI library")
+    parser.add_argument("--keep", type=Path, help="folder that keeps recordings and measurements (none)")
+    options = parser.parse_args()
+    if problem := emulated_cluster.missing():
+        raise SystemExit(f"no emulated cluster here: {problem}")
+    with tempfile.TemporaryDirectory() as temporary:
+        found = list(rows(options, options.keep or Path(temporary)))
+    raise SystemExit(0 if show(found) else 1)
+
+
+if __name__ == "__main__":
+    main()
