@@ -23,7 +23,7 @@ from typing import Any
 from commmodel._core.program.recordings import CALL
 from commmodel.collectives.library.selection import Selector
 from commmodel.record.calls import CALLS
-from commmodel.record.files import Block, Communicator, Recording
+from commmodel.record.files import Block, Recording
 from commmodel.simulate.operations import Program
 from commmodel.simulate.traces import replay_texts
 from commmodel.simulate.work.communicators import ranks_text
@@ -35,6 +35,7 @@ _GROUPS = {call.code: call.group for call in CALLS}
 _ANY, _NO_PROCESS = -1, -2
 _OWN_TAGS = 500_000
 """Tags of MPI_COMM_WORLD below this are written as they are; all others get one from here on."""
+_WORLD = 1  # MPI_COMM_WORLD in each log
 _EXCHANGE = -1  # the request of an MPI_Sendrecv
 _POLLS = {"MPI_Iprobe", "MPI_Improbe", "MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome"}
 _SENDS = {"send", "bsend", "ssend", "rsend"}
@@ -73,9 +74,8 @@ def _words(counts: Sequence[int] | int, processes: int) -> str:
     return " ".join(map(str, counts if counts else [0] * processes))
 
 
-def _collective_text(verb: str, call: Any, communicator: Communicator) -> str | None:
+def _collective_text(verb: str, call: Any, processes: int) -> str | None:
     """Return a collective's action with its arguments in bytes (type 6), None where there is none."""
-    processes = len(communicator.members)
     match verb:
         case "barrier":
             return "barrier"
@@ -144,7 +144,7 @@ class RecordedActions:
         """Yield the lines of a rank, a block of the recording at a time."""
         writer = _Rank(self, rank)
         yield f"{rank} init\n"
-        for block in self.recording.blocks(rank):
+        for block in self.recording.events(rank):
             yield writer.lines(block)
         yield f"{rank} finalize\n"
 
@@ -172,7 +172,7 @@ class RecordedActions:
         Program
             A stream: it reads the recording as it runs.
         """
-        names = [str(self.recording.log(rank)) for rank in range(self.processes)]
+        names = [f"{self.recording.folder}, rank {rank}" for rank in range(self.processes)]
 
         def opened(rank: int) -> Iterator[bytes]:
             return (text.encode("ascii") for text in self.text(rank))
@@ -181,7 +181,7 @@ class RecordedActions:
         speeds = [self.speed * factor for factor in each]
         return replay_texts(
             opened, names, speeds=speeds, selector=selector, memory_copy=memory_copy, reduction=reduction,
-            title=f"replay of {self.recording.name}",
+            title=f"replay of {self.recording.folder.name}",
         )  # fmt: skip
 
 
@@ -191,7 +191,8 @@ class _Rank:
     def __init__(self, actions: RecordedActions, rank: int) -> None:
         self._rank, self._speed, self._tags = rank, actions.speed, actions.tags
         self._not_carried = actions.not_carried
-        self._communicators = actions.recording.communicators(rank)
+        self._views = {view.local: view for view in actions.recording.views(rank)}
+        self._groups = actions.recording.groups
         self._defined: set[int] = set()
         self._lines: list[str] = []
         self._previous_end: float | None = None
@@ -230,6 +231,8 @@ class _Rank:
     def _carry(self, verb: str, call: Any, block: Block) -> bool:
         """Write the actions of a call; return whether it has any form in a trace."""
         group = _GROUPS[call.code]
+        if call.communicator and call.communicator not in self._views:
+            return False
         if verb.endswith("_init"):
             self._persistent[call.request] = verb.removesuffix("_init"), _with_counts(call, block)
             return group in ("point-to-point", "collective") and not verb.startswith("P")
@@ -249,7 +252,7 @@ class _Rank:
             return self._message(verb, call)
         if group == "probe":
             if call.message and call.peer != _NO_PROCESS:  # a matched probe that has found its message is the receive
-                self._add(f"recv {self._world(call, call.peer)} {self._tag(call, call.tag)}")
+                self._receive(call)
             return True
         if group == "collective":
             return self._collective(verb, call)
@@ -259,13 +262,11 @@ class _Rank:
 
     def _world(self, call: Any, peer: int) -> int:
         """Return the rank of a peer in the whole program."""
-        if peer < 0:
-            return peer
-        communicator = self._communicators[call.communicator]
-        return int((communicator.remote if communicator.is_inter else communicator.members)[peer])
+        return peer if peer < 0 else int(self._groups[self._views[call.communicator].group][peer])
 
     def _tag(self, call: Any, tag: int) -> int:
-        return self._tags(self._communicators[call.communicator].number, tag)
+        is_world = call.communicator == _WORLD
+        return self._tags(0 if is_world else self._views[call.communicator].number, tag)
 
     def _message(self, verb: str, call: Any) -> bool:
         verb = verb.lower()
@@ -273,7 +274,7 @@ class _Rank:
             self._post_send("isend" if verb.startswith("i") else "send", call)
         elif verb == "recv":
             if call.peer != _NO_PROCESS:
-                self._add(f"recv {self._world(call, call.peer)} {self._tag(call, call.tag)}")
+                self._receive(call)
         elif verb == "irecv":
             self._post_receive(call, call.peer, call.tag)
         elif verb in _EXCHANGES:
@@ -287,6 +288,9 @@ class _Rank:
             return False
         return True
 
+    def _receive(self, call: Any) -> None:
+        self._add(f"recv {self._world(call, call.peer)} {self._tag(call, call.tag)} {call.received_bytes} 6")
+
     def _post_send(self, action: str, call: Any) -> None:
         if call.peer == _NO_PROCESS:
             return
@@ -299,7 +303,7 @@ class _Rank:
     def _post_receive(self, call: Any, peer: int, tag: int) -> None:
         if peer == _NO_PROCESS:
             return
-        self._add(f"irecv {self._world(call, peer)} {self._tag(call, tag)}")
+        self._add(f"irecv {self._world(call, peer)} {self._tag(call, tag)} {call.room or call.bytes} 6")
         self._waits.setdefault(call.request, []).append(
             lambda source, received: f"wait {self._world(call, source)} {self._rank} {self._tag(call, received)}"
         )
@@ -317,12 +321,13 @@ class _Rank:
     # Collectives
 
     def _created(self, call: Any) -> bool:
-        return call.communicator == 0 or self._collective_of(call, "allreduce 8 0 6")
+        return call.communicator != 0 and self._collective_of(call, "allreduce 8 0 6")
 
     def _collective(self, verb: str, call: Any) -> bool:
         verb = verb.lower()
         later = verb not in _COLLECTIVES
-        text = _collective_text(verb.removeprefix("i") if later else verb, call, self._communicators[call.communicator])
+        processes = len(self._groups[self._views[call.communicator].group])
+        text = _collective_text(verb.removeprefix("i") if later else verb, call, processes)
         if text is None:
             return False
         if not later:
@@ -340,12 +345,12 @@ class _Rank:
 
     def _within(self, call: Any, text: str) -> str | None:
         """Return a collective as that of its communicator, None where that is one between two groups."""
-        communicator = self._communicators[call.communicator]
-        if communicator.is_inter:
-            return None
-        if communicator.number == 0:
+        if call.communicator == _WORLD:
             return text
-        if communicator.number not in self._defined:
-            self._defined.add(communicator.number)
-            self._add(f"communicator {communicator.number} {ranks_text(communicator.members)}")
-        return f"within {communicator.number} {text}"
+        view = self._views[call.communicator]
+        if view.is_inter:
+            return None
+        if view.number not in self._defined:
+            self._defined.add(view.number)
+            self._add(f"communicator {view.number} {ranks_text(self._groups[view.group])}")
+        return f"within {view.number} {text}"

@@ -62,7 +62,7 @@ def efficiency(recording: Recording) -> Efficiency:
     first, last = np.inf, -np.inf
     for rank in range(recording.processes):
         previous_end: float | None = None
-        for block in recording.blocks(rank):
+        for block in recording.events(rank):
             begin, end = block.calls["begin"], block.calls["end"]
             if not begin.size:
                 continue
@@ -75,12 +75,12 @@ def efficiency(recording: Recording) -> Efficiency:
         if previous_end is not None:
             last = max(last, previous_end)
     if not last > first:
-        raise InputError(f"{recording.name}: no calls between MPI_Init and MPI_Finalize: nothing to say of efficiency")
+        raise InputError(f"{recording.folder.name}: no calls between MPI_Init and MPI_Finalize: nothing to say of efficiency")
     seconds = float(last - first)
     ideal = DelayModel(DelayParameters(L=0.0, o=0.0, g=0.0, G=0.0), "loggp")
     outcome = run(RecordedActions(recording).program(), ideal)
     if outcome.blocked:
-        raise InputError(f"{recording.name}: its replay does not end: the recording is not complete")
+        raise InputError(f"{recording.folder.name}: its replay does not end: the recording is not complete")
     longest, mean = float(computing.max()), float(computing.mean())
     ideal_seconds = min(max(outcome.seconds, longest), seconds)
     return Efficiency(

@@ -49,7 +49,7 @@ def timeline(recording: Recording, name: str = "") -> Timeline:
     parts = [np.empty(0, INTERVAL)]
     for rank in range(recording.processes):
         previous_end: float | None = None
-        for block in recording.blocks(rank):
+        for block in recording.events(rank):
             if not block.calls.size:
                 continue
             enough_memory(sum(part.nbytes for part in parts) + block.calls.size * _BYTES_OF_A_CALL, "a timeline")
@@ -60,7 +60,7 @@ def timeline(recording: Recording, name: str = "") -> Timeline:
     origin = rows["start"].min(initial=np.inf)
     for column in ("start", "end"):
         rows[column] -= origin if rows.size else 0.0
-    return Timeline(name or recording.name, recording.processes, rows[rows["end"] > rows["start"]])
+    return Timeline(name or recording.folder.name, recording.processes, rows[rows["end"] > rows["start"]])
 
 
 def _calls(recording: Recording, rank: int, block: Block) -> NDArray[np.void]:
@@ -71,10 +71,9 @@ def _calls(recording: Recording, rank: int, block: Block) -> NDArray[np.void]:
     rows["size"] = np.maximum(calls["bytes"], calls["received_bytes"])
     rows["peer"] = -1
     source = np.where(calls["source"] >= 0, calls["source"], calls["peer"])
-    for number, communicator in recording.communicators(rank).items():
-        mine = (calls["communicator"] == number) & (source >= 0)
-        members = communicator.remote if communicator.is_inter else communicator.members
-        rows["peer"][mine] = np.asarray(members)[source[mine]]
+    for view in recording.views(rank):
+        mine = (calls["communicator"] == view.local) & (source >= 0)
+        rows["peer"][mine] = recording.groups[view.group][source[mine]]
     return rows
 
 

@@ -20,9 +20,14 @@ from commmodel.arguments import occurring_ranks, rank_count
 from commmodel.collectives import Schedule as CollectiveSchedule
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.files import write_bytes
+from commmodel.simulate.operations import EVERY_NAMED, Code, Operations, Program
 from commmodel.simulate.traces.files import pieces
+from commmodel.simulate.work.block_streams import fresh
 
-__all__ = ["DEPENDENCY", "GOAL_OPERATION", "Kind", "Schedule", "from_collective", "parse", "read", "text", "write"]
+__all__ = [
+    "DEPENDENCY", "GOAL_OPERATION", "Kind", "Schedule", "from_collective", "from_program", "parse", "read", "text",
+    "write",
+]  # fmt: skip
 
 _PIECE = 1 << 22
 
@@ -283,3 +288,96 @@ def _chained(
     dependencies["on"] = np.concatenate([one for _, one in parts])
     offsets = np.searchsorted(owner, np.arange(processes + 1)).astype(np.int64)
     return Schedule(every, offsets, dependencies)
+
+
+def from_program(program: Program, *, second: float = 1e9) -> Schedule:
+    """Return a program as a schedule.
+
+    What a rank does after a blocking operation depends on it; a request depends on what stood before it, and what
+    stands after the wait for it on the request. A test that may fail, and marks, are left out. Tags of collectives,
+    which are below 0, become tags above all others.
+
+    Parameters
+    ----------
+    program : Program
+        With all its operations in memory at once.
+    second : float
+        How many of the schedule's units of time are a second: nanoseconds.
+
+    Examples
+    --------
+    >>> from commmodel.simulate.work import ring
+    >>> print("".join(text(from_program(ring(8, 2)))).split("rank 1")[0])
+    num_ranks 2
+    <BLANKLINE>
+    rank 0 {
+    l1: recv 8b from 1 tag 1
+    l2: send 8b to 1 tag 1
+    l3: calc 0
+    l3 requires l1
+    l3 requires l2
+    }
+    <BLANKLINE>
+    <BLANKLINE>
+    """
+    source = fresh(program)
+    rows: list[tuple[float, int, int, int, int, int, int, int]] = []
+    edges: list[tuple[int, int, int]] = []
+    offsets = [0]
+    for rank in range(program.processes):
+        _append_rank(_all_of(source, rank), rows, edges, second)
+        offsets.append(len(rows))
+    operations = np.array(rows, GOAL_OPERATION)
+    inner = operations["tag"] < -1
+    highest = int(operations["tag"].max(initial=0))
+    operations["tag"][inner] = highest - 1 - operations["tag"][inner]
+    dependencies = np.array(edges, DEPENDENCY)
+    return Schedule(operations, np.array(offsets, dtype=np.int64), dependencies, program.name)
+
+
+def _all_of(program: Program, rank: int) -> Iterator[Operations]:
+    yield program.operations[program.offsets[rank] : program.offsets[rank + 1]]
+    while program.refill is not None and (operations := program.refill(rank)).size:
+        yield operations
+
+
+def _append_rank(
+    pieces_of_rank: Iterator[Operations],
+    rows: list[tuple[float, int, int, int, int, int, int, int]],
+    edges: list[tuple[int, int, int]],
+    second: float,
+) -> None:
+    """Append a rank's operations and what they depend on."""
+    last: int | None = None
+    unnamed: list[int] = []
+    named: dict[int, int] = {}
+
+    def add(value: float, peer: int, tag: int, kind: Kind, after: Iterable[int | None]) -> int:
+        rows.append((value, peer, tag, kind, 0, 0, 0, 0))
+        edges.extend((len(rows) - 1, on, 0) for on in after if on is not None)
+        return len(rows) - 1
+
+    for operations in pieces_of_rank:
+        for code, peer, tag, request, value in operations.tolist():
+            match code:
+                case Code.COMPUTE | Code.SLEEP:
+                    last = add(round(value * second), 0, 0, Kind.CALCULATE, [last])
+                case Code.SEND:
+                    last = add(value, peer, tag, Kind.SEND, [last])
+                case Code.RECV:
+                    last = add(max(value, 0.0), peer, tag, Kind.RECEIVE, [last])
+                case Code.ISEND | Code.IRECV:
+                    kind = Kind.SEND if code == Code.ISEND else Kind.RECEIVE
+                    number = add(max(value, 0.0), peer, tag, kind, [last])
+                    if request >= 0:
+                        named[request] = number
+                    else:
+                        unnamed.append(number)
+                case Code.WAIT if request in named:
+                    last = add(0, 0, 0, Kind.CALCULATE, [last, named.pop(request)])
+                case Code.WAITALL:
+                    awaited = list(named.values()) if request == EVERY_NAMED else unnamed
+                    last = add(0, 0, 0, Kind.CALCULATE, [last, *awaited])
+                    (named if request == EVERY_NAMED else unnamed).clear()
+                case _:
+                    pass
