@@ -119,7 +119,9 @@ def show(found: Sequence[Row]) -> bool:
     Console(width=120).print(table)
     errors = np.abs([row.error for row in found])
     kept = bool(np.median(errors) <= MEDIAN and errors.max() <= WORST)
-    print(f"median |E| {np.median(errors):.1%}, worst {errors.max():.1%} of {errors.size}: {'' if kept else 'not '}kept")
+    print(
+        f"median |E| {np.median(errors):.1%}, worst {errors.max():.1%} of {errors.size}: {'' if kept else 'not '}kept"
+    )
     return kept
 
 

@@ -1,4 +1,4 @@
-"""The verb ``convert``: measurements from one format to another."""
+"""The verb ``convert``: measurements and recordings from one format to another."""
 
 import argparse
 import sys
@@ -14,12 +14,17 @@ __all__ = ["add"]
 def add(verbs: Any) -> None:
     """Add the verb."""
     convert = new_verb(
-        verbs, "convert", _run, "measurements from one format to another",
+        verbs, "convert", _run, "measurements or a recording from one format to another",
         "commmodel convert results.jsonl -o results.txt --to extrap-text --over p",
     )  # fmt: skip
-    convert.add_argument("files", nargs="+", metavar="IN", help="results.jsonl, or files of other programs")
+    convert.add_argument(
+        "files", nargs="+", metavar="IN", help="results.jsonl, files of other programs, or the folder of a recording"
+    )
     add_format(convert)
-    add_output(convert, "file to write", required=True)
+    add_output(
+        convert, "file to write, of a recording a folder for traces or a file .goal, .json, .paje, .trace, .csv, .html",
+        required=True,
+    )  # fmt: skip
     convert.add_argument(
         "--to", metavar="FORMAT",
         help="commmodel, extrap-json, extrap-text or csv (default: by the suffix .txt or .csv of the output)",
@@ -44,8 +49,10 @@ def _target(output: Path, name: str | None) -> str:
 
 def _run(arguments: argparse.Namespace) -> int:
     """Read, write, and say what was left out."""
-    from commmodel import formats
+    from commmodel import formats, record
 
+    if any(record.is_recording(path) for path in arguments.files):
+        return _convert_recording(arguments)
     output = Path(arguments.output)
     target = _target(output, arguments.to)
     over = None if arguments.over is None else [name.strip() for name in arguments.over.split(",")]
@@ -63,4 +70,28 @@ def _run(arguments: argparse.Namespace) -> int:
         )
     else:
         print(f"written to {output} ({target})")
+    return 0
+
+
+def _convert_recording(arguments: argparse.Namespace) -> int:
+    """Write a recording as traces, as a schedule, as a timeline or as a page with its chart."""
+    from commmodel import record
+
+    if len(arguments.files) > 1 or arguments.to or arguments.over or arguments.format:
+        raise InputError("a recording is converted alone, to what the suffix of the output tells: leave the rest out")
+    recording = record.load(arguments.files[0])
+    notes = list(recording.faults)
+    if Path(arguments.output).suffix == ".html":
+        from commmodel import report
+
+        report.write_gantt(arguments.output, str(recording.folder), [record.timeline(recording)])
+    else:
+        left_out = record.convert(recording, arguments.output)
+        notes += [f"{count} {name}: carried over as the time that they took" for name, count in left_out.most_common()]
+    for text in notes:
+        print(f"note: {text}", file=sys.stderr)
+    if arguments.json:
+        print_json({"output": arguments.output, "processes": recording.processes, "notes": notes})
+    else:
+        print(f"written to {arguments.output}")
     return 0

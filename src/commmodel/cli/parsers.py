@@ -12,6 +12,7 @@ from commmodel.units import (
     parse_confidence,
     parse_counts,
     parse_fraction,
+    parse_number,
     parse_quantity,
     parse_size,
     parse_sizes,
@@ -22,7 +23,7 @@ from commmodel.units import (
 __all__ = [
     "Parser", "add_byte_times", "add_format", "add_machine", "add_output", "add_processes",
     "add_size", "add_thread_level", "byte_time", "choices", "confidence", "counts", "duration", "flop_rate",
-    "known_machine", "new_verb", "note", "output_path", "parent", "plain_number", "print_json", "refuse_functions",
+    "known_machine", "new_verb", "note", "number", "output_path", "parent", "plain_number", "print_json", "refuse_functions",
     "refuse_other_levels", "refuse_outputs", "share", "show", "size", "sizes", "typed", "warn_of", "whole",
     "wrote_page",
 ]  # fmt: skip
@@ -88,6 +89,7 @@ size, sizes, counts = typed(parse_size), typed(parse_sizes), typed(parse_counts)
 duration, share, confidence = typed(parse_time), typed(parse_fraction), typed(parse_confidence)
 byte_time = typed(lambda word: parse_quantity(word, "s/B"))
 flop_rate = typed(lambda word: parse_quantity(word, "flop/s"))
+number = typed(parse_number)
 
 
 def whole(least: int, most: int = 10**18 - 1) -> Callable[[str], int]:

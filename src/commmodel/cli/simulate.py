@@ -15,6 +15,7 @@ from commmodel.cli.parsers import (
     flop_rate,
     known_machine,
     new_verb,
+    number,
     parent,
     print_json,
     show,
@@ -194,8 +195,14 @@ def _add_applications(works: Any, programs: Sequence[Parser]) -> None:
 
 
 def _add_replay(works: Any, programs: Sequence[Parser]) -> None:
-    replay = _add(works, "replay", "time-independent traces", "replay list.txt", programs)
-    replay.add_argument("traces", metavar="LIST", help="file that lists the traces, or a merged trace")
+    replay = _add(works, "replay", "a recording, or time-independent traces", "replay recording", programs)
+    replay.add_argument(
+        "traces", metavar="FROM", help="folder of a recording, file that lists traces, or a merged trace"
+    )
+    replay.add_argument(
+        "--faster", metavar="FACTOR", type=number,
+        help="how many times faster cores are than those of the recording (default: 1)",
+    )  # fmt: skip
     _add_selector(replay)
     _add_copying(replay)
     _add_reduction(replay)
@@ -220,8 +227,23 @@ def _workload(arguments: argparse.Namespace, place: Any) -> Any:
     if what in _APPLICATIONS:
         return workloads.application(place, what, **options)
     if what == "replay":
-        return workloads.replay(place, arguments.traces, **options)
+        return _replay(arguments, place, options)
     return workloads.messages(arguments.file, **options) if what == "exchange" else workloads.schedule(arguments.file)
+
+
+def _replay(arguments: argparse.Namespace, place: Any, options: dict[str, Any]) -> Any:
+    """Return the workload of a recording or of traces."""
+    from commmodel import record
+    from commmodel.simulate.scenario import workloads
+
+    if not record.is_recording(arguments.traces):
+        if arguments.faster is not None:
+            raise InputError("--faster is of recordings: of traces give --speed")
+        return workloads.replay(place, arguments.traces, **options)
+    if arguments.speed is not None:
+        raise InputError("--speed is of traces: of a recording, whose computation is in seconds, give --faster")
+    faster = 1.0 if arguments.faster is None else arguments.faster
+    return record.workload(place, record.load(arguments.traces), faster=faster, **options)
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -257,7 +279,7 @@ def _run(arguments: argparse.Namespace) -> int:
     results = _results(scenarios, outcomes) + [_measured(each) for each in measured]
     hanging = [(each.model, outcome) for each, outcome in zip(scenarios, outcomes, strict=True) if outcome.blocked]
     title = f"{workload.title}, {place.name}"
-    notes = [*dict.fromkeys(note for each in scenarios for note in each.notes)]
+    notes = [*dict.fromkeys(note for each in scenarios for note in each.notes), *workload.notes()]
     try:
         if arguments.trace is not None:
             timeline.write(arguments.trace, timelines[0])

@@ -148,6 +148,13 @@ class RecordedActions:
             yield writer.lines(block)
         yield f"{rank} finalize\n"
 
+    def notes(self) -> list[str]:
+        """Return a sentence on what has been written as time alone, none where nothing was."""
+        if not self.not_carried:
+            return []
+        calls = ", ".join(f"{count} {name}" for name, count in self.not_carried.most_common())
+        return [f"carried over as the time that they took, not as messages: {calls}"]
+
     def program(
         self,
         *,

@@ -75,7 +75,9 @@ def efficiency(recording: Recording) -> Efficiency:
         if previous_end is not None:
             last = max(last, previous_end)
     if not last > first:
-        raise InputError(f"{recording.folder.name}: no calls between MPI_Init and MPI_Finalize: nothing to say of efficiency")
+        raise InputError(
+            f"{recording.folder.name}: no calls between MPI_Init and MPI_Finalize: nothing to say of efficiency"
+        )
     seconds = float(last - first)
     ideal = DelayModel(DelayParameters(L=0.0, o=0.0, g=0.0, G=0.0), "loggp")
     outcome = run(RecordedActions(recording).program(), ideal)

@@ -3,7 +3,7 @@
 Each function returns a `Workload`. Where a number of processes is left out, a platform takes one for each of its cores.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +39,8 @@ class Workload:
         What it is, for JSON.
     schedule : Schedule, optional
         Of GOAL.
+    notes : callable
+        Returns what is to be said of the program once it has been simulated.
     """
 
     processes: int
@@ -46,6 +48,7 @@ class Workload:
     program: Callable[[Any], Program]
     facts: dict[str, Any]
     schedule: goal.Schedule | None = None
+    notes: Callable[[], Sequence[str]] = tuple
 
 
 def _processes(place: Place, processes: int | None) -> int:

@@ -1,0 +1,55 @@
+"""A recording as what is simulated, on any platform and by any model. Main entry: `workload`."""
+
+from typing import Any
+
+from commmodel.arguments import finite
+from commmodel.collectives.library.selection import Selector
+from commmodel.errors import InputError
+from commmodel.record.actions import RecordedActions
+from commmodel.record.files import Recording
+from commmodel.simulate.operations import Program
+from commmodel.simulate.scenario import Place, Workload
+
+__all__ = ["workload"]
+
+
+def workload(
+    place: Place,
+    recording: Recording,
+    processes: int | None = None,
+    *,
+    faster: float = 1.0,
+    selector: str | Selector | None = None,
+    memory_copy: float = 0.0,
+    reduction: float = 0.0,
+) -> Workload:
+    """Return the replay of a recording; its ranks compute as long as they did.
+
+    Parameters
+    ----------
+    place : Place
+    recording : Recording
+    processes : int, optional
+        Must be that of the recording where it is given.
+    faster : float
+        How many times faster processors are than those of the recording.
+    selector : str or Selector, optional
+        Which algorithms collectives take; by default the place's.
+    memory_copy, reduction : float
+        Seconds per byte in collectives.
+    """
+    if processes not in (None, recording.processes):
+        raise InputError(f"{recording.folder}: a recording of {recording.processes} processes: leave -p out")
+    if not finite("faster", faster, 0) > 0:
+        raise InputError("processors 0 times faster: give a factor above 0")
+    selector = selector or place.selector
+    actions = RecordedActions(recording)
+
+    def program(_: Any) -> Program:
+        return actions.program(faster=faster, selector=selector, memory_copy=memory_copy, reduction=reduction)
+
+    name = selector if isinstance(selector, str) else selector.name
+    ranks = "one rank" if recording.processes == 1 else f"{recording.processes} ranks"
+    title = f"Replay of the recording {recording.folder} on {ranks}"
+    facts = {"recording": str(recording.folder), "faster": faster, "chosen_by": name}
+    return Workload(recording.processes, title, program, facts, notes=actions.notes)
