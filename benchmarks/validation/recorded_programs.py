@@ -1,4 +1,4 @@
-"""Programs recorded on emulated hosts and replayed on the machine calibrated there: ``make cluster-bench`` (root, Linux).
+"""Programs recorded on emulated hosts, replayed on the machine calibrated there: ``make cluster-bench`` (root).
 
 Eight mpi4py programs that differ in how they communicate (`benchmarks/validation/programs`) run on as many emulated
 hosts, one rank on each, in turns without and with the recorder. Each recording is replayed on the hybrid model that is

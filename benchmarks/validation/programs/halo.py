@@ -16,8 +16,8 @@ neighbours = [rank for dimension in (0, 1) for rank in grid.Shift(dimension, 1)]
 border = [np.full(arguments.size, float(grid.rank)) for _ in neighbours]
 received = [np.empty(arguments.size) for _ in neighbours]
 for _ in range(arguments.steps):
-    requests = [grid.Irecv(buffer, rank, tag ^ 1) for tag, (buffer, rank) in enumerate(zip(received, neighbours))]
-    requests += [grid.Isend(buffer, rank, tag) for tag, (buffer, rank) in enumerate(zip(border, neighbours))]
+    requests = [grid.Irecv(received[tag], rank, tag ^ 1) for tag, rank in enumerate(neighbours)]
+    requests += [grid.Isend(border[tag], rank, tag) for tag, rank in enumerate(neighbours)]
     MPI.Request.Waitall(requests)
     mean = sum(received) / len(received)
     border = [0.5 * buffer + 0.5 * mean for buffer in border]

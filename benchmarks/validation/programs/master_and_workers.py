@@ -19,7 +19,7 @@ if world.rank == 0:
         world.Send(piece * sent, worker, WORK)
         sent += 1
     answer = np.empty(1)
-    for received in range(max(arguments.steps, world.size - 1)):
+    for _received in range(max(arguments.steps, world.size - 1)):
         world.Recv(answer, MPI.ANY_SOURCE, MPI.ANY_TAG, status)
         total += answer[0]
         more = sent < arguments.steps

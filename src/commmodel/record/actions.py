@@ -1,8 +1,8 @@
-"""A recording as actions of each rank: the text of time-independent traces, from which replays and conversions are made.
+"""A recording as actions of each rank: the text of time-independent traces, for replays and conversions.
 
 What ranks did between two calls is computation. Point-to-point messages name ranks of the whole program; a tag stands
-for a communicator and a tag in it. Collectives of other communicators than MPI_COMM_WORLD are written with our extension
-of the format (`commmodel.simulate.work.communicators`). How each call is written:
+for a communicator and a tag in it. Collectives of other communicators than MPI_COMM_WORLD are written with our
+extension of the format (`commmodel.simulate.work.communicators`). How each call is written:
 
 - blocking calls, requests and their completion: as they are; a wait names the request that completed;
 - matched probes: the receive stands where the probe did, and the receive itself takes no time;
@@ -305,7 +305,7 @@ class _Rank:
         self._add(f"{action} {peer} {tag} {call.bytes} 6")
         if action == "isend":
             text = f"wait {self._rank} {peer} {tag}"
-            self._waits.setdefault(call.request, []).append(lambda source, received: text)
+            self._waits.setdefault(call.request, []).append(lambda *_: text)
 
     def _post_receive(self, call: Any, peer: int, tag: int) -> None:
         if peer == _NO_PROCESS:
@@ -341,7 +341,7 @@ class _Rank:
             return self._collective_of(call, text)
         line = self._within(call, text)
         if line is not None:
-            self._waits.setdefault(call.request, []).append(lambda source, received: line)
+            self._waits.setdefault(call.request, []).append(lambda *_: line)
         return line is not None
 
     def _collective_of(self, call: Any, text: str) -> bool:

@@ -266,7 +266,7 @@ def replay_texts(
     reduction: float = 0.0,
     title: str = "",
 ) -> Program:
-    """Return the program that replays texts of traces which are made while it runs.
+    r"""Return the program that replays texts of traces which are made while it runs.
 
     Parameters
     ----------
