@@ -24,8 +24,8 @@ __all__ = [
     "Parser", "add_byte_times", "add_format", "add_machine", "add_output", "add_processes",
     "add_size", "add_thread_level", "byte_time", "choices", "confidence", "counts", "duration", "flop_rate",
     "known_machine", "new_verb", "note", "number", "output_path", "parent", "plain_number", "print_json",
-    "refuse_functions", "refuse_other_levels", "refuse_outputs", "share", "show", "size", "sizes", "typed", "warn_of", "whole",
-    "wrote_page",
+    "refuse_functions", "refuse_other_levels", "refuse_outputs", "share", "show", "size", "sizes", "typed",
+    "warn_of", "whole", "wrote_page",
 ]  # fmt: skip
 
 _MOST_OF_A_LIST = 1 << 24
