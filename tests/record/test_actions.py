@@ -1,0 +1,173 @@
+"""Recordings as traces: what becomes of each kind of call, and replays that take as long as they should."""
+
+import pytest
+from support.logs import SELF, Log, write
+
+from commmodel import record
+from commmodel.simulate import SMPI, platform, run
+from commmodel.simulate.traces import replay
+
+SECOND = 10**9
+FLAT = platform.flat(4, bandwidth=125e6, latency=15e-6)
+
+
+def actions_of(tmp_path, *logs):
+    """Return the lines of each rank, without its number and without init and finalize."""
+    write(tmp_path / "run", logs)
+    actions = record.RecordedActions(record.load(tmp_path / "run"))
+    lines = ["".join(actions.text(rank)).splitlines()[1:-1] for rank in range(actions.processes)]
+    return actions, [[line.split(" ", 1)[1] for line in of_rank] for of_rank in lines]
+
+
+def pair():
+    return Log(0, 2), Log(1, 2)
+
+
+def test_messages_and_computation(tmp_path):
+    first, second = pair()
+    first.call("Init", 0, 10)
+    first.call("Send", 1010, 1020, peer=1, tag=5, bytes=80)
+    second.call("Init", 0, 10)
+    second.call("Recv", 20, 1030, peer=-1, tag=-1, bytes=100, source=0, received_tag=5, received_bytes=80)
+    _, lines = actions_of(tmp_path, first, second)
+    assert lines == [["compute 1000.0", "send 1 5 80 6"], ["compute 10.0", "recv -1 -1 80 6"]]
+
+
+def test_requests_are_waited_for_as_they_completed(tmp_path):
+    first, second = pair()
+    first.call("Irecv", 0, 1, peer=-1, tag=3, bytes=64, request=7)
+    first.call("Isend", 1, 2, peer=1, tag=4, bytes=8, request=8)
+    first.call("Waitany", 2, 3, given=2, completed=[(8, -2, 0, 0)])
+    first.call("Test", 3, 4, given=1)
+    first.call("Wait", 4, 5, given=1, completed=[(7, 1, 3, 32)])
+    _, (lines, _) = actions_of(tmp_path, first, second)
+    assert lines == ["irecv -1 3 64 6", "isend 1 4 8 6", "wait 0 1 4", "wait 1 0 3"]
+
+
+def test_time_between_polls_is_no_computation(tmp_path):
+    first, second = pair()
+    for number in range(5):
+        first.call("Iprobe", 100 * number, 100 * number + 1, peer=1, tag=0)
+    first.call("Recv", 500, 501, peer=1, tag=0, bytes=8, source=1, received_bytes=8)
+    _, (lines, _) = actions_of(tmp_path, first, second)
+    assert lines == ["compute 99.0", "recv 1 0 8 6"]
+
+
+def test_matched_probe_is_the_receive(tmp_path):
+    first, second = pair()
+    found = {"source": 1, "received_tag": 9, "received_bytes": 70}
+    first.call("Mprobe", 0, 1, peer=-1, tag=-1, message=1, **found)
+    first.call("Mrecv", 1, 2, bytes=70, message=1, **found)
+    _, (lines, _) = actions_of(tmp_path, first, second)
+    assert lines == ["recv -1 -1 70 6"]
+
+
+def test_persistent_messages_are_sent_at_each_start(tmp_path):
+    first, second = pair()
+    first.call("Send_init", 0, 1, peer=1, tag=1, bytes=16, request=3)
+    for number in (1, 2):
+        first.call("Start", number, number, requests=[3])
+        first.call("Wait", number, number, given=1, completed=[(3, -2, 0, 0)])
+    _, (lines, _) = actions_of(tmp_path, first, second)
+    assert lines == ["isend 1 1 16 6", "wait 0 1 1"] * 2
+
+
+def test_exchange_and_missing_processes(tmp_path):
+    first, second = pair()
+    first.call("Sendrecv", 0, 1, peer=1, tag=1, bytes=8, room=8, receive_peer=1, receive_tag=2, source=1, received_tag=2)
+    first.call("Sendrecv", 1, 2, peer=-2, tag=1, bytes=8, room=8, receive_peer=-2, receive_tag=2, source=-2)
+    first.call("Send", 2, 3, peer=-2, tag=1, bytes=8)
+    _, (lines, _) = actions_of(tmp_path, first, second)
+    assert lines == ["irecv 1 2 8 6", "isend 1 1 8 6", "wait 1 0 2", "wait 0 1 1"]
+
+
+def test_collectives_of_world_and_of_others(tmp_path):
+    logs = [Log(rank, 4) for rank in range(4)]
+    for rank, log in enumerate(logs):
+        log.call("Comm_split", 0, 1, new_communicator=3)
+        log.communicator(3, [(rank % 2, 2, 2)])
+        log.call("Allreduce", 1, 2, communicator=3, bytes=24, operation=3)
+        log.call("Ibcast", 2, 3, bytes=10, root=1, request=1)
+        log.call("Wait", 3, 4, given=1, completed=[(1, -2, 0, 0)])
+        log.call("Alltoallv", 4, 5, sent_counts=[1, 2, 3, 4], received_counts=[rank + 1] * 4)
+        log.call("Send", 5, 6, communicator=SELF, peer=0, tag=5, bytes=1)
+    actions, lines = actions_of(tmp_path, *logs)
+    numbers = {lines[rank][1].split()[1] for rank in range(4)}
+    assert len(numbers) == 2  # of the even and of the odd ranks
+    number = lines[1][1].split()[1]
+    assert lines[1] == [
+        "allreduce 8 0 6", f"communicator {number} 1 3", f"within {number} allreduce 24 0 6", "bcast 10 1 6",
+        "alltoallv 0 1 2 3 4 0 2 2 2 2 6 6", lines[1][-1],
+    ]  # fmt: skip
+    assert lines[1][-1].startswith("send 1 5000")  # a tag of its own, to itself
+    assert not actions.not_carried
+
+
+def test_calls_without_form_last_as_long_as_they_did(tmp_path):
+    first, second = pair()
+    first.call("Put", 0, SECOND // 2, target=1, bytes=8, window=1)
+    actions, (lines, _) = actions_of(tmp_path, first, second)
+    assert lines == ["sleep 0.5"]
+    assert actions.not_carried == {"MPI_Put": 1}
+    assert actions.notes() == ["carried over as the time that they took, not as messages: 1 MPI_Put"]
+
+
+def ring_of(processes, steps=3):
+    """Return logs of ranks that pass a message around, and reduce."""
+    logs = [Log(rank, processes) for rank in range(processes)]
+    for rank, log in enumerate(logs):
+        log.call("Init", 0, 1)
+        before, after = (rank - 1) % processes, (rank + 1) % processes
+        for step in range(steps):
+            at = 1000 * (step + 1)
+            log.call("Isend", at, at + 1, peer=after, tag=step, bytes=5000, request=step + 1)
+            log.call("Recv", at + 1, at + 9, peer=before, tag=step, bytes=5000, source=before, received_tag=step,
+                     received_bytes=5000)  # fmt: skip
+            log.call("Wait", at + 9, at + 10, given=1, completed=[(step + 1, -2, 0, 0)])
+        log.call("Allreduce", 9000, 9100, bytes=8, operation=3)
+        log.call("Finalize", 9200, 9300)
+    return logs
+
+
+def test_replay_is_that_of_the_written_traces(tmp_path):
+    write(tmp_path / "run", ring_of(4))
+    recording = record.load(tmp_path / "run")
+    direct = run(record.RecordedActions(recording).program(), SMPI, FLAT)
+    record.convert(recording, tmp_path / "traces")
+    written = run(replay(tmp_path / "traces" / "list.txt"), SMPI, FLAT)
+    assert direct.seconds == written.seconds > 0
+    assert not direct.blocked
+
+
+def test_faster_processors_compute_less(tmp_path):
+    logs = [Log(0, 1)]
+    logs[0].call("Init", 0, 1)
+    logs[0].call("Barrier", SECOND, SECOND)
+    write(tmp_path / "run", logs)
+    actions = record.RecordedActions(record.load(tmp_path / "run"))
+    whole, half = (run(actions.program(faster=factor), SMPI, platform.flat(1)).seconds for factor in (1.0, 2.0))
+    assert half == pytest.approx(whole / 2)
+
+
+@pytest.mark.parametrize("name", ["x.goal", "x.json", "x.json.gz", "x.paje", "x.csv", "traces"])
+def test_conversions(tmp_path, name):
+    write(tmp_path / "run", ring_of(3))
+    assert not record.convert(record.load(tmp_path / "run"), tmp_path / name)
+    assert (tmp_path / name).exists()
+
+
+def test_timeline(tmp_path):
+    write(tmp_path / "run", ring_of(3))
+    timeline = record.timeline(record.load(tmp_path / "run"))
+    assert timeline.processes == 3
+    assert timeline.seconds == pytest.approx(9300e-9)
+    rows = timeline.intervals[timeline.intervals["rank"] == 1]
+    assert (rows["start"][1:] >= rows["end"][:-1] - 1e-15).all()
+
+
+def test_efficiency(tmp_path):
+    write(tmp_path / "run", ring_of(3))
+    efficiency = record.efficiency(record.load(tmp_path / "run"))
+    assert efficiency.parallel == pytest.approx(efficiency.load_balance * efficiency.communication)
+    assert efficiency.communication == pytest.approx(efficiency.serialisation * efficiency.transfer)
+    assert efficiency.load_balance == 1
