@@ -41,7 +41,7 @@ MAY_IMPORT = {
     "sweep": {"results"},
     "report": {
         *("_core", "bench", "collectives", "fit", "formats", "machine", "models", "results"),
-        *("predict", "optimize", "simulate", "scaling"),
+        *("predict", "optimize", "record", "simulate", "scaling"),
     },
     "cli": {"*"},
     "__main__": {"cli"},

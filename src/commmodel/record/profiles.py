@@ -1,7 +1,7 @@
 """Where a recorded program's communication time goes. Main entries: `profile`, `Profile`.
 
-Time in communication is waiting or transferring. *Waiting* is what a call spends until another rank has come to its part
-of the operation, which no faster network would shorten:
+Time in communication is waiting or transferring. *Waiting* is what a call spends until another rank has come to its
+part of the operation, which no faster network would shorten:
 
 late sender
     A receive, a probe, or a wait for receives has begun before the message's send: until that send begins; of several
@@ -32,7 +32,7 @@ from commmodel.record.communicators import names
 from commmodel.record.files import Recording
 from commmodel.record.matching import analyse
 from commmodel.record.matrices import Matrix, matrix_of
-from commmodel.record.roles import Share
+from commmodel.record.roles import Share, is_communication
 
 __all__ = ["CallProfile", "CommunicatorProfile", "Profile", "RankProfile", "SiteProfile", "SizeProfile", "profile"]
 
@@ -163,6 +163,11 @@ class Profile(msgspec.Struct, frozen=True):
     sizes: tuple[SizeProfile, ...]
     matrix: Matrix
     faults: tuple[str, ...]
+
+    @property
+    def communication_sites(self) -> tuple[SiteProfile, ...]:
+        """Sites of communication alone, without files and the start and end of MPI."""
+        return tuple(site for site in self.sites if is_communication(self.calls[site.call].group))
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as dictionaries, lists and numbers."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from commmodel.record.calls import CALLS, Call
 
-__all__ = ["Role", "Rule", "Share", "Volume", "kinds"]
+__all__ = ["Role", "Rule", "Share", "Volume", "is_communication", "kinds"]
 
 
 class Role(IntEnum):
@@ -111,6 +111,11 @@ def _kind(call: Call) -> tuple[Role, Rule, Share, Volume]:
         volume = Volume.TO_EACH
     rule = Rule.NOBODY if call.group == "neighbourhood" else _RULES.get(stem, Rule.EVERYBODY)
     return role, rule, share, volume
+
+
+def is_communication(group: str) -> bool:
+    """Return whether calls of a group communicate: not those on files, regions, and the start and end of MPI."""
+    return group not in _SHARES
 
 
 def kinds() -> NDArray[np.int32]:
