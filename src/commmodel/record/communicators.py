@@ -124,7 +124,7 @@ def unify(
     faults : list of str
     """
     groups = _Groups(processes)
-    communicators = [Communicator(0, "no communicator", "", np.zeros(0, dtype=np.int32))]
+    communicators = [Communicator(0, "calls without a communicator", "", np.zeros(0, dtype=np.int32))]
     numbers: dict[tuple[object, ...], int] = {}
     views: dict[int, list[View]] = {}
     faults: list[str] = []

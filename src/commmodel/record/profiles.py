@@ -105,7 +105,7 @@ class RankProfile(msgspec.Struct, frozen=True):
 
 
 class CommunicatorProfile(msgspec.Struct, frozen=True):
-    """All calls on one communicator; those without one, like MPI_Wait, are those of ``no communicator``."""
+    """All calls on one communicator; those without one, like MPI_Wait, come under their own name."""
 
     name: str
     processes: int
