@@ -1,9 +1,10 @@
 """Build the compiled core; everything else about the package stands in pyproject.toml.
 
 The folder is the build rule. What is in ``_core/mpi`` is compiled once for each MPI ABI and its file is named after it
-(``pingpong.mpich.abi3.so``), so that one wheel or one source tree serves several MPI libraries; what is in
-``_core/preload`` is a library to preload; all else is compiled once, without MPI; every header in ``_core/routing`` is
-part of its module, as each kind of zone registers itself:
+(``pingpong.mpich.abi3.so``), so that one wheel or one source tree serves several MPI libraries; so is ``_core/record``,
+one library to preload whose wrappers are generated from a table and mpi.h; what is in ``_core/preload`` is a library to
+preload without MPI; all else is compiled once, without MPI; every header in ``_core/routing`` is part of its module, as
+each kind of zone registers itself:
 ``MPICC=/path/a/mpicc:/path/b/mpicc pip install .``
 """
 
@@ -16,6 +17,8 @@ import sysconfig
 from collections.abc import Iterator
 from functools import cached_property
 from glob import glob
+from importlib.util import module_from_spec, spec_from_file_location
+from types import ModuleType
 
 import mpi4py
 from Cython.Build import cythonize
@@ -24,6 +27,7 @@ from setuptools.command.build_ext import build_ext
 from setuptools.modified import newer_group
 
 CORE = "src/commmodel/_core"
+RECORDER = f"{CORE}/record"
 SANITIZE = bool(os.environ.get("COMMMODEL_SANITIZE"))  # `make sanitize`: without MPI, and with checks of memory
 OPTIMISED = ("-O3", "-g0")
 SANITIZED = ("-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
@@ -87,6 +91,27 @@ def mpi_abi(mpicc: str) -> str:
     return found[0]
 
 
+def load_module(path: str) -> ModuleType:
+    """Import a file that needs nothing of the package, which is not built yet."""
+    name = os.path.basename(path).removesuffix(".py")
+    spec = spec_from_file_location(name, path)
+    module = sys.modules[name] = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def generated_wrappers(mpicc: str, abi: str) -> dict[str, list]:
+    """Write the wrappers of recorded calls for one MPI library; return the keywords that compile them."""
+    folder = f"build/record/{abi}"
+    os.makedirs(folder, exist_ok=True)
+    table, wrappers = load_module("src/commmodel/record/calls.py"), load_module(f"{RECORDER}/wrappers.py")
+    header = run_compiler(mpicc, "-E", "-P", "-x", "c", "-", source="#include <mpi.h>")
+    for name, content in wrappers.generate(table.CALLS, table.FINGERPRINT, header).items():
+        with open(f"{folder}/{name}", "w", encoding="utf-8") as file:
+            file.write(content)
+    return {"sources": [f"{folder}/wrappers.c"], "include_dirs": [folder]}
+
+
 class BuildExtensions(build_ext):
     """Compile extensions with ``uses_mpi`` once for each MPI ABI, the others once."""
 
@@ -133,6 +158,9 @@ class BuildExtensions(build_ext):
             self.copy_file(in_source, target)
             return
         flags = mpi_flags(self.mpi_compilers[self.abi]) if self.abi else {}
+        if self.abi and os.path.dirname(ext.sources[0]) == RECORDER:
+            for keyword, values in generated_wrappers(self.mpi_compilers[self.abi], self.abi).items():
+                flags[keyword] = [*flags.get(keyword, []), *values]
         saved = {keyword: list(getattr(ext, keyword)) for keyword in flags}
         for keyword, values in flags.items():
             setattr(ext, keyword, values + saved[keyword])  # first: a virtual environment may hold another mpi.h
@@ -162,6 +190,8 @@ class BuildExtensions(build_ext):
         name = fullname.rpartition(".")[2]  # setuptools asks with and without the package
         if os.path.exists(f"{CORE}/preload/{name}.c"):  # no module: named so that no search for one finds it
             return os.path.join(os.path.dirname(filename), f"libcommmodel-{name}.so")
+        if name == os.path.basename(RECORDER):
+            return os.path.join(os.path.dirname(filename), f"libcommmodel-{name}.{self.abi}.so")
         head, _, suffix = filename.rpartition(name)
         return f"{head}{name}.{self.abi}{suffix}" if self.abi else filename
 
@@ -205,6 +235,20 @@ def preloaded_library(source: str) -> Extension:
     return extension
 
 
+def recorder() -> Extension:
+    """Describe the library to be preloaded into programs whose calls of MPI are recorded."""
+    extension = Extension(
+        f"{RECORDER.removeprefix('src/').replace('/', '.')}.{os.path.basename(RECORDER)}",
+        sorted(glob(f"{RECORDER}/*.c")),
+        depends=[*glob(f"{RECORDER}/*.*[!so]"), *glob(f"{CORE}/clock/*.h"), "src/commmodel/record/calls.py"],
+        include_dirs=[CORE, RECORDER],
+        extra_compile_args=["-std=gnu11", "-O2", "-g0", "-fvisibility=hidden"],
+        libraries=["dl", "pthread"],
+    )
+    extension.uses_mpi = True
+    return extension
+
+
 extensions = [core_extension(source) for source in sorted(glob(f"{CORE}/*/*.pyx"))]
 uses_mpi = {extension.name: extension.uses_mpi for extension in extensions}
 stale = [extension for extension in extensions if extension.sources[0].endswith(".pyx")]
@@ -219,6 +263,7 @@ for extension in ext_modules:
     extension.uses_mpi = uses_mpi[extension.name]  # cythonize makes new objects
 if sys.platform == "linux" and not SANITIZE:  # elsewhere, other functions allocate and preloading has another name
     ext_modules.extend(preloaded_library(source) for source in sorted(glob(f"{CORE}/preload/*.c")))
+    ext_modules.append(recorder())
 setup(
     ext_modules=ext_modules,
     cmdclass={"build_ext": BuildExtensions},

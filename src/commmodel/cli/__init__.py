@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import NoReturn
 
-from commmodel.cli import check, compare, convert, fit, optimize, predict, report, simulate, sweep, tune
+from commmodel.cli import check, compare, convert, fit, optimize, predict, record, report, simulate, sweep, tune
 from commmodel.cli import list as listing
 from commmodel.cli.parsers import Parser, refuse_outputs
 from commmodel.errors import CommModelError
@@ -19,7 +19,7 @@ from commmodel.streams import guarded
 
 __all__ = ["main", "run"]
 
-_VERBS = (fit, report, predict, optimize, tune, simulate, check, compare, convert, sweep, listing)
+_VERBS = (record, fit, report, predict, optimize, tune, simulate, check, compare, convert, sweep, listing)
 _BENCH = "bench"
 _INTERRUPTED = 130  # what a shell says of a program that Ctrl-C ends
 

@@ -1,6 +1,9 @@
-"""The verb ``report``: tables on the terminal and one HTML file."""
+"""The verb ``report``: tables on the terminal and one HTML file, of measurements or of a recording."""
 
 import argparse
+import os
+import shlex
+import sys
 from typing import Any
 
 from commmodel.cli.parsers import add_format, add_output, new_verb, note, output_path, print_json, show, wrote_page
@@ -16,7 +19,10 @@ def add(verbs: Any) -> None:
         "commmodel report results.jsonl machine.toml -o report.html",
     )  # fmt: skip
     report.add_argument(
-        "files", nargs="+", metavar="FILE", help="results.jsonl ..., and at most one machine, by file or published name"
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="results.jsonl ... and at most one machine, by file or published name; or the folder of a recording",
     )
     add_format(report)
     report.add_argument(
@@ -28,6 +34,8 @@ def add(verbs: Any) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     """Print the tables and write the HTML report."""
+    if any(map(os.path.isdir, arguments.files)):
+        return _run_recording(arguments)
     from commmodel import formats, machine, report
     from commmodel.fit.consistency import consistency
     from commmodel.report import tables
@@ -63,6 +71,33 @@ def _run(arguments: argparse.Namespace) -> int:
     if written:
         print(f"written to {output}")
     return code
+
+
+def _run_recording(arguments: argparse.Namespace) -> int:
+    """Print and write where a recorded program's communication time goes."""
+    from commmodel import record, report
+    from commmodel.report.kit.tables import text
+    from commmodel.report.recording.tables import profile_tables, verdict
+
+    if len(arguments.files) > 1 or arguments.expectations is not None:
+        raise InputError("a recording is reported alone: name its folder, and nothing else")
+    (folder,) = arguments.files
+    recording = record.load(folder)
+    profile = record.profile(recording)
+    name = shlex.join(recording.command) or os.path.basename(os.path.abspath(folder))
+    hosts = {recording.texts(rank).get("host", "") for rank in recording.ranks} - {""}
+    subtitle = (f"{recording.processes} processes", *sorted(hosts)[:3], recording.created)
+    output = output_path(arguments)
+    written = wrote_page(lambda: report.write_recording(output, name, profile, tuple(filter(None, subtitle))))
+    for fault in profile.faults:
+        print(f"note: {fault}", file=sys.stderr)
+    if arguments.json:
+        print_json({"output": output if written else None, **profile.to_dict()})
+    else:
+        show(*(text(sentence, "bold") for sentence in verdict(profile)), text(""), *profile_tables(profile))
+        if written:
+            print(f"written to {output}")
+    return 0 if written or arguments.output is None else MissingPackageError.exit_code
 
 
 def _as_json(output: str | None, measurements: Any, read_machine: Any, scaling: Any) -> dict[str, Any]:

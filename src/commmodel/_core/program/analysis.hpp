@@ -1,0 +1,491 @@
+// Sums over the calls of a recorded program, rank by rank and block by block: calls, bytes, time, messages and waits.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "program/recordings.hpp"
+#include "program/waits.hpp"
+
+namespace commmodel::recordings {
+
+// What a call does to messages; PROBES leaves the message that it finds to another receive, TAKES (MPI_Mprobe) keeps it
+// for a call that FETCHES it. `Role` of commmodel.record.roles has the same names.
+enum Role : int32_t {
+    PLAIN,
+    SENDS,
+    SENDS_LATER,
+    SEND_PREPARED,
+    RECEIVES,
+    RECEIVES_LATER,
+    RECEIVE_PREPARED,
+    EXCHANGES,
+    EXCHANGES_LATER,
+    PROBES,
+    TAKES,
+    FETCHES,
+    FETCHES_LATER,
+    WAITS,
+    TESTS,
+    STARTS,
+    FREES,
+    JOINS,
+    JOINS_LATER,
+    JOIN_PREPARED,
+};
+
+// Where the time of a call belongs.
+enum Share : int32_t { COMMUNICATION, FILES, OTHER, SHARES };
+
+// What a collective's bytes are: the field itself, it times the number of peers, or the sum of what all receive.
+enum Volume : int32_t { AS_GIVEN, TO_EACH, AS_RECEIVED };
+
+struct CallKind {
+    Role role = PLAIN;
+    Rule rule = NOBODY;
+    Share share = COMMUNICATION;
+    Volume volume = AS_GIVEN;
+};
+
+// A communicator as a rank sees it; one without peers is MPI_COMM_NULL, or unknown.
+struct View {
+    int32_t communicator = 0;  // number in the recording
+    int32_t place = 0;         // of this rank
+    bool is_inter = false;
+    const std::vector<int32_t> *peers = nullptr;  // ranks in the program of those whom messages go to
+};
+
+struct Sums {
+    int64_t count = 0, bytes = 0;
+    double seconds = 0.0;
+};
+
+struct Row {  // calls of a code from a site
+    int32_t code, site;
+    Sums sums;
+};
+
+struct Cell {  // messages from rank to rank
+    int64_t messages = 0, bytes = 0;
+};
+
+struct RankSums {
+    double first = 0.0, last = 0.0;
+    double seconds[SHARES] = {}, main_thread[SHARES] = {};
+    int64_t calls = 0, messages = 0, bytes = 0;
+};
+
+class Analysis {
+  public:
+    // `members` of each communicator of the recording; number 0 is that of calls without one and has none. `groups` are
+    // lists of ranks that views name by their numbers.
+    Analysis(int64_t ranks, std::vector<CallKind> kinds, std::vector<std::vector<int32_t>> members,
+             std::vector<std::vector<int32_t>> groups)
+        : by_communicator(members.size()), of_ranks(static_cast<size_t>(ranks)), matching(ranks),
+          collectives(ranks, members), kinds_(std::move(kinds)), groups_(std::move(groups)),
+          states_(static_cast<size_t>(ranks)), ranks_(ranks) {
+        waits.ranks = ranks;
+        waits.of_rank.resize(static_cast<size_t>(ranks));
+        waits.caused_by.resize(static_cast<size_t>(ranks));
+        waits.of_communicator.resize(members.size());
+    }
+
+    Waits waits;  // before all that holds open waits
+    std::vector<Row> rows;
+    std::vector<Sums> by_communicator;
+    std::vector<RankSums> of_ranks;
+    Sums of_sizes[2][65];  // of messages, of collectives; by the bits of the number of bytes
+    std::unordered_map<uint64_t, Cell> cells;
+    Matching matching;
+    Collectives collectives;
+    int64_t messages = 0, bytes = 0;
+
+    // Sites and communicators of a rank, by the numbers that they have in its log.
+    void define(int32_t rank, std::vector<int32_t> sites) { states_[rank].sites = std::move(sites); }
+    void define(int32_t rank, int32_t number, View view, int32_t group) {
+        std::vector<View> &views = states_[rank].views;
+        if (static_cast<size_t>(number) >= views.size()) views.resize(static_cast<size_t>(number) + 1);
+        view.peers = &groups_[group];
+        views[number] = view;
+    }
+
+    // The next calls of a rank, their times in seconds of one clock.
+    void add(int32_t rank, const Call *calls, int64_t count, const int64_t *numbers, const Completed *completed) {
+        for (const Call *call = calls; call != calls + count; ++call) {
+            if (static_cast<size_t>(call->code) < kinds_.size()) Adding(*this, rank, *call).add(numbers, completed);
+        }
+    }
+
+    // A rank has no more calls.
+    void close(int32_t rank) {
+        State &state = states_[rank];
+        for (auto &[key, receives] : state.posted) {
+            for (; !receives.empty(); receives.pop()) deliver(rank, receives.front());
+        }
+        state.posted.clear();
+        state.requests.clear();
+        matching.close(rank);
+        collectives.close(rank);
+    }
+
+  private:
+    struct Request {
+        Role role = PLAIN;
+        int32_t row = 0, communicator = 0, peer = PROC_NULL, tag = 0, code = 0, place = 0;
+        int64_t bytes = 0;
+        bool is_persistent = false;
+        std::shared_ptr<Message> message;
+        std::shared_ptr<Receive> receive;
+        std::shared_ptr<Instance> instance;
+        Instance::Entry entry{};
+    };
+
+    struct State {  // of a rank
+        std::vector<int32_t> sites;
+        std::vector<View> views;
+        std::unordered_map<int64_t, Request> requests;
+        std::unordered_map<Channel, Queue<std::shared_ptr<Receive>>, Hash> posted;  // by what they ask for, in order
+    };
+
+    void deliver(int32_t rank, std::shared_ptr<Receive> &receive) {
+        if (!receive->is_complete || receive->is_void || receive->source < 0) return;
+        matching.receive({receive->communicator, receive->source, rank, receive->tag}, receive);
+    }
+
+    // One call.
+    class Adding {
+      public:
+        Adding(Analysis &analysis, int32_t rank, const Call &call)
+            : all_(analysis), state_(analysis.states_[rank]), kind_(analysis.kinds_[call.code]), call_(call),
+              rank_(rank), view_(view(call.communicator)) {}
+
+        void add(const int64_t *numbers, const Completed *completed) {
+            count(numbers);
+            switch (kind_.role) {
+                case PLAIN:
+                case FETCHES: break;
+                case SENDS: send(call_.peer, call_.tag, call_.bytes, open_wait()); break;
+                case SENDS_LATER: request(numbers).message = send(call_.peer, call_.tag, call_.bytes, nullptr); break;
+                case RECEIVES: receive(open_wait()); break;
+                case RECEIVES_LATER: post(request(numbers), call_.communicator, call_.peer, call_.tag); break;
+                case EXCHANGES: {
+                    const OpenWait wait = open_wait();
+                    send(call_.peer, call_.tag, call_.bytes, wait);
+                    receive(wait);
+                    break;
+                }
+                case EXCHANGES_LATER: {
+                    Request &both = request(numbers);
+                    both.message = send(call_.peer, call_.tag, call_.bytes, nullptr);
+                    both.peer = call_.receive_peer;
+                    both.tag = call_.receive_tag;
+                    post(both, call_.communicator, both.peer, both.tag);
+                    break;
+                }
+                case PROBES: receive(open_wait(), false); break;
+                case TAKES: receive(open_wait()); break;
+                case FETCHES_LATER: request(numbers); break;
+                case SEND_PREPARED:
+                case RECEIVE_PREPARED:
+                case JOIN_PREPARED: request(numbers).is_persistent = true; break;
+                case WAITS: complete(completed + call_.completed_at, open_wait()); break;
+                case TESTS: complete(completed + call_.completed_at, nullptr); break;
+                case STARTS:
+                    for (int32_t i = 0; i < call_.requests; ++i) start(numbers[call_.requests_at + i]);
+                    if (call_.request != 0) start(call_.request);
+                    break;
+                case FREES:
+                    for (int32_t i = 0; i < call_.requests; ++i) free(numbers[call_.requests_at + i]);
+                    if (call_.request != 0) free(call_.request);
+                    break;
+                case JOINS: {
+                    const auto instance = join(call_.communicator, call_.code, entry());
+                    if (instance) {
+                        instance->wait(entry(), open_wait());
+                        settle(call_.communicator, call_.code);
+                    }
+                    break;
+                }
+                case JOINS_LATER: join_later(request(numbers)); break;
+            }
+        }
+
+      private:
+        static constexpr int32_t ANY = -1;
+
+        const View &view(int32_t communicator) const {
+            static const View unknown;
+            return static_cast<size_t>(communicator) < state_.views.size() ? state_.views[communicator] : unknown;
+        }
+
+        // Rank in the program of a peer; -1 where there is none.
+        int32_t world(const View &view, int32_t peer) const {
+            if (peer < 0 || view.peers == nullptr || static_cast<size_t>(peer) >= view.peers->size()) return -1;
+            const int32_t rank = (*view.peers)[peer];
+            return rank < all_.ranks_ ? rank : -1;  // the others were started by other programs
+        }
+
+        OpenWait open_wait() const {
+            return std::make_shared<Wait>(all_.waits, row_, rank_, view_.communicator, call_.begin, call_.end);
+        }
+
+        void count(const int64_t *numbers) {
+            const double seconds = call_.end - call_.begin;
+            const int64_t bytes = moved(numbers);
+            const int32_t site = static_cast<size_t>(call_.site) < state_.sites.size() ? state_.sites[call_.site] : 0;
+            const uint64_t key = static_cast<uint64_t>(call_.code) << 32 | static_cast<uint32_t>(site);
+            const auto [place, is_new] = all_.numbers_.try_emplace(key, static_cast<int32_t>(all_.rows.size()));
+            row_ = place->second;
+            if (is_new) {
+                all_.rows.push_back({call_.code, site, {}});
+                all_.waits.of_row.push_back(0.0);
+            }
+            add(all_.rows[row_].sums, 1, bytes, seconds);
+            add(all_.by_communicator[view_.communicator], 1, bytes, seconds);
+            if (kind_.role >= JOINS && kind_.role != JOIN_PREPARED) add(size(1, bytes), 1, bytes, seconds);
+            RankSums &sums = all_.of_ranks[rank_];
+            if (sums.calls++ == 0) sums.first = call_.begin;
+            sums.last = std::max(sums.last, call_.end);
+            sums.bytes += bytes;
+            sums.seconds[kind_.share] += seconds;
+            if (call_.thread == 0) sums.main_thread[kind_.share] += seconds;
+        }
+
+        // Bytes that the call sends, or has received; those of a request are added when it is started, or has completed.
+        int64_t moved(const int64_t *numbers) const {
+            switch (kind_.role) {
+                case SENDS:
+                case SENDS_LATER:
+                case EXCHANGES:
+                case EXCHANGES_LATER: return world(view_, call_.peer) < 0 ? 0 : call_.bytes;
+                case RECEIVES:
+                case FETCHES: return call_.source < 0 ? 0 : call_.received_bytes;
+                case RECEIVES_LATER:
+                case FETCHES_LATER:
+                case SEND_PREPARED:
+                case RECEIVE_PREPARED:
+                case JOIN_PREPARED: return 0;
+                default: break;
+            }
+            return volume(numbers);
+        }
+
+        int64_t volume(const int64_t *numbers) const {
+            if (kind_.volume == AS_RECEIVED) return sum(numbers + call_.received_counts_at, call_.received_counts);
+            const auto times = kind_.volume == TO_EACH && view_.peers ? static_cast<int64_t>(view_.peers->size()) : 1;
+            return times * call_.bytes + sum(numbers + call_.sent_counts_at, call_.sent_counts);
+        }
+
+        static int64_t sum(const int64_t *values, int32_t count) {
+            int64_t total = 0;
+            for (int32_t i = 0; i < count; ++i) total += values[i];
+            return total;
+        }
+
+        static void add(Sums &sums, int64_t count, int64_t bytes, double seconds) {
+            sums.count += count;
+            sums.bytes += bytes;
+            sums.seconds += seconds;
+        }
+
+        Sums &size(int32_t which, int64_t bytes) {
+            int bits = 0;
+            while (bytes >> bits != 0) ++bits;
+            return all_.of_sizes[which][bits];
+        }
+
+        // Bytes that a call has moved, which are known later than its time.
+        void add_bytes(int32_t row, int32_t communicator, int64_t bytes) {
+            all_.rows[row].sums.bytes += bytes;
+            all_.by_communicator[view(communicator).communicator].bytes += bytes;
+            all_.of_ranks[rank_].bytes += bytes;
+        }
+
+        std::shared_ptr<Message> send(int32_t peer, int32_t tag, int64_t bytes, OpenWait wait) {
+            return send(view_, peer, tag, bytes, std::move(wait), call_.end - call_.begin);
+        }
+
+        std::shared_ptr<Message> send(const View &view, int32_t peer, int32_t tag, int64_t bytes, OpenWait wait,
+                                      double seconds) {
+            const int32_t destination = world(view, peer);
+            if (destination < 0) return nullptr;
+            Cell &cell = all_.cells[static_cast<uint64_t>(rank_) * all_.ranks_ + destination];
+            ++cell.messages, cell.bytes += bytes;
+            ++all_.messages, all_.bytes += bytes;
+            ++all_.of_ranks[rank_].messages;
+            add(size(0, bytes), 1, bytes, seconds);
+            return all_.matching.send({view.communicator, rank_, destination, tag}, call_.begin, std::move(wait));
+        }
+
+        // What a blocking call has received, or found.
+        void receive(OpenWait wait, bool takes = true) {
+            const int32_t source = world(view_, call_.source);
+            if (source < 0) return;
+            auto received = std::make_shared<Receive>();
+            received->posted = call_.begin;
+            received->takes = takes;
+            received->wait = std::move(wait);
+            received->communicator = view_.communicator;
+            received->source = source;
+            received->tag = call_.received_tag;
+            received->is_complete = true;
+            const bool both = kind_.role == EXCHANGES;
+            const Channel key =
+                asked(view_, both ? call_.receive_peer : call_.peer, both ? call_.receive_tag : call_.tag);
+            const auto before = state_.posted.find(key);
+            if (before == state_.posted.end()) return all_.deliver(rank_, received);
+            before->second.push(received);
+            release(key);
+        }
+
+        static Channel asked(const View &view, int32_t peer, int32_t tag) {
+            if (peer < 0 || tag < 0) return {view.communicator, ANY, ANY, ANY};
+            return {view.communicator, peer, 0, tag};
+        }
+
+        void post(Request &request, int32_t communicator, int32_t peer, int32_t tag) {
+            if (peer == PROC_NULL || view(communicator).peers == nullptr) return;
+            auto posted = std::make_shared<Receive>();
+            posted->posted = call_.begin;
+            posted->communicator = view(communicator).communicator;
+            state_.posted[asked(view(communicator), peer, tag)].push(posted);
+            request.receive = std::move(posted);
+        }
+
+        // Hand on receives that have completed, in the order in which they were posted.
+        void release(const Channel &key) {
+            const auto place = state_.posted.find(key);
+            if (place == state_.posted.end()) return;
+            Queue<std::shared_ptr<Receive>> &receives = place->second;
+            while (!receives.empty() && (receives.front()->is_complete || receives.front()->is_void)) {
+                all_.deliver(rank_, receives.front());
+                receives.pop();
+            }
+            if (receives.empty()) state_.posted.erase(place);
+        }
+
+        Request &request(const int64_t *numbers) {
+            Request &made = state_.requests[call_.request];
+            made = Request();
+            made.role = kind_.role;
+            made.row = row_;
+            made.communicator = call_.communicator;
+            made.peer = call_.peer;
+            made.tag = call_.tag;
+            made.code = call_.code;
+            made.bytes = volume(numbers);
+            made.entry = entry();
+            return made;
+        }
+
+        void start(int64_t number) {
+            const auto place = state_.requests.find(number);
+            if (place == state_.requests.end()) return;
+            Request &started = place->second;
+            const View &of = view(started.communicator);
+            if (started.role == SEND_PREPARED) {
+                if (world(of, started.peer) >= 0) add_bytes(started.row, started.communicator, started.bytes);
+                started.message = send(of, started.peer, started.tag, started.bytes, nullptr, 0.0);
+            } else if (started.role == RECEIVE_PREPARED) {
+                post(started, started.communicator, started.peer, started.tag);
+            } else if (started.role == JOIN_PREPARED) {
+                started.entry.begin = call_.begin;
+                add_bytes(started.row, started.communicator, started.bytes);
+                add(size(1, started.bytes), 1, started.bytes, 0.0);
+                started.instance = join(started.communicator, started.code, started.entry);
+                if (started.instance) settle(started.communicator, started.code);
+            }
+        }
+
+        void free(int64_t number) {
+            const auto place = state_.requests.find(number);
+            if (place == state_.requests.end()) return;
+            drop(place->second);
+            state_.requests.erase(place);
+        }
+
+        void drop(Request &request) {
+            if (!request.receive) return;
+            request.receive->is_void = true;
+            release(key_of(request));
+            request.receive.reset();
+        }
+
+        Channel key_of(const Request &request) const {
+            return asked(view(request.communicator), request.peer, request.tag);
+        }
+
+        void complete(const Completed *completed, const OpenWait &wait) {
+            for (const Completed *done = completed; done != completed + call_.completed; ++done) {
+                const auto place = state_.requests.find(done->request);
+                if (place == state_.requests.end()) continue;
+                Request &request = place->second;
+                if (request.message) settle_send(request, wait);
+                if (request.receive) settle_receive(request, *done, wait);
+                if (request.role == FETCHES_LATER) add_bytes(request.row, request.communicator, done->bytes);
+                if (request.instance && wait) request.instance->wait(request.entry, wait);
+                request.instance.reset();
+                if (!request.is_persistent) state_.requests.erase(place);
+            }
+        }
+
+        void settle_send(Request &request, const OpenWait &wait) {
+            Message &message = *request.message;
+            if (message.is_matched && wait) wait->until_if_within(message.posted, message.receiver);
+            if (!message.is_matched) message.wait = wait;
+            request.message.reset();
+        }
+
+        void settle_receive(Request &request, const Completed &done, const OpenWait &wait) {
+            const int32_t source = world(view(request.communicator), done.source);
+            if (source < 0) return drop(request);
+            add_bytes(request.row, request.communicator, done.bytes);
+            request.receive->source = source;
+            request.receive->tag = done.tag;
+            request.receive->is_complete = true;
+            request.receive->wait = wait;
+            request.receive.reset();
+            release(key_of(request));
+        }
+
+        Instance::Entry entry() const {
+            const bool is_root = view_.is_inter ? call_.root == -3 : call_.root == view_.place;
+            return {call_.begin, view_.place, rank_, is_root, view_.is_inter && call_.root == PROC_NULL};
+        }
+
+        std::shared_ptr<Instance> join(int32_t communicator, int32_t code, const Instance::Entry &entry) {
+            const int32_t number = view(communicator).communicator;
+            if (number == 0 || all_.kinds_[code].rule == NOBODY) return nullptr;
+            return all_.collectives.enter(number, code, all_.kinds_[code].rule, entry);
+        }
+
+        void settle(int32_t communicator, int32_t code) {
+            all_.collectives.settle(view(communicator).communicator, code, rank_);
+        }
+
+        void join_later(Request &request) {
+            request.instance = join(call_.communicator, call_.code, request.entry);
+            if (request.instance) settle(call_.communicator, call_.code);
+        }
+
+        Analysis &all_;
+        State &state_;
+        const CallKind kind_;
+        const Call &call_;
+        const int32_t rank_;
+        const View &view_;
+        int32_t row_ = 0;
+    };
+
+    const std::vector<CallKind> kinds_;
+    const std::vector<std::vector<int32_t>> groups_;
+    std::unordered_map<uint64_t, int32_t> numbers_;  // of rows, by code and site
+    std::vector<State> states_;
+    const int64_t ranks_;
+};
+
+}  // namespace commmodel::recordings

@@ -1,0 +1,323 @@
+// Decodes logs of recorded programs: bytes in, calls and definitions out. What is damaged ends a log, and nothing else:
+// every number is checked against the bytes that are there. The format is in docs/reference/recording.md.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace commmodel::recordings {
+
+constexpr int32_t PROC_NULL = -2;
+constexpr int64_t LONGEST_LIST = 1 << 22;  // entries
+constexpr int64_t LONGEST_TEXT = 1 << 16;  // bytes
+constexpr int64_t LARGEST = int64_t{1} << 62;
+
+// A call; what it has no field for holds MPI_PROC_NULL where that is a rank, and 0 elsewhere.
+struct Call {
+    double begin = 0.0, end = 0.0;  // ticks since the first tick of the log
+    int64_t bytes = 0, room = 0, request = 0, received_bytes = 0, message = 0;
+    int64_t requests_at = 0, completed_at = 0, sent_counts_at = 0, received_counts_at = 0;  // offsets into the lists
+    int32_t requests = 0, completed = 0, sent_counts = 0, received_counts = 0;              // lengths
+    int32_t code = 0, thread = 0, site = 0, communicator = 0;
+    int32_t peer = PROC_NULL, tag = 0, root = PROC_NULL, operation = 0;
+    int32_t source = PROC_NULL, received_tag = 0, flag = 0, new_communicator = 0;
+    int32_t window = 0, target = PROC_NULL, level = 0, given = 0;
+    int32_t receive_peer = PROC_NULL, receive_tag = 0;
+};
+
+// A request that has completed, and what it received.
+struct Completed {
+    int64_t request, bytes;
+    int32_t source, tag;
+};
+
+// Order of docs/reference/recording.md; `FIELDS` of recordings.pyx are their names.
+enum Field : uint8_t {
+    COMMUNICATOR,
+    PEER,
+    TAG,
+    BYTES,
+    ROOM,
+    ROOT,
+    OPERATION,
+    REQUEST,
+    SOURCE,
+    RECEIVED_TAG,
+    RECEIVED_BYTES,
+    FLAG,
+    REQUESTS,
+    COMPLETED,
+    SENT_COUNTS,
+    RECEIVED_COUNTS,
+    NEW_COMMUNICATOR,
+    WINDOW,
+    TARGET,
+    LEVEL,
+    MESSAGE,
+    GIVEN,
+    RECEIVE_PEER,
+    RECEIVE_TAG,
+};
+
+enum Kind : uint8_t { END = 0, SITE, NEW_GROUP, CLOCK, NEW_WINDOW, THREAD, TEXT, LEAVE, CALL = 16 };
+
+// What stands between the calls: numbers, texts and times in their order.
+struct Definition {
+    int32_t kind = 0;
+    std::vector<int64_t> numbers;
+    std::vector<std::string> texts;
+    std::vector<double> times;
+};
+
+// Reads numbers; after the first that is not whole, or that is damaged, all are 0.
+class Bytes {
+  public:
+    Bytes(const uint8_t *begin, const uint8_t *end) : at_(begin), end_(end) {}
+
+    const uint8_t *at() const { return at_; }
+    bool fine() const { return !is_short_ && problem_ == nullptr; }
+    const char *problem() const { return problem_; }  // null where bytes are missing and nothing else is wrong
+
+    uint8_t byte() {
+        if (!fine()) return 0;
+        if (at_ == end_) return is_short_ = true, 0;
+        return *at_++;
+    }
+
+    uint64_t unsigned_number() {
+        uint64_t value = 0;
+        for (int shift = 0; shift < 64; shift += 7) {
+            const uint8_t part = byte();
+            if (!fine()) return 0;
+            if (shift == 63 && part > 1) break;
+            value |= static_cast<uint64_t>(part & 0x7f) << shift;
+            if (part < 0x80) return value;
+        }
+        return fail("a number of more than 64 bits"), 0;
+    }
+
+    int64_t natural(int64_t most = LARGEST) {
+        const uint64_t value = unsigned_number();
+        if (value <= static_cast<uint64_t>(most)) return static_cast<int64_t>(value);
+        return fail("a number out of range"), 0;
+    }
+
+    int64_t integer(int64_t most = LARGEST) {
+        const uint64_t coded = unsigned_number();
+        const int64_t value = static_cast<int64_t>(coded >> 1) ^ -static_cast<int64_t>(coded & 1);
+        if (-most <= value && value <= most) return value;
+        return fail("a number out of range"), 0;
+    }
+
+    int32_t small() { return static_cast<int32_t>(natural(INT32_MAX)); }
+    int32_t small_integer() { return static_cast<int32_t>(integer(INT32_MAX)); }
+
+    int32_t length() { return static_cast<int32_t>(natural(LONGEST_LIST)); }
+
+    double time() {
+        double value = 0.0;
+        if (!has(sizeof value)) return 0.0;
+        std::memcpy(&value, at_, sizeof value);
+        at_ += sizeof value;
+        return value;
+    }
+
+    std::string text() {
+        const int64_t size = natural(LONGEST_TEXT);
+        if (!has(size)) return {};
+        std::string value(reinterpret_cast<const char *>(at_), static_cast<size_t>(size));
+        at_ += size;
+        return value;
+    }
+
+    void fail(const char *problem) {
+        if (fine()) problem_ = problem;
+    }
+
+  private:
+    bool has(int64_t size) {
+        if (fine() && end_ - at_ < size) is_short_ = true;
+        return fine();
+    }
+
+    const uint8_t *at_, *end_;
+    bool is_short_ = false;
+    const char *problem_ = nullptr;
+};
+
+class Decoder {
+  public:
+    // `fields` are those of each code, none where there is no such call.
+    explicit Decoder(std::vector<std::vector<uint8_t>> fields, std::vector<uint8_t> known)
+        : fields_(std::move(fields)), known_(std::move(known)) {}
+
+    std::vector<Call> calls;
+    std::vector<int64_t> numbers;
+    std::vector<Completed> completed;
+    std::vector<Definition> definitions;
+    std::string problem;     // what is damaged
+    bool has_ended = false;  // at the end of what was written
+    int64_t count = 0;       // calls so far
+    double last = 0.0;       // end of the last call, in ticks
+
+    // Decode whole records until there are `most` calls; return the bytes they take. With `keep` false calls are counted
+    // and forgotten.
+    int64_t decode(const uint8_t *data, int64_t size, int64_t most, bool keep) {
+        const uint8_t *const end = data + size;
+        const uint8_t *done = data;
+        const int64_t last_count = count + most;
+        while (done != end && count < last_count && !has_ended && problem.empty()) {
+            Bytes bytes(done, end);
+            const size_t numbers_before = numbers.size(), completed_before = completed.size();
+            const uint8_t kind = bytes.byte();
+            if (kind == END) {
+                has_ended = true;
+                break;
+            }
+            const bool is_call = kind == CALL;
+            Call call;
+            Definition definition;
+            if (is_call) {
+                read(bytes, call);
+            } else {
+                read(bytes, kind, definition);
+            }
+            if (!bytes.fine() || (is_call && !keep)) {
+                numbers.resize(numbers_before);
+                completed.resize(completed_before);
+            }
+            if (bytes.problem() != nullptr) problem = bytes.problem();
+            if (!bytes.fine()) break;
+            if (is_call) {
+                last_end_ = static_cast<int64_t>(call.end);
+                last = call.end;
+                ++count;
+                if (keep) calls.push_back(call);
+            } else if (kind == THREAD) {
+                thread_ = static_cast<int32_t>(definition.numbers[0]);
+            } else {
+                definitions.push_back(std::move(definition));
+            }
+            done = bytes.at();
+        }
+        return done - data;
+    }
+
+    void forget() {
+        calls.clear();
+        numbers.clear();
+        completed.clear();
+        definitions.clear();
+    }
+
+  private:
+    void read(Bytes &bytes, Call &call) {
+        call.code = bytes.small();
+        const int64_t begin = last_end_ + bytes.integer();
+        const int64_t end = begin + bytes.natural();
+        if (begin < -LARGEST / 4 || end > LARGEST / 4 || end < begin) return bytes.fail("a time out of range");
+        call.begin = static_cast<double>(begin);
+        call.end = static_cast<double>(end);
+        call.site = bytes.small();
+        call.thread = thread_;
+        if (!bytes.fine()) return;
+        if (static_cast<size_t>(call.code) >= known_.size() || !known_[call.code]) return bytes.fail("an unknown call");
+        for (const uint8_t field : fields_[call.code]) read(bytes, field, call);
+    }
+
+    void read(Bytes &bytes, uint8_t field, Call &call) {
+        switch (field) {
+            case COMMUNICATOR: call.communicator = bytes.small(); break;
+            case PEER: call.peer = bytes.small_integer(); break;
+            case TAG: call.tag = bytes.small_integer(); break;
+            case BYTES: call.bytes = bytes.natural(); break;
+            case ROOM: call.room = bytes.natural(); break;
+            case ROOT: call.root = bytes.small_integer(); break;
+            case OPERATION: call.operation = bytes.small(); break;
+            case REQUEST: call.request = bytes.natural(); break;
+            case SOURCE: call.source = bytes.small_integer(); break;
+            case RECEIVED_TAG: call.received_tag = bytes.small_integer(); break;
+            case RECEIVED_BYTES: call.received_bytes = bytes.natural(); break;
+            case FLAG: call.flag = bytes.small(); break;
+            case REQUESTS: list(bytes, call.requests_at, call.requests); break;
+            case SENT_COUNTS: list(bytes, call.sent_counts_at, call.sent_counts); break;
+            case RECEIVED_COUNTS: list(bytes, call.received_counts_at, call.received_counts); break;
+            case NEW_COMMUNICATOR: call.new_communicator = bytes.small(); break;
+            case WINDOW: call.window = bytes.small(); break;
+            case TARGET: call.target = bytes.small_integer(); break;
+            case LEVEL: call.level = bytes.small_integer(); break;
+            case MESSAGE: call.message = bytes.natural(); break;
+            case GIVEN: call.given = bytes.small(); break;
+            case RECEIVE_PEER: call.receive_peer = bytes.small_integer(); break;
+            case RECEIVE_TAG: call.receive_tag = bytes.small_integer(); break;
+            case COMPLETED:
+                call.completed_at = static_cast<int64_t>(completed.size());
+                call.completed = bytes.length();
+                for (int32_t left = call.completed; left > 0 && bytes.fine(); --left) {
+                    Completed done;
+                    done.request = bytes.natural();
+                    done.source = bytes.small_integer();
+                    done.tag = bytes.small_integer();
+                    done.bytes = bytes.natural();
+                    completed.push_back(done);
+                }
+                break;
+            default: bytes.fail("a field that is unknown"); break;
+        }
+    }
+
+    void list(Bytes &bytes, int64_t &begin, int32_t &length) {
+        begin = static_cast<int64_t>(numbers.size());
+        length = bytes.length();
+        for (int32_t left = length; left > 0 && bytes.fine(); --left) numbers.push_back(bytes.natural());
+    }
+
+    // A letter for each part: u and z numbers, t a text, f a time, r runs of ranks.
+    static const char *parts(uint8_t kind) {
+        switch (kind) {
+            case SITE: return "ututu";
+            case NEW_GROUP: return "uuutrr";
+            case CLOCK: return "uff";
+            case NEW_WINDOW: return "uuuu";
+            case THREAD: return "u";
+            case TEXT: return "tt";
+            case LEAVE: return "uzu";
+            default: return nullptr;
+        }
+    }
+
+    static void read(Bytes &bytes, uint8_t kind, Definition &definition) {
+        definition.kind = kind;
+        const char *part = parts(kind);
+        if (part == nullptr) return bytes.fail("a record of unknown kind");
+        for (; *part != 0 && bytes.fine(); ++part) {
+            switch (*part) {
+                case 'u': definition.numbers.push_back(kind == THREAD ? bytes.small() : bytes.natural()); break;
+                case 'z': definition.numbers.push_back(bytes.integer()); break;
+                case 't': definition.texts.push_back(bytes.text()); break;
+                case 'f': definition.times.push_back(bytes.time()); break;
+                default: {
+                    int32_t left = bytes.length();
+                    definition.numbers.push_back(left);
+                    for (; left > 0 && bytes.fine(); --left) {
+                        definition.numbers.push_back(bytes.natural());
+                        definition.numbers.push_back(bytes.integer());
+                        definition.numbers.push_back(bytes.natural());
+                    }
+                }
+            }
+        }
+    }
+
+    std::vector<std::vector<uint8_t>> fields_;  // of codes
+    std::vector<uint8_t> known_;                // whether there is a call of that code
+    int64_t last_end_ = 0;
+    int32_t thread_ = 0;
+};
+
+}  // namespace commmodel::recordings

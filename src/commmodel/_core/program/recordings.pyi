@@ -1,0 +1,40 @@
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+FIELDS: tuple[str, ...]
+CALL: np.dtype[np.void]
+COMPLETED: np.dtype[np.void]
+
+Definition = tuple[int, list[int], list[str], list[float]]
+
+class Decoder:
+    problem: str
+    has_ended: bool
+    count: int
+    last: float
+    def __init__(self, fields: Mapping[int, Sequence[str]]) -> None: ...
+    def decode(self, data: bytes | memoryview, most: int, keep: bool) -> int: ...
+    def take(self) -> tuple[NDArray[np.void], NDArray[np.int64], NDArray[np.void], list[Definition]]: ...
+
+class Analysis:
+    totals: tuple[int, int, int, int, int]
+    open: int
+    rows: list[tuple[int, int, int, int, float, float, dict[int, float]]]
+    communicators: list[tuple[int, int, float, float]]
+    sizes: tuple[dict[int, tuple[int, int, float]], dict[int, tuple[int, int, float]]]
+    of_ranks: list[tuple[float, float, list[float], list[float], int, int, int, float, float]]
+    cells: NDArray[np.int64]
+    def __init__(
+        self,
+        ranks: int,
+        kinds: NDArray[np.int32],
+        members: Sequence[ArrayLike],
+        groups: Sequence[ArrayLike],
+    ) -> None: ...
+    def define(self, rank: int, sites: ArrayLike, views: Sequence[tuple[int, int, int, bool, int]]) -> None: ...
+    def add(
+        self, rank: int, calls: NDArray[np.void], numbers: NDArray[np.int64], completed: NDArray[np.void]
+    ) -> None: ...
+    def close(self, rank: int) -> None: ...

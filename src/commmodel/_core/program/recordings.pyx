@@ -1,0 +1,411 @@
+"""Recordings: logs decoded block by block, and the sums over all ranks' calls. The work is in recordings.hpp,
+waits.hpp and analysis.hpp.
+
+Main entries: `Decoder` (bytes of a log to calls), `Analysis` (calls of all ranks to sums and waits).
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.string cimport memcpy
+from libcpp cimport bool as cbool
+from libcpp.pair cimport pair
+from libcpp.string cimport string
+from libcpp.unordered_map cimport unordered_map
+from libcpp.vector cimport vector
+
+import numpy as np
+
+cdef extern from "program/recordings.hpp" namespace "commmodel::recordings" nogil:
+    cdef struct _Call "commmodel::recordings::Call":
+        pass
+
+    cdef struct _Completed "commmodel::recordings::Completed":
+        pass
+
+    cdef cppclass Definition:
+        int32_t kind
+        vector[int64_t] numbers
+        vector[string] texts
+        vector[double] times
+
+    cdef cppclass _Decoder "commmodel::recordings::Decoder":
+        vector[_Call] calls
+        vector[int64_t] numbers
+        vector[_Completed] completed
+        vector[Definition] definitions
+        string problem
+        cbool has_ended
+        int64_t count
+        double last
+        _Decoder(vector[vector[uint8_t]] fields, vector[uint8_t] known) except +
+        int64_t decode(const uint8_t *data, int64_t size, int64_t most, cbool keep) except +
+        void forget()
+
+cdef extern from "program/waits.hpp" namespace "commmodel::recordings" nogil:
+    cdef cppclass Waits:
+        vector[double] of_row, of_rank, of_communicator, caused_by
+        unordered_map[uint64_t, double] by_row_and_cause
+
+    cdef cppclass Matching:
+        int64_t unmatched_sends, unmatched_receives
+        size_t open()
+
+    cdef cppclass Collectives:
+        int64_t incomplete
+
+    cdef enum Rule:
+        pass
+
+cdef extern from "program/analysis.hpp" namespace "commmodel::recordings" nogil:
+    cdef enum Role:
+        pass
+
+    cdef enum Share:
+        SHARES
+
+    cdef enum Volume:
+        pass
+
+    cdef struct CallKind:
+        Role role
+        Rule rule
+        Share share
+        Volume volume
+
+    cdef cppclass View:
+        int32_t communicator
+        int32_t place
+        cbool is_inter
+
+    cdef struct Sums:
+        int64_t count
+        int64_t bytes
+        double seconds
+
+    cdef struct Row:
+        int32_t code
+        int32_t site
+        Sums sums
+
+    cdef struct Cell:
+        int64_t messages
+        int64_t bytes
+
+    cdef struct RankSums:
+        double first
+        double last
+        double *seconds
+        double *main_thread
+        int64_t calls
+        int64_t messages
+        int64_t bytes
+
+    cdef cppclass _Analysis "commmodel::recordings::Analysis":
+        Waits waits
+        vector[Row] rows
+        vector[Sums] by_communicator
+        vector[RankSums] of_ranks
+        Sums of_sizes[2][65]
+        unordered_map[uint64_t, Cell] cells
+        Matching matching
+        Collectives collectives
+        int64_t messages
+        int64_t bytes
+        _Analysis(
+            int64_t ranks, vector[CallKind] kinds, vector[vector[int32_t]] members, vector[vector[int32_t]] groups
+        ) except +
+        void define(int32_t rank, vector[int32_t] sites) except +
+        void define(int32_t rank, int32_t number, View view, int32_t group) except +
+        void add(
+            int32_t rank, const _Call *calls, int64_t count, const int64_t *numbers, const _Completed *completed
+        ) except +
+        void close(int32_t rank) except +
+
+FIELDS = (
+    "communicator", "peer", "tag", "bytes", "room", "root", "operation", "request", "source", "received_tag",
+    "received_bytes", "flag", "requests", "completed", "sent_counts", "received_counts", "new_communicator", "window",
+    "target", "level", "message", "given", "receive_peer", "receive_tag",
+)
+CALL = np.dtype(
+    [("begin", np.float64), ("end", np.float64)]
+    + [(name, np.int64) for name in ("bytes", "room", "request", "received_bytes", "message")]
+    + [(f"{name}_at", np.int64) for name in ("requests", "completed", "sent_counts", "received_counts")]
+    + [(name, np.int32) for name in ("requests", "completed", "sent_counts", "received_counts")]
+    + [(name, np.int32) for name in ("code", "thread", "site", "communicator", "peer", "tag", "root", "operation")]
+    + [(name, np.int32) for name in ("source", "received_tag", "flag", "new_communicator", "window", "target")]
+    + [(name, np.int32) for name in ("level", "given", "receive_peer", "receive_tag")]
+)
+COMPLETED = np.dtype([("request", np.int64), ("bytes", np.int64), ("source", np.int32), ("tag", np.int32)])
+assert CALL.itemsize == sizeof(_Call) and COMPLETED.itemsize == sizeof(_Completed)
+
+
+cdef class Decoder:
+    """Decodes one log, piece by piece.
+
+    Parameters
+    ----------
+    fields : dict
+        Code of a call -> names of its fields, in their order.
+    """
+
+    cdef _Decoder *decoder
+
+    def __cinit__(self, fields):
+        cdef vector[vector[uint8_t]] listed
+        cdef vector[uint8_t] known
+        cdef size_t count = max(fields, default=0) + 1
+        listed.resize(count)
+        known.resize(count)
+        for code, names in fields.items():
+            known[<size_t>code] = 1
+            for name in names:
+                listed[<size_t>code].push_back(FIELDS.index(name))
+        self.decoder = new _Decoder(listed, known)
+
+    def __dealloc__(self):
+        del self.decoder
+
+    @property
+    def problem(self):
+        """What is damaged, in words; empty where nothing is."""
+        return self.decoder.problem.decode()
+
+    @property
+    def has_ended(self):
+        """Whether the end of what was written has come before the end of the file."""
+        return self.decoder.has_ended
+
+    @property
+    def count(self):
+        """Calls so far."""
+        return self.decoder.count
+
+    @property
+    def last(self):
+        """End of the last call, in ticks since the first of the log."""
+        return self.decoder.last
+
+    def decode(self, const uint8_t[::1] data not None, most, keep):
+        """Decode whole records until there are so many more calls; return the bytes that they take.
+
+        Parameters
+        ----------
+        data : bytes
+        most : int
+        keep : bool
+            Whether calls are wanted; else they are only counted.
+        """
+        cdef int64_t size = data.shape[0], limit = most
+        cdef cbool kept = keep
+        if size == 0:
+            return 0
+        with nogil:
+            size = self.decoder.decode(&data[0], size, limit, kept)
+        return size
+
+    def take(self):
+        """Return what was decoded since the last time: calls, numbers, completed requests, definitions.
+
+        Returns
+        -------
+        calls : structured array of `CALL`
+            Times in ticks. Lists are parts of the two arrays that follow: ``numbers[requests_at:][:requests]``.
+        numbers : int64 array
+        completed : structured array of `COMPLETED`
+        definitions : list of (kind, numbers, texts, times)
+        """
+        cdef _Decoder *decoder = self.decoder
+        cdef Definition definition
+        calls = np.empty(decoder.calls.size(), dtype=CALL)
+        numbers = np.empty(decoder.numbers.size(), dtype=np.int64)
+        completed = np.empty(decoder.completed.size(), dtype=COMPLETED)
+        cdef uint8_t[::1] raw
+        for array, start in (
+            (calls, <size_t>decoder.calls.data()),
+            (numbers, <size_t>decoder.numbers.data()),
+            (completed, <size_t>decoder.completed.data()),
+        ):
+            if array.size:
+                raw = array.view(np.uint8)
+                memcpy(&raw[0], <const void *><size_t>start, raw.shape[0])
+        definitions = []
+        for definition in decoder.definitions:
+            texts = [(<bytes>text).decode("utf-8", "replace") for text in definition.texts]
+            definitions.append((definition.kind, list(definition.numbers), texts, list(definition.times)))
+        decoder.forget()
+        return calls, numbers, completed, definitions
+
+
+cdef vector[vector[int32_t]] _lists(arrays):
+    cdef vector[vector[int32_t]] lists
+    cdef const int32_t[::1] values
+    cdef Py_ssize_t place
+    lists.resize(len(arrays))
+    for number, array in enumerate(arrays):
+        values = np.ascontiguousarray(array, dtype=np.int32)
+        lists[<size_t>number].reserve(values.shape[0])
+        for place in range(values.shape[0]):
+            lists[<size_t>number].push_back(values[place])
+    return lists
+
+
+cdef class Analysis:
+    """Sums over the calls of all ranks, and how long they waited for each other.
+
+    Parameters
+    ----------
+    ranks : int
+    kinds : int32 array, shape (codes, 4)
+        Role, rule of waiting, share of the time, and what its bytes are, of each code.
+    members : list of int32 arrays
+        Ranks of each communicator; of number 0, which stands for none, an empty one.
+    groups : list of int32 arrays
+        Lists of ranks that `define` names by number.
+    """
+
+    cdef _Analysis *analysis
+    cdef int64_t ranks
+
+    def __cinit__(self, ranks, kinds, members, groups):
+        cdef vector[CallKind] listed
+        cdef CallKind kind
+        for role, rule, share, volume in kinds.tolist():
+            kind.role, kind.rule = <Role><int>role, <Rule><int>rule
+            kind.share, kind.volume = <Share><int>share, <Volume><int>volume
+            listed.push_back(kind)
+        self.ranks = ranks
+        self.analysis = new _Analysis(self.ranks, listed, _lists(members), _lists(groups))
+
+    def __dealloc__(self):
+        del self.analysis
+
+    cdef int32_t _rank(self, rank) except -1:
+        if not 0 <= rank < self.ranks:
+            raise ValueError(f"rank {rank}: there are {self.ranks} ranks")
+        return rank
+
+    def define(self, rank, sites, views):
+        """Name the sites and communicators of a rank.
+
+        Parameters
+        ----------
+        rank : int
+        sites : int32 array
+            Number in the recording of each site of the log.
+        views : list of (number in the log, number in the recording, this rank's place, is_inter, group of its peers)
+        """
+        cdef View view
+        self.analysis.define(self._rank(rank), _lists([sites])[0])
+        for number, communicator, place, is_inter, group in views:
+            view.communicator, view.place, view.is_inter = communicator, place, is_inter
+            self.analysis.define(self._rank(rank), <int32_t>number, view, <int32_t>group)
+
+    def add(self, rank, calls, numbers, completed):
+        """Add the next calls of a rank, their times in seconds of one clock."""
+        cdef int32_t number = self._rank(rank)
+        cdef int64_t count = calls.size
+        cdef const uint8_t[::1] raw = np.ascontiguousarray(calls, dtype=CALL).view(np.uint8)
+        cdef const int64_t[::1] listed = np.ascontiguousarray(numbers, dtype=np.int64)
+        cdef const uint8_t[::1] done = np.ascontiguousarray(completed, dtype=COMPLETED).view(np.uint8)
+        if count:
+            with nogil:
+                self.analysis.add(
+                    number, <const _Call *>&raw[0], count, &listed[0] if listed.shape[0] else NULL,
+                    <const _Completed *>&done[0] if done.shape[0] else NULL
+                )
+
+    def close(self, rank):
+        """Say that a rank has no more calls: nobody waits for it any longer."""
+        cdef int32_t number = self._rank(rank)
+        with nogil:
+            self.analysis.close(number)
+
+    @property
+    def totals(self):
+        """Messages and their bytes; sends and receives without a counterpart; collectives that not all entered."""
+        cdef _Analysis *all_ = self.analysis
+        return (
+            all_.messages, all_.bytes, all_.matching.unmatched_sends, all_.matching.unmatched_receives,
+            all_.collectives.incomplete,
+        )
+
+    @property
+    def open(self):
+        """Channels with a message or a receive that waits for its counterpart."""
+        return self.analysis.matching.open()
+
+    @property
+    def rows(self):
+        """For each call and site: code, site, count, bytes, seconds, of which waiting, and {rank: waiting for it}."""
+        cdef pair[uint64_t, double] cause
+        causes = {}
+        for cause in self.analysis.waits.by_row_and_cause:
+            causes.setdefault(cause.first // self.ranks, {})[cause.first % self.ranks] = cause.second
+        cdef size_t number
+        cdef Row row
+        result = []
+        for number in range(self.analysis.rows.size()):
+            row = self.analysis.rows[number]
+            result.append((
+                row.code, row.site, row.sums.count, row.sums.bytes, row.sums.seconds,
+                self.analysis.waits.of_row[number], causes.get(number, {}),
+            ))
+        return result
+
+    @property
+    def communicators(self):
+        """For each communicator: count of calls, bytes, seconds, of which waiting."""
+        cdef size_t number
+        cdef Sums sums
+        result = []
+        for number in range(self.analysis.by_communicator.size()):
+            sums = self.analysis.by_communicator[number]
+            result.append((sums.count, sums.bytes, sums.seconds, self.analysis.waits.of_communicator[number]))
+        return result
+
+    @property
+    def sizes(self):
+        """For messages, then for collectives: {bits of the number of bytes: (count, bytes, seconds)}."""
+        cdef int which, bits
+        cdef Sums sums
+        result = ({}, {})
+        for which in range(2):
+            for bits in range(65):
+                sums = self.analysis.of_sizes[which][bits]
+                if sums.count:
+                    result[which][bits] = (sums.count, sums.bytes, sums.seconds)
+        return result
+
+    @property
+    def of_ranks(self):
+        """For each rank: first begin, last end, seconds of each share, those of thread 0, calls, messages, bytes.
+
+        Then what it has waited, and what others have waited for it.
+        """
+        cdef size_t rank
+        cdef int share
+        cdef RankSums sums
+        result = []
+        for rank in range(self.analysis.of_ranks.size()):
+            sums = self.analysis.of_ranks[rank]
+            seconds = [sums.seconds[share] for share in range(<int>SHARES)]
+            main = [sums.main_thread[share] for share in range(<int>SHARES)]
+            result.append((
+                sums.first, sums.last, seconds, main, sums.calls, sums.messages, sums.bytes,
+                self.analysis.waits.of_rank[rank], self.analysis.waits.caused_by[rank],
+            ))
+        return result
+
+    @property
+    def cells(self):
+        """Messages from rank to rank: int64 array of source, destination, messages, bytes; sorted."""
+        cdef pair[uint64_t, Cell] item
+        cdef Py_ssize_t place = 0
+        result = np.empty((self.analysis.cells.size(), 4), dtype=np.int64)
+        cdef int64_t[:, ::1] table = result
+        for item in self.analysis.cells:
+            table[place, 0] = item.first // self.ranks
+            table[place, 1] = item.first % self.ranks
+            table[place, 2] = item.second.messages
+            table[place, 3] = item.second.bytes
+            place += 1
+        return result[np.lexsort((result[:, 1], result[:, 0]))]

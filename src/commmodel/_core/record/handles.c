@@ -1,0 +1,363 @@
+/* Numbers for the handles of MPI: communicators, requests, matched messages and windows. */
+
+#include "recorder.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+
+/* A table from handles to numbers. A handle may stand in it several times (MPICH gives one to all sends that are complete
+ * at once); the last that came is found first. */
+
+struct node {
+    uintptr_t handle;
+    uint64_t number;
+    uint32_t next; /* in its bucket or in the list of free nodes; 0: none */
+    unsigned flags;
+};
+
+struct table {
+    struct node *nodes; /* from 1 */
+    uint32_t *buckets;
+    uint32_t mask, used, unused; /* nodes used ever; first of the list of free ones */
+};
+
+static uint32_t *bucket_of(const struct table *table, uintptr_t handle) {
+    return &table->buckets[(uint32_t)(handle * 0x9e3779b97f4a7c15u >> 32) & table->mask];
+}
+
+static int grow(struct table *table) {
+    uint32_t size = table->nodes == NULL ? 256 : 2 * (table->mask + 1);
+    struct node *nodes = realloc(table->nodes, (size + 1) * sizeof *nodes);
+    uint32_t *buckets = nodes == NULL ? NULL : calloc(size, sizeof *buckets);
+    if (nodes != NULL) {
+        table->nodes = nodes;
+    }
+    if (buckets == NULL) {
+        return 0;
+    }
+    free(table->buckets);
+    table->buckets = buckets;
+    table->mask = size - 1;
+    for (uint32_t i = 1; i <= table->used; i++) { /* grown when no node is free: all are in use */
+        uint32_t *bucket = bucket_of(table, nodes[i].handle);
+        nodes[i].next = *bucket;
+        *bucket = i;
+    }
+    return 1;
+}
+
+static void put(struct table *table, uintptr_t handle, uint64_t number, unsigned flags) {
+    uint32_t i = table->unused;
+    if (i != 0) {
+        table->unused = table->nodes[i].next;
+    } else {
+        if ((table->nodes == NULL || table->used > table->mask) && !grow(table)) {
+            return;
+        }
+        i = ++table->used;
+    }
+    uint32_t *bucket = bucket_of(table, handle);
+    struct node node = {handle, number, *bucket, flags};
+    table->nodes[i] = node;
+    *bucket = i;
+}
+
+static struct node *look_up(const struct table *table, uintptr_t handle) {
+    if (table->nodes != NULL) {
+        for (uint32_t i = *bucket_of(table, handle); i != 0; i = table->nodes[i].next) {
+            if (table->nodes[i].handle == handle) {
+                return &table->nodes[i];
+            }
+        }
+    }
+    return NULL;
+}
+
+/* Take a handle out; its number is 0 where it is not there. */
+static struct node take(struct table *table, uintptr_t handle) {
+    struct node none = {0, 0, 0, 0};
+    if (table->nodes != NULL) {
+        for (uint32_t *i = bucket_of(table, handle); *i != 0; i = &table->nodes[*i].next) {
+            struct node *node = &table->nodes[*i];
+            if (node->handle == handle) {
+                struct node taken = *node;
+                uint32_t freed = *i;
+                *i = node->next;
+                node->next = table->unused;
+                table->unused = freed;
+                return taken;
+            }
+        }
+    }
+    return none;
+}
+
+/* Requests. */
+
+static struct table requests;
+static uint64_t requests_made;
+
+uint64_t request_made(MPI_Request request, unsigned flags) {
+    if (request == MPI_REQUEST_NULL) {
+        return 0;
+    }
+    put(&requests, (uintptr_t)request, ++requests_made, flags);
+    return requests_made;
+}
+
+uint64_t request_of(MPI_Request request) {
+    const struct node *node = look_up(&requests, (uintptr_t)request);
+    return node == NULL ? 0 : node->number;
+}
+
+void request_started(MPI_Request request) {
+    struct node *node = look_up(&requests, (uintptr_t)request);
+    if (node != NULL) {
+        node->flags |= ACTIVE;
+    }
+}
+
+struct request request_taken(MPI_Request request) {
+    struct node node = {0, 0, 0, 0};
+    if (request != MPI_REQUEST_NULL) {
+        node = take(&requests, (uintptr_t)request);
+    }
+    struct request taken = {node.handle, node.number, node.flags};
+    return taken;
+}
+
+void request_kept(const struct request *request) {
+    if (request->serial != 0) {
+        put(&requests, request->handle, request->serial, request->flags);
+    }
+}
+
+/* Matched messages. */
+
+static struct table messages;
+static uint64_t messages_made;
+
+uint64_t message_made(MPI_Message message) {
+    if (message == MPI_MESSAGE_NULL || message == MPI_MESSAGE_NO_PROC) {
+        return 0;
+    }
+    put(&messages, (uintptr_t)message, ++messages_made, 0);
+    return messages_made;
+}
+
+uint64_t message_taken(MPI_Message message) { return take(&messages, (uintptr_t)message).number; }
+
+/* Communicators. */
+
+static struct table communicators;
+static struct communicator *known; /* by id; never given back: a rank makes few */
+static uint64_t ids, room;
+static int world_size, *translated; /* as many ranks as the largest group had */
+static size_t translated_room;
+static MPI_Group world;
+
+enum { PLAIN, CARTESIAN, GRAPH, DISTRIBUTED_GRAPH, INTER };
+
+/* The processes of a group as runs of ranks of the world, with the same step from each to the next. */
+static unsigned char *put_group(unsigned char *p, MPI_Group group, int size) {
+    int *ranks = translated, *of_world = translated + size, runs = 0;
+    for (int i = 0; i < size; i++) {
+        ranks[i] = i;
+    }
+    if (size > 0) {
+        PMPI_Group_translate_ranks(group, size, ranks, world, of_world);
+    }
+    for (int i = 0; i < size; i++) {
+        of_world[i] = of_world[i] == MPI_UNDEFINED ? world_size : of_world[i]; /* a process outside the world */
+    }
+    for (int writing = 0; writing < 2; writing++) { /* first count, then write */
+        p = writing ? put_unsigned(p, (uint64_t)runs) : p;
+        for (int i = 0, next; i < size; i = next) {
+            int step = i + 1 < size ? of_world[i + 1] - of_world[i] : 0;
+            for (next = i + 1; next < size && of_world[next] - of_world[next - 1] == step; next++) {
+            }
+            if (next - i == 2 && step != 1) { /* two that lie apart are no run */
+                next = i + 1;
+            }
+            step = next - i == 1 ? 0 : step;
+            if (writing) {
+                p = put_unsigned(p, (uint64_t)of_world[i]);
+                p = put_unsigned(put_signed(p, step), (uint64_t)(next - i));
+            } else {
+                runs++;
+            }
+        }
+    }
+    return p;
+}
+
+static int count_neighbours(MPI_Comm comm, struct communicator *of) {
+    int topology = MPI_UNDEFINED, count = 0, weighted;
+    PMPI_Topo_test(comm, &topology);
+    switch (topology) {
+    case MPI_CART:
+        PMPI_Cartdim_get(comm, &count);
+        of->sources = of->destinations = 2 * count;
+        return CARTESIAN;
+    case MPI_GRAPH:
+        PMPI_Graph_neighbors_count(comm, of->rank, &count);
+        of->sources = of->destinations = count;
+        return GRAPH;
+    case MPI_DIST_GRAPH:
+        PMPI_Dist_graph_neighbors_count(comm, &of->sources, &of->destinations, &weighted);
+        return DISTRIBUTED_GRAPH;
+    default:
+        return PLAIN;
+    }
+}
+
+static void write_communicator(MPI_Comm comm, const struct communicator *of, uint64_t parent, MPI_Comm members) {
+    MPI_Group group, remote = MPI_GROUP_EMPTY;
+    char name[MPI_MAX_OBJECT_NAME + 1] = "";
+    int length, most = of->size > of->peers ? of->size : of->peers;
+    if ((size_t)most * 2 > translated_room) {
+        int *larger = realloc(translated, (size_t)most * 2 * sizeof *larger);
+        if (larger == NULL) {
+            return;
+        }
+        translated = larger;
+        translated_room = (size_t)most * 2;
+    }
+    unsigned char *record = log_reserve(sizeof name + 64 + 30 * ((size_t)of->size + (size_t)of->peers));
+    if (record == NULL) {
+        return;
+    }
+    PMPI_Comm_get_name(comm, name, &length);
+    unsigned char *p = put_unsigned(put_unsigned(record + 1, of->id), parent);
+    p = put_text(put_unsigned(p, (uint64_t)of->kind), name);
+    PMPI_Comm_group(members, &group);
+    p = put_group(p, group, of->size);
+    PMPI_Group_free(&group);
+    if (of->inter) {
+        PMPI_Comm_remote_group(members, &remote);
+        p = put_group(p, remote, of->peers);
+        PMPI_Group_free(&remote);
+    } else {
+        p = put_unsigned(p, 0);
+    }
+    log_commit(record, p, COMMUNICATOR);
+}
+
+/* A copy that is not complete (MPI_Comm_idup) must not be asked: its parent knows. */
+static struct communicator *add(MPI_Comm comm, uint64_t parent, MPI_Comm members) {
+    if (ids + 1 >= room) {
+        struct communicator *larger = realloc(known, (2 * room + 64) * sizeof *larger);
+        if (larger == NULL) {
+            return NULL;
+        }
+        known = larger;
+        room = 2 * room + 64;
+    }
+    struct communicator *of = &known[++ids];
+    memset(of, 0, sizeof *of);
+    of->id = ids;
+    PMPI_Comm_test_inter(members, &of->inter);
+    PMPI_Comm_rank(members, &of->rank);
+    PMPI_Comm_size(members, &of->size);
+    of->peers = of->size;
+    if (of->inter) {
+        PMPI_Comm_remote_size(members, &of->peers);
+        of->kind = INTER;
+    } else {
+        of->kind = count_neighbours(members, of);
+    }
+    put(&communicators, (uintptr_t)comm, of->id, 0);
+    write_communicator(comm, of, parent, members);
+    return of;
+}
+
+const struct communicator *communicator_of(MPI_Comm comm) {
+    static const struct communicator null;
+    if (comm == MPI_COMM_NULL) {
+        return &null;
+    }
+    const struct node *node = look_up(&communicators, (uintptr_t)comm);
+    const struct communicator *of = node == NULL ? add(comm, 0, comm) : &known[node->number];
+    return of == NULL ? &null : of;
+}
+
+uint64_t communicator_made(MPI_Comm comm, MPI_Comm parent, int copied) {
+    if (comm == MPI_COMM_NULL) {
+        return 0;
+    }
+    uint64_t of_parent = parent == MPI_COMM_NULL ? 0 : communicator_of(parent)->id;
+    take(&communicators, (uintptr_t)comm); /* one whose end was not seen */
+    const struct communicator *of = add(comm, of_parent, copied ? parent : comm);
+    return of == NULL ? 0 : of->id;
+}
+
+void communicator_renamed(MPI_Comm comm) {
+    if (comm != MPI_COMM_NULL) {
+        write_communicator(comm, communicator_of(comm), 0, comm);
+    }
+}
+
+/* Taken out before MPI frees it, as another thread may be given the same handle at once. */
+uint64_t communicator_taken(MPI_Comm comm) {
+    uint64_t id = communicator_of(comm)->id;
+    take(&communicators, (uintptr_t)comm);
+    return id;
+}
+
+void communicator_kept(MPI_Comm comm, uint64_t id) {
+    if (id != 0) {
+        put(&communicators, (uintptr_t)comm, id, 0);
+    }
+}
+
+void handles_prepare(int processes) {
+    world_size = processes;
+    PMPI_Comm_group(MPI_COMM_WORLD, &world);
+    communicator_of(MPI_COMM_WORLD); /* 1 */
+    communicator_of(MPI_COMM_SELF);  /* 2 */
+}
+
+/* Windows. */
+
+static struct table windows;
+static uint64_t windows_made;
+
+uint64_t window_made(MPI_Win win, uint64_t communicator, uint64_t size, uint64_t displacement_unit) {
+    if (win == MPI_WIN_NULL) {
+        return 0;
+    }
+    put(&windows, (uintptr_t)win, ++windows_made, 0);
+    unsigned char *record = log_reserve(64);
+    if (record != NULL) {
+        unsigned char *p = put_unsigned(put_unsigned(record + 1, windows_made), communicator);
+        log_commit(record, put_unsigned(put_unsigned(p, size), displacement_unit), WINDOW);
+    }
+    return windows_made;
+}
+
+uint64_t window_of(MPI_Win win) {
+    const struct node *node = look_up(&windows, (uintptr_t)win);
+    return node == NULL ? 0 : node->number;
+}
+
+uint64_t window_taken(MPI_Win win) { return take(&windows, (uintptr_t)win).number; }
+
+void window_kept(MPI_Win win, uint64_t number) {
+    if (number != 0) {
+        put(&windows, (uintptr_t)win, number, 0);
+    }
+}
+
+/* Reduction operations. */
+
+unsigned operation_number(MPI_Op op) {
+    const MPI_Op numbered[] = {MPI_OP_NULL, MPI_MAX, MPI_MIN, MPI_SUM, MPI_PROD, MPI_LAND, MPI_BAND, MPI_LOR, MPI_BOR,
+                               MPI_LXOR, MPI_BXOR, MPI_MINLOC, MPI_MAXLOC, MPI_REPLACE, MPI_NO_OP};
+    enum { COUNT = sizeof numbered / sizeof *numbered };
+    unsigned i = 0;
+    while (i < COUNT && numbered[i] != op) {
+        i++;
+    }
+    return i; /* the user's: the number after the last */
+}

@@ -1,0 +1,271 @@
+/* Places in a program that call MPI: the line of Python, or the address in C.
+ *
+ * The frame of Python that is running is read from the thread's state without the interpreter's lock (GIL): its code and
+ * instruction are the key of a table. What stands there, file, line and function, is asked of Python once, with the lock.
+ * Where the fields of a frame are depends on the version of Python; a version that is not known gives no places.
+ */
+
+#include "recorder.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef void *object;
+
+static struct {
+    object (*PyGILState_GetThisThreadState)(void);
+    int (*PyGILState_Ensure)(void);
+    void (*PyGILState_Release)(int);
+    int (*Py_IsInitialized)(void);
+    int (*is_finalizing)(void);
+    object (*PyThreadState_GetFrame)(object);
+    object (*PyFrame_GetBack)(object);
+    object (*PyFrame_GetCode)(object);
+    int (*PyFrame_GetLineNumber)(object);
+    object (*PyObject_GetAttrString)(object, const char *);
+    const char *(*PyUnicode_AsUTF8)(object);
+    void (*Py_IncRef)(object);
+    void (*Py_DecRef)(object);
+    void (*PyErr_Clear)(void);
+    void (*PyErr_Fetch)(object *, object *, object *);
+    void (*PyErr_Restore)(object, object, object);
+} python;
+static int has_python;
+
+/* Where in a thread's state the frame is found, and in a frame what is needed. */
+static struct {
+    size_t c_frame; /* 0: the state itself holds the frame */
+    size_t frame, code, instruction, previous, owner;
+} at;
+enum { OF_C = 3 }; /* the owner of a frame that stands for C between frames of Python */
+
+static int know_frames(void) {
+    const unsigned long *version = dlsym(RTLD_DEFAULT, "Py_Version");
+    const unsigned char *runtime = dlsym(RTLD_DEFAULT, "_PyRuntime");
+    if (version == NULL || sizeof(void *) != 8) {
+        return 0;
+    }
+    switch (*version >> 16) {
+    case 0x030b:
+        at.c_frame = 56, at.frame = 8, at.code = 32, at.instruction = 56, at.previous = 48, at.owner = 69;
+        return 1;
+    case 0x030c:
+        at.c_frame = 56, at.frame = 0, at.code = 0, at.instruction = 56, at.previous = 8, at.owner = 70;
+        return 1;
+    case 0x030d: /* says it itself, for debuggers; without GIL, a frame may be another thread's */
+        if (runtime == NULL || memcmp(runtime, "xdebugpy", 8) != 0 || *(const uint64_t *)(runtime + 16) != 0) {
+            return 0;
+        }
+        at.frame = *(const uint64_t *)(runtime + 184);
+        at.previous = *(const uint64_t *)(runtime + 232);
+        at.code = *(const uint64_t *)(runtime + 240);
+        at.instruction = *(const uint64_t *)(runtime + 248);
+        at.owner = *(const uint64_t *)(runtime + 264);
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+void sites_prepare(void) {
+    int all = 1;
+#define LOOK_UP(name) all &= (*(void **)&python.name = dlsym(RTLD_DEFAULT, #name)) != NULL
+    LOOK_UP(PyGILState_GetThisThreadState);
+    LOOK_UP(PyGILState_Ensure);
+    LOOK_UP(PyGILState_Release);
+    LOOK_UP(Py_IsInitialized);
+    LOOK_UP(PyThreadState_GetFrame);
+    LOOK_UP(PyFrame_GetBack);
+    LOOK_UP(PyFrame_GetCode);
+    LOOK_UP(PyFrame_GetLineNumber);
+    LOOK_UP(PyObject_GetAttrString);
+    LOOK_UP(PyUnicode_AsUTF8);
+    LOOK_UP(Py_IncRef);
+    LOOK_UP(Py_DecRef);
+    LOOK_UP(PyErr_Clear);
+    LOOK_UP(PyErr_Fetch);
+    LOOK_UP(PyErr_Restore);
+#undef LOOK_UP
+    *(void **)&python.is_finalizing = dlsym(RTLD_DEFAULT, "Py_IsFinalizing");
+    if (python.is_finalizing == NULL) {
+        *(void **)&python.is_finalizing = dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
+    }
+    has_python = all && python.is_finalizing != NULL && know_frames();
+    if (all && !has_python) {
+        log_text("no call sites", "this version of Python is not known to the recorder");
+    }
+}
+
+/* The table: open addressing, never smaller. */
+
+static const uint64_t SKIP = UINT64_MAX; /* a frame of mpi4py: its caller's is the place */
+struct site {
+    uintptr_t code, instruction;
+    uint64_t id; /* 0: unused */
+};
+static struct {
+    struct site *slots;
+    size_t mask, used;
+    uint64_t ids;
+} sites;
+
+static struct site *slot_of(uintptr_t code, uintptr_t instruction) {
+    uint64_t hash = (code ^ instruction * 0x9e3779b97f4a7c15u) * 0x9e3779b97f4a7c15u;
+    size_t i = (size_t)(hash >> 32) & sites.mask;
+    while (sites.slots[i].id != 0 && (sites.slots[i].code != code || sites.slots[i].instruction != instruction)) {
+        i = (i + 1) & sites.mask;
+    }
+    return &sites.slots[i];
+}
+
+static uint64_t find(uintptr_t code, uintptr_t instruction) {
+    return sites.slots == NULL ? 0 : slot_of(code, instruction)->id;
+}
+
+static void insert(uintptr_t code, uintptr_t instruction, uint64_t id) {
+    if (sites.slots == NULL || 2 * sites.used > sites.mask) {
+        size_t size = sites.slots == NULL ? 1024 : 2 * (sites.mask + 1);
+        struct site *old = sites.slots, *slots = calloc(size, sizeof *slots);
+        if (slots == NULL) {
+            return;
+        }
+        size_t before = old == NULL ? 0 : sites.mask + 1;
+        sites.slots = slots;
+        sites.mask = size - 1;
+        for (size_t i = 0; i < before; i++) {
+            if (old[i].id != 0) {
+                *slot_of(old[i].code, old[i].instruction) = old[i];
+            }
+        }
+        free(old);
+    }
+    struct site *slot = slot_of(code, instruction);
+    slot->code = code;
+    slot->instruction = instruction;
+    slot->id = id;
+    sites.used++;
+}
+
+/* Write a site, with the log locked; another thread may have been faster. */
+static uint64_t define(uintptr_t code, uintptr_t instruction, const char *file, uint64_t line, const char *function,
+                       unsigned language) {
+    uint64_t id = find(code, instruction);
+    if (id != 0) {
+        return id;
+    }
+    unsigned char *record = log_reserve(2 * MOST_TEXT + 64);
+    if (record == NULL) {
+        return 0;
+    }
+    id = ++sites.ids;
+    unsigned char *p = put_text(put_unsigned(record + 1, id), file);
+    p = put_text(put_unsigned(p, line), function);
+    log_commit(record, put_unsigned(p, language), SITE);
+    insert(code, instruction, id);
+    return id;
+}
+
+static uint64_t address_site(const void *caller) {
+    uintptr_t address = (uintptr_t)caller - 1; /* of the call, not of what follows it */
+    uint64_t id = find(address, 0);
+    if (id != 0) {
+        return id;
+    }
+    Dl_info info;
+    char function[MOST_TEXT];
+    if (dladdr((const void *)address, &info) == 0 || info.dli_fname == NULL) {
+        return 0;
+    }
+    const unsigned char *elf = info.dli_fbase; /* an executable that is not moved has absolute addresses */
+    uintptr_t base = elf != NULL && elf[16] == 2 /* ET_EXEC */ ? 0 : (uintptr_t)info.dli_fbase;
+    snprintf(function, sizeof function, "%s@0x%lx", info.dli_sname == NULL ? "" : info.dli_sname,
+             (unsigned long)(address - base));
+    return define(address, 0, info.dli_fname, 0, function, 2);
+}
+
+#define FIELD(structure, offset) (*(void *const *)((const char *)(structure) + (offset)))
+
+static const char *top_frame(object state) {
+    const char *holder = at.c_frame == 0 ? (const char *)state : FIELD(state, at.c_frame);
+    return holder == NULL ? NULL : FIELD(holder, at.frame);
+}
+
+static const char *without_c(const char *frame) {
+    while (frame != NULL && frame[at.owner] == OF_C) {
+        frame = FIELD(frame, at.previous);
+    }
+    return frame;
+}
+
+/* Ask Python what frame, `above` the running one, stands where; the log is not locked meanwhile. */
+static uint64_t ask_python(object state, const char *frame, int above) {
+    object code = FIELD(frame, at.code), type, value, traceback;
+    uintptr_t instruction = (uintptr_t)FIELD(frame, at.instruction);
+    char file[MOST_TEXT] = "", function[MOST_TEXT] = "";
+    int line = 0, understood = 0;
+    unlock_log();
+    int held = python.PyGILState_Ensure();
+    python.PyErr_Fetch(&type, &value, &traceback);
+    object public_frame = python.PyThreadState_GetFrame(state);
+    for (int i = 0; public_frame != NULL && i < above; i++) {
+        object back = python.PyFrame_GetBack(public_frame);
+        python.Py_DecRef(public_frame);
+        public_frame = back;
+    }
+    object same = public_frame == NULL ? NULL : python.PyFrame_GetCode(public_frame);
+    if (same != NULL && same == code) {
+        object name = python.PyObject_GetAttrString(code, "co_filename");
+        object qualified = python.PyObject_GetAttrString(code, "co_qualname");
+        const char *text = name == NULL ? NULL : python.PyUnicode_AsUTF8(name);
+        snprintf(file, sizeof file, "%s", text == NULL ? "" : text);
+        text = qualified == NULL ? NULL : python.PyUnicode_AsUTF8(qualified);
+        snprintf(function, sizeof function, "%s", text == NULL ? "" : text);
+        line = python.PyFrame_GetLineNumber(public_frame);
+        python.Py_IncRef(code); /* for ever: another must not come to its address */
+        python.Py_DecRef(name);
+        python.Py_DecRef(qualified);
+        understood = 1;
+    }
+    python.Py_DecRef(same);
+    python.Py_DecRef(public_frame);
+    python.PyErr_Clear();
+    python.PyErr_Restore(type, value, traceback);
+    python.PyGILState_Release(held);
+    lock_log();
+    if (!understood) {
+        has_python = 0; /* frames are not what we think: read no more of them */
+        return 0;
+    }
+    if (strstr(file, "/mpi4py/util/") != NULL || strstr(file, "/mpi4py/futures/") != NULL) {
+        insert((uintptr_t)code, instruction, SKIP);
+        return SKIP;
+    }
+    return define((uintptr_t)code, instruction, file, line > 0 ? (uint64_t)line : 0, function, 1);
+}
+
+static uint64_t python_site(void) {
+    object state = python.Py_IsInitialized() ? python.PyGILState_GetThisThreadState() : NULL;
+    if (state == NULL) {
+        return 0;
+    }
+    int above = 0;
+    for (const char *frame = without_c(top_frame(state)); frame != NULL && has_python;
+         frame = without_c(FIELD(frame, at.previous)), above++) {
+        uint64_t id = find((uintptr_t)FIELD(frame, at.code), (uintptr_t)FIELD(frame, at.instruction));
+        if (id == 0) {
+            id = python.is_finalizing() ? 0 : ask_python(state, frame, above);
+        }
+        if (id != SKIP) {
+            return id;
+        }
+    }
+    return 0;
+}
+
+uint64_t enter_log(const void *caller) {
+    lock_log();
+    uint64_t id = has_python ? python_site() : 0;
+    return id != 0 ? id : address_site(caller);
+}

@@ -1,0 +1,163 @@
+"""Communicators of a recording: each rank numbers its own; here they are made one. Main entry: `unify`."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Communicator", "LocalCommunicator", "Runs", "View", "expand", "unify"]
+
+Runs = tuple[tuple[int, int, int], ...]
+"""Ranks in their order as runs of (first, stride, count)."""
+KINDS = ("plain", "Cartesian", "graph", "distributed graph", "inter")
+_INTER = 4
+
+
+@dataclass(frozen=True)
+class LocalCommunicator:
+    """A communicator as one rank has logged it; ranks are those of MPI_COMM_WORLD."""
+
+    number: int
+    parent: int
+    kind: int
+    name: str
+    local: Runs
+    remote: Runs = ()
+
+
+@dataclass(frozen=True)
+class Communicator:
+    """A communicator of a recording.
+
+    Attributes
+    ----------
+    number : int
+        From 1; 0 stands for none.
+    name : str
+        Its own, or what it is.
+    kind : str
+        One of ``plain``, ``Cartesian``, ``graph``, ``distributed graph``, ``inter``.
+    ranks : int32 array
+        Its members, ranks of MPI_COMM_WORLD; of an intercommunicator those of both groups.
+    """
+
+    number: int
+    name: str
+    kind: str
+    ranks: NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class View:
+    """A communicator as a rank sees it: numbers in its log and in the recording, its place, and its peers' group."""
+
+    local: int
+    number: int
+    place: int
+    is_inter: bool
+    group: int
+
+
+def expand(runs: Runs, processes: int) -> NDArray[np.int32] | None:
+    """Return the ranks of runs; None where they are no group of a program of so many processes.
+
+    >>> expand(((0, 2, 3), (1, 0, 1)), 8).tolist(), expand(((0, 2, 9),), 8)
+    ([0, 2, 4, 1], None)
+    """
+    if sum(count for _, _, count in runs) > 2 * processes or len(runs) > processes:
+        return None  # spawned processes, which all have the rank `processes`, may add to those of the world
+    parts = []
+    for first, stride, count in runs:
+        last = first + stride * (count - 1)
+        if count and not (0 <= first <= processes and 0 <= last <= processes):
+            return None
+        parts.append(first + stride * np.arange(count, dtype=np.int64))
+    return np.concatenate(parts).astype(np.int32) if parts else np.zeros(0, dtype=np.int32)
+
+
+class _Groups:
+    """Lists of ranks, each once."""
+
+    def __init__(self, processes: int) -> None:
+        self.processes = processes
+        self.lists: list[NDArray[np.int32]] = []
+        self._numbers: dict[bytes, int] = {}
+        self._of_runs: dict[Runs, int | None] = {}
+
+    def number(self, runs: Runs) -> int | None:
+        if runs not in self._of_runs:
+            ranks = expand(runs, self.processes)
+            if ranks is None:
+                self._of_runs[runs] = None
+            else:
+                known = self._numbers.setdefault(ranks.tobytes(), len(self.lists))
+                if known == len(self.lists):
+                    self.lists.append(ranks)
+                self._of_runs[runs] = known
+        return self._of_runs[runs]
+
+
+def unify(
+    of_ranks: Mapping[int, Iterable[LocalCommunicator]], processes: int
+) -> tuple[tuple[Communicator, ...], dict[int, list[View]], list[NDArray[np.int32]], list[str]]:
+    """Make communicators one over ranks.
+
+    The k-th communicator that a rank defines with a given kind and given groups in their order is the k-th of every
+    other member.
+
+    Parameters
+    ----------
+    of_ranks : mapping
+        Rank -> its communicators, in the order in which it has defined them.
+    processes : int
+
+    Returns
+    -------
+    communicators : tuple of Communicator
+        The first, number 0, stands for none.
+    views : dict
+        Rank -> its communicators.
+    groups : list of int32 arrays
+        Those that views name.
+    faults : list of str
+    """
+    groups = _Groups(processes)
+    communicators = [Communicator(0, "calls without a communicator", "", np.zeros(0, dtype=np.int32))]
+    numbers: dict[tuple[object, ...], int] = {}
+    views: dict[int, list[View]] = {}
+    faults: list[str] = []
+    for rank, listed in of_ranks.items():
+        counts: dict[tuple[object, ...], int] = defaultdict(int)
+        views[rank] = []
+        known: set[int] = set()
+        for each in listed:
+            if each.number in known:
+                continue  # its name is new, and that is all
+            known.add(each.number)
+            local, remote = groups.number(each.local), groups.number(each.remote)
+            places = [] if local is None else np.flatnonzero(groups.lists[local] == rank).tolist()
+            if local is None or remote is None or not places:
+                faults.append(f"rank {rank}: its communicator {each.number} has no sound group: left out")
+                continue
+            is_inter = each.kind == _INTER
+            both = tuple(sorted((local, remote))) if is_inter else (local,)
+            key = (each.kind, *both)
+            counts[key] += 1
+            number = numbers.setdefault((key, counts[key]), len(communicators))
+            if number == len(communicators):
+                members = np.unique(np.concatenate([groups.lists[group] for group in both]))
+                kind = KINDS[each.kind] if each.kind < len(KINDS) else "unknown"
+                communicators.append(Communicator(number, each.name, kind, members[members < processes]))
+            views[rank].append(View(each.number, number, places[0], is_inter, remote if is_inter else local))
+    return tuple(communicators), views, groups.lists, faults
+
+
+def names(communicators: Sequence[Communicator]) -> list[str]:
+    """Return a name for each communicator: its own, or its number and size.
+
+    >>> names([Communicator(3, "", "plain", np.arange(4, dtype=np.int32))])
+    ['communicator 3 of 4 ranks']
+    """
+    return [each.name or f"communicator {each.number} of {each.ranks.size} ranks" for each in communicators]

@@ -1,0 +1,367 @@
+"""Recordings as they are on disk: a folder with ``recording.json`` and a log for each rank.
+
+What is damaged, cut or missing is said in `Recording.faults`; all that stands before it is read. Main entry: `load`.
+"""
+
+import os
+import struct
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from commmodel._core.program.recordings import Decoder
+from commmodel.documents import check_format, convert, decode_json, read_bytes
+from commmodel.errors import DamagedFileError, InputError
+from commmodel.record.calls import CALLS, FINGERPRINT
+from commmodel.record.clocks import Clock, Comparison
+from commmodel.record.communicators import Communicator, LocalCommunicator, Runs, View, unify
+from commmodel.record.sites import Site, resolve
+
+__all__ = ["Block", "Header", "Recording", "is_recording", "load"]
+
+HEADER = struct.Struct("<8sIIIIdQqIIQ")
+MAGIC = b"CMRECORD"
+_VERSION = 1
+_ABIS = {1: "MPICH", 2: "Open MPI", 3: "standard"}
+_MOST_PROCESSES = 1 << 24
+_MOST_CALLS = 65_536
+_MOST_SITES = 1 << 20
+_MOST_BYTES = 1 << 22
+_SITE, _COMMUNICATOR, _CLOCK, _TEXT, _LEAVE = 1, 2, 3, 6, 7
+_FIELDS = {call.code: call.fields for call in CALLS}
+_ENDINGS = {
+    2: "MPI_Abort, code {}",
+    3: "exit without MPI_Finalize, code {}",
+    4: "another program took its place (exec)",
+    5: "the disk was full: all that follows is missing",
+}
+
+
+class _Description(msgspec.Struct):
+    format: str
+    version: int
+    command: list[str] = []
+    created: str = ""
+    commmodel: str = ""
+
+
+class Header(msgspec.Struct, frozen=True):
+    """What stands at the beginning of a log."""
+
+    rank: int
+    processes: int
+    ticks_per_second: float
+    unix_seconds: float
+    abi: str
+    thread_level: int
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some of the calls of a rank, in the order of their ends on each thread.
+
+    Attributes
+    ----------
+    calls : structured array
+        A row for each call: its code, its site, times in seconds of rank 0's clock and the fields of its code; what a
+        call has no field for is -2 (MPI_PROC_NULL) in ``peer``, ``root``, ``source``, ``target`` and ``receive_peer``,
+        and 0 elsewhere. Sites and communicators have the numbers of the rank's own log.
+    numbers : int64 array
+        Lists of all calls: ``numbers[call["requests_at"]:][:call["requests"]]``, and the same for ``sent_counts`` and
+        ``received_counts``.
+    completed : structured array
+        Requests that calls have completed, in the same manner.
+    """
+
+    calls: NDArray[np.void]
+    numbers: NDArray[np.int64]
+    completed: NDArray[np.void]
+
+
+@dataclass
+class _Log:
+    """What stands in the log of a rank beside calls."""
+
+    header: Header
+    path: Path
+    sites: dict[int, Site] = field(default_factory=dict)
+    communicators: list[LocalCommunicator] = field(default_factory=list)
+    comparisons: list[Comparison] = field(default_factory=list)
+    texts: dict[str, str] = field(default_factory=dict)
+    calls: int = 0
+    last_tick: float = 0.0
+    fault: str = ""
+
+
+def is_recording(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is a folder that holds a recording."""
+    folder = Path(path)
+    return folder.is_dir() and ((folder / "recording.json").exists() or any(folder.glob("rank-*.log")))
+
+
+def load(folder: str | os.PathLike[str]) -> "Recording":
+    """Return the recording in a folder; its logs are read when they are needed.
+
+    Raises
+    ------
+    InputError
+        Where it holds no recording, or one that this commmodel cannot read.
+    """
+    place = Path(folder)
+    if not place.is_dir():
+        raise InputError(f"{place}: no folder: name one that commmodel record has written")
+    description, faults = _Description("", 0), []
+    file = place / "recording.json"
+    if file.exists():
+        content = decode_json(file, read_bytes(file), msgspec.json.Decoder(dict[str, Any]))
+        check_format(file, content, "commmodel-recording", _VERSION)
+        description = convert(file, content, _Description)
+    else:
+        faults.append("recording.json is missing: the command is not known")
+    logs, problems = {}, []
+    for path in sorted(place.glob("rank-*.log")):
+        header = _header(path)
+        if isinstance(header, str):
+            problems.append(header)
+        elif path.name != f"rank-{header.rank:06d}.log":
+            problems.append(f"{path.name} is the log of rank {header.rank}: not read")
+        else:
+            logs[header.rank] = (header, path)
+    if not logs:
+        why = f": {problems[0]}" if problems else ": MPI_Init was not called, or the program was not recorded"
+        raise InputError(f"{place}: no log of a rank that can be read{why}")
+    processes = next(iter(logs.values()))[0].processes
+    for rank, (header, _) in sorted(logs.items()):
+        if header.processes != processes or rank >= processes:
+            problems.append(f"rank {rank}: of a program of {header.processes} processes, not {processes}: not read")
+            del logs[rank]
+    return Recording(place, description, processes, logs, tuple(faults + problems))
+
+
+def _header(path: Path) -> Header | str:
+    """Return the header of a log, or why there is none."""
+    try:
+        with open(path, "rb") as file:
+            raw = file.read(HEADER.size)
+    except OSError as error:
+        return f"{path.name} cannot be read: {error.strerror}"
+    if len(raw) < HEADER.size or not raw.startswith(MAGIC):
+        return f"{path.name} is no log: its header is damaged"
+    _, version, size, rank, processes, rate, _, unix, abi, level, table = HEADER.unpack(raw)
+    if version > _VERSION:
+        raise DamagedFileError(path, "header", f"version {version} is newer than this commmodel reads: upgrade it")
+    if table != FINGERPRINT:
+        problem = "recorded with another table of calls: record again with this commmodel, or read with that one"
+        raise DamagedFileError(path, "header", problem)
+    sound = size == HEADER.size and 0 < processes <= _MOST_PROCESSES and rank < processes and 0 < rate < 1e12
+    if not sound:
+        return f"{path.name} is no log: its header is damaged"
+    return Header(rank, processes, rate, unix * 1e-9, _ABIS.get(abi, "unknown"), level)
+
+
+class Recording:
+    """A recorded program; see `load`.
+
+    Attributes
+    ----------
+    folder : Path
+    command : tuple of str
+        What was run; empty where that is not known.
+    created : str
+        When, in ISO format.
+    processes : int
+    headers : dict
+        Rank -> `Header`, of those ranks whose log there is.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        description: _Description,
+        processes: int,
+        logs: dict[int, tuple[Header, Path]],
+        faults: tuple[str, ...],
+    ) -> None:
+        self.folder = folder
+        self.command = tuple(description.command)
+        self.created = description.created
+        self.processes = processes
+        self.headers = {rank: header for rank, (header, _) in logs.items()}
+        self._paths = {rank: path for rank, (_, path) in logs.items()}
+        self._faults = faults
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """Ranks whose log there is."""
+        return tuple(self._paths)
+
+    @cached_property
+    def _logs(self) -> dict[int, _Log]:
+        return {rank: _scan(self.headers[rank], path) for rank, path in self._paths.items()}
+
+    @cached_property
+    def _unified(self) -> tuple[tuple[Communicator, ...], dict[int, list[View]], list[NDArray[np.int32]], list[str]]:
+        return unify({rank: log.communicators for rank, log in self._logs.items()}, self.processes)
+
+    @cached_property
+    def faults(self) -> tuple[str, ...]:
+        """What is missing or damaged, a sentence each."""
+        missing = [rank for rank in range(self.processes) if rank not in self._paths]
+        faults = [*self._faults]
+        if missing:
+            shown = ", ".join(map(str, missing[:8])) + ", ..." * (len(missing) > 8)
+            faults.append(f"no log of rank{'s' * (len(missing) > 1)} {shown}")
+        faults += [f"rank {rank}: {log.fault}" for rank, log in self._logs.items() if log.fault]
+        unsynchronised = [rank for rank, log in self._logs.items() if not log.comparisons]
+        if unsynchronised and self.processes > 1:
+            faults.append(
+                f"{len(unsynchronised)} of {self.processes} ranks have not compared their clocks: waits are rough"
+            )
+        return (*faults, *self._unified[3])
+
+    @property
+    def communicators(self) -> tuple[Communicator, ...]:
+        """All communicators; number 0 stands for none."""
+        return self._unified[0]
+
+    @property
+    def groups(self) -> list[NDArray[np.int32]]:
+        """Lists of ranks that views of communicators name."""
+        return self._unified[2]
+
+    def views(self, rank: int) -> list[View]:
+        """Return the communicators of a rank."""
+        return self._unified[1][rank]
+
+    @cached_property
+    def sites(self) -> tuple[Site, ...]:
+        """All call sites; number 0 stands for an unknown one."""
+        return tuple(resolve(self._site_numbers[0]))
+
+    @cached_property
+    def _site_numbers(self) -> tuple[list[Site], dict[int, NDArray[np.int32]]]:
+        numbers = {Site(): 0}
+        of_ranks = {}
+        for rank, log in self._logs.items():
+            table = np.zeros(max(log.sites, default=0) + 1, dtype=np.int32)
+            for local, site in log.sites.items():
+                table[local] = numbers.setdefault(site, len(numbers))
+            of_ranks[rank] = table
+        return list(numbers), of_ranks
+
+    def site_numbers(self, rank: int) -> NDArray[np.int32]:
+        """Return the number in `sites` of each site of a rank's log."""
+        return self._site_numbers[1][rank]
+
+    def texts(self, rank: int) -> dict[str, str]:
+        """Return what a rank has noted: host, library, ..."""
+        return self._logs[rank].texts
+
+    def clock(self, rank: int) -> Clock:
+        """Return a rank's clock."""
+        log = self._logs[rank]
+        first = self.headers.get(0, log.header)
+        offset = log.header.unix_seconds - first.unix_seconds
+        return Clock(log.header.ticks_per_second, log.comparisons, offset)
+
+    def calls(self, rank: int) -> int:
+        """Return the number of calls that a rank has logged."""
+        return self._logs[rank].calls
+
+    def interval(self, rank: int) -> tuple[float, float]:
+        """Return when a rank's log begins and ends, in seconds of rank 0's clock."""
+        begin, end = self.clock(rank).seconds(np.array([0.0, self._logs[rank].last_tick])).tolist()
+        return begin, end
+
+    def events(self, rank: int, most: int = _MOST_CALLS) -> Iterator[Block]:
+        """Yield the calls of a rank in blocks of at most so many; no more than one block is in memory."""
+        clock = self.clock(rank)
+        decoder = Decoder(_FIELDS)
+        for _ in _decoded(decoder, self._paths[rank], most, keep=True):
+            calls, numbers, completed, _ = decoder.take()
+            if calls.size:
+                calls["begin"], calls["end"] = clock.seconds(calls["begin"]), clock.seconds(calls["end"])
+                yield Block(calls, numbers, completed)
+
+
+def _decoded(decoder: Decoder, path: Path, most: int, *, keep: bool) -> Iterator[int]:
+    """Decode a log piece by piece; yield the place in the file after each piece. Each time the file is opened anew."""
+    piece = min(_MOST_BYTES, max(64 * most, 1 << 16))
+    place, size = HEADER.size, piece
+    while True:
+        with open(path, "rb") as file:
+            file.seek(place)
+            data = file.read(size)
+        used = 0
+        while used < len(data):
+            step = decoder.decode(memoryview(data)[used:], most, keep)
+            used += step
+            if step:
+                yield place + used
+            if not step or decoder.problem or decoder.has_ended:
+                break
+        place += used
+        if decoder.problem or decoder.has_ended or len(data) < size:
+            return
+        size = piece if used else 2 * size  # for a record longer than what was read
+
+
+def _scan(header: Header, path: Path) -> _Log:
+    """Read all that stands in a log beside calls."""
+    log = _Log(header, path)
+    decoder = Decoder(_FIELDS)
+    place, reason, code = HEADER.size, 0, 0
+    try:
+        for place in _decoded(decoder, path, 1 << 20, keep=False):  # noqa: B007  (the last one counts)
+            for kind, numbers, texts, times in decoder.take()[3]:
+                if kind == _SITE and len(log.sites) < _MOST_SITES and numbers[0] < _MOST_SITES:
+                    log.sites[numbers[0]] = Site(texts[0], numbers[1], texts[1], numbers[2])
+                elif kind == _COMMUNICATOR:
+                    log.communicators.append(_communicator(numbers, texts))
+                elif kind == _CLOCK:
+                    log.comparisons.append(Comparison(numbers[0], times[0], times[1]))
+                elif kind == _TEXT:
+                    log.texts[texts[0]] = texts[1]
+                elif kind == _LEAVE:
+                    reason, code = numbers[0], numbers[1]
+                    log.last_tick = float(numbers[2])
+        left = 0
+        with suppress(OSError):
+            left = path.stat().st_size - place
+    except OSError as error:
+        log.fault = f"its log cannot be read further: {error.strerror}"
+        return log
+    log.calls, log.last_tick = decoder.count, max(log.last_tick, decoder.last)
+    if decoder.problem:
+        log.fault = f"damaged at byte {place} ({decoder.problem}): {_megabytes(left)} that follow are not read"
+    elif left > 0 and not decoder.has_ended:
+        log.fault = f"cut within a record at byte {place}"
+    elif reason == 0:
+        log.fault = "its log ends without a word: the process was killed, crashed, or still runs"
+    elif reason in _ENDINGS:
+        log.fault = _ENDINGS[reason].format(code)
+    return log
+
+
+def _megabytes(size: int) -> str:
+    return f"{size} bytes" if size < 10**6 else f"{size / 1e6:.1f} MB"
+
+
+def _communicator(numbers: list[int], texts: list[str]) -> LocalCommunicator:
+    number, parent, kind, *rest = numbers
+    local, rest = _runs(rest)
+    remote, _ = _runs(rest)
+    return LocalCommunicator(number, parent, kind, texts[0], local, remote)
+
+
+def _runs(numbers: list[int]) -> tuple[Runs, list[int]]:
+    count = 3 * numbers[0]
+    parts = numbers[1 : 1 + count]
+    return tuple(zip(parts[::3], parts[1::3], parts[2::3], strict=True)), numbers[1 + count :]

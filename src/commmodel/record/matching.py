@@ -1,0 +1,46 @@
+"""All calls of all ranks, once through: sums, messages matched, collectives put together. Main entry: `analyse`."""
+
+import heapq
+from collections.abc import Iterator
+
+from commmodel._core.program.recordings import Analysis
+from commmodel.record.files import Block, Recording
+from commmodel.record.roles import kinds
+
+__all__ = ["analyse"]
+
+_MOST_CALLS = 1 << 20
+"""In memory at a time, of all ranks together."""
+_LEAST, _MOST = 256, 65_536
+
+
+def analyse(recording: Recording) -> Analysis:
+    """Return the sums over a recording's calls.
+
+    Ranks are read side by side, block by block, always the one that is furthest behind in time: of messages, only those
+    are in memory whose send or receive has not come yet.
+    """
+    analysis = Analysis(
+        recording.processes, kinds(), [each.ranks for each in recording.communicators], recording.groups
+    )
+    for rank in range(recording.processes):
+        if rank not in recording.ranks:
+            analysis.close(rank)
+    most = min(_MOST, max(_LEAST, _MOST_CALLS // max(len(recording.ranks), 1)))
+    queue: list[tuple[float, int]] = []
+    streams: dict[int, Iterator[Block]] = {}
+    for rank in recording.ranks:
+        views = [(each.local, each.number, each.place, each.is_inter, each.group) for each in recording.views(rank)]
+        analysis.define(rank, recording.site_numbers(rank), views)
+        streams[rank] = recording.events(rank, most)
+        queue.append((float("-inf"), rank))
+    while queue:
+        _, rank = queue[0]
+        block = next(streams[rank], None)
+        if block is None:
+            analysis.close(rank)
+            heapq.heappop(queue)
+            continue
+        analysis.add(rank, block.calls, block.numbers, block.completed)
+        heapq.heapreplace(queue, (float(block.calls["end"][-1]), rank))
+    return analysis

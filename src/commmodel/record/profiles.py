@@ -1,0 +1,265 @@
+"""Where a recorded program's communication time goes. Main entries: `profile`, `Profile`.
+
+Time in communication is waiting or transferring. *Waiting* is what a call spends until another rank has come to its
+part of the operation, which no faster network would shorten:
+
+late sender
+    A receive, a probe, or a wait for receives has begun before the message's send: until that send begins; of several
+    messages, the last of them.
+late receiver
+    A send, or a wait for sends, has begun before the message's receive is posted, and ends after that: until it is
+    posted. A send that ends earlier was buffered, and has not waited.
+wait at N x N
+    Barrier, allreduce, alltoall and other collectives of all with all: until the last rank has entered. In a scan a
+    rank waits for those up to itself alone.
+late broadcast, early reduce
+    In bcast and scatter the others wait for the root; in reduce and gather the root waits for the last.
+
+*Transferring* is all other time in communication, one-sided and neighbourhood operations included, whose waits are not
+told apart. Messages are matched first in, first out for each communicator, source, destination and tag. Receives with
+wildcards are put in the order in which they were posted among themselves; where one with and one without wildcards
+could take the same message, the two may be exchanged.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from commmodel.record.calls import CALLS
+from commmodel.record.communicators import names
+from commmodel.record.files import Recording
+from commmodel.record.matching import analyse
+from commmodel.record.matrices import Matrix, matrix_of
+from commmodel.record.roles import Share, is_communication
+
+__all__ = ["CallProfile", "CommunicatorProfile", "Profile", "RankProfile", "SiteProfile", "SizeProfile", "profile"]
+
+
+class CallProfile(msgspec.Struct, frozen=True):
+    """All calls of one name.
+
+    Attributes
+    ----------
+    count : int
+    bytes : int
+        Sent, received by receives, or put into collectives, by all ranks together.
+    seconds, waiting : float
+        Of all ranks together; the waiting is a part of the seconds.
+    group : str
+        Like ``point-to-point``.
+    """
+
+    count: int
+    bytes: int
+    seconds: float
+    waiting: float
+    group: str
+
+
+class SiteProfile(msgspec.Struct, frozen=True):
+    """All calls of one name at one line of the program; `waits_for` is the rank that has caused most of the waiting."""
+
+    file: str
+    line: int
+    function: str
+    call: str
+    count: int
+    bytes: int
+    seconds: float
+    waiting: float
+    waits_for: int | None
+    place: str
+    """File and line as people write them."""
+
+
+class RankProfile(msgspec.Struct, frozen=True):
+    """The time of one rank, in seconds.
+
+    Attributes
+    ----------
+    seconds : float
+        From its first tick to its last.
+    computing : float
+        Outside of MPI, on the thread that called MPI first.
+    waiting, transferring : float
+        In communication, on all threads.
+    files, other : float
+        In files; in starting and ending MPI.
+    caused : float
+        What other ranks have waited for this one.
+    """
+
+    rank: int
+    seconds: float
+    computing: float
+    waiting: float
+    transferring: float
+    files: float
+    other: float
+    caused: float
+    calls: int
+    messages: int
+    bytes: int
+
+
+class CommunicatorProfile(msgspec.Struct, frozen=True):
+    """All calls on one communicator; those without one, like MPI_Wait, come under their own name."""
+
+    name: str
+    processes: int
+    count: int
+    bytes: int
+    seconds: float
+    waiting: float
+
+
+class SizeProfile(msgspec.Struct, frozen=True):
+    """Messages, or collectives, of a number of bytes from `least` to `most`; seconds of sends are those in the call."""
+
+    kind: str
+    least: int
+    most: int
+    count: int
+    bytes: int
+    seconds: float
+
+
+class Profile(msgspec.Struct, frozen=True):
+    """What a program's communication costs.
+
+    Attributes
+    ----------
+    seconds : float
+        From the first tick of any rank to the last.
+    processes : int
+    messages, bytes : int
+        Sent from rank to rank; collectives are among the calls.
+    communication : float
+        Share of the ranks' time that is communication, on the threads that called MPI first.
+    load_balance : float
+        Mean of the ranks' computing time over its maximum.
+    calls : dict
+        Name -> `CallProfile`, by time.
+    sites : tuple of SiteProfile
+        By time.
+    ranks, communicators, sizes : tuples
+    matrix : Matrix
+    faults : tuple of str
+        What is missing in the recording.
+    """
+
+    seconds: float
+    processes: int
+    messages: int
+    bytes: int
+    communication: float
+    load_balance: float
+    calls: dict[str, CallProfile]
+    sites: tuple[SiteProfile, ...]
+    ranks: tuple[RankProfile, ...]
+    communicators: tuple[CommunicatorProfile, ...]
+    sizes: tuple[SizeProfile, ...]
+    matrix: Matrix
+    faults: tuple[str, ...]
+
+    @property
+    def communication_sites(self) -> tuple[SiteProfile, ...]:
+        """Sites of communication alone, without files and the start and end of MPI."""
+        return tuple(site for site in self.sites if is_communication(self.calls[site.call].group))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as dictionaries, lists and numbers."""
+        fields = {name: getattr(self, name) for name in self.__struct_fields__ if name != "matrix"}
+        result: dict[str, Any] = msgspec.to_builtins(fields)
+        return result | {"matrix": self.matrix.to_dict()}
+
+
+def profile(recording: Recording) -> Profile:
+    """Return where a recorded program's communication time goes."""
+    analysis = analyse(recording)
+    by_code = {call.code: call for call in CALLS}
+    calls: dict[str, CallProfile] = {}
+    sites = []
+    for code, site, count, size, seconds, waiting, causes in analysis.rows:
+        call, where = by_code[code], recording.sites[site]
+        before = calls.get(call.name, CallProfile(0, 0, 0.0, 0.0, call.group))
+        calls[call.name] = CallProfile(
+            before.count + count, before.bytes + size, before.seconds + seconds, before.waiting + waiting, call.group
+        )
+        sites.append(
+            SiteProfile(
+                where.file, where.line, where.function, call.name, count, size, seconds, waiting, _most(causes),
+                str(where),
+            )
+        )  # fmt: skip
+    messages, sent, sends, receives, collectives = analysis.totals
+    ranks = _ranks(recording, analysis.of_ranks)
+    time = sum(rank.seconds for rank in ranks)
+    inside = sum(row[3][Share.COMMUNICATION] for row in analysis.of_ranks)
+    intervals = [recording.interval(rank) for rank in recording.ranks]
+    computing = [rank.computing for rank in ranks]
+    return Profile(
+        seconds=max(end for _, end in intervals) - min(begin for begin, _ in intervals),
+        processes=recording.processes,
+        messages=messages,
+        bytes=sent,
+        communication=inside / time if time > 0 else 0.0,
+        load_balance=float(np.mean(computing)) / max(computing) if max(computing) > 0 else 1.0,
+        calls=dict(sorted(calls.items(), key=lambda item: -item[1].seconds)),
+        sites=tuple(sorted(sites, key=lambda site: -site.seconds)),
+        ranks=ranks,
+        communicators=tuple(
+            CommunicatorProfile(name, communicator.ranks.size, *sums)
+            for name, communicator, sums in zip(
+                names(recording.communicators), recording.communicators, analysis.communicators, strict=True
+            )
+            if sums[0]
+        ),
+        sizes=tuple(
+            SizeProfile(kind, 1 << bits >> 1, (1 << bits) - 1, *sums)
+            for kind, sizes in zip(("messages", "collectives"), analysis.sizes, strict=True)
+            for bits, sums in sizes.items()
+        ),
+        matrix=matrix_of(recording.processes, analysis),
+        faults=(*recording.faults, *_unmatched(sends, receives, collectives)),
+    )
+
+
+def _most(causes: Mapping[int, float]) -> int | None:
+    """Return the rank that others have waited for longest."""
+    return max(sorted(causes), key=causes.__getitem__) if causes else None
+
+
+def _ranks(recording: Recording, rows: list[tuple[Any, ...]]) -> tuple[RankProfile, ...]:
+    ranks = []
+    for rank in recording.ranks:
+        _, _, seconds, main, calls, messages, size, waiting, caused = rows[rank]
+        begin, end = recording.interval(rank)
+        ranks.append(
+            RankProfile(
+                rank=rank,
+                seconds=end - begin,
+                computing=max(end - begin - sum(main), 0.0),
+                waiting=waiting,
+                transferring=seconds[Share.COMMUNICATION] - waiting,
+                files=seconds[Share.FILES],
+                other=seconds[Share.OTHER],
+                caused=caused,
+                calls=calls,
+                messages=messages,
+                bytes=size,
+            )
+        )
+    return tuple(ranks)
+
+
+def _unmatched(sends: int, receives: int, collectives: int) -> list[str]:
+    """Return what the recording lacks to tell waiting from transferring everywhere."""
+    counts = (
+        (sends, "messages without a receive in the recording"),
+        (receives, "receives without a send in the recording"),
+        (collectives, "collectives that not all ranks have entered in the recording"),
+    )
+    return [f"{what}: {count}" for count, what in counts if count]

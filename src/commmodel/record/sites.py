@@ -1,0 +1,78 @@
+"""Call sites: where in a program its calls of MPI stand. Main entries: `Site`, `resolve`."""
+
+import os
+import subprocess
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+__all__ = ["Site", "resolve"]
+
+_LANGUAGES = ("", "Python", "C", "Fortran")
+_PATIENCE = 20.0
+_ADDRESS = "@0x"
+
+
+@dataclass(frozen=True)
+class Site:
+    """A line of a program; without a file it is not known.
+
+    Attributes
+    ----------
+    file : str
+        As the program names it.
+    line : int
+        0 where it is not known.
+    function : str
+    language : int
+        0 unknown, 1 Python, 2 C, 3 Fortran.
+    """
+
+    file: str = ""
+    line: int = 0
+    function: str = ""
+    language: int = 0
+
+    def __str__(self) -> str:
+        """Return the file's name and the line, as people write them.
+
+        >>> str(Site("/home/ada/solver.py", 81, "step", 1)), str(Site()), str(Site("/opt/app", 0, "main", 2))
+        ('solver.py:81', 'unknown site', 'app, main')
+        """
+        name = os.path.basename(self.file)
+        if not name:
+            return "unknown site"
+        return f"{name}:{self.line}" if self.line else f"{name}, {self.function}" if self.function else name
+
+
+def resolve(sites: Sequence[Site]) -> list[Site]:
+    """Return sites in which addresses in C programs have become lines, where addr2line is there and knows them."""
+    addresses: dict[str, list[int]] = defaultdict(list)
+    for number, site in enumerate(sites):
+        if not site.line and _ADDRESS in site.function and os.path.isfile(site.file):
+            addresses[site.file].append(number)
+    resolved = [
+        replace(site, function=site.function.partition(_ADDRESS)[0]) if not site.line else site for site in sites
+    ]
+    for file, numbers in addresses.items():
+        words = [sites[number].function.rpartition("@")[2] for number in numbers]
+        for number, (path, line) in zip(numbers, _lines(file, words), strict=False):
+            if line:
+                resolved[number] = replace(resolved[number], file=path, line=line)
+    return resolved
+
+
+def _lines(file: str, addresses: Sequence[str]) -> list[tuple[str, int]]:
+    """Return file and line of each address; nothing where addr2line does not say."""
+    try:
+        done = subprocess.run(
+            ["addr2line", "-e", os.path.abspath(file)], input="\n".join(addresses), timeout=_PATIENCE,
+            capture_output=True, text=True, errors="replace", check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    lines = []
+    for answer in done.stdout.splitlines():
+        path, _, number = answer.split(" (discriminator")[0].rpartition(":")
+        lines.append((path, int(number) if number.isdecimal() and not path.startswith("?") else 0))
+    return lines

@@ -1,0 +1,1 @@
+"""Recordings: where a program's communication time goes."""

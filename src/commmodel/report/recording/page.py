@@ -1,0 +1,64 @@
+"""The page of a recording: where does my program's communication time go? Main entries: `render`, `write_recording`."""
+
+import os
+
+from commmodel.files import write_text
+from commmodel.record import Profile
+from commmodel.report.kit.blocks import Block, Bullets, Fact, Facts, Figures, Section, Words, folded
+from commmodel.report.kit.pages import render_page
+from commmodel.report.kit.tables import Cell
+from commmodel.report.recording.plots import draw
+from commmodel.report.recording.tables import profile_tables, verdict, volume
+from commmodel.units import format_ratio, format_time
+
+__all__ = ["render", "write_recording"]
+
+_HOW_TO_READ = (
+    "Waiting: until another rank has begun its part of the operation: a late sender, a late receiver, the last rank of "
+    "a collective. A faster network does not shorten it; balanced computing does.",
+    "Transferring: all other time in communication. Fewer or larger messages, other algorithms, overlap or a faster "
+    "network shorten it.",
+    "Load balance: mean computing time of the ranks over that of the longest.",
+)
+
+
+def render(name: str, profile: Profile, subtitle: tuple[str, ...] = ()) -> str:
+    """Return the page; it refers to nothing outside itself.
+
+    Parameters
+    ----------
+    name : str
+        What was recorded, such as its command.
+    profile : Profile
+    subtitle : tuple of str
+        Small, below the name.
+    """
+    calls, *tables = profile_tables(profile) or (None,)
+    first: list[Block] = [Bullets(tuple(verdict(profile))), Facts(_facts(profile))]
+    details: list[Block] = [folded(table, is_open=table.title == "Call sites") for table in (calls, *tables) if table]
+    faults = (Bullets(profile.faults),) if profile.faults else ()
+    sections = [
+        Section("Before you trust these numbers", faults, is_warning=True),
+        Section("Where the communication time goes", tuple(first)),
+        Section("Ranks and messages", (Figures(tuple(draw(profile))),)),
+        Section("In numbers", tuple(details)),
+        Section("How to read it", tuple(Words(text, is_hint=True) for text in _HOW_TO_READ)),
+    ]  # fmt: skip
+    return render_page(name, f"Communication of {name}", "Recorded program", sections, subtitle)
+
+
+def write_recording(path: str | os.PathLike[str], name: str, profile: Profile, subtitle: tuple[str, ...] = ()) -> None:
+    """Write the page; a file that is there is replaced."""
+    write_text(path, render(name, profile, subtitle))
+
+
+def _facts(profile: Profile) -> tuple[Fact, ...]:
+    waiting = sum(rank.waiting for rank in profile.ranks)
+    total = waiting + sum(rank.transferring for rank in profile.ranks)
+    return (
+        Fact("Run time", Cell(format_time(profile.seconds)), f"of {profile.processes} processes"),
+        Fact("Communication", Cell(format_ratio(profile.communication)), "of the ranks' time"),
+        Fact("Waiting", Cell(format_ratio(waiting / total if total else 0.0)), "of the time in communication"),
+        Fact("Load balance", Cell(format_ratio(profile.load_balance)), "of computing"),
+        Fact("Messages", Cell(str(profile.messages)), f"{volume(profile.bytes)} from rank to rank"),
+    )

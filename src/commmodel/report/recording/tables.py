@@ -1,0 +1,158 @@
+"""Tables of a recording, and its verdict in words. Main entries: `verdict`, `profile_tables`."""
+
+from collections.abc import Iterable, Sequence
+
+from commmodel.record import Profile
+from commmodel.report.kit.tables import Table, left, plain_rows, right
+from commmodel.units import format_rate, format_ratio, format_size, format_time
+
+__all__ = ["profile_tables", "verdict", "volume"]
+
+_MOST_ROWS = 20
+_UNBALANCED = 0.9
+_WAITS = 0.5
+
+
+def volume(size: float) -> str:
+    """Return bytes in three digits: sums, of which nobody wants every byte.
+
+    >>> volume(123456789), volume(32)
+    ('123 MB', '32 B')
+    """
+    return f"{size:.0f} B" if size < 1000 else format_rate(size).removesuffix("/s")
+
+
+def verdict(profile: Profile) -> list[str]:
+    """Return what a reader should know first, a sentence each."""
+    total = sum(rank.waiting + rank.transferring for rank in profile.ranks)
+    share, seconds = format_ratio(profile.communication), format_time(profile.seconds)
+    if not total:
+        return [f"No communication in {seconds}."]
+    waiting = sum(rank.waiting for rank in profile.ranks) / total
+    first = profile.communication_sites[0]
+    part = first.seconds / total
+    subject = "most of it" if part > 0.5 else "the largest part of it"
+    waits = first.waiting >= _WAITS * first.seconds and first.waits_for is not None
+    how = f"which waits for rank {first.waits_for}" if waits else "which transfers more than it waits"
+    sentences = [
+        f"{share} of {seconds} is communication; {subject} ({format_ratio(part)}) is {first.call} at {first.place}, "
+        f"{how}.",
+        f"Of all time in communication {format_ratio(waiting)} is waiting for other ranks.",
+    ]  # fmt: skip
+    if profile.load_balance < _UNBALANCED:
+        longest = max(profile.ranks, key=lambda rank: rank.computing)
+        sentences.append(
+            f"Computing is unbalanced: ranks compute {format_ratio(profile.load_balance)} of what rank {longest.rank} "
+            f"does, {format_time(longest.computing)}."
+        )
+    return sentences
+
+
+def profile_tables(profile: Profile) -> list[Table]:
+    """Return calls, call sites, ranks, sizes, communicators and the pairs of ranks that send most."""
+    return [
+        table
+        for table in (
+            _calls(profile), _sites(profile), _ranks(profile), _sizes(profile), _communicators(profile), _pairs(profile)
+        )
+        if table.rows
+    ]  # fmt: skip
+
+
+def _share(part: float, whole: float) -> str:
+    return format_ratio(part / whole) if whole > 0 else ""
+
+
+def _notes(rows: Sequence[object], what: str) -> tuple[str, ...]:
+    left_out = len(rows) - _MOST_ROWS
+    return (f"And {left_out} more {what}.",) if left_out > 0 else ()
+
+
+def _time(profile: Profile) -> float:
+    return sum(rank.seconds for rank in profile.ranks)
+
+
+def _calls(profile: Profile) -> Table:
+    time = _time(profile)
+    rows = (
+        (name, str(call.count), volume(call.bytes), format_time(call.seconds), _share(call.seconds, time),
+         _share(call.waiting, call.seconds))
+        for name, call in profile.calls.items()
+    )  # fmt: skip
+    columns = (*left("call"), *right("calls", "bytes", "time", "of all time", "waiting"))
+    notes = ("Times are those of all ranks together; waiting is a share of the call's time.",)
+    return Table("Calls", columns, plain_rows(rows), notes)
+
+
+def _sites(profile: Profile) -> Table:
+    time = _time(profile)
+    rows = (
+        (site.place, site.function, site.call, str(site.count), volume(site.bytes), format_time(site.seconds),
+         _share(site.seconds, time), _share(site.waiting, site.seconds),
+         "" if site.waits_for is None else str(site.waits_for))
+        for site in profile.sites[:_MOST_ROWS]
+    )  # fmt: skip
+    columns = (
+        *left("site", "function", "call"), *right("calls", "bytes", "time", "of all time", "waiting", "for rank")
+    )  # fmt: skip
+    notes = ("For rank: the one that has caused most of the waiting.", *_notes(profile.sites, "sites"))
+    return Table("Call sites", columns, plain_rows(rows), notes)
+
+
+def _ranks(profile: Profile) -> Table:
+    chosen = sorted(profile.ranks, key=lambda rank: -rank.caused)[:_MOST_ROWS]
+    rows = (
+        (str(rank.rank), *map(_seconds, (rank.computing, rank.waiting, rank.transferring, rank.files, rank.caused)),
+         str(rank.messages), volume(rank.bytes))
+        for rank in sorted(chosen, key=lambda rank: rank.rank)
+    )  # fmt: skip
+    columns = right("rank", "computing", "waiting", "transferring", "in files", "others wait", "messages", "bytes")
+    notes = (
+        f"Load balance of computing: {format_ratio(profile.load_balance)}. Others wait: what all other ranks together "
+        "have waited for this one.",
+        *((f"And {len(profile.ranks) - _MOST_ROWS} more ranks, for which others wait less.",)
+          if len(profile.ranks) > _MOST_ROWS else ()),
+    )  # fmt: skip
+    return Table("Ranks", columns, plain_rows(rows), notes)
+
+
+def _seconds(seconds: float) -> str:
+    return format_time(seconds) if seconds > 0 else "0"
+
+
+def _sizes(profile: Profile) -> Table:
+    rows = (
+        (size.kind, f"{format_size(size.least)} to {_end(size.most)}" if size.most else "0 B", str(size.count),
+         volume(size.bytes), format_time(size.seconds))
+        for size in profile.sizes
+    )  # fmt: skip
+    columns = (*left("kind", "size"), *right("number", "bytes", "time in the call"))
+    return Table("Sizes", columns, plain_rows(rows))
+
+
+def _end(most: int) -> str:
+    """Return the end of a class of sizes: the power of two that is in the next one."""
+    return format_size(most + 1) if most > 1 else "1 B"
+
+
+def _communicators(profile: Profile) -> Table:
+    listed = sorted(profile.communicators, key=lambda each: -each.seconds)
+    rows = (
+        (each.name, str(each.processes or ""), str(each.count), volume(each.bytes), format_time(each.seconds),
+         _share(each.waiting, each.seconds))
+        for each in listed[:_MOST_ROWS]
+    )  # fmt: skip
+    columns = (*left("communicator"), *right("ranks", "calls", "bytes", "time", "waiting"))
+    return Table("Communicators", columns, plain_rows(rows), _notes(listed, "communicators"))
+
+
+def _pairs(profile: Profile) -> Table:
+    matrix = profile.matrix
+    order = (-matrix.bytes).argsort(kind="stable")[:_MOST_ROWS]
+    rows: Iterable[tuple[str, ...]] = (
+        (str(matrix.source[place]), str(matrix.destination[place]), str(matrix.messages[place]),
+         volume(float(matrix.bytes[place])))
+        for place in order.tolist()
+    )  # fmt: skip
+    columns = right("from rank", "to rank", "messages", "bytes")
+    return Table("Pairs of ranks that send most", columns, plain_rows(rows), _notes(matrix.bytes.tolist(), "pairs"))
