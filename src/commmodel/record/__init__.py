@@ -2,7 +2,8 @@
 
 `launch` makes this process a program whose calls of MPI are recorded (the verb ``commmodel record``). `CALLS` lists
 the calls of MPI that a recording holds. Of a recording, `load` it, then take its `profile` or its `matrix`, or go
-through the calls with `Recording.events`; what these need is loaded at their first use.
+through the calls with `Recording.events`. `workload` replays it on any platform, `convert` writes it in other formats,
+`timeline` is what each rank was in, `efficiency` how well it ran. What these need is loaded at their first use.
 """
 
 from importlib import import_module
@@ -12,17 +13,24 @@ from commmodel.record.calls import CALLS, Call
 from commmodel.record.launch import launch
 
 if TYPE_CHECKING:
+    from commmodel.record.actions import RecordedActions
+    from commmodel.record.conversion import convert
+    from commmodel.record.efficiencies import Efficiency, efficiency
     from commmodel.record.files import Recording, is_recording, load
     from commmodel.record.matrices import Matrix, matrix
     from commmodel.record.profiles import Profile, profile
+    from commmodel.record.replaying import workload
+    from commmodel.record.timelines import timeline
 
 __all__ = [
-    "CALLS", "Call", "Matrix", "Profile", "Recording", "is_recording", "launch", "load", "matrix", "profile",
+    "CALLS", "Call", "Efficiency", "Matrix", "Profile", "RecordedActions", "Recording", "convert", "efficiency",
+    "is_recording", "launch", "load", "matrix", "profile", "timeline", "workload",
 ]  # fmt: skip
 
 _MODULES = {
-    "Matrix": "matrices", "Profile": "profiles", "Recording": "files", "is_recording": "files", "load": "files",
-    "matrix": "matrices", "profile": "profiles",
+    "Efficiency": "efficiencies", "Matrix": "matrices", "Profile": "profiles", "RecordedActions": "actions",
+    "Recording": "files", "convert": "conversion", "efficiency": "efficiencies", "is_recording": "files", "load": "files",
+    "matrix": "matrices", "profile": "profiles", "timeline": "timelines", "workload": "replaying",
 }  # fmt: skip
 
 

@@ -218,7 +218,7 @@ class _Rank:
             if not self._carry(name.removeprefix("MPI_"), call, block):
                 del self._lines[before:]
                 self._not_carried[name] += 1
-                self._add(f"sleep {max(call.end - call.begin, 0.0)!r}")
+                self._add(f"sleep {max(call.end - call.begin, 0.0):.12g}")
         text = "".join([f"{self._rank} {line}\n" for line in self._lines])
         self._lines.clear()
         return text
@@ -231,7 +231,7 @@ class _Rank:
         poll = (call.code, call.site) if name in _POLLS and not call.flag and not call.completed else None
         gap = 0.0 if self._previous_end is None else call.begin - self._previous_end
         if gap > 0 and (poll is None or poll != self._previous_poll):
-            self._add(f"compute {gap * self._speed!r}")
+            self._add(f"compute {gap * self._speed:.12g}")
         self._previous_end = max(call.end, self._previous_end or call.end)
         self._previous_poll = poll
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from commmodel.errors import InputError
 from commmodel.record.actions import RecordedActions
 from commmodel.record.files import Recording
-from commmodel.record.timeline import timeline
+from commmodel.record.timelines import timeline
 from commmodel.simulate import goal, traces
 from commmodel.simulate.timeline import WRITERS
 
