@@ -69,7 +69,11 @@ def test_calls_have_the_line_of_the_program_not_of_mpi4py(record):
         records = decode(log)[1]
         sites = {record["id"]: record for record in records if record["kind"] == "site"}
         places = {
-            (os.path.basename(sites[call["site"]]["file"]), sites[call["site"]]["line"], sites[call["site"]]["function"])
+            (
+                os.path.basename(sites[call["site"]]["file"]),
+                sites[call["site"]]["line"],
+                sites[call["site"]]["function"],
+            )
             for call in calls(log)[1:-1]
         }
         assert places == {("program.py", 4, "exchange")}
@@ -202,7 +206,8 @@ def test_a_full_disk_ends_the_recording_not_the_program(tmp_path):
 
 def test_c_programs_are_recorded_with_their_pmpi_calls(tmp_path):
     source = tmp_path / "program.c"
-    source.write_text(dedent("""\
+    source.write_text(
+        dedent("""\
         #include <mpi.h>
         int main(int argc, char **argv) {
             char sent = 0, received = 0;
@@ -215,7 +220,8 @@ def test_c_programs_are_recorded_with_their_pmpi_calls(tmp_path):
             }
             return MPI_Finalize();
         }
-        """))
+        """)
+    )
     subprocess.run([find("mpicc"), str(source), "-o", str(tmp_path / "program")], check=True)
     completed = launch(2, *RECORD, tmp_path / "r", "--", tmp_path / "program")
     assert completed.returncode == 0, completed.stderr

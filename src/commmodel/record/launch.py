@@ -78,7 +78,7 @@ def launch(command: Sequence[str], folder: str | os.PathLike[str] = "recording",
     recorder = _LIBRARIES / f"libcommmodel-record.{abi}.so"
     if not recorder.is_file():
         raise MPIEnvironmentError(
-            f"{command[0]} uses {_NAMES[abi]}, for which nothing is built: install commmodel with MPICC naming its mpicc"
+            f"{command[0]} uses {_NAMES[abi]}, for which nothing is built: install with MPICC naming its mpicc"
         )
     preloaded = [str(recorder), *([library] if library else [])]
     if any(character in path for path in preloaded for character in " :"):

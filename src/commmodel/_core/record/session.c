@@ -189,7 +189,8 @@ static void begin_log(uint64_t begin, uint64_t end, int level, unsigned code, co
     header.processes = (uint32_t)world_size;
     header.ticks_per_second = rate;
     header.first_tick = begin;
-    header.unix_nanoseconds = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - (int64_t)(1e9 * (double)(ticks() - begin) / rate);
+    header.unix_nanoseconds =
+        (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - (int64_t)(1e9 * (double)(ticks() - begin) / rate);
     several_threads = level == MPI_THREAD_MULTIPLE;
     if (next.Comm_dup(MPI_COMM_WORLD, &own) != MPI_SUCCESS) { /* also: rank 0 has made the folder */
         return;

@@ -31,15 +31,16 @@ class Call(Protocol):
 class Prototype:
     """A function of mpi.h, its parameters named as in the table.
 
-    >>> prototype = Prototype("MPI_Waitall", "int n, MPI_Request list[], MPI_Status *s", ("given", "requests", "statuses"))
-    >>> print(prototype.declaration)
-    int MPI_Waitall(int given, MPI_Request requests[], MPI_Status *statuses)
+    >>> print(Prototype("MPI_Startall", "int n, MPI_Request list[]", ("given", "requests")).declaration)
+    int MPI_Startall(int given, MPI_Request requests[])
     """
 
     def __init__(self, name: str, text: str, names: Sequence[str]) -> None:
         parts = [part.strip() for part in text.split(",")] if text.strip() not in {"", "void"} else []
         if len(parts) != len(names):
-            raise SystemExit(f"commmodel: calls.toml: {name} has {len(names)} parameters, in mpi.h {len(parts)}: {text}")
+            raise SystemExit(
+                f"commmodel: calls.toml: {name} has {len(names)} parameters, in mpi.h {len(parts)}: {text}"
+            )
         declared = []
         for part, parameter in zip(parts, names, strict=True):
             found = re.fullmatch(r"(.*?[\s*])(\w+)\s*((?:\[\w*\])*)", part, re.DOTALL)
@@ -210,7 +211,9 @@ class _Writer:
         sent = "volume(sendcount, sendtype)"
         if self.call.group != "collective":
             return sent
-        received = "volume(recvcounts[of->rank], recvtype)" if "recvcounts" in self.has else "volume(recvcount, recvtype)"
+        received = (
+            "volume(recvcounts[of->rank], recvtype)" if "recvcounts" in self.has else "volume(recvcount, recvtype)"
+        )
         if self._is("scatter"):
             return f"is_root(of, root) ? {sent} : 0"
         sent = f"sendbuf == MPI_IN_PLACE ? {received} : {sent}"
@@ -224,7 +227,9 @@ class _Writer:
         if self._is("gather"):
             room = f"is_root(of, root) ? {room} : 0"
         elif self._is("scatter"):
-            sent = "volume(sendcounts[of->rank], sendtype)" if "sendcounts" in self.has else "volume(sendcount, sendtype)"
+            sent = (
+                "volume(sendcounts[of->rank], sendtype)" if "sendcounts" in self.has else "volume(sendcount, sendtype)"
+            )
             room = f"!takes_part(of, root) ? 0 : recvbuf == MPI_IN_PLACE ? {sent} : {room}"
         self.numbers.append(f"uint64_t room = ok ? {room} : 0;")
         self.unsigned("room")
