@@ -47,7 +47,7 @@ class Prototype:
             if found is None:
                 raise SystemExit(f"commmodel: mpi.h: {name}: a parameter without a name: {part}")
             declared.append(f"{found[1]}{parameter}{found[3]}")
-        self.name, self.names = name, tuple(names)
+        self.name, self.names, self.types = name, tuple(names), declared
         self.declaration = f"int {name}({', '.join(' '.join(each.split()) for each in declared) or 'void'})"
 
 
@@ -78,7 +78,9 @@ def generate(calls: Iterable[Call], fingerprint: int, header: str) -> dict[str, 
             members.append(f"    __typeof__(&{name}) {member};")
             loads.append(f"    LOOK_UP({member});")
             if stem not in BY_HAND:
-                functions.append(_wrapper(call, Prototype(name, declared[name], call.parameters)))
+                plain = Prototype(call.name, declared[call.name], call.parameters)
+                large = Prototype(name, declared[name], call.parameters)
+                functions.append(_wrapper(call, large, _without_large_counts(plain, large)))
     codes = [f"    CODE_{call.name.removeprefix('MPI_')} = {call.code}," for call in calls]
     notice = "/* Generated from calls.toml and mpi.h by wrappers.py. */\n\n"
     next_h = [
@@ -97,7 +99,24 @@ def generate(calls: Iterable[Call], fingerprint: int, header: str) -> dict[str, 
     return {"next.h": notice + "\n".join(next_h), "wrappers.c": notice + "\n".join(wrappers_c) + "\n"}
 
 
-def _wrapper(call: Call, prototype: Prototype) -> str:
+def _without_large_counts(plain: Prototype, large: Prototype) -> list[str]:
+    """Return what a function with large counts does where the MPI library that is loaded is older and lacks it."""
+    if plain.name == large.name:
+        return []
+    differing = [name for name, a, b in zip(plain.names, plain.types, large.types, strict=True) if a != b]
+    lists = [
+        name
+        for name, text in zip(large.names, large.types, strict=True)
+        if name in differing and set(text) & {"[", "*"}
+    ]
+    arguments = ", ".join(f"(int){name}" if name in differing else name for name in plain.names)
+    fits = " && ".join(f"{name} == (int){name}" for name in differing)
+    fallback = f"{fits} ? {plain.name}({arguments}) : MPI_ERR_COUNT"
+    lacking = f"UNLIKELY(next.{large.name.removeprefix('MPI_')} == NULL)"
+    return [f"if ({lacking}) {{", f"    return {'MPI_ERR_UNSUPPORTED_OPERATION' if lists else fallback};", "}"]
+
+
+def _wrapper(call: Call, prototype: Prototype, before: Sequence[str]) -> str:
     """Return the wrapper of one function."""
     writer = _Writer(call, prototype)
     for field in call.fields:
@@ -106,6 +125,7 @@ def _wrapper(call: Call, prototype: Prototype) -> str:
     function = f"next.{prototype.name.removeprefix('MPI_')}"
     room = " + ".join(writer.room)
     lines = [
+        *before,
         f"PASS_ON({function}({', '.join(prototype.names)}));",
         *writer.before,
         "uint64_t begin = ticks();",
