@@ -164,6 +164,7 @@ bench: $(VENV)/.test-ready
 	$(BIN)/python -m benchmarks.speed.against_c --mpiexec "$(MPIEXEC) $(BIND)" --build bench_c/build/$(MPI)
 	$(BIN)/python -m benchmarks.speed.thread_level --mpiexec "$(MPIEXEC) $(BIND)"
 	$(MPIEXEC) -n 2 $(BIND) $(AT_SINGLE) $(BIN)/python -m benchmarks.speed.collective_starts
+	$(BIN)/python -m benchmarks.speed.recorder --mpiexec "$(MPIEXEC) $(BIND)"
 	$(BIN)/python -m benchmarks.speed.start_up
 	$(BIN)/python -m benchmarks.speed.model_surfaces
 	$(BIN)/python -m benchmarks.speed.overlap_surfaces

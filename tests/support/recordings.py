@@ -5,6 +5,10 @@ from pathlib import Path
 
 from commmodel.record.calls import CALLS, FINGERPRINT
 
+HEADER = (
+    *("magic", "version", "header_size", "rank", "processes", "ticks_per_second"),
+    *("first_tick", "unix_ns", "abi", "thread_level", "table"),
+)
 KINDS = {1: "site", 2: "communicator", 3: "clock", 4: "window", 5: "thread", 6: "text", 7: "leave", 16: "call"}
 BY_CODE = {call.code: call for call in CALLS}
 SIGNED = {"peer", "tag", "receive_peer", "receive_tag", "root", "source", "received_tag", "target", "level"}
@@ -48,9 +52,7 @@ class Cursor:
 
     def field(self, name):
         if name == "completed":
-            return [
-                (self.unsigned(), self.signed(), self.signed(), self.unsigned()) for _ in range(self.unsigned())
-            ]
+            return [(self.unsigned(), self.signed(), self.signed(), self.unsigned()) for _ in range(self.unsigned())]
         if name in {"requests", "sent_counts", "received_counts"}:
             return [self.unsigned() for _ in range(self.unsigned())]
         return self.signed() if name in SIGNED else self.unsigned()
@@ -59,8 +61,7 @@ class Cursor:
 def decode(path):
     """Return the header and the records of a log, as dicts with ``kind``."""
     content = Path(path).read_bytes()
-    names = "magic version header_size rank processes ticks_per_second first_tick unix_ns abi thread_level table".split()
-    header = dict(zip(names, struct.unpack_from("<8s4Id2Q2IQ".replace("2Q", "Qq"), content), strict=True))
+    header = dict(zip(HEADER, struct.unpack_from("<8s4IdQq2IQ", content), strict=True))
     assert header["magic"] == b"CMRECORD"
     assert header["table"] == FINGERPRINT
     cursor, records, end = Cursor(content, header["header_size"]), [], 0

@@ -21,7 +21,9 @@ def add(verbs: Any) -> None:
         "-o", "--output", dest="folder", metavar="FOLDER", default="recording",
         help="folder to make, which must not exist (default: %(default)s)",
     )  # fmt: skip
-    record.add_argument("--force", dest="replace", action="store_true", help="replace a recording that is there already")
+    record.add_argument(
+        "--force", dest="replace", action="store_true", help="replace a recording that is there already"
+    )
     record.add_argument("program", nargs=argparse.REMAINDER, metavar="-- PROGRAM", help="the program and its arguments")
     record.set_defaults(verb=_run)
 

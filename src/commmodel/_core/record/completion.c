@@ -16,7 +16,8 @@ struct given {
     MPI_Status *statuses, ignored[FEW];
 };
 
-static void take_requests(struct given *given, int count, const MPI_Request *handles, MPI_Status *statuses, int wanted) {
+static void take_requests(struct given *given, int count, const MPI_Request *handles, MPI_Status *statuses,
+                          int wanted) {
     given->count = count > 0 ? count : 0;
     given->requests = given->few;
     given->statuses = wanted ? statuses : given->ignored;
@@ -74,14 +75,12 @@ static void free_statuses(struct given *given, const MPI_Status *statuses) {
 }
 
 /* One status, or one for each request; in Open MPI and the standard's ABI the two names of no status differ in type. */
-#define TAKE_ONE(count, handles) \
-    take_requests(&given, count, handles, status, status != MPI_STATUS_IGNORE);
-#define TAKE_ALL(count, handles) \
-    take_requests(&given, count, handles, statuses, statuses != MPI_STATUSES_IGNORE);
-#define CALL_TIMED(call)                   \
-    uint64_t begin = ticks();              \
-    int code = call;                       \
-    uint64_t end = ticks();                \
+#define TAKE_ONE(count, handles) take_requests(&given, count, handles, status, status != MPI_STATUS_IGNORE);
+#define TAKE_ALL(count, handles) take_requests(&given, count, handles, statuses, statuses != MPI_STATUSES_IGNORE);
+#define CALL_TIMED(call)      \
+    uint64_t begin = ticks(); \
+    int code = call;          \
+    uint64_t end = ticks();   \
     int ok = code == MPI_SUCCESS
 #define RECORD(name, completed, indices) \
     record(CODE_##name, begin, end, __builtin_return_address(0), &given, completed, indices)

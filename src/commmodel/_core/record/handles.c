@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 /* A table from handles to numbers. A handle may stand in it several times (MPICH gives one to all sends that are complete
  * at once); the last that came is found first. */
 
@@ -196,19 +195,18 @@ static int count_neighbours(MPI_Comm comm, struct communicator *of) {
     int topology = MPI_UNDEFINED, count = 0, weighted;
     PMPI_Topo_test(comm, &topology);
     switch (topology) {
-    case MPI_CART:
-        PMPI_Cartdim_get(comm, &count);
-        of->sources = of->destinations = 2 * count;
-        return CARTESIAN;
-    case MPI_GRAPH:
-        PMPI_Graph_neighbors_count(comm, of->rank, &count);
-        of->sources = of->destinations = count;
-        return GRAPH;
-    case MPI_DIST_GRAPH:
-        PMPI_Dist_graph_neighbors_count(comm, &of->sources, &of->destinations, &weighted);
-        return DISTRIBUTED_GRAPH;
-    default:
-        return PLAIN;
+        case MPI_CART:
+            PMPI_Cartdim_get(comm, &count);
+            of->sources = of->destinations = 2 * count;
+            return CARTESIAN;
+        case MPI_GRAPH:
+            PMPI_Graph_neighbors_count(comm, of->rank, &count);
+            of->sources = of->destinations = count;
+            return GRAPH;
+        case MPI_DIST_GRAPH:
+            PMPI_Dist_graph_neighbors_count(comm, &of->sources, &of->destinations, &weighted);
+            return DISTRIBUTED_GRAPH;
+        default: return PLAIN;
     }
 }
 
@@ -352,8 +350,8 @@ void window_kept(MPI_Win win, uint64_t number) {
 /* Reduction operations. */
 
 unsigned operation_number(MPI_Op op) {
-    const MPI_Op numbered[] = {MPI_OP_NULL, MPI_MAX, MPI_MIN, MPI_SUM, MPI_PROD, MPI_LAND, MPI_BAND, MPI_LOR, MPI_BOR,
-                               MPI_LXOR, MPI_BXOR, MPI_MINLOC, MPI_MAXLOC, MPI_REPLACE, MPI_NO_OP};
+    const MPI_Op numbered[] = {MPI_OP_NULL, MPI_MAX,  MPI_MIN,  MPI_SUM,    MPI_PROD,   MPI_LAND,    MPI_BAND, MPI_LOR,
+                               MPI_BOR,     MPI_LXOR, MPI_BXOR, MPI_MINLOC, MPI_MAXLOC, MPI_REPLACE, MPI_NO_OP};
     enum { COUNT = sizeof numbered / sizeof *numbered };
     unsigned i = 0;
     while (i < COUNT && numbered[i] != op) {

@@ -75,7 +75,8 @@ static void write_memory(void) {
 /* 0, or errno. A limit of the file's size would end the process by a signal: it is looked at before. */
 static int open_window(uint64_t position, size_t bytes) {
     uint64_t offset = position / PAGE * PAGE;
-    size_t length = (bytes + LEAVE_BYTES + (size_t)(position - offset) + WINDOW_BYTES - 1) / WINDOW_BYTES * WINDOW_BYTES;
+    size_t length =
+        (bytes + LEAVE_BYTES + (size_t)(position - offset) + WINDOW_BYTES - 1) / WINDOW_BYTES * WINDOW_BYTES;
     struct rlimit limit;
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && offset + length > limit.rlim_cur) {
         return EFBIG;
@@ -138,7 +139,8 @@ int log_create(const char *path, const struct log_header *header) {
     memcpy(log.cursor, header, sizeof *header);
     log.cursor += sizeof *header;
     log.last_end = first_tick;
-    first_nanoseconds = ticks_of(CLOCK_MONOTONIC) - (uint64_t)(1e9 * (double)(ticks() - first_tick) / header->ticks_per_second);
+    first_nanoseconds =
+        ticks_of(CLOCK_MONOTONIC) - (uint64_t)(1e9 * (double)(ticks() - first_tick) / header->ticks_per_second);
     return 0;
 }
 

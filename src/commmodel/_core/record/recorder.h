@@ -42,10 +42,10 @@ static inline uint64_t ticks(void) {
 }
 
 /* A wrapper begins with this: it hands the call on where it is not to be recorded. */
-#define PASS_ON(call)                              \
-    if (UNLIKELY(depth != 0 || !recording)) {      \
-        return call;                               \
-    }                                              \
+#define PASS_ON(call)                         \
+    if (UNLIKELY(depth != 0 || !recording)) { \
+        return call;                          \
+    }                                         \
     depth = 1
 
 /* log.c: the file. Numbers are LEB128 varints, signed ones in zigzag. */

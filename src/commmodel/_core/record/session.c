@@ -149,8 +149,9 @@ static int answer_child(int child, const struct clock *clock) {
 
 static int synchronise(struct clock *clock) {
     int lowest = world_rank == 0 ? 1 << 30 : world_rank & -world_rank, code = MPI_SUCCESS;
-    clock->tick = first_tick;
-    clock->seconds = clock->uncertainty = 0;
+    clock->tick = ticks();
+    clock->seconds = (double)(clock->tick - first_tick) / rate; /* rank 0's own */
+    clock->uncertainty = 0;
     if (world_rank != 0) {
         code = ask_parent(world_rank - lowest, clock);
     }
@@ -188,7 +189,8 @@ static void begin_log(uint64_t begin, uint64_t end, int level, unsigned code, co
     header.processes = (uint32_t)world_size;
     header.ticks_per_second = rate;
     header.first_tick = begin;
-    header.unix_nanoseconds = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - (int64_t)(1e9 * (double)(ticks() - begin) / rate);
+    header.unix_nanoseconds =
+        (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - (int64_t)(1e9 * (double)(ticks() - begin) / rate);
     several_threads = level == MPI_THREAD_MULTIPLE;
     if (next.Comm_dup(MPI_COMM_WORLD, &own) != MPI_SUCCESS) { /* also: rank 0 has made the folder */
         return;

@@ -48,24 +48,23 @@ static int know_frames(void) {
         return 0;
     }
     switch (*version >> 16) {
-    case 0x030b:
-        at.c_frame = 56, at.frame = 8, at.code = 32, at.instruction = 56, at.previous = 48, at.owner = 69;
-        return 1;
-    case 0x030c:
-        at.c_frame = 56, at.frame = 0, at.code = 0, at.instruction = 56, at.previous = 8, at.owner = 70;
-        return 1;
-    case 0x030d: /* says it itself, for debuggers; without GIL, a frame may be another thread's */
-        if (runtime == NULL || memcmp(runtime, "xdebugpy", 8) != 0 || *(const uint64_t *)(runtime + 16) != 0) {
-            return 0;
-        }
-        at.frame = *(const uint64_t *)(runtime + 184);
-        at.previous = *(const uint64_t *)(runtime + 232);
-        at.code = *(const uint64_t *)(runtime + 240);
-        at.instruction = *(const uint64_t *)(runtime + 248);
-        at.owner = *(const uint64_t *)(runtime + 264);
-        return 1;
-    default:
-        return 0;
+        case 0x030b:
+            at.c_frame = 56, at.frame = 8, at.code = 32, at.instruction = 56, at.previous = 48, at.owner = 69;
+            return 1;
+        case 0x030c:
+            at.c_frame = 56, at.frame = 0, at.code = 0, at.instruction = 56, at.previous = 8, at.owner = 70;
+            return 1;
+        case 0x030d: /* says it itself, for debuggers; without GIL, a frame may be another thread's */
+            if (runtime == NULL || memcmp(runtime, "xdebugpy", 8) != 0 || *(const uint64_t *)(runtime + 16) != 0) {
+                return 0;
+            }
+            at.frame = *(const uint64_t *)(runtime + 184);
+            at.previous = *(const uint64_t *)(runtime + 232);
+            at.code = *(const uint64_t *)(runtime + 240);
+            at.instruction = *(const uint64_t *)(runtime + 248);
+            at.owner = *(const uint64_t *)(runtime + 264);
+            return 1;
+        default: return 0;
     }
 }
 

@@ -31,22 +31,23 @@ class Call(Protocol):
 class Prototype:
     """A function of mpi.h, its parameters named as in the table.
 
-    >>> prototype = Prototype("MPI_Waitall", "int n, MPI_Request list[], MPI_Status *s", ("given", "requests", "statuses"))
-    >>> print(prototype.declaration)
-    int MPI_Waitall(int given, MPI_Request requests[], MPI_Status *statuses)
+    >>> print(Prototype("MPI_Startall", "int n, MPI_Request list[]", ("given", "requests")).declaration)
+    int MPI_Startall(int given, MPI_Request requests[])
     """
 
     def __init__(self, name: str, text: str, names: Sequence[str]) -> None:
         parts = [part.strip() for part in text.split(",")] if text.strip() not in {"", "void"} else []
         if len(parts) != len(names):
-            raise SystemExit(f"commmodel: calls.toml: {name} has {len(names)} parameters, in mpi.h {len(parts)}: {text}")
+            raise SystemExit(
+                f"commmodel: calls.toml: {name} has {len(names)} parameters, in mpi.h {len(parts)}: {text}"
+            )
         declared = []
         for part, parameter in zip(parts, names, strict=True):
             found = re.fullmatch(r"(.*?[\s*])(\w+)\s*((?:\[\w*\])*)", part, re.DOTALL)
             if found is None:
                 raise SystemExit(f"commmodel: mpi.h: {name}: a parameter without a name: {part}")
             declared.append(f"{found[1]}{parameter}{found[3]}")
-        self.name, self.names = name, tuple(names)
+        self.name, self.names, self.types = name, tuple(names), declared
         self.declaration = f"int {name}({', '.join(' '.join(each.split()) for each in declared) or 'void'})"
 
 
@@ -77,7 +78,9 @@ def generate(calls: Iterable[Call], fingerprint: int, header: str) -> dict[str, 
             members.append(f"    __typeof__(&{name}) {member};")
             loads.append(f"    LOOK_UP({member});")
             if stem not in BY_HAND:
-                functions.append(_wrapper(call, Prototype(name, declared[name], call.parameters)))
+                plain = Prototype(call.name, declared[call.name], call.parameters)
+                large = Prototype(name, declared[name], call.parameters)
+                functions.append(_wrapper(call, large, _without_large_counts(plain, large)))
     codes = [f"    CODE_{call.name.removeprefix('MPI_')} = {call.code}," for call in calls]
     notice = "/* Generated from calls.toml and mpi.h by wrappers.py. */\n\n"
     next_h = [
@@ -96,7 +99,24 @@ def generate(calls: Iterable[Call], fingerprint: int, header: str) -> dict[str, 
     return {"next.h": notice + "\n".join(next_h), "wrappers.c": notice + "\n".join(wrappers_c) + "\n"}
 
 
-def _wrapper(call: Call, prototype: Prototype) -> str:
+def _without_large_counts(plain: Prototype, large: Prototype) -> list[str]:
+    """Return what a function with large counts does where the MPI library that is loaded is older and lacks it."""
+    if plain.name == large.name:
+        return []
+    differing = [name for name, a, b in zip(plain.names, plain.types, large.types, strict=True) if a != b]
+    lists = [
+        name
+        for name, text in zip(large.names, large.types, strict=True)
+        if name in differing and set(text) & {"[", "*"}
+    ]
+    arguments = ", ".join(f"(int){name}" if name in differing else name for name in plain.names)
+    fits = " && ".join(f"{name} == (int){name}" for name in differing)
+    fallback = f"{fits} ? {plain.name}({arguments}) : MPI_ERR_COUNT"
+    lacking = f"UNLIKELY(next.{large.name.removeprefix('MPI_')} == NULL)"
+    return [f"if ({lacking}) {{", f"    return {'MPI_ERR_UNSUPPORTED_OPERATION' if lists else fallback};", "}"]
+
+
+def _wrapper(call: Call, prototype: Prototype, before: Sequence[str]) -> str:
     """Return the wrapper of one function."""
     writer = _Writer(call, prototype)
     for field in call.fields:
@@ -105,6 +125,7 @@ def _wrapper(call: Call, prototype: Prototype) -> str:
     function = f"next.{prototype.name.removeprefix('MPI_')}"
     room = " + ".join(writer.room)
     lines = [
+        *before,
         f"PASS_ON({function}({', '.join(prototype.names)}));",
         *writer.before,
         "uint64_t begin = ticks();",
@@ -210,7 +231,9 @@ class _Writer:
         sent = "volume(sendcount, sendtype)"
         if self.call.group != "collective":
             return sent
-        received = "volume(recvcounts[of->rank], recvtype)" if "recvcounts" in self.has else "volume(recvcount, recvtype)"
+        received = (
+            "volume(recvcounts[of->rank], recvtype)" if "recvcounts" in self.has else "volume(recvcount, recvtype)"
+        )
         if self._is("scatter"):
             return f"is_root(of, root) ? {sent} : 0"
         sent = f"sendbuf == MPI_IN_PLACE ? {received} : {sent}"
@@ -224,7 +247,9 @@ class _Writer:
         if self._is("gather"):
             room = f"is_root(of, root) ? {room} : 0"
         elif self._is("scatter"):
-            sent = "volume(sendcounts[of->rank], sendtype)" if "sendcounts" in self.has else "volume(sendcount, sendtype)"
+            sent = (
+                "volume(sendcounts[of->rank], sendtype)" if "sendcounts" in self.has else "volume(sendcount, sendtype)"
+            )
             room = f"!takes_part(of, root) ? 0 : recvbuf == MPI_IN_PLACE ? {sent} : {room}"
         self.numbers.append(f"uint64_t room = ok ? {room} : 0;")
         self.unsigned("room")
