@@ -27,7 +27,7 @@ __all__ = ["launch", "rank"]
 FORMAT, VERSION = "commmodel-recording", 1
 _LIBRARIES = Path(__file__).parents[1] / "_core/record"
 _RANKS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PALS_RANKID", "SLURM_PROCID")
-_LIBRARY = re.compile(r"^\s*lib(?:mpi|mpi_abi)\.so\.(\d+)(?: => (\S+|not found))?", re.MULTILINE)
+_LIBRARY = re.compile(r"^\s*lib(?:mpi|mpi_abi)\.so\.(\d+)(?: => (not found|\S+))?", re.MULTILINE)
 _ABIS = {"12": "mpich", "40": "openmpi", "0": "mpiabi", "1": "mpiabi"}
 """Version of the library's file -> MPI ABI."""
 _NAMES = {"mpich": "MPICH", "openmpi": "Open MPI", "mpiabi": "the standard MPI ABI"}
@@ -85,7 +85,11 @@ def launch(command: Sequence[str], folder: str | os.PathLike[str] = "recording",
         raise MPIEnvironmentError(f"{' '.join(preloaded)}: a path with a blank or a colon cannot be preloaded")
     target = Path(folder).absolute()
     if rank() == 0:
-        _make_folder(target, command, force)
+        try:
+            _make_folder(target, command, force)
+        except InputError as error:
+            _end_all(error, abi, library)
+            raise
     ours = ":".join(preloaded)
     others = os.environ.get("LD_PRELOAD", "")
     environment = os.environ | {
@@ -105,6 +109,20 @@ def quiet_but_first(error: CommModelError) -> int:
         raise error
     time.sleep(1)  # or the launcher ends rank 0 before it has said it
     return error.exit_code
+
+
+def _end_all(error: InputError, abi: str, library: str | None) -> None:
+    """Say what is wrong on rank 0 and end the other ranks, which do not know of it and wait in MPI_Init."""
+    if not any(name in os.environ for name in _RANKS):
+        return
+    print(f"commmodel: {error}", file=sys.stderr, flush=True)
+    os.environ["MPI4PY_MPIABI"] = abi
+    if library is not None:
+        os.environ["MPI4PY_LIBMPI"] = library
+    from mpi4py import MPI
+
+    MPI.COMM_WORLD.Abort(error.exit_code)
+    os._exit(error.exit_code)
 
 
 def _executable(name: str) -> str:
@@ -196,8 +214,8 @@ def _linked(path: str, program: str) -> tuple[str, str | None] | None:
     loader = _dynamic_loader(program)
     if loader is None:
         raise MPIEnvironmentError(f"{program}: linked statically, so that nothing can be preloaded: link dynamically")
-    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-    listed = subprocess.run([loader, "--list", path], capture_output=True, text=True, check=False, env=environment)
+    environment = os.environ | {"LD_TRACE_LOADED_OBJECTS": "1", "LD_PRELOAD": ""}  # list, what is not found too
+    listed = subprocess.run([loader, path], capture_output=True, text=True, check=False, env=environment)
     match = _LIBRARY.search(listed.stdout)
     if match is None:
         return None

@@ -149,8 +149,9 @@ static int answer_child(int child, const struct clock *clock) {
 
 static int synchronise(struct clock *clock) {
     int lowest = world_rank == 0 ? 1 << 30 : world_rank & -world_rank, code = MPI_SUCCESS;
-    clock->tick = first_tick;
-    clock->seconds = clock->uncertainty = 0;
+    clock->tick = ticks();
+    clock->seconds = (double)(clock->tick - first_tick) / rate; /* rank 0's own */
+    clock->uncertainty = 0;
     if (world_rank != 0) {
         code = ask_parent(world_rank - lowest, clock);
     }

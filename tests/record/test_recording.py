@@ -1,0 +1,234 @@
+"""What is recorded of programs, compared with what they are known to do; with each MPI library."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from textwrap import dedent
+
+import pytest
+from support.launching import ENVIRONMENT, find, launch, said
+from support.recordings import calls, decode
+
+pytestmark = pytest.mark.mpi
+RECORD = (sys.executable, "-m", "commmodel", "record", "-o")
+
+
+@pytest.fixture
+def record(tmp_path):
+    """Return a function that records Python text on ranks and returns the launch and each rank's log."""
+
+    def run(ranks, text):
+        program, folder = tmp_path / "program.py", tmp_path / "recording"
+        program.write_text(dedent(text))
+        completed = launch(ranks, *RECORD, folder, "--", sys.executable, program)
+        return completed, [folder / f"rank-{rank:06}.log" for rank in range(ranks)]
+
+    return run
+
+
+def counted(log):
+    return Counter(call["name"].removeprefix("MPI_") for call in calls(log))
+
+
+def last(log):
+    record = decode(log)[1][-1]
+    return record.get("reason"), record.get("code")
+
+
+def test_messages_of_buffers(record):
+    _, logs = record(2, """\
+        from mpi4py import MPI
+        import numpy as np
+        world, data = MPI.COMM_WORLD, np.zeros(100)
+        for _ in range(3):
+            if world.rank == 0:
+                world.Send(data[:50], 1, 7)
+            else:
+                world.Recv(data, MPI.ANY_SOURCE, MPI.ANY_TAG)
+        """)  # fmt: skip
+    sends, receives = calls(logs[0], "Send"), calls(logs[1], "Recv")
+    assert [(call["bytes"], call["peer"], call["tag"], call["communicator"]) for call in sends] == [(400, 1, 7, 1)] * 3
+    fields = ("bytes", "peer", "tag", "source", "received_tag", "received_bytes")
+    assert [tuple(call[field] for field in fields) for call in receives] == [(800, -1, -1, 0, 7, 400)] * 3
+    assert all(last(log) == (1, 0) for log in logs)
+
+
+def test_calls_have_the_line_of_the_program_not_of_mpi4py(record):
+    _, logs = record(2, """\
+        from mpi4py import MPI
+        from mpi4py.util import pkl5
+        def exchange(world):
+            return world.sendrecv(b"x" * 100, 1 - world.rank)
+        exchange(MPI.COMM_WORLD)
+        exchange(pkl5.Intracomm(MPI.COMM_WORLD))
+        """)  # fmt: skip
+    for log in logs:
+        records = decode(log)[1]
+        sites = {record["id"]: record for record in records if record["kind"] == "site"}
+        places = {
+            (os.path.basename(sites[call["site"]]["file"]), sites[call["site"]]["line"], sites[call["site"]]["function"])
+            for call in calls(log)[1:-1]
+        }
+        assert places == {("program.py", 4, "exchange")}
+
+
+def test_what_completes_is_recorded(record):
+    _, logs = record(3, """\
+        from mpi4py import MPI
+        import numpy as np
+        world = MPI.COMM_WORLD
+        if world.rank == 0:
+            data = np.zeros((2, 10), "b")
+            requests = [world.Irecv(data[i], MPI.ANY_SOURCE) for i in range(2)]
+            for _ in requests:
+                MPI.Request.Waitany(requests)
+            MPI.Request.Waitany(requests)
+        else:
+            MPI.Request.Waitall([world.Isend(np.zeros(world.rank, "b"), 0, world.rank)])
+        """)  # fmt: skip
+    completed = [entry for call in calls(logs[0], "Waitany") for entry in call["completed"]]
+    assert sorted(entry[1:] for entry in completed) == [(1, 1, 1), (2, 2, 2)]
+    assert {entry[0] for entry in completed} == {call["request"] for call in calls(logs[0], "Irecv")}
+    assert [call["given"] for call in calls(logs[0], "Waitany")] == [2, 2, 2]
+    assert calls(logs[1], "Waitall")[0]["completed"] == [(1, -2, -1, 0)]
+
+
+def test_communicators_windows_and_regions(record):
+    _, logs = record(4, """\
+        from mpi4py import MPI
+        import numpy as np
+        world = MPI.COMM_WORLD
+        row = world.Split(world.rank % 2, -world.rank)
+        row.Set_name("row")
+        row.Allreduce(np.zeros(3), np.zeros(3))
+        row.Free()
+        other = world.Split(world.rank // 2)
+        between = other.Create_intercomm(0, world, 2 - world.rank // 2 * 2)
+        between.Barrier()
+        window = MPI.Win.Allocate(80, 8, comm=world)
+        window.Lock(0)
+        window.Put(np.zeros(2), 0)
+        window.Unlock(0)
+        window.Free()
+        MPI.Pcontrol(0)
+        MPI.Pcontrol(2)
+        cart = world.Create_cart([2, 2], [True, True])
+        cart.Neighbor_alltoall(np.zeros(4), np.zeros(4))
+        """)  # fmt: skip
+    records = decode(logs[1])[1]
+    made = {record["id"]: record for record in records if record["kind"] == "communicator"}
+    (reduction,) = calls(logs[1], "Allreduce")
+    assert (reduction["bytes"], reduction["operation"]) == (24, 3)
+    assert (made[reduction["communicator"]]["local"], made[reduction["communicator"]]["name"]) == ([3, 1], "row")
+    between = made[calls(logs[1], "Barrier")[0]["communicator"]]
+    assert (between["topology"], between["local"], between["remote"]) == (4, [0, 1], [2, 3])
+    (put,) = calls(logs[1], "Put")
+    assert (put["bytes"], put["target"], put["window"]) == (16, 0, 1)
+    assert [record["bytes"] for record in records if record["kind"] == "window"] == [80]
+    assert [call["level"] for call in calls(logs[1], "Pcontrol")] == [0, 2]
+    (exchange,) = calls(logs[1], "Neighbor_alltoall")
+    assert (exchange["bytes"], made[exchange["communicator"]]["topology"]) == (8, 1)
+
+
+def test_clocks_of_ranks_are_made_one(record):
+    _, logs = record(2, "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()")
+    ends = []
+    for log in logs:
+        header, records = decode(log)
+        first, second = (record for record in records if record["kind"] == "clock")
+        (barrier,) = calls(log, "Barrier")
+        ends.append(first["seconds"] + (barrier["end"] - first["tick"]) / header["ticks_per_second"])
+        assert second["seconds"] > first["seconds"]
+    assert abs(ends[0] - ends[1]) < 1
+
+
+def test_children_are_not_recorded_and_the_environment_is_clean(record):
+    completed, logs = record(1, """\
+        import os, subprocess, sys
+        from mpi4py import MPI
+        print(os.environ.get("LD_PRELOAD"), [name for name in os.environ if "COMMMODEL" in name])
+        if os.fork() == 0:
+            MPI.COMM_SELF.Get_name()
+            os._exit(0)
+        os.wait()
+        subprocess.run([sys.executable, "-c", ""], check=True)
+        """)  # fmt: skip
+    assert completed.stdout.split("\n")[0] == "None []"
+    assert counted(logs[0]) == {"Init_thread": 1, "Finalize": 1}
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "leave"),
+    [
+        ("sys.exit(7)", 7, (1, 0)),
+        ("os._exit(7)", 7, (None, None)),
+        ("MPI.COMM_WORLD.Abort(9)", 9, (2, 9)),
+    ],
+)
+def test_ends_of_a_program_are_its_own(tmp_path, end, code, leave):
+    text = f"import os, sys; from mpi4py import MPI; MPI.COMM_WORLD.Barrier(); {end}"
+    command = [*RECORD, str(tmp_path / "r"), "--", sys.executable, "-c", text]
+    assert subprocess.run(command, env=ENVIRONMENT, capture_output=True).returncode == code
+    assert len(calls(tmp_path / "r/rank-000000.log", "Barrier")) == 1
+    assert last(tmp_path / "r/rank-000000.log") == leave
+
+
+def test_a_killed_program_leaves_what_it_did(tmp_path):
+    text = "import os; from mpi4py import MPI; MPI.COMM_WORLD.Barrier(); os.kill(os.getpid(), 9)"
+    command = [*RECORD, str(tmp_path / "r"), "--", sys.executable, "-c", text]
+    assert subprocess.run(command, env=ENVIRONMENT, capture_output=True).returncode == -signal.SIGKILL
+    assert len(calls(tmp_path / "r/rank-000000.log", "Barrier")) == 1
+
+
+def test_a_full_disk_ends_the_recording_not_the_program(tmp_path):
+    limit = 2 << 20
+    text = f"""if True:
+        import resource
+        from mpi4py import MPI
+        resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
+        for _ in range(300000):
+            MPI.COMM_SELF.Iprobe()
+        print("done")"""
+    command = [*RECORD, str(tmp_path / "r"), "--", sys.executable, "-c", text]
+    completed = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True)
+    assert (completed.returncode, completed.stdout) == (0, "done\n")
+    log = tmp_path / "r/rank-000000.log"
+    assert last(log)[0] == 5
+    assert 1 << 20 < log.stat().st_size <= limit
+
+
+def test_c_programs_are_recorded_with_their_pmpi_calls(tmp_path):
+    source = tmp_path / "program.c"
+    source.write_text(dedent("""\
+        #include <mpi.h>
+        int main(int argc, char **argv) {
+            char sent = 0, received = 0;
+            MPI_Request requests[2];
+            MPI_Init(&argc, &argv);
+            for (int i = 0; i < 5; i++) {
+                MPI_Irecv(&received, 1, MPI_CHAR, 0, 1, MPI_COMM_SELF, &requests[0]);
+                PMPI_Isend(&sent, 1, MPI_CHAR, 0, 1, MPI_COMM_SELF, &requests[1]); /* as Open MPI's Fortran does */
+                MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+            }
+            return MPI_Finalize();
+        }
+        """))
+    subprocess.run([find("mpicc"), str(source), "-o", str(tmp_path / "program")], check=True)
+    completed = launch(2, *RECORD, tmp_path / "r", "--", tmp_path / "program")
+    assert completed.returncode == 0, completed.stderr
+    assert counted(tmp_path / "r/rank-000001.log") == {"Init": 1, "Irecv": 5, "Isend": 5, "Waitall": 5, "Finalize": 1}
+    about = json.loads((tmp_path / "r/recording.json").read_text())
+    assert (about["format"], about["version"], about["command"]) == (
+        "commmodel-recording", 1, [str(tmp_path / "program")],
+    )  # fmt: skip
+
+
+def test_a_folder_that_exists_ends_all_ranks_in_one_line(tmp_path):
+    completed = launch(2, *RECORD, tmp_path, "--", sys.executable, "-c", "from mpi4py import MPI")
+    assert completed.returncode == 2
+    assert said(completed, "commmodel") == [
+        f"commmodel: {tmp_path} exists: choose another folder, or replace it with --force"
+    ]
