@@ -7,15 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.logs import Log, describe, end, field, header, new_logs, signed, text, unsigned, write
+from support.logs import LISTS, Log, describe, end, field, header, new_logs, signed, text, unsigned, write
+from support.recordings import BY_CODE
+from support.recordings import calls as plain_calls
 
 from commmodel import record
 from commmodel._core.program.recordings import Decoder
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.record.calls import CALLS
-
-VALUES = st.integers(0, 2**31 - 1)
-SIGNED_VALUES = st.integers(-3, 2**31 - 1)
 
 
 def decoded(content, most=1 << 20):
@@ -240,3 +239,28 @@ def test_names_of_functions_are_any_text(tmp_path):
     log.call("Barrier", 1, 2, line=0)
     end([log])
     assert record.load(write(tmp_path / "r", [log])).sites[1].file == "��"
+
+
+def test_the_compiled_decoder_reads_what_the_plain_one_reads(tmp_path):
+    log = Log(0, 3)
+    for number, call in enumerate(CALLS, start=1):
+        values = {name: [number] if name in LISTS else number for name in call.fields if name != "completed"}
+        if "completed" in call.fields:
+            values["completed"] = [(number, -2, 0, 7)] * 2
+        log.call(call.name.removeprefix("MPI_"), 10 * number, 10 * number + 3, thread=number % 2, **values)
+    end([log])
+    folder = write(tmp_path / "r", [log])
+    (block,) = record.load(folder).events(0)
+    plain = plain_calls(folder / "rank-000000.log")
+    assert len(plain) == block.calls.size == len(CALLS)
+    for row, expected in zip(block.calls, plain, strict=True):
+        assert round(row["begin"] * 1e9) == expected["begin"]
+        assert row["site"] == expected["site"]
+        for name in BY_CODE[row["code"]].fields:
+            if name in LISTS:
+                assert block.numbers[row[f"{name}_at"] :][: row[name]].tolist() == expected[name]
+            elif name == "completed":
+                rows = block.completed[row["completed_at"] :][: row["completed"]]
+                assert [(r["request"], r["source"], r["tag"], r["bytes"]) for r in rows] == expected[name]
+            else:
+                assert row[name] == expected[name]

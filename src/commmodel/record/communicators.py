@@ -160,4 +160,7 @@ def names(communicators: Sequence[Communicator]) -> list[str]:
     >>> names([Communicator(3, "", "plain", np.arange(4, dtype=np.int32))])
     ['communicator 3 of 4 ranks']
     """
-    return [each.name or f"communicator {each.number} of {each.ranks.size} ranks" for each in communicators]
+    return [
+        each.name or f"communicator {each.number} of {each.ranks.size} rank{'s' * (each.ranks.size > 1)}"
+        for each in communicators
+    ]
