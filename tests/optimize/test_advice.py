@@ -17,7 +17,7 @@ from commmodel.errors import InputError
 from commmodel.fit.overlap_parameters import fit_overlap
 from commmodel.machine import BandwidthProfile, Machine, OverlapProfile, Parameter, Segment, Table
 from commmodel.models import overlap
-from commmodel.optimize import choose, sensitivity, surface
+from commmodel.optimize import choose, search, sensitivity, surface
 from commmodel.optimize.progress import progress_sentence
 from commmodel.optimize.smoothing import steady_costs, steady_shares
 from commmodel.optimize.validation import validate
@@ -188,7 +188,7 @@ def test_in_records_of_an_unsteady_machine_the_best_is_called_the_luckiest():
 
 
 def test_choices_are_plain_numbers_even_where_the_search_is_not_compiled(monkeypatch):
-    monkeypatch.setattr("commmodel.optimize.problem.compiled", lambda function, _signature: function)
+    monkeypatch.setattr(search, "search", search.search.python)
     plain = json.loads(msgspec.json.encode(choose(np.int64(MIB), np.float64(5e-4), **NETWORK)))
     monkeypatch.undo()
     assert plain == json.loads(msgspec.json.encode(choose(MIB, 5e-4, **NETWORK)))

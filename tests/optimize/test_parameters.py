@@ -21,10 +21,9 @@ from commmodel.machine import (
     load,
 )
 from commmodel.models import overlap
-from commmodel.models.compiled import compiled
 from commmodel.optimize import choose, misdiagnosis, search, sensitivity
 from commmodel.optimize.parameters import Conditions, problem_parameters
-from commmodel.optimize.problem import _SEARCH, TransferProblem
+from commmodel.optimize.problem import TransferProblem
 
 MIB = 1 << 20
 INFINIBAND = {"overhead": 2e-6, "latency": 10e-6, "byte_time": 1 / 900e6}
@@ -306,14 +305,11 @@ def test_the_compiled_search_finds_what_plain_python_finds(
     options = {"pattern": pattern, "implementation": implementation, "peers": 1 if pattern == PATTERNS[0] else 5}
     problem = TransferProblem(volume, t_V, machine, {**options, "progress": share, "queue_depth": 16})
     arguments = []
-    search_compiled = compiled(search.search, _SEARCH)
+    search_compiled = search.search
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            "commmodel.optimize.problem.compiled",
-            lambda *_: lambda *given: arguments.append(given) or search_compiled(*given),
-        )
+        patch.setattr(search, "search", lambda *given: arguments.append(given) or search_compiled(*given))
         found = problem.solve(bound=bound)
-    plain = search.search(*arguments[0])
+    plain = search.search.python(*arguments[0])
     assert found[:3] == plain[:3]
     assert found[5:] == plain[5:]
     assert found[3:5] == pytest.approx(plain[3:5], rel=1e-14)

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import BandwidthProfile, LogGP, Machine, OverlapProfile, Parameter, PLogP, Table
-from commmodel.models.compiled import compiled
 from commmodel.optimize.search import interpolate, look_up
 from commmodel.optimize.smoothing import steady_costs, steady_shares
 
@@ -29,8 +28,6 @@ Quantity = Callable[[Array, Array], Array]
 
 _FASTEST = 1e-30
 """Seconds per byte in place of a fitted 0, by which r would be divided."""
-_LOOK_UP = "float64[:,::1](float64[::1], float64[::1], float64[::1], float64[::1], float64[:,::1])"
-_INTERPOLATE = "float64[:,::1](float64[::1], float64[::1], float64[:,::1])"
 _KERNELS = "python -m commmodel.bench burst bandwidth progress pingpong"
 _NONE = np.empty(0)
 
@@ -157,7 +154,7 @@ def _of_table(same: _Same) -> Quantity:
     values = np.array(table.values, dtype=np.float64)
 
     def of_table(sizes: Array, counts: Array) -> Array:
-        found: Array = compiled(look_up, _LOOK_UP)(sizes, counts, *axes, values)
+        found: Array = look_up(sizes, counts, axes[0], axes[1], values)
         return found[None]
 
     return of_table
@@ -172,7 +169,7 @@ def _of_measured(same: _Same, *, are_shares: bool = False) -> Quantity:
     kept = columns[:1] if all(np.array_equal(columns[0], each) for each in columns[1:]) else columns
 
     def of_measured(sizes: Array, counts: Array) -> Array:
-        return np.array([compiled(look_up, _LOOK_UP)(sizes, counts, *axes, each) for each in kept])
+        return np.array([look_up(sizes, counts, axes[0], axes[1], each) for each in kept])
 
     return of_measured
 
@@ -262,7 +259,7 @@ def _of_plogp(table: PLogP) -> _Segments:
     edges = np.array(table.sizes, dtype=np.float64)
 
     def at(sizes: Array, wanted: tuple[bool, bool, bool]) -> Array:  # noqa: ARG001, it knows everything
-        o_s, o_r, g = compiled(interpolate, _INTERPOLATE)(sizes, edges, columns).reshape(3, 3, -1)
+        o_s, o_r, g = interpolate(sizes, edges, columns).reshape(3, 3, -1)
         return np.array((o_s + o_r, L[:, None].repeat(sizes.size, axis=1), g / sizes))
 
     return at

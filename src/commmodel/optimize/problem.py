@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from commmodel.arguments import finite, whole
 from commmodel.errors import InputError
 from commmodel.machine import Machine, Table
-from commmodel.models.compiled import compiled
 from commmodel.optimize import search
 from commmodel.optimize.decompositions import Decompositions, Kind, decompositions
 from commmodel.optimize.parameters import Conditions, problem_parameters, profile
@@ -66,13 +65,6 @@ OWN_ERROR = 0.02
 nine of ten choices lose less)."""
 _LARGEST = 2**53
 """Bytes that a float counts exactly."""
-_ONE, _TWO, _THREE = "float64[::1]", "float64[:,::1]", "float64[:,:,::1]"
-_SEARCH = (
-    "Tuple((int64, int64, int64, float64, float64, int64, int64, float64, float64, float64, "
-    "float64, float64))"
-    f"(int64, {_ONE}, {_ONE}, int64, int64, int64, int64, int64, int64, float64, float64, float64, {_ONE}, {_THREE}, "
-    f"{_TWO}, {_TWO}, {_THREE}, float64, float64)"
-)
 
 
 class ProblemOptions(TypedDict, total=False):
@@ -268,7 +260,7 @@ class TransferProblem:
 
     def _search(self, grid: Decompositions, factor: float, bound: str | None) -> SearchResult:
         shape = self.shape
-        found = compiled(search.search, _SEARCH)(
+        found = search.search(
             self.model, grid.sizes, grid.bursts, grid.first_row, grid.last_column, *self.implementations,
             _BOUNDS[bound], shape.added, self.volume / shape.parts, self.peers, shape.repeats,
             self.computed * (factor / shape.parts), *self.known, self.queue_depth, self.outstanding_volume,

@@ -1,4 +1,4 @@
-"""The loops of the optimiser, as plain functions that `commmodel.models.compiled` compiles.
+"""The loops of the optimiser, compiled.
 
 Main entries: `search`, which finds the fastest decomposition of a grid, and `fill`, which writes the times of many.
 Codes stand for names, as compiled loops take numbers only. Arrays: sizes from the largest, bursts from the longest;
@@ -12,7 +12,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.models import overlap
+from commmodel.models.compiled import compiled
+from commmodel.models.formula import formula
+from commmodel.models.overlap import (
+    all_to_all_contiguous_time,
+    all_to_all_interleaved_time,
+    blocking_time,
+    burst_slack,
+    congested_time,
+    initiation_slack,
+    multiple_end_points_time,
+    outstanding_slack,
+    partly_hidden_time,
+    pipelined_computation_time,
+    pipelined_least_time,
+    pipelined_time,
+    processor_least_time,
+    queue_slack,
+    tight_computation_time,
+    tight_time,
+    turns_least_time,
+)
 
 __all__ = [
     "ALONE", "BOUNDED", "BURST_OVERHEAD", "COMMUNICATION", "COMPUTATION", "CONGESTED", "CONTIGUOUS", "EITHER",
@@ -36,25 +56,10 @@ UNFIT = 128
 EQUAL = 1e-12
 """Relative difference of times that is rounding."""
 
-all_to_all_contiguous_time = overlap.all_to_all_contiguous_time.python
-all_to_all_interleaved_time = overlap.all_to_all_interleaved_time.python
-blocking_time = overlap.blocking_time.python
-burst_slack = overlap.burst_slack.python
-congested_time = overlap.congested_time.python
-initiation_slack = overlap.initiation_slack.python
-multiple_end_points_time = overlap.multiple_end_points_time.python
-outstanding_slack = overlap.outstanding_slack.python
-partly_hidden_time = overlap.partly_hidden_time.python
-pipelined_computation_time = overlap.pipelined_computation_time.python
-pipelined_least_time = overlap.pipelined_least_time.python
-pipelined_time = overlap.pipelined_time.python
-processor_least_time = overlap.processor_least_time.python
-queue_slack = overlap.queue_slack.python
-tight_computation_time = overlap.tight_computation_time.python
-tight_time = overlap.tight_time.python
-turns_least_time = overlap.turns_least_time.python
+_ONE, _TWO, _THREE = "float64[::1]", "float64[:,::1]", "float64[:,:,::1]"
 
 
+@formula
 def between_two(
     implementation: int, bound: int, volume: float, size: float, burst: float, computation: float, o: float, L: float,
     G: float, G_V: float,
@@ -75,6 +80,7 @@ def between_two(
     return max(communication, calculation) if volume * G > computation else calculation
 
 
+@formula
 def with_peers(
     seconds: float, pattern: int, volume: float, size: float, burst: float, peers: float, repeats: float, G: float
 ) -> float:
@@ -88,6 +94,7 @@ def with_peers(
     return multiple_end_points_time(seconds, repeats)
 
 
+@formula
 def whole_time(
     model: int, implementation: int, bound: int, pattern: int, volume: float, size: float, burst: float, peers: float,
     repeats: float, computation: float, o: float, L: float, G: float, G_V: float, progress: float,
@@ -107,6 +114,11 @@ def whole_time(
     return seconds
 
 
+@compiled(
+    "Tuple((int64, int64, int64, float64, float64, int64, int64, float64, float64, float64, float64, float64))"
+    f"(int64, {_ONE}, {_ONE}, int64, int64, int64, int64, int64, int64, float64, float64, float64, {_ONE}, {_THREE}, "
+    f"{_TWO}, {_TWO}, {_THREE}, float64, float64)"
+)
 def search(
     model: int, sizes: Array, bursts: Array, first_row: int, last_column: int, first_implementation: int,
     last_implementation: int, bound: int, pattern: int, volume: float, peers: float, repeats: float,
@@ -244,6 +256,7 @@ def search(
     return best, row, column, seconds, blocking, limits, neighbours, low, high, low_blocking, high_blocking, least_gain
 
 
+@compiled()
 def first_within(times: Array, broken: NDArray[np.uint8], most: float) -> tuple[int, int]:
     """Return the first row and column that keep all limits and take no longer than `most`."""
     for row in range(times.shape[0]):
@@ -253,6 +266,7 @@ def first_within(times: Array, broken: NDArray[np.uint8], most: float) -> tuple[
     return -1, -1
 
 
+@compiled(f"{_TWO}({_ONE}, {_ONE}, {_ONE}, {_ONE}, {_TWO})")
 def look_up(asked_sizes: Array, asked_counts: Array, sizes: Array, counts: Array, values: Array) -> Array:
     """Return a table's values as `commmodel.machine.Table.at` does, at sizes (rows) and counts (columns)."""
     found = np.empty((asked_sizes.size, asked_counts.size))
@@ -272,6 +286,7 @@ def look_up(asked_sizes: Array, asked_counts: Array, sizes: Array, counts: Array
     return found
 
 
+@compiled()
 def place(axis: Array, value: float) -> tuple[int, float]:
     """Return the index of the interval that contains a value, and the position in it from 0 to 1."""
     if value <= axis[0]:
@@ -284,6 +299,7 @@ def place(axis: Array, value: float) -> tuple[int, float]:
     return index, math.log2(value / axis[index]) / math.log2(axis[index + 1] / axis[index])
 
 
+@compiled(f"{_TWO}({_ONE}, {_ONE}, {_TWO})")
 def interpolate(asked: Array, sizes: Array, columns: Array) -> Array:
     """Return several columns as `commmodel.machine.PLogP.at` does, a row each, at sizes (columns)."""
     found = np.empty((columns.shape[0], asked.size))
@@ -301,6 +317,10 @@ def interpolate(asked: Array, sizes: Array, columns: Array) -> Array:
     return found
 
 
+@compiled(
+    f"void(float64[:,:,:,::1], int64, int64, int64, {_ONE}, {_ONE}, {_ONE}, {_ONE}, float64, float64, {_TWO}, {_TWO}, "
+    f"{_ONE}, {_ONE}, {_ONE}, {_TWO})"
+)
 def fill(
     surface: NDArray[Any], model: int, implementation: int, pattern: int, volumes: Array, sizes: Array, bursts: Array,
     computations: Array, peers: float, repeats: float, o: Array, least_o: Array, L: Array, G: Array, G_V: Array,

@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike, NDArray
 from commmodel.arguments import numbers
 from commmodel.errors import InputError
 from commmodel.machine import Machine, Table
-from commmodel.models.compiled import compiled
 from commmodel.optimize import search
 from commmodel.optimize.parameters import Conditions, problem_parameters
 from commmodel.optimize.problem import MODELS, check_peers, one_of, shape
@@ -18,11 +17,6 @@ __all__ = ["surface"]
 Array = NDArray[np.float64]
 
 _CODES = {"pipelined": search.PIPELINED, "tight": search.TIGHT}
-_ONE, _TWO = "float64[::1]", "float64[:,::1]"
-_FILL = (
-    f"void(float64[:,:,:,::1], int64, int64, int64, {_ONE}, {_ONE}, {_ONE}, {_ONE}, float64, float64, {_TWO}, {_TWO}, "
-    f"{_ONE}, {_ONE}, {_ONE}, {_TWO})"
-)
 
 
 def surface(
@@ -99,7 +93,7 @@ def surface(
         least_o = whole.o[0] / np.ceil(largest[:, None] / np.minimum(S, largest[:, None]))
     o, share = (np.broadcast_to(each[0], (S.size, b.size)).copy() for each in (found.o, found.progress))
     times = _taken(out, (V.size, S.size, b.size, t.size))
-    compiled(search.fill, _FILL)(
+    search.fill(
         times, MODELS[model], _CODES[implementation], own.added, V / own.parts, S, b, t / own.parts, peers,
         own.repeats, o, least_o, found.L[0], found.G[0], whole.G[0],
         share,
