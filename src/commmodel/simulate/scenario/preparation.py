@@ -7,13 +7,13 @@ as cores last, else round robin; the platform's speed of a core, else 1 Gflop/s.
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.errors import InputError, MissingParameterError
-from commmodel.simulate import delays, from_machine, goal
+from commmodel.simulate import delays, from_machine
 from commmodel.simulate.delays import DelayModel, DelayParameters
 from commmodel.simulate.network import SMPI, Network, fluid
 from commmodel.simulate.platform import Platform
@@ -21,6 +21,9 @@ from commmodel.simulate.result import SimulationResult
 from commmodel.simulate.run import run
 from commmodel.simulate.scenario.places import EXAMPLE, Place
 from commmodel.simulate.scenario.workloads import Workload
+
+if TYPE_CHECKING:
+    from commmodel.simulate.goal import Schedule
 
 __all__ = ["FLOW_MODELS", "PROGRAM_MODELS", "SCHEDULE_MODELS", "Scenario", "prepare"]
 
@@ -134,7 +137,7 @@ def prepare(
     return Scenario(name, place, workload, platform if shared else None, ranks, simulate)
 
 
-def _schedule(name: str, place: Place, workload: Workload, schedule: goal.Schedule, rules: str) -> Scenario:
+def _schedule(name: str, place: Place, workload: Workload, schedule: "Schedule", rules: str) -> Scenario:
     if name not in SCHEDULE_MODELS:
         raise InputError(f"a GOAL schedule runs by {', '.join(SCHEDULE_MODELS)}, not by {name}")
     parameters = _parameters(name, place)

@@ -5,15 +5,18 @@ Each function returns a `Workload`. Where a number of processes is left out, a p
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from commmodel.collectives.library.selection import Selector
 from commmodel.errors import InputError
-from commmodel.simulate import goal, smpi_collectives, traces, work
+from commmodel.simulate import smpi_collectives, work
 from commmodel.simulate.operations import Program
 from commmodel.simulate.scenario.places import Place
 from commmodel.simulate.work.collective import SMPI_SELECTOR, chosen
 from commmodel.units import format_size
+
+if TYPE_CHECKING:
+    from commmodel.simulate.goal import Schedule
 
 __all__ = [
     "APPLICATIONS", "EXCHANGES", "Workload", "application", "collective", "exchange", "messages", "replay", "schedule",
@@ -45,7 +48,7 @@ class Workload:
     title: str
     program: Callable[[Any], Program]
     facts: dict[str, Any]
-    schedule: goal.Schedule | None = None
+    schedule: "Schedule | None" = None
 
 
 def _processes(place: Place, processes: int | None) -> int:
@@ -183,6 +186,8 @@ def replay(
 ) -> Workload:
     """Return time-independent traces, by the file that lists them."""
     selector = selector or place.selector
+    from commmodel.simulate import traces
+
     count = traces.replay(path, processes).processes
 
     def program(speeds: Any) -> Program:
@@ -196,6 +201,8 @@ def replay(
 
 def schedule(path: str) -> Workload:
     """Return a GOAL schedule."""
+    from commmodel.simulate import goal
+
     read = goal.read(path)
 
     def program(_: Any) -> Program:
