@@ -192,6 +192,13 @@ def test_wider_intervals_leave_more_alternatives():
     assert (certain.message_size, certain.burst) == (vague.message_size, vague.burst)
 
 
+def test_a_choice_is_no_alternative_to_itself():
+    pattern = {"pattern": "all-to-all-contiguous", "peers": 3}
+    for volume in (1, 2, 3, 5, 8, 100):
+        chosen = choose(volume, 1e-7, machine(0.4), **pattern)
+        assert (chosen.message_size, chosen.burst) not in chosen.alternatives
+
+
 def test_the_choice_changes_beyond_the_factors_of_its_sensitivity_and_not_before():
     t_V = 5e-4
     found = sensitivity(MIB, t_V, machine())

@@ -225,7 +225,7 @@ def choose(
         limits=tuple(name for name, bit in _BITS.items() if found.limits & bit) if found.limits else (),
         implementation=_NAMES[found.implementation],
         pattern=problem.pattern,
-        alternatives=_neighbours(problem, found) if found.neighbours and rejected is None else (),
+        alternatives=() if rejected else tuple(each for each in _neighbours(problem, found) if each != (size, length)),
         low=low,
         high=high,
         advice="cut" if is_cut else "do not cut",
