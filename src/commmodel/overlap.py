@@ -214,8 +214,9 @@ class Exchange:
         Examples
         --------
         >>> from mpi4py import MPI
-        >>> from commmodel.optimize import choose
-        >>> choice = choose(1 << 20, 500e-6, overhead=2e-6, latency=10e-6, byte_time=1 / 900e6)
+        >>> from commmodel.optimize import MessageCosts, TransferProblem, choose
+        >>> network = MessageCosts(overhead=2e-6, latency=10e-6, byte_time=1 / 900e6)
+        >>> choice = choose(network, TransferProblem(volume=1 << 20, computation=500e-6))
         >>> with Exchange.from_choice(MPI.COMM_SELF, [], choice) as exchange:
         ...     exchange.run()
         """

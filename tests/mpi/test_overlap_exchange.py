@@ -5,9 +5,9 @@ import array
 import numpy as np
 import pytest
 from mpi4py import MPI
+from support.choosing import choose
 
 from commmodel.errors import InputError
-from commmodel.optimize import choose
 from commmodel.overlap import Exchange, Transfer, exchange
 
 COMM = MPI.COMM_WORLD
