@@ -60,8 +60,8 @@ class Conditions(NamedTuple):
 class MessageCosts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Costs of messages: what a machine says, and what holds in its place.
 
-    A machine's profiles of overlap and bandwidth come first, then LogGP, then a pLogP table. Of the costs with both
-    ends' overhead, o = o_s + o_r, times are in seconds.
+    What a machine lacks in profiles of overlap and bandwidth is taken from LogGP, then from its pLogP table. Overheads
+    are those of both ends, o = o_s + o_r; times are in seconds.
     """
 
     machine: Machine | None = None
@@ -69,9 +69,9 @@ class MessageCosts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     path: str | None = None
     """Of the machine; ``between-nodes`` where it has that and nothing else is said."""
     operation: str = "two-sided"
-    """``two-sided``, ``put`` or ``get``: whose profile of overlap is used."""
+    """``two-sided``, ``put`` or ``get``, whose profile of overlap is used."""
     direction: str = "both-ways"
-    """Of the bandwidth: ``both-ways`` where both sides send at once, or ``one-way``."""
+    """Direction of the bandwidth, ``both-ways`` where both sides send at once, or ``one-way``."""
     overhead: Given = None
     """o of both ends, or o(S, b), or a `Table`; in place of the machine's, as all that follow."""
     latency: float | None = None
@@ -81,7 +81,7 @@ class MessageCosts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     progress: Given = None
     """φ, the share of a transfer that goes on while nobody calls MPI, 0 to 1, or φ(S, b). 1 where nobody knows."""
     queue_depth: int | None = None
-    """HD: a burst must be shorter."""
+    """HD, of which a burst must be shorter."""
     outstanding_volume: float | None = None
     """Bytes of a burst at most."""
 

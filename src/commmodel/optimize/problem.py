@@ -99,10 +99,10 @@ class Candidates(Struct, frozen=True, forbid_unknown_fields=True):
     implementation: str = "pipelined"
     """``pipelined`` (ask for the next burst, then compute), ``tight`` (compute, then ask for it) or ``any``."""
     grid: str = "powers-of-two"
-    """``powers-of-two``: sizes, the largest possible among them, with at most 8192 messages, and bursts up to 64 or the
-    queue depth; ``fine``: four sizes for each of these, and all bursts up to 64."""
+    """``powers-of-two`` has sizes, the largest possible among them, with at most 8192 messages, and bursts up to 64 or
+    the queue depth; ``fine`` has four sizes for each of these, and all bursts up to 64."""
     sizes: Sequence[int] | None = None
-    """Only these in place of the grid's: whole rows of a matrix, for example. Sizes larger than what there is to move
+    """Only these in place of the grid's, such as whole rows of a matrix. Sizes larger than what there is to move
     are left out."""
     bursts: Sequence[int] | None = None
     """Only these in place of the grid's."""

@@ -78,8 +78,8 @@ def collective(
 ) -> Workload:
     """Return a collective operation, by an algorithm or as a selector picks it; by default the place's selector.
 
-    The number of processes may be that of the place: ``place.processes()``. The parameters are those of
-    `commmodel.simulate.work.collective`; `rounds` is how often it is called.
+    The parameters are those of `commmodel.simulate.work.collective`; `rounds` is how often it is called. The number of
+    processes may be that of the place: ``place.processes()``.
 
     >>> from commmodel.simulate.scenario import place
     >>> switch = place("switch")
