@@ -126,7 +126,7 @@ sys.exit(main(sys.argv[1:]))
         (f"fit {RESULTS} -o m.toml", 0),
         (f"report {RESULTS}", 0),
         (f"report {RESULTS} -o r.html", 3),
-        (f"predict ranger --compare {RESULTS} --model logp -o p.html", 3),
+        (f"predict ranger measurements {RESULTS} --model logp -o p.html", 3),
         ("simulate switch bcast -p 4 -n 8 -o s.html", 3),
     ],
 )

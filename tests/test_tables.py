@@ -15,7 +15,7 @@ from commmodel.simulate.work import collective
 @pytest.fixture(scope="module")
 def simulated():
     graphene = platform.load("graphene")
-    program = collective("alltoall", 1024, 8, algorithm="pairwise")
+    program = collective("alltoall", Problem(8, 1024), algorithm="pairwise")
     return graphene, program, run(program, fluid(), graphene)
 
 

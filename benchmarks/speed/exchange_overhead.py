@@ -46,9 +46,7 @@ def main() -> None:
             ways: list[Callable[[], object]] = [
                 lambda: comm.Sendrecv(send, peer, 0, receive, peer, 0),
                 made.run,
-                lambda size=size: exchange(
-                    comm, send, receive, source=peer, dest=peer, message_size=size, burst=asked.burst
-                ),
+                lambda size=size, transfer=transfer: exchange(comm, transfer, message_size=size, burst=asked.burst),
             ]
             for work in ways:
                 seconds(comm, work)

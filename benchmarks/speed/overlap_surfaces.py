@@ -13,9 +13,11 @@ to "surface" is off from one by, this machine cannot tell apart.
 import argparse
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from benchmarks.speed.model_surfaces import interleaved, line
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from commmodel.machine import (
@@ -29,21 +31,33 @@ from commmodel.machine import (
     Segment,
     Table,
 )
-from commmodel.optimize import choose, surface
+from commmodel.optimize import Candidates, MessageCosts, SurfaceAxes, TransferProblem, choose, surface
 
 VOLUME, COMPUTATION = 1 << 20, 5e-4
 OVERHEAD, LATENCY, BYTE_TIME = 2e-6, 10e-6, 1 / 900e6  # Iancu 2007, Section 2.1 and Figure 3, Infiniband, about
 SURFACE = (10, 20, 50, 1000)
 WANTED_CHOICE, WANTED_RATE = 100e-6, 1e8
-PROBLEMS: dict[str, dict[str, object]] = {
-    "point-to-point": {},
-    "any implementation": {"implementation": "any"},
-    "fine grid": {"grid": "fine"},
-    "fine grid, any implementation": {"grid": "fine", "implementation": "any"},
-    "sizes and bursts given": {"sizes": tuple(range(3000, 90001, 3000)), "bursts": (1, 2, 4, 8)},
-    "several end points, interleaved": {"pattern": "multiple-end-points-interleaved", "peers": 8},
-    "all to all, measured rule": {"pattern": "all-to-all-contiguous", "peers": 8, "rule": "measured"},
-    "numbers given": {"overhead": OVERHEAD, "latency": LATENCY, "byte_time": BYTE_TIME},
+PROBLEMS: dict[str, tuple[dict[str, Any], Candidates, MessageCosts]] = {
+    "point-to-point": ({}, Candidates(), MessageCosts()),
+    "any implementation": ({}, Candidates("any"), MessageCosts()),
+    "fine grid": ({}, Candidates(grid="fine"), MessageCosts()),
+    "fine grid, any implementation": ({}, Candidates("any", "fine"), MessageCosts()),
+    "sizes and bursts given": (
+        {},
+        Candidates(sizes=tuple(range(3000, 90001, 3000)), bursts=(1, 2, 4, 8)),
+        MessageCosts(),
+    ),
+    "several end points, interleaved": (
+        {"pattern": "multiple-end-points-interleaved", "peers": 8},
+        Candidates(),
+        MessageCosts(),
+    ),
+    "all to all, measured rule": (
+        {"pattern": "all-to-all-contiguous", "peers": 8},
+        Candidates(rule="measured"),
+        MessageCosts(),
+    ),
+    "numbers given": ({}, Candidates(), MessageCosts(overhead=OVERHEAD, latency=LATENCY, byte_time=BYTE_TIME)),
 }
 
 
@@ -78,13 +92,14 @@ def machines() -> dict[str, Machine]:
 def choices(calls: int) -> Iterator[tuple[str, list[float], list[float]]]:
     """Yield (problem, seconds of each call with the same volume, with a new one)."""
     for known, machine in machines().items():
-        for name, options in PROBLEMS.items():
-            choose(VOLUME, COMPUTATION, machine, **options)  # type: ignore[arg-type]
+        for name, (options, candidates, costs) in PROBLEMS.items():
+            network = replace(costs, machine=machine)
+            choose(network, TransferProblem(VOLUME, COMPUTATION, **options), candidates)
             seconds: list[list[float]] = [[], []]
             for step in range(calls):
                 for kind, volume in enumerate((VOLUME, VOLUME + 1 + step)):
                     start = time.perf_counter()
-                    choose(volume, COMPUTATION, machine, **options)  # type: ignore[arg-type]
+                    choose(network, TransferProblem(volume, COMPUTATION, **options), candidates)
                     seconds[kind].append(time.perf_counter() - start)
             yield f"{known}, {name}", *seconds
 
@@ -94,13 +109,17 @@ def contestants() -> dict[str, Callable[[], NDArray[np.float64]]]:
     V, S = np.geomspace(1e6, 1e8, SURFACE[0]).round(), np.geomspace(1e3, 1e6, SURFACE[1]).round()
     b, t = np.arange(1.0, SURFACE[2] + 1), np.geomspace(1e-5, 1, SURFACE[3])
     o, L, G = OVERHEAD, LATENCY, BYTE_TIME
-    at_hand = np.zeros(SURFACE)
+    network, axes, at_hand = (
+        MessageCosts(overhead=o, latency=L, byte_time=G),
+        SurfaceAxes(V, S, b, t),
+        np.zeros(SURFACE),
+    )
 
     def compiled() -> NDArray[np.float64]:
-        return surface(V, S, b, t, overhead=o, latency=L, byte_time=G, model="paper", out=at_hand)
+        return surface(network, axes, model="paper", out=at_hand)
 
     def bounded() -> NDArray[np.float64]:
-        return surface(V, S, b, t, overhead=o, latency=L, byte_time=G, out=at_hand)
+        return surface(network, axes, out=at_hand)
 
     def in_numpy() -> NDArray[np.float64]:
         for row, volume in enumerate(V):

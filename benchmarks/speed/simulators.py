@@ -165,12 +165,14 @@ ROWS = (
     _schedule("barrier", "dissemination", 65536),
     Row(
         "alltoall pairwise, flat, P = 4096",
-        lambda _: on_flows("flat", collective("alltoall", 102400, 4096, algorithm="pairwise")),
+        lambda _: on_flows("flat", collective("alltoall", Problem(4096, 102400), algorithm="pairwise")),
         "",
     ),
     Row(
         "barrier dissemination, LogGP, P = 1000000",
-        lambda _: run(collective("barrier", 0, 10**6, algorithm="dissemination"), DelayModel(PARAMETERS, "loggp")),
+        lambda _: run(
+            collective("barrier", Problem(10**6), algorithm="dissemination"), DelayModel(PARAMETERS, "loggp")
+        ),
         "",
     ),
 )

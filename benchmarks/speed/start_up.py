@@ -30,7 +30,8 @@ ROWS = {
     "simulate, JSON": [*SIMULATE, "--json"],
     "simulate, tables": SIMULATE,
     "a choice of messages": [sys.executable, "-c", (
-        "from commmodel.optimize import choose; choose(8 << 20, 3e-3, overhead=2e-6, latency=1e-5, byte_time=1e-9)"
+        "from commmodel.optimize import *; network = MessageCosts(overhead=2e-6, latency=1e-5, byte_time=1e-9); "
+        "choose(network, TransferProblem(8 << 20, 3e-3))"
     )],
     "a small simulation": [sys.executable, "-c", (
         "from commmodel.simulate import fluid, platform, run, work; "

@@ -25,6 +25,7 @@ from rich.console import Console
 from rich.table import Table
 from tools import emulated_cluster
 
+from commmodel.collectives import Problem
 from commmodel.fit import fit_machine
 from commmodel.machine import Machine
 from commmodel.results import Collective, Measurements
@@ -61,7 +62,7 @@ def program_of(operation: str, message_size: int, processes: int, algorithms: di
     """Return the program of what was measured."""
     if operation == HALO:
         return work.halo(message_size, processes)
-    return work.collective(operation, message_size, processes, algorithm=algorithms[operation])
+    return work.collective(operation, Problem(processes, message_size), algorithm=algorithms[operation])
 
 
 def platform_of(machine: Machine, hosts: int, in_cabinets: int, uplink: float) -> Platform:

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from commmodel.results import Collective, Header, Launch, Library, Measurements, Record, load
-from commmodel.scaling import Differences, check, differences, parse
+from commmodel.scaling import CheckSettings, Differences, check, differences, parse
 from commmodel.scaling.permutation import unpaired
 
 PROCESSES = (2, 4, 8, 16, 32, 64)
@@ -186,7 +186,7 @@ def of_files(names: list[str], count: int, seed: int) -> None:
                     for side in (numbers[:size], numbers[size:])
                 )
                 compared_ones += is_alarm(differences(before, after))
-                checked_ones += not check(after, baseline=before, draws=20).holds
+                checked_ones += not check(after, baseline=before, settings=CheckSettings(draws=20)).holds
             both = (f"{alarms} of {len(drawn)}" for alarms in (compared_ones, checked_ones))
             print(f"{size:21}  {how:15}  {next(both):>17}  {next(both):>15}", flush=True)
 

@@ -20,7 +20,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.optimize import choose
+from commmodel.optimize import Candidates, MessageCosts, TransferProblem, choose
 
 MODELS = ("paper", "bounded")
 VOLUMES, RATIOS = (1 << 10, 1 << 24), (0.02, 20.0)
@@ -102,8 +102,11 @@ def judged(count: int, seed: int, implementation: str) -> dict[str, NDArray[np.f
     for problem in problems(count, seed):
         times = all_simulated(problem, implementation)
         best, whole = min(times.values()), times[problem["volume"], 1]
+        transfer = TransferProblem(problem["volume"], problem["computation"])
+        known = ("overhead", "latency", "byte_time", "queue_depth")
+        costs = MessageCosts(**{name: problem[name] for name in known})
         for model in MODELS:
-            choice = choose(**problem, implementation=implementation, model=model)
+            choice = choose(costs, transfer, Candidates(implementation), model=model)
             seconds = times[choice.message_size, choice.burst]
             need = choice.messages * problem["overhead"] + problem["computation"]
             below = choice.seconds < need * (1 - 1e-9)

@@ -24,6 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 from commmodel import machine
+from commmodel.collectives import Problem
 from commmodel.errors import InputError
 from commmodel.simulate import (
     SMPI,
@@ -165,7 +166,7 @@ def alltoall(message_size: int, processes: Sequence[int]) -> Curve:
     known = simulations()
 
     def seconds(model: str, number: int) -> float:
-        program = work.collective("alltoall", message_size, number, algorithm="pairwise")
+        program = work.collective("alltoall", Problem(number, message_size), algorithm="pairwise")
         return known[model](program, in_order(number)).seconds
 
     found = {model: np.array([seconds(model, number) for number in processes]) for model in ALLTOALL_MODELS}

@@ -214,8 +214,9 @@ class Exchange:
         Examples
         --------
         >>> from mpi4py import MPI
-        >>> from commmodel.optimize import choose
-        >>> choice = choose(1 << 20, 500e-6, overhead=2e-6, latency=10e-6, byte_time=1 / 900e6)
+        >>> from commmodel.optimize import MessageCosts, TransferProblem, choose
+        >>> network = MessageCosts(overhead=2e-6, latency=10e-6, byte_time=1 / 900e6)
+        >>> choice = choose(network, TransferProblem(volume=1 << 20, computation=500e-6))
         >>> with Exchange.from_choice(MPI.COMM_SELF, [], choice) as exchange:
         ...     exchange.run()
         """
@@ -291,21 +292,10 @@ class Exchange:
         self.free()
 
 
-def exchange(
-    comm: "MPI.Comm",
-    send: "mpi4py.typing.Buffer | None",
-    receive: "mpi4py.typing.Buffer | None",
-    *,
-    source: int | None,
-    dest: int | None,
-    message_size: int,
-    burst: int,
-    compute: Callable[[Array, int], object] | None = None,
-    tag: int = _TAG,
-) -> None:
+def exchange(comm: "MPI.Comm", transfer: Transfer, *, message_size: int, burst: int, tag: int = _TAG) -> None:
     """Send a buffer and receive another in pipelined bursts of messages, computing on each message as it comes.
 
-    Arguments as in `Transfer` and `Exchange`. An exchange is made and freed within: where the same buffers are
+    Arguments as in `Exchange`. An exchange is made and freed within: where the same buffers are
     exchanged again and again, make an `Exchange` once.
 
     Examples
@@ -313,13 +303,13 @@ def exchange(
     >>> import numpy as np
     >>> from mpi4py import MPI
     >>> received = bytearray(5)
-    >>> exchange(MPI.COMM_SELF, b"hello", received, source=0, dest=0, message_size=2, burst=1,
-    ...          compute=lambda piece, start: print(start, piece.tobytes()))
+    >>> to_itself = Transfer(send=b"hello", dest=0, receive=received, source=0,
+    ...                      compute=lambda piece, start: print(start, piece.tobytes()))
+    >>> exchange(MPI.COMM_SELF, to_itself, message_size=2, burst=1)
     0 b'he'
     2 b'll'
     4 b'o'
     """
-    transfer = Transfer(send=send, dest=dest, receive=receive, source=source, compute=compute)
     with Exchange(comm, [transfer], message_size=message_size, burst=burst, tag=tag) as once:
         once.run()
 

@@ -251,8 +251,24 @@ def test_an_existing_file_is_left_alone(measured):
     before = measured[0].read_bytes()
     completed = bench(2, "-o", measured[0])
     assert completed.returncode == 2
-    assert "complete it with --resume" in complaint(completed)
+    assert "complete it with --resume, replace it with --force" in complaint(completed)
     assert measured[0].read_bytes() == before
+
+
+@pytest.mark.mpi
+def test_an_existing_file_is_replaced_by_force(tmp_path):
+    output = tmp_path / "results.jsonl"
+    output.write_text("of last year")
+    completed = bench(2, "pingpong", *QUICK, "--visits", "1", "--force", "-o", output)
+    assert completed.returncode == 0, completed.stderr
+    (before,) = results.load(output).launches
+    words = ("pingpong", *QUICK, "--visits", "1", "--launcher", f"{find('mpiexec')} -n 2", "--launches", "1")
+    assert alone(*words, "--force", "-o", output).returncode == 0
+    (after,) = results.load(output).launches
+    assert before.header.launch != after.header.launch
+    refused = bench(2, "--force", "--resume", "-o", output)
+    assert refused.returncode == 2
+    assert "--resume completes a file and --force begins it anew" in complaint(refused)
 
 
 @pytest.mark.mpi

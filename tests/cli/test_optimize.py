@@ -3,11 +3,11 @@
 import json
 
 import pytest
+from support.choosing import choose, sensitivity
 
 from commmodel.cli import main
 from commmodel.cli.optimize import _PATTERNS
 from commmodel.machine import LogGP, Machine, Parameter, Segment, dump
-from commmodel.optimize import choose, sensitivity
 from commmodel.results import Pattern
 
 PROBLEM = ["--volume", "8MiB", "--compute", "3ms"]

@@ -70,6 +70,7 @@ def test_slurm_has_its_launcher_and_its_way_on(tmp_path, capsys):
         (["-p", "2", "--slurm=--time='1", "--per-node", "4"], '--slurm: "--time=\'1": No closing'),
         (["-p", "2", *QUICK, "--sizes", "8K"], "--sizes: '8K': unknown unit 'K'"),
         (["-p", "2", *QUICK, "-o", "x"], "-o of the benchmark: each job has its own: leave it out"),
+        (["-p", "2", *QUICK, "--force"], "--force of the benchmark: each job has its own: leave it out"),
         (["-p", "2", *QUICK, "--resume"], "--resume of the benchmark"),
         (["-p", "2", "--", "nonsense"], "unknown kernel 'nonsense'"),
         (["-p", "2", "--", "--help"], "run commmodel bench --help"),

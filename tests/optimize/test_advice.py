@@ -9,6 +9,7 @@ import pytest
 from benchmarks.validation.overlap_losses import all_simulated, problems, simulated
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.choosing import choose, sensitivity, surface
 from support.overlap_samples import made, measurements
 from support.report_samples import record
 
@@ -17,7 +18,7 @@ from commmodel.errors import InputError
 from commmodel.fit.overlap_parameters import fit_overlap
 from commmodel.machine import BandwidthProfile, Machine, OverlapProfile, Parameter, Segment, Table
 from commmodel.models import overlap
-from commmodel.optimize import choose, search, sensitivity, surface
+from commmodel.optimize import search
 from commmodel.optimize.progress import progress_sentence
 from commmodel.optimize.smoothing import steady_costs, steady_shares
 from commmodel.optimize.validation import validate

@@ -5,11 +5,12 @@ import math
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from support.choosing import choose, misdiagnosis, sensitivity
 
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import Limit, LogGP, Machine, Parameter, PLogP, Segment
 from commmodel.models import overlap
-from commmodel.optimize import LIMITS, Table, choose, misdiagnosis, sensitivity
+from commmodel.optimize import LIMITS, Table
 
 MIB = 1 << 20
 INFINIBAND = {"overhead": 2e-6, "latency": 10e-6, "byte_time": 1 / 900e6}
@@ -190,6 +191,13 @@ def test_wider_intervals_leave_more_alternatives():
     assert set(certain.alternatives) <= set(vague.alternatives)
     assert len(vague.alternatives) > len(certain.alternatives)
     assert (certain.message_size, certain.burst) == (vague.message_size, vague.burst)
+
+
+def test_a_choice_is_no_alternative_to_itself():
+    pattern = {"pattern": "all-to-all-contiguous", "peers": 3}
+    for volume in (1, 2, 3, 5, 8, 100):
+        chosen = choose(volume, 1e-7, machine(0.4), **pattern)
+        assert (chosen.message_size, chosen.burst) not in chosen.alternatives
 
 
 def test_the_choice_changes_beyond_the_factors_of_its_sensitivity_and_not_before():

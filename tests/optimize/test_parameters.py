@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.choosing import choose, decomposition_search, misdiagnosis, sensitivity
 
 from commmodel.errors import MissingParameterError
 from commmodel.machine import (
@@ -21,9 +22,8 @@ from commmodel.machine import (
     load,
 )
 from commmodel.models import overlap
-from commmodel.optimize import choose, misdiagnosis, search, sensitivity
-from commmodel.optimize.parameters import Conditions, problem_parameters
-from commmodel.optimize.problem import TransferProblem
+from commmodel.optimize import search
+from commmodel.optimize.parameters import MessageCosts, problem_parameters
 
 MIB = 1 << 20
 INFINIBAND = {"overhead": 2e-6, "latency": 10e-6, "byte_time": 1 / 900e6}
@@ -303,7 +303,7 @@ def test_the_compiled_search_finds_what_plain_python_finds(
     loggp = LogGP(Parameter(5e-6), Parameter(1e-6), Parameter(1e-6), G)
     machine = Machine("m", (Segment("all", loggp=loggp),))
     options = {"pattern": pattern, "implementation": implementation, "peers": 1 if pattern == PATTERNS[0] else 5}
-    problem = TransferProblem(volume, t_V, machine, {**options, "progress": share, "queue_depth": 16})
+    problem = decomposition_search(volume, t_V, machine, **options, progress=share, queue_depth=16)
     arguments = []
     search_compiled = search.search
     with pytest.MonkeyPatch.context() as patch:
@@ -325,17 +325,9 @@ AXIS = st.lists(st.integers(1, 10**7), min_size=1, max_size=5, unique=True).map(
 def test_tables_are_looked_up_as_one_by_one(sizes, counts, random, asked_sizes, asked_counts):
     table = Table(sizes, counts, tuple(tuple(random.random() for _ in counts) for _ in sizes))
     asked_counts = asked_counts[::-1]  # bursts go down
-    found = problem_parameters(
-        None,
-        Conditions(),
-        np.array(asked_sizes, dtype=float),
-        np.array(asked_counts, dtype=float),
-        1,
-        table,
-        1.0,
-        1.0,
-        None,
-    ).o[0]
+    costs = MessageCosts(overhead=table, latency=1.0, byte_time=1.0)
+    axes = (np.array(axis, dtype=float) for axis in (asked_sizes, asked_counts))
+    found = problem_parameters(costs, "", *axes, 1).o[0]
     expected = [[table.at(size, count) for count in asked_counts] for size in asked_sizes]
     assert found == pytest.approx(np.array(expected), rel=1e-12)
 
@@ -349,9 +341,7 @@ def test_plogp_is_interpolated_as_the_table_does(sizes, asked, random):
     o_s, o_r, g = (tuple(random.random() for _ in sizes) for _ in range(3))
     table = PLogP(Parameter(1.0), tuple(sizes), o_s, o_r, g, low={"g": tuple(one / 2 for one in g)})
     machine = Machine("m", (Segment("all"),), plogp=(table,))
-    found = problem_parameters(
-        machine, Conditions(), np.array(asked, dtype=float), np.ones(1), 1, None, None, None, None
-    )
+    found = problem_parameters(MessageCosts(machine), "", np.array(asked, dtype=float), np.ones(1), 1)
     assert found.o[0, :, 0] == pytest.approx(table.at("o_s", asked) + table.at("o_r", asked))
     assert found.G[0] == pytest.approx(table.at("g", asked) / asked)
     assert found.G[1] == pytest.approx(found.G[0] / 2)

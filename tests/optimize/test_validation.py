@@ -4,6 +4,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.choosing import choose
 from support.overlap_samples import (
     BURSTS,
     PROFILE,
@@ -22,7 +23,6 @@ from support.report_samples import header
 
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import Machine, OverlapProfile, Parameter, Segment, Table
-from commmodel.optimize import choose
 from commmodel.optimize.progress import progress_sentence
 from commmodel.optimize.validation import MISESTIMATES, required_sweeps, sweeps, validate
 from commmodel.results import Launch, Library, Measurements, PingPong, Record

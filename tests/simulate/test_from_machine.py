@@ -15,6 +15,7 @@ from commmodel.bench.kernels.random_sizes import drawn_sizes
 from commmodel.bench.options import parse
 from commmodel.bench.placement import place, place_further
 from commmodel.bench.plan import make_plan
+from commmodel.collectives import Problem
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.fit import Settings, fit_machine
 from commmodel.machine import Edge, Hybrid, Machine, Mode, Parameter, Segment
@@ -131,7 +132,7 @@ def test_a_synchronous_send_leaves_the_rest_to_its_buffer():
 @pytest.mark.parametrize("algorithm", ["pairwise", "pairwise-xor"])
 def test_what_is_left_of_several_messages_at_one_time_keeps_its_way(algorithm):
     """What is left of a message is a flow anew, whose number may be that of another one that ended just then."""
-    program = work.collective("alltoall", 1_000_000, 8, algorithm=algorithm)
+    program = work.collective("alltoall", Problem(8, 1_000_000), algorithm=algorithm)
     platform = cabinets([4, 4], 1e8, 0.0, (2e8, 0.0))
     seconds = [
         run(program, from_machine.network(one), platform).seconds

@@ -33,6 +33,7 @@ from commmodel.results import (
     load,
     thread_level,
 )
+from commmodel.results.file import existing
 from commmodel.statistics import summarise
 from commmodel.streams import guarded
 from commmodel.units import format_ratio, format_time
@@ -208,7 +209,8 @@ def _measure_into(writers: list[Writer], comm: "MPI.Intracomm", line: CommandLin
 
     def go_on() -> BenchOptions:
         if not line.resume:
-            _refuse_existing(line.output)
+            if not line.force:
+                _refuse_existing(line.output)
             return line.options
         writers.append(Writer(line.output, resume=True))  # before it is read: nobody may add to it from now on
         if writers[0].is_empty:
@@ -273,7 +275,7 @@ def _measure_into(writers: list[Writer], comm: "MPI.Intracomm", line: CommandLin
 def _begin(line: CommandLine, header: Header, writers: list[Writer]) -> None:
     """Write the header; a file that is resumed is open already."""
     if not writers:
-        writers.append(Writer(line.output))
+        writers.append(Writer(line.output, force=line.force))
     writers[0].write(header)
 
 
@@ -281,7 +283,7 @@ def _refuse_existing(output: Path) -> None:
     """Refuse a file that holds something, before anything is measured; an empty one may be what a full disk left."""
     with suppress(OSError):  # what is wrong with the place is said when it is opened
         if os.stat(output).st_size:
-            raise InputError(f"{output} exists: complete it with --resume, or name another file with --output")
+            raise existing(output)
 
 
 def _processes(line: CommandLine, ranks: int) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ from commmodel.bench.options import CommandLine
 from commmodel.errors import CommModelError, InputError, MPIEnvironmentError
 from commmodel.files import unwritable, write_bytes
 from commmodel.results import load, runs
-from commmodel.results.file import claim
+from commmodel.results.file import claim, existing
 from commmodel.units import format_time
 
 __all__ = ["is_launched", "measure_repeatedly"]
@@ -58,7 +58,7 @@ def _of_one_launch(arguments: Sequence[str]) -> list[str]:
     for option in ("--launches", "--launcher"):
         ours.add_argument(option)
     ours.add_argument("-o", "--output")
-    for option in ("--resume", "--json"):
+    for option in ("--resume", "--force", "--json"):
         ours.add_argument(option, action="store_true")
     return ours.parse_known_args(arguments)[1]
 
@@ -69,7 +69,7 @@ def measure_repeatedly(line: CommandLine, arguments: Sequence[str]) -> int:
     Raises
     ------
     InputError
-        Where the output is there and not to be resumed, or cannot be written.
+        Where the output is there and neither to be completed nor to be replaced, or cannot be written.
     MPIEnvironmentError
         Where the launcher cannot be started.
     """
@@ -81,7 +81,10 @@ def _measure(line: CommandLine, arguments: Sequence[str]) -> int:
     launcher, output, wanted = _launcher(line.launcher), line.output, line.launches or 1
     begun = output.exists() and output.stat().st_size > 0  # a full disk leaves an empty one
     if begun and not line.resume:
-        raise InputError(f"{output} exists: complete it with --resume, or name another file with --output")
+        if not line.force:
+            raise existing(output)
+        output.unlink()
+        begun = False
     done = len(runs(load(output))) if begun else 0
     part = output.with_name(f".{output.name}.launch")
     if not line.resume:

@@ -62,6 +62,7 @@ class CommandLine:
     procs: str = "2:all"
     output: Path = Path("results.jsonl")
     resume: bool = False
+    force: bool = False
     json: bool = False
     launches: int | None = None
     """How many launches to start from outside of MPI; None: this is one of a launcher's ranks."""
@@ -146,8 +147,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "kernels", nargs="*", default=(), metavar="KERNEL", help=f"of those below (default: {_default_kernels()})"
     )
-    parser.add_argument("-o", "--output", help=f"file to write (default: {CommandLine.output})")
+    parser.add_argument("-o", "--output", help=f"file to write; must not exist (default: {CommandLine.output})")
     parser.add_argument("--resume", action="store_true", help="complete what the output file lacks")
+    parser.add_argument("--force", action="store_true", help="replace an output file that exists")
     parser.add_argument("--json", action="store_true", help="print one JSON object about the run")
     quick = f"like --time {seconds(_QUICK['time'])} --ci {percent(_QUICK['ci'])}".replace("%", "%%")
     parser.add_argument("--quick", action="store_true", help=quick)
@@ -227,4 +229,6 @@ def parse(arguments: Sequence[str]) -> CommandLine:
             written[name] = parsed(written[name])
     if "launcher" in written and "launches" not in written:
         raise InputError("--launcher goes with --launches: how many launches is it to start?")
+    if "resume" in written and "force" in written:
+        raise InputError("--resume completes a file and --force begins it anew: leave one out")
     return CommandLine(BenchOptions(kernels, **values), typed, **written)

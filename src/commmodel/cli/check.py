@@ -115,18 +115,17 @@ def _split(arguments: argparse.Namespace) -> tuple[str | None, list[str]]:
 
 def _options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the options that `commmodel.scaling.check` takes."""
+    from commmodel.scaling import CheckSettings, MemoryLimit
+
     if arguments.each is not None and arguments.limit is None:
         raise InputError("--each goes with --limit: how much memory do they share?")
     options: dict[str, Any] = {
-        "statistic": arguments.statistic,
         "metric": arguments.metric,
-        "confidence": arguments.confidence,
-        "least": arguments.least,
-        "draws": arguments.draws,
-        "seed": arguments.seed,
+        "settings": CheckSettings(
+            arguments.statistic, arguments.draws, arguments.seed, arguments.confidence, arguments.least
+        ),
         "at": arguments.at,
-        "limit": arguments.limit,
-        "each": arguments.each or 1,
+        "memory": None if arguments.limit is None else MemoryLimit(arguments.limit, arguments.each or 1),
     }
     if arguments.deviation is not None:
         options["deviation"] = arguments.deviation

@@ -20,8 +20,9 @@ from commmodel.units import (
 )
 
 __all__ = [
-    "Parser", "add_byte_times", "add_format", "add_machine", "add_output", "add_processes",
-    "add_size", "add_thread_level", "byte_time", "choices", "confidence", "counts", "duration", "flop_rate",
+    "Parser", "add_byte_times", "add_format", "add_machine", "add_output", "add_processes", "add_root",
+    "add_segment_size", "add_size", "add_thread_level", "byte_time", "choices", "collective_parents",
+    "confidence", "counts", "duration", "flop_rate",
     "known_machine", "new_verb", "note", "output_path", "parent", "plain_number", "print_json", "refuse_functions",
     "refuse_other_levels", "refuse_outputs", "share", "show", "size", "sizes", "typed", "warn_of", "whole",
     "wrote_page",
@@ -47,6 +48,8 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse words, and keep them for errors."""
         self._words = [*(sys.argv[1:] if args is None else args)]
+        if self._subparsers is not None:
+            self._refuse_early_options()
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
@@ -56,6 +59,14 @@ class Parser(argparse.ArgumentParser):
             raise InputError(f"{self._typed(name.removeprefix('argument '))}: {problem}")
         message = message.removeprefix("argument ")
         raise InputError(f"{message} (see {self.prog} --help)")
+
+    def _refuse_early_options(self) -> None:
+        """Refuse an option of a verb that stands before the verb: argparse would take its value for the verb."""
+        names = [str(action.metavar) for action in self._get_positional_actions()]
+        for word in self._words[: len(names)]:
+            if word.startswith("-") and word not in self._option_string_actions:
+                option = word.partition("=")[0]
+                raise InputError(f"{option} comes after {names[-1]}: {self.prog} {' '.join(names)} {option} ...")
 
     def _typed(self, name: str) -> str:
         """Return the spelling of an option that was typed, of several like -o/--output."""
@@ -208,13 +219,36 @@ def warn_of(machine: Any) -> list[str]:
     return warnings
 
 
-def add_byte_times(parser: Any) -> None:
-    """Add times of copying and of combining a byte, in place of the machine's."""
+def add_segment_size(parser: Any) -> None:
+    """Add the segment size of a collective operation."""
     parser.add_argument(
+        "--segment-size", metavar="SIZE", type=size, help="segment size of pipelining (default: as the rules say)"
+    )
+
+
+def add_root(parser: Any) -> None:
+    """Add the root of a collective operation."""
+    parser.add_argument("--root", metavar="RANK", type=whole(0), default=0, help="root (default: %(default)s)")
+
+
+def collective_parents(
+    operation: str, messages: Parser, pieces: Parser, copying: Parser, root: Parser, combining: Parser
+) -> list[Parser]:
+    """Return those of some options that a collective operation has."""
+    from commmodel.collectives.operation import OPERATIONS
+
+    described = OPERATIONS[operation]
+    sized = [messages, pieces, copying] if described.has_size else []
+    return [*sized, *[root] * described.has_root, *[combining] * described.combines]
+
+
+def add_byte_times(copying: Any, combining: Any) -> None:
+    """Add times of copying and of combining a byte, in place of the machine's."""
+    copying.add_argument(
         "--copy", dest="memory_copy", metavar="TIME", type=byte_time,
         help="time of copying a byte, like 0.125ns/B (default: the machine's)",
     )  # fmt: skip
-    parser.add_argument(
+    combining.add_argument(
         "--reduction", metavar="TIME", type=byte_time,
         help="time of combining a byte, like 0.25ns/B (default: that of copying)",
     )  # fmt: skip

@@ -10,15 +10,17 @@ from commmodel.cli.parsers import (
     Parser,
     add_output,
     add_processes,
+    add_root,
+    add_segment_size,
     add_size,
     byte_time,
+    collective_parents,
     flop_rate,
     known_machine,
     new_verb,
     parent,
     print_json,
     show,
-    size,
     typed,
     warn_of,
     whole,
@@ -140,22 +142,17 @@ def _files() -> Parser:
 
 
 def _add_collectives(works: Any, shared: Sequence[Parser], messages: Parser) -> None:
-    from commmodel.collectives.operation import OPERATIONS, SCHEDULED
+    from commmodel.collectives.operation import SCHEDULED
 
     algorithms, pieces, root, copying, reducing = (parent() for _ in range(5))
     algorithms.add_argument("--algorithm", metavar="A", help="algorithm (default: the selector's choice)")
     _add_selector(algorithms)
-    pieces.add_argument(
-        "--segment-size", metavar="SIZE", type=size, help="segment size of pipelining (default: as the rules say)"
-    )
-    root.add_argument("--root", metavar="RANK", type=whole(0), default=0, help="root (default: %(default)s)")
+    add_segment_size(pieces)
+    add_root(root)
     _add_copying(copying)
     _add_reduction(reducing)
     for operation in SCHEDULED:
-        parents = [algorithms, *shared]
-        if operation != "barrier":
-            parents = [messages, pieces, copying, *parents]
-        parents += [root] * OPERATIONS[operation].has_root + [reducing] * OPERATIONS[operation].combines
+        parents = [*collective_parents(operation, messages, pieces, copying, root, reducing), algorithms, *shared]
         example = operation if operation == "barrier" else f"{operation} -p 64 -n 100KiB"
         _add(works, operation, f"collective operation {operation}", example, parents)
 
@@ -209,12 +206,15 @@ def _given(arguments: argparse.Namespace, names: set[str]) -> dict[str, Any]:
 
 def _workload(arguments: argparse.Namespace, place: Any) -> Any:
     """Return the workload that WHAT and its options say."""
+    from commmodel.collectives import Problem
     from commmodel.collectives.operation import SCHEDULED
     from commmodel.simulate.scenario import workloads
 
     what, options = arguments.what, _given(arguments, _WHAT)
     if what in SCHEDULED:
-        return workloads.collective(place, what, **({"message_size": 0} | options))
+        size = {name: options.pop(name) for name in ("message_size", "root", "segment_size") if name in options}
+        processes = place.processes(options.pop("processes"))
+        return workloads.collective(place, what, Problem(processes, **size), **options)
     if what in _EXCHANGES:
         return workloads.exchange(place, what, **options)
     if what in _APPLICATIONS:

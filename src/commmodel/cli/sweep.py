@@ -114,7 +114,7 @@ def _checked(words: Sequence[str]) -> tuple[str, ...]:
         command = parse(words)
     except HelpRequest:
         raise InputError("--help: for that of the benchmark, run commmodel bench --help") from None
-    for name, option in (("output", "-o"), ("resume", "--resume"), ("json", "--json")):
+    for name, option in (("output", "-o"), ("resume", "--resume"), ("force", "--force"), ("json", "--json")):
         if name in command.typed:
             raise InputError(f"{option} of the benchmark: each job has its own: leave it out")
     return tuple(words)

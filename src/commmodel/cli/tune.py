@@ -43,24 +43,25 @@ def add(verbs: Any) -> None:
     add_output(tune, "file of rules to write", required=True)
     tune.add_argument("--model", help="plogp, loggp or logp (default: plogp, else loggp)")
     tune.add_argument("--path", help="path of the messages (default: between-nodes, if the machine has it)")
-    add_byte_times(tune)
+    add_byte_times(tune, tune)
 
 
 def _run(arguments: argparse.Namespace) -> int:
     """Predict every algorithm on a grid, write the rules, print the choice and how to use them."""
+    from commmodel.collectives import Problem
     from commmodel.collectives.library import selection
     from commmodel.collectives.library.tuning import tune
-    from commmodel.predict import algorithm_seconds, collective_reach
+    from commmodel.predict import algorithm_seconds, collective_reach, with_byte_times
 
     operations = _operations(arguments.operations, arguments.library)
-    work = {"memory_copy": arguments.memory_copy, "reduction": arguments.reduction}
     machine = known_machine(arguments.machine)
     warnings = warn_of(machine)
+    machine = with_byte_times(machine, arguments.memory_copy, arguments.reduction)
     extrapolates = collective_reach(machine, max(arguments.processes), max(arguments.sizes), arguments.path)
 
     def seconds(operation: str, algorithm: str, message_size: int, processes: int) -> float:
-        options: dict[str, Any] = {"model": arguments.model, "path": arguments.path, "work": work}
-        return algorithm_seconds(machine, operation, algorithm, message_size, processes, **options)
+        problem = Problem(processes, message_size)
+        return algorithm_seconds(machine, operation, algorithm, problem, model=arguments.model, path=arguments.path)
 
     selector = tune(seconds, operations, arguments.sizes, arguments.processes, arguments.library)
     selection.dump(selector, arguments.output, arguments.library)

@@ -8,11 +8,12 @@ This covers what repeating one measurement does not show: that sizes lie beside 
 """
 
 from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["interval", "resample", "resample_medians"]
+__all__ = ["WeightedFit", "interval", "resample", "resample_medians"]
 
 Array = NDArray[np.float64]
 
@@ -51,30 +52,25 @@ def _local(residual: Array, message_size: Array) -> Array:
     return share[place]
 
 
-def resample(
-    design: Array,
-    weights: Array,
-    fitted: Array,
-    times: Array,
-    count: int,
-    confidence: float,
-    seed: int,
-    *,
-    noise: Array | None = None,
-    message_size: Array | None = None,
-) -> Array:
-    """Return `count` resampled data sets, shape (count, points).
+class WeightedFit(NamedTuple):
+    """A fit and the points that it is of."""
 
-    Parameters
-    ----------
-    design : shape (points, free parameters)
-        Derivative of the model's time in each parameter that is at no bound.
-    weights, fitted, times : shape (points,)
-        Weights of the fit, its times and the measured ones.
-    noise : shape (points,), optional
-        Relative noise of each point up to a common factor; alike if left out.
-    message_size : shape (points,), optional
-        Bytes, where the noise may change with the size.
+    design: Array
+    """Derivative of the model's time in each parameter that is at no bound, shape (points, free parameters)."""
+    weights: Array
+    """Of the points in the fit, shape (points,) as all below."""
+    fitted: Array
+    """Times of the fit."""
+    times: Array
+    """Measured times."""
+    noise: Array | None = None
+    """Relative noise of each point up to a common factor; alike if left out."""
+    message_size: Array | None = None
+    """Bytes, where the noise may change with the size."""
+
+
+def resample(fit: WeightedFit, count: int, confidence: float, seed: int) -> Array:
+    """Return `count` resampled data sets, shape (count, points).
 
     Notes
     -----
@@ -84,6 +80,7 @@ def resample(
     """
     from scipy.special import stdtrit
 
+    design, weights, fitted, times, noise, message_size = fit
     points, parameters = design.shape
     even = noise is None
     noise = np.ones(points) if noise is None else noise

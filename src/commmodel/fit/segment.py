@@ -126,9 +126,8 @@ def _resampled(points: Points, design: list[Array], best: _Best, solve: Callable
     made: Array | None
     if len(points) - len(design) >= 2:
         columns = np.stack(design, axis=1)
-        made = bootstrap.resample(
-            columns, best.weights, best.fitted, best.times, *rest, noise=best.noise, message_size=size
-        )
+        fit = bootstrap.WeightedFit(columns, best.weights, best.fitted, best.times, best.noise, size)
+        made = bootstrap.resample(fit, *rest)
     else:
         made = bootstrap.resample_medians(best.fitted, (points.high - points.low) / 2, *rest)
     return None if made is None else solve(size, pairs, best.weights, made)

@@ -22,13 +22,14 @@ from commmodel.machine import (
 from commmodel.machine.model_choice import seconds
 from commmodel.models import maxrate
 from commmodel.optimize.choice import LIMITS, Choice, Rejected, choose
-from commmodel.optimize.problem import ProblemOptions
+from commmodel.optimize.parameters import MessageCosts
+from commmodel.optimize.problem import Candidates, TransferProblem
 from commmodel.optimize.robustness import Sensitivity, misdiagnosis, sensitivity
-from commmodel.optimize.surfaces import surface
+from commmodel.optimize.surfaces import SurfaceAxes, surface
 
 __all__ = [
-    "LIMITS", "Choice", "ProblemOptions", "Rejected", "Sensitivity", "Table", "choose", "communicating_processes",
-    "misdiagnosis", "sensitivity", "surface",
+    "LIMITS", "Candidates", "Choice", "MessageCosts", "Rejected", "Sensitivity", "SurfaceAxes", "Table",
+    "TransferProblem", "choose", "communicating_processes", "misdiagnosis", "sensitivity", "surface",
 ]  # fmt: skip
 
 _ALL_BUT = 0.95

@@ -19,7 +19,7 @@ from commmodel.machine import BandwidthProfile, LogGP, Machine, OverlapProfile, 
 from commmodel.optimize.search import interpolate, look_up
 from commmodel.optimize.smoothing import steady_costs, steady_shares
 
-__all__ = ["Conditions", "ProblemParameters", "problem_parameters", "profile"]
+__all__ = ["MessageCosts", "ProblemParameters", "problem_parameters", "profile"]
 
 Array = NDArray[np.float64]
 Given = float | Callable[[int, int], float] | Table | None
@@ -54,6 +54,44 @@ class Conditions(NamedTuple):
     """Of bandwidth: nearest-neighbour or cross; empty for two processes alone."""
 
 
+class MessageCosts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Costs of messages: what a machine says, and what holds in its place.
+
+    What a machine lacks in profiles of overlap and bandwidth is taken from LogGP, then from its pLogP table. Overheads
+    are those of both ends, o = o_s + o_r; times are in seconds.
+    """
+
+    machine: Machine | None = None
+    """Not needed where overhead, latency and byte time are given."""
+    path: str | None = None
+    """Of the machine; ``between-nodes`` where it has that and nothing else is said."""
+    operation: str = "two-sided"
+    """``two-sided``, ``put`` or ``get``, whose profile of overlap is used."""
+    direction: str = "both-ways"
+    """Direction of the bandwidth, ``both-ways`` where both sides send at once, or ``one-way``."""
+    overhead: Given = None
+    """o of both ends, or o(S, b), or a `Table`; in place of the machine's, as all that follow."""
+    latency: float | None = None
+    """L."""
+    byte_time: Given = None
+    """G in seconds per byte; or a function G(P, S); or a `Table`, its bursts being numbers of peers."""
+    progress: Given = None
+    """φ, the share of a transfer that goes on while nobody calls MPI, 0 to 1, or φ(S, b). 1 where nobody knows."""
+    queue_depth: int | None = None
+    """HD, of which a burst must be shorter."""
+    outstanding_volume: float | None = None
+    """Bytes of a burst at most."""
+
+    @classmethod
+    def of(cls, machine_or_costs: "Machine | MessageCosts") -> "MessageCosts":
+        """Return the costs, which may be those of a machine alone."""
+        costs = cls(machine_or_costs) if isinstance(machine_or_costs, Machine) else machine_or_costs
+        if not isinstance(costs, cls) or not (costs.machine is None or isinstance(costs.machine, Machine)):
+            wrong = costs.machine if isinstance(costs, cls) else costs
+            raise InputError(f"machine is {wrong!r}: give what commmodel.machine.load or load returns, or MessageCosts")
+        return costs
+
+
 class _Same:
     """A value that equals itself alone, as a key of caches: comparing machines takes long."""
 
@@ -74,14 +112,16 @@ class _Segments(Protocol):
 
 
 def problem_parameters(
-    machine: Machine | None, conditions: Conditions, sizes: Array, bursts: Array, peers: int, overhead: Given,
-    latency: Given, byte_time: Given, progress: Given,
-) -> ProblemParameters:  # fmt: skip
-    """Return o, L, G and progress at sizes and bursts; raise `MissingParameterError` where one is missing."""
-    if machine is not None and not isinstance(machine, Machine):
-        raise InputError(f"machine is {machine!r}: give what commmodel.machine.load or load returns")
-    quantities = [None if one is None else _given(name, one) for name, one in _named(overhead, latency, byte_time)]
-    share = None if progress is None else _given("progress", progress)
+    costs: MessageCosts, pattern_profile: str, sizes: Array, bursts: Array, peers: int
+) -> ProblemParameters:
+    """Return o, L, G and progress at sizes and bursts; raise `MissingParameterError` where one is missing.
+
+    `pattern_profile` is that of bandwidth: nearest-neighbour or cross; empty for two processes alone.
+    """
+    machine, conditions = costs.machine, Conditions(costs.path, costs.operation, costs.direction, pattern_profile)
+    named = {"overhead": costs.overhead, "latency": costs.latency, "byte_time": costs.byte_time}
+    quantities = [None if given is None else _given(name, given) for name, given in named.items()]
+    share = None if costs.progress is None else _given("progress", costs.progress)
     segments: _Segments | None = None
     wanted = (False, False, False)
     if machine is not None:
@@ -104,10 +144,6 @@ def problem_parameters(
         G = np.maximum(G, _FASTEST)
     own_share = np.ones((1, sizes.size, 1)) if share is None else share(sizes, bursts)
     return ProblemParameters(*map(np.ascontiguousarray, (o, L[:, :, 0], G[:, :, 0], own_share)))
-
-
-def _named(*given: Given) -> Any:
-    return zip(("overhead", "latency", "byte_time"), given, strict=True)
 
 
 def _given(name: str, given: Any) -> Quantity:

@@ -174,16 +174,16 @@ class Writer:
     >>> folder.cleanup()
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, resume: bool = False) -> None:
-        """Create the file, or with `resume` continue after its last complete line.
+    def __init__(self, path: str | os.PathLike[str], *, resume: bool = False, force: bool = False) -> None:
+        """Create the file, with `resume` continue after its last complete line, with `force` begin it anew.
 
         Nobody else can write into it until it is closed.
 
         Raises
         ------
         InputError
-            Where the file holds something and is not resumed, is missing and is resumed, is being written by another
-            program, or cannot be written.
+            Where the file holds something and is neither resumed nor replaced, is missing and is resumed, is being
+            written by another program, or cannot be written.
         """
         self._path = path
         self._encoder = msgspec.json.Encoder()
@@ -193,10 +193,11 @@ class Writer:
             raise unwritable(path, error) from None
         try:
             claim(self._file, path)
+            if force:  # only now: another program may be writing into it
+                os.ftruncate(self._file, 0)
             size = os.fstat(self._file).st_size
             if size and not resume:
-                problem = f"{path} exists: complete it with --resume, or name another file with --output"
-                raise InputError(problem)
+                raise existing(path)
             self._end = size - _cut_off(Path(path)) if size else 0
             if size and not self._end and not _begins_header(os.pread(self._file, 64, 0)):
                 raise DamagedFileError(path, "line 1", "no beginning of a results file: name another one with --output")
@@ -241,6 +242,13 @@ class Writer:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def existing(path: str | os.PathLike[str]) -> InputError:
+    """Return the line to raise for a results file that is there, and neither to be completed nor to be replaced."""
+    return InputError(
+        f"{path} exists: complete it with --resume, replace it with --force, or name another file with --output"
+    )
 
 
 def claim(file: int, path: str | os.PathLike[str]) -> None:

@@ -63,6 +63,13 @@ class Place:
         """Cores of the platform; None for a machine, which has as many hosts as there are ranks."""
         return None if self.platform is None else int(self.platform.cores.sum())
 
+    def processes(self, processes: int | None = None) -> int:
+        """Return a number of processes: by default one for each core of the platform."""
+        count = processes or self.cores
+        if count is None:
+            raise InputError("a machine has as many hosts as you like: give the number of ranks, like -p 64")
+        return count
+
     @property
     def default_model(self) -> str:
         """Model of programs where none is named."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from commmodel.collectives.library.selection import Selector
 from commmodel.collectives.library.selection import load as load_selector
+from commmodel.collectives.schedule import Problem
 from commmodel.errors import InputError
 from commmodel.simulate.operations import ANY, COLLECTIVE_TAG, OPERATION, UNNAMED, Code, Operations, Program
 from commmodel.simulate.work.block_streams import NOTHING, fresh
@@ -177,10 +178,8 @@ class Expander:
             return self._made[key]
         program = collective(
             operation,
-            size,
-            self._processes,
+            Problem(self._processes, size, root),
             selector=self._selector,
-            root=root,
             memory_copy=self._memory_copy,
             reduction=self._reduction,
         )

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.arguments import integer, rank_count
+from commmodel.collectives.schedule import Problem
 from commmodel.errors import InputError
 from commmodel.simulate.operations import ANY, OPERATION, UNNAMED, Code, Operations, Program
 from commmodel.simulate.result import SimulationResult
@@ -94,7 +95,7 @@ def sequence(programs: Sequence[Program], name: str = "") -> Program:
 
     Examples
     --------
-    >>> barrier = collective("barrier", 0, 4)
+    >>> barrier = collective("barrier", Problem(4))
     >>> sequence([barrier, mark(4, 0)]).operations.size - barrier.operations.size
     4
     """
@@ -116,7 +117,7 @@ def sequence(programs: Sequence[Program], name: str = "") -> Program:
 def repeated(program: Program, times: int) -> Program:
     """Return the program repeated so many times.
 
-    >>> repeated(collective("barrier", 0, 2), 3).offsets.tolist()
+    >>> repeated(collective("barrier", Problem(2)), 3).offsets.tolist()
     [0, 9, 18]
     """
     integer("times", times)
@@ -151,12 +152,12 @@ def measured(program: Program, barrier: Program | None = None) -> Program:
     The barrier is by dissemination; its messages have the first collective tag, so give the program number 1 or later
     where it is a collective.
 
-    >>> barrier = collective("barrier", 0, 2)
+    >>> barrier = collective("barrier", Problem(2))
     >>> measured(barrier, barrier).operations["code"].tolist()
     [5, 3, 7, 9, 5, 3, 7, 9, 5, 3, 7, 9, 5, 3, 7, 9]
     """
     processes = program.processes
-    before = barrier or collective("barrier", 0, processes, algorithm="dissemination")
+    before = barrier or collective("barrier", Problem(processes), algorithm="dissemination")
     return sequence([before, mark(processes, 0), program, mark(processes, 1)], program.name)
 
 
