@@ -10,8 +10,7 @@ namespace commmodel {
 enum Stage : uint8_t { UNUSED, POSTED, SENT, MATCHED };
 enum Mode : uint8_t { ASYNCHRONOUS, DETACHED, SYNCHRONOUS };
 
-// Who waits for an end of a message: the index of a named request, or a value of these.
-constexpr int32_t NOBODY = -1;
+// Who waits for an end of a message: the index of a named request, NONE, or a value of these.
 constexpr int32_t BLOCKING = -2;         // MPI_Send or MPI_Recv
 constexpr int32_t UNNAMED_REQUEST = -3;  // counted with the rank
 
