@@ -263,24 +263,20 @@ class Parser {
             at = stop + 1;
         }
         if (owner >= 0) {
-            hand_out(ranks_[owner]);
+            ranks_[owner].requests.keep_names();
         } else {
-            for (Rank &rank : ranks_) hand_out(rank);
+            for (Rank &rank : ranks_) rank.requests.keep_names();
         }
         return true;
     }
 
     void forget(int64_t rank) { ranks_[rank].operations.clear(); }
 
-    int64_t open_requests(int64_t rank) const { return ranks_[rank].requests.open(); }
-
   private:
     std::vector<double> speeds_;
     std::vector<Rank> ranks_;
     std::unordered_map<std::string, int32_t> known_;
     std::vector<Word> words_;
-
-    void hand_out(Rank &rank) { rank.requests.keep_names(); }
 
     bool wrong(std::string what) {
         problem = std::move(what);
