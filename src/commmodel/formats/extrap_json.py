@@ -14,6 +14,8 @@ from typing import Any
 
 import msgspec
 
+from commmodel.documents import decode_json
+from commmodel.errors import DamagedFileError
 from commmodel.formats.extrap import DEFAULT_METRIC, ROOT, FunctionRecords
 from commmodel.formats.interchange import SampleTable
 from commmodel.formats.lines import Text, measurable, shown
@@ -21,6 +23,7 @@ from commmodel.results import Measurements
 
 __all__ = ["parse", "recognise", "render"]
 
+_DECODER = msgspec.json.Decoder()
 _KEYS = {"params", "value", "callpath", "metric"}
 _PARAMETERS = re.compile(r'"params"\s*:')
 _OURS = re.compile(r'"type"\s*:')
@@ -36,14 +39,14 @@ def recognise(lines: Sequence[str]) -> int:
 
 def _decoded(text: Text, number: int, line: str) -> dict[str, Any]:
     try:
-        found = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        fields = decode_json(text.path, line.encode(), _DECODER, f"line {number}")
+    except DamagedFileError:
         if _NO_NUMBER.search(line):
             raise text.damaged(number, "NaN or Infinity is no measured value: remove the line") from None
-        raise text.damaged(number, f"{error}; restore the file, or delete this line") from None
-    if not isinstance(found, dict):
+        raise
+    if not isinstance(fields, dict):
         raise text.damaged(number, 'no object like {"params": {"p": 4}, "value": 1.5}; restore or delete this line')
-    return found
+    return fields
 
 
 def _number(text: Text, number: int, value: object, name: str) -> float:

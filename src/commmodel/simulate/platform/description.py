@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,11 +18,12 @@ from commmodel._core.routing.routes import Routing
 from commmodel.arguments import rank_count
 from commmodel.errors import InputError
 
-__all__ = ["MOST_HOSTS", "SHARING", "Assembly", "Names", "Platform"]
+__all__ = ["MOST_HOSTS", "Assembly", "Names", "Platform", "Sharing"]
 
 MOST_HOSTS = 2**22
-_MOST_LINKS = 2**25
-SHARING = ("split", "shared", "fatpipe")
+MOST_LINKS = 2**25
+"""Each direction that has bandwidth for itself is one."""
+Sharing = Literal["split", "shared", "fatpipe"]
 """Each direction for itself; both directions together; each flow for itself."""
 
 
@@ -247,8 +248,8 @@ class Assembly:
         capacity and latency are numbers, or arrays of shape (count,).
         """
         directions = 2 if sharing == "split" else 1
-        if self.links + count * directions > _MOST_LINKS:
-            raise InputError(f"more than {_MOST_LINKS} links")
+        if self.links + count * directions > MOST_LINKS:
+            raise InputError(f"more than {MOST_LINKS} links")
         rates, times = (
             np.full(count * directions, values, np.float64)  # a file lists links by the thousand, one at a time
             if isinstance(values, float)

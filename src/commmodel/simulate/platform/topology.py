@@ -1,12 +1,12 @@
 """What every topology has: links of hosts, limiters, loopbacks; and how a platform is made of its description.
 
-Bandwidths are in B/s, latencies in s, speeds in flop/s. A topology is a module of
+Bandwidths are in B/s, latencies in s, speeds in flop/s. Topologies stand in
 `commmodel.simulate.platform.topologies`. Main entries: `Topology`, `Link`, `Backbone`, `make`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 from msgspec import Struct
@@ -14,12 +14,10 @@ from numpy.typing import NDArray
 
 from commmodel.arguments import finite, integer
 from commmodel.errors import InputError
-from commmodel.simulate.platform.description import MOST_HOSTS, Assembly, Platform
+from commmodel.simulate.platform.description import MOST_HOSTS, Assembly, Platform, Sharing
 
-__all__ = ["MOST_LINKS", "Backbone", "Link", "Name", "Topology", "check_sizes", "make"]
+__all__ = ["Backbone", "Link", "Name", "Options", "Topology", "check_sizes", "make"]
 
-MOST_LINKS = 2**26
-"""More than a platform may have: refused before anything is counted further."""
 Name = Callable[[int], str]
 """Number of a host, switch or link -> its name."""
 
@@ -37,6 +35,18 @@ class Backbone(Link, frozen=True):
     sharing: Literal["shared", "fatpipe"] = "shared"
 
 
+class Options(TypedDict, total=False):
+    """What every platform may have beside its shape, bandwidth and latency: fields of `Topology`."""
+
+    name: str
+    limiter: float | None
+    loopback: Link | tuple[float, float] | None
+    sharing: Sharing
+    cores: int
+    speed: float
+    host_names: str
+
+
 class Topology(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="kind"):
     """A platform in a few numbers: what every topology has."""
 
@@ -49,7 +59,7 @@ class Topology(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, om
     """B/s that all that a host sends and receives has together; in networks with switches, a switch's as well."""
     loopback: Link | None = None
     """Link between processes of one host; without it they use the host's link."""
-    sharing: Literal["split", "shared", "fatpipe"] = "split"
+    sharing: Sharing = "split"
     cores: int = 1
     speed: float = 1e9
     """flop/s of a core."""

@@ -17,10 +17,7 @@ from numpy.typing import NDArray
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.simulate.platform.description import Assembly, Platform
 from commmodel.simulate.platform.hierarchy import Leaf, Point, Tree, passages, shortest_routes, table_of
-from commmodel.simulate.platform.topologies.dragonfly import Dragonfly
-from commmodel.simulate.platform.topologies.fat_tree import FatTree
-from commmodel.simulate.platform.topologies.flat import Flat
-from commmodel.simulate.platform.topologies.torus import Torus
+from commmodel.simulate.platform.topologies import Dragonfly, FatTree, Flat, Torus
 from commmodel.simulate.platform.topology import Backbone, Link, Name
 from commmodel.simulate.platform.xml_elements import Element, Ranges, parse, parse_bytes
 

@@ -15,9 +15,11 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 import numpy as np
+from msgspec import Struct, json
 from numpy.typing import NDArray
 
 from commmodel.arguments import enough_memory
+from commmodel.documents import decode_json
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.simulate.result import INTERVAL, MESSAGE, State
 from commmodel.simulate.timeline.record import CHUNK, STATE_NAMES, Timeline, opened
@@ -52,6 +54,28 @@ _WORDS = {
     "mpi_waitall": State.WAIT,
     "mpi_waitany": State.WAIT,
 }
+
+
+class _Event(Struct):
+    """The fields of an event that are read."""
+
+    ph: str = ""
+    name: str = ""
+    ts: float = 0.0
+    dur: float = 0.0
+    tid: int | str = 0
+    id: int | str = 0
+    args: dict[str, Any] = {}
+
+
+class _Trace(Struct):
+    """The format's object form."""
+
+    traceEvents: list[_Event]  # noqa: N815  (the format's name)
+
+
+_EVENTS = json.Decoder(list[_Event])
+_TRACE = json.Decoder(_Trace)
 
 
 def _state(word: str) -> State | None:
@@ -192,34 +216,11 @@ def _check(path: object, place: str, rank: int, start: float, end: float) -> Non
 
 
 def _read_json(path: object, file: IO[bytes]) -> tuple[NDArray[np.void], NDArray[np.void]]:
-    import msgspec
-
-    class Event(msgspec.Struct):
-        """The fields of an event that are read."""
-
-        ph: str = ""
-        name: str = ""
-        ts: float = 0.0
-        dur: float = 0.0
-        tid: int | str = 0
-        id: int | str = 0
-        args: dict[str, Any] = msgspec.field(default_factory=dict)
-
-    class Trace(msgspec.Struct):
-        """The format's object form."""
-
-        traceEvents: list[Event]  # noqa: N815  (the format's name)
-
     content = _text_of_events(path, file)
-    try:
-        if content.lstrip()[:1] == b"[":
-            events = msgspec.json.decode(content, type=list[Event])
-        else:
-            events = msgspec.json.decode(content, type=Trace).traceEvents
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise DamagedFileError(path, "", f"no trace in the Trace Event Format: {error}") from None
-    except UnicodeDecodeError:
-        raise DamagedFileError(path, "", "not UTF-8 text") from None
+    if content.lstrip()[:1] == b"[":
+        events = decode_json(path, content, _EVENTS)
+    else:
+        events = decode_json(path, content, _TRACE).traceEvents
     rows, left, sent = [], {}, []
     for number, event in enumerate(events, 1):
         if event.ph not in {"X", "s", "f"}:
@@ -253,7 +254,7 @@ def _text_of_events(path: object, file: IO[bytes]) -> bytes:
     return b"".join(pieces)
 
 
-def _argument(path: object, place: str, event: Any, name: str, default: float, least: float) -> float:
+def _argument(path: object, place: str, event: _Event, name: str, default: float, least: float) -> float:
     value = event.args.get(name, default)
     if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value < 2**63:
         raise DamagedFileError(path, place, f"args.{name}: {value!r} is no number that fits")
@@ -262,7 +263,7 @@ def _argument(path: object, place: str, event: Any, name: str, default: float, l
     return float(value)
 
 
-def _slice(path: object, place: str, event: Any, rank: int) -> tuple[Any, ...]:
+def _slice(path: object, place: str, event: _Event, rank: int) -> tuple[Any, ...]:
     state = _state(event.name)
     if state is None:
         raise DamagedFileError(path, place, f"unknown state {event.name!r}: {', '.join(STATE_NAMES)} or MPI_...")
@@ -271,7 +272,7 @@ def _slice(path: object, place: str, event: Any, rank: int) -> tuple[Any, ...]:
     return (rank, int(state), peer, tag, size, event.ts * _MICRO, (event.ts + event.dur) * _MICRO)
 
 
-def _message(path: object, place: str, sender: int, begun: Any, receiver: int, arrived: float) -> tuple[Any, ...]:
+def _message(path: object, place: str, sender: int, begun: _Event, receiver: int, arrived: float) -> tuple[Any, ...]:
     tag = int(_argument(path, place, begun, "tag", -1, -(2**31)))
     size = _argument(path, place, begun, "bytes", 0, 0)
     left = _argument(path, place, begun, "left", begun.ts, -math.inf)
