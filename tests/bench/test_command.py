@@ -594,20 +594,22 @@ def test_a_progress_bar_is_drawn_where_the_launcher_writes_to_a_terminal(tmp_pat
 
 @pytest.mark.mpi
 def test_a_second_campaign_into_the_same_file_is_refused_and_harms_nothing(tmp_path):
-    output = tmp_path / "results.jsonl"
+    output, launcher, go = (tmp_path / name for name in ("results.jsonl", "launcher", "go"))
     output.touch()  # as a full disk leaves it
-    words = ["pingpong", "--sizes", "8", "--time", "4s", "--ci", "0.01%", "--launches", "2", "-o", str(output)]
-    command = [sys.executable, "-m", "commmodel.bench", *words, "--launcher", f"{find('mpiexec')} -n 2"]
+    launcher.write_text(f'while [ ! -e "{go}" ]; do sleep 0.05; done; exec "{find("mpiexec")}" -n 2 "$@"')
+    words = ["pingpong", "--sizes", "8", "--time", "0.2s", "--launches", "2", "-o", str(output)]
+    command = [sys.executable, "-m", "commmodel.bench", *words, "--launcher", f"bash {launcher}"]
     quiet = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": ENVIRONMENT}
     first = subprocess.Popen(command, **quiet)
     while not (tmp_path / ".results.jsonl.lock").exists():
         assert first.poll() is None, first.communicate()
         time.sleep(0.02)
     second = subprocess.run(command, check=False, timeout=300, **quiet)
+    go.touch()
     assert second.returncode == 2
     assert "results.jsonl: process" in second.stderr
     assert "is still writing into it" in second.stderr
     said = first.communicate(timeout=300)
     assert first.returncode == 0, said
     assert len(results.load(output).launches) == 2
-    assert [path.name for path in tmp_path.iterdir()] == ["results.jsonl"]
+    assert {path.name for path in tmp_path.iterdir()} == {"results.jsonl", "launcher", "go"}
