@@ -54,7 +54,7 @@ ONE_PROTOCOL_openmpi := 1:256
 # Else every program that a test starts would compile our modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo quick test thorough openmpi test-one test-without-mpi test-mpi cluster-test sanitize fuzz mutations freeze lint docs html doctest bench cluster-bench clean
+.PHONY: demo quick test thorough openmpi openmpi-library test-one test-without-mpi test-mpi cluster-test sanitize fuzz mutations freeze lint docs html doctest bench cluster-bench clean
 
 demo:
 	@echo "commmodel: measures this machine's MPI ($(MPI)), fits a model of it and writes a report. About a minute."
@@ -80,8 +80,10 @@ demo:
 quick: lint
 	$(MAKE) test-without-mpi
 
-# Both libraries are set up before any test: one test needs the other library beside its own.
-test: .venv/.test-ready
+# Both libraries are set up before any test: one test needs the other library beside its own. Their environments are made
+# side by side, but what is compiled for one is there for the other.
+test:
+	$(MAKE) --jobs=2 .venv/.test-ready openmpi-library
 	$(MAKE) --jobs=2 lint openmpi
 	$(MAKE) test-without-mpi
 	$(MAKE) test-mpi MPI=mpich
@@ -92,6 +94,9 @@ test: .venv/.test-ready
 thorough: test
 	$(MAKE) test-without-mpi PROFILE=thorough
 	$(MAKE) cluster-test MPI=mpich
+
+openmpi-library:
+	$(MAKE) .venv-openmpi/.mpi-ready MPI=openmpi
 
 openmpi:
 	$(MAKE) .venv-openmpi/.test-ready MPI=openmpi
