@@ -253,7 +253,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="seed of the sample (default: 1)")
     parser.add_argument("--limit", type=float, default=60, help="seconds of tests for a mutation (default: 60)")
     parser.add_argument("--rooms", default="", help="folders of commmodel, separated by commas (default: all)")
-    parser.add_argument("--ignore", action="append", default=[], help="pattern of test files to leave out, repeatable")
+    parser.add_argument("--ignore", action="append", default=[], help="tests to leave out: 'tests/bench/*'")
     parser.add_argument("--before", type=Path, help="another tree, with its .venv, to count the same mutations in")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="tests at once (default: one per core)")
     parser.add_argument("--folder", type=Path, help="for copies of the trees, kept; what is there is used again")
