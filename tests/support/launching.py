@@ -53,5 +53,6 @@ def launch(ranks, *command):
 
 
 def said(completed, name):
-    """Return the lines of the program itself: Open MPI's launcher adds its own about any exit code."""
-    return [line for line in completed.stderr.splitlines() if line.startswith(f"{name}: ")]
+    """Return the lines of the program itself: Open MPI's launcher adds its own about any exit code, ended by a NUL."""
+    lines = [line.lstrip("\0") for line in completed.stderr.splitlines()]
+    return [line for line in lines if line.startswith(f"{name}: ")]
