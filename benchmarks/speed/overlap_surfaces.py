@@ -25,9 +25,9 @@ from commmodel.machine import (
     Machine,
     OverlapProfile,
     Parameter,
+    ParameterTable,
     PLogP,
     Segment,
-    Table,
 )
 from commmodel.optimize import choose, surface
 
@@ -61,13 +61,15 @@ def machines() -> dict[str, Machine]:
     sizes, bursts = tuple(4.0**step for step in range(5, 12)), tuple(2.0**step for step in range(7))
     profile = OverlapProfile(
         L=parameter(LATENCY),
-        overhead=Table(sizes, bursts, tuple(tuple(1e-6 + 1e-12 * size / burst for burst in bursts) for size in sizes)),
-        progress=Table(sizes, bursts, tuple(tuple(0.5 + 0.5 / burst for burst in bursts) for _ in sizes)),
+        overhead=ParameterTable(
+            sizes, bursts, tuple(tuple(1e-6 + 1e-12 * size / burst for burst in bursts) for size in sizes)
+        ),
+        progress=ParameterTable(sizes, bursts, tuple(tuple(0.5 + 0.5 / burst for burst in bursts) for _ in sizes)),
         queue_depth=64,
         outstanding_volume=4 << 20,
     )
     byte_times = tuple(tuple(1e-9 * peers**0.5 for peers in (2, 4, 8)) for _ in sizes)
-    bandwidth = BandwidthProfile("cross", "both-ways", Table(sizes, (2, 4, 8), byte_times))
+    bandwidth = BandwidthProfile("cross", "both-ways", ParameterTable(sizes, (2, 4, 8), byte_times))
     return {
         "LogGP": Machine("m", segments),
         "pLogP": Machine("m", (Segment("all"),), plogp=(plogp,)),

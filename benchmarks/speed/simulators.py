@@ -107,7 +107,7 @@ def _schedule(operation: str, algorithm: str, processes: int, **more: object) ->
 
     def work(folder: Path) -> SimulationResult:
         parts = [np.load(folder / f"{name}-{part}.npy") for part in _PARTS]
-        return delays.run_schedule(goal.Schedule(*parts), PARAMETERS, rules="newer")
+        return delays.run_schedule(goal.GoalSchedule(*parts), PARAMETERS, rules="newer")
 
     return Row(
         f"{operation} {algorithm}, LogGOPS, P = {processes}",

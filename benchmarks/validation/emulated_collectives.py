@@ -21,7 +21,7 @@ from tools import emulated_cluster
 
 from commmodel import predict
 from commmodel.collectives.library import selection
-from commmodel.collectives.library.selection import Rule, Selector
+from commmodel.collectives.library.selection import SelectionRule, Selector
 from commmodel.fit import fit_machine
 from commmodel.report.prediction.comparison import compared_tables
 from commmodel.results import Measurements, load
@@ -32,9 +32,9 @@ MODELS = ("plogp", "loggp")
 FORCED = Selector(
     "forced",
     (
-        Rule("bcast", "binomial"),
-        Rule("allgather", "ring"),
-        Rule("alltoall", "pairwise-xor"),  # what MPICH calls pairwise for a power of two
+        SelectionRule("bcast", "binomial"),
+        SelectionRule("allgather", "ring"),
+        SelectionRule("alltoall", "pairwise-xor"),  # what MPICH calls pairwise for a power of two
     ),
     fallback="mpich",
 )
@@ -59,7 +59,7 @@ def forced(folder: Path, mpiexec: str) -> tuple[Selector, dict[str, str]]:
     path = folder / "rules"
     if b"Open MPI" in subprocess.check_output([mpiexec, "--version"]):
         own = {"alltoall": "pairwise", "bcast": "binomial-at-once", "allgather": "ring"}
-        rules = tuple(Rule(one.operation, own[one.operation]) for one in FORCED.rules)
+        rules = tuple(SelectionRule(one.operation, own[one.operation]) for one in FORCED.rules)
         selector = Selector("forced", rules, fallback="openmpi")
         selection.dump(selector, path, "openmpi")
         return selector, {

@@ -15,7 +15,7 @@ from support.report_samples import record
 from commmodel.cli import main
 from commmodel.errors import InputError
 from commmodel.fit.overlap_parameters import fit_overlap
-from commmodel.machine import BandwidthProfile, Machine, OverlapProfile, Parameter, Segment, Table
+from commmodel.machine import BandwidthProfile, Machine, OverlapProfile, Parameter, ParameterTable, Segment
 from commmodel.models import overlap
 from commmodel.optimize import choose, sensitivity, surface
 from commmodel.optimize.progress import progress_sentence
@@ -77,12 +77,14 @@ def profiled(progress, byte_times, overhead=1e-6, L=2e-6):
     sizes = tuple(1024.0 * 2**step for step in range(len(progress)))
 
     def column(values):
-        return Table(sizes, (1.0,), tuple((value,) for value in values))
+        return ParameterTable(sizes, (1.0,), tuple((value,) for value in values))
 
     profile = OverlapProfile(
         "same-node", L=Parameter(L), overhead=column([overhead] * len(sizes)), progress=column(progress)
     )
-    bandwidth = BandwidthProfile("nearest-neighbour", "both-ways", Table(sizes, (2.0,), column(byte_times).values))
+    bandwidth = BandwidthProfile(
+        "nearest-neighbour", "both-ways", ParameterTable(sizes, (2.0,), column(byte_times).values)
+    )
     return Machine("m", (Segment("all", "same-node"),), overlap=(profile,), bandwidth=(bandwidth,))
 
 
@@ -155,9 +157,9 @@ def test_the_sensitivity_is_that_of_the_advice():
 
 def test_a_uniform_machine_is_read_as_it_is():
     for values in ((8.0, 4.0, 2.0, 1.0, 0.5), (1.0, 1.0, 3.0, 3.0, 3.0)):
-        table = Table((1, 2, 4, 8, 16), (1,), tuple((one,) for one in values))
+        table = ParameterTable((1, 2, 4, 8, 16), (1,), tuple((one,) for one in values))
         assert [one.ravel().tolist() for one in steady_costs(table)] == [list(values)] * 3
-    step = Table((1, 2, 4, 8, 16, 32), (1,), ((1.0,), (1.0,), (1.0,), (0.0,), (0.0,), (0.0,)))
+    step = ParameterTable((1, 2, 4, 8, 16, 32), (1,), ((1.0,), (1.0,), (1.0,), (0.0,), (0.0,), (0.0,)))
     assert steady_shares(step).value.ravel().tolist() == [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]
 
 

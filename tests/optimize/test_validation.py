@@ -21,7 +21,7 @@ from support.overlap_samples import (
 from support.report_samples import header
 
 from commmodel.errors import InputError, MissingParameterError
-from commmodel.machine import Machine, OverlapProfile, Parameter, Segment, Table
+from commmodel.machine import Machine, OverlapProfile, Parameter, ParameterTable, Segment
 from commmodel.optimize import choose
 from commmodel.optimize.progress import progress_sentence
 from commmodel.optimize.validation import MISESTIMATES, required_sweeps, sweeps, validate
@@ -113,7 +113,7 @@ def test_where_nothing_can_be_hidden_the_case_says_so_and_is_summed_apart(ratio,
 
 def test_sums_are_made_for_each_pattern_operation_path_and_template_and_for_all():
     records = [*problem(V, 0.9), *problem(V, 0.9, "tight"), *problem(V // 4, 0.9), *problem(V, 0.9, operation="put")]
-    constant = Table((8.0,), (1.0,), ((o,),))
+    constant = ParameterTable((8.0,), (1.0,), ((o,),))
     puts = OverlapProfile("same-node", "put", L=Parameter(L), overhead=constant)
     found = validate(measurements(*records), machine(overlap=(puts,)))
     assert [(one.operation, one.template, one.cases) for one in found.summaries] == [
@@ -247,14 +247,14 @@ def test_whatever_was_measured_the_choice_is_among_it_and_never_better_than_the_
     ],
 )
 def test_progress_in_a_sentence(shares, words):
-    profile = OverlapProfile("between-nodes", "get", progress=Table((1024.0, 1048576.0), (1.0, 8.0), shares))
+    profile = OverlapProfile("between-nodes", "get", progress=ParameterTable((1024.0, 1048576.0), (1.0, 8.0), shares))
     said = progress_sentence(profile)
     assert words in said
     assert said.startswith("Between ranks of different nodes gets of 1 KiB")
 
 
 def test_progress_that_changes_with_every_size_is_one_range():
-    table = Table((1.0, 2.0, 4.0, 8.0, 16.0), (1.0,), ((0.95,), (0.5,), (0.0,), (0.4,), (0.3,)))
+    table = ParameterTable((1.0, 2.0, 4.0, 8.0, 16.0), (1.0,), ((0.95,), (0.5,), (0.0,), (0.4,), (0.3,)))
     assert "0.0 % to 95 %" in progress_sentence(OverlapProfile(progress=table))
 
 

@@ -144,14 +144,14 @@ def test_the_library_chooses_unless_told_otherwise(tmp_path):
     assert predict.collective(openmpi, "bcast", 8, 8).chosen_by.startswith("Open MPI")
     chosen = predict.collective(TWO, "bcast", 13 << 10, 8, selector="mvapich2-1.0")
     assert chosen.algorithm == "scatter-recursive-doubling"
-    rule = selection.Rule("bcast", "chain", segment_size=512)
+    rule = selection.SelectionRule("bcast", "chain", segment_size=512)
     own = Machine("m", TWO.segments, selector="mpich", selection=(rule,))
     chosen = predict.collective(own, "bcast", 2048, 4)
     assert (chosen.algorithm, chosen.segment_size) == ("chain", 512)
     assert predict.collective(own, "bcast", 2048, 4, segment_size=256).segment_size == 256
     assert predict.collective(own, "bcast", 2048, 4, selector="mpich").algorithm == "binomial"
     path = tmp_path / "rules.json"
-    selection.dump(selection.Selector("mine", (selection.Rule("bcast", "linear"),)), path)
+    selection.dump(selection.Selector("mine", (selection.SelectionRule("bcast", "linear"),)), path)
     assert predict.collective(own, "bcast", 2048, 4, selector=path).algorithm == "linear"
     given = selection.Selector("mine", (rule,))
     assert predict.collective(TWO, "bcast", 2048, 4, selector=given).chosen_by == "mine"

@@ -11,7 +11,7 @@ from support.whole_html import Balance
 from commmodel import machine as machines
 from commmodel.cli.optimize import _validate as run
 from commmodel.errors import InputError
-from commmodel.machine import OverlapProfile, Table
+from commmodel.machine import OverlapProfile, ParameterTable
 from commmodel.optimize.validation import validate
 from commmodel.report import measurements_table, write_html
 from commmodel.report.measurements.bursts import burst_tables
@@ -61,7 +61,7 @@ BANDWIDTHS = [
 SWEEPS = [*problem(V, 0.9), *problem(V // 4, 0.9), *problem(V, 0.9, "tight")]
 ALL = measurements(*BURSTS, QUEUE, *BANDWIDTHS, *SWEEPS)
 KNOWN = machine(overlap=(PROFILE,))
-HIDING = machine(overlap=(OverlapProfile("same-node", progress=Table((8.0,), (1.0,), ((1.0,),))),))
+HIDING = machine(overlap=(OverlapProfile("same-node", progress=ParameterTable((8.0,), (1.0,), ((1.0,),))),))
 """As the formulas of the samples have it: everything goes on by itself."""
 
 

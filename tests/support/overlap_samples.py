@@ -4,7 +4,7 @@ import math
 
 from support.report_samples import header, record
 
-from commmodel.machine import LogGP, Machine, OverlapProfile, Parameter, Segment, Table
+from commmodel.machine import LogGP, Machine, OverlapProfile, Parameter, ParameterTable, Segment
 from commmodel.models import overlap
 from commmodel.results import Launch, Measurements, Overlap
 
@@ -65,5 +65,7 @@ def measurements(*records, head=None):
     return Measurements((Launch(head or header(), tuple(records)),))
 
 
-SHARES = Table(sizes=(1024.0, 65536.0, 1048576.0), bursts=(1.0, 8.0), values=((0.95, 1.0), (0.3, 0.2), (0.02, 0.0)))
+SHARES = ParameterTable(
+    sizes=(1024.0, 65536.0, 1048576.0), bursts=(1.0, 8.0), values=((0.95, 1.0), (0.3, 0.2), (0.02, 0.0))
+)
 PROFILE = OverlapProfile("same-node", progress=SHARES, queue_depth=64, outstanding_volume=4 << 20)

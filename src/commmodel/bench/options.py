@@ -72,7 +72,7 @@ class HelpRequest(Exception):  # noqa: N818  (not an error)
     """Carries the text of ``--help``."""
 
 
-class _Parser(argparse.ArgumentParser):
+class _OptionParser(argparse.ArgumentParser):
     """Raises instead of exiting, so that one rank can speak for all."""
 
     def error(self, message: str) -> NoReturn:
@@ -135,7 +135,7 @@ _OPTIONS = {
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = _OptionParser(
         prog="python -m commmodel.bench",
         description="Measure a machine's MPI communication into results.jsonl. Start it with mpiexec or srun.",
         epilog=f"kernels:\n{_summaries()}\n\n{_EXAMPLES}",

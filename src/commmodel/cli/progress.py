@@ -1,4 +1,4 @@
-"""Says on a terminal that a long command is still at work, and how far it is. Main entry: `Progress`."""
+"""Says on a terminal that a long command is still at work, and how far it is. Main entry: `ProgressLine`."""
 
 import sys
 import threading
@@ -8,13 +8,13 @@ from typing import Self
 
 from commmodel.units import format_time
 
-__all__ = ["Progress"]
+__all__ = ["ProgressLine"]
 
 _FIRST, _BETWEEN = 2.0, 0.5
 """Seconds until the first line, and between two."""
 
 
-class Progress:
+class ProgressLine:
     """A line on standard error, written over from time to time and taken away at the end.
 
     Where standard error is no terminal, nothing is written. A thread of its own writes: it shows that time goes by

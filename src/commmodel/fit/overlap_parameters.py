@@ -15,14 +15,14 @@ from typing import Literal, get_args
 import numpy as np
 
 from commmodel.fit.trust import rounded
-from commmodel.machine import BandwidthProfile, OverlapProfile, Parameter, Table
+from commmodel.machine import BandwidthProfile, OverlapProfile, Parameter, ParameterTable
 from commmodel.results import (
     Bandwidth,
     Burst,
     Launch,
     Measurements,
     PingPong,
-    PLogP,
+    PLogPParameter,
     Progress,
     Queue,
     Record,
@@ -164,7 +164,7 @@ def _shares(records: Sequence[Record]) -> Cells:
     return _medians(shares)
 
 
-def _table(cells: Cells) -> Table | None:
+def _table(cells: Cells) -> ParameterTable | None:
     """Return a table; gaps take the value of the next shorter burst, or of the shortest. None without values."""
     if not cells:
         return None
@@ -175,7 +175,7 @@ def _table(cells: Cells) -> Table | None:
         return cells[size, max((one for one in measured if one <= burst), default=measured[0])]
 
     values = tuple(tuple(at(size, burst) for burst in bursts) for size in sizes)
-    return Table(tuple(sizes), tuple(bursts), values)
+    return ParameterTable(tuple(sizes), tuple(bursts), values)
 
 
 def full_at(seconds: Sequence[float]) -> int | None:
@@ -224,7 +224,7 @@ def _half_round_trips(records: Sequence[Record], path: str) -> Iterator[list[tup
         match record.configuration:
             case PingPong(message_size=size, path=where) if where == path:
                 pings.append((size, record, 1.0))
-            case PLogP(message_size=size, path=where, quantity="round-trip") if where == path:
+            case PLogPParameter(message_size=size, path=where, quantity="round-trip") if where == path:
                 plogp.append((size, record, 0.5))
             case Train(message_size=size, path=where, messages=1) if where == path:
                 lone.append((size, record, 0.5))
@@ -232,7 +232,11 @@ def _half_round_trips(records: Sequence[Record], path: str) -> Iterator[list[tup
 
 
 def _latency(
-    records: Sequence[Record], records_on_path: Sequence[Record], path: str, operation: Operation, overhead: Table
+    records: Sequence[Record],
+    records_on_path: Sequence[Record],
+    path: str,
+    operation: Operation,
+    overhead: ParameterTable,
 ) -> Parameter | None:
     """Return the time of the smallest message less its overhead, with an interval."""
     exchanges = [

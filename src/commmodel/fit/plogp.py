@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from commmodel.fit.loggp import nonnegative
 from commmodel.fit.trust import rounded
 from commmodel.machine import LogGP, Parameter, PLogP
-from commmodel.results import Measurements, SendMode
-from commmodel.results import PLogP as Configuration
+from commmodel.results import Measurements, PLogPParameter, SendMode
 from commmodel.statistics import summarise
 
 __all__ = ["as_loggp", "fit_plogp", "plogp_paths"]
@@ -29,7 +28,7 @@ def _columns(measurements: Measurements, path: str, mode: SendMode) -> dict[str,
     samples: dict[str, dict[int, list[float]]] = {}
     for record in measurements.records:
         one = record.configuration
-        if isinstance(one, Configuration) and (one.path, one.mode) == (path, mode):
+        if isinstance(one, PLogPParameter) and (one.path, one.mode) == (path, mode):
             samples.setdefault(one.quantity, {}).setdefault(one.message_size, []).extend(record.samples)
     columns = {}
     for quantity, by_size in samples.items():
@@ -43,7 +42,7 @@ def _columns(measurements: Measurements, path: str, mode: SendMode) -> dict[str,
 def plogp_paths(measurements: Measurements) -> list[str]:
     """Return the paths that the kernel plogp measured."""
     found = (record.configuration for record in measurements.records)
-    return list(dict.fromkeys(one.path for one in found if isinstance(one, Configuration)))
+    return list(dict.fromkeys(one.path for one in found if isinstance(one, PLogPParameter)))
 
 
 def fit_plogp(measurements: Measurements, path: str, mode: SendMode) -> PLogP | None:

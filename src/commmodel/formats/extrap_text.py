@@ -64,7 +64,7 @@ def _points(text: Text, number: int, words: str, count: int) -> list[tuple[float
     return points
 
 
-class _Reader:
+class _TextReader:
     """State of a reader."""
 
     def __init__(self, text: Text) -> None:
@@ -129,7 +129,7 @@ class _Reader:
 
 def parse(text: Text) -> Measurements:
     """Return a file as one launch."""
-    reader = _Reader(text)
+    reader = _TextReader(text)
     for number, line in enumerate(text.lines, start=1):
         if not line or line[0] == "#":
             continue

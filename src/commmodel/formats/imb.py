@@ -28,7 +28,7 @@ _TIMES = ("t[usec]", "t_max[usec]")
 
 
 @dataclass
-class _Table:
+class _BenchmarkTable:
     """State of reading a benchmark's table."""
 
     taken: bool
@@ -44,30 +44,30 @@ def recognise(lines: Sequence[str]) -> int:
     return next(found, 0)
 
 
-def _open(text: Text, number: int, name: str, part: str, notes: list[str]) -> _Table:
+def _open(text: Text, number: int, name: str, part: str, notes: list[str]) -> _BenchmarkTable:
     taken = part == "MPI-1" and name in {"PingPong", "Multi-PingPong"}
     if not taken:
         whose = "" if part == "MPI-1" else f" of IMB's part {part}"
         notes.append(
             text.note(number, f"the benchmark {shown(name)}{whose} is left out: only PingPong of MPI-1 is read")
         )
-    return _Table(taken)
+    return _BenchmarkTable(taken)
 
 
-def _set_groups(text: Text, number: int, match: re.Match[str], table: _Table, notes: list[str]) -> None:
+def _set_groups(text: Text, number: int, match: re.Match[str], table: _BenchmarkTable, notes: list[str]) -> None:
     if whole(text, number, match["size"], "processes of a group", 1) != 2:
         notes.append(text.note(number, "PingPong in groups of other than two processes is left out"))
         table.taken = False
     table.multi, table.pairs = True, whole(text, number, match["groups"], "groups", 1)
 
 
-def _set_columns(text: Text, number: int, line: str, table: _Table) -> None:
+def _set_columns(text: Text, number: int, line: str, table: _BenchmarkTable) -> None:
     table.columns = tuple(word.lstrip("#").lower() for word in line.split())
     if "bytes" not in table.columns or not set(_TIMES) & set(table.columns):
         raise text.damaged(number, f"no columns #bytes and t[usec] in {shown(line)}; restore the line")
 
 
-def _row(text: Text, number: int, line: str, table: _Table, notes: list[str]) -> None:
+def _row(text: Text, number: int, line: str, table: _BenchmarkTable, notes: list[str]) -> None:
     words = line.split()
     if not table.columns:
         problem = f"{shown(line)} stands before the table's header '#bytes ...'; restore or remove it"
@@ -101,7 +101,7 @@ def _date(text: str) -> str:
         return text
 
 
-def _close(table: _Table, about: dict[str, str]) -> Launch:
+def _close(table: _BenchmarkTable, about: dict[str, str]) -> Launch:
     command = ("IMB-MPI1", "Multi-PingPong" if table.multi else "PingPong")
     return launch(
         "IMB",
@@ -116,10 +116,10 @@ def _close(table: _Table, about: dict[str, str]) -> Launch:
 
 def parse(text: Text) -> Measurements:
     """Return the results of PingPong, a launch per table."""
-    tables: list[tuple[_Table, dict[str, str]]] = []
+    tables: list[tuple[_BenchmarkTable, dict[str, str]]] = []
     about: dict[str, str] = {}
     notes: list[str] = []
-    reading: _Table | None = None
+    reading: _BenchmarkTable | None = None
     for number, line in enumerate(text.lines, start=1):
         if banner := _BANNER.fullmatch(line):  # a further run in the same file
             about, reading = banner.groupdict(), None

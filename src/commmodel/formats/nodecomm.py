@@ -24,7 +24,7 @@ ROUND_TRIP = 2
 
 
 @dataclass
-class _Table:
+class _NodePairTable:
     """State of reading the table of a pair of nodes."""
 
     taken: bool
@@ -43,7 +43,7 @@ def recognise(lines: Sequence[str]) -> int:
     return next(found, 0)
 
 
-def _set_ranks(text: Text, number: int, match: re.Match[str], table: _Table) -> None:
+def _set_ranks(text: Text, number: int, match: re.Match[str], table: _NodePairTable) -> None:
     words = match["ranks"].replace(",", " ").split()
     ranks = tuple(whole(text, number, word, f"rank of a {match['side']}") for word in words)
     if match["side"] == "partner" and len(ranks) != len(table.ranks.get("master", ())):
@@ -53,7 +53,7 @@ def _set_ranks(text: Text, number: int, match: re.Match[str], table: _Table) -> 
     table.columns = len(ranks)
 
 
-def _row(text: Text, number: int, line: str, table: _Table, notes: list[str]) -> None:
+def _row(text: Text, number: int, line: str, table: _NodePairTable, notes: list[str]) -> None:
     words = line.split()
     size = INTEGER * whole(text, number, words[0], "message size in integers")
     if not table.columns:
@@ -69,18 +69,18 @@ def _row(text: Text, number: int, line: str, table: _Table, notes: list[str]) ->
             table.records.append(record(text, number, Pairs(size, pairs, "any", 1), seconds))
 
 
-def _close(table: _Table) -> Launch:
+def _close(table: _NodePairTable) -> Launch:
     pairs = tuple(zip(table.ranks["master"], table.ranks["partner"], strict=True)) if len(table.ranks) == 2 else ()
     return launch("nodecomm", ("nodecomm",), table.records, versions={"nodecomm": "unknown"}, placement={"any": pairs})
 
 
 def parse(text: Text) -> Measurements:
     """Return the measurements, a launch per table."""
-    tables: list[_Table] = []
+    tables: list[_NodePairTable] = []
     notes: list[str] = []
     for number, line in enumerate(text.lines, start=1):
         if title := _TITLE.fullmatch(line):
-            tables.append(_Table(title["test"] == "Pingpong"))
+            tables.append(_NodePairTable(title["test"] == "Pingpong"))
             if not tables[-1].taken:
                 notes.append(text.note(number, f"the test {shown(title['test'])} is left out: only Pingpong is read"))
         elif not tables or not tables[-1].taken or not line:

@@ -166,7 +166,7 @@ class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     """One a path."""
     selector: str = ""
     """The selector of its library: a name of `commmodel.collectives.library.selection.published`."""
-    selection: tuple[selectors.Rule, ...] = ()
+    selection: tuple[selectors.SelectionRule, ...] = ()
     """Rules that come before the selector's."""
 
     def __repr__(self) -> str:
@@ -260,7 +260,8 @@ class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
         Examples
         --------
         >>> from commmodel.collectives.library.selection import select
-        >>> cluster = Machine("m", (Segment("all"),), selector="mpich", selection=(selectors.Rule("bcast", "chain"),))
+        >>> rule = selectors.SelectionRule("bcast", "chain")
+        >>> cluster = Machine("m", (Segment("all"),), selector="mpich", selection=(rule,))
         >>> [select(cluster.collectives(), operation, 8, 64).algorithm for operation in ("bcast", "scan")]
         ['chain', 'recursive-doubling']
         """

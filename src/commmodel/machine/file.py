@@ -17,7 +17,7 @@ from commmodel.files import write_text
 from commmodel.machine import hybrid
 from commmodel.machine.description import FORMAT, VERSION, Machine, Measured
 from commmodel.machine.parameters import MODELS, PLOGP_COLUMNS, UNITS, Parameter, PLogP
-from commmodel.machine.tables import Table
+from commmodel.machine.tables import ParameterTable
 
 __all__ = ["dump", "dumps", "load", "published"]
 
@@ -61,7 +61,7 @@ def _rows(content: dict[str, Any], name: str) -> Iterator[tuple[int, dict[str, A
 def _check_shape(path: Path, where: str, written: Any) -> None:
     """Raise where the numbers of a table have the wrong shape; wrong types are left to the typed decoder."""
     try:
-        msgspec.convert(written, Table, strict=True)
+        msgspec.convert(written, ParameterTable, strict=True)
     except msgspec.ValidationError:
         pass
     except InputError as error:

@@ -14,9 +14,9 @@ from commmodel.machine import (
     MaxRate,
     MeasuredTimes,
     Parameter,
+    ParameterTable,
     Postal,
     Segment,
-    Table,
     speaker,
 )
 from commmodel.machine.model_choice import seconds
@@ -27,8 +27,17 @@ from commmodel.optimize.robustness import Sensitivity, misdiagnosis, sensitivity
 from commmodel.optimize.surfaces import surface
 
 __all__ = [
-    "LIMITS", "Choice", "ProblemOptions", "Rejected", "Sensitivity", "Table", "choose", "communicating_processes",
-    "misdiagnosis", "sensitivity", "surface",
+    "LIMITS",
+    "Choice",
+    "ParameterTable",
+    "ProblemOptions",
+    "Rejected",
+    "Sensitivity",
+    "choose",
+    "communicating_processes",
+    "misdiagnosis",
+    "sensitivity",
+    "surface",
 ]  # fmt: skip
 
 _ALL_BUT = 0.95

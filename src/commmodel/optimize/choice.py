@@ -23,7 +23,7 @@ from typing import Literal
 
 import msgspec
 
-from commmodel.machine import Machine, Table
+from commmodel.machine import Machine, ParameterTable
 from commmodel.models import overlap
 from commmodel.optimize import search
 from commmodel.optimize.problem import Implementation, ProblemOptions, SearchResult, TransferProblem
@@ -106,10 +106,10 @@ def choose(
     peers: int = 1,
     operation: str = "two-sided",
     direction: str = "both-ways",
-    overhead: float | Callable[[int, int], float] | Table | None = None,
+    overhead: float | Callable[[int, int], float] | ParameterTable | None = None,
     latency: float | None = None,
-    byte_time: float | Callable[[int, int], float] | Table | None = None,
-    progress: float | Callable[[int, int], float] | Table | None = None,
+    byte_time: float | Callable[[int, int], float] | ParameterTable | None = None,
+    progress: float | Callable[[int, int], float] | ParameterTable | None = None,
     queue_depth: int | None = None,
     outstanding_volume: float | None = None,
     grid: str = "powers-of-two",
@@ -148,7 +148,7 @@ def choose(
     latency : float, optional
         L in seconds.
     byte_time : float, callable or Table, optional
-        G in seconds per byte; or a function G(P, S); or a `Table`, its bursts being numbers of peers.
+        G in seconds per byte; or a function G(P, S); or a `ParameterTable`, its bursts being numbers of peers.
     progress : float, callable or Table, optional
         φ, the share of a transfer that goes on while nobody calls MPI, 0 to 1, or φ(S, b). 1 where nobody knows.
     queue_depth : int, optional

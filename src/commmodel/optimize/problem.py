@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from commmodel.arguments import finite, whole
 from commmodel.errors import InputError
-from commmodel.machine import Machine, Table
+from commmodel.machine import Machine, ParameterTable
 from commmodel.models.compiled import compiled
 from commmodel.optimize import search
 from commmodel.optimize.decompositions import Decompositions, Kind, decompositions
@@ -83,10 +83,10 @@ class ProblemOptions(TypedDict, total=False):
     peers: int
     operation: str
     direction: str
-    overhead: "float | Callable[[int, int], float] | Table | None"
+    overhead: "float | Callable[[int, int], float] | ParameterTable | None"
     latency: float | None
-    byte_time: "float | Callable[[int, int], float] | Table | None"
-    progress: "float | Callable[[int, int], float] | Table | None"
+    byte_time: "float | Callable[[int, int], float] | ParameterTable | None"
+    progress: "float | Callable[[int, int], float] | ParameterTable | None"
     queue_depth: int | None
     outstanding_volume: float | None
     grid: str

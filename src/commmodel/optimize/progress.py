@@ -51,8 +51,8 @@ def progress_sentence(profile: OverlapProfile) -> str:
 
     Empty where the profile does not tell. Below 10 % of a transfer counts as nothing, 90 % as all of it.
 
-    >>> from commmodel.machine import Table
-    >>> shares = Table(sizes=(1024, 65536, 1048576), bursts=(1, 8), values=((0.95, 1.0), (0.04, 0.02), (0.0, 0.0)))
+    >>> from commmodel.machine import ParameterTable
+    >>> shares = ParameterTable((1024, 65536, 1048576), (1, 8), ((0.95, 1.0), (0.04, 0.02), (0.0, 0.0)))
     >>> print(progress_sentence(OverlapProfile("same-node", progress=shares)))
     Between ranks of one node messages of 1 KiB move while both sides compute, at least 95 % of a transfer: \
 computation can hide them; messages of 64 KiB and more do not move while both sides compute, at most 4.0 % of a \

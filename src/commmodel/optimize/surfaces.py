@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from commmodel.arguments import numbers
 from commmodel.errors import InputError
-from commmodel.machine import Machine, Table
+from commmodel.machine import Machine, ParameterTable
 from commmodel.models.compiled import compiled
 from commmodel.optimize import search
 from commmodel.optimize.parameters import Conditions, problem_parameters
@@ -35,10 +35,10 @@ def surface(
     pattern: str = "point-to-point",
     implementation: str = "pipelined",
     peers: int = 1,
-    overhead: float | Table | None = None,
+    overhead: float | ParameterTable | None = None,
     latency: float | None = None,
-    byte_time: float | Table | None = None,
-    progress: float | Table | None = None,
+    byte_time: float | ParameterTable | None = None,
+    progress: float | ParameterTable | None = None,
     operation: str = "two-sided",
     direction: str = "both-ways",
     path: str | None = None,

@@ -13,12 +13,12 @@ from commmodel.machine import Machine
 from commmodel.report.kit.blocks import (
     Block,
     Bullets,
-    Code,
+    CodeBlock,
     Facts,
     Figures,
     Folded,
     Heading,
-    Names,
+    NameList,
     Plot,
     Section,
     Words,
@@ -146,7 +146,7 @@ def _parameters(measurements: Measurements, machine: Machine | None) -> Section:
         summary = f"Further remarks, on streams and on models that are not recommended ({len(further)})"
         blocks.append(Folded(summary, (Bullets(further),), is_open=False))
     if origin := _origin(machine):
-        blocks += [Heading("Where they come from"), Names(origin)]
+        blocks += [Heading("Where they come from"), NameList(origin)]
     return Section("Parameters of the model", tuple(blocks))
 
 
@@ -202,7 +202,7 @@ def _environment(measurements: Measurements) -> list[Section]:
     for number, launch in enumerate(launches, 1):
         records = len(launch.records)
         summary = f"Launch {number} of {len(launches)}, {records} record{'s' * (records != 1)}"
-        blocks.append(Folded(summary, (Names(tuple(environment_rows(launch.header))),), is_open=number == 1))
+        blocks.append(Folded(summary, (NameList(tuple(environment_rows(launch.header))),), is_open=number == 1))
     commands = (
         *(command_line(launch.header) for launch in launches),
         "",
@@ -210,7 +210,7 @@ def _environment(measurements: Measurements) -> list[Section]:
         "commmodel report results.jsonl machine.toml -o report.html",
     )
     words = Words("Bind the ranks as they were bound here (see Environment), then:")
-    return [Section("Environment", tuple(blocks)), Section("How to do it again", (words, Code(commands)))]
+    return [Section("Environment", tuple(blocks)), Section("How to do it again", (words, CodeBlock(commands)))]
 
 
 def render(measurements: Measurements, machine: Machine | None, name: str, scaling: Overview | None = None) -> str:

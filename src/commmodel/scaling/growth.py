@@ -162,7 +162,7 @@ def _times(left: Product, right: Product, sign: int = 1) -> Product:
     return {name: left.get(name, ONE) * right.get(name, ONE) ** sign for name in names}
 
 
-class _Parser:
+class _GrowthParser:
     """Reads one class: a descent over the tokens of `text`, one method for each rule of the notation."""
 
     def __init__(self, text: str) -> None:
@@ -338,7 +338,7 @@ def parse_product(text: str) -> dict[str, Growth]:
     >>> {name: growth.text(name) for name, growth in parse_product("n log p").items()}
     {'n': 'n', 'p': 'log p'}
     """
-    return _Parser(text).whole()
+    return _GrowthParser(text).whole()
 
 
 def parse(text: str, over: str | None = None) -> Growth:

@@ -15,7 +15,7 @@ from commmodel.scaling.bootstrap import Ensemble
 from commmodel.scaling.expectations import Guideline
 from commmodel.scaling.fitting import FEWEST_SCALES
 from commmodel.scaling.launch_scatter import Scatter
-from commmodel.scaling.rules import Rule, class_violation, measured_violation, modelled_violation
+from commmodel.scaling.rules import FunctionRule, class_violation, measured_violation, modelled_violation
 from commmodel.scaling.samples import reduce
 from commmodel.scaling.series import Fixed, Series
 
@@ -69,7 +69,7 @@ class BrokenRule:
         False for what may be so, or what happens at an unknown scale: it is worth a look, and no failure.
     """
 
-    rule: Rule
+    rule: FunctionRule
     metric: str
     over: str
     fixed: Fixed
@@ -165,8 +165,8 @@ def _groups(guideline: Guideline, series: Sequence[Series]) -> Iterator[tuple[Se
         yield left, _Group(guideline, left.fixed, complete, tuple(scales)) if testable else None
 
 
-def _raised(rule: Rule, least: float) -> Rule:
-    return Rule(rule.left, tuple((factor * (1 + least), name) for factor, name in rule.right))
+def _raised(rule: FunctionRule, least: float) -> FunctionRule:
+    return FunctionRule(rule.left, tuple((factor * (1 + least), name) for factor, name in rule.right))
 
 
 def _measured(
@@ -207,7 +207,7 @@ def _measured(
 
 
 def _launches_say(
-    rule: Rule, samples: dict[str, list[Array]], settings: CheckSettings, chance: float
+    rule: FunctionRule, samples: dict[str, list[Array]], settings: CheckSettings, chance: float
 ) -> NDArray[np.bool_]:
     """Whether the launches' values put the left side above the right, at each scale (Welch's test).
 

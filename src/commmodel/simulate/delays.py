@@ -23,7 +23,7 @@ from commmodel.simulate.result import SimulationResult, from_record
 
 if TYPE_CHECKING:
     from commmodel.machine import Hybrid, LogGP, Machine, Segment
-    from commmodel.simulate.goal import Schedule
+    from commmodel.simulate.goal import GoalSchedule
 
 __all__ = ["MODELS", "RULES", "DelayModel", "DelayParameters", "from_machine", "run_schedule", "simulated"]
 
@@ -125,7 +125,7 @@ def _numbers(model: DelayModel) -> tuple[float, ...]:
 
 
 def run_schedule(
-    schedule: "Schedule",
+    schedule: "GoalSchedule",
     parameters: DelayParameters,
     *,
     model: str = "loggops",
@@ -137,7 +137,7 @@ def run_schedule(
 
     Parameters
     ----------
-    schedule : Schedule
+    schedule : GoalSchedule
     parameters : DelayParameters
         The sender's O is O_s, the receiver's O_r.
     model : str
@@ -191,7 +191,7 @@ def run_schedule(
     return from_record(record_of_run, model, time.perf_counter() - begin, unit=unit, calls=_SCHEDULE_CALLS)
 
 
-def _check_width(schedule: "Schedule") -> None:
+def _check_width(schedule: "GoalSchedule") -> None:
     """Refuse more pairs of a processor and a NIC than memory holds."""
     processors, nics = (1 + int(schedule.operations[name].max(initial=0)) for name in ("cpu", "nic"))
     if schedule.processes * processors * nics > _MOST_PAIRS:

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from commmodel._core.delays.loggops import parse_goal
 from commmodel.arguments import occurring_ranks, rank_count
-from commmodel.collectives import Schedule as CollectiveSchedule
+from commmodel.collectives import GoalSchedule as CollectiveSchedule
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.files import write_bytes
 from commmodel.simulate.traces.files import pieces
 
-__all__ = ["DEPENDENCY", "GOAL_OPERATION", "Kind", "Schedule", "from_collective", "parse", "read", "text", "write"]
+__all__ = ["DEPENDENCY", "GOAL_OPERATION", "GoalSchedule", "Kind", "from_collective", "parse", "read", "text", "write"]
 
 _PIECE = 1 << 22
 
@@ -47,7 +47,7 @@ DEPENDENCY = np.dtype([("dependent", np.int32), ("on", np.int32), ("start", np.i
 
 
 @dataclass(frozen=True)
-class Schedule:
+class GoalSchedule:
     """What ranks do.
 
     Attributes
@@ -112,7 +112,7 @@ class Schedule:
         return self.offsets.size - 1
 
 
-def read(path: str | os.PathLike[str]) -> Schedule:
+def read(path: str | os.PathLike[str]) -> GoalSchedule:
     """Read a schedule from a text file, plain or compressed by gzip, bzip2 or xz.
 
     Raises
@@ -126,7 +126,7 @@ def read(path: str | os.PathLike[str]) -> Schedule:
     return _parsed(path, pieces(path, _PIECE), path.name)
 
 
-def parse(words: str) -> Schedule:
+def parse(words: str) -> GoalSchedule:
     r"""Return the schedule that a text gives; raises as `read` does.
 
     >>> parse("num_ranks 1\nrank 0 {\na: calc 5\nb: calc 6\nb requires a\n}").dependencies.tolist()
@@ -135,7 +135,7 @@ def parse(words: str) -> Schedule:
     return _parsed("GOAL", [words.encode()], "")
 
 
-def _parsed(where: object, text_pieces: Iterable[bytes], name: str) -> Schedule:
+def _parsed(where: object, text_pieces: Iterable[bytes], name: str) -> GoalSchedule:
     try:
         begins, ends, rows, edges = parse_goal(text_pieces)
     except InputError:
@@ -161,10 +161,10 @@ def _parsed(where: object, text_pieces: Iterable[bytes], name: str) -> Schedule:
         operations = operations[order]
         for side in ("dependent", "on"):
             dependencies[side] = place[dependencies[side]]
-    return Schedule(operations, offsets, dependencies, name)
+    return GoalSchedule(operations, offsets, dependencies, name)
 
 
-def text(schedule: Schedule) -> Iterator[str]:
+def text(schedule: GoalSchedule) -> Iterator[str]:
     r"""Yield a schedule's text, rank by rank; labels are l1, l2, ... as in LogGOPSim's generators.
 
     >>> print("".join(text(parse("num_ranks 1\nrank 0 {\nx: calc 5\ncalc 6 cpu 1\n}"))))
@@ -202,12 +202,12 @@ def _operation(value: float, peer: int, tag: int, kind: int, cpu: int, nic: int)
     return words + (f" nic {nic}" if nic and kind != Kind.CALCULATE else "")
 
 
-def write(schedule: Schedule, path: str | os.PathLike[str]) -> None:
+def write(schedule: GoalSchedule, path: str | os.PathLike[str]) -> None:
     """Write a schedule as text; times and sizes as integers, as the format has them."""
     write_bytes(path, (line.encode("ascii") for line in text(schedule)))
 
 
-def from_collective(schedule: CollectiveSchedule, memory_copy: float = 0.0, reduction: float = 0.0) -> Schedule:
+def from_collective(schedule: CollectiveSchedule, memory_copy: float = 0.0, reduction: float = 0.0) -> GoalSchedule:
     """Return a collective's messages as a schedule (`commmodel.collectives.build`).
 
     What a rank does in a round depends on all that it did in the round before, its sends being done and its messages
@@ -244,7 +244,7 @@ def from_collective(schedule: CollectiveSchedule, memory_copy: float = 0.0, redu
 
 def _chained(
     operations: NDArray[np.void], ranks: NDArray[np.int64], steps: NDArray[np.int64], processes: int
-) -> Schedule:
+) -> GoalSchedule:
     """Return the schedule in which operations of a rank's step depend on those of its step before."""
     count = operations.size
     new = np.ones(count, bool)
@@ -282,4 +282,4 @@ def _chained(
     dependencies["dependent"] = np.concatenate([one for one, _ in parts])
     dependencies["on"] = np.concatenate([one for _, one in parts])
     offsets = np.searchsorted(owner, np.arange(processes + 1)).astype(np.int64)
-    return Schedule(every, offsets, dependencies)
+    return GoalSchedule(every, offsets, dependencies)

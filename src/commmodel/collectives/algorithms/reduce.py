@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from commmodel.collectives.algorithms.blocks import border, piece_sizes, vector_round
-from commmodel.collectives.algorithms.patterns import Exchange, Fold, binomial_tree, from_root, halving, others
+from commmodel.collectives.algorithms.patterns import BlockExchange, Fold, binomial_tree, from_root, halving, others
 from commmodel.collectives.algorithms.registry import register
 from commmodel.collectives.schedule import Problem, Round
 
@@ -60,7 +60,9 @@ def reduce_scatter_gather(problem: Problem) -> Iterator[Round]:
         distance = int(keeps.receiver[0])
         upper = slice(distance, 2 * distance)
         yield hypercube_round(
-            problem, fold, Exchange(keeps.sender[upper], keeps.receiver[upper], keeps.first[upper], keeps.last[upper])
+            problem,
+            fold,
+            BlockExchange(keeps.sender[upper], keeps.receiver[upper], keeps.first[upper], keeps.last[upper]),
         )
 
 
@@ -71,7 +73,7 @@ def fold_in(problem: Problem, fold: Fold) -> Iterator[Round]:
         yield vector_round(problem, out, home, 0, problem.message_size, combine=True)
 
 
-def hypercube_round(problem: Problem, fold: Fold, exchange: Exchange, combine: bool = False) -> Round:
+def hypercube_round(problem: Problem, fold: Fold, exchange: BlockExchange, combine: bool = False) -> Round:
     """Return a round among the 2^k members of a fold, which cut the vector into 2^k blocks."""
     sender = from_root(problem, fold.process(exchange.sender))
     receiver = from_root(problem, fold.process(exchange.receiver))

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from commmodel.collectives.algorithms.registry import ALGORITHMS
-from commmodel.collectives.library.rules import Rule, Selector, unknown
+from commmodel.collectives.library.rules import SelectionRule, Selector, unknown
 from commmodel.collectives.operation import SCHEDULED
 from commmodel.errors import DamagedFileError, InputError
 
@@ -114,7 +114,7 @@ def parse(path: Path, content: Any) -> Selector:
     return Selector(path.name, rules, f"MPICH's selection file, {path.name}")
 
 
-def _read(place: _Place, node: Any, operation: str) -> Iterator[Rule]:
+def _read(place: _Place, node: Any, operation: str) -> Iterator[SelectionRule]:
     """Yield the rules below a node, in MPICH's order of evaluation."""
     if not isinstance(node, dict):
         raise place.damaged(f"expected an object, got {type(node).__name__}")
@@ -163,7 +163,7 @@ def _condition(place: _Place, key: str, name: str, value: str) -> _Place:
     return place.least(key, field, limit)
 
 
-def _leaf(place: _Place, operation: str, name: str, parameters: Any) -> Iterator[Rule]:
+def _leaf(place: _Place, operation: str, name: str, parameters: Any) -> Iterator[SelectionRule]:
     """Yield the rules of an algorithm in the file."""
     if not operation:
         raise place.damaged("an algorithm outside of any collective")
@@ -186,8 +186,8 @@ def _leaf(place: _Place, operation: str, name: str, parameters: Any) -> Iterator
     yield _rule(operation, ours or unknown(name), conditions)
 
 
-def _rule(operation: str, algorithm: str, conditions: Mapping[str, Any]) -> Rule:
-    return msgspec.convert({"operation": operation, "algorithm": algorithm, **conditions}, Rule)
+def _rule(operation: str, algorithm: str, conditions: Mapping[str, Any]) -> SelectionRule:
+    return msgspec.convert({"operation": operation, "algorithm": algorithm, **conditions}, SelectionRule)
 
 
 class _Facts(NamedTuple):
@@ -218,7 +218,7 @@ _POWER, _COUNT = "comm_size=pow2", "count<pow2"
 _ELSE = {"comm_size": "comm_size=any", "avg_msg_size": "avg_msg_size=any", "total_msg_size": "total_msg_size=any"}
 
 
-def _conditions(selector: Selector, rule: Rule) -> list[tuple[str, bool]]:
+def _conditions(selector: Selector, rule: SelectionRule) -> list[tuple[str, bool]]:
     """Return the conditions of a rule in MPICH's notation, each with the value that it must have."""
     operation = rule.operation
     for field, possible in (("upto", _BY_N), ("total_upto", _BY_TOTAL)):
@@ -249,7 +249,7 @@ def _conditions(selector: Selector, rule: Rule) -> list[tuple[str, bool]]:
     return found
 
 
-def _tree(selector: Selector, rules: Sequence[tuple[Rule, list[tuple[str, bool]]]], facts: _Facts) -> Node:
+def _tree(selector: Selector, rules: Sequence[tuple[SelectionRule, list[tuple[str, bool]]]], facts: _Facts) -> Node:
     """Return the decision tree of the rules, below the given facts."""
     for index, (rule, conditions) in enumerate(rules):
         answers = [(key, facts.value(key), wanted) for key, wanted in conditions]
@@ -274,7 +274,7 @@ def _branch(key: str, yes: Node, no: Node) -> Node:
     return {key: yes, f"{name}=any": no}
 
 
-def _algorithm(selector: Selector, rule: Rule, facts: _Facts) -> Node:
+def _algorithm(selector: Selector, rule: SelectionRule, facts: _Facts) -> Node:
     """Return the leaf of a rule, below the conditions that MPICH's algorithm needs."""
     operation, ours = rule.operation, rule.algorithm
     names = WRITTEN[operation]
@@ -415,8 +415,8 @@ def dumps(selector: Selector, default: Selector) -> str:
     >>> every = ("barrier", "dissemination"), ("scan", "recursive-doubling"), ("reduce_scatter_block", "pairwise")
     >>> every += ("allgather", "ring"), ("allreduce", "recursive-doubling"), ("alltoall", "pairwise")
     >>> every += tuple((operation, "binomial") for operation in ("bcast", "reduce", "gather", "scatter"))
-    >>> default = Selector("default", tuple(Rule(operation, algorithm) for operation, algorithm in every))
-    >>> text = dumps(Selector("mine", (Rule("bcast", "scatter-ring", processes_from=8),)), default)
+    >>> default = Selector("default", tuple(SelectionRule(operation, algorithm) for operation, algorithm in every))
+    >>> text = dumps(Selector("mine", (SelectionRule("bcast", "scatter-ring", processes_from=8),)), default)
     >>> json.loads(text)["collective=bcast"]["comm_type=intra"]["comm_size=any"]
     {'algorithm=MPIR_Bcast_intra_scatter_ring_allgather': {}}
     """

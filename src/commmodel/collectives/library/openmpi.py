@@ -19,7 +19,7 @@ from commmodel.collectives.algorithms.registry import ALGORITHMS
 from commmodel.collectives.library.rules import (
     DEFAULT,
     ELEMENT_SIZE,
-    Rule,
+    SelectionRule,
     Selector,
     power_of_two_up_to,
     unknown,
@@ -130,7 +130,7 @@ _LARGEST_ODD = 1024
 # Where rules tell powers of two or even numbers apart, the file says so for each up to these.
 
 
-def _rules(operation: str, number: int, segment_size: int, conditions: dict[str, Any]) -> Iterator[Rule]:
+def _rules(operation: str, number: int, segment_size: int, conditions: dict[str, Any]) -> Iterator[SelectionRule]:
     """Yield the rules of an algorithm's number in the file."""
     known = LIBRARY_ALGORITHMS[operation]
     if number == 0:
@@ -146,11 +146,11 @@ def _rules(operation: str, number: int, segment_size: int, conditions: dict[str,
         yield _rule(operation, ours, conditions | segment)
 
 
-def _rule(operation: str, algorithm: str, conditions: dict[str, Any]) -> Rule:
-    return msgspec.convert({"operation": operation, "algorithm": algorithm} | conditions, Rule)
+def _rule(operation: str, algorithm: str, conditions: dict[str, Any]) -> SelectionRule:
+    return msgspec.convert({"operation": operation, "algorithm": algorithm} | conditions, SelectionRule)
 
 
-def _row(operation: str, cells: Sequence[tuple[int, int, int]], conditions: dict[str, Any]) -> Iterator[Rule]:
+def _row(operation: str, cells: Sequence[tuple[int, int, int]], conditions: dict[str, Any]) -> Iterator[SelectionRule]:
     """Yield the rules of one communicator size; a cell is (bytes from which it holds, algorithm, segment size)."""
     field = "total_upto" if OPERATIONS[operation].size_is_per_block else "upto"
     ends: list[int | None] = [cell[0] - 1 for cell in cells[1:]]
@@ -205,7 +205,7 @@ def parse(path: Path, text: str) -> Selector:
     """Return the selector of a text file of rules; `DamagedFileError` names the line of what is wrong."""
     numbers = _Numbers(path, text)
     operations = {number: operation for operation, number in IDS.items()}
-    rules: list[Rule] = []
+    rules: list[SelectionRule] = []
     seen: set[int] = set()
     count = numbers.next("the number of collectives")
     if count > COLLECTIVES:
@@ -268,7 +268,7 @@ class _Communicator(Struct, forbid_unknown_fields=True):
     comm_rank_distribution: str = "any"
 
 
-class _File(Struct):
+class _RulesFile(Struct):
     collectives: dict[str, list[_Communicator]]
     module: str = "tuned"
 
@@ -283,8 +283,8 @@ def _bound(path: Path, where: str, value: int | str) -> int | None:
 
 def parse_json(path: Path, content: Any) -> Selector:
     """Return the selector of an Open MPI 6 file; `DamagedFileError` names the field of what is wrong."""
-    file: _File = convert(path, content, _File)
-    rules: list[Rule] = []
+    file: _RulesFile = convert(path, content, _RulesFile)
+    rules: list[SelectionRule] = []
     operations = {name: operation for operation, name in NAMES.items()}
     for name, communicators in file.collectives.items():
         if name not in operations:
@@ -331,7 +331,7 @@ def _number(operation: str, algorithm: int | str) -> int | None:
     return algorithm if 0 <= algorithm < len(names) else None
 
 
-class _Cell(NamedTuple):
+class _SizeRule(NamedTuple):
     """An algorithm for messages of at least `size` bytes."""
 
     size: int
@@ -339,7 +339,7 @@ class _Cell(NamedTuple):
     segment_size: int
 
 
-def _table(selector: Selector, operation: str) -> list[tuple[int, list[_Cell]]]:
+def _table(selector: Selector, operation: str) -> list[tuple[int, list[_SizeRule]]]:
     """Return (processes from which it holds, cells) of an operation."""
     rules = [rule for rule in selector.rules if rule.operation == operation]
     per_block = OPERATIONS[operation].size_is_per_block
@@ -358,9 +358,9 @@ def _table(selector: Selector, operation: str) -> list[tuple[int, list[_Cell]]]:
                 power *= 2
         if rule.even is not None:
             starts |= set(range(rule.processes_from or 1, min(rule.processes_upto or _LARGEST_ODD, _LARGEST_ODD) + 1))
-    table: list[tuple[int, list[_Cell]]] = []
+    table: list[tuple[int, list[_SizeRule]]] = []
     for processes in sorted(starts):
-        cells: list[_Cell] = []
+        cells: list[_SizeRule] = []
         edges = {0, *(limit + 1 for rule in rules if (limit := getattr(rule, field)) is not None)}
         if any(rule.count_below_power_of_two is not None for rule in rules):
             edges.add(power_of_two_up_to(processes) * ELEMENT_SIZE)
@@ -368,13 +368,13 @@ def _table(selector: Selector, operation: str) -> list[tuple[int, list[_Cell]]]:
             found = next((one for one in rules if one.holds(size, size, processes)), None)
             number, segment_size = _written(selector, found, operation)
             if not cells or cells[-1][1:] != (number, segment_size):
-                cells.append(_Cell(size, number, segment_size))
+                cells.append(_SizeRule(size, number, segment_size))
         if not table or table[-1][1] != cells:
             table.append((processes, cells))
     return table
 
 
-def _beyond(selector: Selector, rule: Rule, field: str, foreign: str) -> InputError:
+def _beyond(selector: Selector, rule: SelectionRule, field: str, foreign: str) -> InputError:
     """Return the error for a rule with a condition that the file cannot express."""
     what = next((name for name in (foreign, field) if getattr(rule, name) is not None), "count_below_power_of_two")
     problem = f"{selector.name}: a rule for {rule.operation} has {what}, and Open MPI's file can have"
@@ -383,7 +383,7 @@ def _beyond(selector: Selector, rule: Rule, field: str, foreign: str) -> InputEr
     return InputError(f"{problem} {'n P' if field == 'total_upto' else 'n'} alone there: write {field}")
 
 
-def _written(selector: Selector, rule: Rule | None, operation: str) -> tuple[int, int]:
+def _written(selector: Selector, rule: SelectionRule | None, operation: str) -> tuple[int, int]:
     """Return the number and segment size of a rule."""
     if rule is None or rule.algorithm == DEFAULT:
         return 0, 0
@@ -406,7 +406,7 @@ def _names(operation: str) -> list[str]:
 def dumps(selector: Selector) -> str:
     """Return the text of a file of rules for Open MPI up to version 5.
 
-    >>> print(dumps(Selector("mine", (Rule("scan", "linear"),))), end="")
+    >>> print(dumps(Selector("mine", (SelectionRule("scan", "linear"),))), end="")
     # mine
     # mpiexec --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename THIS_FILE ...
     1  # collectives
@@ -447,7 +447,7 @@ def dumps_json(selector: Selector) -> str:
     return msgspec.json.format(msgspec.json.encode(content), indent=1).decode() + "\n"
 
 
-def _messages(operation: str, cells: Sequence[_Cell]) -> list[dict[str, Any]]:
+def _messages(operation: str, cells: Sequence[_SizeRule]) -> list[dict[str, Any]]:
     names = ["ignore", *(name for name, _, _ in LIBRARY_ALGORITHMS[operation])]
     ends: list[int | str] = [one.size - 1 for one in cells[1:]]
     return [

@@ -12,7 +12,7 @@ from commmodel.report.kit.blocks import Plot
 from commmodel.report.kit.canvas import Canvas, new_canvas
 from commmodel.report.machine.model_curves import prediction
 from commmodel.report.machine.series import (
-    Series,
+    PathSeries,
     caption,
     legend_of_pairs,
     limit_lines,
@@ -25,7 +25,7 @@ from commmodel.units import format_rate, format_ratio
 __all__ = ["aggregate", "residuals"]
 
 
-def _node_rate(canvas: Canvas, series: Series) -> None:
+def _node_rate(canvas: Canvas, series: PathSeries) -> None:
     """Draw R_N of the largest messages, where it limits."""
     last = series.segments[-1] if series.segments else None
     if last is None:
@@ -42,7 +42,7 @@ def _node_rate(canvas: Canvas, series: Series) -> None:
     canvas.shown.append(rate.value)
 
 
-def aggregate(series: Series) -> Plot:
+def aggregate(series: PathSeries) -> Plot:
     """Return the rate of all pairs over size: points for each number of pairs, and the model's lines."""
     canvas = new_canvas()
     styles, colours = pair_styles(series.counts)
@@ -78,7 +78,7 @@ def aggregate(series: Series) -> Plot:
     return canvas.finish(f"{key}-{series.path}", f"{title}, {series.path}", words, colours)
 
 
-def residuals(series: Series) -> Plot | None:
+def residuals(series: PathSeries) -> Plot | None:
     """Return the signed relative error of the model over size; None where it says nothing of any point."""
     canvas = new_canvas()
     styles, colours = pair_styles(series.counts)

@@ -19,7 +19,7 @@ from commmodel.report.machine.error_map import error_maps
 from commmodel.report.machine.model_curves import RECOMMENDED, limits
 from commmodel.report.machine.multi_pair_plots import aggregate, residuals
 from commmodel.report.machine.parameters import segments_on
-from commmodel.report.machine.series import Series, bars, caption, limit_lines, mark, pairs_word
+from commmodel.report.machine.series import PathSeries, bars, caption, limit_lines, mark, pairs_word
 from commmodel.results import Measurements, Threshold
 from commmodel.statistics import CONFIDENCE
 from commmodel.units import format_ratio
@@ -30,7 +30,7 @@ _MOST_WITH_LINES = 2  # paths whose lines have a legend of their own
 _BARS = f"bars, where longer than the point: {format_ratio(CONFIDENCE)} intervals of the medians"
 
 
-def _over_size(drawn: Sequence[Series], *, key: str, title: str, axis: str, unit: str, what: str) -> Plot:
+def _over_size(drawn: Sequence[PathSeries], *, key: str, title: str, axis: str, unit: str, what: str) -> Plot:
     """Draw time, or with the unit B/s bandwidth, of the fewest pairs over size, all paths together."""
     canvas = new_canvas()
     marked: list[Line2D] = []
@@ -74,7 +74,7 @@ def _over_size(drawn: Sequence[Series], *, key: str, title: str, axis: str, unit
 
 def _series(
     collected: Mapping[str, Points], machine: Machine | None, probed: Mapping[str, set[int]], model: str
-) -> list[Series]:
+) -> list[PathSeries]:
     """Return what can be drawn of each path; without segments where the machine has no such model of the path."""
     drawn = []
     for path, points in collected.items():
@@ -85,7 +85,7 @@ def _series(
         if model == ONE_WAY and all(segment.one_way is None for segment in segments):
             segments = ()
         if len(shown):
-            drawn.append(Series(path, shown, hidden, segments, tuple(bounds), model))
+            drawn.append(PathSeries(path, shown, hidden, segments, tuple(bounds), model))
     return drawn
 
 

@@ -18,7 +18,7 @@ from commmodel._core.routing.routes import Routing
 from commmodel.arguments import rank_count
 from commmodel.errors import InputError
 
-__all__ = ["MOST_HOSTS", "SHARING", "Assembly", "Names", "Platform"]
+__all__ = ["MOST_HOSTS", "SHARING", "Assembly", "LazyNames", "Platform"]
 
 MOST_HOSTS = 2**22
 _MOST_LINKS = 2**25
@@ -26,10 +26,10 @@ SHARING = ("split", "shared", "fatpipe")
 """Each direction for itself; both directions together; each flow for itself."""
 
 
-class Names(Sequence[str]):
+class LazyNames(Sequence[str]):
     """Names made on request: those of a million hosts need no memory.
 
-    >>> names = Names([(2, "node-{}".format), (1, lambda place: "server")])
+    >>> names = LazyNames([(2, "node-{}".format), (1, lambda place: "server")])
     >>> len(names), names[1], list(names)
     (3, 'node-1', ['node-0', 'node-1', 'server'])
     """
@@ -293,10 +293,10 @@ class Assembly:
         platform = Platform(
             name,
             kind,
-            Names(self._hosts),
+            LazyNames(self._hosts),
             np.concatenate(self._speeds),
             np.concatenate(self._cores),
-            Names(self._names),
+            LazyNames(self._names),
             np.concatenate([np.empty(0), *columns[0]]),
             np.concatenate([np.empty(0), *columns[1]]),
             np.concatenate([np.empty(0, np.uint8), *columns[2]]),

@@ -78,7 +78,7 @@ class _Own:
         self.names.add(name)
 
 
-class _Reader:
+class _PlatformReader:
     """Reads one file."""
 
     def __init__(self, path: Path) -> None:
@@ -444,7 +444,7 @@ class _Reader:
 
 
 def _read(path: Path, root: Element) -> tuple[Platform, dict[str, str]]:
-    reader = _Reader(path)
+    reader = _PlatformReader(path)
     try:
         return reader.read(root), reader.properties
     except DamagedFileError:

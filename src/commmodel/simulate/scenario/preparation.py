@@ -134,7 +134,7 @@ def prepare(
     return Scenario(name, place, workload, platform if shared else None, ranks, simulate)
 
 
-def _schedule(name: str, place: Place, workload: Workload, schedule: goal.Schedule, rules: str) -> Scenario:
+def _schedule(name: str, place: Place, workload: Workload, schedule: goal.GoalSchedule, rules: str) -> Scenario:
     if name not in SCHEDULE_MODELS:
         raise InputError(f"a GOAL schedule runs by {', '.join(SCHEDULE_MODELS)}, not by {name}")
     parameters = _parameters(name, place)

@@ -45,7 +45,7 @@ class Workload:
     title: str
     program: Callable[[Any], Program]
     facts: dict[str, Any]
-    schedule: goal.Schedule | None = None
+    schedule: goal.GoalSchedule | None = None
 
 
 def _processes(place: Place, processes: int | None) -> int:

@@ -21,7 +21,7 @@ from commmodel.errors import DamagedFileError, InputError
 from commmodel.simulate.operations import Operations, Program
 from commmodel.simulate.traces.files import pieces, starts_with
 from commmodel.simulate.work.actions import each_speed
-from commmodel.simulate.work.block_streams import NOTHING, Block, Stream
+from commmodel.simulate.work.block_streams import NOTHING, Block, BlockStream
 from commmodel.simulate.work.collective_calls import Caller
 from commmodel.simulate.work.collective_expansion import Expander
 
@@ -245,5 +245,5 @@ def replay(
         return Program(NOTHING, nowhere, _Files(traces, expander, listed), place.name)
     trace = traces[0]
     count = processes
-    stream = Stream(count, lambda: _merged_blocks(trace, count, expander, listed))
+    stream = BlockStream(count, lambda: _merged_blocks(trace, count, expander, listed))
     return Program(NOTHING, nowhere, stream, place.name)

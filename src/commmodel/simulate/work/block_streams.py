@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from commmodel.errors import InputError
 from commmodel.simulate.operations import OPERATION, Operations, Program
 
-__all__ = ["BLOCK", "NOTHING", "READ_AHEAD", "Block", "Stream", "fresh", "program_of"]
+__all__ = ["BLOCK", "NOTHING", "READ_AHEAD", "Block", "BlockStream", "fresh", "program_of"]
 
 BLOCK = 1 << 20
 """Operations of a block, about: 24 MiB."""
@@ -69,7 +69,7 @@ class _Held:
             self.operations = None
 
 
-class Stream:
+class BlockStream:
     """Supplies each rank's next operations: the `Program.refill` of programs made in blocks.
 
     When all ranks have come to their end it begins anew, so that a program can be run again.
@@ -113,9 +113,9 @@ class Stream:
         self._in_memory = 0
         self._file = None
 
-    def fresh(self) -> "Stream":
+    def fresh(self) -> "BlockStream":
         """Return one like this that stands at the first block."""
-        return Stream(self._processes, self._blocks, self._skipped, self._read_ahead)
+        return BlockStream(self._processes, self._blocks, self._skipped, self._read_ahead)
 
     def go_on(self, source: Iterator[Block]) -> None:
         """Take the next blocks, once, from an iterator that has skipped the first ones."""
@@ -220,7 +220,7 @@ def program_of(processes: int, blocks: Callable[[], Iterator[Block]], name: str 
     second = next(source, None)
     if second is None:
         return Program(first.operations, first.offsets, name=name)
-    refill = Stream(processes, blocks, skipped=1)
+    refill = BlockStream(processes, blocks, skipped=1)
     refill.go_on(chain([second], source))
     return Program(first.operations, first.offsets, refill, name)
 
