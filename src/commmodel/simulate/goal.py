@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from commmodel._core.delays.loggops import parse_goal
 from commmodel.arguments import occurring_ranks, rank_count
-from commmodel.collectives import GoalSchedule as CollectiveSchedule
+from commmodel.collectives import Schedule as CollectiveSchedule
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.files import write_bytes
 from commmodel.simulate.traces.files import pieces
