@@ -134,7 +134,7 @@ def main() -> None:
     print(f"Choice: median of {asked.calls} calls with the same volume, and with a new one each time")
     slowest = 0.0
     for name, *seconds in choices(asked.calls):
-        same, new = (1e6 * float(np.median(one)) for one in seconds)
+        same, new = (1e6 * float(np.median(second)) for second in seconds)
         print(f"  {name:44} {same:6.1f} us {new:6.1f} us")
         slowest = max(slowest, same, new)
     print(f"  {'slowest':44} {slowest:6.1f} us            wanted: below {WANTED_CHOICE * 1e6:.0f} us")
@@ -148,7 +148,7 @@ def main() -> None:
         ratios = [above / below for above, below in zip(times[other], times["surface"], strict=True)]
         print(line(f"{other} / surface", ratios, "  "), f" {meaning}")
     for name in ("surface", "surface, bounded"):
-        rates = [np.prod(SURFACE) / one for one in times[name]]
+        rates = [np.prod(SURFACE) / time for time in times[name]]
         print(line(name, rates, "million/s", 1e-6), f" wanted: at least {WANTED_RATE / 1e6:.0f}")
 
 

@@ -253,8 +253,8 @@ class Peers:
             arguments, log = ["-replay", self.folder / str(arguments[1])], "smpi_replay.thres:info"
         empty = self._empty(kind, processes)
         one = self._smpi().run(kind, processes, arguments, dict(row.algorithms), log=log, timeout=LONGEST)
-        said = re.search(r"(?:^seconds|Simulation time) (\S+)", one.output, re.MULTILINE)
-        return Cost(one.processor_seconds - empty, empty, one.peak_bytes, float(said[1]) if said else float("nan"))
+        match = re.search(r"(?:^seconds|Simulation time) (\S+)", one.output, re.MULTILINE)
+        return Cost(one.processor_seconds - empty, empty, one.peak_bytes, float(match[1]) if match else float("nan"))
 
 
 def prepare(row: Row, folder: Path) -> None:
@@ -288,7 +288,7 @@ def compared(row: Row, peers: Peers, repetitions: int) -> list[str]:
         ratios = [two.seconds / max(one.seconds, 1e-3) for one, two in zip(own, theirs, strict=False)]
         spread = f" [{min(ratios):.0f}-{max(ratios):.0f}]" if len(ratios) > 1 else ""
         cells += [
-            f"{median(one.seconds for one in theirs):.3f} ({theirs[0].empty:.2f})",
+            f"{median(their.seconds for their in theirs):.3f} ({theirs[0].empty:.2f})",
             f"{theirs[0].peak / 2**20:.0f}",
             f"{median(ratios):.3g}{spread}",
             f"{row.wanted:.0f}",
@@ -314,13 +314,13 @@ def draw(path: Path, peers: Peers, largest: int) -> None:
     for number, (title, pattern) in enumerate(growing.items()):
         points: dict[str, list[tuple[int, float]]] = {"commmodel": [], "SMPI": []}
         for row in ROWS:
-            found = re.match(pattern, row.name)
-            if not found or int(found[1]) > largest:
+            match = re.match(pattern, row.name)
+            if not match or int(match[1]) > largest:
                 continue
             cost = mine(row, peers.folder)
-            points["commmodel"].append((int(found[1]), cost.seconds))
+            points["commmodel"].append((int(match[1]), cost.seconds))
             if peers.has(row):
-                points["SMPI"].append((int(found[1]), peers.cost(row).seconds))
+                points["SMPI"].append((int(match[1]), peers.cost(row).seconds))
         for name, style in (("commmodel", "-o"), ("SMPI", "--s")):
             if points[name]:
                 x, y = np.array(sorted(points[name])).T

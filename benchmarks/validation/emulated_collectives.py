@@ -59,7 +59,7 @@ def forced(folder: Path, mpiexec: str) -> tuple[Selector, dict[str, str]]:
     path = folder / "rules"
     if b"Open MPI" in subprocess.check_output([mpiexec, "--version"]):
         own = {"alltoall": "pairwise", "bcast": "binomial-at-once", "allgather": "ring"}
-        rules = tuple(SelectionRule(one.operation, own[one.operation]) for one in FORCED.rules)
+        rules = tuple(SelectionRule(rule.operation, own[rule.operation]) for rule in FORCED.rules)
         selector = Selector("forced", rules, fallback="openmpi")
         selection.dump(selector, path, "openmpi")
         return selector, {

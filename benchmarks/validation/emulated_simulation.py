@@ -86,13 +86,15 @@ def rows(
     parameters = delays.from_machine(machine)
     for launch in several.launches:
         for record in launch.records:
-            one = record.configuration
-            if not isinstance(one, Collective):
+            configuration = record.configuration
+            if not isinstance(configuration, Collective):
                 continue
-            program = program_of(one.operation, one.message_size, one.processes, algorithms)
-            platform = platforms[one.processes]
+            program = program_of(
+                configuration.operation, configuration.message_size, configuration.processes, algorithms
+            )
+            platform = platforms[configuration.processes]
             yield Row(
-                topology, one.operation, one.message_size, one.processes, float(np.min(record.samples)),
+                topology, configuration.operation, configuration.message_size, configuration.processes, float(np.min(record.samples)),
                 {
                     "hybrid": run(program, network, platform).seconds,
                     "fluid": run(program, plain, platform).seconds,

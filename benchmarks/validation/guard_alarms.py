@@ -150,8 +150,8 @@ def in_turns(count: int, seed: int) -> None:
                             Launch(
                                 HEADER,
                                 tuple(
-                                    Record(one, "s", (times * 1e-6 * math.exp(logs[row, pair, side]),) * 3)
-                                    for row, one in enumerate(configurations)
+                                    Record(configuration, "s", (times * 1e-6 * math.exp(logs[row, pair, side]),) * 3)
+                                    for row, configuration in enumerate(configurations)
                                 ),
                             )
                             for pair in range(10)

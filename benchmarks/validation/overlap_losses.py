@@ -124,7 +124,7 @@ def main() -> None:
             loss, below, fast, worse = found.T
             figures = [np.median(loss), np.quantile(loss, 0.9), loss.max(), below.mean()]
             figures += [np.quantile(fast, 0.9), fast.max(), worse.max()]
-            print(f"{implementation:10} {model:10} " + " ".join(f"{100 * each:8.1f} %" for each in figures))
+            print(f"{implementation:10} {model:10} " + " ".join(f"{100 * figure:8.1f} %" for figure in figures))
 
 
 if __name__ == "__main__":

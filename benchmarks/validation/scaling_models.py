@@ -294,7 +294,7 @@ def verdicts(sets: int, seed: int) -> None:
             line = f"{text:9} {noise:5.0%} "
             for expected in EXPECTED:
                 true = rank(parse(text), parse(expected))
-                count = Counter(judge(SCALES, list(one), parse(expected), draws=DRAWS).verdict for one in samples)
+                count = Counter(judge(SCALES, list(sample), parse(expected), draws=DRAWS).verdict for sample in samples)
                 wrong = count["match"] + count["approximate"] if true == "mismatch" else count["mismatch"]
                 # What was promised and is there, but is not among the models left over, is no match either.
                 wrong += count["approximate"] if true == "match" else 0

@@ -64,6 +64,6 @@ def measured(growths=AS_PROMISED, seed=0, launches=1, processes=PROCESSES, sizes
 
 def written(path: Path, measurements: Measurements) -> str:
     """Write a results file and return its name."""
-    lines = [line for one in measurements.launches for line in (one.header, *one.records)]
+    lines = [line for launch in measurements.launches for line in (launch.header, *launch.records)]
     path.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
     return str(path)

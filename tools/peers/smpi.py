@@ -43,10 +43,10 @@ class Run:
     @property
     def seconds(self) -> float:
         """Simulated seconds of the operation."""
-        found = re.search(r"^seconds (\S+)$", self.output, re.MULTILINE)
-        if found is None:
+        match = re.search(r"^seconds (\S+)$", self.output, re.MULTILINE)
+        if match is None:
             raise ValueError(f"no time in the simulator's answer: {self.output[-500:]}")
-        return float(found[1])
+        return float(match[1])
 
 
 @dataclass(frozen=True)

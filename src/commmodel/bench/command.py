@@ -219,7 +219,7 @@ def _measure_into(writers: list[Writer], comm: "MPI.Intracomm", line: CommandLin
 
     def choose() -> Rounds:
         planned = set(plan)
-        refined = dict.fromkeys(one.configuration for one in records if one.configuration not in planned)
+        refined = dict.fromkeys(record.configuration for record in records if record.configuration not in planned)
         return in_rounds([*plan, *refined], options).without(records) or in_rounds(refine(), options)
 
     def refine() -> list[Configuration]:
@@ -328,7 +328,7 @@ def _report(line: CommandLine, options: BenchOptions, header: Header, records: S
     """Say where the results are, what did not go well and what to do next."""
     ended = (record for record in records if record.stop in {"time", "repetitions"})
     widths = [(summarise(one.samples, options.confidence).relative_half_width, one.configuration) for one in ended]
-    wide = [one for one in widths if one[0] > options.ci]  # several visits together may be narrow
+    wide = [width for width in widths if width[0] > options.ci]  # several visits together may be narrow
     notes = []
     if wide:
         widest, configuration = max(wide, key=lambda one: one[0])

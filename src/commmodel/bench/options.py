@@ -130,7 +130,8 @@ _COMMON = (
     Option("seed", "of the order of measurements", parse_whole, unset="random; recorded"),
 )
 _OPTIONS = {
-    option.field: option for option in (*_COMMON, *(one for kernel in REGISTRY.values() for one in kernel.options))
+    option.field: option
+    for option in (*_COMMON, *(option for kernel in REGISTRY.values() for option in kernel.options))
 }
 
 

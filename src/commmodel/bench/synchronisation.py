@@ -156,9 +156,9 @@ def fitted(readings: list[Reading], parent: GlobalClock) -> GlobalClock:
     A slope that is smaller than three standard errors is no drift that could be told from noise: it is taken as 0,
     as a drift that is not there would grow with time.
     """
-    here = np.array([one.here for one in readings])
-    offset = parent.to_global(np.array([one.there for one in readings])) - here
-    weights = np.array([one.round_trip for one in readings]).clip(1e-12) ** -2
+    here = np.array([reading.here for reading in readings])
+    offset = parent.to_global(np.array([reading.there for reading in readings])) - here
+    weights = np.array([reading.round_trip for reading in readings]).clip(1e-12) ** -2
     weights /= weights.sum()
     middle, height = float(weights @ here), float(weights @ offset)
     width = float(weights @ (here - middle) ** 2)

@@ -115,7 +115,7 @@ def fit_machine(
         not overlap
         and not bandwidth
         and not hybrid
-        and not any(one.max_rate or one.one_way or one.loggp for one in segments)
+        and not any(segment.max_rate or segment.one_way or segment.loggp for segment in segments)
     ):
         raise InputError(
             "no records of the kernels pingpong, pairs, stream, loggp or plogp with at least two sizes, nor of burst, "

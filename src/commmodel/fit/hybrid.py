@@ -170,7 +170,7 @@ def _resampled_edge(sizes: Array, shares: Array, place: int, settings: Settings)
         found = split_in_two(shares[drawn])[0]
         places.append(sizes[drawn[min(found, drawn.size) - 1]])
     value = float(sizes[place - 1])
-    near = [one for one in places if abs(math.log(one / value)) <= NEAR]
+    near = [place for place in places if abs(math.log(place / value)) <= NEAR]
     low, high = (float(np.quantile(near, share)) for share in (0.025, 0.975)) if near else (value, value)
     sure = len(near) / max(len(places), 1)
     return Edge(int(value), int(min(low, value)), int(max(high, sizes[place])), round(sure, 2), "change-point")
@@ -205,7 +205,7 @@ def _synchronous_limit(
 
 def _probed(measurements: Measurements, path: str) -> Edge | None:
     """Return the limit that the kernel threshold found; None where sends never block."""
-    probed = [one for one in measurements.records if one.configuration == Threshold(path)]  # type: ignore[arg-type]
+    probed = [record for record in measurements.records if record.configuration == Threshold(path)]  # type: ignore[arg-type]
     if not probed:
         return None
     middle = sorted(probed, key=lambda record: record.samples[0])[len(probed) // 2]
@@ -398,9 +398,9 @@ def fit_contention(measurements: Measurements, path: str, settings: Settings) ->
     """
     times: dict[tuple[str, int], list[float]] = defaultdict(list)
     for record in measurements.records:
-        one = record.configuration
-        if isinstance(one, Contention) and one.path == path:
-            times[one.direction, one.node_pairs] += record.samples
+        configuration = record.configuration
+        if isinstance(configuration, Contention) and configuration.path == path:
+            times[configuration.direction, configuration.node_pairs] += record.samples
     remarks = []
     for direction in ("one-way", "both-ways"):
         alone = times.get((direction, 1))

@@ -36,7 +36,7 @@ def over_launches(machine: Machine, measurements: Measurements, fit_one: Callabl
         machine = msgspec.structs.replace(machine, origin=msgspec.structs.replace(machine.origin, launches=count))
     if count < 2 or machine.confidence is None:
         return machine
-    ends = {path: tuple(one.limit.value for one in machine.segments if one.path == path and one.limit)
+    ends = {path: tuple(segment.limit.value for segment in machine.segments if segment.path == path and segment.limit)
             for path in machine.paths}  # fmt: skip
     limits = next(iter(ends.values())) if len(set(ends.values())) == 1 else None
     alone = []
@@ -69,7 +69,9 @@ def _wider(model: msgspec.Struct, others: Sequence[msgspec.Struct | None], confi
     for name in model.__struct_fields__:
         parameter = getattr(model, name)
         if isinstance(parameter, Parameter) and 0 < parameter.value < math.inf:
-            values = [found.value for one in others if one is not None and (found := getattr(one, name)) is not None]
+            values = [
+                found.value for other in others if other is not None and (found := getattr(other, name)) is not None
+            ]
             if len(values) > 1 and all(0 < value < math.inf for value in values):
                 factor = math.exp(min(log_half_width(values, confidence), 700.0))
                 low, high = parameter.value / factor, parameter.value * factor

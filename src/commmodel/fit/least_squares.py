@@ -116,10 +116,13 @@ class _Candidate(NamedTuple):
 def _best(candidates: list[_Candidate]) -> tuple[MaxRateFit, Array]:
     """Return for each data set the candidate with the smallest weighted sum of squares, and that sum."""
     squares = np.stack(
-        [np.where(one.holds & (one.fit.b > 0) & (one.fit.c >= 0), one.squares, np.inf) for one in candidates]
+        [
+            np.where(candidate.holds & (candidate.fit.b > 0) & (candidate.fit.c >= 0), candidate.squares, np.inf)
+            for candidate in candidates
+        ]
     )
     chosen = squares.argmin(axis=0), np.arange(squares.shape[1])
-    parameters = zip(*(one.fit for one in candidates), strict=True)
+    parameters = zip(*(candidate.fit for candidate in candidates), strict=True)
     return MaxRateFit(*(np.stack(parameter)[chosen] for parameter in parameters)), squares[chosen]
 
 

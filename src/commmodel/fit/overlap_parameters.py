@@ -117,8 +117,8 @@ def _profile(records: Sequence[Record], path: str, operation: Operation) -> Over
     own = [
         record
         for record in records
-        if isinstance(one := record.configuration, Burst | Queue | Progress)
-        and (one.path, _operation(one)) == (path, operation)
+        if isinstance(configuration := record.configuration, Burst | Queue | Progress)
+        and (configuration.path, _operation(configuration)) == (path, operation)
     ]
     overhead, shares = _table(_overheads(own, operation)), _shares(own)
     return OverlapProfile(
@@ -141,9 +141,9 @@ def _overheads(records: Sequence[Record], operation: Operation) -> Cells:
     """Return o(S, b): the sum over sender and receiver."""
     ends: dict[str, dict[tuple[int, int], list[float]]] = {}
     for record in records:
-        if isinstance(one := record.configuration, Burst) and one.message_size:
-            cells = ends.setdefault(one.operation, {})
-            cells.setdefault((one.message_size, one.burst), []).append(record.summary.median)
+        if isinstance(configuration := record.configuration, Burst) and configuration.message_size:
+            cells = ends.setdefault(configuration.operation, {})
+            cells.setdefault((configuration.message_size, configuration.burst), []).append(record.summary.median)
     by_end = [_medians(ends.get(end, {})) for end in _ENDS[operation]]
     common = set(by_end[0]).intersection(*by_end[1:])
     return {cell: rounded(sum(cells[cell] for cells in by_end)) for cell in common}
@@ -151,9 +151,14 @@ def _overheads(records: Sequence[Record], operation: Operation) -> Cells:
 
 def _shares(records: Sequence[Record]) -> Cells:
     measured = [
-        (one.message_size, one.burst, record.delay, float(np.quantile(record.samples, _UNDISTURBED)))
+        (
+            configuration.message_size,
+            configuration.burst,
+            record.delay,
+            float(np.quantile(record.samples, _UNDISTURBED)),
+        )
         for record in records
-        if isinstance(one := record.configuration, Progress) and one.message_size and record.delay
+        if isinstance(configuration := record.configuration, Progress) and configuration.message_size and record.delay
     ]
     shares: dict[tuple[int, int], list[float]] = {}
     least: dict[int, float] = {}
@@ -171,7 +176,7 @@ def _table(cells: Cells) -> ParameterTable | None:
     sizes, bursts = (sorted({cell[place] for cell in cells}) for place in (0, 1))
 
     def at(size: int, burst: int) -> float:
-        measured = [one for one in bursts if (size, one) in cells]
+        measured = [burst for burst in bursts if (size, burst) in cells]
         return cells[size, max((one for one in measured if one <= burst), default=measured[0])]
 
     values = tuple(tuple(at(size, burst) for burst in bursts) for size in sizes)
@@ -200,8 +205,8 @@ def full_at(seconds: Sequence[float]) -> int | None:
 def _queue_depth(records: Sequence[Record]) -> int | None:
     measured: dict[int, list[tuple[float, ...]]] = {}
     for record in records:
-        if isinstance(one := record.configuration, Queue):
-            measured.setdefault(one.message_size, []).append(record.samples)
+        if isinstance(configuration := record.configuration, Queue):
+            measured.setdefault(configuration.message_size, []).append(record.samples)
     depths = [full_at([median(row) for row in zip(*rows, strict=False)]) for rows in measured.values()]
     found = [depth for depth in depths if depth is not None]
     return median_low(found) if found and len(found) >= min(2, len(depths)) else None
@@ -240,13 +245,13 @@ def _latency(
 ) -> Parameter | None:
     """Return the time of the smallest message less its overhead, with an interval."""
     exchanges = [
-        (one.message_size, record, 1.0)
+        (configuration.message_size, record, 1.0)
         for record in records_on_path
-        if isinstance(one := record.configuration, Progress) and one.burst == 1 and record.delay
+        if isinstance(configuration := record.configuration, Progress) and configuration.burst == 1 and record.delay
     ]
     round_trips = list(_half_round_trips(records, path))
     sources = [*round_trips, exchanges] if operation == "two-sided" else [exchanges, *round_trips]
-    source = next((one for one in sources if one), None)
+    source = next((source for source in sources if source), None)
     if source is None:
         return None
     smallest = min(size for size, _, _ in source)
@@ -312,9 +317,11 @@ def fit_bandwidth(measurements: Measurements) -> tuple[BandwidthProfile, ...]:
 def _in_pattern(launch: Launch, pattern: Pattern, direction: Direction) -> list[tuple[Bandwidth, Record]]:
     """Return the records of a pattern; with two processes, those on the path between ranks 0 and 1."""
     all_of_them = [
-        (one, record)
+        (configuration, record)
         for record in launch.records
-        if isinstance(one := record.configuration, Bandwidth) and one.direction == direction and one.message_size
+        if isinstance(configuration := record.configuration, Bandwidth)
+        and configuration.direction == direction
+        and configuration.message_size
     ]
 
     def preference(pair: tuple[Bandwidth, Record]) -> tuple[bool, int, float]:

@@ -118,7 +118,9 @@ def network_oversubscription(measurements: Measurements) -> NetworkOversubscript
     A share needs the same configuration with one pair of nodes in the same run, resumed launches included.
     """
     configurations = (record.configuration for record in measurements.records)
-    if not any(isinstance(each, Pairs | Stream) and each.node_pairs > 1 for each in configurations):
+    if not any(
+        isinstance(configuration, Pairs | Stream) and configuration.node_pairs > 1 for configuration in configurations
+    ):
         return None
     shares = [share for records in _runs(measurements) for share in _shares(records)]
     shares.sort(key=lambda share: share[:4])  # runs keep their order

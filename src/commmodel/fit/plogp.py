@@ -27,14 +27,16 @@ def _columns(measurements: Measurements, path: str, mode: SendMode) -> dict[str,
     """Return sizes and times of each quantity, records of one size merged."""
     samples: dict[str, dict[int, list[float]]] = {}
     for record in measurements.records:
-        one = record.configuration
-        if isinstance(one, PLogPParameter) and (one.path, one.mode) == (path, mode):
-            samples.setdefault(one.quantity, {}).setdefault(one.message_size, []).extend(record.samples)
+        configuration = record.configuration
+        if isinstance(configuration, PLogPParameter) and (configuration.path, configuration.mode) == (path, mode):
+            samples.setdefault(configuration.quantity, {}).setdefault(configuration.message_size, []).extend(
+                record.samples
+            )
     columns = {}
     for quantity, by_size in samples.items():
         sizes = sorted(by_size)
         summaries = [summarise(by_size[size]) for size in sizes]
-        ends = [np.array([getattr(one, end) for one in summaries]) for end in ("median", "low", "high")]
+        ends = [np.array([getattr(summary, end) for summary in summaries]) for end in ("median", "low", "high")]
         columns[quantity] = np.array(sizes, dtype=float), (ends[0], ends[1], ends[2])
     return columns
 

@@ -105,18 +105,20 @@ def stream_buffers(measurements: Measurements) -> StreamBuffers | Literal[""]:
 
     Those with a buffer for each message, as programs have them, where there are such; else those with one for all.
     """
-    found = {one.configuration.buffers for one in measurements.records if isinstance(one.configuration, Stream)}
+    found = {
+        record.configuration.buffers for record in measurements.records if isinstance(record.configuration, Stream)
+    }
     return "each" if "each" in found else "one" if found else ""
 
 
 def _collect_random(measurements: Measurements) -> dict[str, Points]:
     samples: dict[str, dict[int, list[float]]] = {}
     for record in measurements.records:
-        if isinstance(one := record.configuration, RandomPingPong):
-            each = len(record.samples) // len(one.message_sizes)
-            for place, size in enumerate(one.message_sizes):
+        if isinstance(configuration := record.configuration, RandomPingPong):
+            each = len(record.samples) // len(configuration.message_sizes)
+            for place, size in enumerate(configuration.message_sizes):
                 own = record.samples[place * each : (place + 1) * each]
-                samples.setdefault(one.path, {}).setdefault(size, []).extend(own)
+                samples.setdefault(configuration.path, {}).setdefault(size, []).extend(own)
     points: dict[str, Points] = {}
     for path, by_size in samples.items():
         sizes = np.array(sorted(by_size), dtype=np.int64)
@@ -145,7 +147,7 @@ def _points(rows: Sequence[tuple[int, int, Sequence[float]]]) -> Points:
     found.sort(key=lambda row: (row[0], row[1], row[2].median))
     sizes, pair_counts, times = zip(*found, strict=True)
     median, low, high, error = (
-        np.array([getattr(one, name) for one in times]) for name in ("median", "low", "high", "error")
+        np.array([getattr(time, name) for time in times]) for name in ("median", "low", "high", "error")
     )
-    modes = tuple(one.modes if len(one.modes) > 1 else () for one in times)
+    modes = tuple(time.modes if len(time.modes) > 1 else () for time in times)
     return Points(np.array(sizes), np.array(pair_counts), median, low, high, error, modes)

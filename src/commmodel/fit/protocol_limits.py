@@ -86,7 +86,7 @@ def _protocol(begin: int, end: Limit | None, probed: Limit) -> str:
 
 def _cache_limits(measurements: Measurements) -> tuple[int, ...]:
     """Return the message sizes of which two buffers just fill a data cache of some host."""
-    caches = (size for one in measurements.launches for host in one.header.hosts for size in host.caches.values())
+    caches = (size for launch in measurements.launches for host in launch.header.hosts for size in host.caches.values())
     return tuple(sorted({size // _BUFFERS for size in caches}))
 
 

@@ -123,18 +123,18 @@ def parse(text: Text) -> Measurements:
     for number, line in enumerate(text.lines, start=1):
         if banner := _BANNER.fullmatch(line):  # a further run in the same file
             about, reading = banner.groupdict(), None
-        elif found := _BENCHMARK.fullmatch(line):
-            reading = _open(text, number, found["name"], about.get("part", "MPI-1"), notes)
+        elif match := _BENCHMARK.fullmatch(line):
+            reading = _open(text, number, match["name"], about.get("part", "MPI-1"), notes)
             tables.append((reading, about))
         elif reading is None:
-            if found := _ABOUT.fullmatch(line):
-                about[found["name"]] = found["value"]
+            if match := _ABOUT.fullmatch(line):
+                about[match["name"]] = match["value"]
         elif not reading.taken or not line:
             continue
-        elif found := _GROUPS.fullmatch(line):
-            _set_groups(text, number, found, reading, notes)
-        elif found := _PROCESSES.fullmatch(line):
-            if not reading.multi and whole(text, number, found["count"], "#processes", 1) != 2:
+        elif match := _GROUPS.fullmatch(line):
+            _set_groups(text, number, match, reading, notes)
+        elif match := _PROCESSES.fullmatch(line):
+            if not reading.multi and whole(text, number, match["count"], "#processes", 1) != 2:
                 notes.append(text.note(number, "PingPong of other than two processes is left out"))
                 reading.taken = False
         elif "#repetitions" in line:

@@ -85,8 +85,8 @@ def parse(text: Text) -> Measurements:
                 notes.append(text.note(number, f"the test {shown(title['test'])} is left out: only Pingpong is read"))
         elif not tables or not tables[-1].taken or not line:
             continue  # what a launcher or a job script wrote before, and tables that are not taken
-        elif found := _PARTNERS.fullmatch(line):
-            _set_ranks(text, number, found, tables[-1])
+        elif match := _PARTNERS.fullmatch(line):
+            _set_ranks(text, number, match, tables[-1])
         elif not line.startswith("#"):
             _row(text, number, line, tables[-1], notes)
     return Measurements(tuple(_close(table) for table in tables if table.records), tuple(notes))

@@ -218,7 +218,7 @@ class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
         if finite("message_size", message_size) < 0:
             raise InputError(f"a message of {message_size} bytes: a size must not be negative")
         path = path or ("between-nodes" if "between-nodes" in self.paths else self.paths[0])
-        by_path = {name: [one for one in self.segments if one.path == name] for name in self.paths}
+        by_path = {name: [segment for segment in self.segments if segment.path == name] for name in self.paths}
         on_path = by_path.get(path) or by_path.get("any")
         if not on_path:
             raise MissingParameterError(

@@ -100,9 +100,11 @@ def load(path: str | os.PathLike[str]) -> Measurements:
                 launches.append((header, []))
             case Record() as record if launches:
                 _check_record(path, number, record)
-                one = record.configuration
-                known = configurations.setdefault(one, one)
-                launches[-1][1].append(record if known is one else msgspec.structs.replace(record, configuration=known))
+                configuration = record.configuration
+                known = configurations.setdefault(configuration, configuration)
+                launches[-1][1].append(
+                    record if known is configuration else msgspec.structs.replace(record, configuration=known)
+                )
             case Record():
                 raise DamagedFileError(path, f"line {number}", "a record stands before any header; restore the header")
     if not launches:

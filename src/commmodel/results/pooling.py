@@ -23,13 +23,13 @@ def _groups(measurements: Measurements) -> list[int]:
     numbers: dict[tuple[int, str, int], int] = {}
     groups = []
     for record in measurements.records:
-        one = record.configuration
-        if not isinstance(one, PingPong | Pairs | Stream | Ping):
+        configuration = record.configuration
+        if not isinstance(configuration, PingPong | Pairs | Stream | Ping):
             groups.append(-1)
             continue
-        known = of_object.get(id(one))
+        known = of_object.get(id(configuration))
         if known is None:
-            known = of_object[id(one)] = configurations.setdefault(one, len(configurations))
+            known = of_object[id(configuration)] = configurations.setdefault(configuration, len(configurations))
         groups.append(numbers.setdefault((known, record.unit, record.batch), len(numbers)))
     return groups
 

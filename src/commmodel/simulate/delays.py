@@ -238,7 +238,7 @@ def from_machine(machine: "Machine", path: str | None = None) -> DelayParameters
     paths = machine.paths
     path = path or ("between-nodes" if "between-nodes" in paths else paths[0])
     for name in dict.fromkeys((path, "any")):
-        on_path = [one for one in machine.segments if one.path == name]
+        on_path = [segment for segment in machine.segments if segment.path == name]
         known = [(one, one.loggp) for one in on_path if one.loggp is not None and one.loggp.G is not None]
         if known:
             return _of_segments(known, on_path)
@@ -274,7 +274,7 @@ def _of_modes(hybrid: "Hybrid") -> DelayParameters:
     """
     modes = hybrid.modes
     first, last = modes[0], modes[-1]
-    before = [one for one in modes if one.kind != "synchronous"]
+    before = [mode for mode in modes if mode.kind != "synchronous"]
     O_s, O_r = (before[-1].O_s.value, before[-1].O_r.value) if before else (0.0, 0.0)
     o = (first.o_s.value + first.o_r.value) / 2
 

@@ -84,11 +84,16 @@ class GoalSchedule:
         self._check_dependencies()
 
     def _check_operations(self) -> None:
-        one = self.operations
-        sends, calculates = one["kind"] == Kind.SEND, one["kind"] == Kind.CALCULATE
+        operations = self.operations
+        sends, calculates = operations["kind"] == Kind.SEND, operations["kind"] == Kind.CALCULATE
         lowest = np.where(sends | calculates, 0, -1)
-        wrong = (one["peer"] < lowest) | (one["peer"] >= self.processes) | (one["tag"] < lowest) | (one["kind"] > 2)
-        wrong |= ~((one["value"] >= 0) & (one["value"] < 2.0**53))
+        wrong = (
+            (operations["peer"] < lowest)
+            | (operations["peer"] >= self.processes)
+            | (operations["tag"] < lowest)
+            | (operations["kind"] > 2)
+        )
+        wrong |= ~((operations["value"] >= 0) & (operations["value"] < 2.0**53))
         if wrong.any():
             raise InputError(
                 f"operation {int(wrong.argmax())} of the schedule: a kind, peer, tag or value that there is not"

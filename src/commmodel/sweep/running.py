@@ -161,7 +161,7 @@ def _run(
     stop: bool,
     tell: Callable[[Job, Failure | None, int], None],
 ) -> tuple[Failure, ...]:
-    found = {one.job: one for one in states(folder, plan)}
+    found = {state.job: state for state in states(folder, plan)}
     todo = [job for job in plan.jobs() if found[job].state in {"missing", "begun"}]
     failures = [
         Failure(one.job, f"{one.problem}: remove it and {folder / one.job.done} to measure again")

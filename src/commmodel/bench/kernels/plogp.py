@@ -140,8 +140,10 @@ def refine(options: BenchOptions, records: Sequence[Record]) -> list[Configurati
     """
     times: dict[tuple[MessagePath, Quantity, SendMode], dict[int, Summary]] = defaultdict(dict)
     for record in records:
-        if isinstance(one := record.configuration, PLogPParameter):
-            times[one.path, one.quantity, one.mode][one.message_size] = summarise(record.samples, options.confidence)
+        if isinstance(configuration := record.configuration, PLogPParameter):
+            times[configuration.path, configuration.quantity, configuration.mode][configuration.message_size] = (
+                summarise(record.samples, options.confidence)
+            )
     planned = set(_sizes(options))
     return [
         PLogPParameter(size, quantity, path, mode)

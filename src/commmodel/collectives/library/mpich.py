@@ -301,7 +301,7 @@ def _algorithm(selector: Selector, rule: SelectionRule, facts: _Facts) -> Node:
 
 
 def _node(operation: str, name: str, *parameters: str, group: str = "intra") -> Node:
-    return {f"algorithm=MPIR_{operation.capitalize()}_{group}_{name}": {one: {} for one in parameters}}
+    return {f"algorithm=MPIR_{operation.capitalize()}_{group}_{name}": {parameter: {} for parameter in parameters}}
 
 
 # What MPICH 5.0 does by itself in operations that commmodel does not predict, and on intercommunicators. A text is an

@@ -290,29 +290,29 @@ def parse_json(path: Path, content: Any) -> Selector:
         if name not in operations:
             continue
         operation = operations[name]
-        for index, one in enumerate(communicators):
+        for index, communicator in enumerate(communicators):
             where = f"field collectives.{name}[{index}]"
-            if one.comm_rank_distribution != "any":
+            if communicator.comm_rank_distribution != "any":
                 continue  # of one node, or one process a node: none of a model's flat machine
-            first = _bound(path, f"{where}.comm_size_min", one.comm_size_min) or 0
-            last = _bound(path, f"{where}.comm_size_max", one.comm_size_max)
+            first = _bound(path, f"{where}.comm_size_min", communicator.comm_size_min) or 0
+            last = _bound(path, f"{where}.comm_size_max", communicator.comm_size_max)
             if last is not None and last < max(first, 1):
                 continue
             conditions = ({"processes_from": first} if first > 1 else {}) | ({"processes_upto": last} if last else {})
-            rules += _row(operation, _ranges(path, where, operation, one.rules), conditions)
+            rules += _row(operation, _ranges(path, where, operation, communicator.rules), conditions)
     return Selector(path.name, tuple(rules), f"Open MPI's dynamic rules, {path.name}", "openmpi")
 
 
 def _ranges(path: Path, where: str, operation: str, messages: Sequence[_Message]) -> list[tuple[int, int, int]]:
     """Return ranges, of which the first that holds wins, as cells."""
     listed = []
-    for index, one in enumerate(messages):
+    for index, message in enumerate(messages):
         place = f"{where}.rules[{index}]"
-        low = _bound(path, f"{place}.msg_size_min", one.msg_size_min)
-        high = _bound(path, f"{place}.msg_size_max", one.msg_size_max)
-        number = _number(operation, one.alg)
+        low = _bound(path, f"{place}.msg_size_min", message.msg_size_min)
+        high = _bound(path, f"{place}.msg_size_max", message.msg_size_max)
+        number = _number(operation, message.alg)
         if number is not None and low is not None:
-            listed.append((low, high, number, one.seg_size))
+            listed.append((low, high, number, message.seg_size))
     edges = sorted({0, *(low for low, *_ in listed), *(high + 1 for _, high, *_ in listed if high is not None)})
     cells: list[tuple[int, int, int]] = []
     for edge in edges:
@@ -365,7 +365,7 @@ def _table(selector: Selector, operation: str) -> list[tuple[int, list[_SizeRule
         if any(rule.count_below_power_of_two is not None for rule in rules):
             edges.add(power_of_two_up_to(processes) * ELEMENT_SIZE)
         for size in sorted(edges):
-            found = next((one for one in rules if one.holds(size, size, processes)), None)
+            found = next((rule for rule in rules if rule.holds(size, size, processes)), None)
             number, segment_size = _written(selector, found, operation)
             if not cells or cells[-1][1:] != (number, segment_size):
                 cells.append(_SizeRule(size, number, segment_size))
@@ -428,7 +428,7 @@ def dumps(selector: Selector) -> str:
         for processes, cells in table:
             lines.append(f"{processes} {len(cells)}  # {head}")
             lines += [
-                f"{one.size} {one.number} 0 {one.segment_size}  # {_names(operation)[one.number]}" for one in cells
+                f"{cell.size} {cell.number} 0 {cell.segment_size}  # {_names(operation)[cell.number]}" for cell in cells
             ]
     return "\n".join(lines) + "\n"
 
@@ -449,7 +449,7 @@ def dumps_json(selector: Selector) -> str:
 
 def _messages(operation: str, cells: Sequence[_SizeRule]) -> list[dict[str, Any]]:
     names = ["ignore", *(name for name, _, _ in LIBRARY_ALGORITHMS[operation])]
-    ends: list[int | str] = [one.size - 1 for one in cells[1:]]
+    ends: list[int | str] = [cell.size - 1 for cell in cells[1:]]
     return [
         {"msg_size_min": one.size, "msg_size_max": end, "alg": names[one.number]}
         | ({"seg_size": one.segment_size} if one.segment_size else {})

@@ -84,7 +84,7 @@ def select(
         problem = f"{operation} of {message_size} bytes on {processes} processes, {element_size} bytes an element"
         raise InputError(f"{problem}: sizes must not be negative, and processes and elements at least 1")
     total = message_size * processes
-    found = (one for one in selector.rules if one.operation == operation)
+    found = (rule for rule in selector.rules if rule.operation == operation)
     rule = next((one for one in found if one.holds(message_size, total, processes, element_size)), None)
     case = f"{operation} of {message_size} bytes on {processes} processes"
     if rule is None or rule.algorithm == DEFAULT:

@@ -147,7 +147,7 @@ def _occurs(kind: dict[str, bool], first: int, last: int | None) -> bool:
     end = 4 * first + 4
     numbers = range(first, (end if last is None else min(last, end)) + 1)
     wanted = (kind["power_of_two"], kind["even"])
-    return any((one == power_of_two_up_to(one), one % 2 == 0) == wanted for one in numbers)
+    return any((number == power_of_two_up_to(number), number % 2 == 0) == wanted for number in numbers)
 
 
 def _cells(

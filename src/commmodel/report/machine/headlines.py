@@ -192,7 +192,9 @@ def headlines(measurements: Measurements, machine: Machine | None) -> list[Headl
     """Return one headline for each path that was measured or that the machine knows."""
     points, streams = collect(measurements), collect_streams(measurements)
     configurations = (record.configuration for record in measurements.records)
-    measured = dict.fromkeys(each.path for each in configurations if isinstance(each, PointToPoint))
+    measured = dict.fromkeys(
+        configuration.path for configuration in configurations if isinstance(configuration, PointToPoint)
+    )
     modelled = [path for path in machine.paths if path != "any" or not measured] if machine else []
     lines = []
     for path in dict.fromkeys((*measured, *modelled)):

@@ -83,11 +83,13 @@ def _bandwidths(measurements: Measurements) -> list[Plot]:
     two: dict[str, dict[str, dict[int, Record]]] = defaultdict(lambda: defaultdict(dict))
     more: dict[tuple[int, str], dict[str, dict[int, Record]]] = defaultdict(lambda: defaultdict(dict))
     for record in measurements.records:
-        if isinstance(one := record.configuration, Bandwidth):
-            if one.processes == 2:
-                two[one.path][one.direction][one.message_size] = record
+        if isinstance(configuration := record.configuration, Bandwidth):
+            if configuration.processes == 2:
+                two[configuration.path][configuration.direction][configuration.message_size] = record
             else:
-                more[one.processes, one.direction][one.pattern][one.message_size] = record
+                more[configuration.processes, configuration.direction][configuration.pattern][
+                    configuration.message_size
+                ] = record
     plots = []
     for path, directions in two.items():
         series = [
@@ -120,8 +122,14 @@ def profile_plots(measurements: Measurements) -> list[Plot]:
     """Return o(S, b) of each path and operation, then the bandwidth of two processes and of more."""
     overheads: dict[tuple[str, str], dict[int, dict[int, Record]]] = defaultdict(lambda: defaultdict(dict))
     for record in measurements.records:
-        if isinstance(one := record.configuration, Burst) and one.message_size > 0 and record.summary.median > 0:
-            overheads[one.operation, one.path][one.burst][one.message_size] = record
+        if (
+            isinstance(configuration := record.configuration, Burst)
+            and configuration.message_size > 0
+            and record.summary.median > 0
+        ):
+            overheads[configuration.operation, configuration.path][configuration.burst][configuration.message_size] = (
+                record
+            )
     with look.style():
         plots = [_overhead(operation, path, bursts) for (operation, path), bursts in overheads.items()]
         return plots + _bandwidths(measurements)

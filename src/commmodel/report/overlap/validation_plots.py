@@ -47,15 +47,15 @@ def _tip(timed: Timed, case: Case) -> str:
 
 def _fastest_of_each_size(case: Case) -> list[Timed]:
     by_size: dict[int, list[Timed]] = defaultdict(list)
-    for one in case.sweep.decompositions:
-        by_size[one.message_size].append(one)
+    for decomposition in case.sweep.decompositions:
+        by_size[decomposition.message_size].append(decomposition)
     return [min(same_size, key=lambda timed: timed.seconds) for same_size in by_size.values()]
 
 
 def _cells(canvas: Canvas, cases: Sequence[Case], colours: Sequence[tuple[str, str]]) -> list[int]:
     """Draw a cell for each volume and message size; return the classes that are there."""
     volumes = sorted({case.sweep.volume for case in cases})
-    sizes = sorted({one.message_size for case in cases for one in case.sweep.decompositions})
+    sizes = sorted({decomposition.message_size for case in cases for decomposition in case.sweep.decompositions})
     across, up = borders(volumes), borders(sizes)
     classes: dict[int, list[tuple[Corners, str]]] = defaultdict(list)
     for case in cases:
@@ -126,8 +126,8 @@ def _map(cases: Sequence[Case], key: str, title: str) -> Plot:
 def _curves(case: Case, key: str, title: str) -> Plot:
     canvas = new_canvas()
     by_size: dict[int, list[Timed]] = defaultdict(list)
-    for one in case.sweep.decompositions:
-        by_size[one.message_size].append(one)
+    for decomposition in case.sweep.decompositions:
+        by_size[decomposition.message_size].append(decomposition)
     colours = look.pair_colours(len(by_size))
     styles = []
     for index, (size, own) in enumerate(sorted(by_size.items())):
@@ -185,7 +185,7 @@ def draw(validation: Validation) -> list[tuple[str, list[Plot]]]:
                 if len(cases) > 1:
                     plots.append(_map(cases, f"map-{number}-{passes}", f"Message size over volume, {work}"))
                 largest = max(cases, key=lambda case: case.sweep.volume)
-                if len({one.burst for one in largest.sweep.decompositions}) > 1:
+                if len({decomposition.burst for decomposition in largest.sweep.decompositions}) > 1:
                     title = f"Burst, V = {format_size(largest.sweep.volume)}, {work}"
                     plots.append(_curves(largest, f"burst-{number}-{passes}", title))
             groups.append((name, plots))

@@ -221,8 +221,8 @@ def chart(
         "bytes": _packed(sent["size"], "<f4"),
         "left": _packed(ticks(sent["posted"]), "<u4"),
         "arrived": _packed(ticks(sent["arrived"]), "<u4"),
-        "links": [one.name for one in loads],
-        "loads": _packed(np.rint(255 * np.stack([one.shares for one in loads])) if loads else np.empty(0), "<u1"),
+        "links": [load.name for load in loads],
+        "loads": _packed(np.rint(255 * np.stack([load.shares for load in loads])) if loads else np.empty(0), "<u1"),
     }
     return Chart(
         timeline.name, timeline.processes, timeline.seconds, data, timeline.intervals.size, pieces.size,

@@ -65,7 +65,7 @@ def render(
         chart(timeline, seconds, intervals[number], messages[number], loads[number] if number < len(loads) else ())
         for number, timeline in enumerate(timelines)
     ]
-    states = sorted({state for one in charts for state in one.states})
+    states = sorted({state for chart in charts for state in chart.states})
     folds = (folded(table, is_open=False) for table in rank_tables(summaries))
     tables: list[Block] = [*summary_tables(summaries, title="Times", all_links=True), *folds] if summaries else []
     script = template_text("gantt.js")
@@ -75,14 +75,14 @@ def render(
         "states": DRAWN_NAMES,
         "letters": [LETTERS[state] for state in range(len(DRAWN_NAMES))],
         "columns": COLUMNS,
-        "charts": [one.data for one in charts],
+        "charts": [chart.data for chart in charts],
     }
     return render_page(
         name,
         f"Timeline: {name}",
         "Simulated run",
         [Section("Results", tuple(tables))],
-        [f"model {each.name}" if each.outcome else f"measured: {each.name}" for each in summaries],
+        [f"model {summary.name}" if summary.outcome else f"measured: {summary.name}" for summary in summaries],
         "gantt.html",
         policy=Markup(f"; script-src 'sha256-{digest}'"),  # noqa: S704  (base64)
         script=Markup(script),  # noqa: S704  (our own file)
@@ -91,12 +91,12 @@ def render(
         dark_states=Markup(_variables(1)),  # noqa: S704  (hex colours)
         data=Markup(_inside_script(data)),  # noqa: S704  (JSON without < and &)
         legend=[(DRAWN_NAMES[state], LETTERS[state], state) for state in states],
-        has_messages=any(one.messages for one in charts),
+        has_messages=any(chart.messages for chart in charts),
         has_loads=any(loads),
-        charts=[(one, Markup(_svg(one, number, seconds)), _left_out(one))  # noqa: S704  (drawn from numbers)
-                for number, one in enumerate(charts)],
+        charts=[(chart, Markup(_svg(chart, number, seconds)), _left_out(chart))  # noqa: S704  (drawn from numbers)
+                for number, chart in enumerate(charts)],
         seconds=format_time(seconds),
-        ends=[format_time(one.seconds) for one in charts],
+        ends=[format_time(chart.seconds) for chart in charts],
     )  # fmt: skip
 
 
@@ -113,7 +113,7 @@ def write_gantt(
 
 def axis_seconds(timelines: Sequence[Timeline]) -> float:
     """Return the length of the time axis that the timelines of a page share, in seconds."""
-    ends = (max(one.seconds, float(one.transfers["arrived"].max(initial=0.0))) for one in timelines)
+    ends = (max(timeline.seconds, float(timeline.transfers["arrived"].max(initial=0.0))) for timeline in timelines)
     return max(ends, default=0.0)
 
 

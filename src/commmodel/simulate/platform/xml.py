@@ -435,7 +435,7 @@ class _PlatformReader:
                 child.fail(f"{end!r} is no zone within {tree.name!r}")
         gates = self.point(child, "gw_src"), self.point(child, "gw_dst")
         for gate, end in zip(gates, ends, strict=True):
-            if all(one is not self.names[end] for one in self.trees[gate[0]].ancestors()):
+            if all(ancestor is not self.names[end] for ancestor in self.trees[gate[0]].ancestors()):
                 child.fail(f"a gateway of zone {end!r} lies outside of it")
         forth, back = self.route(child)
         if ends[0] == ends[1]:

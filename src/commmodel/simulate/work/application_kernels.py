@@ -89,8 +89,8 @@ def _grid(
 def _actions(name: str, nas_class: str, bodies: Sequence[str], iterations: int, norm: str = "") -> Actions:
     """Return the actions of each rank: iterations, between the norms before and after them, if there are any."""
     norms = [norm.format(rank=rank) for rank in range(len(bodies))]
-    first = tuple(f"{rank} init\n{one}" for rank, one in enumerate(norms))
-    last = tuple(f"{one}{rank} finalize\n" for rank, one in enumerate(norms))
+    first = tuple(f"{rank} init\n{norm}" for rank, norm in enumerate(norms))
+    last = tuple(f"{norm}{rank} finalize\n" for rank, norm in enumerate(norms))
     return Actions(first, tuple(bodies), last, iterations, f"{name} {nas_class} on {len(bodies)} processes")
 
 
