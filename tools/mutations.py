@@ -131,19 +131,19 @@ def main() -> int:
     arguments = parser.parse_args()
     rooms = set(filter(None, arguments.rooms.split(",")))
     paths = [path for path in sorted(SOURCE.rglob("*.py")) if not rooms or path.relative_to(SOURCE).parts[0] in rooms]
-    every = [mutation for path in paths if tests_of(path) for mutation in mutations(path)]
+    candidates = [mutation for path in paths if tests_of(path) for mutation in mutations(path)]
     choice = random.Random(arguments.seed)  # noqa: S311 (no secret)
-    sample = choice.sample(every, min(arguments.sample, len(every)))
-    found = 0
+    sample = choice.sample(candidates, min(arguments.sample, len(candidates)))
+    detected = 0
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(SOURCE, Path(folder) / "commmodel")
         for number, mutation in enumerate(sample, 1):
             begin = time.monotonic()
             result = is_found(mutation, Path(folder), arguments.limit)
-            found += result
+            detected += result
             seconds = time.monotonic() - begin
             print(f"{number} {'found' if result else 'SURVIVES'} {mutation} ({seconds:.0f} s)", flush=True)
-    print(f"{found} of {len(sample)} mutations found, of {len(every)}")
+    print(f"{detected} of {len(sample)} mutations found, of {len(candidates)}")
     return 0
 
 

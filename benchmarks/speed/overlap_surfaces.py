@@ -79,7 +79,7 @@ def machines() -> dict[str, Machine]:
 
 def choices(calls: int) -> Iterator[tuple[str, list[float], list[float]]]:
     """Yield (problem, seconds of each call with the same volume, with a new one)."""
-    for known, machine in machines().items():
+    for title, machine in machines().items():
         for name, options in PROBLEMS.items():
             choose(VOLUME, COMPUTATION, machine, **options)  # type: ignore[arg-type]
             seconds: list[list[float]] = [[], []]
@@ -88,7 +88,7 @@ def choices(calls: int) -> Iterator[tuple[str, list[float], list[float]]]:
                     start = time.perf_counter()
                     choose(volume, COMPUTATION, machine, **options)  # type: ignore[arg-type]
                     seconds[kind].append(time.perf_counter() - start)
-            yield f"{known}, {name}", *seconds
+            yield f"{title}, {name}", *seconds
 
 
 def contestants() -> dict[str, Callable[[], NDArray[np.float64]]]:
@@ -130,17 +130,19 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=300, help="of each problem (300)")
     parser.add_argument("--rounds", type=int, default=21, help="of the surface (21)")
     parser.add_argument("--seed", type=int, default=1, help="of the order (1)")
-    asked = parser.parse_args()
-    print(f"Choice: median of {asked.calls} calls with the same volume, and with a new one each time")
+    arguments = parser.parse_args()
+    print(f"Choice: median of {arguments.calls} calls with the same volume, and with a new one each time")
     slowest = 0.0
-    for name, *seconds in choices(asked.calls):
-        same, new = (1e6 * float(np.median(second)) for second in seconds)
-        print(f"  {name:44} {same:6.1f} us {new:6.1f} us")
-        slowest = max(slowest, same, new)
+    for name, *seconds in choices(arguments.calls):
+        repeated, new = (1e6 * float(np.median(second)) for second in seconds)
+        print(f"  {name:44} {repeated:6.1f} us {new:6.1f} us")
+        slowest = max(slowest, repeated, new)
     print(f"  {'slowest':44} {slowest:6.1f} us            wanted: below {WANTED_CHOICE * 1e6:.0f} us")
     shape = " x ".join(map(str, SURFACE))
-    print(f"Surface of {shape} volumes, sizes, bursts and computations, {asked.rounds} rounds: median [95 % interval]")
-    times = interleaved(contestants(), asked.rounds, asked.seed)
+    print(
+        f"Surface of {shape} volumes, sizes, bursts and computations, {arguments.rounds} rounds: median [95 % interval]"
+    )
+    times = interleaved(contestants(), arguments.rounds, arguments.seed)
     for name, values in times.items():
         print(line(name, values, "ms", 1e3))
     meanings = {"surface again": "control", "surface, bounded": "for the record", "numpy": "for the record"}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.launching import launch, said
+from support.launching import error_lines, launch
 
 from commmodel import results
 from commmodel.bench.environment import advice, oversubscribed
@@ -354,7 +354,7 @@ def test_a_configuration_is_described_in_a_few_words(configuration, words):
 def test_what_cannot_be_is_one_line_and_an_exit_code(arguments, code, words, tmp_path):
     output = tmp_path / "results.jsonl"
     completed = bench(2, *arguments, "-o", output)
-    (line,) = said(completed, "commmodel.bench")
+    (line,) = error_lines(completed, "commmodel.bench")
     assert completed.returncode == code
     assert words in line
     assert not output.exists()

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.validation.overlap_losses import all_simulated, problems, simulated
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.overlap_samples import made, measurements
+from support.overlap_samples import measurements, overlap_record
 from support.report_samples import record
 
 from commmodel.cli import main
@@ -178,8 +178,10 @@ def test_an_exchange_that_was_disturbed_when_it_was_timed_alone_says_nothing_of_
 
 def test_in_records_of_an_unsteady_machine_the_best_is_called_the_luckiest():
     where = [(MIB, 1), (MIB // 2, 1), (MIB // 4, 2), (MIB // 8, 4)]
-    records = [made(MIB, MIB, 1, "blocking", 3e-4, 1e-4)]
-    records += [made(MIB, *each, "pipelined", 3e-4, (1 + place % 2) * 1e-4) for place, each in enumerate(where)]
+    records = [overlap_record(MIB, MIB, 1, "blocking", 3e-4, 1e-4)]
+    records += [
+        overlap_record(MIB, *each, "pipelined", 3e-4, (1 + place % 2) * 1e-4) for place, each in enumerate(where)
+    ]
     machine = profiled([0.0] * 11, [1e-10] * 11)
     found = validate(measurements(*records), machine)
     (case,) = found.cases

@@ -12,9 +12,9 @@ from support.overlap_samples import (
     blocking_seconds,
     decompositions,
     machine,
-    made,
     measurements,
     o,
+    overlap_record,
     problem,
     seconds,
 )
@@ -99,8 +99,8 @@ def test_few_samples_have_their_range_for_an_interval():
 def test_where_nothing_can_be_hidden_the_case_says_so_and_is_summed_apart(ratio, factor, words):
     t_V = ratio * V * G
     whole = blocking_seconds(V, t_V)
-    nothing = [made(V, V, 1, "blocking", whole, t_V, passes=7)]
-    nothing += [made(V, *where, "pipelined", factor * whole, t_V, passes=7) for where in decompositions(V)]
+    nothing = [overlap_record(V, V, 1, "blocking", whole, t_V, passes=7)]
+    nothing += [overlap_record(V, *where, "pipelined", factor * whole, t_V, passes=7) for where in decompositions(V)]
     found = validate(measurements(*nothing, *problem(V, 0.9)), machine())
     assert [bool(case.sweep.nothing_to_hide) for case in found.cases] == [False, True]
     assert words in found.cases[1].sweep.nothing_to_hide
@@ -215,7 +215,7 @@ def test_other_patterns_have_as_many_peers_as_the_model_means(pattern, peers, sh
 def test_the_blocking_version_of_all_to_all_has_a_message_from_each_peer():
     kind = {"pattern": "all-to-all-contiguous", "processes": 4, "path": "any"}
     records = problem(V, 0.9, **kind)[1:]
-    whole = made(V, -(-V // 3), 1, "blocking", 4e-3, 1e-3, **kind)
+    whole = overlap_record(V, -(-V // 3), 1, "blocking", 4e-3, 1e-3, **kind)
     case = only_case(whole, *records)
     assert (case.sweep.blocking.message_size, case.sweep.blocking.seconds) == (-(-V // 3), 4e-3)
     assert case.sweep.computation == 1e-3
@@ -227,8 +227,11 @@ def test_whatever_was_measured_the_choice_is_among_it_and_never_better_than_the_
     where = decompositions(1 << 13)
     times = data.draw(st.lists(st.floats(1e-6, 1e-3), min_size=len(where) + 1, max_size=len(where) + 1))
     computation = data.draw(st.floats(0, 1e-3))
-    records = [made(1 << 13, 1 << 13, 1, "blocking", times[0], computation)]
-    records += [made(1 << 13, *one, "pipelined", time, computation) for one, time in zip(where, times[1:], strict=True)]
+    records = [overlap_record(1 << 13, 1 << 13, 1, "blocking", times[0], computation)]
+    records += [
+        overlap_record(1 << 13, *one, "pipelined", time, computation)
+        for one, time in zip(where, times[1:], strict=True)
+    ]
     case = only_case(*records)
     assert (case.chosen.message_size, case.chosen.burst) in where
     assert case.loss >= 0

@@ -93,7 +93,7 @@ def _step(ranks, carried, rank) -> bool:
             rank.named.pop(request, None)
         case Code.WAITALL:
             waited = rank.unnamed if request == UNNAMED else list(rank.named.values())
-            if not all(one[3] for one in waited):
+            if not all(request[3] for request in waited):
                 return False
             if request == UNNAMED:
                 rank.unnamed = []
@@ -109,12 +109,12 @@ def _step(ranks, carried, rank) -> bool:
     return True
 
 
-def _keep(rank, request, what):
+def _keep(rank, request, operation):
     if request == UNNAMED:
-        rank.unnamed.append(what)
+        rank.unnamed.append(operation)
     else:
         assert request not in rank.named, f"rank {rank.rank}: two requests of name {request}"
-        rank.named[request] = what
+        rank.named[request] = operation
 
 
 def carry_out(program: Program) -> Carried:

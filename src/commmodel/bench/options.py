@@ -187,12 +187,12 @@ def _summaries() -> str:
 
 def _by_kernels() -> dict[tuple[str, ...], list[Option]]:
     """Return the options of each set of kernels that has some to itself."""
-    found: dict[tuple[str, ...], list[Option]] = {}
+    groups: dict[tuple[str, ...], list[Option]] = {}
     for option in _OPTIONS.values():
         names = tuple(name for name, kernel in REGISTRY.items() if option in kernel.options)
         if names:
-            found.setdefault(names, []).append(option)
-    return found
+            groups.setdefault(names, []).append(option)
+    return groups
 
 
 def _checked_processes(text: str) -> str:

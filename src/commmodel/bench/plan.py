@@ -72,4 +72,6 @@ def in_rounds(configurations: Sequence[Configuration], options: BenchOptions) ->
         visits -= 1
     further = [shuffled(again, options.seed + visit) for visit in range(1, visits) if again]
     rounds = [list(configurations), *further]
-    return Rounds([each for each in rounds if each], Counter(one for each in rounds for one in each))
+    return Rounds(
+        [visit for visit in rounds if visit], Counter(configuration for visit in rounds for configuration in visit)
+    )

@@ -99,12 +99,12 @@ def fit_overlap(measurements: Measurements) -> tuple[OverlapProfile, ...]:
     (2e-06, 3e-06)
     """
     records = list(measurements.records)
-    found = dict.fromkeys(
-        (one.path, _operation(one))
-        for one in (record.configuration for record in records)
-        if isinstance(one, Burst | Queue | Progress)
+    keys = dict.fromkeys(
+        (configuration.path, _operation(configuration))
+        for configuration in (record.configuration for record in records)
+        if isinstance(configuration, Burst | Queue | Progress)
     )
-    return tuple(_profile(records, path, operation) for path, operation in found)
+    return tuple(_profile(records, path, operation) for path, operation in keys)
 
 
 def _operation(configuration: Burst | Queue | Progress) -> Operation:
@@ -114,20 +114,20 @@ def _operation(configuration: Burst | Queue | Progress) -> Operation:
 
 
 def _profile(records: Sequence[Record], path: str, operation: Operation) -> OverlapProfile:
-    own = [
+    matching = [
         record
         for record in records
         if isinstance(configuration := record.configuration, Burst | Queue | Progress)
         and (configuration.path, _operation(configuration)) == (path, operation)
     ]
-    overhead, shares = _table(_overheads(own, operation)), _shares(own)
+    overhead, shares = _table(_overheads(matching, operation)), _shares(matching)
     return OverlapProfile(
         path,
         operation,
-        L=None if overhead is None else _latency(records, own, path, operation, overhead),
+        L=None if overhead is None else _latency(records, matching, path, operation, overhead),
         overhead=overhead,
         progress=_table(shares),
-        queue_depth=_queue_depth(own),
+        queue_depth=_queue_depth(matching),
         outstanding_volume=_outstanding_volume(shares),
     )
 
@@ -177,7 +177,7 @@ def _table(cells: Cells) -> ParameterTable | None:
 
     def at(size: int, burst: int) -> float:
         measured = [burst for burst in bursts if (size, burst) in cells]
-        return cells[size, max((one for one in measured if one <= burst), default=measured[0])]
+        return cells[size, max((length for length in measured if length <= burst), default=measured[0])]
 
     values = tuple(tuple(at(size, burst) for burst in bursts) for size in sizes)
     return ParameterTable(tuple(sizes), tuple(bursts), values)
@@ -208,18 +208,20 @@ def _queue_depth(records: Sequence[Record]) -> int | None:
         if isinstance(configuration := record.configuration, Queue):
             measured.setdefault(configuration.message_size, []).append(record.samples)
     depths = [full_at([median(row) for row in zip(*rows, strict=False)]) for rows in measured.values()]
-    found = [depth for depth in depths if depth is not None]
-    return median_low(found) if found and len(found) >= min(2, len(depths)) else None
+    known_depths = [depth for depth in depths if depth is not None]
+    return median_low(known_depths) if known_depths and len(known_depths) >= min(2, len(depths)) else None
 
 
 def _outstanding_volume(shares: Cells) -> int | None:
     best = max(shares.values(), default=0.0)
     if best <= _LEAST_SHARE:
         return None
-    held = max(size * burst for (size, burst), share in shares.items() if share >= _LOST * best)
-    near = [share >= _LOST * best for (size, burst), share in shares.items() if held / _NEAR <= size * burst <= held]
-    is_limit = any(size * burst > held for size, burst in shares) and sum(near) > len(near) / 2
-    return held if is_limit else None
+    largest = max(size * burst for (size, burst), share in shares.items() if share >= _LOST * best)
+    near = [
+        share >= _LOST * best for (size, burst), share in shares.items() if largest / _NEAR <= size * burst <= largest
+    ]
+    is_limit = any(size * burst > largest for size, burst in shares) and sum(near) > len(near) / 2
+    return largest if is_limit else None
 
 
 def _half_round_trips(records: Sequence[Record], path: str) -> Iterator[list[tuple[int, Record, float]]]:
@@ -301,14 +303,18 @@ def fit_bandwidth(measurements: Measurements) -> tuple[BandwidthProfile, ...]:
     for pattern, direction in product(get_args(Pattern), get_args(Direction)):
         slowest: dict[tuple[int, int], list[float]] = {}
         fastest: dict[tuple[int, int], list[float]] = {}
-        records = [one for launch in measurements.launches for one in _in_pattern(launch, pattern, direction)]
-        for one, record in records:
-            cell = one.message_size, one.processes
-            slowest.setdefault(cell, []).append(float(np.quantile(record.samples, _UNDISTURBED)) / one.message_size)
+        records = [item for launch in measurements.launches for item in _in_pattern(launch, pattern, direction)]
+        for configuration, record in records:
+            cell = configuration.message_size, configuration.processes
+            slowest.setdefault(cell, []).append(
+                float(np.quantile(record.samples, _UNDISTURBED)) / configuration.message_size
+            )
             if record.fastest:
-                fastest.setdefault(cell, []).append(float(np.quantile(record.fastest, _UNDISTURBED)) / one.message_size)
+                fastest.setdefault(cell, []).append(
+                    float(np.quantile(record.fastest, _UNDISTURBED)) / configuration.message_size
+                )
         byte_time = _table(_medians(slowest))
-        if byte_time is not None and any(one.pattern == pattern for one, _ in records):
+        if byte_time is not None and any(configuration.pattern == pattern for configuration, _ in records):
             beside = _table(_medians(fastest)) if fastest.keys() == slowest.keys() else None
             profiles.append(BandwidthProfile(pattern, direction, byte_time, beside))
     return tuple(profiles)
@@ -325,14 +331,14 @@ def _in_pattern(launch: Launch, pattern: Pattern, direction: Direction) -> list[
     ]
 
     def preference(pair: tuple[Bandwidth, Record]) -> tuple[bool, int, float]:
-        one, record = pair
-        is_first = launch.header.placement.get(one.path, ())[:1] == ((0, 1),)
-        return is_first, one.message_size, record.summary.median
+        configuration, record = pair
+        is_first = launch.header.placement.get(configuration.path, ())[:1] == ((0, 1),)
+        return is_first, configuration.message_size, record.summary.median
 
     twos = [pair for pair in all_of_them if pair[0].processes == _TWO]
     path = max(twos, key=preference)[0].path if twos else None
     return [
-        (one, record)
-        for one, record in all_of_them
-        if (one.path == path if one.processes == _TWO else one.pattern == pattern)
+        (configuration, record)
+        for configuration, record in all_of_them
+        if (configuration.path == path if configuration.processes == _TWO else configuration.pattern == pattern)
     ]

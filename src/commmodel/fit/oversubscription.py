@@ -54,7 +54,7 @@ def _runs(measurements: Measurements) -> Iterable[list[Record]]:
 
 def _share(configuration: Pairs | Stream, summary: Summary, alone: Summary) -> NodeShare:
     ends = (alone.low, summary.high, alone.high, summary.low)
-    known = all(math.isfinite(end) and end > 0 for end in ends)
+    is_bounded = all(math.isfinite(end) and end > 0 for end in ends)
     moved = configuration.pairs * configuration.message_size
     return NodeShare(
         kernel_name(configuration),
@@ -63,8 +63,8 @@ def _share(configuration: Pairs | Stream, summary: Summary, alone: Summary) -> N
         configuration.node_pairs,
         moved / alone.median,
         alone.median / summary.median,
-        alone.low / summary.high if known else None,
-        alone.high / summary.low if known else None,
+        alone.low / summary.high if is_bounded else None,
+        alone.high / summary.low if is_bounded else None,
     )
 
 

@@ -43,8 +43,12 @@ def _columns(measurements: Measurements, path: str, mode: SendMode) -> dict[str,
 
 def plogp_paths(measurements: Measurements) -> list[str]:
     """Return the paths that the kernel plogp measured."""
-    found = (record.configuration for record in measurements.records)
-    return list(dict.fromkeys(one.path for one in found if isinstance(one, PLogPParameter)))
+    configurations = (record.configuration for record in measurements.records)
+    return list(
+        dict.fromkeys(
+            configuration.path for configuration in configurations if isinstance(configuration, PLogPParameter)
+        )
+    )
 
 
 def fit_plogp(measurements: Measurements, path: str, mode: SendMode) -> PLogP | None:

@@ -31,7 +31,7 @@ _TIMES = ("t[usec]", "t_max[usec]")
 class _BenchmarkTable:
     """State of reading a benchmark's table."""
 
-    taken: bool
+    is_read: bool
     pairs: int = 1
     multi: bool = False
     columns: tuple[str, ...] = ()
@@ -40,24 +40,24 @@ class _BenchmarkTable:
 
 def recognise(lines: Sequence[str]) -> int:
     """Return the number of the first line that only this suite writes, 0 where there is none."""
-    found = (number for number, line in enumerate(lines, 1) if _BANNER.fullmatch(line) or _BENCHMARK.fullmatch(line))
-    return next(found, 0)
+    numbers = (number for number, line in enumerate(lines, 1) if _BANNER.fullmatch(line) or _BENCHMARK.fullmatch(line))
+    return next(numbers, 0)
 
 
 def _open(text: Text, number: int, name: str, part: str, notes: list[str]) -> _BenchmarkTable:
-    taken = part == "MPI-1" and name in {"PingPong", "Multi-PingPong"}
-    if not taken:
-        whose = "" if part == "MPI-1" else f" of IMB's part {part}"
+    is_read = part == "MPI-1" and name in {"PingPong", "Multi-PingPong"}
+    if not is_read:
+        origin = "" if part == "MPI-1" else f" of IMB's part {part}"
         notes.append(
-            text.note(number, f"the benchmark {shown(name)}{whose} is left out: only PingPong of MPI-1 is read")
+            text.note(number, f"the benchmark {shown(name)}{origin} is left out: only PingPong of MPI-1 is read")
         )
-    return _BenchmarkTable(taken)
+    return _BenchmarkTable(is_read)
 
 
 def _set_groups(text: Text, number: int, match: re.Match[str], table: _BenchmarkTable, notes: list[str]) -> None:
     if whole(text, number, match["size"], "processes of a group", 1) != 2:
         notes.append(text.note(number, "PingPong in groups of other than two processes is left out"))
-        table.taken = False
+        table.is_read = False
     table.multi, table.pairs = True, whole(text, number, match["groups"], "groups", 1)
 
 
@@ -89,7 +89,7 @@ def _row(text: Text, number: int, line: str, table: _BenchmarkTable, notes: list
     row = record(text, number, configuration, seconds)
     # The groups' rows of one size follow each other: keep the slowest.
     if "group" in table.columns and table.records and table.records[-1].configuration == configuration:
-        row = max(row, table.records.pop(), key=lambda one: one.samples)
+        row = max(row, table.records.pop(), key=lambda record: record.samples)
     table.records.append(row)
 
 
@@ -129,18 +129,18 @@ def parse(text: Text) -> Measurements:
         elif reading is None:
             if match := _ABOUT.fullmatch(line):
                 about[match["name"]] = match["value"]
-        elif not reading.taken or not line:
+        elif not reading.is_read or not line:
             continue
         elif match := _GROUPS.fullmatch(line):
             _set_groups(text, number, match, reading, notes)
         elif match := _PROCESSES.fullmatch(line):
             if not reading.multi and whole(text, number, match["count"], "#processes", 1) != 2:
                 notes.append(text.note(number, "PingPong of other than two processes is left out"))
-                reading.taken = False
+                reading.is_read = False
         elif "#repetitions" in line:
             _set_columns(text, number, line, reading)
         elif not line.startswith("#"):
             _row(text, number, line, reading, notes)
     return Measurements(
-        tuple(_close(table, known) for table, known in tables if table.taken and table.records), tuple(notes)
+        tuple(_close(table, settings) for table, settings in tables if table.is_read and table.records), tuple(notes)
     )

@@ -27,7 +27,7 @@ ROUND_TRIP = 2
 class _NodePairTable:
     """State of reading the table of a pair of nodes."""
 
-    taken: bool
+    is_read: bool
     ranks: dict[str, tuple[int, ...]] = field(default_factory=dict)
     columns: int = 0
     records: list[Record] = field(default_factory=list)
@@ -35,12 +35,12 @@ class _NodePairTable:
 
 def recognise(lines: Sequence[str]) -> int:
     """Return the number of the first line that only this suite writes, 0 where there is none."""
-    found = (
+    numbers = (
         number
         for number, (line, below) in enumerate(pairwise(lines), 1)
         if _TITLE.fullmatch(line) and _PARTNERS.match(below)
     )
-    return next(found, 0)
+    return next(numbers, 0)
 
 
 def _set_ranks(text: Text, number: int, match: re.Match[str], table: _NodePairTable) -> None:
@@ -81,9 +81,9 @@ def parse(text: Text) -> Measurements:
     for number, line in enumerate(text.lines, start=1):
         if title := _TITLE.fullmatch(line):
             tables.append(_NodePairTable(title["test"] == "Pingpong"))
-            if not tables[-1].taken:
+            if not tables[-1].is_read:
                 notes.append(text.note(number, f"the test {shown(title['test'])} is left out: only Pingpong is read"))
-        elif not tables or not tables[-1].taken or not line:
+        elif not tables or not tables[-1].is_read or not line:
             continue  # what a launcher or a job script wrote before, and tables that are not taken
         elif match := _PARTNERS.fullmatch(line):
             _set_ranks(text, number, match, tables[-1])

@@ -267,8 +267,8 @@ class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
         """
         name = name or self.selector
         if not name and not self.selection:
-            known = ", ".join(selectors.published())
-            raise InputError(f"machine {self.name!r} has neither selector nor selection: give it one of {known}")
+            names = ", ".join(selectors.published())
+            raise InputError(f"machine {self.name!r} has neither selector nor selection: give it one of {names}")
         chosen = selectors.load(name) if name else selectors.Selector(self.name)
         return selectors.preceded(chosen, self.selection)
 
@@ -282,16 +282,16 @@ class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
         MissingParameterError
             Naming the kernels that provide it, where there is none.
         """
-        by_path = {one.path: one for one in self.hybrid}
+        by_path = {model.path: model for model in self.hybrid}
         chosen = path or ("between-nodes" if "between-nodes" in by_path else next(iter(by_path), ""))
-        found = by_path.get(chosen) or by_path.get("any")
-        if found is None:
-            known = f" (it has {', '.join(by_path)})" if by_path else ""
+        chosen_model = by_path.get(chosen) or by_path.get("any")
+        if chosen_model is None:
+            paths = f" (it has {', '.join(by_path)})" if by_path else ""
             raise MissingParameterError(
-                f"machine {self.name!r} has no hybrid model{f' of path {path!r}' if path else ''}{known}: measure it "
+                f"machine {self.name!r} has no hybrid model{f' of path {path!r}' if path else ''}{paths}: measure it "
                 "with python -m commmodel.bench ping pingpong contention threshold --random-sizes 400, then fit"
             )
-        return found
+        return chosen_model
 
     def max_rate(self, message_size: float, path: str | None = None) -> MaxRate:
         """Return the max-rate parameters for a message of so many bytes, with R_N."""

@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 from commmodel.machine import Machine, Segment, speaker
-from commmodel.machine.model_choice import DESCRIBES, ONE_WAY, named
+from commmodel.machine.model_choice import DESCRIBES, ONE_WAY, model_of
 from commmodel.units import format_size
 
 __all__ = ["Reach", "collective_reach", "reach_of"]
@@ -32,7 +32,7 @@ def _sizes(machine: Machine, path: str, message_size: float) -> list[str]:
 
 def _has_limit(segment: Segment, name: str) -> bool:
     """Whether a model includes the node's maximum rate."""
-    rate = getattr(named(segment, name), "R_N", None)
+    rate = getattr(model_of(segment, name), "R_N", None)
     return rate is not None and rate.is_limiting
 
 

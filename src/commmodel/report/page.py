@@ -164,7 +164,7 @@ def _path_section(tables: PathTables, *, is_one_launch: bool) -> Section:
     if tables.pairs is not None:
         blocks.append(_with_hint(tables.pairs, _RATES))
     blocks += [_with_hint(table, _STREAM_RATES) for table in tables.streams]
-    blocks += [_with_hint(table, _BELOW) for table in tables.others]
+    blocks += [_with_hint(table, _BELOW) for table in tables.details]
     return Section(f"Measurements, {tables.path}", (*blocks, _endings(tables.endings)))
 
 
@@ -246,8 +246,8 @@ def render(measurements: Measurements, machine: Machine | None, name: str, scali
         _network(measurements),
     ]
     words = Words("There are no times, and no records of other kernels.")
-    nothing = [] if any(section.blocks for section in numbers) else [Section("Nothing was measured", (words,))]
-    sections = [_warnings(measurements, machine), *numbers, *nothing, *_environment(measurements)]
+    empty = [] if any(section.blocks for section in numbers) else [Section("Nothing was measured", (words,))]
+    sections = [_warnings(measurements, machine), *numbers, *empty, *_environment(measurements)]
     return render_page(name, f"Communication of {name}", "MPI communication", sections, _subtitle(measurements))
 
 

@@ -239,10 +239,12 @@ def from_machine(machine: "Machine", path: str | None = None) -> DelayParameters
     path = path or ("between-nodes" if "between-nodes" in paths else paths[0])
     for name in dict.fromkeys((path, "any")):
         on_path = [segment for segment in machine.segments if segment.path == name]
-        known = [(one, one.loggp) for one in on_path if one.loggp is not None and one.loggp.G is not None]
-        if known:
-            return _of_segments(known, on_path)
-    models = {one.path: one for one in machine.hybrid}
+        fitted = [
+            (segment, segment.loggp) for segment in on_path if segment.loggp is not None and segment.loggp.G is not None
+        ]
+        if fitted:
+            return _of_segments(fitted, on_path)
+    models = {model.path: model for model in machine.hybrid}
     hybrid = models.get(path) or models.get("any")
     if hybrid is None:
         raise MissingParameterError(
@@ -252,10 +254,10 @@ def from_machine(machine: "Machine", path: str | None = None) -> DelayParameters
     return _of_modes(hybrid)
 
 
-def _of_segments(known: "list[tuple[Segment, LogGP]]", on_path: "Iterable[Segment]") -> DelayParameters:
-    (smallest, first), (_, last) = known[0], known[-1]
-    limits = [one.limit.value for one in on_path if one.limit is not None]
-    small = float(smallest.limit.value) if len(known) > 1 and smallest.limit is not None else 0.0
+def _of_segments(fitted: "list[tuple[Segment, LogGP]]", on_path: "Iterable[Segment]") -> DelayParameters:
+    (smallest, first), (_, last) = fitted[0], fitted[-1]
+    limits = [segment.limit.value for segment in on_path if segment.limit is not None]
+    small = float(smallest.limit.value) if len(fitted) > 1 and smallest.limit is not None else 0.0
     return DelayParameters(
         L=first.L.value,
         o=first.o.value,

@@ -188,8 +188,8 @@ def text(schedule: GoalSchedule) -> Iterator[str]:
     for rank in range(schedule.processes):
         begin, end = schedule.offsets[rank : rank + 2].tolist()
         lines = [f"\nrank {rank} {{"]
-        for number, one in enumerate(schedule.operations[begin:end].tolist(), 1):
-            lines.append(f"l{number}: {_operation(*one[:6])}")
+        for number, operation in enumerate(schedule.operations[begin:end].tolist(), 1):
+            lines.append(f"l{number}: {_operation(*operation[:6])}")
         for dependent, on, start in listed[bounds[rank] : bounds[rank + 1]].tolist():
             relation = "irequires" if start else "requires"
             lines.append(f"l{dependent - begin + 1} {relation} l{on - begin + 1}")
@@ -265,9 +265,9 @@ def _chained(
     shift = np.cumsum(joined)
     place = np.arange(count) + shift[group]
     total = count + int(joined.sum())
-    every = np.zeros(total, GOAL_OPERATION)
-    every["kind"] = Kind.CALCULATE
-    every[place] = operations
+    joined_operations = np.zeros(total, GOAL_OPERATION)
+    joined_operations["kind"] = Kind.CALCULATE
+    joined_operations[place] = operations
     owner = np.empty(total, np.int64)
     owner[place] = ranks
     joint = begins[joined] + shift[joined] - 1
@@ -275,16 +275,18 @@ def _chained(
     parts = []
     direct = np.flatnonzero(follows & ~joined)
     pairs = before[direct] * sizes[direct]
-    which = np.repeat(direct, pairs)
+    step_of = np.repeat(direct, pairs)
     step = np.arange(pairs.sum()) - np.repeat(np.cumsum(pairs) - pairs, pairs)
-    parts.append((place[begins[which] + step // before[which]], place[begins[which - 1] + step % before[which]]))
+    parts.append(
+        (place[begins[step_of] + step // before[step_of]], place[begins[step_of - 1] + step % before[step_of]])
+    )
     after = np.flatnonzero(joined[group])
     number = np.cumsum(joined) - 1
     parts.append((place[after], joint[number[group[after]]]))
     ahead = np.flatnonzero(np.append(joined[1:], False)[group]) if begins.size else np.empty(0, np.int64)
     parts.append((joint[number[group[ahead] + 1]], place[ahead]))
-    dependencies = np.zeros(sum(one.size for one, _ in parts), DEPENDENCY)
-    dependencies["dependent"] = np.concatenate([one for one, _ in parts])
-    dependencies["on"] = np.concatenate([one for _, one in parts])
+    dependencies = np.zeros(sum(part.size for part, _ in parts), DEPENDENCY)
+    dependencies["dependent"] = np.concatenate([after for after, _ in parts])
+    dependencies["on"] = np.concatenate([before_ for _, before_ in parts])
     offsets = np.searchsorted(owner, np.arange(processes + 1)).astype(np.int64)
-    return GoalSchedule(every, offsets, dependencies)
+    return GoalSchedule(joined_operations, offsets, dependencies)

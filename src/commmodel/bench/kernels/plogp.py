@@ -121,14 +121,14 @@ def _bend(sizes: tuple[int, int, int], times: tuple[Summary, Summary, Summary]) 
 def _divisions(times: Mapping[int, Summary]) -> list[int]:
     """Return the sizes in the middle of two where a line fails, the worst failure first."""
     sizes = sorted(times)
-    found: dict[int, float] = {}
+    bends: dict[int, float] = {}
     for a, b, c in zip(sizes, sizes[1:], sizes[2:], strict=False):
         bend = _bend((a, b, c), (times[a], times[b], times[c]))
         for low, high in ((a, b), (b, c)):
             if bend and high - low >= _LEAST_GAP and high > _LEAST_RATIO * low:
                 middle = (low + high) // 2
-                found[middle] = max(bend, found.get(middle, 0.0))
-    return sorted(found, key=lambda size: (-found[size], size))
+                bends[middle] = max(bend, bends.get(middle, 0.0))
+    return sorted(bends, key=lambda size: (-bends[size], size))
 
 
 def refine(options: BenchOptions, records: Sequence[Record]) -> list[Configuration]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from commmodel.collectives.algorithms.blocks import border, vector_round
-from commmodel.collectives.algorithms.patterns import BlockExchange, binomial_tree, doubling, from_root, others
+from commmodel.collectives.algorithms.patterns import BlockExchange, binomial_tree, doubling, from_root, other_ranks
 from commmodel.collectives.algorithms.registry import register
 from commmodel.collectives.schedule import Integers, Problem, Round
 
@@ -21,7 +21,7 @@ __all__ = ["binary", "binomial", "binomial_at_once", "chain", "linear", "scatter
 @register("bcast", "linear")
 def linear(problem: Problem) -> Iterator[Round]:
     """The root sends the vector to everybody, in the order of their ranks."""
-    receivers = others(problem)
+    receivers = other_ranks(problem)
     if receivers.size:
         yield vector_round(problem, np.full_like(receivers, problem.root), receivers, 0, problem.message_size)
 

@@ -12,7 +12,7 @@ import numpy as np
 from commmodel.collectives.algorithms.blocks import power_below
 from commmodel.collectives.schedule import Integers, Problem
 
-__all__ = ["BlockExchange", "Fold", "binomial_tree", "doubling", "from_root", "halving", "others"]
+__all__ = ["BlockExchange", "Fold", "binomial_tree", "doubling", "from_root", "halving", "other_ranks"]
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ def from_root(problem: Problem, process: Integers) -> Integers:
     return ranks
 
 
-def others(problem: Problem) -> Integers:
+def other_ranks(problem: Problem) -> Integers:
     """Return all ranks but the root, in their order.
 
-    >>> others(Problem(4, root=2)).tolist()
+    >>> other_ranks(Problem(4, root=2)).tolist()
     [0, 1, 3]
     """
     return np.delete(np.arange(problem.processes), problem.root)
@@ -93,10 +93,10 @@ def _forwarding(base: int, width: int, first: int, last: int) -> Iterator[BlockE
     Before each round the first so many of every group of 2 `half` have them, and after it of every group of `half`.
     If there are none, nothing is passed on.
     """
-    known = last - first
+    held_blocks = last - first
     half = width // 2
     while half:
-        offset = np.arange(max(0, known - half), min(known, half))  # who has it, and whose partner has not
+        offset = np.arange(max(0, held_blocks - half), min(held_blocks, half))  # who has it, and whose partner has not
         sender = (np.arange(base, base + width, 2 * half)[:, np.newaxis] + offset).ravel()
         if sender.size:
             yield BlockExchange(sender, sender + half, np.full(sender.size, first), np.full(sender.size, last))
@@ -119,10 +119,13 @@ def halving(power: int) -> Iterator[tuple[BlockExchange, BlockExchange]]:
     distance, half = 1, power // 2
     while half:
         upper = (member & distance != 0) * half
-        sent, kept = start + half - upper, start + upper
+        sent, remaining = start + half - upper, start + upper
         partner = member ^ distance
-        yield BlockExchange(member, partner, sent, sent + half), BlockExchange(member, partner, kept, kept + half)
-        start = kept
+        yield (
+            BlockExchange(member, partner, sent, sent + half),
+            BlockExchange(member, partner, remaining, remaining + half),
+        )
+        start = remaining
         distance, half = 2 * distance, half // 2
 
 

@@ -110,7 +110,7 @@ INSTEAD = {("allgather", "recursive-doubling"): "bruck", ("allgather", "neighbor
 ALSO = {("bcast", "binomial"): "binomial-at-once"}
 """What Open MPI has in another form: the same tree, but it does not send to one child after the other."""
 NUMBERS = {
-    operation: {ours: number for number, (_, ours, same) in enumerate(listed, 1) if same}
+    operation: {algorithm: number for number, (_, algorithm, is_equal) in enumerate(listed, 1) if is_equal}
     for operation, listed in LIBRARY_ALGORITHMS.items()
 }
 OFFERS: dict[str, dict[str, dict[str, bool]]] = {
@@ -132,18 +132,18 @@ _LARGEST_ODD = 1024
 
 def _rules(operation: str, number: int, segment_size: int, conditions: dict[str, Any]) -> Iterator[SelectionRule]:
     """Yield the rules of an algorithm's number in the file."""
-    known = LIBRARY_ALGORITHMS[operation]
+    algorithms = LIBRARY_ALGORITHMS[operation]
     if number == 0:
         yield _rule(operation, DEFAULT, conditions)
         return
-    name, ours, _ = known[number - 1] if number <= len(known) else (f"algorithm {number}", "", False)
-    ours = ours or unknown(f"Open MPI's {NAMES[operation]} {name}")
+    name, algorithm, _ = algorithms[number - 1] if number <= len(algorithms) else (f"algorithm {number}", "", False)
+    algorithm = algorithm or unknown(f"Open MPI's {NAMES[operation]} {name}")
     segment = {"segment_size": segment_size} if segment_size else {}
-    if (operation, ours) in INSTEAD:
-        yield _rule(operation, ours, {**conditions, **segment, **ALGORITHMS[operation][ours].needs})
-        yield _rule(operation, INSTEAD[operation, ours], conditions)
+    if (operation, algorithm) in INSTEAD:
+        yield _rule(operation, algorithm, {**conditions, **segment, **ALGORITHMS[operation][algorithm].needs})
+        yield _rule(operation, INSTEAD[operation, algorithm], conditions)
     else:
-        yield _rule(operation, ours, conditions | segment)
+        yield _rule(operation, algorithm, conditions | segment)
 
 
 def _rule(operation: str, algorithm: str, conditions: dict[str, Any]) -> SelectionRule:
@@ -206,15 +206,15 @@ def parse(path: Path, text: str) -> Selector:
     numbers = _Numbers(path, text)
     operations = {number: operation for operation, number in IDS.items()}
     rules: list[SelectionRule] = []
-    seen: set[int] = set()
+    ids: set[int] = set()
     count = numbers.next("the number of collectives")
     if count > COLLECTIVES:
         numbers.fail(f"{count} collectives: Open MPI has {COLLECTIVES}")
     for _ in range(count):
         collective = numbers.next("the id of a collective")
-        if collective >= COLLECTIVES or collective in seen:
+        if collective >= COLLECTIVES or collective in ids:
             numbers.fail(f"id {collective} of a collective: expected each once, and less than {COLLECTIVES}")
-        seen.add(collective)
+        ids.add(collective)
         rows: list[tuple[int, list[tuple[int, int, int]]]] = []
         for _ in range(numbers.next("the number of communicator sizes")):
             size = numbers.next("the size of a communicator")
@@ -316,8 +316,8 @@ def _ranges(path: Path, where: str, operation: str, messages: Sequence[_Message]
     edges = sorted({0, *(low for low, *_ in listed), *(high + 1 for _, high, *_ in listed if high is not None)})
     cells: list[tuple[int, int, int]] = []
     for edge in edges:
-        held = (one[2:] for one in listed if one[0] <= edge and (one[1] is None or edge <= one[1]))
-        number, segment_size = next(held, (0, 0))
+        matches = (cells[2:] for cells in listed if cells[0] <= edge and (cells[1] is None or edge <= cells[1]))
+        number, segment_size = next(matches, (0, 0))
         if not cells or cells[-1][1:] != (number, segment_size):
             cells.append((edge, number, segment_size))
     return cells
@@ -365,8 +365,8 @@ def _table(selector: Selector, operation: str) -> list[tuple[int, list[_SizeRule
         if any(rule.count_below_power_of_two is not None for rule in rules):
             edges.add(power_of_two_up_to(processes) * ELEMENT_SIZE)
         for size in sorted(edges):
-            found = next((rule for rule in rules if rule.holds(size, size, processes)), None)
-            number, segment_size = _written(selector, found, operation)
+            match = next((rule for rule in rules if rule.holds(size, size, processes)), None)
+            number, segment_size = _codes(selector, match, operation)
             if not cells or cells[-1][1:] != (number, segment_size):
                 cells.append(_SizeRule(size, number, segment_size))
         if not table or table[-1][1] != cells:
@@ -376,14 +376,14 @@ def _table(selector: Selector, operation: str) -> list[tuple[int, list[_SizeRule
 
 def _beyond(selector: Selector, rule: SelectionRule, field: str, foreign: str) -> InputError:
     """Return the error for a rule with a condition that the file cannot express."""
-    what = next((name for name in (foreign, field) if getattr(rule, name) is not None), "count_below_power_of_two")
-    problem = f"{selector.name}: a rule for {rule.operation} has {what}, and Open MPI's file can have"
+    condition = next((name for name in (foreign, field) if getattr(rule, name) is not None), "count_below_power_of_two")
+    problem = f"{selector.name}: a rule for {rule.operation} has {condition}, and Open MPI's file can have"
     if rule.operation in NO_SIZES:
         return InputError(f"{problem} no message sizes there: leave it out")
     return InputError(f"{problem} {'n P' if field == 'total_upto' else 'n'} alone there: write {field}")
 
 
-def _written(selector: Selector, rule: SelectionRule | None, operation: str) -> tuple[int, int]:
+def _codes(selector: Selector, rule: SelectionRule | None, operation: str) -> tuple[int, int]:
     """Return the number and segment size of a rule."""
     if rule is None or rule.algorithm == DEFAULT:
         return 0, 0
@@ -395,8 +395,8 @@ def _written(selector: Selector, rule: SelectionRule | None, operation: str) -> 
 
 
 def _written_operations(selector: Selector) -> list[str]:
-    found = {rule.operation for rule in selector.rules}
-    return sorted(found, key=IDS.__getitem__)
+    operations = {rule.operation for rule in selector.rules}
+    return sorted(operations, key=IDS.__getitem__)
 
 
 def _names(operation: str) -> list[str]:
@@ -451,7 +451,7 @@ def _messages(operation: str, cells: Sequence[_SizeRule]) -> list[dict[str, Any]
     names = ["ignore", *(name for name, _, _ in LIBRARY_ALGORITHMS[operation])]
     ends: list[int | str] = [cell.size - 1 for cell in cells[1:]]
     return [
-        {"msg_size_min": one.size, "msg_size_max": end, "alg": names[one.number]}
-        | ({"seg_size": one.segment_size} if one.segment_size else {})
-        for one, end in zip(cells, [*ends, "inf"], strict=True)
+        {"msg_size_min": cell.size, "msg_size_max": end, "alg": names[cell.number]}
+        | ({"seg_size": cell.segment_size} if cell.segment_size else {})
+        for cell, end in zip(cells, [*ends, "inf"], strict=True)
     ]

@@ -58,7 +58,7 @@ class SelectionRule(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
         >>> SelectionRule("alltoall", "bruck", upto=256, processes_from=8).holds(256, 2048, 8)
         True
         """
-        asked = (
+        conditions = (
             (self.power_of_two, processes == power_of_two_up_to(processes)),
             (self.even, processes % 2 == 0),
             (self.count_below_power_of_two, message_size // element_size < power_of_two_up_to(processes)),
@@ -68,7 +68,7 @@ class SelectionRule(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
             and (self.total_upto is None or total <= self.total_upto)
             and (self.processes_from is None or processes >= self.processes_from)
             and (self.processes_upto is None or processes <= self.processes_upto)
-            and all(wanted is None or wanted == true for wanted, true in asked)
+            and all(expected is None or expected == true for expected, true in conditions)
         )
 
 

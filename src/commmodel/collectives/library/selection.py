@@ -84,8 +84,10 @@ def select(
         problem = f"{operation} of {message_size} bytes on {processes} processes, {element_size} bytes an element"
         raise InputError(f"{problem}: sizes must not be negative, and processes and elements at least 1")
     total = message_size * processes
-    found = (rule for rule in selector.rules if rule.operation == operation)
-    rule = next((one for one in found if one.holds(message_size, total, processes, element_size)), None)
+    candidates = (rule for rule in selector.rules if rule.operation == operation)
+    rule = next(
+        (candidate for candidate in candidates if candidate.holds(message_size, total, processes, element_size)), None
+    )
     case = f"{operation} of {message_size} bytes on {processes} processes"
     if rule is None or rule.algorithm == DEFAULT:
         if selector.fallback:
@@ -109,9 +111,9 @@ def normalise(path: Path, rules: Any, where: str) -> None:
 def check(path: Path, rules: Sequence[SelectionRule], where: str) -> None:
     """Raise where a rule names an algorithm that its operation lacks, or contradicts itself."""
     for index, rule in enumerate(rules):
-        known = ALGORITHMS[rule.operation]
-        if rule.algorithm not in known and rule.algorithm != DEFAULT and not rule.algorithm.startswith(UNKNOWN):
-            problem = f"{rule.operation} has no algorithm {rule.algorithm!r}: choose one of {', '.join(known)}"
+        algorithms = ALGORITHMS[rule.operation]
+        if rule.algorithm not in algorithms and rule.algorithm != DEFAULT and not rule.algorithm.startswith(UNKNOWN):
+            problem = f"{rule.operation} has no algorithm {rule.algorithm!r}: choose one of {', '.join(algorithms)}"
             raise DamagedFileError(path, f"field {where}[{index}].algorithm", problem)
         if (rule.processes_from or 1) > (rule.processes_upto or rule.processes_from or 1):
             problem = f"from {rule.processes_from} up to {rule.processes_upto} processes: there are none"

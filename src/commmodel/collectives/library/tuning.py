@@ -146,8 +146,8 @@ def _occurs(kind: dict[str, bool], first: int, last: int | None) -> bool:
     """Whether a range contains such a number of processes; from n to 4 n there are all kinds."""
     end = 4 * first + 4
     numbers = range(first, (end if last is None else min(last, end)) + 1)
-    wanted = (kind["power_of_two"], kind["even"])
-    return any((number == power_of_two_up_to(number), number % 2 == 0) == wanted for number in numbers)
+    expected = (kind["power_of_two"], kind["even"])
+    return any((number == power_of_two_up_to(number), number % 2 == 0) == expected for number in numbers)
 
 
 def _cells(

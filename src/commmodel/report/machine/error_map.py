@@ -75,7 +75,7 @@ def _pair_axis(canvas: Canvas, counts: Sequence[int]) -> None:
     canvas.axes.tick_params(left=False)
 
 
-def _draw(series: PathSeries, cells: Sequence[_ErrorCell], key: str, title: str, what: str) -> Plot:
+def _draw(series: PathSeries, cells: Sequence[_ErrorCell], key: str, title: str, intro: str) -> Plot:
     canvas = new_canvas()
     colours = look.error_colours(len(STEPS) + 1)
     sizes = sorted({int(size) for size in series.points.message_size})
@@ -99,7 +99,7 @@ def _draw(series: PathSeries, cells: Sequence[_ErrorCell], key: str, title: str,
     _limit_lines(canvas, series, sizes, edges)
     worst = max(cells, key=lambda cell: cell.error)
     where = f"at {format_size(worst.message_size)} with {pairs_word(worst.pairs)}"
-    parts = [f"{what} The largest is {format_ratio(worst.error)}, {where}."]
+    parts = [f"{intro} The largest is {format_ratio(worst.error)}, {where}."]
     if len(cells) < len(set(zip(series.points.message_size.tolist(), series.points.pairs.tolist(), strict=True))):
         parts.append("Empty: not measured, or the model says nothing.")
     if len(series.hidden):
@@ -111,10 +111,10 @@ def _draw(series: PathSeries, cells: Sequence[_ErrorCell], key: str, title: str,
 
 def _chosen(series: PathSeries) -> Mapping[str, str]:
     """Return the models of ping-pongs that get a map, and what each map is called."""
-    there = {name for segment in series.segments for name in two_way(segment)}
+    available = {name for segment in series.segments for name in two_way(segment)}
     advice = {recommended(segment) for segment in series.segments if segment.recommended and recommended(segment)}
     names = {"postal": "postal, of one pair", "max-rate": "max-rate"}
-    chosen = {name: words for name, words in names.items() if name in there}
+    chosen = {name: words for name, words in names.items() if name in available}
     if not advice:
         return chosen
     if len(advice) > 1:
@@ -126,17 +126,17 @@ def _chosen(series: PathSeries) -> Mapping[str, str]:
 
 def error_maps(pingpongs: PathSeries | None, streams: PathSeries | None) -> list[Plot]:
     """Return a map for each model, of what was measured with at least two numbers of pairs."""
-    wanted = []
+    maps = []
     if pingpongs is not None and len(pingpongs.counts) > 1:
-        wanted += [(pingpongs, model, words) for model, words in _chosen(pingpongs).items()]
+        maps += [(pingpongs, model, words) for model, words in _chosen(pingpongs).items()]
     if streams is not None and len(streams.counts) > 1 and streams.segments:
-        wanted.append((streams, ONE_WAY, "streams, one way"))
+        maps.append((streams, ONE_WAY, "streams, one way"))
     plots = []
-    for series, model, words in wanted:
+    for series, model, words in maps:
         cells = _cells(series, model)
         if cells:
-            what = "Error: the longer of T_model and T over the shorter, less 1, in the same colours in all maps."
+            intro = "Error: the longer of T_model and T over the shorter, less 1, in the same colours in all maps."
             if model == "postal":
-                what = f"{what} The postal model, which knows one pair alone, taken for any number of pairs."
-            plots.append(_draw(series, cells, f"error-{model}-{series.path}", f"Error, {series.path}: {words}", what))
+                intro = f"{intro} The postal model, which knows one pair alone, taken for any number of pairs."
+            plots.append(_draw(series, cells, f"error-{model}-{series.path}", f"Error, {series.path}: {words}", intro))
     return plots

@@ -61,14 +61,14 @@ def aggregate(series: PathSeries) -> Plot:
     limit_lines(canvas, [series])
     is_stream = series.model == ONE_WAY
     advised = any(segment.recommended for segment in series.segments)
-    which = "the one-way model" if is_stream else "the recommended model" if advised else "the model"
+    model_name = "the one-way model" if is_stream else "the recommended model" if advised else "the model"
     words = caption(
         [series],
         len(series.hidden),
         "Bytes per second that k streams move together, all in one direction. Points: medians."
         if is_stream
         else "Bytes per second that k pairs move together. Points: medians.",
-        f"Lines: {which} of each protocol segment.",
+        f"Lines: {model_name} of each protocol segment.",
     )
     if len(series.counts) == 1:
         words += f" Only {pairs_word(series.fewest)} was measured: nothing is known of how several share the node."
@@ -86,11 +86,11 @@ def residuals(series: PathSeries) -> Plot | None:
     for pairs, colour, marker in styles:
         points = series.points.where(series.points.pairs == pairs)
         expected = prediction(series.segments, points.message_size.astype(np.float64), pairs, series.model)
-        known = np.isfinite(expected)
-        if known.any():
+        is_finite = np.isfinite(expected)
+        if is_finite.any():
             modelled.append((pairs, colour, marker))
-            error = expected[known] / points.seconds[known] - 1
-            mark(canvas, points.where(known), error, f"measured-{series.path}-{pairs}", colour, marker)
+            error = expected[is_finite] / points.seconds[is_finite] - 1
+            mark(canvas, points.where(is_finite), error, f"measured-{series.path}-{pairs}", colour, marker)
     if not modelled:
         return None
     legend_of_pairs(canvas, modelled)

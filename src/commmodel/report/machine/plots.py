@@ -30,7 +30,7 @@ _MOST_WITH_LINES = 2  # paths whose lines have a legend of their own
 _BARS = f"bars, where longer than the point: {format_ratio(CONFIDENCE)} intervals of the medians"
 
 
-def _over_size(drawn: Sequence[PathSeries], *, key: str, title: str, axis: str, unit: str, what: str) -> Plot:
+def _over_size(drawn: Sequence[PathSeries], *, key: str, title: str, axis: str, unit: str, intro: str) -> Plot:
     """Draw time, or with the unit B/s bandwidth, of the fewest pairs over size, all paths together."""
     canvas = new_canvas()
     marked: list[Line2D] = []
@@ -66,7 +66,7 @@ def _over_size(drawn: Sequence[PathSeries], *, key: str, title: str, axis: str, 
     words = caption(
         drawn,
         left_out,
-        f"{what}, {counts}. Points: medians; {_BARS}.",
+        f"{intro}, {counts}. Points: medians; {_BARS}.",
         "Lines: the model of each protocol segment; shaded: every parameter at an end of its interval.",
     )
     return canvas.finish(key, title, words, look.FIXED_COLOURS)
@@ -105,11 +105,11 @@ def draw(measurements: Measurements, machine: Machine | None) -> list[Plot]:
         if paths:
             plots += [
                 _over_size(
-                    paths, key="time", title="Time of a message", axis="time T", unit="s", what="Time of one message"
+                    paths, key="time", title="Time of a message", axis="time T", unit="s", intro="Time of one message"
                 ),
                 _over_size(
                     paths, key="bandwidth", title="Bandwidth", axis="bandwidth n / T", unit="B/s",
-                    what="Bytes per second",
+                    intro="Bytes per second",
                 ),
             ]  # fmt: skip
         for series in paths:

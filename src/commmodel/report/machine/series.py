@@ -83,11 +83,11 @@ def mark(canvas: Canvas, points: Points, values: np.ndarray, name: str, colour: 
 
 def bars(canvas: Canvas, points: Points, per_second: np.ndarray | None, colour: str) -> None:
     """Draw the interval of each median that has one; as rates where `per_second` holds the bytes."""
-    known = np.isfinite(points.low) & np.isfinite(points.high) & (points.low > 0)
-    ends = (points.low[known], points.high[known])
+    is_bounded = np.isfinite(points.low) & np.isfinite(points.high) & (points.low > 0)
+    ends = (points.low[is_bounded], points.high[is_bounded])
     if per_second is not None:
-        ends = (per_second[known] / ends[1], per_second[known] / ends[0])
-    canvas.axes.vlines(points.message_size[known], *ends, color=colour, linewidth=1.2, zorder=2)
+        ends = (per_second[is_bounded] / ends[1], per_second[is_bounded] / ends[0])
+    canvas.axes.vlines(points.message_size[is_bounded], *ends, color=colour, linewidth=1.2, zorder=2)
     canvas.shown += [float(value) for end in ends for value in end]
 
 

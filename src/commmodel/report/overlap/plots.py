@@ -68,11 +68,11 @@ def _bandwidth(series: Sequence[tuple[Mapping[int, float], SeriesStyle]], key: s
     return canvas.finish(key, title, words, look.FIXED_COLOURS)
 
 
-def _medians(records: Mapping[int, Record], which: str) -> dict[int, float]:
+def _medians(records: Mapping[int, Record], pair: str) -> dict[int, float]:
     """Return the time of a message of each size; where the fastest pair was not measured, nothing of it."""
     medians = {}
     for size, record in records.items():
-        samples = record.samples if which == "slowest" else record.fastest
+        samples = record.samples if pair == "slowest" else record.fastest
         seconds = summarise(samples).median if samples else 0.0
         if size and seconds > 0:
             medians[size] = seconds
@@ -102,10 +102,10 @@ def _bandwidths(measurements: Measurements) -> list[Plot]:
             plots.append(_bandwidth(series, f"bandwidth-{path}", f"Bandwidth of a pair, {path}", words))
     for (processes, direction), patterns in sorted(more.items()):
         drawn = []
-        for (pattern, which), (colour, marker, dashes) in _PAIR_STYLES.items():
-            if medians := _medians(patterns.get(pattern, {}), which):
+        for (pattern, pair), (colour, marker, dashes) in _PAIR_STYLES.items():
+            if medians := _medians(patterns.get(pattern, {}), pair):
                 drawn.append(
-                    (medians, SeriesStyle(colour, marker, f"{pattern.removesuffix('-neighbour')}, {which}", dashes))
+                    (medians, SeriesStyle(colour, marker, f"{pattern.removesuffix('-neighbour')}, {pair}", dashes))
                 )
         if drawn:
             way = direction.replace("-", " ")

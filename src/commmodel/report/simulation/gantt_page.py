@@ -127,16 +127,16 @@ def _inside_script(data: object) -> str:
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def _left_out(one: Chart) -> str:
+def _left_out(chart: Chart) -> str:
     """Return what the page does not hold of a chart, in words."""
     sentences = []
-    if one.resolution > 0:
+    if chart.resolution > 0:
         sentences.append(
-            f"{one.intervals:,} intervals are drawn as {one.shown:,} pieces: those shorter than "
-            f"{format_time(one.resolution)} are put together with their neighbours."
+            f"{chart.intervals:,} intervals are drawn as {chart.shown:,} pieces: those shorter than "
+            f"{format_time(chart.resolution)} are put together with their neighbours."
         )
-    if one.shown_messages < one.messages:
-        sentences.append(f"Of {one.messages:,} messages {one.shown_messages:,} are drawn, the largest.")
+    if chart.shown_messages < chart.messages:
+        sentences.append(f"Of {chart.messages:,} messages {chart.shown_messages:,} are drawn, the largest.")
     return " ".join(sentences)
 
 
@@ -146,14 +146,14 @@ def _nice(step: float) -> float:
     return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= 0.999999 * step)
 
 
-def _svg(one: Chart, number: int, seconds: float) -> str:
+def _svg(chart: Chart, number: int, seconds: float) -> str:
     """Return the overview: bands of ranks, a path for each state, a few times below."""
     columns = 240
     scale = (_WIDTH - _LEFT) / columns
-    band = max(_BAND, math.ceil(96 / max(len(one.bands), 1)))  # two ranks alone would be thin
-    height = _TOP + band * len(one.bands)
+    band = max(_BAND, math.ceil(96 / max(len(chart.bands), 1)))  # two ranks alone would be thin
+    height = _TOP + band * len(chart.bands)
     paths: dict[int, list[str]] = {state: [] for state in range(len(DRAWN_NAMES))}
-    for row, runs in enumerate(one.bands):
+    for row, runs in enumerate(chart.bands):
         top = _TOP + band * row
         for state, begin, end in runs:
             width = (end - begin) * scale
@@ -165,11 +165,11 @@ def _svg(one: Chart, number: int, seconds: float) -> str:
         f"{format_time(index * step) if index else '0'}</text>"
         for index in range(int(seconds / step * 0.98) + 1)
     )
-    each = math.ceil(len(one.bands) / 12)
+    rows = math.ceil(len(chart.bands) / 12)
     labels = "".join(
         f'<text x="{_LEFT - 6}" y="{_TOP + band * row + band / 2 + 4:g}" text-anchor="end">'
-        f"{-(-row * one.processes // len(one.bands))}</text>"
-        for row in range(0, len(one.bands), each)
+        f"{-(-row * chart.processes // len(chart.bands))}</text>"
+        for row in range(0, len(chart.bands), rows)
     )
     return (
         f'<svg class="overview" id="overview-{number}" role="img" viewBox="0 0 {_WIDTH + 30} {height + 20}" '

@@ -129,16 +129,16 @@ class BlockStream:
             place = next_[rank] - self._dropped
             if place == len(held_ones) and not self._grow():
                 return self._end()
-            held = held_ones[place]
+            block = held_ones[place]
             next_[rank] += 1
-            held.left -= 1
-            operations = held.operations  # a million ranks ask: no call of `take` where it is in memory
+            block.left -= 1
+            operations = block.operations  # a million ranks ask: no call of `take` where it is in memory
             if operations is not None:
-                offsets = held.offsets
+                offsets = block.offsets
                 operations = operations[offsets[rank] : offsets[rank + 1]]
             else:
-                operations = held.take(rank, self._file)
-            if not held.left:
+                operations = block.take(rank, self._file)
+            if not block.left:
                 self._drop()
             if len(operations):
                 return operations
@@ -148,11 +148,11 @@ class BlockStream:
         self._begun = True
         if self._held or not self._grow():
             return None
-        held = self._held.popleft()
+        block = self._held.popleft()
         self._in_memory = 0
         self._dropped += 1
         self._next = [self._dropped] * self._processes
-        return None if held.operations is None else Block(held.operations, np.asarray(held.offsets))
+        return None if block.operations is None else Block(block.operations, np.asarray(block.offsets))
 
     def _end(self) -> Operations:
         """Note the end of a rank; after the last rank's, start again."""
@@ -186,14 +186,14 @@ class BlockStream:
         if self._file is None:
             self._file = tempfile.TemporaryFile(prefix="commmodel-")  # noqa: SIM115  (lives as long as the stream)
             weakref.finalize(self, self._file.close)
-        for held in list(self._held)[1:-1]:
-            before = held.bytes_in_memory
+        for block in list(self._held)[1:-1]:
+            before = block.bytes_in_memory
             try:
-                held.spill(self._file)
+                block.spill(self._file)
             except OSError as error:
                 problem = "ranks are far apart in their programs, and what lies between them does not fit"
                 raise InputError(f"{tempfile.gettempdir()}: {error.strerror}: {problem}: set TMPDIR") from None
-            self._in_memory -= before - held.bytes_in_memory
+            self._in_memory -= before - block.bytes_in_memory
 
 
 def program_of(processes: int, blocks: Callable[[], Iterator[Block]], name: str = "") -> Program:

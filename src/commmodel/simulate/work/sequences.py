@@ -109,8 +109,8 @@ def sequence(programs: Sequence[Program], name: str = "") -> Program:
     total = sum(program.operations.size for program in programs)
     if total <= BLOCK and all(program.refill is None for program in programs):
         return _flat(programs, name)
-    kept = [fresh(program) for program in programs]
-    return _chained(sizes.pop(), len(kept), kept.__getitem__, name)
+    copies = [fresh(program) for program in programs]
+    return _chained(sizes.pop(), len(copies), copies.__getitem__, name)
 
 
 def repeated(program: Program, times: int) -> Program:
@@ -122,17 +122,17 @@ def repeated(program: Program, times: int) -> Program:
     integer("times", times)
     name = f"{times} times {program.name}"
     if program.refill is not None:
-        kept = fresh(program)
-        return _chained(program.processes, times, lambda _: kept, name)
+        copy = fresh(program)
+        return _chained(program.processes, times, lambda _: copy, name)
     at_once = min(times, max(1, BLOCK // max(1, program.operations.size)))
     several = _flat([program] * at_once, name)
     if at_once == times:
         return several
-    whole, rest = divmod(times, at_once)
+    full, rest = divmod(times, at_once)
     last = _flat([program] * rest, name) if rest else None
-    count = whole + bool(rest)
+    count = full + bool(rest)
     return _chained(
-        program.processes, count, lambda place: last if last is not None and place == whole else several, name
+        program.processes, count, lambda place: last if last is not None and place == full else several, name
     )
 
 

@@ -31,10 +31,10 @@ class Crossbar(Topology, frozen=True, tag="crossbar"):
         numbers[high, low, 1] = numbers[low, high, 1] + self.directions - 1
         if self.limiter is not None:
             numbers[:, :, 0], numbers[:, :, 2] = links["limiter"][:, None], links["limiter"][None, :]
-        same = np.arange(hosts)
-        numbers[same, same] = -1
+        diagonal = np.arange(hosts)
+        numbers[diagonal, diagonal] = -1
         if self.loopback is not None:
-            numbers[same, same, 1] = links["loopback"]
+            numbers[diagonal, diagonal, 1] = links["loopback"]
         used = (numbers >= 0).reshape(hosts * hosts, 3)
         offsets = np.concatenate([[0], np.cumsum(used.sum(axis=1))]).astype(np.int64)
         routes = numbers.reshape(hosts * hosts, 3)[used]

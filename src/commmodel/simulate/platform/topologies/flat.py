@@ -32,7 +32,7 @@ def star(
     integer("hosts", hosts, 1, MOST_HOSTS)
     up = topology.add_cables(assembly, hosts, name) + topology.directions * np.arange(hosts, dtype=np.int64)
     links = topology.add_host_links(assembly, hosts, name)
-    none = np.full(hosts, -1, np.int64)
+    absent = np.full(hosts, -1, np.int64)
     number = -1
     if backbone is not None:
         full_title = f"{title} backbone".strip()
@@ -43,8 +43,8 @@ def star(
         "points": hosts,
         "up": up,
         "down": up + topology.directions - 1,
-        "limiter": links["limiter"] if links["limiter"].size else none,
-        "loopback": links["loopback"] if links["loopback"].size else none,
+        "limiter": links["limiter"] if links["limiter"].size else absent,
+        "loopback": links["loopback"] if links["loopback"].size else absent,
         "backbone": number,
     }
 
