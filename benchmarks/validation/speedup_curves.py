@@ -306,17 +306,17 @@ def _plot(
     down = -(-len(panels) // across)
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": path.stem, "font.size": 9}):
         figure = Figure(figsize=(4.2 * across, 3.2 * down), layout="constrained", facecolor="white")
-        for axes, (title, one) in zip(figure.subplots(down, across, squeeze=False).flat, panels, strict=False):
+        for axes, (title, panel) in zip(figure.subplots(down, across, squeeze=False).flat, panels, strict=False):
             if ideal:
-                axes.plot(one.processes, one.processes, color="0.7", linewidth=1, label="ideal")
-            for model in one.seconds:
+                axes.plot(panel.processes, panel.processes, color="0.7", linewidth=1, label="ideal")
+            for model in panel.seconds:
                 colour, line, marker = _LOOKS[model]
                 axes.plot(
-                    one.processes, values(one, model), line, color=colour, marker=marker, markersize=4, label=model
+                    panel.processes, values(panel, model), line, color=colour, marker=marker, markersize=4, label=model
                 )
             axes.set_xscale("log", base=2)
             axes.set_yscale("log", base=2)
-            axes.set_xticks(one.processes, [str(number) for number in one.processes])
+            axes.set_xticks(panel.processes, [str(number) for number in panel.processes])
             axes.yaxis.set_major_formatter("{x:.3g}")
             axes.set(title=title, xlabel="processes, one on each host", ylabel=label)
             axes.grid(color="0.9")

@@ -452,7 +452,7 @@ class _Keeper:
         self._config = config
         self._path: str | None = config.option.scaling_results if _is_first_rank() else None
         self._writer: Writer | None = None
-        self._kept: list[tuple[str, dict[str, Any]]] = []
+        self._records: list[tuple[str, dict[str, Any]]] = []
 
     def pytest_sessionstart(self) -> None:
         if self._path is None or self._config.option.collectonly:
@@ -470,7 +470,7 @@ class _Keeper:
         outcome: dict[str, Any] | None = getattr(report, _ATTRIBUTE, None)
         if outcome is None:
             return
-        self._kept.append((report.nodeid, outcome))
+        self._records.append((report.nodeid, outcome))
         if self._writer is None:
             return
         from commmodel.results import Function, Record
@@ -488,13 +488,13 @@ class _Keeper:
             self._writer.close()
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        uncertain = [(node, record["advice"]) for node, record in self._kept if record["verdict"] == "uncertain"]
-        if not uncertain and not (self._kept and self._writer):
+        uncertain = [(node, record["advice"]) for node, record in self._records if record["verdict"] == "uncertain"]
+        if not uncertain and not (self._records and self._writer):
             return
         terminalreporter.section("scaling expectations")
         for node, advice in uncertain:
             terminalreporter.line(f"uncertain: {node}: {advice}")
-        counts = Counter(record["verdict"] for _, record in self._kept)
+        counts = Counter(record["verdict"] for _, record in self._records)
         verdicts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
         remark = f"; {self._path} has what was measured" if self._writer else ""
         terminalreporter.line(f"{verdicts}; seed {self._config.option.scaling_seed}{remark}")

@@ -212,20 +212,20 @@ def _launches(text: str) -> int:
 
 def parse(arguments: Sequence[str]) -> CommandLine:
     """Parse the words of a command line; raise `InputError` for what is wrong, `HelpRequest` for ``--help``."""
-    written = vars(_parser().parse_args(arguments))
-    kernels = tuple(dict.fromkeys(written.pop("kernels")))
+    typed_values = vars(_parser().parse_args(arguments))
+    kernels = tuple(dict.fromkeys(typed_values.pop("kernels")))
     for name in kernels:
         if name not in KERNELS:
             raise InputError(f"unknown kernel {name!r}: choose from {', '.join(KERNELS)}")
-    typed = {name: flag_of(name) for name in written} | ({"kernels": " ".join(kernels)} if kernels else {})
+    typed = {name: flag_of(name) for name in typed_values} | ({"kernels": " ".join(kernels)} if kernels else {})
     values: dict[str, Any] = {"seed": secrets.randbelow(2**32)}
-    if written.pop("quick", False):
+    if typed_values.pop("quick", False):
         values |= _QUICK
         typed = dict.fromkeys(_QUICK, "--quick") | typed
-    values |= {name: _OPTIONS[name].value(written.pop(name)) for name in _OPTIONS if name in written}
+    values |= {name: _OPTIONS[name].value(typed_values.pop(name)) for name in _OPTIONS if name in typed_values}
     for name, parsed in {"procs": _checked_processes, "launches": _launches, "output": Path}.items():
-        if name in written:
-            written[name] = parsed(written[name])
-    if "launcher" in written and "launches" not in written:
+        if name in typed_values:
+            typed_values[name] = parsed(typed_values[name])
+    if "launcher" in typed_values and "launches" not in typed_values:
         raise InputError("--launcher goes with --launches: how many launches is it to start?")
-    return CommandLine(BenchOptions(kernels, **values), typed, **written)
+    return CommandLine(BenchOptions(kernels, **values), typed, **typed_values)

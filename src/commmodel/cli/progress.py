@@ -26,8 +26,8 @@ class ProgressLine:
         What goes on, in a few words.
     """
 
-    def __init__(self, what: str) -> None:
-        self._what = what[:60]
+    def __init__(self, task: str) -> None:
+        self._task = task[:60]
         self._noted: tuple[float, int] | None = None
         self._done = threading.Event()
         self._thread: threading.Thread | None = None
@@ -52,11 +52,11 @@ class ProgressLine:
     def _show(self) -> None:
         begin, shown = time.monotonic(), False
         while not self._done.wait(_BETWEEN):
-            taken = time.monotonic() - begin
-            if taken < _FIRST:
+            elapsed = time.monotonic() - begin
+            if elapsed < _FIRST:
                 continue
             far = "" if self._noted is None else f"; simulated {format_time(self._noted[0])}, {self._noted[1]:,} events"
-            sys.stderr.write(f"\r\x1b[K{self._what}: {taken:.0f} s{far}")
+            sys.stderr.write(f"\r\x1b[K{self._task}: {elapsed:.0f} s{far}")
             sys.stderr.flush()
             shown = True
         if shown:

@@ -91,10 +91,10 @@ def parse_rule(text: str) -> FunctionRule:
     left, *rest = text.replace("≤", "<=").split("<=")
     if len(rest) != 1:
         raise InputError(f"rule {text!r}: write it as allreduce <= reduce + bcast, with <= once")
-    found = [_PART.fullmatch(part) for part in (left, *rest[0].split("+"))]
-    if any(part is None for part in found):
+    matches = [_PART.fullmatch(part) for part in (left, *rest[0].split("+"))]
+    if any(part is None for part in matches):
         raise InputError(f"rule {text!r}: each side is made of names of functions, and + between those of the right")
-    parts = [(float(part["factor"] or 1), part["name"]) for part in found if part]
+    parts = [(float(part["factor"] or 1), part["name"]) for part in matches if part]
     if parts[0][0] != 1 or not all(0 < factor < math.inf for factor, _ in parts):
         raise InputError(f"rule {text!r}: the left side has no factor, and none is 0 or beyond a number: divide by it")
     return FunctionRule(parts[0][1], tuple(parts[1:]))

@@ -174,7 +174,7 @@ class _Finder:
     def __init__(self, leaves: Sequence[Leaf], trees: Sequence[Tree]) -> None:
         self.leaves = leaves
         self.ancestors = [tree.ancestors() for tree in trees]
-        self.known: dict[tuple[int, int], tuple[int, list[int], int]] = {}
+        self.passages_of: dict[tuple[int, int], tuple[int, list[int], int]] = {}
         self.paths: dict[int, tuple[dict[str, int], NDArray[np.int32]]] = {}
 
     def route(self, source: Point, destination: Point) -> list[int]:
@@ -187,7 +187,7 @@ class _Finder:
 
     def between(self, source: int, other: int) -> tuple[int, list[int], int]:
         """Return where one leaf is left, links, and where the other is entered."""
-        if (source, other) not in self.known:
+        if (source, other) not in self.passages_of:
             ancestors, other_ancestors = self.ancestors[source], self.ancestors[other]
             depth = 0
             while depth < min(len(ancestors), len(other_ancestors)) and ancestors[depth] is other_ancestors[depth]:
@@ -203,8 +203,8 @@ class _Finder:
             if last[0] != other:
                 depart, after, enter = self.between(last[0], other)
                 links = [*links, *self.leaves[last[0]].route(last[1], depart), *after]
-            self.known[source, other] = leave, links, enter
-        return self.known[source, other]
+            self.passages_of[source, other] = leave, links, enter
+        return self.passages_of[source, other]
 
     def routed(self, tree: Tree, source: str, other: str) -> tuple[Point, list[int], Point]:
         """Return the route between two inner zones of a zone."""

@@ -106,7 +106,7 @@ class BlockStream:
         if self._file is not None:
             self._file.close()
         self._source: Iterator[Block] | None = None
-        self._held: deque[_Held] = deque()
+        self._stored: deque[_Held] = deque()
         self._dropped = 0
         self._next = [0] * self._processes
         self._ended = 0
@@ -124,7 +124,7 @@ class BlockStream:
     def __call__(self, rank: int) -> Operations:
         """Return the next operations of a rank; none at its end."""
         self._begun = True
-        held_ones, next_ = self._held, self._next
+        held_ones, next_ = self._stored, self._next
         while True:
             place = next_[rank] - self._dropped
             if place == len(held_ones) and not self._grow():
@@ -146,9 +146,9 @@ class BlockStream:
     def next_block(self) -> Block | None:
         """Return the next block for all ranks; None where some have not taken all so far, or at the end."""
         self._begun = True
-        if self._held or not self._grow():
+        if self._stored or not self._grow():
             return None
-        block = self._held.popleft()
+        block = self._stored.popleft()
         self._in_memory = 0
         self._dropped += 1
         self._next = [self._dropped] * self._processes
@@ -170,15 +170,15 @@ class BlockStream:
         block = next(self._source, None)
         if block is None:
             return False
-        self._held.append(_Held(block))
+        self._stored.append(_Held(block))
         self._in_memory += block.operations.nbytes
-        if self._in_memory > self._read_ahead and len(self._held) > 2:
+        if self._in_memory > self._read_ahead and len(self._stored) > 2:
             self._spill()
         return True
 
     def _drop(self) -> None:
-        while self._held and not self._held[0].left:
-            self._in_memory -= self._held.popleft().bytes_in_memory
+        while self._stored and not self._stored[0].left:
+            self._in_memory -= self._stored.popleft().bytes_in_memory
             self._dropped += 1
 
     def _spill(self) -> None:
@@ -186,7 +186,7 @@ class BlockStream:
         if self._file is None:
             self._file = tempfile.TemporaryFile(prefix="commmodel-")  # noqa: SIM115  (lives as long as the stream)
             weakref.finalize(self, self._file.close)
-        for block in list(self._held)[1:-1]:
+        for block in list(self._stored)[1:-1]:
             before = block.bytes_in_memory
             try:
                 block.spill(self._file)

@@ -112,7 +112,7 @@ class Expander:
             selector = load_selector(selector)
         self._selector = selector
         self._memory_copy, self._reduction = memory_copy, reduction
-        self._made: OrderedDict[tuple[str, int, int], Program] = OrderedDict()
+        self._programs: OrderedDict[tuple[str, int, int], Program] = OrderedDict()
         self._weight = 0
         self._read: dict[tuple[str, float], tuple[tuple[str, int, int], float]] = {}
 
@@ -172,9 +172,9 @@ class Expander:
 
     def _program(self, operation: str, size: int, root: int = 0) -> Program:
         key = (operation, size, root)
-        if key in self._made:
-            self._made.move_to_end(key)
-            return self._made[key]
+        if key in self._programs:
+            self._programs.move_to_end(key)
+            return self._programs[key]
         program = collective(
             operation,
             size,
@@ -186,10 +186,10 @@ class Expander:
         )
         if self._complete:
             program = _in_memory(program)
-        self._made[key] = program
+        self._programs[key] = program
         self._weight += self._weight_of(program)
-        while self._weight > _CACHED and len(self._made) > 1:
-            self._weight -= self._weight_of(self._made.popitem(last=False)[1])
+        while self._weight > _CACHED and len(self._programs) > 1:
+            self._weight -= self._weight_of(self._programs.popitem(last=False)[1])
         return program
 
     def _weight_of(self, program: Program) -> int:

@@ -165,7 +165,7 @@ def shifts(message_size: int, processes: int, rounds: int = 1) -> Program:
     message_size = int(message_size)
     rank = np.arange(processes)
 
-    def rounds_made() -> Iterator[Round]:
+    def rounds_of_exchange() -> Iterator[Round]:
         for number in range(rounds):
             hashed = int(_multiplied(number, 2654435761))
             distance = 1 + (hashed >> 8) % (processes - 1)
@@ -174,7 +174,7 @@ def shifts(message_size: int, processes: int, rounds: int = 1) -> Program:
             yield Round(rank, (rank + distance) % processes, size)
 
     name = f"{rounds} irregular shifts on {processes} processes"
-    return program_of(processes, lambda: blocks_of(processes, rounds_made(), 2), name)
+    return program_of(processes, lambda: blocks_of(processes, rounds_of_exchange(), 2), name)
 
 
 def pairwise(message_size: int, processes: int) -> Program:
@@ -186,12 +186,12 @@ def pairwise(message_size: int, processes: int) -> Program:
     _check(processes, message_size)
     rank = np.arange(processes)
 
-    def rounds_made() -> Iterator[Round]:
+    def rounds_of_exchange() -> Iterator[Round]:
         for step in range(1, processes):
             yield Round(rank, (rank + step) % processes, np.full(processes, message_size))
 
     name = f"pairwise exchange of {message_size} bytes on {processes} processes"
-    return program_of(processes, lambda: blocks_of(processes, rounds_made(), _TAG), name)
+    return program_of(processes, lambda: blocks_of(processes, rounds_of_exchange(), _TAG), name)
 
 
 def pair(message_size: int, processes: int = 2) -> Program:

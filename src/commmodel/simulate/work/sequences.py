@@ -27,7 +27,7 @@ class _Chain:
 
     def restart(self) -> None:
         """Begin from the first program."""
-        self._made: dict[int, tuple[Program, memoryview]] = {}
+        self._programs: dict[int, tuple[Program, memoryview]] = {}
         self._left: dict[int, int] = {}
         self._place = [0] * self._processes
         self._in_refill = bytearray(self._processes)
@@ -40,11 +40,11 @@ class _Chain:
     def __call__(self, rank: int) -> Operations:
         """Return the next operations of a rank, none at its end."""
         while (place := self._place[rank]) < self._count:
-            if place not in self._made:
+            if place not in self._programs:
                 program = fresh(self._make(place))
-                self._made[place] = program, program.offsets.data
+                self._programs[place] = program, program.offsets.data
                 self._left[place] = self._processes
-            program, offsets = self._made[place]
+            program, offsets = self._programs[place]
             operations: Operations = NOTHING
             if self._in_refill[rank]:
                 operations = program.refill(rank) if program.refill else NOTHING
@@ -58,7 +58,7 @@ class _Chain:
                 self._in_refill[rank] = 0
                 self._left[place] -= 1
                 if not self._left[place]:
-                    del self._made[place], self._left[place]
+                    del self._programs[place], self._left[place]
             if operations.size:
                 return operations
         self._ended += 1
