@@ -5,48 +5,11 @@ from collections import Counter
 
 from support.paths import ROOT
 
-EMPTY_WORDS = frozenset(
-    [
-        "asked",
-        "both",
-        "called",
-        "each",
-        "either",
-        "every",
-        "everything",
-        "found",
-        "given",
-        "gone",
-        "held",
-        "here",
-        "its",
-        "kept",
-        "known",
-        "made",
-        "meant",
-        "mine",
-        "named",
-        "none",
-        "nothing",
-        "one",
-        "others",
-        "ours",
-        "own",
-        "said",
-        "same",
-        "seen",
-        "taken",
-        "theirs",
-        "there",
-        "told",
-        "wanted",
-        "what",
-        "which",
-        "who",
-        "whose",
-        "written",
-    ]
-)
+EMPTY_WORDS = {
+    *("asked", "both", "called", "each", "either", "every", "everything", "found", "given", "gone", "held", "here"),
+    *("its", "kept", "known", "made", "meant", "mine", "named", "none", "nothing", "one", "others", "ours", "own"),
+    *("said", "same", "seen", "taken", "theirs", "there", "told", "wanted", "what", "which", "who", "whose", "written"),
+}
 """Words that say nothing of what a name holds: name it by a noun of the domain (`record`, `size`, `arguments`)."""
 PENDING = {
     "cli/check.py", "cli/optimize.py", "cli/parsers.py", "cli/simulate.py", "models/compiled.py", "models/surface.py",
