@@ -27,17 +27,8 @@ from commmodel.optimize.robustness import Sensitivity, misdiagnosis, sensitivity
 from commmodel.optimize.surfaces import surface
 
 __all__ = [
-    "LIMITS",
-    "Choice",
-    "ParameterTable",
-    "ProblemOptions",
-    "Rejected",
-    "Sensitivity",
-    "choose",
-    "communicating_processes",
-    "misdiagnosis",
-    "sensitivity",
-    "surface",
+    "LIMITS", "Choice", "ParameterTable", "ProblemOptions", "Rejected", "Sensitivity", "choose",
+    "communicating_processes", "misdiagnosis", "sensitivity", "surface",
 ]  # fmt: skip
 
 _ALL_BUT = 0.95
