@@ -27,9 +27,9 @@ from commmodel.machine import (
     Machine,
     OverlapProfile,
     Parameter,
+    ParameterTable,
     PLogP,
     Segment,
-    Table,
 )
 from commmodel.optimize import Candidates, MessageCosts, SurfaceAxes, TransferProblem, choose, surface
 
@@ -75,13 +75,15 @@ def machines() -> dict[str, Machine]:
     sizes, bursts = tuple(4.0**step for step in range(5, 12)), tuple(2.0**step for step in range(7))
     profile = OverlapProfile(
         L=parameter(LATENCY),
-        overhead=Table(sizes, bursts, tuple(tuple(1e-6 + 1e-12 * size / burst for burst in bursts) for size in sizes)),
-        progress=Table(sizes, bursts, tuple(tuple(0.5 + 0.5 / burst for burst in bursts) for _ in sizes)),
+        overhead=ParameterTable(
+            sizes, bursts, tuple(tuple(1e-6 + 1e-12 * size / burst for burst in bursts) for size in sizes)
+        ),
+        progress=ParameterTable(sizes, bursts, tuple(tuple(0.5 + 0.5 / burst for burst in bursts) for _ in sizes)),
         queue_depth=64,
         outstanding_volume=4 << 20,
     )
     byte_times = tuple(tuple(1e-9 * peers**0.5 for peers in (2, 4, 8)) for _ in sizes)
-    bandwidth = BandwidthProfile("cross", "both-ways", Table(sizes, (2, 4, 8), byte_times))
+    bandwidth = BandwidthProfile("cross", "both-ways", ParameterTable(sizes, (2, 4, 8), byte_times))
     return {
         "LogGP": Machine("m", segments),
         "pLogP": Machine("m", (Segment("all"),), plogp=(plogp,)),
@@ -91,7 +93,7 @@ def machines() -> dict[str, Machine]:
 
 def choices(calls: int) -> Iterator[tuple[str, list[float], list[float]]]:
     """Yield (problem, seconds of each call with the same volume, with a new one)."""
-    for known, machine in machines().items():
+    for title, machine in machines().items():
         for name, (options, candidates, costs) in PROBLEMS.items():
             network = replace(costs, machine=machine)
             choose(network, TransferProblem(VOLUME, COMPUTATION, **options), candidates)
@@ -101,7 +103,7 @@ def choices(calls: int) -> Iterator[tuple[str, list[float], list[float]]]:
                     start = time.perf_counter()
                     choose(network, TransferProblem(volume, COMPUTATION, **options), candidates)
                     seconds[kind].append(time.perf_counter() - start)
-            yield f"{known}, {name}", *seconds
+            yield f"{title}, {name}", *seconds
 
 
 def contestants() -> dict[str, Callable[[], NDArray[np.float64]]]:
@@ -147,17 +149,19 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=300, help="of each problem (300)")
     parser.add_argument("--rounds", type=int, default=21, help="of the surface (21)")
     parser.add_argument("--seed", type=int, default=1, help="of the order (1)")
-    asked = parser.parse_args()
-    print(f"Choice: median of {asked.calls} calls with the same volume, and with a new one each time")
+    arguments = parser.parse_args()
+    print(f"Choice: median of {arguments.calls} calls with the same volume, and with a new one each time")
     slowest = 0.0
-    for name, *seconds in choices(asked.calls):
-        same, new = (1e6 * float(np.median(one)) for one in seconds)
-        print(f"  {name:44} {same:6.1f} us {new:6.1f} us")
-        slowest = max(slowest, same, new)
+    for name, *seconds in choices(arguments.calls):
+        repeated, new = (1e6 * float(np.median(second)) for second in seconds)
+        print(f"  {name:44} {repeated:6.1f} us {new:6.1f} us")
+        slowest = max(slowest, repeated, new)
     print(f"  {'slowest':44} {slowest:6.1f} us            wanted: below {WANTED_CHOICE * 1e6:.0f} us")
     shape = " x ".join(map(str, SURFACE))
-    print(f"Surface of {shape} volumes, sizes, bursts and computations, {asked.rounds} rounds: median [95 % interval]")
-    times = interleaved(contestants(), asked.rounds, asked.seed)
+    print(
+        f"Surface of {shape} volumes, sizes, bursts and computations, {arguments.rounds} rounds: median [95 % interval]"
+    )
+    times = interleaved(contestants(), arguments.rounds, arguments.seed)
     for name, values in times.items():
         print(line(name, values, "ms", 1e3))
     meanings = {"surface again": "control", "surface, bounded": "for the record", "numpy": "for the record"}
@@ -165,7 +169,7 @@ def main() -> None:
         ratios = [above / below for above, below in zip(times[other], times["surface"], strict=True)]
         print(line(f"{other} / surface", ratios, "  "), f" {meaning}")
     for name in ("surface", "surface, bounded"):
-        rates = [np.prod(SURFACE) / one for one in times[name]]
+        rates = [np.prod(SURFACE) / time for time in times[name]]
         print(line(name, rates, "million/s", 1e-6), f" wanted: at least {WANTED_RATE / 1e6:.0f}")
 
 

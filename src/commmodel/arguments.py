@@ -112,9 +112,9 @@ def finite(name: str, value: object, least: float | None = None, *, above: float
     Traceback (most recent call last):
     commmodel.errors.InputError: scale is 0: give a finite number from 1 up
     """
-    given: Any = value
+    scalar: Any = value
     try:
-        number = math.nan if isinstance(value, str | bytes | bytearray | bool) else float(given)
+        number = math.nan if isinstance(value, str | bytes | bytearray | bool) else float(scalar)
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if math.isfinite(number) and (least is None or number >= least) and (above is None or number > above):
@@ -172,13 +172,15 @@ def rank_count(processes: object, least: int = 1, bytes_each: int = _RANK) -> in
     return number
 
 
-def enough_memory(needed: float, what: str) -> None:
+def enough_memory(needed: float, purpose: str) -> None:
     """Raise where something would take more memory than the machine has left."""
     if needed <= _ALWAYS:
         return
     left = _memory_left()
     if needed > left:
-        raise InputError(f"{what} would take about {needed / 1e9:.3g} GB, and {left / 1e9:.3g} GB are left: take fewer")
+        raise InputError(
+            f"{purpose} would take about {needed / 1e9:.3g} GB, and {left / 1e9:.3g} GB are left: take fewer"
+        )
 
 
 def occurring_ranks(highest: int, occurring: int, mend: str = "") -> None:
@@ -200,7 +202,7 @@ def _memory_left() -> float:
         if limit == resource.RLIM_INFINITY:
             return left
         with open("/proc/self/statm", encoding="ascii") as file:
-            taken = int(file.read().split()[0]) * resource.getpagesize()
+            resident = int(file.read().split()[0]) * resource.getpagesize()
     except (OSError, ValueError):
         return left
-    return max(0.0, min(left, limit - taken))
+    return max(0.0, min(left, limit - resident))

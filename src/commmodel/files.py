@@ -55,18 +55,18 @@ def refuse_inputs(output: str | os.PathLike[str], inputs: Iterable[str | os.Path
     --------
     >>> refuse_inputs("machine.toml", ["results.jsonl"])
     """
-    for one in inputs:
-        if _are_one_file(output, one):
-            same = "" if os.fspath(output) == os.fspath(one) else f" (the same file as {one})"
-            raise InputError(f"{output}{same} is read: it cannot be written, too: name another output")
+    for source in inputs:
+        if _are_one_file(output, source):
+            note = "" if os.fspath(output) == os.fspath(source) else f" (the same file as {source})"
+            raise InputError(f"{output}{note} is read: it cannot be written, too: name another output")
 
 
 def _are_one_file(first: str | os.PathLike[str], second: str | os.PathLike[str]) -> bool:
     try:
-        found, other = os.stat(first), os.stat(second)
+        status, other = os.stat(first), os.stat(second)
     except (OSError, ValueError):  # what is not there is no input; what else is wrong with it is said on opening
         return False
-    return stat.S_ISREG(found.st_mode) and os.path.samestat(found, other)
+    return stat.S_ISREG(status.st_mode) and os.path.samestat(status, other)
 
 
 @contextmanager
@@ -100,7 +100,7 @@ def open_output(path: str | os.PathLike[str], *, sync: bool = True) -> Iterator[
     """
     target = Path(os.path.realpath(path))
     beside = target.with_name(f".commmodel-{os.urandom(6).hex()}.part")
-    with _said(path, target, beside):
+    with _write_errors(path, target, beside):
         mode = _mode(path)
         if os.fspath(path).startswith(_STREAMS) or (mode is not None and stat.S_ISCHR(mode)):
             with open(path, "wb") as file:
@@ -128,12 +128,14 @@ def open_output(path: str | os.PathLike[str], *, sync: bool = True) -> Iterator[
 
 
 @contextmanager
-def _said(path: str | os.PathLike[str], *others: Path) -> Iterator[None]:
+def _write_errors(path: str | os.PathLike[str], *alternatives: Path) -> Iterator[None]:
     """Turn what the system says of a file into one line; of other files, read while it is written, it passes."""
     try:
         yield
     except OSError as error:
-        if error.filename is not None and os.fspath(error.filename) not in {os.fspath(one) for one in (path, *others)}:
+        if error.filename is not None and os.fspath(error.filename) not in {
+            os.fspath(file) for file in (path, *alternatives)
+        }:
             raise
         raise unwritable(path, error) from None
 

@@ -75,7 +75,7 @@ _MENDS = {
 }
 
 
-class _Side(NamedTuple):
+class _HalfTransfer(NamedTuple):
     """One direction of a transfer, cut into messages."""
 
     partner: int
@@ -172,8 +172,8 @@ class Exchange:
 
         _check_partners_can_be_told(comm, transfers, tag)
         ranks, problem = _partners(comm, transfers)
-        sent: list[_Side] = []
-        received: list[_Side] = []
+        sent: list[_HalfTransfer] = []
+        received: list[_HalfTransfer] = []
         if problem is None:
             try:
                 burst = _whole("burst", burst)
@@ -411,7 +411,7 @@ def _partners(comm: "MPI.Comm", transfers: Sequence[Transfer]) -> tuple[list[tup
 
 def _sides(
     transfers: Sequence[Transfer], ranks: list[tuple[int, int]], message_size: int
-) -> tuple[list[_Side], list[_Side]]:
+) -> tuple[list[_HalfTransfer], list[_HalfTransfer]]:
     """Return the send and receive side of each transfer; raise where a buffer is unsuitable."""
     sent, received = [], []
     for index, (transfer, (dest, source)) in enumerate(zip(transfers, ranks, strict=True)):
@@ -434,11 +434,11 @@ def _sides(
     return sent, received
 
 
-def _side(name: str, buffer: Any, partner: int, message_size: int) -> _Side:
+def _side(name: str, buffer: Any, partner: int, message_size: int) -> _HalfTransfer:
     from mpi4py import MPI
 
     if buffer is None:
-        return _Side(MPI.PROC_NULL, np.empty(0, np.uint8), 1)
+        return _HalfTransfer(MPI.PROC_NULL, np.empty(0, np.uint8), 1)
     try:
         array: Array = np.asarray(buffer if isinstance(buffer, np.ndarray) else memoryview(buffer))
     except (TypeError, ValueError):
@@ -458,10 +458,10 @@ def _side(name: str, buffer: Any, partner: int, message_size: int) -> _Side:
             "messages: give a larger message_size"
         )
     flat = array.reshape(-1, order="A")
-    return _Side(partner, flat[:0] if partner == MPI.PROC_NULL else flat, elements)
+    return _HalfTransfer(partner, flat[:0] if partner == MPI.PROC_NULL else flat, elements)
 
 
-def _check_apart(sent: list[_Side], received: list[_Side]) -> None:
+def _check_apart(sent: list[_HalfTransfer], received: list[_HalfTransfer]) -> None:
     """Raise where a receive buffer overlaps another buffer of the exchange."""
     found = []
     for name, sides in (("send", sent), ("receive", received)):
@@ -495,8 +495,8 @@ def _agree(
     comm: "MPI.Comm",
     tag: int,
     order: str,
-    sent: list[_Side],
-    received: list[_Side],
+    sent: list[_HalfTransfer],
+    received: list[_HalfTransfer],
     ranks: list[tuple[int, int]],
     problem: str | None,
 ) -> str | None:

@@ -49,20 +49,20 @@ _FLOP_RATES = {f"{prefix}flop/s": 1000**power for power, prefix in enumerate((""
 _TOO_MANY = 100_000
 
 
-def _parse(text: str, what: str, units: Mapping[str, int | Decimal], examples: str) -> float:
+def _parse(text: str, quantity: str, units: Mapping[str, int | Decimal], examples: str) -> float:
     if not isinstance(text, str):
-        raise InputError(f"{text!r} is no text: a {what} is read from one, like {examples}")
+        raise InputError(f"{text!r} is no text: a {quantity} is read from one, like {examples}")
     match = _NUMBER.fullmatch(text.strip())
     if match is None:
-        raise InputError(f"{_shown(text)} is no {what}: write it like {examples}")
+        raise InputError(f"{_shown(text)} is no {quantity}: write it like {examples}")
     unit = match[2] or ""
     if unit and unit not in units:
-        raise InputError(f"{_shown(text)}: unknown unit {unit[:20]!r} of a {what}: write it like {examples}")
+        raise InputError(f"{_shown(text)}: unknown unit {unit[:20]!r} of a {quantity}: write it like {examples}")
     value = _exact(match[1], units[unit] if unit else 1)
     if not math.isfinite(value) or value < 0:
-        raise InputError(f"{_shown(text)}: a {what} must be finite and not negative")
+        raise InputError(f"{_shown(text)}: a {quantity} must be finite and not negative")
     if not is_measurable(value):
-        raise InputError(f"{_shown(text)}: a {what} is 0, or lies between {SMALLEST} and {LARGEST} in base units")
+        raise InputError(f"{_shown(text)}: a {quantity} is 0, or lies between {SMALLEST} and {LARGEST} in base units")
     return value
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.launching import ENVIRONMENT, find, launch, said
+from support.launching import ENVIRONMENT, error_lines, find, launch
 
 from commmodel import results
 from commmodel.bench.environment import socket_of
@@ -33,7 +33,7 @@ def bench(ranks, *arguments):
 
 def complaint(completed):
     """Return what the benchmark itself said, which must be one line."""
-    lines = said(completed, "commmodel.bench")
+    lines = error_lines(completed, "commmodel.bench")
     assert len(lines) == 1, completed.stderr
     assert "Traceback" not in completed.stderr
     return lines[0]
@@ -624,7 +624,7 @@ def test_a_second_campaign_into_the_same_file_is_refused_and_harms_nothing(tmp_p
     assert second.returncode == 2
     assert "results.jsonl: process" in second.stderr
     assert "is still writing into it" in second.stderr
-    said = first.communicate(timeout=300)
-    assert first.returncode == 0, said
+    error_lines = first.communicate(timeout=300)
+    assert first.returncode == 0, error_lines
     assert len(results.load(output).launches) == 2
     assert {path.name for path in tmp_path.iterdir()} == {"results.jsonl", "launcher", "go"}

@@ -10,7 +10,7 @@ from support.choosing import choose, misdiagnosis, sensitivity
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import Limit, LogGP, Machine, Parameter, PLogP, Segment
 from commmodel.models import overlap
-from commmodel.optimize import LIMITS, Table
+from commmodel.optimize import LIMITS, ParameterTable
 
 MIB = 1 << 20
 INFINIBAND = {"overhead": 2e-6, "latency": 10e-6, "byte_time": 1 / 900e6}
@@ -121,7 +121,7 @@ def test_functions_and_tables_do_as_numbers():
     functions = {"overhead": lambda _S, _b: 2e-6, "byte_time": lambda _P, _S: 1 / 900e6, "latency": 10e-6}
     assert choose(MIB, 5e-4, **functions) == expected
     flat = {"sizes": (64, MIB), "bursts": (1, 64)}
-    tables = {name: Table(**flat, values=((INFINIBAND[name],) * 2,) * 2) for name in ("overhead", "byte_time")}
+    tables = {name: ParameterTable(**flat, values=((INFINIBAND[name],) * 2,) * 2) for name in ("overhead", "byte_time")}
     assert choose(MIB, 5e-4, **tables, latency=10e-6).message_size == expected.message_size
 
 
@@ -223,10 +223,10 @@ def test_the_right_diagnosis_is_never_worse(ratio, volume, implementation):
 
 
 def test_a_table_is_bilinear_in_logarithms_and_flat_beyond_its_edges():
-    table = Table((1024, 4096), (1, 4), ((4.0, 2.0), (8.0, 4.0)))
+    table = ParameterTable((1024, 4096), (1, 4), ((4.0, 2.0), (8.0, 4.0)))
     assert [table.at(S, b) for S, b in ((1024, 1), (4096, 4), (1, 1), (1e9, 64))] == [4, 4, 4, 4]
     assert [table.at(S, b) for S, b in ((2048, 1), (1024, 2), (2048, 2))] == [6, 3, 4.5]
-    assert Table((8,), (1,), ((3.0,),)).at(100, 100) == 3
+    assert ParameterTable((8,), (1,), ((3.0,),)).at(100, 100) == 3
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_a_table_is_bilinear_in_logarithms_and_flat_beyond_its_edges():
 )
 def test_numbers_that_make_no_table_are_refused(arguments, message):
     with pytest.raises(InputError, match=message):
-        Table(*arguments)
+        ParameterTable(*arguments)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.choosing import choose, surface
 
 from commmodel.errors import InputError, MissingParameterError
-from commmodel.machine import LogGP, Machine, OverlapProfile, Parameter, Segment, Table
+from commmodel.machine import LogGP, Machine, OverlapProfile, Parameter, ParameterTable, Segment
 from commmodel.optimize import search
 
 NUMBERS = {"overhead": 2e-6, "latency": 10e-6, "byte_time": 1 / 900e6}
@@ -25,9 +25,9 @@ PATTERNS = {
 }
 AXIS = st.lists(st.integers(1, 10**7), min_size=1, max_size=4)
 TABLES = {
-    "overhead": Table((1024, 1 << 20), (1, 64), ((1e-6, 5e-7), (8e-6, 2e-6))),
-    "byte_time": Table((1024, 1 << 20), (1, 8), ((2e-9, 4e-9), (1e-9, 3e-9))),
-    "progress": Table((1024, 65536), (1,), ((1.0,), (0.25,))),
+    "overhead": ParameterTable((1024, 1 << 20), (1, 64), ((1e-6, 5e-7), (8e-6, 2e-6))),
+    "byte_time": ParameterTable((1024, 1 << 20), (1, 8), ((2e-9, 4e-9), (1e-9, 3e-9))),
+    "progress": ParameterTable((1024, 65536), (1,), ((1.0,), (0.25,))),
 }
 
 

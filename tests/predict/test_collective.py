@@ -148,7 +148,7 @@ def test_the_library_chooses_unless_told_otherwise(tmp_path):
     assert predict.collective(openmpi, "bcast", Problem(8, 8)).chosen_by.startswith("Open MPI")
     chosen = predict.collective(TWO, "bcast", Problem(8, 13 << 10), selector="mvapich2-1.0")
     assert chosen.algorithm == "scatter-recursive-doubling"
-    rule = selection.Rule("bcast", "chain", segment_size=512)
+    rule = selection.SelectionRule("bcast", "chain", segment_size=512)
     own = Machine("m", TWO.segments, selector="mpich", selection=(rule,))
     chosen = predict.collective(own, "bcast", Problem(4, 2048))
     assert (chosen.algorithm, chosen.segment_size) == ("chain", 512)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from support.scaling_samples import AS_PROMISED, KEPT, PROCESSES, kept, launch, measured, record
+from support.scaling_samples import AS_PROMISED, KEPT, PROCESSES, launch, measured, memory_record, record
 
 from commmodel.errors import InputError
 from commmodel.results import Collective, Function, Measurements, Record
@@ -71,7 +71,7 @@ def test_each_message_size_has_a_row_and_the_expectation_with_most_conditions_co
 def test_memory_is_counted_exactly_and_says_up_to_where_it_lasts():
     growths = KEPT | {"comm_dup": "p"}
     measurements = Measurements(
-        (launch(*(kept(name, growth, p) for name, growth in growths.items() for p in PROCESSES)),)
+        (launch(*(memory_record(name, growth, p) for name, growth in growths.items() for p in PROCESSES)),)
     )
     checked = check(measurements, MPI, at=8192, memory=MemoryLimit(8 * (1000 + 24 * 5000), each=8))
     assert verdicts(checked) == {

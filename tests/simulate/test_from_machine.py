@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.launching import launch, said
+from support.launching import error_lines, launch
 
 from commmodel import machine, results
 from commmodel.bench.kernels import buffer_bytes, kernel_of
@@ -262,7 +262,7 @@ def test_one_command_calibrates(tmp_path):
     completed = launch(
         2, sys.executable, "-m", "commmodel.bench", *kernels, "--time", "2s", "--seed", "1", "-o", str(output)
     )
-    assert completed.returncode == 0, said(completed)
+    assert completed.returncode == 0, error_lines(completed)
     measurements = results.load(output)
     records = {one.configuration: one for one in measurements.records}
     assert {type(one) for one in records} >= {RandomPing, RandomPingPong, Contention}

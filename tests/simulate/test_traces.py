@@ -315,7 +315,7 @@ def test_the_expander_forgets_what_is_too_much(monkeypatch):
     expander = Expander(16, [1.0] * 16)
     for size in range(1, 40):
         expander.expand(f"alltoall {1000 * size} {1000 * size}", 1, 3)
-    assert sum(program.operations.size for program in expander._made.values()) < 2000
+    assert sum(program.operations.size for program in expander._programs.values()) < 2000
 
 
 @pytest.mark.skipif(not SIMGRID.exists(), reason="no data of the peer here")

@@ -13,7 +13,7 @@ from commmodel.errors import InputError
 from commmodel.simulate.operations import COLLECTIVE_TAG, OPERATION, UNNAMED, Code, Program
 from commmodel.simulate.result import MARK, SimulationResult
 from commmodel.simulate.work import collective, mark, measured, repeated, sequence, slowest
-from commmodel.simulate.work.block_streams import Block, Stream, fresh, program_of
+from commmodel.simulate.work.block_streams import Block, BlockStream, fresh, program_of
 from commmodel.simulate.work.rounds import blocks_of, collective_tag
 
 ALL = [(operation, name) for operation, names in ALGORITHMS.items() for name in names]
@@ -130,20 +130,20 @@ def small_blocks(count, processes=2):
 
 
 def test_a_stream_keeps_only_what_a_rank_has_yet_to_take():
-    stream = Stream(2, small_blocks(100))
+    stream = BlockStream(2, small_blocks(100))
     for number in range(50):
         assert stream(0)["value"].tolist() == [number]
-    assert len(stream._held) == 50
+    assert len(stream._stored) == 50
     for number in range(50):
         assert stream(1)["value"].tolist() == [number]
-    assert len(stream._held) == 0
+    assert len(stream._stored) == 0
 
 
 def test_blocks_beyond_the_bound_wait_in_a_file():
-    stream = Stream(2, small_blocks(100), read_ahead=240)
+    stream = BlockStream(2, small_blocks(100), read_ahead=240)
     first = [stream(0)["value"].item() for _ in range(100)]
     assert stream._in_memory <= 240 + 48
-    assert sum(held.operations is None for held in stream._held) > 90
+    assert sum(held.operations is None for held in stream._stored) > 90
     assert [stream(1)["value"].item() for _ in range(100)] == first
     assert not len(stream(0))
 
@@ -216,5 +216,5 @@ def test_large_alltoalls_need_little_memory():
     sizes = [program.operations.size]
     while len(program.refill(0)):
         sizes += [len(program.refill(rank)) for rank in range(1, 1024)]
-        assert sum(held.bytes_in_memory for held in program.refill._held) <= 52e6
+        assert sum(held.bytes_in_memory for held in program.refill._stored) <= 52e6
     assert max(sizes) < 1 << 20

@@ -31,9 +31,9 @@ def allocate(size: int, huge_pages: HugePages) -> NDArray[np.uint8]:
     advice = getattr(mmap, _ADVICE.get(huge_pages, ""), None)  # absent where the kernel has no huge pages
     if advice is not None:
         region.madvise(advice)
-    everything = np.frombuffer(region, dtype=np.uint8)
-    start = -everything.ctypes.data % _HUGE_PAGE
-    buffer = everything[start : start + max(size, 1)]
+    memory = np.frombuffer(region, dtype=np.uint8)
+    start = -memory.ctypes.data % _HUGE_PAGE
+    buffer = memory[start : start + max(size, 1)]
     buffer[:] = 1
     return buffer
 

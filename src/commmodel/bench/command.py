@@ -89,10 +89,10 @@ def _run(parsed: _Parsed) -> int:
             return 0
         if isinstance(parsed, CommModelError):
             raise parsed
-        ours = comm.Dup()
+        private = comm.Dup()
         if watched:
-            process_memory.after_use(ours)
-        _measure(ours, parsed)
+            process_memory.after_use(private)
+        _measure(private, parsed)
         return 0
     except CommModelError as error:  # every rank has it: see `_on_rank_0`
         _say(comm, f"commmodel.bench: {error}")
@@ -221,7 +221,7 @@ def _measure_into(writers: list[Writer], comm: "MPI.Intracomm", line: CommandLin
 
     def choose() -> Rounds:
         planned = set(plan)
-        refined = dict.fromkeys(one.configuration for one in records if one.configuration not in planned)
+        refined = dict.fromkeys(record.configuration for record in records if record.configuration not in planned)
         return in_rounds([*plan, *refined], options).without(records) or in_rounds(refine(), options)
 
     def refine() -> list[Configuration]:
@@ -259,10 +259,10 @@ def _measure_into(writers: list[Writer], comm: "MPI.Intracomm", line: CommandLin
             progress.advance(record)
 
     def further() -> list[Configuration]:
-        found = refine()
+        refined = refine()
         if progress:
-            progress.extend(len(in_rounds(found, options)))
-        return found
+            progress.extend(len(in_rounds(refined, options)))
+        return refined
 
     for warning in header.warnings:
         _say(comm, f"warning: {warning}")
@@ -303,16 +303,16 @@ def _what_is_left(line: CommandLine, header: Header) -> tuple[BenchOptions, list
     before = launches[begun].header
     if before.options is None:
         raise InputError(f"{line.output} was not written by this benchmark: it cannot be resumed")
-    for what, then, now in (
+    for setting, then, now in (
         ("ranks", len(before.ranks), len(header.ranks)),
         ("MPI library", before.mpi.version, header.mpi.version),
     ):
         if then != now:
             raise InputError(
-                f"{line.output}: its {what} was {then!r}, now it is {now!r}: start a new file with --output"
+                f"{line.output}: its {setting} was {then!r}, now it is {now!r}: start a new file with --output"
             )
-    level = thread_level.known(before)
-    if level != thread_level.known(header):
+    level = thread_level.known_level(before)
+    if level != thread_level.known_level(header):
         raise InputError(
             f"{line.output}: its MPI thread level was {thread_level.words(before)}, "
             f"now it is {thread_level.words(header)}: "
@@ -329,11 +329,13 @@ def _what_is_left(line: CommandLine, header: Header) -> tuple[BenchOptions, list
 def _report(line: CommandLine, options: BenchOptions, header: Header, records: Sequence[Record]) -> None:
     """Say where the results are, what did not go well and what to do next."""
     ended = (record for record in records if record.stop in {"time", "repetitions"})
-    widths = [(summarise(one.samples, options.confidence).relative_half_width, one.configuration) for one in ended]
-    wide = [one for one in widths if one[0] > options.ci]  # several visits together may be narrow
+    widths = [
+        (summarise(record.samples, options.confidence).relative_half_width, record.configuration) for record in ended
+    ]
+    wide = [width for width in widths if width[0] > options.ci]  # several visits together may be narrow
     notes = []
     if wide:
-        widest, configuration = max(wide, key=lambda one: one[0])
+        widest, configuration = max(wide, key=lambda pair: pair[0])
         width = format_ratio(widest) if math.isfinite(widest) else "too few samples for one"
         notes.append(
             f"{len(wide)} of {len(records)} medians have an interval wider than {format_ratio(options.ci)} "

@@ -44,9 +44,9 @@ def search(session: Session, blocks: Callable[[int], bool]) -> tuple[int, int | 
         first, second = once(size), once(size)
         return first if first == second else once(size)
 
-    found = _bisect(waits)
+    limit = _bisect(waits)
     session.comm.bcast(None)
-    return found
+    return limit
 
 
 def _bisect(waits: Callable[[int], bool]) -> tuple[int, int | None]:

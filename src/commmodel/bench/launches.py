@@ -54,13 +54,13 @@ def _of_one_launch(arguments: Sequence[str]) -> list[str]:
     >>> _of_one_launch(["pingpong", "--launches=5", "-o", "r.jsonl", "--launcher", "srun -n 2", "--quick", "--json"])
     ['pingpong', '--quick']
     """
-    ours = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for option in ("--launches", "--launcher"):
-        ours.add_argument(option)
-    ours.add_argument("-o", "--output")
+        parser.add_argument(option)
+    parser.add_argument("-o", "--output")
     for option in ("--resume", "--force", "--json"):
-        ours.add_argument(option, action="store_true")
-    return ours.parse_known_args(arguments)[1]
+        parser.add_argument(option, action="store_true")
+    return parser.parse_known_args(arguments)[1]
 
 
 def measure_repeatedly(line: CommandLine, arguments: Sequence[str]) -> int:
@@ -78,7 +78,7 @@ def measure_repeatedly(line: CommandLine, arguments: Sequence[str]) -> int:
 
 
 def _measure(line: CommandLine, arguments: Sequence[str]) -> int:
-    launcher, output, wanted = _launcher(line.launcher), line.output, line.launches or 1
+    launcher, output, launches = _launcher(line.launcher), line.output, line.launches or 1
     begun = output.exists() and output.stat().st_size > 0  # a full disk leaves an empty one
     if begun and not line.resume:
         if not line.force:
@@ -89,17 +89,17 @@ def _measure(line: CommandLine, arguments: Sequence[str]) -> int:
     part = output.with_name(f".{output.name}.launch")
     if not line.resume:
         part.unlink(missing_ok=True)
-    words, said = _of_one_launch(arguments), set[str]()
+    words, printed = _of_one_launch(arguments), set[str]()
     command = [*launcher, sys.executable, "-m", "commmodel.bench"]
-    for number in range(done + 1, wanted + 1):
+    for number in range(done + 1, launches + 1):
         if sys.stderr.isatty():
-            print(f"launch {number} of {wanted}", file=sys.stderr, flush=True)
+            print(f"launch {number} of {launches}", file=sys.stderr, flush=True)
         go_on = part.exists() and b"\n" in part.read_bytes()
         if not go_on:
             part.unlink(missing_ok=True)
-        code = _launch([*command, *(["--resume"] if go_on else words), "--json", "-o", str(part)], output.name, said)
+        code = _launch([*command, *(["--resume"] if go_on else words), "--json", "-o", str(part)], output.name, printed)
         if code:
-            print(f"commmodel.bench: launch {number} of {wanted} ended with exit code {code}: once that is mended, "
+            print(f"commmodel.bench: launch {number} of {launches} ended with exit code {code}: once that is mended, "
                   "the same command with --resume goes on", file=sys.stderr)  # fmt: skip
             return code
         _append(part, output)
@@ -107,15 +107,15 @@ def _measure(line: CommandLine, arguments: Sequence[str]) -> int:
     records = [record for launch in measured for record in launch.records]
     seconds = sum(record.duration for record in records)
     if line.json:
-        found = {"output": str(output), "launches": len(measured), "records": len(records), "seconds": seconds}
-        print(msgspec.json.encode(found).decode())
+        summary = {"output": str(output), "launches": len(measured), "records": len(records), "seconds": seconds}
+        print(msgspec.json.encode(summary).decode())
     else:
         print(f"{output}: {len(measured)} launches, {len(records)} records in {format_time(seconds)}; "
               f"next: commmodel fit {shlex.quote(str(output))}")  # fmt: skip
     return 0
 
 
-def _launch(command: Sequence[str], name: str, said: set[str]) -> int:
+def _launch(command: Sequence[str], name: str, printed: set[str]) -> int:
     """Run one launch; pass on what it says, but each line once only."""
     try:
         process = subprocess.Popen(
@@ -128,9 +128,9 @@ def _launch(command: Sequence[str], name: str, said: set[str]) -> int:
         ) from None
     try:
         for line in process.stderr or ():
-            if line not in said:
+            if line not in printed:
                 print(line, end="", file=sys.stderr, flush=True)
-            said.add(line)
+            printed.add(line)
         return process.wait()
     except BaseException as error:  # interrupted: the ranks would go on without us
         process.terminate()

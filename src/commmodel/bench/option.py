@@ -104,15 +104,15 @@ def more_than_zero(parse: Callable[[str], float]) -> Callable[[str], float]:
     return checked
 
 
-def list_of(names: Sequence[str], what: str) -> Callable[[str], tuple[str, ...]]:
+def list_of(names: Sequence[str], title: str) -> Callable[[str], tuple[str, ...]]:
     """Return a parser of lists of names, or of ``all``."""
 
     def parsed(text: str) -> tuple[str, ...]:
-        found = tuple(names) if text == "all" else tuple(dict.fromkeys(text.split(",")))
-        for name in found:
+        chosen = tuple(names) if text == "all" else tuple(dict.fromkeys(text.split(",")))
+        for name in chosen:
             if name not in names:
-                raise InputError(f"unknown {what} {name!r}: choose from {', '.join(names)}, or write all")
-        return found
+                raise InputError(f"unknown {title} {name!r}: choose from {', '.join(names)}, or write all")
+        return chosen
 
     return parsed
 

@@ -73,7 +73,7 @@ class HelpRequest(Exception):  # noqa: N818  (not an error)
     """Carries the text of ``--help``."""
 
 
-class _Parser(argparse.ArgumentParser):
+class _OptionParser(argparse.ArgumentParser):
     """Raises instead of exiting, so that one rank can speak for all."""
 
     def error(self, message: str) -> NoReturn:
@@ -131,12 +131,13 @@ _COMMON = (
     Option("seed", "of the order of measurements", parse_whole, unset="random; recorded"),
 )
 _OPTIONS = {
-    option.field: option for option in (*_COMMON, *(one for kernel in REGISTRY.values() for one in kernel.options))
+    option.field: option
+    for option in (*_COMMON, *(option for kernel in REGISTRY.values() for option in kernel.options))
 }
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = _OptionParser(
         prog="python -m commmodel.bench",
         description="Measure a machine's MPI communication into results.jsonl. Start it with mpiexec or srun.",
         epilog=f"kernels:\n{_summaries()}\n\n{_EXAMPLES}",
@@ -188,12 +189,12 @@ def _summaries() -> str:
 
 def _by_kernels() -> dict[tuple[str, ...], list[Option]]:
     """Return the options of each set of kernels that has some to itself."""
-    found: dict[tuple[str, ...], list[Option]] = {}
+    groups: dict[tuple[str, ...], list[Option]] = {}
     for option in _OPTIONS.values():
         names = tuple(name for name, kernel in REGISTRY.items() if option in kernel.options)
         if names:
-            found.setdefault(names, []).append(option)
-    return found
+            groups.setdefault(names, []).append(option)
+    return groups
 
 
 def _checked_processes(text: str) -> str:
@@ -213,22 +214,22 @@ def _launches(text: str) -> int:
 
 def parse(arguments: Sequence[str]) -> CommandLine:
     """Parse the words of a command line; raise `InputError` for what is wrong, `HelpRequest` for ``--help``."""
-    written = vars(_parser().parse_args(arguments))
-    kernels = tuple(dict.fromkeys(written.pop("kernels")))
+    typed_values = vars(_parser().parse_args(arguments))
+    kernels = tuple(dict.fromkeys(typed_values.pop("kernels")))
     for name in kernels:
         if name not in KERNELS:
             raise InputError(f"unknown kernel {name!r}: choose from {', '.join(KERNELS)}")
-    typed = {name: flag_of(name) for name in written} | ({"kernels": " ".join(kernels)} if kernels else {})
+    typed = {name: flag_of(name) for name in typed_values} | ({"kernels": " ".join(kernels)} if kernels else {})
     values: dict[str, Any] = {"seed": secrets.randbelow(2**32)}
-    if written.pop("quick", False):
+    if typed_values.pop("quick", False):
         values |= _QUICK
         typed = dict.fromkeys(_QUICK, "--quick") | typed
-    values |= {name: _OPTIONS[name].value(written.pop(name)) for name in _OPTIONS if name in written}
+    values |= {name: _OPTIONS[name].value(typed_values.pop(name)) for name in _OPTIONS if name in typed_values}
     for name, parsed in {"procs": _checked_processes, "launches": _launches, "output": Path}.items():
-        if name in written:
-            written[name] = parsed(written[name])
-    if "launcher" in written and "launches" not in written:
+        if name in typed_values:
+            typed_values[name] = parsed(typed_values[name])
+    if "launcher" in typed_values and "launches" not in typed_values:
         raise InputError("--launcher goes with --launches: how many launches is it to start?")
-    if "resume" in written and "force" in written:
+    if "resume" in typed_values and "force" in typed_values:
         raise InputError("--resume completes a file and --force begins it anew: leave one out")
-    return CommandLine(BenchOptions(kernels, **values), typed, **written)
+    return CommandLine(BenchOptions(kernels, **values), typed, **typed_values)

@@ -64,10 +64,14 @@ class Rounds:
 
 def in_rounds(configurations: Sequence[Configuration], options: BenchOptions) -> Rounds:
     """Return the rounds in which configurations are measured: as many visits as are asked for and there is time for."""
-    again = [one for one in configurations if type(one) in kernel_of(one).visited]
+    again = [
+        configuration for configuration in configurations if type(configuration) in kernel_of(configuration).visited
+    ]
     visits = min(options.visits, options.repetitions // _LEAST_VISIT_SAMPLES)
     while visits > 1 and options.time < _LEAST_VISIT_SECONDS * (len(configurations) + (visits - 1) * len(again)):
         visits -= 1
     further = [shuffled(again, options.seed + visit) for visit in range(1, visits) if again]
     rounds = [list(configurations), *further]
-    return Rounds([each for each in rounds if each], Counter(one for each in rounds for one in each))
+    return Rounds(
+        [visit for visit in rounds if visit], Counter(configuration for visit in rounds for configuration in visit)
+    )

@@ -43,11 +43,11 @@ def read(rollup: Path = ROLLUP) -> dict[Measure, int]:
         lines = rollup.read_text().splitlines()
     except OSError:
         return {}
-    said = {name: int(rest.split()[0]) << 10 for name, _, rest in (line.partition(":") for line in lines[1:])}
+    sizes = {name: int(rest.split()[0]) << 10 for name, _, rest in (line.partition(":") for line in lines[1:])}
     return {
-        measure: sum(said[field] for field in fields)
+        measure: sum(sizes[field] for field in fields)
         for measure, fields in _FIELDS.items()
-        if said.keys() >= set(fields)
+        if sizes.keys() >= set(fields)
     }
 
 
@@ -73,8 +73,8 @@ def after_use(comm: "MPI.Intracomm") -> None:
     comm.Barrier()
     _readings["use"] = read()
     _ranks[:] = [comm.size]
-    told = [set(reading) for reading in _readings.values()]
-    everywhere = set.intersection(*comm.allgather(set.intersection(*told)))
+    available = [set(reading) for reading in _readings.values()]
+    everywhere = set.intersection(*comm.allgather(set.intersection(*available)))
     for reading in _readings.values():
         for measure in [*reading]:
             if measure not in everywhere:

@@ -69,7 +69,7 @@ def _timed(session: Session, measure: Measure, exchanges: int) -> tuple[float, f
     return one_way, session.comm.bcast((time.perf_counter() - started) / exchanges)
 
 
-def _warm_up(session: Session, measure: Measure, wanted: Batch) -> tuple[int, int, float]:
+def _warm_up(session: Session, measure: Measure, setting: Batch) -> tuple[int, int, float]:
     """Return the batch, the exchanges made, and the wall time of one repetition."""
     one_way, wall = _timed(session, measure, 1)
     affordable = min(_WARMUP_EXCHANGES, int(_WARMUP_SHARE * session.share / wall))
@@ -77,7 +77,7 @@ def _warm_up(session: Session, measure: Measure, wanted: Batch) -> tuple[int, in
     if more:
         one_way, wall = _timed(session, measure, more)
     chosen = min(_BATCH_MOST, math.ceil(_BATCH_SECONDS / max(2 * one_way, 1e-9)))
-    batch = chosen if wanted == "auto" else wanted
+    batch = chosen if setting == "auto" else setting
     return batch, 1 + more, wall * batch
 
 
@@ -99,28 +99,28 @@ def _verdict(
     return None
 
 
-def _next_chunk(session: Session, taken: int, wall: float, elapsed: float) -> int:
+def _next_chunk(session: Session, count: int, wall: float, elapsed: float) -> int:
     """Return how many repetitions to make before looking again: as many as there are, within what is left."""
-    affordable = max(int((session.share - elapsed) / wall), _least(wall) - taken)
-    return max(1, min(max(taken, _LEAST_SAMPLES), affordable, session.options.repetitions - taken))
+    affordable = max(int((session.share - elapsed) / wall), _least(wall) - count)
+    return max(1, min(max(count, _LEAST_SAMPLES), affordable, session.options.repetitions - count))
 
 
 def _least(wall: float) -> int:
     return _LEAST_SAMPLES if _LEAST_SAMPLES * wall <= _LEAST_SECONDS else _FEWEST_SAMPLES
 
 
-def _kept(session: Session, samples: NDArray[np.float64]) -> tuple[float, ...]:
+def _finite(session: Session, samples: NDArray[np.float64]) -> tuple[float, ...]:
     return tuple(samples.round(ROUNDING).tolist()) if session.is_root else ()
 
 
 def repeat(session: Session, measure: Measure, repetitions: int) -> Sampled:
     """Warm up, then repeat as often as told, whatever the interval and the time."""
     _, warmup, _ = _warm_up(session, measure, 1)
-    every = _slowest(session, measure(1, repetitions))
-    samples = every[np.isfinite(every)]
+    times = _slowest(session, measure(1, repetitions))
+    samples = times[np.isfinite(times)]
     narrow = samples.size and summarise(samples, session.options.confidence).relative_half_width <= session.options.ci
     stop: Literal["interval", "repetitions"] = "interval" if narrow else "repetitions"
-    return Sampled(_kept(session, samples), 1, warmup, stop, every.size - samples.size)
+    return Sampled(_finite(session, samples), 1, warmup, stop, times.size - samples.size)
 
 
 def sample(session: Session, measure: Measure, batch: Batch = 1) -> Sampled:
@@ -138,7 +138,7 @@ def sample(session: Session, measure: Measure, batch: Batch = 1) -> Sampled:
         chunk = 0 if stop else _next_chunk(session, samples.size, wall, elapsed)
         chunk, stop = session.comm.bcast((chunk, stop))
         if stop:
-            return Sampled(_kept(session, samples), exchanges, warmup, stop, left_out)
+            return Sampled(_finite(session, samples), exchanges, warmup, stop, left_out)
         slowest = _slowest(session, measure(exchanges, chunk))
         counted = slowest[np.isfinite(slowest)]
         left_out += slowest.size - counted.size

@@ -56,8 +56,8 @@ class Exchanges(NamedTuple):
 class Reading(NamedTuple):
     """The other rank's time `there` at this rank's time `here`, uncertain by half the round trip."""
 
-    here: float
-    there: float
+    local: float
+    remote: float
     round_trip: float
 
 
@@ -124,12 +124,12 @@ def rounds(size: int) -> tuple[tuple[tuple[int, int], ...], ...]:
     (((0, 2),), ((0, 1), (2, 3)), ((0, 4), (1, 5)))
     """
     power = size.bit_length() - 1
-    found = [
+    pairs = [
         tuple((parent, parent + (1 << number - 1)) for parent in range(0, 1 << power, 1 << number))
         for number in range(power, 0, -1)
     ]
     rest = tuple((rank - (1 << power), rank) for rank in range(1 << power, size))
-    return (*found, *([rest] if rest else []))
+    return (*pairs, *([rest] if rest else []))
 
 
 def spread_ranks(size: int, most: int) -> tuple[int, ...]:
@@ -156,14 +156,14 @@ def fitted(readings: list[Reading], parent: GlobalClock) -> GlobalClock:
     A slope that is smaller than three standard errors is no drift that could be told from noise: it is taken as 0,
     as a drift that is not there would grow with time.
     """
-    here = np.array([one.here for one in readings])
-    offset = parent.to_global(np.array([one.there for one in readings])) - here
-    weights = np.array([one.round_trip for one in readings]).clip(1e-12) ** -2
+    local = np.array([reading.local for reading in readings])
+    offset = parent.to_global(np.array([reading.remote for reading in readings])) - local
+    weights = np.array([reading.round_trip for reading in readings]).clip(1e-12) ** -2
     weights /= weights.sum()
-    middle, height = float(weights @ here), float(weights @ offset)
-    width = float(weights @ (here - middle) ** 2)
-    slope = float(weights @ ((here - middle) * (offset - height))) / width if width > 0 else 0.0
-    scatter = float(weights @ (offset - height - slope * (here - middle)) ** 2)
+    middle, height = float(weights @ local), float(weights @ offset)
+    width = float(weights @ (local - middle) ** 2)
+    slope = float(weights @ ((local - middle) * (offset - height))) / width if width > 0 else 0.0
+    scatter = float(weights @ (offset - height - slope * (local - middle)) ** 2)
     error = math.sqrt(scatter / (width * max(len(readings) - 2, 1))) if width > 0 else math.inf
     slope = slope if abs(slope) > _SURE * error else 0.0
     return GlobalClock(slope, height - slope * middle)
@@ -208,9 +208,9 @@ def anchor(wires: Wires, clock: GlobalClock) -> GlobalClock:
             wires.answer(child, _ANCHOR_EXCHANGES)
             wires.tell(child, (clock.slope, clock.intercept))
         else:
-            here, there, _ = best_reading(wires.ask(parent, _ANCHOR_EXCHANGES))
-            now = GlobalClock(*wires.hear(parent)).to_global(there)
-            clock = GlobalClock(clock.slope, now - here - clock.slope * here)
+            local, remote, _ = best_reading(wires.ask(parent, _ANCHOR_EXCHANGES))
+            now = GlobalClock(*wires.hear(parent)).to_global(remote)
+            clock = GlobalClock(clock.slope, now - local - clock.slope * local)
     return clock
 
 
@@ -228,15 +228,15 @@ def residuals(wires: Wires, clock: GlobalClock, most: int) -> tuple[float, ...]:
 
     Each is uncertain by half a round trip, of which both ways may differ.
     """
-    found: list[float] = []
+    offsets: list[float] = []
     for rank in spread_ranks(wires.size, most):
         if wires.rank == 0:
             wires.answer(rank, _ANCHOR_EXCHANGES)
-            found += wires.hear(rank)
+            offsets += wires.hear(rank)
         elif wires.rank == rank:
-            here, there, _ = best_reading(wires.ask(0, _ANCHOR_EXCHANGES))
-            wires.tell(0, (clock.to_global(here) - there,))
-    return tuple(found)
+            local, remote, _ = best_reading(wires.ask(0, _ANCHOR_EXCHANGES))
+            wires.tell(0, (clock.to_global(local) - remote,))
+    return tuple(offsets)
 
 
 class MPIWires:

@@ -170,8 +170,8 @@ def _as_json(result: Any, rows: Any) -> dict[str, Any]:
             "verdict": result.together.change,
         },
         "pairs": result.pairs,
-        "only_before": [msgspec.to_builtins(each) for each in result.only_before],
-        "only_after": [msgspec.to_builtins(each) for each in result.only_after],
+        "only_before": [msgspec.to_builtins(configuration) for configuration in result.only_before],
+        "only_after": [msgspec.to_builtins(configuration) for configuration in result.only_after],
         "environment": [{"what": name, "before": old, "after": new} for name, old, new in result.environment],
         "remarks": result.remarks,
     }

@@ -48,11 +48,11 @@ def _run(arguments: argparse.Namespace) -> int:
     expectations = None if arguments.expectations is None else load(arguments.expectations)
     scaling = overview(measurements, expectations)
     output = output_path(arguments)
-    written = wrote_page(lambda: report.write_html(output, measurements, read_machine, scaling))
-    code = 0 if written or arguments.output is None else MissingPackageError.exit_code
+    is_complete = wrote_page(lambda: report.write_html(output, measurements, read_machine, scaling))
+    code = 0 if is_complete or arguments.output is None else MissingPackageError.exit_code
     note(measurements, read_machine)
     if arguments.json:
-        print_json(_as_json(output if written else None, measurements, read_machine, scaling))
+        print_json(_as_json(output if is_complete else None, measurements, read_machine, scaling))
         return code
     machine_blocks: list[Any] = []
     if read_machine is not None:
@@ -60,7 +60,7 @@ def _run(arguments: argparse.Namespace) -> int:
     header = measurements.launches[-1].header
     measured = tables.measurements_table(measurements, read_machine)
     show(tables.environment_table(header), measured, *overview_blocks(scaling), *machine_blocks)
-    if written:
+    if is_complete:
         print(f"written to {output}")
     return code
 

@@ -25,7 +25,7 @@ from commmodel.cli.parsers import (
     warn_of,
     whole,
 )
-from commmodel.cli.progress import Progress
+from commmodel.cli.progress import ProgressLine
 from commmodel.errors import InputError, MissingPackageError
 
 __all__ = ["add"]
@@ -280,7 +280,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _simulated(scenario: Any, *, record: bool) -> Any:
-    with Progress(f"{scenario.workload.title}, by {scenario.model}") as progress:
+    with ProgressLine(f"{scenario.workload.title}, by {scenario.model}") as progress:
         return scenario.run(record=record, progress=progress.note)
 
 

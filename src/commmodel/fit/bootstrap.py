@@ -37,8 +37,8 @@ def _residual_shares(design: Array, weights: Array, fitted: Array) -> Array:
     scaled = design * root / np.linalg.norm(design * root, axis=0)
     left, right = scaled / root, np.linalg.pinv(scaled).T * root  # H = left rightᵀ, which is never made
     diagonal = (left * right).sum(axis=1)
-    others = np.einsum("ij,jk,ik->i", left, (right * fitted[:, None] ** 2).T @ right, left)  # Σ hᵢⱼ² fⱼ²
-    share: Array = 1 - 2 * diagonal + others / fitted**2
+    neighbours = np.einsum("ij,jk,ik->i", left, (right * fitted[:, None] ** 2).T @ right, left)  # Σ hᵢⱼ² fⱼ²
+    share: Array = 1 - 2 * diagonal + neighbours / fitted**2
     return share
 
 
@@ -98,8 +98,8 @@ def resample(fit: WeightedFit, count: int, confidence: float, seed: int) -> Arra
     pool = residual[telling] * wider
     random = np.random.default_rng(seed)
     drawn = random.choice(pool, size=(count, points)) * random.choice([-1.0, 1.0], size=(count, points))
-    made: Array = np.maximum(fitted * (1 + noise * drawn), fitted * 1e-3)  # a time is positive
-    return made
+    drawn_times: Array = np.maximum(fitted * (1 + noise * drawn), fitted * 1e-3)  # a time is positive
+    return drawn_times
 
 
 def interval(estimates: Array, confidence: float) -> tuple[float, float]:
@@ -121,5 +121,5 @@ def resample_medians(fitted: Array, half_widths: Array, count: int, confidence: 
         return None
     deviation = half_widths / NormalDist().inv_cdf(0.5 + confidence / 2)
     noise = np.random.default_rng(seed).standard_normal((count, len(fitted)))
-    made: Array = np.maximum(fitted + deviation * noise, fitted * 1e-3)
-    return made
+    drawn_times: Array = np.maximum(fitted + deviation * noise, fitted * 1e-3)
+    return drawn_times

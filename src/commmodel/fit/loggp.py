@@ -160,11 +160,11 @@ def _remarks(trains: Trains, design: Array) -> list[str]:
     """Return a remark where a byte costs more or less in a train than in a single message."""
     slopes = []
     for part in (trains.points.pairs == 1, (trains.points.pairs > 1) & ~trains.delayed):
-        one = trains.where(part)
-        if np.unique(one.points.message_size).size < 2:
+        selection = trains.where(part)
+        if np.unique(selection.points.message_size).size < 2:
             return []
-        columns = np.stack([np.ones(len(one.points)), design[part, _G_BYTE]], axis=1)
-        slopes.append(nonnegative(columns, 1 / one.points.seconds**2, one.points.seconds)[1])
+        columns = np.stack([np.ones(len(selection.points)), design[part, _G_BYTE]], axis=1)
+        slopes.append(nonnegative(columns, 1 / selection.points.seconds**2, selection.points.seconds)[1])
     lone, train = slopes
     if train <= FLAT or lone / train < _SIZES_DIFFER:
         return []

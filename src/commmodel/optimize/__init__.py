@@ -14,9 +14,9 @@ from commmodel.machine import (
     MaxRate,
     MeasuredTimes,
     Parameter,
+    ParameterTable,
     Postal,
     Segment,
-    Table,
     speaker,
 )
 from commmodel.machine.model_choice import seconds
@@ -28,8 +28,20 @@ from commmodel.optimize.robustness import Sensitivity, misdiagnosis, sensitivity
 from commmodel.optimize.surfaces import SurfaceAxes, surface
 
 __all__ = [
-    "LIMITS", "Candidates", "Choice", "MessageCosts", "Rejected", "Sensitivity", "SurfaceAxes", "Table",
-    "TransferProblem", "choose", "communicating_processes", "misdiagnosis", "sensitivity", "surface",
+    "LIMITS",
+    "Candidates",
+    "Choice",
+    "MessageCosts",
+    "ParameterTable",
+    "Rejected",
+    "Sensitivity",
+    "SurfaceAxes",
+    "TransferProblem",
+    "choose",
+    "communicating_processes",
+    "misdiagnosis",
+    "sensitivity",
+    "surface",
 ]  # fmt: skip
 
 _ALL_BUT = 0.95

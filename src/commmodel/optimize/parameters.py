@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.errors import InputError, MissingParameterError
-from commmodel.machine import BandwidthProfile, LogGP, Machine, OverlapProfile, Parameter, PLogP, Table
+from commmodel.machine import BandwidthProfile, LogGP, Machine, OverlapProfile, Parameter, ParameterTable, PLogP
 from commmodel.optimize.search import interpolate, look_up
 from commmodel.optimize.smoothing import steady_costs, steady_shares
 
 __all__ = ["MessageCosts", "ProblemParameters", "problem_parameters", "profile"]
 
 Array = NDArray[np.float64]
-Given = float | Callable[[int, int], float] | Table | None
+Given = float | Callable[[int, int], float] | ParameterTable | None
 Quantity = Callable[[Array, Array], Array]
 """From sizes and counts (bursts, or a number of peers) to an array (1 or 3, sizes, counts or 1): value, low, high."""
 
@@ -148,7 +148,7 @@ def problem_parameters(
 
 def _given(name: str, given: Any) -> Quantity:
     """Return the values of a number, a table or a function, checked."""
-    if isinstance(given, Table):
+    if isinstance(given, ParameterTable):
         return _checked(name, _of_table(_Same(given)))
     if callable(given):
         swap = name == "byte_time"  # G(P, S), but o(S, b)
@@ -185,7 +185,7 @@ def _check(name: str, found: Array) -> None:
 
 @lru_cache(maxsize=64)
 def _of_table(same: _Same) -> Quantity:
-    table: Table = same.value
+    table: ParameterTable = same.value
     axes = [np.array(axis, dtype=np.float64) for axis in (table.sizes, table.bursts)]
     values = np.array(table.values, dtype=np.float64)
 
@@ -199,7 +199,7 @@ def _of_table(same: _Same) -> Quantity:
 @lru_cache(maxsize=64)
 def _of_measured(same: _Same, *, are_shares: bool = False) -> Quantity:
     """Return the values of a machine's table, smoothed over neighbours, with the ends of their intervals."""
-    table: Table = same.value
+    table: ParameterTable = same.value
     axes = [np.array(axis, dtype=np.float64) for axis in (table.sizes, table.bursts)]
     columns = [np.ascontiguousarray(each) for each in (steady_shares(table) if are_shares else steady_costs(table))]
     kept = columns[:1] if all(np.array_equal(columns[0], each) for each in columns[1:]) else columns
@@ -259,7 +259,7 @@ def _of_single(table: _Same) -> Quantity:
     return lambda sizes, _bursts: of_table(sizes, np.ones(1))
 
 
-def _of_bandwidth(byte_time: Table, processes: Array | None) -> Quantity:
+def _of_bandwidth(byte_time: ParameterTable, processes: Array | None) -> Quantity:
     """Return G for the given number of processes."""
     table = _of_measured(_Same(byte_time))
     return lambda sizes, peers: np.maximum(table(sizes, peers if processes is None else processes), _FASTEST)

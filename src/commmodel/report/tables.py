@@ -77,7 +77,7 @@ def _endings(endings: Sequence[str]) -> RenderableType:
 
 def _path_blocks(tables: PathTables) -> Iterable[RenderableType]:
     yield from (table for table in (tables.times, tables.pairs, *tables.streams) if table is not None)
-    yield from (replace(table, title=f"{tables.path}, {table.title}", notes=()) for table in tables.others)
+    yield from (replace(table, title=f"{tables.path}, {table.title}", notes=()) for table in tables.details)
     yield from (text(f"{tables.path}: {threshold}") for threshold in tables.thresholds)
     yield _endings(tables.endings)
 

@@ -14,9 +14,9 @@ from commmodel.units import parse_sizes
 __all__ = [
     "Bandwidth", "Batch", "BenchOptions", "Burst", "Bytes", "Clocks", "Collective", "CollectiveMode", "CollectiveName",
     "Configuration", "Contention", "Count", "Direction", "Function", "Halo", "HugePages", "Local", "Memory",
-    "MemoryOperation", "MessageOperation", "MessagePath", "Overlap", "PLogP", "Pairs", "Pattern", "Ping", "PingPong",
-    "PointToPoint", "Progress", "Queue", "RandomPing", "RandomPingPong", "Seconds", "SendMode", "Share", "Start",
-    "Stream", "StreamBuffers", "Template", "Threshold", "Train",
+    "MemoryOperation", "MessageOperation", "MessagePath", "Overlap", "PLogPParameter", "Pairs", "Pattern", "Ping",
+    "PingPong", "PointToPoint", "Progress", "Queue", "RandomPing", "RandomPingPong", "Seconds", "SendMode", "Share",
+    "Start", "Stream", "StreamBuffers", "Template", "Threshold", "Train",
 ]  # fmt: skip
 
 Count = Annotated[int, Meta(ge=1, le=2**63 - 1)]
@@ -225,7 +225,7 @@ class Train(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel",
     mode: SendMode = "blocking"
 
 
-class PLogP(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="plogp"):
+class PLogPParameter(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="plogp"):
     """One parameter of pLogP at one size, in seconds, as Kielmann, Bal and Verstoep (2000) measure it.
 
     ``send``: o_s(m), time of a send. ``receive``: o_r(m), time of a receive that begins 1.2 RTT(m) after the
@@ -397,7 +397,7 @@ PointToPoint = (
     | Ping
     | Threshold
     | Train
-    | PLogP
+    | PLogPParameter
     | Burst
     | Queue
     | Progress

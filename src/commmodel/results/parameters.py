@@ -118,16 +118,16 @@ def _ordered(parameters: dict[str, float | str]) -> dict[str, float | str]:
 
 def _without_labels(name: str, parameters: dict[str, float]) -> tuple[str, dict[str, float | str]]:
     """Return a function's name and the labels behind it; the whole name where what is behind it are no labels."""
-    found = _LABELLED.fullmatch(name)
-    if found is None:
+    match = _LABELLED.fullmatch(name)
+    if match is None:
         return name, {}
     labels: dict[str, float | str] = {}
-    for part in found["labels"].split(", "):
+    for part in match["labels"].split(", "):
         label, equals, value = part.partition("=")
         if not (label and equals and value) or "=" in value or "," in part or label in labels or label in parameters:
             return name, {}
         labels[label] = float(value) if _NUMBER.fullmatch(value) else value
-    return found["name"], labels
+    return match["name"], labels
 
 
 def with_labels(name: str, labels: Iterable[tuple[str, float | str]]) -> str:

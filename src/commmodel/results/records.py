@@ -214,11 +214,11 @@ class Measurements(Struct, frozen=True):
             for record in launch.records
         ]  # fmt: skip
         first, last = ("launch", "kernel"), ("unit", *Summary.__struct_fields__, "stop")
-        told = dict.fromkeys(name for row in rows for name in row)
+        columns = dict.fromkeys(name for row in rows for name in row)
         names = [
             *first,
-            *(name for name in told if name not in (*first, *last)),
-            *(name for name in last if name in told),
+            *(name for name in columns if name not in (*first, *last)),
+            *(name for name in last if name in columns),
         ]
         return {name: [row.get(name) for row in rows] for name in names}
 

@@ -15,7 +15,7 @@ from commmodel import documents
 from commmodel.documents import check_format, convert, locate, read_toml
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.scaling.growth import ONE, Growth, parse, parse_product
-from commmodel.scaling.rules import Rule, parse_rule
+from commmodel.scaling.rules import FunctionRule, parse_rule
 from commmodel.units import parse_size, parse_time
 
 __all__ = ["FORMAT", "VERSION", "Expectation", "Expectations", "Guideline", "Where", "load", "published"]
@@ -72,7 +72,7 @@ class Guideline:
         Function -> its message size as a product of n, the left side's, and other parameters: ``bcast`` -> ``n p``.
     """
 
-    rule: Rule
+    rule: FunctionRule
     metric: str = "time"
     over: str = "p"
     where: Where = ()

@@ -152,7 +152,7 @@ def platform(
             "python -m commmodel.bench contention, then fit, or name a platform"
         )
     latency, bandwidth = reference(model)
-    within = [reference(one) for one in machine.hybrid if one.path in ("same-socket", "same-node")]
+    within = [reference(model) for model in machine.hybrid if model.path in ("same-socket", "same-node")]
     return flat(
         hosts, bandwidth, latency / 2, limiter=model.contention.value * bandwidth, cores=cores, speed=speed,
         loopback=(within[0].bandwidth, within[0].latency) if within else (_NO_LIMIT, 0.0), name=machine.name,

@@ -91,17 +91,17 @@ def link_loads(
         return []
     passes = np.zeros((len(links), len(pairs)), dtype=bool)
     row_of = {number: row for row, (number, _, _) in enumerate(links)}
-    for column, (here, there) in enumerate(pairs.tolist()):
-        for number in route(here, there):
+    for column, (sender, receiver) in enumerate(pairs.tolist()):
+        for number in route(sender, receiver):
             if number in row_of:
                 passes[row_of[number], column] = True
     rate = moved["size"] / (moved["arrived"] - moved["left"])
     begin, end = (np.clip(moved[name] * (COLUMNS / seconds), 0, COLUMNS) for name in ("left", "arrived"))
     loads = []
     for row, (number, name, capacity) in enumerate(links):
-        here = passes[row, of_pair.ravel()]
+        sender = passes[row, of_pair.ravel()]
         sums = np.zeros(COLUMNS + 1)
-        spread(sums, (), begin[here], end[here], rate[here])
+        spread(sums, (), begin[sender], end[sender], rate[sender])
         moving = np.maximum(np.cumsum(sums)[:COLUMNS], 0.0)
         total = moving.sum() * seconds / COLUMNS
         if total > 0:

@@ -113,5 +113,5 @@ def joined(ranks: Sequence[Operations], name: str = "") -> Program:
     >>> joined([there, here]).offsets.tolist()
     [0, 1, 2]
     """
-    offsets = np.concatenate([[0], np.cumsum([one.size for one in ranks])]).astype(np.int64)
+    offsets = np.concatenate([[0], np.cumsum([rank.size for rank in ranks])]).astype(np.int64)
     return Program(np.concatenate([np.empty(0, OPERATION), *ranks]), offsets, name=name)

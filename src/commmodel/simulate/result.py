@@ -117,7 +117,7 @@ class SimulationResult:
 
     def __repr__(self) -> str:
         """Return how long it took and what was sent."""
-        hanging = f", {len({one.rank for one in self.blocked})} ranks hang" if self.blocked else ""
+        hanging = f", {len({blocked.rank for blocked in self.blocked})} ranks hang" if self.blocked else ""
         counts = f"{self.ends.size} ranks, {self.messages} messages"
         return f"SimulationResult({self.model}: {self.seconds:.6g} s, {counts}{hanging})"
 

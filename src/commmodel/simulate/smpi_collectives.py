@@ -34,12 +34,12 @@ DEFAULT = "default"
 def _scattering(algorithm: Scheduler, problem: Problem) -> Iterator[Round]:
     """Yield the rounds of an algorithm that scatters first, without empty messages in that part."""
     levels = (problem.processes - 1).bit_length()
-    for number, one in enumerate(algorithm(problem)):
-        full = one.size > 0
+    for number, round_ in enumerate(algorithm(problem)):
+        full = round_.size > 0
         if number < levels and not full.all():
-            yield Round(one.sender[full], one.receiver[full], one.size[full])
+            yield Round(round_.sender[full], round_.receiver[full], round_.size[full])
         else:
-            yield one
+            yield round_
 
 
 def _reduce_broadcast(problem: Problem) -> Iterator[Round]:
@@ -88,23 +88,27 @@ def _reduce_scatter_allgather(problem: Problem) -> Iterator[Round]:
 
 def _halved(problem: Problem) -> Iterator[Round]:
     fold = Fold(problem.processes)
-    each = problem.message_size // ELEMENT // fold.power * ELEMENT
-    borders = np.append(np.arange(fold.power) * each, problem.message_size)
+    share = problem.message_size // ELEMENT // fold.power * ELEMENT
+    borders = np.append(np.arange(fold.power) * share, problem.message_size)
     halves = list(halving(fold.power))
-    for one in [*(sends for sends, _ in halves), *(keeps for _, keeps in reversed(halves))]:
-        yield Round(_member(fold, one.sender), _member(fold, one.receiver), borders[one.last] - borders[one.first])
+    for exchange in [*(sends for sends, _ in halves), *(keeps for _, keeps in reversed(halves))]:
+        yield Round(
+            _member(fold, exchange.sender),
+            _member(fold, exchange.receiver),
+            borders[exchange.last] - borders[exchange.first],
+        )
 
 
 def _ring(problem: Problem) -> Iterator[Round]:
     """Blocks of equally many elements go around a ring twice; what is over, or too little, takes the default way."""
     processes = problem.processes
-    each = problem.message_size // ELEMENT // processes * ELEMENT
+    share = problem.message_size // ELEMENT // processes * ELEMENT
     rank = np.arange(processes)
-    if each:
+    if share:
         for _ in range(2 * (processes - 1)):
-            yield Round(rank, (rank + 1) % processes, np.full(processes, each))
-    rest = problem.message_size - each * processes
-    if rest or not each:
+            yield Round(rank, (rank + 1) % processes, np.full(processes, share))
+    rest = problem.message_size - share * processes
+    if rest or not share:
         yield from _reduce_broadcast(replace(problem, message_size=rest))
 
 

@@ -24,14 +24,14 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _found() -> list[Kernel]:
+def _kernels() -> list[Kernel]:
     """Return the kernels of all modules, those that are measured by default first."""
     modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
     kernels: list[Kernel] = [kernel for module in modules for kernel in getattr(module, "KERNELS", ())]
     return sorted(kernels, key=lambda kernel: (kernel.by_default is None, kernel.name))
 
 
-REGISTRY: dict[str, Kernel] = {kernel.name: kernel for kernel in _found()}
+REGISTRY: dict[str, Kernel] = {kernel.name: kernel for kernel in _kernels()}
 _OF_CONFIGURATION = {kind: kernel for kernel in REGISTRY.values() for kind in kernel.configurations}
 
 
@@ -96,11 +96,16 @@ def check(comm: "MPI.Intracomm", plan: Sequence[Configuration]) -> None:
 def refinements(options: BenchOptions, records: Sequence[Record]) -> list[Configuration]:
     """Return what is worth measuring beyond the plan, given all records up to now."""
     done = {record.configuration for record in records}
-    found = [one for name in options.kernels if (refine := REGISTRY[name].refine) for one in refine(options, records)]
-    return [configuration for configuration in found if configuration not in done]
+    refined = [
+        configuration
+        for name in options.kernels
+        if (refine := REGISTRY[name].refine)
+        for configuration in refine(options, records)
+    ]
+    return [configuration for configuration in refined if configuration not in done]
 
 
 def left_out(options: BenchOptions) -> list[str]:
     """Return a line for each kernel that leaves out some of what the options ask for."""
-    found = {name: tell(options) for name in options.kernels if (tell := REGISTRY[name].left_out)}
-    return [f"{name}: {words}" for name, words in found.items() if words]
+    omissions = {name: tell(options) for name in options.kernels if (tell := REGISTRY[name].left_out)}
+    return [f"{name}: {words}" for name, words in omissions.items() if words]

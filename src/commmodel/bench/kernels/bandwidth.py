@@ -41,7 +41,7 @@ def _plan(options: BenchOptions, placement: Placement) -> list[Configuration]:
         for size, count, pattern, direction in product(options.sizes, counts, get_args(_Pattern), directions)
         if count > 2
     ]
-    return [one for one in (*pairs, *more) if one.message_size]
+    return [configuration for configuration in (*pairs, *more) if configuration.message_size]
 
 
 def _room(configuration: Bandwidth) -> Room:

@@ -132,8 +132,8 @@ def _plan_bursts(options: BenchOptions, placement: Placement) -> list[Configurat
     }  # fmt: skip
     return [
         Burst(size, burst, operation, path)
-        for path, size, burst, asked in product(placement, options.sizes, options.bursts, options.operations)
-        for operation in ends[asked]
+        for path, size, burst, choice in product(placement, options.sizes, options.bursts, options.operations)
+        for operation in ends[choice]
         if fits(size, burst)
     ]
 

@@ -20,7 +20,7 @@ _MOST_RANKS = 64  # looked at, spread over all
 
 def _plan(options: BenchOptions, placement: Placement) -> list[Configuration]:  # noqa: ARG001
     several = [processes for processes in options.procs if processes > 1]
-    return [Clocks(*one) for one in product(_METHODS, several, options.waits)]
+    return [Clocks(*settings) for settings in product(_METHODS, several, options.waits)]
 
 
 def _room(configuration: Clocks) -> Room:  # noqa: ARG001

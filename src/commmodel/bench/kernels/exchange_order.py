@@ -118,12 +118,17 @@ def _congested(problem: Overlap, rank: int) -> Order:
     """Process 0 serves all others in turns: as many bursts as each of them has, each for all of them."""
     regions, messages = _in_turns(problem)
     bounds = _bounds(longest_burst(problem), problem.burst)
-    none, no_bounds = np.empty((0, 3), dtype=np.int64), np.zeros_like(bounds)
+    empty, no_bounds = np.empty((0, 3), dtype=np.int64), np.zeros_like(bounds)
     if rank == 0:
-        return Order(none, no_bounds, _steps(problem, regions + 1, regions, messages), bounds * (problem.processes - 1))
-    mine = regions == rank - 1
+        return Order(
+            empty, no_bounds, _steps(problem, regions + 1, regions, messages), bounds * (problem.processes - 1)
+        )
+    is_origin = regions == rank - 1
     return Order(
-        _steps(problem, np.zeros(mine.sum(), dtype=np.int64), regions[mine], messages[mine]), bounds, none, no_bounds
+        _steps(problem, np.zeros(is_origin.sum(), dtype=np.int64), regions[is_origin], messages[is_origin]),
+        bounds,
+        empty,
+        no_bounds,
     )
 
 

@@ -123,10 +123,10 @@ class Kernel:
 
 def sampled(session: Session, configuration: Configuration, measure: Measure, batch: Batch = 1) -> Record | None:
     """Repeat until the interval is narrow enough; return the record on the root."""
-    found = sample(session, measure, batch)
+    samples = sample(session, measure, batch)
     if not session.is_root:
         return None
-    return Record(configuration, "s", found.samples, stop=found.stop, batch=found.batch, warmup=found.warmup)
+    return Record(configuration, "s", samples.samples, stop=samples.stop, batch=samples.batch, warmup=samples.warmup)
 
 
 def undisturbed_seconds(session: Session, measure: Callable[[int], Floats]) -> float:

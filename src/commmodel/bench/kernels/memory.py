@@ -63,7 +63,7 @@ def _call_plan(options: BenchOptions) -> Iterable[Memory]:
 
 def _left_out(options: BenchOptions) -> str:
     stages = _of_process(options.memory_operations)
-    missing = [one for one in _PROCESS_MEASURES if any(process_memory.grown(stage, one) is None for stage in stages)]
+    missing = [kind for kind in _PROCESS_MEASURES if any(process_memory.grown(stage, kind) is None for stage in stages)]
     if not missing:
         return ""
     return (
@@ -74,7 +74,7 @@ def _left_out(options: BenchOptions) -> str:
 
 def _check(comm: "MPI.Intracomm", plan: Sequence[Configuration]) -> None:
     """Raise `MPIEnvironmentError` on every rank alike where calls are planned and some rank does not count."""
-    if not any(isinstance(one, Memory) and one.measure in _COUNTERS for one in plan):
+    if not any(isinstance(configuration, Memory) and configuration.measure in _COUNTERS for configuration in plan):
         return
     from commmodel._core.mpi import memory
 
@@ -86,8 +86,8 @@ def _check(comm: "MPI.Intracomm", plan: Sequence[Configuration]) -> None:
         raise MPIEnvironmentError(
             f"memory: allocations can be counted on Linux only ({LIBRARY} was not built): {otherwise}"
         )
-    asked = shlex.join(sys.argv[1:])
-    command = f"mpiexec -n {comm.size} env LD_PRELOAD={shlex.quote(str(LIBRARY))} python -m commmodel.bench {asked}"
+    arguments = shlex.join(sys.argv[1:])
+    command = f"mpiexec -n {comm.size} env LD_PRELOAD={shlex.quote(str(LIBRARY))} python -m commmodel.bench {arguments}"
     where = "" if len(silent) == comm.size else f" on rank {silent[0]}"
     raise MPIEnvironmentError(
         f"memory: the library that counts allocations is not loaded{where}: start it with {command} or {otherwise}"
@@ -99,12 +99,12 @@ def _room(configuration: Memory) -> Room:  # noqa: ARG001
 
 
 def _measure(session: Session, configuration: Memory) -> Record | None:
-    own = _own_bytes(session, configuration)
-    every: Any = session.comm.gather(own)
+    local = _own_bytes(session, configuration)
+    gathered: Any = session.comm.gather(local)
     if not session.is_root:
         return None
-    samples = np.max(every, axis=0)
-    ranks = tuple(map(tuple, every)) if session.options.per_rank else None
+    samples = np.max(gathered, axis=0)
+    ranks = tuple(map(tuple, gathered)) if session.options.per_rank else None
     return Record(configuration, "B", tuple(samples.tolist()), ranks=ranks)
 
 
@@ -117,14 +117,14 @@ def _own_bytes(session: Session, configuration: Memory) -> list[float]:
 
     calls = min(_CALLS, session.options.repetitions)
 
-    def kept() -> NDArray[np.int64]:
+    def growth() -> NDArray[np.int64]:
         return memory.kept(session.comm, configuration.operation, session.send_buffer, _WINDOW, calls)
 
-    kept()  # fills the stores of which the library takes objects: then the order of measurements does not matter
-    changes = kept()
+    growth()  # fills the stores of which the library takes objects: then the order of measurements does not matter
+    changes = growth()
     rows = [memory.COUNTERS.index(name) for name in _COUNTERS[configuration.measure]]
-    own: list[float] = changes[rows].sum(axis=0).clip(0).astype(float).tolist()
-    return own
+    grown: list[float] = changes[rows].sum(axis=0).clip(0).astype(float).tolist()
+    return grown
 
 
 _NAMES: tuple[MemoryOperation, ...] = get_args(MemoryOperation)

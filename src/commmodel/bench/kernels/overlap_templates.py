@@ -54,11 +54,11 @@ def _thinned(values: Sequence[int]) -> list[int]:
     >>> _thinned([1, 2, 4, 8, 16, 100]), _thinned([64, 32, 16, 8, 1])
     ([1, 4, 16, 100], [64, 16, 1])
     """
-    kept = list(values[:1])
+    thinned = list(values[:1])
     for value in values[1:]:
-        if max(value, kept[-1]) >= _COARSE * min(value, kept[-1]):
-            kept.append(value)
-    return kept
+        if max(value, thinned[-1]) >= _COARSE * min(value, thinned[-1]):
+            thinned.append(value)
+    return thinned
 
 
 def _sizes(options: BenchOptions, largest: int) -> list[int]:
@@ -68,14 +68,14 @@ def _sizes(options: BenchOptions, largest: int) -> list[int]:
     return sizes if options.exhaustive else _thinned(sizes)
 
 
-def _decompositions(options: BenchOptions, whole: Overlap) -> Iterable[Overlap]:
-    """Return a problem in all messages and bursts that are to be measured; `whole` has one message a peer."""
-    if whole.template == "blocking":
-        yield whole
+def _decompositions(options: BenchOptions, uncut: Overlap) -> Iterable[Overlap]:
+    """Return a problem in all messages and bursts that are to be measured; `uncut` has one message a peer."""
+    if uncut.template == "blocking":
+        yield uncut
         return
     bursts = options.bursts if options.exhaustive else _thinned(options.bursts)
-    for size in _sizes(options, whole.message_size):
-        cut = msgspec.structs.replace(whole, message_size=size)
+    for size in _sizes(options, uncut.message_size):
+        cut = msgspec.structs.replace(uncut, message_size=size)
         most = longest_burst(cut)
         yield from (msgspec.structs.replace(cut, burst=burst) for burst in bursts if burst <= most)
 
@@ -102,9 +102,13 @@ def _plan(options: BenchOptions, placement: Placement) -> list[Configuration]:
                     problem = Overlap(
                         volume, volume, 1, template, 0, processes, path, pattern, operation, options.iterations
                     )
-                    whole = msgspec.structs.replace(problem, message_size=largest_share(problem))
-                    cut = list(_decompositions(options, whole))
-                    plan += [msgspec.structs.replace(one, passes=passes) for one in cut for passes in amounts]
+                    uncut = msgspec.structs.replace(problem, message_size=largest_share(problem))
+                    cut = list(_decompositions(options, uncut))
+                    plan += [
+                        msgspec.structs.replace(configuration, passes=passes)
+                        for configuration in cut
+                        for passes in amounts
+                    ]
     return plan
 
 
@@ -233,13 +237,15 @@ def _prepare(comm: "MPI.Intracomm", clock: Clock, options: BenchOptions, placeme
     passes = 1
     if comm.rank in pair:
         group = comm.group.Incl(pair)
-        both = comm.Create_group(group)
+        pair_comm = comm.Create_group(group)
         group.Free()
         send_buffer = allocate(_BASE_BYTES, options.huge_pages)
         receive_buffer = allocate(2 * _BASE_BYTES, options.huge_pages)
-        session = Session(both, clock, options, send_buffer, receive_buffer, _BASE_SECONDS, GroupClock(both, clock))
+        session = Session(
+            pair_comm, clock, options, send_buffer, receive_buffer, _BASE_SECONDS, GroupClock(pair_comm, clock)
+        )
         passes = _base_passes(session, path)
-        both.Free()
+        pair_comm.Free()
     request = comm.Ibarrier()
     while not request.Test():
         time.sleep(_SLEEP_SECONDS)

@@ -158,9 +158,9 @@ def _recorded(
     one_pass = time.perf_counter() - begun
     affordable = int((session.share - one_pass) / (_PASSES * max(one_pass, 1e-9)))
     repetitions = session.comm.bcast(max(_FEWEST, min(_MOST, affordable)))
-    own = np.stack([[measure(size, repetitions) for size in sizes] for _ in range(_PASSES)])
-    samples = np.empty_like(own)
-    session.comm.Reduce(own, samples, op=MPI.MAX)
+    local = np.stack([[measure(size, repetitions) for size in sizes] for _ in range(_PASSES)])
+    samples = np.empty_like(local)
+    session.comm.Reduce(local, samples, op=MPI.MAX)
     if not session.is_root:
         return None
     by_size = samples.transpose(1, 0, 2).reshape(-1).round(ROUNDING)

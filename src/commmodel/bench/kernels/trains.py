@@ -75,9 +75,9 @@ def _wait_seconds(session: Session, delay: int) -> float:
     """Return how long a busy wait of so many ticks lasts: it ends a little late, by its last look at the clock."""
     from commmodel._core.mpi import trains
 
-    asked = session.ticks(_WAIT_SECONDS)
-    rows = [trains.waits(asked, _WAITS, session.clock_number) / _WAITS for _ in range(_ROWS)]
-    return float(delay + np.median(rows) - asked) / session.clock.frequency
+    ticks = session.ticks(_WAIT_SECONDS)
+    rows = [trains.waits(ticks, _WAITS, session.clock_number) / _WAITS for _ in range(_ROWS)]
+    return float(delay + np.median(rows) - ticks) / session.clock.frequency
 
 
 def _measure(session: Session, train: Train) -> Record | None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from commmodel.collectives.algorithms.blocks import block_round
-from commmodel.collectives.algorithms.patterns import Fold, binomial_tree, others
+from commmodel.collectives.algorithms.patterns import Fold, binomial_tree, other_ranks
 from commmodel.collectives.algorithms.registry import register
 from commmodel.collectives.schedule import Integers, Problem, Round
 
@@ -23,7 +23,7 @@ def linear(problem: Problem) -> Iterator[Round]:
     processes = problem.processes
     if processes == 1:
         return
-    callers = others(replace(problem, root=0))
+    callers = other_ranks(replace(problem, root=0))
     centre = np.zeros_like(callers)
     yield _news(problem, callers, centre, callers, callers + 1)
     yield _news(problem, centre, callers, centre, centre + processes)

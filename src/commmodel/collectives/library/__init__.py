@@ -3,6 +3,15 @@
 Main entries: `load`, which knows published selectors by name, `select` and `dump`.
 """
 
-from commmodel.collectives.library.selection import Rule, Selector, dump, dumps, load, preceded, published, select
+from commmodel.collectives.library.selection import (
+    SelectionRule,
+    Selector,
+    dump,
+    dumps,
+    load,
+    preceded,
+    published,
+    select,
+)
 
-__all__ = ["Rule", "Selector", "dump", "dumps", "load", "preceded", "published", "select"]
+__all__ = ["SelectionRule", "Selector", "dump", "dumps", "load", "preceded", "published", "select"]

@@ -6,8 +6,8 @@ from typing import ClassVar
 from commmodel.report.kit.tables import Cell, Table
 
 __all__ = [
-    "Block", "Bullets", "Code", "Fact", "Facts", "Figures", "Folded", "Heading", "Names", "Plot", "Section", "Words",
-    "folded",
+    "Block", "Bullets", "CodeBlock", "Fact", "Facts", "Figures", "Folded", "Heading", "NameList", "Plot", "Section",
+    "Words", "folded",
 ]  # fmt: skip
 
 
@@ -37,7 +37,7 @@ class Bullets:
 
 
 @dataclass(frozen=True)
-class Names:
+class NameList:
     """What is known by name: each name with its lines."""
 
     rows: tuple[tuple[str, tuple[str, ...]], ...]
@@ -45,7 +45,7 @@ class Names:
 
 
 @dataclass(frozen=True)
-class Code:
+class CodeBlock:
     """Commands, a line each."""
 
     lines: tuple[str, ...]
@@ -107,7 +107,7 @@ class Folded:
     kind: ClassVar[str] = "folded"
 
 
-Block = Table | Words | Heading | Bullets | Names | Code | Facts | Figures | Folded
+Block = Table | Words | Heading | Bullets | NameList | CodeBlock | Facts | Figures | Folded
 
 
 @dataclass(frozen=True)

@@ -50,8 +50,8 @@ def parameter_cell(parameter: Parameter, unit: str) -> Cell:
         return Cell("not determined", f"up to {format_quantity(parameter.high, unit)}")
     if not parameter.is_limiting:
         bound = parameter.low
-        known = bound is not None and math.isfinite(bound) and bound > 0
-        return Cell("not limiting", f"up to {format_quantity(bound, unit)}" if known and bound is not None else "")
+        is_bounded = bound is not None and math.isfinite(bound) and bound > 0
+        return Cell("not limiting", f"up to {format_quantity(bound, unit)}" if is_bounded and bound is not None else "")
     return _interval_cell(parameter.value, parameter.low, parameter.high, unit)
 
 

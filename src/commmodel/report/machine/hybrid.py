@@ -45,13 +45,13 @@ def hybrid_tables(machine: Machine) -> list[Table]:
         ends = [None, *(mode.limit.value if mode.limit else None for mode in model.modes)]
         rows = tuple(_row(mode, below) for mode, below in zip(model.modes, ends, strict=False))
         columns = (*left("mode", "messages"), *right("o_s", "MPI_Isend", "o_r", "L", "B", "error"))
-        held = ""
+        note = ""
         if model.contention is not None:
-            held = f" Both ways at once a node's link holds {factor_cell(model.contention)} B."
+            note = f" Both ways at once a node's link holds {factor_cell(model.contention)} B."
         if model.send_buffer is not None:
             buffer = format_size(round(model.send_buffer.value))
-            held += f" A synchronous send ends when {buffer} are left of it; up to that, eager messages leave in turn."
-        tables.append(Table(f"hybrid model, {model.path}", columns, rows, (f"{_NOTE}{held}",)))
+            note += f" A synchronous send ends when {buffer} are left of it; up to that, eager messages leave in turn."
+        tables.append(Table(f"hybrid model, {model.path}", columns, rows, (f"{_NOTE}{note}",)))
     return tables
 
 

@@ -76,8 +76,8 @@ def loggp_remarks(machine: Machine) -> list[str]:
 
 def _column(table: PLogP, name: str) -> Iterable[Cell]:
     values: tuple[float, ...] = getattr(table, name)
-    nothing = (float("nan"),) * len(values)
-    lows, highs = table.low.get(name, nothing), table.high.get(name, nothing)
+    unknown = (float("nan"),) * len(values)
+    lows, highs = table.low.get(name, unknown), table.high.get(name, unknown)
     for value, low, high in zip(values, lows, highs, strict=True):
         yield measured_cell(value, low, high, "s")
 
@@ -99,8 +99,8 @@ def _ratios(trains: LogGP, table: LogGP) -> list[Cell]:
     cells = []
     for name in _NAMES:
         above, below = getattr(trains, name), getattr(table, name)
-        known = above is not None and below is not None and below.value > 0
-        cells.append(Cell(f"{above.value / below.value:.2f}") if known else NOTHING)
+        is_positive = above is not None and below is not None and below.value > 0
+        cells.append(Cell(f"{above.value / below.value:.2f}") if is_positive else NOTHING)
     return cells
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.machine import Extended, LatencyAware, MaxRate, MeasuredTimes, Parameter, Postal, Segment, speaker
-from commmodel.machine.model_choice import ONE_WAY, Model, named
+from commmodel.machine.model_choice import ONE_WAY, Model, model_of
 from commmodel.machine.rates import bandwidth
 from commmodel.models import Formula, maxrate
 
@@ -45,7 +45,7 @@ def _model(segment: Segment, name: str, pairs: int) -> Model | MeasuredTimes | N
     if name == RECOMMENDED:
         chosen = speaker(segment, pairs)
         return None if chosen.name == ONE_WAY else chosen.model
-    model = named(segment, name)
+    model = model_of(segment, name)
     return None if isinstance(model, MaxRate) and model.R_N is None and pairs > 1 else model
 
 

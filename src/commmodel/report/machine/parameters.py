@@ -249,16 +249,16 @@ def _remarks(machine: Machine) -> tuple[list[list[str]], list[str]]:
     for segment in machine.segments:
         for model, remark, first in _findings(segment):
             about.setdefault((first, remark), {}).setdefault((segment.protocol, segment.path), []).append(model)
-    every = {(segment.protocol, segment.path) for segment in machine.segments}
+    segments = {(segment.protocol, segment.path) for segment in machine.segments}
     shown: dict[str, list[str]] = {}
-    others: list[str] = []
+    rest: list[str] = []
     for (first, remark), places in about.items():
-        words = f"{_places(places, every)}: {remark}"
+        words = f"{_places(places, segments)}: {remark}"
         if first:
             shown.setdefault(_FIGURE.sub("#", remark).partition(":")[0], []).append(words)
         else:
-            others.append(words)
-    return list(shown.values()), others
+            rest.append(words)
+    return list(shown.values()), rest
 
 
 def remarks(machine: Machine) -> list[str]:
@@ -273,20 +273,20 @@ def remarks(machine: Machine) -> list[str]:
 
 def further_remarks(machine: Machine) -> list[str]:
     """Return what `remarks` leaves out: those like another, and those on streams and models not recommended."""
-    shown, others = _remarks(machine)
-    return [*(words for alike in shown for words in alike[1:]), *others]
+    shown, rest = _remarks(machine)
+    return [*(words for alike in shown for words in alike[1:]), *rest]
 
 
 def _more(count: int) -> str:
     return f" ({count} more like it)" if count else ""
 
 
-def _places(places: dict[tuple[str, str], list[str]], every: set[tuple[str, str]]) -> str:
+def _places(places: dict[tuple[str, str], list[str]], segments: set[tuple[str, str]]) -> str:
     """Return which segments and which of their models a remark is about."""
     models = {place: ", ".join(dict.fromkeys(filter(None, names))) for place, names in places.items()}
-    if len(every) > _FEW and every == models.keys() and len(set(models.values())) == 1:
-        which = next(iter(models.values()))
-        return f"every segment ({which})" if which else "every segment"
+    if len(segments) > _FEW and segments == models.keys() and len(set(models.values())) == 1:
+        words = next(iter(models.values()))
+        return f"every segment ({words})" if words else "every segment"
     return ", ".join(
         f"{protocol} ({'; '.join(filter(None, (path, names)))})" for (protocol, path), names in models.items()
     )

@@ -1,6 +1,6 @@
 """What is drawn of one path: measured points, their intervals, protocol limits, and what a caption says of them.
 
-Main entries: `Series` and the functions that draw on a canvas.
+Main entries: `PathSeries` and the functions that draw on a canvas.
 """
 
 from collections.abc import Sequence
@@ -17,12 +17,12 @@ from commmodel.report.machine.model_curves import RECOMMENDED, Line, lines
 from commmodel.units import format_rate, format_size
 
 __all__ = [
-    "Series", "bars", "caption", "legend_of_pairs", "limit_lines", "mark", "pair_styles", "pairs_word", "tips",
+    "PathSeries", "bars", "caption", "legend_of_pairs", "limit_lines", "mark", "pair_styles", "pairs_word", "tips",
 ]  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Series:
+class PathSeries:
     """What is drawn of one path: its ping-pongs, or its streams."""
 
     path: str
@@ -83,15 +83,15 @@ def mark(canvas: Canvas, points: Points, values: np.ndarray, name: str, colour: 
 
 def bars(canvas: Canvas, points: Points, per_second: np.ndarray | None, colour: str) -> None:
     """Draw the interval of each median that has one; as rates where `per_second` holds the bytes."""
-    known = np.isfinite(points.low) & np.isfinite(points.high) & (points.low > 0)
-    ends = (points.low[known], points.high[known])
+    is_bounded = np.isfinite(points.low) & np.isfinite(points.high) & (points.low > 0)
+    ends = (points.low[is_bounded], points.high[is_bounded])
     if per_second is not None:
-        ends = (per_second[known] / ends[1], per_second[known] / ends[0])
-    canvas.axes.vlines(points.message_size[known], *ends, color=colour, linewidth=1.2, zorder=2)
+        ends = (per_second[is_bounded] / ends[1], per_second[is_bounded] / ends[0])
+    canvas.axes.vlines(points.message_size[is_bounded], *ends, color=colour, linewidth=1.2, zorder=2)
     canvas.shown += [float(value) for end in ends for value in end]
 
 
-def limit_lines(canvas: Canvas, drawn: Sequence[Series]) -> None:
+def limit_lines(canvas: Canvas, drawn: Sequence[PathSeries]) -> None:
     """Draw each protocol limit once, with its size beside it; limits of one path in that path's colour."""
     begin, end = canvas.axes.get_xlim()
     owners: dict[int, set[str]] = {}
@@ -107,7 +107,7 @@ def limit_lines(canvas: Canvas, drawn: Sequence[Series]) -> None:
         look.limit_label(canvas.axes, format_size(limit), limit, row, colour)
 
 
-def caption(drawn: Sequence[Series], left_out: int, measured: str, model: str) -> str:
+def caption(drawn: Sequence[PathSeries], left_out: int, measured: str, model: str) -> str:
     """Return a caption: what was measured, what the model's lines are, and what is missing."""
     parts = [measured]
     if any(series.segments for series in drawn):

@@ -19,7 +19,7 @@ from commmodel.results import (
     Pairs,
     Ping,
     PingPong,
-    PLogP,
+    PLogPParameter,
     Queue,
     RandomPing,
     RandomPingPong,
@@ -34,7 +34,7 @@ from commmodel.results import (
 __all__ = ["declared_tables"]
 
 _WITH_TABLES = (
-    PingPong | Pairs | Stream | Ping | Threshold | Train | PLogP | Burst | Queue | RandomPing | RandomPingPong
+    PingPong | Pairs | Stream | Ping | Threshold | Train | PLogPParameter | Burst | Queue | RandomPing | RandomPingPong
     | Bandwidth | Overlap | Collective | Local | Clocks | Memory | Function
 )  # fmt: skip
 """Configurations that have tables, plots or fits of their own."""

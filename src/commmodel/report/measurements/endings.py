@@ -43,8 +43,8 @@ def endings(records: Iterable[Record]) -> tuple[str, ...]:
 
 def collective_endings(measurements: Measurements) -> tuple[str, ...]:
     """Return how often records ended in each way, but those on paths, of overlap and of memory; empty without any."""
-    others = PointToPoint | Bandwidth | Overlap | Memory | Clocks | Function
-    return endings(record for record in measurements.records if not isinstance(record.configuration, others))
+    untimed = PointToPoint | Bandwidth | Overlap | Memory | Clocks | Function
+    return endings(record for record in measurements.records if not isinstance(record.configuration, untimed))
 
 
 def overlap_endings(measurements: Measurements) -> tuple[str, ...]:

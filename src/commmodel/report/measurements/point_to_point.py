@@ -33,7 +33,7 @@ class PathTables:
     pairs: Table | None
     streams: tuple[Table, ...]
     """In one direction, a table for each place where the messages of a window arrive."""
-    others: tuple[Table, ...]
+    details: tuple[Table, ...]
     """Trains for LogGP, quantities of pLogP, overhead in bursts and long rows of calls."""
     endings: tuple[str, ...]
     """How often records of each kind ended in each way, and what a star means where there is one."""

@@ -44,11 +44,11 @@ def operation_tables(rows: Sequence[Compared]) -> list[Table]:
     """Return a table for each operation: measured, and by each model the time and its relative error."""
     tables = []
     for operation, group in groupby(rows, key=lambda row: row.operation):
-        same = list(group)
-        models = _models(same)
+        alike = list(group)
+        models = _models(alike)
         is_send = operation == "send"
         cells = []
-        for row in same:
+        for row in alike:
             about = (row.path,) if is_send else (str(row.processes), row.algorithm)
             line = [Cell(format_size(row.message_size)), *map(Cell, about), _time(row.measured)]
             for model in models:
@@ -91,9 +91,9 @@ def mean_tables(summaries: Sequence[ErrorSummary]) -> list[Table]:
     by_size: list[dict[int, float]] = [summary.by_size for summary in summaries]
     by_processes: list[dict[int, float]] = [summary.by_processes for summary in summaries]
     tables = []
-    for what, errors in (("size", by_size), ("number of processes", by_processes)):
+    for title, errors in (("size", by_size), ("number of processes", by_processes)):
         keys = sorted({key for table in errors for key in table})
-        headings = [format_size(key) if what == "size" else f"p = {key}" for key in keys]
+        headings = [format_size(key) if title == "size" else f"p = {key}" for key in keys]
         rows = (
             (
                 summary.operation,
@@ -104,7 +104,7 @@ def mean_tables(summaries: Sequence[ErrorSummary]) -> list[Table]:
         )
         columns = (*left("operation", "model"), *right(*headings))
         if len(keys) > 1:
-            tables.append(Table(f"Mean |E| by {what}", columns, plain_rows(rows), alike_from=2))
+            tables.append(Table(f"Mean |E| by {title}", columns, plain_rows(rows), alike_from=2))
     return tables
 
 

@@ -33,9 +33,9 @@ def _tip(row: Compared) -> str:
     measured = row.measured
     low, high = (math.nan if end is None else end for end in (measured.low, measured.high))
     errors = ", ".join(f"{model} {error_words(row.relative_error(model))}" for model in row.predicted)
-    what = f"{format_size(row.message_size)}, {row.processes} processes"
+    point = f"{format_size(row.message_size)}, {row.processes} processes"
     by = f"; {row.algorithm}" if row.algorithm else ""
-    return f"{what}: {measured_cell(measured.seconds, low, high, 's')}{by}; {errors}"
+    return f"{point}: {measured_cell(measured.seconds, low, high, 's')}{by}; {errors}"
 
 
 def _plot(
@@ -46,12 +46,12 @@ def _plot(
     models = list(dict.fromkeys(model for row in rows for model in row.predicted))
     handles = [Line2D([], [], color=look.INK, marker="o", linestyle="", label="measured")]
     for model in models:
-        known = [row for row in rows if model in row.predicted and row.predicted[model].seconds > 0]
-        if not known:
+        predicted = [row for row in rows if model in row.predicted and row.predicted[model].seconds > 0]
+        if not predicted:
             continue
         colour, dashes = _LINES.get(model, _OTHER_LINE)
-        times = [row.predicted[model].seconds for row in known]
-        canvas.axes.plot([place(row) for row in known], times, color=colour, linestyle=dashes, zorder=2.5)
+        times = [row.predicted[model].seconds for row in predicted]
+        canvas.axes.plot([place(row) for row in predicted], times, color=colour, linestyle=dashes, zorder=2.5)
         canvas.shown += times
         handles.append(Line2D([], [], color=colour, linestyle=dashes, label=model))
     bars = [row for row in rows if row.measured.low is not None and row.measured.low > 0]

@@ -60,11 +60,11 @@ def verdict_cell(verdict: Verdict) -> Cell:
 def _series_table(rows: Sequence[CheckedSeries]) -> Table:
     first = rows[0].series
     common = _common(rows)
-    same = [item for item in first.fixed if item in common]
-    title = f"{first.metric} over {first.over}" + (f", {parameter_words(same)}" if same else "")
+    shared = [item for item in first.fixed if item in common]
+    title = f"{first.metric} over {first.over}" + (f", {parameter_words(shared)}" if shared else "")
     targets = [row.predicted.scale for row in rows if row.predicted]
     is_shown = (
-        True, any(len(row.series.fixed) > len(same) for row in rows), *[True] * 5, bool(targets),
+        True, any(len(row.series.fixed) > len(shared) for row in rows), *[True] * 5, bool(targets),
         any(row.room for row in rows),
     )  # fmt: skip
     columns = (

@@ -79,7 +79,7 @@ def together_words(differences: Differences) -> str:
     return f"All {together.configurations} times together, after / before, {how}: {ratio}: {verdict}."
 
 
-def _named(configurations: Sequence[Configuration]) -> str:
+def _list(configurations: Sequence[Configuration]) -> str:
     shown = [configuration_words(configuration) for configuration in configurations[:_MOST_NAMED]]
     more = len(configurations) - len(shown)
     return "; ".join(shown) + (f"; and {more} more" if more else "")
@@ -109,7 +109,7 @@ def difference_blocks(differences: Differences, rows: Sequence[Difference], leas
         ]
     for where, configurations in (("before", differences.only_before), ("after", differences.only_after)):
         if configurations:
-            blocks.append(text(f"Only {where}: {_named(configurations)}"))
+            blocks.append(text(f"Only {where}: {_list(configurations)}"))
     blocks += [text(f"note: {remark}", "yellow") for remark in differences.remarks]
     together = together_words(differences)
     return [*blocks, *([text(together)] if together else []), text(summary_words(differences, least))]

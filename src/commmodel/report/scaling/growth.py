@@ -62,10 +62,10 @@ def surface_words(model: SurfaceModel, unit: str, first: str, second: str) -> st
         f"−{quantity_words(-model.constant, unit)}" if model.constant < 0 else quantity_words(model.constant, unit)
     ]
     for coefficient, *growths in model.parts:
-        named = zip(growths, (first, second), strict=True)
+        terms = zip(growths, (first, second), strict=True)
         words.append(
             " × ".join(
-                [quantity_words(coefficient, unit), *(growth.text(over) for growth, over in named if growth != ONE)]
+                [quantity_words(coefficient, unit), *(growth.text(over) for growth, over in terms if growth != ONE)]
             )
         )
     return " + ".join(words)
@@ -73,16 +73,16 @@ def surface_words(model: SurfaceModel, unit: str, first: str, second: str) -> st
 
 def _model_cells(row: ModelledSeries) -> tuple[Cell, ...]:
     series, best, fits, judged = row.series, row.ensemble.best, row.ensemble.fits, row.judgement
-    others = [growth.text(series.over) for growth in row.ensemble.shares if growth != best.growth]
-    if len(others) > _MOST_OTHERS:
-        others[_MOST_OTHERS:] = [f"{len(others) - _MOST_OTHERS} more"]
+    alternatives = [growth.text(series.over) for growth in row.ensemble.shares if growth != best.growth]
+    if len(alternatives) > _MOST_OTHERS:
+        alternatives[_MOST_OTHERS:] = [f"{len(alternatives) - _MOST_OTHERS} more"]
     words = [
         series.name,
         parameter_words(series.fixed),
         row.library,
         model_words(best, series.unit, series.over) if fits else NO_CLASS,
         f"{best.adjusted_r2:.3f}" if fits and best.coefficient else "–",
-        (", ".join(others) if fits else "") or "–",
+        (", ".join(alternatives) if fits else "") or "–",
         judged.expectation.text(series.over) if judged else "–",
         judged.divergence.text(series.over) if judged and fits else "–",
     ]

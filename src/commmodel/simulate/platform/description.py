@@ -18,7 +18,7 @@ from commmodel._core.routing.routes import Routing
 from commmodel.arguments import rank_count
 from commmodel.errors import InputError
 
-__all__ = ["MOST_HOSTS", "Assembly", "Names", "Platform", "Sharing"]
+__all__ = ["MOST_HOSTS", "Assembly", "LazyNames", "Platform", "Sharing"]
 
 MOST_HOSTS = 2**22
 MOST_LINKS = 2**25
@@ -27,10 +27,10 @@ Sharing = Literal["split", "shared", "fatpipe"]
 """Each direction for itself; both directions together; each flow for itself."""
 
 
-class Names(Sequence[str]):
+class LazyNames(Sequence[str]):
     """Names made on request: those of a million hosts need no memory.
 
-    >>> names = Names([(2, "node-{}".format), (1, lambda place: "server")])
+    >>> names = LazyNames([(2, "node-{}".format), (1, lambda place: "server")])
     >>> len(names), names[1], list(names)
     (3, 'node-1', ['node-0', 'node-1', 'server'])
     """
@@ -125,8 +125,8 @@ class Platform:
         try:
             return self._numbers[name]
         except KeyError:
-            known = ", ".join(self.host_names[:3]) + (", ..." if self.hosts > 3 else "")
-            raise InputError(f"platform {self.name!r} has no host {name!r}; its hosts are {known}") from None
+            names = ", ".join(self.host_names[:3]) + (", ..." if self.hosts > 3 else "")
+            raise InputError(f"platform {self.name!r} has no host {name!r}; its hosts are {names}") from None
 
     def place(
         self, processes: int, mapping: str | Sequence[int] | Sequence[str] | NDArray[np.integer[Any]] = "block"
@@ -170,7 +170,7 @@ class Platform:
             raise InputError(f"mapping {mapping!r}: choose block, round-robin or a list of hosts")
         if not len(mapping):
             raise InputError("a mapping names at least one host")
-        numbers = np.array([self.host(one) if isinstance(one, str) else int(one) for one in mapping], np.int64)
+        numbers = np.array([self.host(host) if isinstance(host, str) else int(host) for host in mapping], np.int64)
         if wrong := numbers[(numbers < 0) | (numbers >= self.hosts)].tolist():
             raise InputError(f"mapping: there is no host {wrong[0]}, hosts are 0 to {self.hosts - 1}")
         return np.resize(numbers, processes).astype(np.int32)
@@ -188,7 +188,7 @@ class Platform:
             generator = np.random.default_rng(0)
             ends = generator.integers(0, hosts, (4096, 2)).tolist()
         routing = self.routing()
-        routes = [routing.route(one, other) for one, other in ends if one != other]
+        routes = [routing.route(source, other) for source, other in ends if source != other]
         latencies = [math.fsum(routing.latency[route]) for route in routes]
         return {
             "name": self.name,
@@ -257,8 +257,8 @@ class Assembly:
             for values in (capacity, latency)
         )
         if not ((rates > 0) & (times >= 0) & (times < math.inf)).all():
-            which = int(np.flatnonzero(~((rates > 0) & (times >= 0) & np.isfinite(times)))[0]) // directions
-            raise InputError(f"link {name(which)!r}: a bandwidth must be above 0, a latency finite and not negative")
+            bad = int(np.flatnonzero(~((rates > 0) & (times >= 0) & np.isfinite(times)))[0]) // directions
+            raise InputError(f"link {name(bad)!r}: a bandwidth must be above 0, a latency finite and not negative")
         self._columns.append((rates, times, np.full(rates.size, sharing == "fatpipe", np.uint8)))
         if directions == 2:
             self._names.append((2 * count, lambda place: f"{name(place // 2)} {'down' if place % 2 else 'up'}"))
@@ -294,10 +294,10 @@ class Assembly:
         platform = Platform(
             name,
             kind,
-            Names(self._hosts),
+            LazyNames(self._hosts),
             np.concatenate(self._speeds),
             np.concatenate(self._cores),
-            Names(self._names),
+            LazyNames(self._names),
             np.concatenate([np.empty(0), *columns[0]]),
             np.concatenate([np.empty(0), *columns[1]]),
             np.concatenate([np.empty(0, np.uint8), *columns[2]]),

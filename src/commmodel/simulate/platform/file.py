@@ -121,7 +121,7 @@ def dumps(platform: Platform) -> str:
             continue
         if isinstance(value, dict):
             table = tomlkit.inline_table()
-            table.update({name: one for name, one in value.items() if one is not None})
+            table.update({name: item for name, item in value.items() if item is not None})
             value = table
         document[key] = value
     return tomlkit.dumps(document)

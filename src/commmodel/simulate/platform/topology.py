@@ -130,10 +130,10 @@ class Topology(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, om
         return {"kind": kind, "sizes": tuple(sizes), **numbers, **more}
 
 
-def check_sizes(sizes: Sequence[int], what: str) -> int:
+def check_sizes(sizes: Sequence[int], title: str) -> int:
     """Return the product of sizes, which must not exceed the number of hosts that a platform may have."""
-    if prod(integer(what, size) for size in sizes) > MOST_HOSTS:
-        raise InputError(f"{what} {list(sizes)}: all must be at least 1, and their product at most {MOST_HOSTS}")
+    if prod(integer(title, size) for size in sizes) > MOST_HOSTS:
+        raise InputError(f"{title} {list(sizes)}: all must be at least 1, and their product at most {MOST_HOSTS}")
     return prod(sizes)
 
 

@@ -62,9 +62,9 @@ class Element:
         """Raise what is wrong with this element."""
         raise self.error(problem)
 
-    def check(self, known: set[str], children: set[str]) -> None:
+    def check(self, attributes: set[str], children: set[str]) -> None:
         """Raise at attributes and children that are not known."""
-        for name in self.attributes.keys() - known:
+        for name in self.attributes.keys() - attributes:
             self.fail(f"unknown attribute {name!r}")
         for child in self.children:
             if child.tag not in children:

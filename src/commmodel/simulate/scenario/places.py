@@ -127,33 +127,35 @@ def place(
     if are_parameters(where):
         if parameters is not None:
             raise InputError(f"--parameters: {where} are parameters already: leave it out, or name a platform")
-        found = Place(where, parameters=parse_parameters(where), model=model)
+        parsed = Place(where, parameters=parse_parameters(where), model=model)
     else:
-        found = _with_parameters(where, parameters, model, load_machine)
-    if path is not None and found.machine is None:
+        parsed = _with_parameters(where, parameters, model, load_machine)
+    if path is not None and parsed.machine is None:
         raise InputError("--path goes with a machine, and there is none: leave it out, or name one with --parameters")
-    return Place(found.name, found.platform, found.machine, path, found.network, found.parameters, model, found.is_smpi)
+    return Place(
+        parsed.name, parsed.platform, parsed.machine, path, parsed.network, parsed.parameters, model, parsed.is_smpi
+    )
 
 
 def _with_parameters(
     where: str, parameters: str | DelayParameters | None, model: str | None, load_machine: Callable[[str], Machine]
 ) -> Place:
-    found = _load(where, load_machine)
+    place = _load(where, load_machine)
     if parameters is None:
-        return found
+        return place
     if parameters == _SMPI:
         if model not in (None, _SMPI):
             raise InputError(f"--parameters smpi are of the model smpi, not of {model}: leave one out")
-        if found.platform is None:
+        if place.platform is None:
             raise InputError(f"--parameters smpi needs a platform: {where} is a machine")
-        return Place(found.name, found.platform, network=found.network, is_smpi=True)
-    if found.platform is None:
+        return Place(place.name, place.platform, network=place.network, is_smpi=True)
+    if place.platform is None:
         raise InputError(f"--parameters: {where} is a machine, which brings its own: leave it out")
     if isinstance(parameters, str) and are_parameters(parameters):
         parameters = parse_parameters(parameters)
     if isinstance(parameters, DelayParameters):
-        return Place(found.name, found.platform, network=found.network, parameters=parameters, is_smpi=found.is_smpi)
-    return Place(found.name, found.platform, load_machine(parameters))
+        return Place(place.name, place.platform, network=place.network, parameters=parameters, is_smpi=place.is_smpi)
+    return Place(place.name, place.platform, load_machine(parameters))
 
 
 def are_parameters(text: str) -> bool:

@@ -23,7 +23,7 @@ from commmodel.simulate.scenario.places import EXAMPLE, Place
 from commmodel.simulate.scenario.workloads import Workload
 
 if TYPE_CHECKING:
-    from commmodel.simulate.goal import Schedule
+    from commmodel.simulate.goal import GoalSchedule
 
 __all__ = ["FLOW_MODELS", "PROGRAM_MODELS", "SCHEDULE_MODELS", "Scenario", "prepare"]
 
@@ -137,7 +137,7 @@ def prepare(
     return Scenario(name, place, workload, platform if shared else None, ranks, simulate)
 
 
-def _schedule(name: str, place: Place, workload: Workload, schedule: "Schedule", rules: str) -> Scenario:
+def _schedule(name: str, place: Place, workload: Workload, schedule: "GoalSchedule", rules: str) -> Scenario:
     if name not in SCHEDULE_MODELS:
         raise InputError(f"a GOAL schedule runs by {', '.join(SCHEDULE_MODELS)}, not by {name}")
     parameters = _parameters(name, place)

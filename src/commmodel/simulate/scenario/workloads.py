@@ -17,7 +17,7 @@ from commmodel.simulate.work.collective import SMPI_SELECTOR, chosen
 from commmodel.units import format_size
 
 if TYPE_CHECKING:
-    from commmodel.simulate.goal import Schedule
+    from commmodel.simulate.goal import GoalSchedule
 
 __all__ = [
     "APPLICATIONS", "EXCHANGES", "Workload", "application", "collective", "exchange", "messages", "replay", "schedule",
@@ -49,7 +49,7 @@ class Workload:
     title: str
     program: Callable[[Any], Program]
     facts: dict[str, Any]
-    schedule: "Schedule | None" = None
+    schedule: "GoalSchedule | None" = None
 
 
 def _repeated(program: Program, rounds: int) -> Program:

@@ -144,10 +144,10 @@ def read(path: str | os.PathLike[str]) -> Timeline:
 
 
 def _bounded(path: object, file: IO[bytes]) -> Iterator[str]:
-    taken = 0
+    bytes_read = 0
     for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), b""), 1):
-        taken += len(line)
-        if taken > _MOST_BYTES:
+        bytes_read += len(line)
+        if bytes_read > _MOST_BYTES:
             raise DamagedFileError(path, f"line {number}", "more than 1 GiB: cut it to the part of interest")
         if not line.endswith(b"\n") and len(line) < _LONGEST_LINE:
             problem = "the last line has no end: the file is cut short, or write one behind it"
@@ -182,27 +182,27 @@ def _read_csv(path: object, file: IO[bytes]) -> NDArray[np.void]:
 def _row(path: object, place: str, header: list[str], words: list[str]) -> tuple[Any, ...]:
     if len(words) != len(header):
         raise DamagedFileError(path, place, f"{len(words)} fields instead of {len(header)}")
-    said = dict(zip(header, words, strict=True))
-    state = _state(said["state"])
+    row = dict(zip(header, words, strict=True))
+    state = _state(row["state"])
     if state is None:
-        raise DamagedFileError(path, place, f"unknown state {said['state']!r}: {', '.join(STATE_NAMES)} or MPI_...")
-    whole = [
-        _number(path, place, name, said.get(name, "").strip() or "-1", -1 if name != "rank" else 0, whole=True)
+        raise DamagedFileError(path, place, f"unknown state {row['state']!r}: {', '.join(STATE_NAMES)} or MPI_...")
+    numbers = [
+        _number(path, place, name, row.get(name, "").strip() or "-1", -1 if name != "rank" else 0, is_integer=True)
         for name in ("rank", "peer", "tag")
     ]
-    size = _number(path, place, "bytes", said.get("bytes", "").strip() or "0", 0)
-    start, end = (_number(path, place, name, said[name], -math.inf) for name in ("start", "end"))
-    _check(path, place, int(whole[0]), start, end)
-    return (int(whole[0]), int(state), int(whole[1]), int(whole[2]), size, start, end)
+    size = _number(path, place, "bytes", row.get("bytes", "").strip() or "0", 0)
+    start, end = (_number(path, place, name, row[name], -math.inf) for name in ("start", "end"))
+    _check(path, place, int(numbers[0]), start, end)
+    return (int(numbers[0]), int(state), int(numbers[1]), int(numbers[2]), size, start, end)
 
 
-def _number(path: object, place: str, name: str, word: str, least: float, *, whole: bool = False) -> float:
+def _number(path: object, place: str, name: str, word: str, least: float, *, is_integer: bool = False) -> float:
     try:
         value = parse_number(word)
     except InputError:
         value = math.nan
-    if not math.isfinite(value) or value < least or (whole and (value != round(value) or value >= 2**31)):
-        raise DamagedFileError(path, place, f"field {name}: {word!r} is no {'whole ' * whole}number that fits")
+    if not math.isfinite(value) or value < least or (is_integer and (value != round(value) or value >= 2**31)):
+        raise DamagedFileError(path, place, f"field {name}: {word!r} is no {'whole ' * is_integer}number that fits")
     return value
 
 
@@ -248,8 +248,8 @@ def _text_of_events(path: object, file: IO[bytes]) -> bytes:
         pieces.append(piece)
         needed += 2 * len(piece) + _EVENT * piece.count(b"{")
         if needed > _MOST_JSON:
-            what = f"its events take more than {_MOST_JSON >> 30} GiB of memory"
-            raise DamagedFileError(path, "", f"{what}: cut it to the part of interest")
+            problem = f"its events take more than {_MOST_JSON >> 30} GiB of memory"
+            raise DamagedFileError(path, "", f"{problem}: cut it to the part of interest")
     enough_memory(needed, f"{path}: its events")
     return b"".join(pieces)
 
