@@ -110,24 +110,24 @@ def parse_processes(text: str, ranks: int) -> tuple[int, ...]:
 
 _COMMON = (
     Option("sizes", "message sizes: 1:4MiB doubles; or 0,8,1KiB:8KiB:+1KiB", parse_sizes, sizes),
-    Option("time", "for everything", more_than_zero(parse_time), seconds),
+    Option("time", "time of the whole run", more_than_zero(parse_time), seconds),
     Option(
         "visits",
-        "how often to go through pingpong, ping, pairs and stream: what disturbs one visit leaves the next",
+        "visits to each configuration of pingpong, ping, pairs and stream, spread over the run against disturbances",
         positive,
     ),
-    Option("ci", "half width of the median's interval to reach", more_than_zero(parse_fraction), percent),
-    Option("confidence", "of that interval", parse_confidence, percent),
+    Option("ci", "half width of the median's interval to reach, over it", more_than_zero(parse_fraction), percent),
+    Option("confidence", "confidence of that interval", parse_confidence, percent),
     Option(
         "batch",
         "exchanges timed together: 1 times every message, auto lasts 50us",
         _batch,
         unset="pingpong 1, pairs auto",
     ),
-    Option("repetitions", "most samples of a record", positive),
-    Option("huge_pages", "for message buffers", choices=get_args(HugePages)),
+    Option("repetitions", "largest number of samples of a record", positive),
+    Option("huge_pages", "huge pages for message buffers", choices=get_args(HugePages)),
     Option("per_rank", "keep each rank's times of collectives, too", None),
-    Option("seed", "of the order of measurements", parse_whole, unset="random; recorded"),
+    Option("seed", "seed of the order of measurements", parse_whole, unset="random; recorded"),
 )
 _OPTIONS = {
     option.field: option for option in (*_COMMON, *(one for kernel in REGISTRY.values() for one in kernel.options))
@@ -144,28 +144,28 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument(
-        "kernels", nargs="*", default=(), metavar="KERNEL", help=f"of those below (default: {_default_kernels()})"
+        "kernels", nargs="*", default=(), metavar="KERNEL", help=f"of the list below (default: {_default_kernels()})"
     )
     parser.add_argument("-o", "--output", help=f"file to write (default: {CommandLine.output})")
     parser.add_argument("--resume", action="store_true", help="complete what the output file lacks")
     parser.add_argument("--json", action="store_true", help="print one JSON object about the run")
-    quick = f"like --time {seconds(_QUICK['time'])} --ci {percent(_QUICK['ci'])}".replace("%", "%%")
+    quick = f"short for --time {seconds(_QUICK['time'])} --ci {percent(_QUICK['ci'])}".replace("%", "%%")
     parser.add_argument("--quick", action="store_true", help=quick)
     parser.add_argument(
         "--procs",
-        help=f"processes of collectives, patterns and clocks: 1:4,all; 2:all doubles (default: {CommandLine.procs})",
+        help=f"numbers of processes of collectives, patterns and clocks, like 1:4,all (default: {CommandLine.procs})",
     )
     parser.add_argument(
         "--thread-level",
         choices=get_args(ThreadLevel),
-        help="what is asked of MPI; MPI_Init gives single, mpi4py's default is multiple "
+        help="MPI thread level to request; MPI_Init gives single, mpi4py's default is multiple "
         f"(default: {CommandLine.thread_level})",
     )
     parser.add_argument(
         "--launches", metavar="N",
-        help="start N launches one after the other, into one file; without mpiexec before it (default: this launch)",
+        help="number of launches to start, one after the other; run without mpiexec (default: this launch)",
     )  # fmt: skip
-    parser.add_argument("--launcher", help="with --launches: what starts each (default: 'mpiexec -n 2')")
+    parser.add_argument("--launcher", help="command that starts each of --launches (default: 'mpiexec -n 2')")
     for option in _COMMON:
         option.add_to(parser)
     for names, options in _by_kernels().items():

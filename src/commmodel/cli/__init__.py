@@ -80,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=_version())
     verbs = parser.add_subparsers(required=True, metavar="VERB")
-    verbs.add_parser(_BENCH, help="measure, on the ranks of mpiexec or srun: python -m commmodel.bench")
+    verbs.add_parser(_BENCH, help="measure on the ranks that mpiexec or srun starts (= python -m commmodel.bench)")
     for verb in _VERBS:
         verb.add(verbs)
     return parser

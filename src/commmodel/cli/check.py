@@ -29,7 +29,7 @@ __all__ = ["add"]
 def add(verbs: Any) -> None:
     """Add the verb."""
     check = new_verb(
-        verbs, "check", _run, "measurements against expectations; exit code 1 where one does not hold",
+        verbs, "check", _run, "check measurements against expectations; exit code 1 where one does not hold",
         "commmodel check mpi results.jsonl",
     )  # fmt: skip
     check.add_argument(
@@ -79,7 +79,7 @@ def add(verbs: Any) -> None:
         "--draws", metavar="N", type=whole(20), default=200,
         help="bootstrap samples behind the verdicts, of each kind (default: %(default)s)",
     )  # fmt: skip
-    check.add_argument("--seed", metavar="N", type=whole(0), default=0, help="of the bootstrap (default: %(default)s)")
+    check.add_argument("--seed", metavar="N", type=whole(0), default=0, help="bootstrap seed (default: %(default)s)")
 
 
 def _deviation(word: str) -> Any:

@@ -28,7 +28,7 @@ _CHANGES = ("slower", "faster", "larger", "smaller", "same", "unclear")
 def add(verbs: Any) -> None:
     """Add the verb."""
     compare = new_verb(
-        verbs, "compare", _run, "what became slower between two files of measurements, with intervals",
+        verbs, "compare", _run, "compare two files of measurements: what became slower, with intervals",
         "commmodel compare before.jsonl after.jsonl --least 2% --fail",
     )  # fmt: skip
     compare.add_argument(
@@ -66,7 +66,7 @@ def add(verbs: Any) -> None:
         help="folder for the files of all launches; one that is begun is completed (default: turns)",
     )  # fmt: skip
     turns.add_argument(
-        "--seed", metavar="N", type=whole(0), help="of which side begins each pair (default: random; recorded)"
+        "--seed", metavar="N", type=whole(0), help="seed of the order in each pair (default: random; recorded)"
     )
 
 

@@ -44,7 +44,7 @@ _OF_CHOICES = {
 def add(verbs: Any) -> None:
     """Add the verb."""
     optimize = new_verb(
-        verbs, "optimize", _run, "message size and burst with which computation hides most of a transfer",
+        verbs, "optimize", _run, "choose the message size and burst with which computation hides most of a transfer",
         "commmodel optimize machine.toml --volume 8MiB --compute 3ms",
     )  # fmt: skip
     add_machine(optimize, "; not needed where overhead, latency and byte time are given", nargs="?")

@@ -110,7 +110,7 @@ def choices(names: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
 
 def new_verb(verbs: Any, name: str, function: Callable[[argparse.Namespace], int], what: str, example: str,
              parents: Sequence[Any] = ()) -> Any:  # fmt: skip
-    """Return the parser of a verb, or of a part of one, with --json in it."""
+    """Return the parser of a verb or of a sub-verb, with the option --json."""
     parser = verbs.add_parser(name, help=what, description=what, epilog=f"example: {example}", parents=parents)
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     parser.set_defaults(verb=function)

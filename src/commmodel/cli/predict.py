@@ -38,7 +38,7 @@ def add(verbs: Any) -> None:
     from commmodel.collectives.operation import SCHEDULED
 
     predict = new_verb(
-        verbs, "predict", _run, "time of a message, a halo exchange or a collective operation",
+        verbs, "predict", _run, "predict the time of a message, a halo exchange or a collective operation",
         "commmodel predict machine.toml bcast -n 1MiB -p 256 --algorithm all",
     )  # fmt: skip
     add_machine(predict)

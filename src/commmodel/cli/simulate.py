@@ -80,7 +80,7 @@ def add(verbs: Any) -> None:
                 metavar="D",
                 type=whole(1, 3),
                 default=2,
-                help="of the grid, 1 to 3 (default: %(default)s)",
+                help="dimensions of the grid, 1 to 3 (default: %(default)s)",
             )
     listed = _add(works, "exchange", "messages that a file lists, all at once", "exchange messages.csv",
                   [rounds, *programs])  # fmt: skip

@@ -41,7 +41,7 @@ class _WithBench(Parser):
 
 def add(verbs: Any) -> None:
     """Add the verb and what it does."""
-    what = "launches of the benchmark on several numbers of processes: make, run, gather"
+    what = "launch the benchmark on several numbers of processes: make, run, status, gather"
     sweep = verbs.add_parser("sweep", help=what, description=what, epilog=f"example: {_EXAMPLE}")
     steps = sweep.add_subparsers(required=True, metavar="STEP", parser_class=_WithBench)
     make = _new_step(steps, "make", _make, "write the plan and a script for each job", _EXAMPLE)
@@ -61,7 +61,7 @@ def add(verbs: Any) -> None:
         help="options of sbatch, like '--time=10 --partition=x': scripts for Slurm (default: scripts of the shell)",
     )  # fmt: skip
     make.add_argument("-k", "--per-node", metavar="K", type=whole(1), help="MPI processes of a node, with --slurm")
-    make.add_argument("--seed", metavar="N", type=whole(0), help="of the order of the jobs (default: random; recorded)")
+    make.add_argument("--seed", metavar="N", type=whole(0), help="seed of the jobs' order (default: random; recorded)")
     run = _new_step(
         steps, "run", _run, "run here what is not done, one job after the other", "commmodel sweep run sweep"
     )

@@ -29,7 +29,7 @@ def add(verbs: Any) -> None:
     from commmodel.collectives.operation import SCHEDULED
 
     tune = new_verb(
-        verbs, "tune", _run, "rules of an MPI library: the fastest predicted algorithm for each size",
+        verbs, "tune", _run, "write rules for an MPI library: the fastest predicted algorithm for each size",
         "commmodel tune machine.toml -p 2:64:*2 --library openmpi -o rules.txt",
     )  # fmt: skip
     add_machine(tune)

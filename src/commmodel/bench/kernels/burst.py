@@ -31,10 +31,10 @@ __all__ = [
 
 OPERATIONS = Option(
     "operations",
-    f"some of {', '.join(get_args(MessageOperation))}; all",
+    f"operations, of {', '.join(get_args(MessageOperation))}; all",
     list_of(get_args(MessageOperation), "operation"),
 )
-BURSTS = Option("bursts", "messages begun in a row: 1:64 doubles", doubling, number_list)
+BURSTS = Option("bursts", "messages begun one after the other: 1:64 doubles", doubling, number_list)
 OneSided = Literal["put", "get"]
 Ticks = NDArray[np.uint64]
 _Value = TypeVar("_Value")

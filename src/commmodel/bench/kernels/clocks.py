@@ -54,6 +54,6 @@ KERNELS = (
         _measure,
         _room,
         all_processes,
-        (Option("waits", "after which to look at the clocks", _waits, _wait_words),),
+        (Option("waits", "times after synchronisation at which clocks are compared", _waits, _wait_words),),
     ),
 )

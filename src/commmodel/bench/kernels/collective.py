@@ -167,7 +167,7 @@ _OPTIONS = (
     MODE,
     Option(
         "collectives",
-        f"some of {', '.join(GROUPS['all'])}; or words for several: {', '.join(GROUPS)}",
+        f"operations, of {', '.join(GROUPS['all'])}; or words for several: {', '.join(GROUPS)}",
         _collectives,
         lambda names: next(group for group, members in GROUPS.items() if members == names),
     ),

@@ -150,7 +150,7 @@ def pause_ticks(session: Session, round_trips: Callable[[int], Floats]) -> int:
 
 MODE = Option(
     "mode",
-    "how to send, receive and wait; with non-blocking, collective measures overlapped operations, too",
+    "mode of sending, receiving and waiting; with non-blocking, collective measures overlapped operations, too",
     choices=(*get_args(SendMode), "both"),
 )
 

@@ -139,7 +139,7 @@ KERNELS = (
         (
             Option(
                 "memory_operations",
-                f"some of {', '.join(_NAMES)}; all",
+                f"operations, of {', '.join(_NAMES)}; all",
                 list_of(_NAMES, "operation that keeps memory"),
                 lambda names: "all" if names == _NAMES else ",".join(names),
             ),

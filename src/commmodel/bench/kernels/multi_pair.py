@@ -122,7 +122,7 @@ _OPTIONS = (
 )
 _BUFFERS = Option(
     "stream_buffers",
-    "where the messages of a window arrive: each in a buffer of its own, or all in one as OSU's do",
+    "receive buffers of a window: a buffer for each message, or one for all messages as in OSU's benchmarks",
     choices=(*get_args(StreamBuffers), "both"),
 )
 KERNELS = (

@@ -260,20 +260,20 @@ def _work(text: str) -> tuple[int, ...]:
 
 
 _OPTIONS = (
-    Option("templates", f"some of {', '.join(_TEMPLATES)}; all", list_of(_TEMPLATES, "template")),
-    Option("patterns", f"some of {', '.join(_PATTERNS)}; all", list_of(_PATTERNS, "pattern")),
+    Option("templates", f"implementations, of {', '.join(_TEMPLATES)}; all", list_of(_TEMPLATES, "template")),
+    Option("patterns", f"communication patterns, of {', '.join(_PATTERNS)}; all", list_of(_PATTERNS, "pattern")),
     OPERATIONS,
     Option("volumes", "bytes that a process receives from a peer", _volumes, sizes),
     BURSTS,
     Option("work", "computation, multiples of --passes: 0:5, or 1,3", _work, number_list),
     Option(
         "passes",
-        "adds of a scalar to all data",
+        "additions of a scalar to all data",
         positive,
         unset="measured: half as long as the transfer of 1 MiB",
     ),
     Option("iterations", "problems in a row without synchronisation: 1 is balanced", positive),
-    Option("exhaustive", "all of --sizes and --bursts, not steps of a factor of 4", None),
+    Option("exhaustive", "measure all of --sizes and --bursts, not only steps of a factor of 4", None),
 )
 KERNELS = (
     Kernel(
