@@ -1,4 +1,4 @@
-"""The command line of the benchmark. Parsed before MPI starts, so a wrong word costs nothing. Main entry: `parse`.
+"""The command line of the benchmark, parsed before MPI_Init. Main entry: `parse`.
 
 Here are the options of all kernels; those of a few are declared with their kernels.
 """
@@ -69,11 +69,11 @@ class CommandLine:
 
 
 class HelpRequest(Exception):  # noqa: N818  (not an error)
-    """Carries the text of ``--help``."""
+    """The text of ``--help``, as an exception."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """Raises instead of exiting, so that one rank can speak for all."""
+    """Parser that raises instead of exiting, so that rank 0 alone reports an error."""
 
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message} (see python -m commmodel.bench --help)")
@@ -87,7 +87,7 @@ def _batch(text: str) -> Batch:
 
 
 def parse_processes(text: str, ranks: int) -> tuple[int, ...]:
-    """Return the numbers of processes of a list in which ``all`` is the number of ranks, ascending.
+    """Return the ascending numbers of processes of a list; ``all`` is the number of ranks.
 
     A range up to ``all`` doubles; all else is as in `commmodel.units.parse_counts`.
 
@@ -185,7 +185,7 @@ def _summaries() -> str:
 
 
 def _by_kernels() -> dict[tuple[str, ...], list[Option]]:
-    """Return the options of each set of kernels that has some to itself."""
+    """Return the options of each set of kernels."""
     found: dict[tuple[str, ...], list[Option]] = {}
     for option in _OPTIONS.values():
         names = tuple(name for name, kernel in REGISTRY.items() if option in kernel.options)
@@ -210,7 +210,7 @@ def _launches(text: str) -> int:
 
 
 def parse(arguments: Sequence[str]) -> CommandLine:
-    """Parse the words of a command line; raise `InputError` for what is wrong, `HelpRequest` for ``--help``."""
+    """Parse a command line; raise `InputError` for a mistake, `HelpRequest` for ``--help``."""
     written = vars(_parser().parse_args(arguments))
     kernels = tuple(dict.fromkeys(written.pop("kernels")))
     for name in kernels:

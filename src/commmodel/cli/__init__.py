@@ -61,7 +61,7 @@ def _because(error: BaseException) -> str:
 
 
 def _fail(problem: str, code: int = 2) -> int:
-    """Say what is wrong, where there is still somebody to hear it."""
+    """Print an error on standard error, unless that is closed."""
     with suppress(OSError):
         print(f"commmodel: {problem}", file=sys.stderr, flush=True)
     return code

@@ -98,7 +98,7 @@ def _is_expectations(name: str) -> bool:
 
 
 def _split(arguments: argparse.Namespace) -> tuple[str | None, list[str]]:
-    """Return the file of expectations, or none, and those of measurements."""
+    """Return the file of expectations, or None, and the files of measurements."""
     from commmodel.scaling import published
 
     expected = [name for name in arguments.files if _is_expectations(name)]
@@ -134,7 +134,7 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    """Check, print, and say by the exit code whether all holds."""
+    """Check measurements and print the verdicts; exit code 1 where one does not hold."""
     from commmodel import formats
     from commmodel.scaling import check, load
 

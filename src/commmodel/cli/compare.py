@@ -71,7 +71,7 @@ def add(verbs: Any) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    """Compare and print; exit code 1 with --fail where something became worse."""
+    """Compare two sides and print the differences; exit code 1 with --fail where something became worse."""
     from commmodel import formats
     from commmodel.scaling.difference import differences
 
@@ -102,7 +102,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _measured(arguments: argparse.Namespace) -> Any:
-    """Measure both sides in turns; None where that was interrupted."""
+    """Measure both sides in turns; None after an interruption."""
     import secrets
     import signal
 

@@ -43,7 +43,7 @@ def _target(output: Path, name: str | None) -> str:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    """Read, write, and say what was left out."""
+    """Convert the files and print notes on omitted content."""
     from commmodel import formats
 
     output = Path(arguments.output)

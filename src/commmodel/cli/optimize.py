@@ -116,7 +116,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _choose(arguments: argparse.Namespace) -> int:
-    """Choose for every pattern and implementation and show all, the fastest first."""
+    """Choose for each pattern and implementation; print all choices, the fastest first."""
     from commmodel import optimize
 
     patterns, options = _patterns(arguments), _options(arguments)
@@ -155,7 +155,7 @@ def _choose(arguments: argparse.Namespace) -> int:
 
 
 def _extrapolates(machine: Any, offers: Any, settings: dict[str, Any], path: str | None) -> tuple[str, ...]:
-    """Return what of the choices lies beyond what the machine's measurements cover, in at most one line."""
+    """Return a line on choices beyond the range of the machine's measurements; empty without any."""
     from commmodel.predict import collective_reach
 
     if machine is None:
@@ -174,7 +174,7 @@ def _patterns(arguments: argparse.Namespace) -> tuple[str, ...]:
 
 
 def _of_pattern(arguments: argparse.Namespace, pattern: str, *, compared: bool) -> dict[str, Any]:
-    """Return the options that only some of the patterns take: compared with others, the rest goes without."""
+    """Return the options that apply to the pattern alone; a comparison ignores the rest."""
     is_alone, is_all_to_all = pattern == "point-to-point", pattern.startswith("all-to-all")
     if arguments.peers is None and not is_alone:
         raise InputError(f"{pattern} needs a number of peers: like --peers 8")
@@ -205,7 +205,7 @@ def _as_json(offers: Any, sensitivity: Any, loss: float | None) -> dict[str, Any
 
 
 def _validate(arguments: argparse.Namespace) -> int:
-    """Judge the choices, print the tables or the JSON, and write the page where one is wanted."""
+    """Judge choices by measured times; print tables or JSON, and write the page where one is requested."""
     from commmodel import formats
     from commmodel.optimize import validation
 

@@ -93,7 +93,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _operations(text: str | None, library: str) -> list[str]:
-    """Return the operations named, or those of which the library lets its user choose an algorithm."""
+    """Return the requested operations; by default those whose algorithm the library lets a user choose."""
     from commmodel.collectives.library import mpich, openmpi
     from commmodel.collectives.operation import SCHEDULED
 
@@ -110,7 +110,7 @@ def _operations(text: str | None, library: str) -> list[str]:
 
 
 def _how_to_use(library: str, output: str) -> list[str]:
-    """Return the options or variables that make the library read the rules."""
+    """Return the command-line options or variables that activate the rules."""
     path = Path(output).resolve()
     if library == "mpich":
         return [

@@ -1,4 +1,4 @@
-"""How well the ranks' clocks can be made one, and what is left of that after some seconds. Main entry: `KERNELS`."""
+"""Accuracy of synchronised clocks, at once and after some seconds. Main entry: `KERNELS`."""
 
 import time
 from itertools import product
