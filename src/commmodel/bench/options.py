@@ -144,7 +144,11 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument(
-        "kernels", nargs="*", default=(), metavar="KERNEL", help=f"of the list below (default: {_default_kernels()})"
+        "kernels",
+        nargs="*",
+        default=(),
+        metavar="KERNEL",
+        help=f"kernel to measure, of the list below (default: {_default_kernels()})",
     )
     parser.add_argument("-o", "--output", help=f"file to write (default: {CommandLine.output})")
     parser.add_argument("--resume", action="store_true", help="complete what the output file lacks")

@@ -183,7 +183,7 @@ def _add_speed(options: Any) -> None:
 
 def _add_applications(works: Any, programs: Sequence[Parser]) -> None:
     for name in _APPLICATIONS:
-        kernel = _add(works, name, f"messages and computation of the NAS kernel {name.upper()}",
+        kernel = _add(works, name, f"messages and computation of NAS benchmark {name.upper()}",
                       f"{name} -p 16 --class S", programs)  # fmt: skip
         kernel.add_argument("--class", dest="problem", metavar="C", default="A",
                             help="problem class: S, W, A, B, C or D (default: %(default)s)")  # fmt: skip
