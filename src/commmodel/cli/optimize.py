@@ -122,9 +122,7 @@ def _choose(arguments: argparse.Namespace) -> int:
     patterns, options = _patterns(arguments), _options(arguments)
     volume, compute = arguments.volume, arguments.compute
     if volume is None or compute is None:
-        raise InputError(
-            "what is to be done is not known: give --volume and --compute, like --volume 8MiB --compute 3ms"
-        )
+        raise InputError("the problem is incomplete: give --volume and --compute, like --volume 8MiB --compute 3ms")
     machine = None if arguments.machine is None else known_machine(arguments.machine)
     warnings = warn_of(machine)
     is_any = arguments.implementation in {None, "any"}

@@ -102,7 +102,7 @@ def choices(names: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
         chosen = tuple(dict.fromkeys(part.strip() for part in word.split(",")))
         for name in chosen:
             if name not in names:
-                raise InputError(f"there is no {name!r}: choose of {', '.join(names)}")
+                raise InputError(f"there is no {name!r}: choose from {', '.join(names)}")
         return chosen
 
     return typed(parse)

@@ -103,9 +103,9 @@ def _operations(text: str | None, library: str) -> list[str]:
     names = [name.strip() for name in text.split(",")]
     for name in names:
         if name not in SCHEDULED:
-            raise InputError(f"--operations: {name!r} is none: choose of {', '.join(SCHEDULED)}")
+            raise InputError(f"--operations: there is no {name!r}: choose from {', '.join(SCHEDULED)}")
         if not offers.get(name):
-            raise InputError(f"--operations: {library} lets nobody choose an algorithm of {name}")
+            raise InputError(f"--operations: {library} has no choice of algorithms of {name}")
     return list(dict.fromkeys(names))
 
 

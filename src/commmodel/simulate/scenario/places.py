@@ -165,7 +165,9 @@ def parse_parameters(text: str) -> DelayParameters:
     for part in text.split(","):
         name, equals, value = (word.strip() for word in part.partition("="))
         if not equals or name not in (*names, "O"):
-            raise InputError(f"{part!r} is no parameter of a delay model: choose of {', '.join((*names, 'O (both)'))}")
+            raise InputError(
+                f"{part!r} is no parameter of a delay model: choose from {', '.join((*names, 'O (both)'))}"
+            )
         for field in ("O_s", "O_r") if name == "O" else (name,):
             if field in values:
                 raise InputError(f"parameter {name} is given twice")
