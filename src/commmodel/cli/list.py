@@ -17,7 +17,7 @@ def add(verbs: Any) -> None:
     """Add the verb and what it lists."""
     what = "published machines, platforms and rules; algorithms, benchmark kernels, formats and models"
     listing = verbs.add_parser(
-        "list", help=what, description=f"List {what}.", epilog="example: commmodel list machines"
+        "list", help=f"list {what}", description=f"list {what}", epilog="example: commmodel list machines"
     )
     kinds = listing.add_subparsers(required=True, dest="kind", metavar="WHAT", title="what to list")
     for kind, (meaning, rows) in _KINDS.items():

@@ -51,7 +51,7 @@ def add(verbs: Any) -> None:
     """Add the verb and its workloads."""
     what = "a program on a platform: how long it takes, and why"
     simulate = verbs.add_parser(
-        "simulate", help=what, description=f"Simulate {what}.",
+        "simulate", help=f"simulate {what}", description=f"simulate {what}",
         epilog="example: commmodel simulate graphene alltoall -p 64 -n 100KiB -o timeline.html; options of each WHAT: "
         "commmodel simulate WHERE WHAT --help",
     )  # fmt: skip
