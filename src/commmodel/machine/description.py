@@ -170,7 +170,7 @@ class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     """Rules that come before the selector's."""
 
     def __repr__(self) -> str:
-        """Return the name and the content of the machine."""
+        """Return the name, the number of segments and the paths of the machine."""
         return f"Machine({self.name!r}, {len(self.segments)} segment(s), paths {', '.join(self.paths[:4])})"
 
     def to_dict(self) -> dict[str, list[Any]]:
