@@ -42,7 +42,7 @@ def endings(records: Iterable[Record]) -> tuple[str, ...]:
 
 
 def collective_endings(measurements: Measurements) -> tuple[str, ...]:
-    """Return the number of records by reason of their end, for collectives and memory work; empty without any."""
+    """Return the number of records by reason of their end, of all other kernels; empty without any."""
     others = PointToPoint | Bandwidth | Overlap | Memory | Clocks | Function
     return endings(record for record in measurements.records if not isinstance(record.configuration, others))
 
