@@ -58,7 +58,7 @@ class Transfer:
 
 
 class _End(NamedTuple):
-    """What sender and receiver of a transfer must agree on."""
+    """Properties of a transfer that must be equal at sender and receiver."""
 
     number: int
     volume: int

@@ -378,7 +378,7 @@ def test_tune_writes_rules_that_choose_what_is_fastest(library, hint, tmp_path, 
     [
         ("-p 2 --library openmpi", "required: -o"),
         ("-p 2 --library intel -o rules", "invalid choice: 'intel'"),
-        ("-p 2 --library mpich -o rules --operations bcats", "--operations: 'bcats' is none"),
+        ("-p 2 --library mpich -o rules --operations bcats", "--operations: there is no 'bcats'"),
         ("-p 0 --library mpich -o rules", "counts begin at 1"),
         ("-p 2 --library mpich -o /no/such/folder/rules", "/no/such/folder/rules"),
     ],

@@ -1,4 +1,4 @@
-"""On what is measured: the header of a launch, and warnings that say what to do. Main entry: `describe_launch`."""
+"""Environment of a launch: its header, and warnings with advice. Main entry: `describe_launch`."""
 
 import os
 import platform
@@ -57,7 +57,7 @@ def _cpu_model() -> str:
 
 
 def _cpu_ranges(cpus: Sequence[int]) -> str:
-    """Write processor numbers as Linux does.
+    """Return processor numbers as ranges, in the notation of Linux.
 
     >>> _cpu_ranges([0, 1, 2, 5])
     '0-2,5'
@@ -72,13 +72,13 @@ def _cpu_ranges(cpus: Sequence[int]) -> str:
 
 
 def _against_wtime(chosen: Clock) -> float:
-    """Return by how much the clock runs faster than MPI_Wtime, as a share."""
+    """Return the relative difference between the rates of the clock and of MPI_Wtime."""
     from mpi4py import MPI
 
     number = clock.kind_number(chosen)
 
     def both_clocks() -> tuple[int, float]:
-        """Read the clock between two readings of MPI_Wtime; of ten tries, return the tightest."""
+        """Read the clock between two readings of MPI_Wtime; return the tightest of ten readings."""
         tries = [(MPI.Wtime(), int(core_clock.read_ticks(number, 1)[0]), MPI.Wtime()) for _ in range(10)]
         before, ticks, after = min(tries, key=lambda reading: reading[2] - reading[0])
         return ticks, (before + after) / 2
@@ -96,7 +96,7 @@ def _is_one_core(cpus: Sequence[int]) -> bool:
 
 
 def socket_of(cpus: Sequence[int], topology: Path = _TOPOLOGY) -> int | None:
-    """Return the socket on which these processors are; None where they are on several, or the system does not tell."""
+    """Return the socket of these processors; None where they are on several sockets, or the system does not tell."""
     packages = {_read(topology / f"cpu{cpu}" / "topology" / "physical_package_id") for cpu in cpus}
     (package, *further) = packages
     return int(package) if package.isdecimal() and not further else None  # -1 is the kernel's "unknown"
@@ -152,7 +152,7 @@ def provided_level() -> ThreadLevel:
 
 
 def describe_launch(comm: "MPI.Comm", command: Sequence[str], requested: ThreadLevel) -> tuple[Header, Clock]:
-    """Return the header of this launch (complete on rank 0) and this rank's clock. Called by all ranks.
+    """Return the header of this launch (complete on rank 0) and the clock of this rank. Collective over all ranks.
 
     `requested` is the thread level that was asked of MPI.
     """
@@ -201,7 +201,7 @@ def describe_launch(comm: "MPI.Comm", command: Sequence[str], requested: ThreadL
 
 
 def advice(header: Header) -> tuple[str, ...]:
-    """Return what is wrong with the launch and what to do, a line each."""
+    """Return warnings about the launch, each with its remedy, one per line."""
     hosts_of: dict[str, list[str]] = {}  # what is wrong -> the hosts where it is
 
     def warn(host: Host, problem: str) -> None:
@@ -245,7 +245,7 @@ def advice(header: Header) -> tuple[str, ...]:
 
 
 def command_line() -> list[str]:
-    """Return the command that started this program, with the interpreter's name instead of its place."""
+    """Return the command line of this program, with the name of the interpreter instead of its path."""
     arguments = list(getattr(sys, "orig_argv", sys.argv))
     readable = [argument.encode(errors="surrogateescape").decode(errors="replace") for argument in arguments]
     return [Path(readable[0]).name, *readable[1:]]

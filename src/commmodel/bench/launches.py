@@ -49,7 +49,7 @@ def _launcher(text: str | None) -> list[str]:
 
 
 def _of_one_launch(arguments: Sequence[str]) -> list[str]:
-    """Return the words that each launch gets: all but what is about their number and their file.
+    """Return the arguments of each launch: all but those on the number of launches and the output.
 
     >>> _of_one_launch(["pingpong", "--launches=5", "-o", "r.jsonl", "--launcher", "srun -n 2", "--quick", "--json"])
     ['pingpong', '--quick']
@@ -64,7 +64,7 @@ def _of_one_launch(arguments: Sequence[str]) -> list[str]:
 
 
 def measure_repeatedly(line: CommandLine, arguments: Sequence[str]) -> int:
-    """Carry out the launches that the file lacks; return the exit code.
+    """Run the launches that the file lacks; return the exit code.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def _measure(line: CommandLine, arguments: Sequence[str]) -> int:
 
 
 def _launch(command: Sequence[str], name: str, printed: set[str]) -> int:
-    """Run one launch; pass on what it says, but each line once only."""
+    """Run one launch and pass on its output, each line only once."""
     try:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
@@ -144,7 +144,7 @@ def _launch(command: Sequence[str], name: str, printed: set[str]) -> int:
 
 
 def _append(part: Path, output: Path) -> None:
-    """Put a complete launch at the end of the file, which is whole before and after."""
+    """Append a complete launch to the file in a single step."""
 
     def content() -> Iterator[bytes]:
         for path in (output, part):
@@ -161,7 +161,7 @@ def _append(part: Path, output: Path) -> None:
 
 @contextmanager
 def _claimed(output: Path) -> Iterator[None]:
-    """Keep others from the same file: each would measure into the one beside it."""
+    """Lock the output against other programs, which would measure into the same temporary file."""
     path = output.with_name(f".{output.name}.lock")
     try:
         lock = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)

@@ -1,4 +1,4 @@
-"""The command line of the benchmark. Parsed before MPI starts, so a wrong word costs nothing. Main entry: `parse`.
+"""The command line of the benchmark, parsed before MPI_Init. Main entry: `parse`.
 
 Here are the options of all kernels; those of a few are declared with their kernels.
 """
@@ -70,11 +70,11 @@ class CommandLine:
 
 
 class HelpRequest(Exception):  # noqa: N818  (not an error)
-    """Carries the text of ``--help``."""
+    """The text of ``--help``, as an exception."""
 
 
 class _OptionParser(argparse.ArgumentParser):
-    """Raises instead of exiting, so that one rank can speak for all."""
+    """Parser that raises instead of exiting, so that rank 0 alone reports an error."""
 
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message} (see python -m commmodel.bench --help)")
@@ -88,7 +88,7 @@ def _batch(text: str) -> Batch:
 
 
 def parse_processes(text: str, ranks: int) -> tuple[int, ...]:
-    """Return the numbers of processes of a list in which ``all`` is the number of ranks, ascending.
+    """Return the ascending numbers of processes of a list; ``all`` is the number of ranks.
 
     A range up to ``all`` doubles; all else is as in `commmodel.units.parse_counts`.
 
@@ -111,24 +111,24 @@ def parse_processes(text: str, ranks: int) -> tuple[int, ...]:
 
 _COMMON = (
     Option("sizes", "message sizes: 1:4MiB doubles; or 0,8,1KiB:8KiB:+1KiB", parse_sizes, sizes),
-    Option("time", "for everything", more_than_zero(parse_time), seconds),
+    Option("time", "time of the whole run", more_than_zero(parse_time), seconds),
     Option(
         "visits",
-        "how often to go through pingpong, ping, pairs and stream: what disturbs one visit leaves the next",
+        "visits to each configuration of pingpong, ping, pairs and stream, spread over the run against disturbances",
         positive,
     ),
-    Option("ci", "half width of the median's interval to reach", more_than_zero(parse_fraction), percent),
-    Option("confidence", "of that interval", parse_confidence, percent),
+    Option("ci", "half width of the median's interval to reach, over it", more_than_zero(parse_fraction), percent),
+    Option("confidence", "confidence of that interval", parse_confidence, percent),
     Option(
         "batch",
         "exchanges timed together: 1 times every message, auto lasts 50us",
         _batch,
         unset="pingpong 1, pairs auto",
     ),
-    Option("repetitions", "most samples of a record", positive),
-    Option("huge_pages", "for message buffers", choices=get_args(HugePages)),
+    Option("repetitions", "largest number of samples of a record", positive),
+    Option("huge_pages", "huge pages for message buffers", choices=get_args(HugePages)),
     Option("per_rank", "keep each rank's times of collectives, too", None),
-    Option("seed", "of the order of measurements", parse_whole, unset="random; recorded"),
+    Option("seed", "seed of the order of measurements", parse_whole, unset="random; recorded"),
 )
 _OPTIONS = {
     option.field: option
@@ -146,29 +146,33 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument(
-        "kernels", nargs="*", default=(), metavar="KERNEL", help=f"of those below (default: {_default_kernels()})"
+        "kernels",
+        nargs="*",
+        default=(),
+        metavar="KERNEL",
+        help=f"kernel to measure, of the list below (default: {_default_kernels()})",
     )
     parser.add_argument("-o", "--output", help=f"file to write; must not exist (default: {CommandLine.output})")
     parser.add_argument("--resume", action="store_true", help="complete what the output file lacks")
     parser.add_argument("--force", action="store_true", help="replace an output file that exists")
     parser.add_argument("--json", action="store_true", help="print one JSON object about the run")
-    quick = f"like --time {seconds(_QUICK['time'])} --ci {percent(_QUICK['ci'])}".replace("%", "%%")
+    quick = f"short for --time {seconds(_QUICK['time'])} --ci {percent(_QUICK['ci'])}".replace("%", "%%")
     parser.add_argument("--quick", action="store_true", help=quick)
     parser.add_argument(
         "--procs",
-        help=f"processes of collectives, patterns and clocks: 1:4,all; 2:all doubles (default: {CommandLine.procs})",
+        help=f"numbers of processes of collectives, patterns and clocks, like 1:4,all (default: {CommandLine.procs})",
     )
     parser.add_argument(
         "--thread-level",
         choices=get_args(ThreadLevel),
-        help="what is asked of MPI; MPI_Init gives single, mpi4py's default is multiple "
+        help="MPI thread level to request; MPI_Init gives single, mpi4py's default is multiple "
         f"(default: {CommandLine.thread_level})",
     )
     parser.add_argument(
         "--launches", metavar="N",
-        help="start N launches one after the other, into one file; without mpiexec before it (default: this launch)",
+        help="number of launches to start, one after the other; run without mpiexec (default: this launch)",
     )  # fmt: skip
-    parser.add_argument("--launcher", help="with --launches: what starts each (default: 'mpiexec -n 2')")
+    parser.add_argument("--launcher", help="command that starts each of --launches (default: 'mpiexec -n 2')")
     for option in _COMMON:
         option.add_to(parser)
     for names, options in _by_kernels().items():
@@ -213,7 +217,7 @@ def _launches(text: str) -> int:
 
 
 def parse(arguments: Sequence[str]) -> CommandLine:
-    """Parse the words of a command line; raise `InputError` for what is wrong, `HelpRequest` for ``--help``."""
+    """Parse a command line; raise `InputError` for a mistake, `HelpRequest` for ``--help``."""
     typed_values = vars(_parser().parse_args(arguments))
     kernels = tuple(dict.fromkeys(typed_values.pop("kernels")))
     for name in kernels:

@@ -1,4 +1,4 @@
-"""Who talks to whom: the pairs of ranks on each path that messages can take.
+"""Placement: the pairs of ranks on each path.
 
 Main entries: `place`, and `place_further` for the pairs of hosts beyond the first.
 
@@ -38,7 +38,7 @@ class NodePairs:
 
 
 def place(hosts: Sequence[int], sockets: Sequence[int | None]) -> Placement:
-    """Return the pairs (first, second) of each path, in the order in which they are added.
+    """Return the pairs (first, second) of each path, in the order in which they take part.
 
     Within a socket, neighbours on rank 0's socket are paired. Within a node, the ranks of rank 0's socket are paired
     one to one with those of the next socket; where the sockets of rank 0's node are not known, neighbours are.
@@ -89,7 +89,7 @@ def place_further(hosts: Sequence[int], sockets: Sequence[int | None]) -> Furthe
 
 
 def node_pairs(options: BenchOptions, placement: Placement, further: FurtherNodes) -> NodePairs:
-    """Return the pairs of nodes; raise `MPIEnvironmentError` where more are asked for than there are."""
+    """Return the pairs of nodes; raise `MPIEnvironmentError` where the launch has fewer than requested."""
     most, largest = len(further) + ("between-nodes" in placement), max(options.node_pairs)
     if largest > max(most, 1):
         raise MPIEnvironmentError(
@@ -113,7 +113,7 @@ def _across(near: Sequence[int], far: Sequence[int], sockets: Sequence[int | Non
 
 
 def _grouped(ranks: Iterable[int], key: Sequence[int | None]) -> list[list[int]]:
-    """Return the ranks in groups of one key, in order of first appearance."""
+    """Return the ranks grouped by a key, in order of first appearance."""
     groups: dict[int | None, list[int]] = {}
     for rank in ranks:
         groups.setdefault(key[rank], []).append(rank)

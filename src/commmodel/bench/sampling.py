@@ -1,4 +1,4 @@
-"""How long to repeat: until the interval of the median is narrow enough, or the time is spent.
+"""Repetition of a measurement until the interval of the median is narrow enough or the time is spent.
 
 All ranks of a session call `sample` alike; its root decides after each chunk of repetitions and the others
 follow, so nothing is agreed inside the timed part. Main entry: `sample`.
@@ -42,7 +42,7 @@ ROUNDING = 11  # decimals kept, 10 ps: finer than any clock that is read
 
 @dataclass(frozen=True)
 class Sampled:
-    """What `sample` found; the samples are there on the root only, and fewer than three where hardly any counted."""
+    """The result of `sample`: samples, on the root only; fewer than three where hardly any repetition was valid."""
 
     samples: tuple[float, ...]
     batch: int
@@ -53,7 +53,7 @@ class Sampled:
 
 
 def _slowest(session: Session, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return each repetition's time on its slowest rank, on every rank."""
+    """Return, on every rank, the time of each repetition on its slowest rank."""
     from mpi4py import MPI
 
     slowest = np.empty_like(seconds)
@@ -62,7 +62,7 @@ def _slowest(session: Session, seconds: NDArray[np.float64]) -> NDArray[np.float
 
 
 def _timed(session: Session, measure: Measure, exchanges: int) -> tuple[float, float]:
-    """Return the median time of one message and the wall time of one exchange, the same on every rank."""
+    """Return, on every rank, the median time of a message and the wall time of an exchange."""
     started = time.perf_counter()
     seconds = _slowest(session, measure(1, exchanges))
     one_way = float(np.median(seconds[np.isfinite(seconds)])) if np.isfinite(seconds).any() else 0.0
@@ -70,7 +70,7 @@ def _timed(session: Session, measure: Measure, exchanges: int) -> tuple[float, f
 
 
 def _warm_up(session: Session, measure: Measure, setting: Batch) -> tuple[int, int, float]:
-    """Return the batch, the exchanges made, and the wall time of one repetition."""
+    """Return the batch size, the number of exchanges, and the wall time of a repetition."""
     one_way, wall = _timed(session, measure, 1)
     affordable = min(_WARMUP_EXCHANGES, int(_WARMUP_SHARE * session.share / wall))
     more = min(_WARMUP_MOST, max(int(_WARMUP_SECONDS / wall), session.comm.bcast(affordable)))
@@ -84,7 +84,7 @@ def _warm_up(session: Session, measure: Measure, setting: Batch) -> tuple[int, i
 def _verdict(
     session: Session, samples: NDArray[np.float64], left_out: int, wall: float, elapsed: float
 ) -> Literal["interval", "time", "repetitions"] | None:
-    """Return why to stop, or None to go on."""
+    """Return the reason to stop, or None to go on."""
     options = session.options
     if samples.size < min(_least(wall), options.repetitions):
         patient = elapsed < max(_PATIENCE_SHARES * session.share, _PATIENCE_SECONDS)
@@ -100,7 +100,7 @@ def _verdict(
 
 
 def _next_chunk(session: Session, count: int, wall: float, elapsed: float) -> int:
-    """Return how many repetitions to make before looking again: as many as there are, within what is left."""
+    """Return the next number of repetitions: at most as many as there are, within the limits."""
     affordable = max(int((session.share - elapsed) / wall), _least(wall) - count)
     return max(1, min(max(count, _LEAST_SAMPLES), affordable, session.options.repetitions - count))
 
@@ -114,7 +114,7 @@ def _finite(session: Session, samples: NDArray[np.float64]) -> tuple[float, ...]
 
 
 def repeat(session: Session, measure: Measure, repetitions: int) -> Sampled:
-    """Warm up, then repeat as often as told, whatever the interval and the time."""
+    """Warm up, then repeat a given number of times."""
     _, warmup, _ = _warm_up(session, measure, 1)
     times = _slowest(session, measure(1, repetitions))
     samples = times[np.isfinite(times)]

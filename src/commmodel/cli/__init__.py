@@ -63,7 +63,7 @@ def _because(error: BaseException) -> str:
 
 
 def _fail(problem: str, code: int = 2) -> int:
-    """Say what is wrong, where there is still somebody to hear it."""
+    """Print an error on standard error, unless that is closed."""
     with suppress(OSError):
         print(f"commmodel: {problem}", file=sys.stderr, flush=True)
     return code
@@ -83,7 +83,7 @@ def _parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=_version())
     verbs = parser.add_subparsers(required=True, metavar="VERB")
-    verbs.add_parser(_BENCH, help="measure, on the ranks of mpiexec or srun: python -m commmodel.bench")
+    verbs.add_parser(_BENCH, help="measure on the ranks that mpiexec or srun starts (= python -m commmodel.bench)")
     for verb in [*words[:1]] if words and words[0] in _VERBS else _VERBS:
         import_module(f"{__name__}.{verb}").add(verbs)
     return parser

@@ -14,7 +14,7 @@ __all__ = ["add"]
 def add(verbs: Any) -> None:
     """Add the verb."""
     convert = new_verb(
-        verbs, "convert", _run, "measurements from one format to another",
+        verbs, "convert", _run, "convert measurements from one format to another",
         "commmodel convert results.jsonl -o results.txt --to extrap-text --over p",
     )  # fmt: skip
     convert.add_argument("files", nargs="+", metavar="IN", help="results.jsonl, or files of other programs")
@@ -43,7 +43,7 @@ def _target(output: Path, name: str | None) -> str:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    """Read, write, and say what was left out."""
+    """Convert the files and print notes on omitted content."""
     from commmodel import formats
 
     output = Path(arguments.output)

@@ -1,4 +1,4 @@
-"""The verb ``list``: what comes with commmodel and is used by name."""
+"""The verb ``list``: published files, algorithms, kernels, formats and models by name."""
 
 import argparse
 from collections.abc import Callable

@@ -49,7 +49,7 @@ _OF_CHOICES = {
 def add(verbs: Any) -> None:
     """Add the verb."""
     optimize = new_verb(
-        verbs, "optimize", _run, "message size and burst with which computation hides most of a transfer",
+        verbs, "optimize", _run, "choose the message size and burst with which computation hides most of a transfer",
         "commmodel optimize machine.toml --volume 8MiB --compute 3ms",
     )  # fmt: skip
     add_machine(optimize, "; not needed where overhead, latency and byte time are given", nargs="?")
@@ -121,14 +121,12 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _choose(arguments: argparse.Namespace) -> int:
-    """Choose for every pattern and implementation and show all, the fastest first."""
+    """Choose for each pattern and implementation; print all choices, the fastest first."""
     from commmodel import optimize
 
     patterns = _patterns(arguments)
     if arguments.volume is None or arguments.compute is None:
-        raise InputError(
-            "what is to be done is not known: give --volume and --compute, like --volume 8MiB --compute 3ms"
-        )
+        raise InputError("the problem is incomplete: give --volume and --compute, like --volume 8MiB --compute 3ms")
     machine = None if arguments.machine is None else known_machine(arguments.machine)
     warnings = warn_of(machine)
     costs = optimize.MessageCosts(machine, **_given(arguments, _OF_COSTS))
@@ -162,7 +160,7 @@ def _choose(arguments: argparse.Namespace) -> int:
 
 
 def _extrapolates(machine: Any, offers: Any, problem: Any, path: str | None) -> tuple[str, ...]:
-    """Return what of the choices lies beyond what the machine's measurements cover, in at most one line."""
+    """Return a line on choices beyond the range of the machine's measurements; empty without any."""
     from commmodel.predict import collective_reach
 
     if machine is None:
@@ -209,7 +207,7 @@ def _as_json(offers: Any, sensitivity: Any, loss: float | None) -> dict[str, Any
 
 
 def _validate(arguments: argparse.Namespace) -> int:
-    """Judge the choices, print the tables or the JSON, and write the page where one is wanted."""
+    """Judge choices by measured times; print tables or JSON, and write the page where one is requested."""
     from commmodel import formats
     from commmodel.optimize import validation
 

@@ -236,7 +236,7 @@ def _messages_as_json(arguments: argparse.Namespace, prediction: Any, filling: i
 
 
 def _compare(arguments: argparse.Namespace) -> int:
-    """Compare with measured times, print tables or JSON, and write the page where one is wanted."""
+    """Compare predictions with measured times; print tables or JSON, and write the page where one is requested."""
     from commmodel import formats, predict
 
     if arguments.algorithm == "all":

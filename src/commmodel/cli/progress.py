@@ -1,4 +1,4 @@
-"""Says on a terminal that a long command is still at work, and how far it is. Main entry: `ProgressLine`."""
+"""Progress of a long command on a terminal. Main entry: `Progress`."""
 
 import sys
 import threading
@@ -15,7 +15,7 @@ _FIRST, _BETWEEN = 2.0, 0.5
 
 
 class ProgressLine:
-    """A line on standard error, written over from time to time and taken away at the end.
+    """A line on standard error, overwritten from time to time and erased at the end.
 
     Where standard error is no terminal, nothing is written. A thread of its own writes: it shows that time goes by
     while compiled code, which has nothing to note, is at work.
@@ -33,7 +33,7 @@ class ProgressLine:
         self._thread: threading.Thread | None = None
 
     def note(self, seconds: float, events: int) -> None:
-        """Note how far the simulation is."""
+        """Show the progress of the simulation."""
         self._noted = seconds, events
 
     def __enter__(self) -> Self:

@@ -12,7 +12,7 @@ __all__ = ["add"]
 def add(verbs: Any) -> None:
     """Add the verb."""
     report = new_verb(
-        verbs, "report", _run, "tables on the terminal and one HTML file",
+        verbs, "report", _run, "show measurements and a machine: tables on the terminal, plots in one HTML file",
         "commmodel report results.jsonl machine.toml -o report.html",
     )  # fmt: skip
     report.add_argument(

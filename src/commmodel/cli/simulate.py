@@ -1,4 +1,4 @@
-"""The verb ``simulate``: a workload on a platform or a machine, how long it takes and why."""
+"""The verb ``simulate``: a workload on a platform or a machine, its time and the reasons for it."""
 
 import argparse
 import os
@@ -50,10 +50,10 @@ _HOW = {"mapping", "hosts", "speed", "rules"}
 
 
 def add(verbs: Any) -> None:
-    """Add the verb and what it simulates."""
+    """Add the verb and its workloads."""
     what = "a program on a platform: how long it takes, and why"
     simulate = verbs.add_parser(
-        "simulate", help=what, description=f"Simulate {what}.",
+        "simulate", help=f"simulate {what}", description=f"simulate {what}",
         epilog="example: commmodel simulate graphene alltoall -p 64 -n 100KiB -o timeline.html; options of each WHAT: "
         "commmodel simulate WHERE WHAT --help",
     )  # fmt: skip
@@ -82,7 +82,7 @@ def add(verbs: Any) -> None:
                 metavar="D",
                 type=whole(1, 3),
                 default=2,
-                help="of the grid, 1 to 3 (default: %(default)s)",
+                help="dimensions of the grid, 1 to 3 (default: %(default)s)",
             )
     listed = _add(works, "exchange", "messages that a file lists, all at once", "exchange messages.csv",
                   [rounds, *programs])  # fmt: skip
@@ -180,7 +180,7 @@ def _add_speed(options: Any) -> None:
 
 def _add_applications(works: Any, programs: Sequence[Parser]) -> None:
     for name in _APPLICATIONS:
-        kernel = _add(works, name, f"messages and computation of the NAS kernel {name.upper()}",
+        kernel = _add(works, name, f"messages and computation of NAS benchmark {name.upper()}",
                       f"{name} -p 16 --class S", programs)  # fmt: skip
         kernel.add_argument("--class", dest="problem", metavar="C", default="A",
                             help="problem class: S, W, A, B, C or D (default: %(default)s)")  # fmt: skip
@@ -200,12 +200,12 @@ def _add_replay(works: Any, programs: Sequence[Parser]) -> None:
 
 
 def _given(arguments: argparse.Namespace, names: set[str]) -> dict[str, Any]:
-    """Return those of some arguments that this workload has."""
+    """Return the arguments that this workload has."""
     return {name: value for name, value in vars(arguments).items() if name in names}
 
 
 def _workload(arguments: argparse.Namespace, place: Any) -> Any:
-    """Return the workload that WHAT and its options say."""
+    """Return the workload of WHAT and its options."""
     from commmodel.collectives import Problem
     from commmodel.collectives.operation import SCHEDULED
     from commmodel.simulate.scenario import workloads
@@ -296,7 +296,7 @@ def _measured_timelines(paths: Sequence[str], workload: Any) -> list[Any]:
 
 
 def _page_writer() -> Any:
-    """Return what writes the page; nothing where a package is missing, which is told before a long simulation."""
+    """Return the function that writes the page; None, with an error printed, where a package is missing."""
     from commmodel import report
 
     try:
@@ -309,7 +309,7 @@ def _page_writer() -> Any:
 def _write_page(
     write: Any, path: str, title: str, scenarios: list[Any], results: list[Any], timelines: list[Any]
 ) -> None:
-    """Write the page of charts; its tables tell waiting from transferring, which only timelines can."""
+    """Write the page of Gantt charts; its tables tell waiting from transferring, as recorded timelines do."""
     from dataclasses import replace
 
     from commmodel.report.simulation.gantt_page import axis_seconds
@@ -325,7 +325,7 @@ def _write_page(
 
 
 def _others(arguments: argparse.Namespace) -> list[str]:
-    """Return what is compared; a word that is neither a model nor looks like a file is refused before all work."""
+    """Return the compared models and timelines; raise for any other word before all work."""
     others = [word for part in arguments.compare for word in part.split(",") if word]
     for word in others:
         if word not in arguments.models and not word.lower().removesuffix(".gz").endswith((".csv", ".json")):
@@ -342,7 +342,7 @@ def _check_trace(path: str, timeline: Any) -> None:
 
 
 def _check_folder(path: str | None) -> None:
-    """Refuse at once what could not be written at the end of a long simulation."""
+    """Raise where an output folder does not exist, before a long simulation."""
     folder = os.path.dirname(os.path.abspath(path)) if path is not None else ""
     if path is not None and not (os.path.isdir(folder) and os.access(folder, os.W_OK)):
         raise InputError(f"{path}: cannot be written: {folder} is no folder that one may write to")
@@ -416,7 +416,7 @@ def _as_json(
 
 
 def _deadlocked(hanging: list[tuple[str, Any]]) -> int:
-    """Say who waits for whom, on standard error."""
+    """Print the waiting ranks of a deadlock on standard error."""
     from commmodel.simulate.summary import deadlock_lines
 
     for model, outcome in hanging:

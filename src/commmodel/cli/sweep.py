@@ -1,4 +1,4 @@
-"""The verb ``sweep``: many launches of the benchmark, made, run, and gathered into one file."""
+"""The verb ``sweep``: many launches of the benchmark, planned, run and gathered into one file."""
 
 import argparse
 import shlex
@@ -28,10 +28,10 @@ _EXAMPLE = "commmodel sweep make s -p 2:64 --launches 10 -- collective --quick"
 
 
 class _WithBench(Parser):
-    """Leaves all after ``--`` as it is: these words are the benchmark's."""
+    """Parser that keeps all words after ``--`` for the benchmark."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse what stands before it."""
+        """Parse the words before ``--``."""
         words = list(sys.argv[1:] if args is None else args)
         before, bench = (words[: words.index("--")], words[words.index("--") + 1 :]) if "--" in words else (words, None)
         namespace, rest = super().parse_known_args(before, namespace)
@@ -40,7 +40,7 @@ class _WithBench(Parser):
 
 
 def add(verbs: Any) -> None:
-    """Add the verb and what it does."""
+    """Add the verb and its steps."""
     topic = "launches of the benchmark on several numbers of processes: make, run, gather"
     sweep = verbs.add_parser("sweep", help=topic, description=topic, epilog=f"example: {_EXAMPLE}")
     steps = sweep.add_subparsers(required=True, metavar="STEP", parser_class=_WithBench)
@@ -61,7 +61,7 @@ def add(verbs: Any) -> None:
         help="options of sbatch, like '--time=10 --partition=x': scripts for Slurm (default: scripts of the shell)",
     )  # fmt: skip
     make.add_argument("-k", "--per-node", metavar="K", type=whole(1), help="MPI processes of a node, with --slurm")
-    make.add_argument("--seed", metavar="N", type=whole(0), help="of the order of the jobs (default: random; recorded)")
+    make.add_argument("--seed", metavar="N", type=whole(0), help="seed of the jobs' order (default: random; recorded)")
     run = _new_step(
         steps, "run", _run, "run here what is not done, one job after the other", "commmodel sweep run sweep"
     )
@@ -107,7 +107,7 @@ def _words(word: str) -> tuple[str, ...]:
 
 
 def _checked(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the benchmark's words; raise for those that it would refuse, or that are the sweep's."""
+    """Return the arguments of the benchmark; raise for those that it refuses or that belong to the sweep."""
     from commmodel.bench.options import HelpRequest, parse
 
     try:

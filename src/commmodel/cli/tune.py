@@ -29,7 +29,7 @@ def add(verbs: Any) -> None:
     from commmodel.collectives.operation import SCHEDULED
 
     tune = new_verb(
-        verbs, "tune", _run, "rules of an MPI library: the fastest predicted algorithm for each size",
+        verbs, "tune", _run, "write rules for an MPI library: the fastest predicted algorithm for each size",
         "commmodel tune machine.toml -p 2:64:*2 --library openmpi -o rules.txt",
     )  # fmt: skip
     add_machine(tune)
@@ -94,7 +94,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _operations(text: str | None, library: str) -> list[str]:
-    """Return the operations named, or those of which the library lets its user choose an algorithm."""
+    """Return the requested operations; by default those whose algorithm the library lets a user choose."""
     from commmodel.collectives.library import mpich, openmpi
     from commmodel.collectives.operation import SCHEDULED
 
@@ -104,14 +104,14 @@ def _operations(text: str | None, library: str) -> list[str]:
     names = [name.strip() for name in text.split(",")]
     for name in names:
         if name not in SCHEDULED:
-            raise InputError(f"--operations: {name!r} is none: choose of {', '.join(SCHEDULED)}")
+            raise InputError(f"--operations: there is no {name!r}: choose from {', '.join(SCHEDULED)}")
         if not offers.get(name):
-            raise InputError(f"--operations: {library} lets nobody choose an algorithm of {name}")
+            raise InputError(f"--operations: {library} has no choice of algorithms of {name}")
     return list(dict.fromkeys(names))
 
 
 def _how_to_use(library: str, output: str) -> list[str]:
-    """Return the options or variables that make the library read the rules."""
+    """Return the command-line options or variables that activate the rules."""
     path = Path(output).resolve()
     if library == "mpich":
         return [

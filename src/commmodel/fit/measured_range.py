@@ -1,4 +1,4 @@
-"""What a machine file records of its measurements: sizes, pairs, and errors of the models on them.
+"""Measured range of a machine: sizes, pairs, and errors of the models on them.
 
 Main entries: `measured`, `most_processes` and `warnings`.
 """

@@ -1,4 +1,4 @@
-"""Oversubscription of the network: what each node gets of its rate while several pairs of nodes communicate.
+"""Oversubscription of the network: the rate of each node while several pairs of nodes communicate.
 
 A node's rate over its rate alone is T_alone / T. Both times are of one run, so that nothing but the number of pairs of
 nodes differs. Main entry: `network_oversubscription`.
@@ -113,7 +113,7 @@ def _verdict(shares: Sequence[NodeShare]) -> str:
 
 
 def network_oversubscription(measurements: Measurements) -> NetworkOversubscription | None:
-    """Return what each node gets while several pairs of nodes communicate; None where no more than one did.
+    """Return the share of each node while several pairs of nodes communicate; None where only one pair did.
 
     A share needs the same configuration with one pair of nodes in the same run, resumed launches included.
     """

@@ -108,7 +108,7 @@ class Segment(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     """One a number of pairs, ascending; empty where the file does not tell."""
 
     def __repr__(self) -> str:
-        """Return what it is of, up to which size, and which models it has."""
+        """Return the protocol, the path, the limit and the models of the segment."""
         models = ", ".join(name for name in MODELS if getattr(self, name) is not None) or "no models"
         return f"Segment({self.protocol}, {self.path}, {f'up to {self.limit.value} B, ' if self.limit else ''}{models})"
 
@@ -170,7 +170,7 @@ class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     """Rules that come before the selector's."""
 
     def __repr__(self) -> str:
-        """Return its name and what it has."""
+        """Return the name, the number of segments and the paths of the machine."""
         return f"Machine({self.name!r}, {len(self.segments)} segment(s), paths {', '.join(self.paths[:4])})"
 
     def to_dict(self) -> dict[str, list[Any]]:

@@ -138,7 +138,7 @@ def _check_table(path: Path, where: str, table: PLogP) -> None:
     for end in ("low", "high"):
         for name, column in getattr(table, end).items():
             if name not in PLOGP_COLUMNS:
-                problem = f"{name!r} is no column: choose of {', '.join(PLOGP_COLUMNS)}"
+                problem = f"{name!r} is no column: choose from {', '.join(PLOGP_COLUMNS)}"
                 raise DamagedFileError(path, f"{where}.{end}", problem)
             columns[f"{end}.{name}"] = column
     for name, column in columns.items():

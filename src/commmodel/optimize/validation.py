@@ -230,7 +230,7 @@ _Names = tuple[str, str, str, str, str]
 
 
 class _Problem(NamedTuple):
-    """What the records of a sweep have in common, apart from the template."""
+    """The common properties of the records of a sweep, except the template."""
 
     pattern: str
     operation: str

@@ -1,4 +1,4 @@
-"""The report as one HTML file that works offline: numbers in words, parameters, plots, measurements, environment.
+"""The report as an HTML page without references to other files.
 
 It puts together the sections of all products. The same input gives the same bytes. Main entries: `render` and
 `write_html`.
@@ -72,7 +72,7 @@ def _endings(endings: tuple[str, ...]) -> Words:
 
 
 def _with_hint(table: Table, hint: str) -> Folded:
-    """Return a table behind its title, with a hint below it."""
+    """Return a table folded behind its title, with a hint below it."""
     fold = folded(table)
     return Folded(fold.summary, (*fold.blocks, _hint(hint)))
 
@@ -261,5 +261,5 @@ def _name(measurements: Measurements, machine: Machine | None) -> str:
 def write_html(
     path: str | os.PathLike[str], measurements: Measurements, machine: Machine | None, scaling: Overview | None = None
 ) -> None:
-    """Write the report, titled with the machine's or the hosts' names; a file that is there is replaced."""
+    """Write the report, titled with the names of the machine or the hosts, replacing an existing file."""
     write_text(path, render(measurements, machine, _name(measurements, machine), scaling))

@@ -6,7 +6,7 @@ __all__ = ["changed_environment"]
 
 
 def _facts(header: Header) -> dict[str, str]:
-    """Return what may make times differ, in words."""
+    """Return properties of the environment that may change times, as text."""
     hosts, buffers = header.hosts, header.buffers
 
     def of_hosts(name: str) -> str:

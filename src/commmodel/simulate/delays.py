@@ -1,4 +1,4 @@
-"""Simulates programs under LogP, LogGP and LogGPS: a message takes its time, whatever else is under way.
+"""Simulation under LogP, LogGP and LogGPS: messages have fixed times, independent of other messages.
 
 Only processors and NICs do one thing at a time; links have no limit. So these models are quick, and too
 optimistic where messages share links: what the hybrid model (`commmodel.simulate.flows`) is compared with. Sources:
@@ -37,7 +37,7 @@ _MOST_PAIRS = 1 << 25
 
 
 class DelayParameters(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a message of k bytes costs. All in seconds and bytes.
+    """Parameters of a message of k bytes, in seconds and bytes.
 
     LogP knows L, o and g; LogGP adds G; LogGPS knows L, o, O_s, O_r, G, G_small, small and S; LogGOPS L, o, g, G, O_s,
     O_r and S.
@@ -70,7 +70,7 @@ class DelayParameters(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DelayModel(Struct, frozen=True, forbid_unknown_fields=True):
-    """LogP, LogGP or LogGPS with its parameters: what `commmodel.simulate.run` takes as a model.
+    """LogP, LogGP or LogGPS with parameters: a model for `commmodel.simulate.run`.
 
     Its name is one of `MODELS`; any other is an `InputError`. Parameters that it does not know are left out of account.
 
@@ -117,7 +117,7 @@ def simulated(
 
 
 def _numbers(model: DelayModel) -> tuple[float, ...]:
-    """Return what the engine takes: parameters that a model does not know are 0."""
+    """Return the parameters for the engine; those that a model lacks are 0."""
     p = model.parameters
     if model.name == "loggps":
         return (p.L, p.o, p.O_s, p.O_r, 0.0, p.G, p.G_small, p.small, p.S)
@@ -192,7 +192,7 @@ def run_schedule(
 
 
 def _check_width(schedule: "GoalSchedule") -> None:
-    """Refuse more pairs of a processor and a NIC than memory holds."""
+    """Raise where the pairs of processors and NICs do not fit into memory."""
     processors, nics = (1 + int(schedule.operations[name].max(initial=0)) for name in ("cpu", "nic"))
     if schedule.processes * processors * nics > _MOST_PAIRS:
         raise InputError(
@@ -209,7 +209,7 @@ def _ticks(value: float) -> float:
 
 
 def from_machine(machine: "Machine", path: str | None = None) -> DelayParameters:
-    """Return the parameters that a machine has, of its LogGP segments or else of its hybrid model.
+    """Return the parameters of a machine, from its LogGP segments, else from its hybrid model.
 
     L, o, g and the time of small bytes are those of the smallest messages, G that of the largest, S is where the eager
     protocol ends. These models have no more than one line, or two, for all sizes: the machine may know better.

@@ -1,4 +1,4 @@
-"""GOAL schedules: operations of ranks that depend on one another, as text files, and from collectives.
+"""GOAL schedules: operations of ranks with dependencies, read and written as text, or made of collectives.
 
 The Group Operation Assembly Language (Hoefler, Siebert and Lumsdaine 2009) is what LogGOPSim simulates, and what its
 generators and trace converters write. Unlike in a program (`commmodel.simulate.operations`), what does not depend on
@@ -28,7 +28,7 @@ _PIECE = 1 << 22
 
 
 class Kind(IntEnum):
-    """What an operation does; the engine knows these numbers."""
+    """Kinds of operations, with the numbers of the engine."""
 
     SEND = 0
     RECEIVE = 1
@@ -48,7 +48,7 @@ DEPENDENCY = np.dtype([("dependent", np.int32), ("on", np.int32), ("start", np.i
 
 @dataclass(frozen=True)
 class GoalSchedule:
-    """What ranks do.
+    """A GOAL schedule: operations of all ranks, with dependencies.
 
     Attributes
     ----------
@@ -250,7 +250,7 @@ def from_collective(schedule: CollectiveSchedule, memory_copy: float = 0.0, redu
 def _chained(
     operations: NDArray[np.void], ranks: NDArray[np.int64], steps: NDArray[np.int64], processes: int
 ) -> GoalSchedule:
-    """Return the schedule in which operations of a rank's step depend on those of its step before."""
+    """Return the schedule in which each step of a rank depends on its step before."""
     count = operations.size
     new = np.ones(count, bool)
     new[1:] = (ranks[1:] != ranks[:-1]) | (steps[1:] != steps[:-1])

@@ -1,4 +1,4 @@
-"""How much of a link's capacity messages take over time: strips below a Gantt chart. Main entry: `link_loads`.
+"""Load of links over time, for the strips below a Gantt chart. Main entry: `link_loads`.
 
 The simulator counts the bytes of each link. When they pass is taken from the messages: each moves at a constant rate
 from when it leaves until it arrives; a link's strip is scaled to the bytes that the simulator counted.
@@ -33,7 +33,7 @@ def spread(
     end: NDArray[np.float64],
     weight: NDArray[np.float64] | float = 1.0,
 ) -> None:
-    """Add to each column the share of it that spans cover; the sum along the last axis then gives it.
+    """Add the covered share of each column by spans, so that the sum along the last axis is the load.
 
     Parameters
     ----------

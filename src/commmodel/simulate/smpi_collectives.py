@@ -1,4 +1,4 @@
-"""The collective algorithms of SimGrid's SMPI 3.32 under its names for them, message by message, to compare with it.
+"""The collective algorithms of SimGrid's SMPI 3.32 by their SMPI names, message by message, for comparisons.
 
 Which messages they consist of was seen in the traces that it writes of its collectives' inner messages
 (``tools/peers/logs.py``); the algorithms are described in Thakur, Rabenseifner and Gropp 2005 and Rabenseifner 2004.
@@ -43,20 +43,20 @@ def _scattering(algorithm: Scheduler, problem: Problem) -> Iterator[Round]:
 
 
 def _reduce_broadcast(problem: Problem) -> Iterator[Round]:
-    """Everybody sends to rank 0, which broadcasts down a binomial tree."""
+    """Every rank sends to rank 0, which broadcasts down a binomial tree."""
     problem = replace(problem, root=0)
     yield from reduce.linear(problem)
     yield from broadcast.binomial(problem)
 
 
 def _member(fold: Fold, member: Integers) -> Integers:
-    """Return which process a member is: of the first 2 (P - 2^k) the odd ones are."""
+    """Return the process of a member: of the first 2 (P - 2^k) processes, the odd ones."""
     out = fold.processes - fold.power
     return np.where(member < out, 2 * member + 1, member + out)
 
 
 def _folded(problem: Problem, inner: Iterator[Round]) -> Iterator[Round]:
-    """Yield rounds of members, and before and after them those in which even processes hand over and get back."""
+    """Yield rounds of members, between rounds in which even processes pass their data and receive the result."""
     fold = Fold(problem.processes)
     size = np.full(fold.home.size, problem.message_size)
     if fold.home.size:
@@ -82,7 +82,7 @@ def _doubled(problem: Problem) -> Iterator[Round]:
 
 
 def _reduce_scatter_allgather(problem: Problem) -> Iterator[Round]:
-    """Recursive halving of the vector, then doubling; the last block has the elements that are over."""
+    """Recursive halving of the vector, then doubling; the last block has the remaining elements."""
     return _folded(problem, _halved(problem))
 
 
@@ -100,7 +100,7 @@ def _halved(problem: Problem) -> Iterator[Round]:
 
 
 def _ring(problem: Problem) -> Iterator[Round]:
-    """Blocks of equally many elements go around a ring twice; what is over, or too little, takes the default way."""
+    """Equal blocks go around a ring twice; the remainder, or a short vector, uses the default algorithm."""
     processes = problem.processes
     share = problem.message_size // ELEMENT // processes * ELEMENT
     rank = np.arange(processes)
@@ -122,7 +122,7 @@ def _descending(problem: Problem) -> Iterator[Round]:
 
 
 def _scan(problem: Problem) -> Iterator[Round]:
-    """Everybody sends its vector to all ranks above it at once."""
+    """Every rank sends its vector to all higher ranks at once."""
     sender, receiver = np.triu_indices(problem.processes, 1)
     yield Round(sender, receiver, np.full(sender.size, problem.message_size))
 
@@ -173,7 +173,7 @@ ALGORITHMS: dict[str, dict[str, Scheduler]] = {
 def program(
     operation: str, message_size: int, processes: int, algorithm: str = DEFAULT, root: int = 0, number: int = 0
 ) -> Program:
-    """Return the program of a collective operation as SMPI carries it out.
+    """Return the program of a collective operation in SMPI.
 
     Parameters
     ----------

@@ -70,7 +70,7 @@ def states(folder: str | os.PathLike[str], plan: Plan | None = None) -> tuple[Jo
 
 @dataclass(frozen=True)
 class Gathered:
-    """What was joined, and what was left out."""
+    """The joined and the omitted files."""
 
     jobs: tuple[JobState, ...]
     left_out: tuple[JobState, ...]

@@ -29,7 +29,7 @@ SIDES = ("before", "after")
 
 @dataclass(frozen=True)
 class Turn:
-    """One launch: its pair (from 1) and its side (0 or 1)."""
+    """A launch: its pair (from 1) and its side (0 or 1)."""
 
     pair: int
     side: int

@@ -1,4 +1,4 @@
-"""How well the ranks' clocks can be made one, and what is left of that after some seconds. Main entry: `KERNELS`."""
+"""Accuracy of synchronised clocks, at once and after some seconds. Main entry: `KERNELS`."""
 
 import time
 from itertools import product
@@ -54,6 +54,6 @@ KERNELS = (
         _measure,
         _room,
         all_processes,
-        (Option("waits", "after which to look at the clocks", _waits, _wait_words),),
+        (Option("waits", "times after synchronisation at which clocks are compared", _waits, _wait_words),),
     ),
 )

@@ -60,7 +60,7 @@ _IMB_BYTES = 640 << 16  # 640 repetitions of 64 KiB, half as many of twice the s
 
 
 def imb_repetitions(size: int) -> int:
-    """Return how often the Intel MPI Benchmarks repeat a message of `size` bytes.
+    """Return the repetitions of the Intel MPI Benchmarks for a message of `size` bytes.
 
     >>> [imb_repetitions(size) for size in (0, 32 << 10, 64 << 10, 4 << 20, 1 << 30)]
     [1000, 1000, 640, 10, 1]
@@ -69,24 +69,24 @@ def imb_repetitions(size: int) -> int:
 
 
 def _blocks(operation: CollectiveName, processes: int) -> tuple[int, int]:
-    """Return how many blocks of a message's size a rank has to send at most, and how many it receives."""
+    """Return the largest numbers of blocks that a rank sends and receives."""
     counts = {"one": 1, "per-process": processes, "per-neighbour": _NEIGHBOURS}
     return counts[OPERATIONS[operation].sent], counts[OPERATIONS[operation].received]
 
 
 def _most_bytes(operation: CollectiveName, processes: int) -> int | None:
-    """Return the largest message whose blocks fit the buffers; None where there is one block at any size."""
+    """Return the largest message whose blocks fit the buffers; None for operations of a single block."""
     return _MOST_BYTES // max(_blocks(operation, processes)) if OPERATIONS[operation].size_is_per_block else None
 
 
 def _countable(operation: CollectiveName, size: int) -> bool:
-    """Whether an int counts the elements of a reduction; what moves bytes has a datatype for any size."""
+    """Whether the elements of a reduction fit an int; data movement has a datatype for any size."""
     elements = size if size % _FLOAT_BYTES else size // _FLOAT_BYTES
     return not OPERATIONS[operation].combines or elements <= _MOST_ELEMENTS
 
 
 def _why_not(configuration: Collective) -> str:
-    """Return why an operation cannot be measured; empty where it can be."""
+    """Return the reason why an operation cannot be measured; empty where it can be."""
     most = _most_bytes(configuration.operation, configuration.processes)
     if configuration.mode != "blocking" and not OPERATIONS[configuration.operation].mpi_name:
         return "broadcasts by hand have no non-blocking form"
@@ -110,7 +110,7 @@ def _plan(options: BenchOptions, placement: Placement) -> list[Configuration]:  
 
 
 def _limits(left: list[Collective]) -> str:
-    """Return above which sizes operations of several blocks are left out; empty where it is not for their blocks."""
+    """Return the sizes above which operations are omitted for their blocks; empty where none are."""
     limits: dict[str, None] = {}
     for configuration in sorted(left, key=attrgetter("processes")):
         most = _most_bytes(configuration.operation, configuration.processes)
@@ -168,7 +168,7 @@ _OPTIONS = (
     MODE,
     Option(
         "collectives",
-        f"some of {', '.join(GROUPS['all'])}; or words for several: {', '.join(GROUPS)}",
+        f"operations, of {', '.join(GROUPS['all'])}; or words for several: {', '.join(GROUPS)}",
         _collectives,
         lambda names: next(group for group, members in GROUPS.items() if members == names),
     ),

@@ -1,4 +1,4 @@
-"""What MPI keeps on a rank: by calls that make communicators and windows, by its beginning, by its use.
+"""Memory that MPI keeps on a rank: after calls that create communicators and windows, after MPI_Init, after use.
 
 Bytes of a call are counted by a library that stands before the allocator (`LIBRARY`, to be preloaded); the rest is the
 process's memory as Linux counts it (`commmodel.bench.process_memory`). Shudler and others (2015), Section 4.1. Main
@@ -46,7 +46,7 @@ def _plan(options: BenchOptions, placement: Placement) -> list[Configuration]:  
 
 
 def _process_plan(options: BenchOptions) -> Iterable[Memory]:
-    """Yield the process's memory: of all ranks, since it holds what was done with all of them."""
+    """Yield the configurations of process memory, always of all ranks, since memory of earlier use remains."""
     for stage in _of_process(options.memory_operations):
         for measure in _PROCESS_MEASURES:
             if process_memory.grown(stage, measure) is not None:
@@ -73,7 +73,7 @@ def _left_out(options: BenchOptions) -> str:
 
 
 def _check(comm: "MPI.Intracomm", plan: Sequence[Configuration]) -> None:
-    """Raise `MPIEnvironmentError` on every rank alike where calls are planned and some rank does not count."""
+    """Raise `MPIEnvironmentError` on every rank where some rank lacks the counting library that the plan needs."""
     if not any(isinstance(configuration, Memory) and configuration.measure in _COUNTERS for configuration in plan):
         return
     from commmodel._core.mpi import memory
@@ -109,7 +109,7 @@ def _measure(session: Session, configuration: Memory) -> Record | None:
 
 
 def _own_bytes(session: Session, configuration: Memory) -> list[float]:
-    """Return what this rank keeps in each repetition; nothing where it gives back more than it takes."""
+    """Return the bytes that this rank keeps in each repetition; 0 where it frees more than it allocates."""
     match configuration:
         case Memory(operation="init" | "use" as stage, measure="private" | "pss" as measure):
             return [max(0.0, float(process_memory.grown(stage, measure) or 0))]
@@ -139,7 +139,7 @@ KERNELS = (
         (
             Option(
                 "memory_operations",
-                f"some of {', '.join(_NAMES)}; all",
+                f"operations, of {', '.join(_NAMES)}; all",
                 list_of(_NAMES, "operation that keeps memory"),
                 lambda names: "all" if names == _NAMES else ",".join(names),
             ),

@@ -1,4 +1,4 @@
-"""Communication and computation of one problem, cut into messages and bursts in every way that is worth a look.
+"""Overlap of communication with computation: one problem in many messages and bursts.
 
 Source: Iancu and Strohmaier, "Optimizing Communication Overlap for High-Speed Networks" (2007), Figure 6 and Section 3.
 The order in which messages are exchanged is in `exchange_order`. Main entry: `KERNELS`.
@@ -49,7 +49,7 @@ _PATTERNS: tuple[Pattern, ...] = get_args(Pattern)
 
 
 def _thinned(values: Sequence[int]) -> list[int]:
-    """Return the first, and of the others those that are 4 times as large or small as the one kept before, or more.
+    """Return the first value, and others at least a factor of 4 apart.
 
     >>> _thinned([1, 2, 4, 8, 16, 100]), _thinned([64, 32, 16, 8, 1])
     ([1, 4, 16, 100], [64, 16, 1])
@@ -69,7 +69,7 @@ def _sizes(options: BenchOptions, largest: int) -> list[int]:
 
 
 def _decompositions(options: BenchOptions, uncut: Overlap) -> Iterable[Overlap]:
-    """Return a problem in all messages and bursts that are to be measured; `uncut` has one message a peer."""
+    """Return the decompositions of a problem to measure; `uncut` has one message per peer."""
     if uncut.template == "blocking":
         yield uncut
         return
@@ -81,7 +81,7 @@ def _decompositions(options: BenchOptions, uncut: Overlap) -> Iterable[Overlap]:
 
 
 def _scenes(options: BenchOptions, placement: Placement) -> Iterable[tuple[Pattern, int, MessagePath]]:
-    """Return pattern, number of processes and path of everything that is to be measured."""
+    """Return the pattern, number of processes and path of all problems to measure."""
     processes = [count for count in options.procs if count > 1]
     for pattern in options.patterns:
         if pattern == "point-to-point":
@@ -113,7 +113,7 @@ def _plan(options: BenchOptions, placement: Placement) -> list[Configuration]:
 
 
 def _room(problem: Overlap) -> Room:
-    """Return room for what is sent, and for what is received and what is computed from it."""
+    """Return the buffer sizes: for sent data, and for received and computed data."""
     return room(problem), 2 * room(problem)
 
 
@@ -126,12 +126,12 @@ def _slowest(session: Session, seconds: Floats) -> Floats:
 
 
 def _result(session: Session, problem: Overlap) -> Bytes:
-    """Return where computed numbers go: beyond what is received."""
+    """Return the offset of the computed data: behind the received data."""
     return session.receive_buffer[room(problem) : 2 * room(problem)]
 
 
 def _alone(session: Session, problem: Overlap, steps: NDArray[np.int64]) -> Callable[[int], Floats]:
-    """Return what measures the computation alone: repetitions -> seconds on this rank."""
+    """Return the measurement of the computation alone: repetitions -> seconds on this rank."""
     from commmodel._core.mpi import overlap_templates
 
     data = session.send_buffer if problem.operation == "put" else session.receive_buffer
@@ -147,7 +147,7 @@ def _alone(session: Session, problem: Overlap, steps: NDArray[np.int64]) -> Call
 
 
 def _computation_seconds(session: Session, problem: Overlap, steps: NDArray[np.int64]) -> float:
-    """Return the median time of the computation alone on its slowest rank, on every rank."""
+    """Return, on every rank, the median time of the computation alone on its slowest rank."""
     if not problem.passes:
         return 0.0
     measure = _alone(session, problem, steps)
@@ -205,7 +205,7 @@ def _measure(session: Session, problem: Overlap) -> Record | None:
 
 
 def _least(session: Session, measure: Callable[[int], Floats]) -> float:
-    """Return the least of many repetitions on the root, on every rank; they take half the time of the session."""
+    """Return, on every rank, the root's smallest time of many repetitions in half of the session's time."""
     started, least, done, more = time.perf_counter(), np.inf, 0, True
     while more:
         least = min(least, float(measure(_BASE_CHUNK).min()))
@@ -215,7 +215,7 @@ def _least(session: Session, measure: Callable[[int], Floats]) -> float:
 
 
 def _base_passes(session: Session, path: MessagePath) -> int:
-    """Return how many vector-scalar adds take half as long as a blocking exchange, both on 1 MiB: at least 1.
+    """Return the passes of a vector-scalar add that take half as long as a blocking exchange of 1 MiB: at least 1.
 
     Called by both ranks of a pair, whose buffers have 1 MiB for what is sent and 2 MiB for what is received. It is the
     least times that are compared: with some interruption in one of them, all problems would be too large.
@@ -229,7 +229,7 @@ def _base_passes(session: Session, path: MessagePath) -> int:
 
 
 def _prepare(comm: "MPI.Intracomm", clock: Clock, options: BenchOptions, placement: Placement) -> BenchOptions:
-    """Find the base computation where it is not given, on the first pair of the last path; all other ranks sleep."""
+    """Measure the base computation where it is not given, on the first pair of the last path; other ranks sleep."""
     if options.passes is not None:
         return options
     path = list(placement)[-1]
@@ -266,20 +266,20 @@ def _work(text: str) -> tuple[int, ...]:
 
 
 _OPTIONS = (
-    Option("templates", f"some of {', '.join(_TEMPLATES)}; all", list_of(_TEMPLATES, "template")),
-    Option("patterns", f"some of {', '.join(_PATTERNS)}; all", list_of(_PATTERNS, "pattern")),
+    Option("templates", f"implementations, of {', '.join(_TEMPLATES)}; all", list_of(_TEMPLATES, "template")),
+    Option("patterns", f"communication patterns, of {', '.join(_PATTERNS)}; all", list_of(_PATTERNS, "pattern")),
     OPERATIONS,
     Option("volumes", "bytes that a process receives from a peer", _volumes, sizes),
     BURSTS,
     Option("work", "computation, multiples of --passes: 0:5, or 1,3", _work, number_list),
     Option(
         "passes",
-        "adds of a scalar to all data",
+        "additions of a scalar to all data",
         positive,
         unset="measured: half as long as the transfer of 1 MiB",
     ),
     Option("iterations", "problems in a row without synchronisation: 1 is balanced", positive),
-    Option("exhaustive", "all of --sizes and --bursts, not steps of a factor of 4", None),
+    Option("exhaustive", "measure all of --sizes and --bursts, not only steps of a factor of 4", None),
 )
 KERNELS = (
     Kernel(

@@ -46,7 +46,7 @@ def _plan_pingpong(options: BenchOptions, placement: Placement) -> list[Configur
 
 
 def _refine_pingpong(options: BenchOptions, records: Sequence[Record]) -> list[Configuration]:
-    """Return sizes between two that follow each other in the plan, where the time jumps: there a limit may lie."""
+    """Return sizes between neighbours of the plan at which the time jumps, as at a protocol limit."""
     times: dict[str, dict[int, float]] = {}
     for record in joined(records):
         match record.configuration:

@@ -1,4 +1,4 @@
-"""The parameters of parameterised LogP, and at which sizes they are worth measuring.
+"""The parameters of pLogP, with sizes added where a straight line fails.
 
 Source: Kielmann, Bal and Verstoep, "Fast Measurement of LogP Parameters for Message Passing Platforms" (2000). As
 there, sizes are added where straight lines between those at hand do not describe the times; other than there, medians
@@ -99,7 +99,7 @@ def _measure(session: Session, configuration: PLogPParameter) -> Record | None:
 
 
 def _bend(sizes: tuple[int, int, int], times: tuple[Summary, Summary, Summary]) -> float:
-    """Return how far the middle median is from the line between its neighbours, relatively; 0 where it may be on it.
+    """Return the relative distance of the middle median from the line between its neighbours; 0 within its interval.
 
     It may be where its interval and the tolerance around the line, drawn between the neighbours' intervals, overlap.
     A median without an interval decides nothing.
@@ -119,7 +119,7 @@ def _bend(sizes: tuple[int, int, int], times: tuple[Summary, Summary, Summary]) 
 
 
 def _divisions(times: Mapping[int, Summary]) -> list[int]:
-    """Return the sizes in the middle of two where a line fails, the worst failure first."""
+    """Return the midpoints of intervals where a line fails, the worst failure first."""
     sizes = sorted(times)
     bends: dict[int, float] = {}
     for a, b, c in zip(sizes, sizes[1:], sizes[2:], strict=False):
@@ -132,7 +132,7 @@ def _divisions(times: Mapping[int, Summary]) -> list[int]:
 
 
 def refine(options: BenchOptions, records: Sequence[Record]) -> list[Configuration]:
-    """Return the sizes in between that are still missing, given everything that was measured.
+    """Return the missing sizes between measured ones, given all records.
 
     Each measured size between two others is compared with the straight line between them. Where its median lies more
     than 10 % off, and the intervals leave no doubt, the middles towards both neighbours are added; not between sizes

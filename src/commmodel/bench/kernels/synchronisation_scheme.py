@@ -1,4 +1,4 @@
-"""How the repetitions of a collective operation begin: after a barrier, or at a time of a clock that all ranks share.
+"""Synchronisation schemes of collectives: a barrier, or start times on a global clock.
 
 Common starts after Hunold and Carpen-Amarie, "Reproducible MPI Benchmarking is Still Not as Easy as You Think" (2016):
 a repetition for which a rank came too late is left out, and leads or windows follow from how many are. Main entry:
@@ -42,7 +42,7 @@ _BEGAN_LATE = np.uint8(2)  # of `_core.collective.LATE`, which cannot be had wit
 
 
 class Repetitions(NamedTuple):
-    """What a rank has of repetitions: seconds, and 0 or how it missed the start, as `_core.collective.LATE` says."""
+    """Repetitions of a rank: seconds, and 0 or the reason of a missed start (`_core.mpi.collective.LATE`)."""
 
     seconds: Floats
     late: NDArray[np.uint8]
@@ -59,7 +59,7 @@ class Starts(Protocol):
 
 
 class Pace:
-    """How much time ranks get for a common start, and how late they may be for it, in seconds.
+    """Lead time before a common start and permitted lateness, in seconds.
 
     `seconds` is a lead or a window, at first as told; `shortest` is the time of the shortest repetition yet.
 
@@ -101,7 +101,7 @@ class Pace:
 
 
 class _Operation(NamedTuple):
-    """What the loops of `_core` are told of an operation."""
+    """Arguments of an operation for the loops of `_core`."""
 
     session: Session
     where: tuple["MPI.Intracomm", str, NDArray[np.uint8], NDArray[np.uint8], int]
@@ -184,7 +184,7 @@ class _Barriers:
         return Repetitions(self._operation.after_barriers(repetitions), np.zeros(repetitions, np.uint8))
 
     def adapt(self, local: Floats, slowest: Floats, late: NDArray[np.uint8]) -> None:
-        """Nobody is late after a barrier."""
+        """No rank is late after a barrier."""
 
     def check(self, typical: float) -> float | None:  # noqa: ARG002
         """No common clock was used."""

@@ -19,7 +19,7 @@ __all__ = ["binomial", "dissemination", "linear", "recursive_doubling"]
 
 @register("barrier", "linear")
 def linear(problem: Problem) -> Iterator[Round]:
-    """Everybody tells rank 0, and rank 0 then tells everybody."""
+    """Every process notifies rank 0, and rank 0 then notifies every process."""
     processes = problem.processes
     if processes == 1:
         return
@@ -31,7 +31,7 @@ def linear(problem: Problem) -> Iterator[Round]:
 
 @register("barrier", "dissemination")
 def dissemination(problem: Problem) -> Iterator[Round]:
-    """In round i process r tells r + 2^i, for ⌈log₂P⌉ rounds (Hensgen, Finkel and Manber 1988)."""
+    """In round i process r notifies r + 2^i, for ⌈log₂P⌉ rounds (Hensgen, Finkel and Manber 1988)."""
     processes = problem.processes
     ranks = np.arange(processes)
     distance = 1
@@ -62,7 +62,7 @@ def recursive_doubling(problem: Problem) -> Iterator[Round]:
 
 @register("barrier", "binomial")
 def binomial(problem: Problem) -> Iterator[Round]:
-    """The news goes up a binomial tree to rank 0, and down again ("tree")."""
+    """Notifications go up a binomial tree to rank 0, and down again ("tree")."""
     tree = binomial_tree(problem.processes)
     for level in tree:
         yield _news(problem, level.sender, level.receiver, level.first, level.last)

@@ -20,7 +20,7 @@ __all__ = ["binary", "binomial", "binomial_at_once", "chain", "linear", "scatter
 
 @register("bcast", "linear")
 def linear(problem: Problem) -> Iterator[Round]:
-    """The root sends the vector to everybody, in the order of their ranks."""
+    """The root sends the vector to every process, in the order of their ranks."""
     receivers = other_ranks(problem)
     if receivers.size:
         yield vector_round(problem, np.full_like(receivers, problem.root), receivers, 0, problem.message_size)

@@ -19,7 +19,7 @@ __all__ = ["gather_binomial", "gather_linear", "scatter_binomial", "scatter_line
 
 @register("gather", "linear")
 def gather_linear(problem: Problem) -> Iterator[Round]:
-    """Everybody sends its block to the root."""
+    """Every process sends its block to the root."""
     sender = other_ranks(problem)
     if sender.size:
         yield block_round(problem, sender, np.full_like(sender, problem.root), sender)
@@ -35,7 +35,7 @@ def gather_binomial(problem: Problem) -> Iterator[Round]:
 
 @register("scatter", "linear")
 def scatter_linear(problem: Problem) -> Iterator[Round]:
-    """The root sends everybody its block, in the order of their ranks."""
+    """The root sends every process its block, in the order of their ranks."""
     receiver = other_ranks(problem)
     if receiver.size:
         yield block_round(problem, np.full_like(receiver, problem.root), receiver, receiver)

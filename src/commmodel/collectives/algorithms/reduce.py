@@ -27,7 +27,7 @@ __all__ = ["binomial", "fold_in", "hypercube_round", "linear", "reduce_scatter_g
 
 @register("reduce", "linear")
 def linear(problem: Problem) -> Iterator[Round]:
-    """Everybody sends its vector to the root, which combines all of them."""
+    """Every process sends its vector to the root, which combines all of them."""
     sender = other_ranks(problem)
     if not sender.size:
         return

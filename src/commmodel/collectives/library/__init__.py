@@ -1,4 +1,4 @@
-"""What MPI libraries pick: selectors, the rule files of MPICH and Open MPI, and rules made from predictions.
+"""Algorithm selection of MPI libraries: selectors, rule files of MPICH and Open MPI, and rules from predictions.
 
 Main entries: `load`, which knows published selectors by name, `select` and `dump`.
 """

@@ -207,7 +207,7 @@ class _Facts(NamedTuple):
         return True if high <= int(limit) else False if low > int(limit) else None
 
     def with_answer(self, key: str, true: bool) -> "_Facts":
-        """Return what is known after a condition was asked."""
+        """Return the known facts after the answer to a condition."""
         name, sign, limit = key.partition("<=")
         if not sign:
             return _Facts(self.ranges, {**self.facts, key: true})

@@ -1,4 +1,4 @@
-"""What pages are made of: sections of blocks. Main entries: `Section` and the kinds of blocks."""
+"""Sections and blocks of pages. Main entries: `Section` and the kinds of blocks."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -13,7 +13,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Words:
-    """A paragraph, or with `is_hint` a small one: how to read what stands above it."""
+    """A paragraph, or with `is_hint` a small one that explains the block above it."""
 
     text: str
     is_hint: bool = False
@@ -38,7 +38,7 @@ class Bullets:
 
 @dataclass(frozen=True)
 class NameList:
-    """What is known by name: each name with its lines."""
+    """A list of names, each with lines of text."""
 
     rows: tuple[tuple[str, tuple[str, ...]], ...]
     kind: ClassVar[str] = "names"
@@ -46,7 +46,7 @@ class NameList:
 
 @dataclass(frozen=True)
 class CodeBlock:
-    """Commands, a line each."""
+    """Commands, one per line."""
 
     lines: tuple[str, ...]
     kind: ClassVar[str] = "code"
@@ -54,7 +54,7 @@ class CodeBlock:
 
 @dataclass(frozen=True)
 class Fact:
-    """A number, what it is, what it means, and whether it comes from a fit that is not trusted."""
+    """A headline number with its name, its meaning, and whether its fit is trusted."""
 
     label: str
     cell: Cell
@@ -64,7 +64,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Facts:
-    """Numbers that matter most, large."""
+    """Headline numbers, in large type."""
 
     facts: tuple[Fact, ...]
     kind: ClassVar[str] = "facts"
@@ -91,7 +91,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Figures:
-    """Plots beside and below each other."""
+    """Plots in a grid."""
 
     plots: tuple[Plot, ...]
     kind: ClassVar[str] = "figures"
@@ -99,7 +99,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Folded:
-    """Blocks behind a summary that can be opened and closed."""
+    """Blocks behind a summary that opens and closes."""
 
     summary: str
     blocks: "tuple[Block, ...]"
@@ -112,7 +112,7 @@ Block = Table | Words | Heading | Bullets | NameList | CodeBlock | Facts | Figur
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page; one without blocks is left out.
+    """A section of a page; empty sections are omitted.
 
     Attributes
     ----------
@@ -131,5 +131,5 @@ class Section:
 
 
 def folded(table: Table, *, is_open: bool = True) -> Folded:
-    """Return a table behind its title."""
+    """Return a table folded behind its title."""
     return Folded(table.title, (table.untitled(),), is_open)

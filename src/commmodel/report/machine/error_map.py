@@ -1,4 +1,4 @@
-"""Where a model is wrong: its relative error over message size and number of pairs, after Gropp 2016, Figure 2.
+"""Maps of a model's relative error over message size and number of pairs, after Gropp 2016, Figure 2.
 
 An error is the longer of both times over the shorter, less 1: a time too short by a factor is as far off as one too
 long by it. The paper scales each of its maps to its own maximum; here all have one scale. Main entry: `error_maps`.
@@ -30,7 +30,7 @@ _MOST_IN_A_ROW = 4  # classes in the legend
 
 @dataclass(frozen=True)
 class _ErrorCell:
-    """A size and a number of pairs: the error there, as a share, and what it says."""
+    """A cell of the map: size, number of pairs, relative error and text."""
 
     message_size: int
     pairs: int
@@ -39,7 +39,7 @@ class _ErrorCell:
 
 
 def _cells(series: PathSeries, model: str) -> list[_ErrorCell]:
-    """Return a cell for each size and number of pairs; of several measurements of it the worst."""
+    """Return a cell for each size and number of pairs, with the largest error of repeated measurements."""
     worst: dict[tuple[int, int], _ErrorCell] = {}
     for pairs in series.counts:
         points = series.points.where(series.points.pairs == pairs)
@@ -59,7 +59,7 @@ def _cells(series: PathSeries, model: str) -> list[_ErrorCell]:
 
 
 def _limit_lines(canvas: Canvas, series: PathSeries, sizes: Sequence[int], edges: Sequence[float]) -> None:
-    """Draw each limit between the sizes that it divides."""
+    """Draw each protocol limit between its neighbouring sizes."""
     for row, limit in enumerate(limit for limit in series.limits if sizes[0] <= limit < sizes[-1]):
         edge = edges[bisect_left(sizes, limit + 1)]
         canvas.axes.axvline(edge, color=look.PAPER, linewidth=3, zorder=3)
@@ -110,7 +110,7 @@ def _draw(series: PathSeries, cells: Sequence[_ErrorCell], key: str, title: str,
 
 
 def _chosen(series: PathSeries) -> Mapping[str, str]:
-    """Return the models of ping-pongs that get a map, and what each map is called."""
+    """Return the models of ping-pongs that get a map, and the titles of the maps."""
     available = {name for segment in series.segments for name in two_way(segment)}
     advice = {recommended(segment) for segment in series.segments if segment.recommended and recommended(segment)}
     names = {"postal": "postal, of one pair", "max-rate": "max-rate"}
@@ -125,7 +125,7 @@ def _chosen(series: PathSeries) -> Mapping[str, str]:
 
 
 def error_maps(pingpongs: PathSeries | None, streams: PathSeries | None) -> list[Plot]:
-    """Return a map for each model, of what was measured with at least two numbers of pairs."""
+    """Return a map for each model, where at least two numbers of pairs were measured."""
     maps = []
     if pingpongs is not None and len(pingpongs.counts) > 1:
         maps += [(pingpongs, model, words) for model, words in _chosen(pingpongs).items()]

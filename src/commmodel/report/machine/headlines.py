@@ -1,4 +1,4 @@
-"""Headlines: latency, bandwidth and protocol limit of each path, and whether to trust them.
+"""Headlines: latency, bandwidth and protocol limit of each path, and their trust.
 
 A path that the machine knows is summed up by its model, another one by the measurements alone. Main entry:
 `headlines`.
@@ -34,7 +34,7 @@ _FOUND_BY = {
 
 @dataclass(frozen=True)
 class Headline:
-    """The facts of one path, and where they come from."""
+    """The headline numbers of one path, and their sources."""
 
     path: str
     source: str
@@ -52,7 +52,7 @@ def _pair_rate(model: Model) -> tuple[str, Parameter]:
 
 
 def _span(limit: Limit | None, below: Limit | None) -> str:
-    """Return in words of which messages a segment is; nothing where of all."""
+    """Return the message range of a segment as text; empty for all messages."""
     if limit is not None:
         return f" up to {format_size(limit.value)}"
     return f" above {format_size(below.value)}" if below is not None else ""
@@ -100,7 +100,7 @@ def _limits(segments: tuple[Segment, ...]) -> Fact:
 
 
 def _shared(segments: Sequence[Segment]) -> Iterable[Fact]:
-    """Yield what the pairs of a node get together, both ways and one way, with the largest messages."""
+    """Yield the total rates of a node's pairs, both ways and one way, with the largest messages."""
     last = segments[-1]
     rate_both = node_rate(last)
     if rate_both is not None:
@@ -145,7 +145,7 @@ def _from_model(path: str, segments: tuple[Segment, ...], points: Points | None)
 
 
 def _fastest(points: Points, kind: str, label: str = "") -> list[Fact]:
-    """Return the highest rate measured; nothing where no time of a message with content was."""
+    """Return the highest measured rate; None without any."""
     timed = points.where((points.seconds > 0) & (points.message_size > 0))
     if not len(timed):
         return []
@@ -192,7 +192,7 @@ def _from_measurements(
 
 
 def headlines(measurements: Measurements, machine: Machine | None) -> list[Headline]:
-    """Return one headline for each path that was measured or that the machine knows."""
+    """Return a headline for each path that is measured or in the machine."""
     points, streams = collect(measurements), collect_streams(measurements)
     configurations = (record.configuration for record in measurements.records)
     measured = dict.fromkeys(

@@ -15,7 +15,7 @@ _NOTE = (
 
 
 def _overhead(constant: Parameter | None, per_byte: Parameter | None) -> Cell:
-    """Return o in words, and below it what a byte adds."""
+    """Return o as text, and below it the time per byte."""
     if constant is None or (not constant.value and not (per_byte and per_byte.value)):
         return NOTHING
     slope = f"+ {format_quantity(per_byte.value * 1024, 's')}/KiB" if per_byte is not None and per_byte.value else ""
@@ -56,5 +56,5 @@ def hybrid_tables(machine: Machine) -> list[Table]:
 
 
 def hybrid_remarks(machine: Machine) -> list[str]:
-    """Return what there is to know of the fits of the hybrid model."""
+    """Return the remarks on the fits of the hybrid model."""
     return [f"hybrid model ({model.path}): {remark}" for model in machine.hybrid for remark in model.remarks]

@@ -1,4 +1,4 @@
-"""Plots of several pairs: their rate together (Gropp 2016, Figure 1), and how far the model is from it.
+"""Plots of several pairs: their total rate (Gropp 2016, Figure 1), and the error of the model.
 
 Main entries: `aggregate` and `residuals`.
 """
@@ -26,7 +26,7 @@ __all__ = ["aggregate", "residuals"]
 
 
 def _node_rate(canvas: Canvas, series: PathSeries) -> None:
-    """Draw R_N of the largest messages, where it limits."""
+    """Draw R_N of the largest messages, where it is limiting."""
     last = series.segments[-1] if series.segments else None
     if last is None:
         return
@@ -43,7 +43,7 @@ def _node_rate(canvas: Canvas, series: PathSeries) -> None:
 
 
 def aggregate(series: PathSeries) -> Plot:
-    """Return the rate of all pairs over size: points for each number of pairs, and the model's lines."""
+    """Return the plot of the total rate over size: points per number of pairs, and the model's curves."""
     canvas = new_canvas()
     styles, colours = pair_styles(series.counts)
     for pairs, colour, marker in styles:
@@ -79,7 +79,7 @@ def aggregate(series: PathSeries) -> Plot:
 
 
 def residuals(series: PathSeries) -> Plot | None:
-    """Return the signed relative error of the model over size; None where it says nothing of any point."""
+    """Return the plot of the model's signed relative error over size; None without predictions."""
     canvas = new_canvas()
     styles, colours = pair_styles(series.counts)
     modelled = []

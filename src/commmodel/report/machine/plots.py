@@ -31,7 +31,7 @@ _BARS = f"bars, where longer than the point: {format_ratio(CONFIDENCE)} interval
 
 
 def _over_size(drawn: Sequence[PathSeries], *, key: str, title: str, axis: str, unit: str, intro: str) -> Plot:
-    """Draw time, or with the unit B/s bandwidth, of the fewest pairs over size, all paths together."""
+    """Draw the time, or with the unit B/s the bandwidth, of the fewest pairs over size, for all paths."""
     canvas = new_canvas()
     marked: list[Line2D] = []
     modelled: list[Line2D] = []
@@ -75,7 +75,7 @@ def _over_size(drawn: Sequence[PathSeries], *, key: str, title: str, axis: str, 
 def _series(
     collected: Mapping[str, Points], machine: Machine | None, probed: Mapping[str, set[int]], model: str
 ) -> list[PathSeries]:
-    """Return what can be drawn of each path; without segments where the machine has no such model of the path."""
+    """Return the series of each path; without segments where the machine has no model of it."""
     drawn = []
     for path, points in collected.items():
         has_place = (points.message_size > 0) & (points.seconds > 0)
@@ -90,7 +90,7 @@ def _series(
 
 
 def draw(measurements: Measurements, machine: Machine | None) -> list[Plot]:
-    """Return the plots that the measurements allow, none where no times were measured.
+    """Return the plots of the measured times; empty without any.
 
     Without a machine, or where it does not know a path, only points are drawn.
     """

@@ -1,4 +1,4 @@
-"""Kernels without tables of their own: the columns that their configurations declare. Main entry: `declared_tables`."""
+"""Tables of kernels that declare their columns in the configuration. Main entry: `declared_tables`."""
 
 from collections import defaultdict
 
@@ -41,7 +41,7 @@ _WITH_TABLES = (
 
 
 def declared_tables(measurements: Measurements) -> tuple[Table, ...]:
-    """Return a table for each kernel that the report knows only by its declared columns."""
+    """Return a table for each kernel without tables of its own."""
     kernels: dict[str, list[Record]] = defaultdict(list)
     for record in measurements.records:
         if not isinstance(record.configuration, _WITH_TABLES):

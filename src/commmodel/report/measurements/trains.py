@@ -1,4 +1,4 @@
-"""Trains of messages for LogGP and quantities of pLogP: tables of medians. Main entry: `train_tables`."""
+"""Tables of LogGP trains and of pLogP quantities. Main entry: `train_tables`."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

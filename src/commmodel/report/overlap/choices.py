@@ -1,4 +1,4 @@
-"""Chosen messages and bursts: a table and sentences. Main entries: `choices_table`, `choice_lines`."""
+"""Table and sentences of chosen message sizes and bursts. Main entries: `choices_table`, `choice_lines`."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ __all__ = ["choice_lines", "choices_table"]
 
 
 def choices_table(volume: int, computation: float, choices: Sequence[Choice]) -> Table:
-    """Return what was chosen for each pattern and implementation, the fastest first."""
+    """Return the choice for each pattern and implementation, the fastest first."""
     columns = (*left("pattern", "implementation"), *right("message", "burst", "messages", "time", "blocking", "hidden"))
     has_patterns = len({choice.pattern for choice in choices}) > 1 or choices[0].pattern != "point-to-point"
     rows = []
@@ -30,7 +30,7 @@ def choices_table(volume: int, computation: float, choices: Sequence[Choice]) ->
 
 
 def choice_lines(choice: Choice, sensitivity: Sensitivity | None = None, loss: float | None = None) -> Iterator[Text]:
-    """Yield what the fastest choice means, a line each: advice, limits, alternatives, what depends on the estimate.
+    """Yield sentences on the fastest choice: advice, limits, alternatives, sensitivity.
 
     Where little of a transfer goes on by itself, that comes first.
 
@@ -63,7 +63,7 @@ def _messages_words(messages: int, message_size: int, burst: int) -> str:
 
 
 def _advice_words(choice: Choice) -> str:
-    """Return what to do: with the gain and its error, where the model has one."""
+    """Return the advice, with the gain and its error where the model has one."""
     blocking = format_time(choice.blocking_seconds)
     share = choice.blocking_seconds or 1.0
     gain = f"{format_time(choice.gain_seconds)} ({format_ratio(choice.gain_seconds / share)})"
@@ -87,7 +87,7 @@ def _advice_words(choice: Choice) -> str:
 
 
 def _interval_words(choice: Choice) -> str:
-    """Return the interval of the time, where it is wide enough to see."""
+    """Return the interval of the time as text, where it is visible."""
     low, high = format_time(choice.low), format_time(choice.high)
     return f" ({low} to {high})" if low != high else ""
 

@@ -1,4 +1,4 @@
-"""Overhead over message size for each burst, and bandwidth of pairs, as plots: after Iancu 2007, Figures 1 to 5.
+"""Plots of overhead over message size per burst, and of bandwidth of pairs: after Iancu 2007, Figures 1 to 5.
 
 Unlike the other plots of a report, these join measured points: with as many series as here one could not follow them
 otherwise. Main entry: `profile_plots`.
@@ -119,7 +119,7 @@ def _bandwidths(measurements: Measurements) -> list[Plot]:
 
 
 def profile_plots(measurements: Measurements) -> list[Plot]:
-    """Return o(S, b) of each path and operation, then the bandwidth of two processes and of more."""
+    """Return plots of o(S, b) of each path and operation, then of the bandwidth of two and of more processes."""
     overheads: dict[tuple[str, str], dict[int, dict[int, Record]]] = defaultdict(lambda: defaultdict(dict))
     for record in measurements.records:
         if (

@@ -1,4 +1,4 @@
-"""Where overlap pays, and what was chosen there: maps over volume and message size, and curves over the burst.
+"""Plots of the gain by overlap and of the choices: maps over volume and message size, curves over the burst.
 
 After Iancu 2007, Figures 7 to 12.
 Main entry: `draw`.
@@ -53,7 +53,7 @@ def _fastest_of_each_size(case: Case) -> list[Timed]:
 
 
 def _cells(canvas: Canvas, cases: Sequence[Case], colours: Sequence[tuple[str, str]]) -> list[int]:
-    """Draw a cell for each volume and message size; return the classes that are there."""
+    """Draw a cell for each volume and message size; return the classes in the map."""
     volumes = sorted({case.sweep.volume for case in cases})
     sizes = sorted({decomposition.message_size for case in cases for decomposition in case.sweep.decompositions})
     across, up = borders(volumes), borders(sizes)

@@ -1,4 +1,4 @@
-"""Prediction of a collective operation: tables and sentences. Main entries: `collective_table`, `algorithms_table`."""
+"""Tables and sentences on a predicted collective. Main entries: `collective_table`, `algorithms_table`."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ def _time(time: Seconds) -> str:
 
 
 def collective_table(predicted: CollectivePrediction) -> Table:
-    """Return the time by each model, the one that was used first, and the closed form's."""
+    """Return the time by each model, the applied one first, and the closed form's."""
     alternatives = (name for name in predicted.models if name != predicted.model)
     rows = [
         (
@@ -36,7 +36,7 @@ def _problem_words(predicted: CollectivePrediction) -> str:
 
 
 def collective_words(predicted: CollectivePrediction) -> Text:
-    """Return how the prediction came about: the algorithm, who chose it, its messages, how good the closed form is."""
+    """Return sentences on the prediction: algorithm, selector, messages, quality of the closed form."""
     pieces = f" in pieces of {format_size(predicted.segment_size)}" if predicted.segment_size else ""
     by = {"given": "", "fastest": ", the fastest"}.get(predicted.chosen_by, f", as {predicted.chosen_by} picks")
     words = f"{_problem_words(predicted)}: {predicted.algorithm}{pieces}{by}"
@@ -62,7 +62,7 @@ def algorithms_table(ranked: Sequence[CollectivePrediction]) -> Table:
 
 
 def remark_lines(predictions: Sequence[CollectivePrediction]) -> list[Text]:
-    """Return what there is to know of the predictions, each remark once."""
+    """Return the remarks on the predictions, each once."""
     remarks = dict.fromkeys(
         remark for predicted in predictions for remark in (*predicted.extrapolates, *predicted.remarks)
     )
@@ -70,7 +70,7 @@ def remark_lines(predictions: Sequence[CollectivePrediction]) -> list[Text]:
 
 
 def choice_table(choices: Sequence[tuple[str, int, int, str]]) -> Table:
-    """Return which algorithm is chosen, a row for each range of sizes; choices are (operation, size, p, algorithm)."""
+    """Return the chosen algorithms, a row per range of sizes; choices are (operation, size, p, algorithm)."""
     rows = []
     before: tuple[str, int, str] | None = None
     for operation, size, processes, algorithm in choices:

@@ -1,4 +1,4 @@
-"""Measured beside predicted: tables of times and errors. Main entry: `compared_tables`."""
+"""Tables of measured beside predicted times, and of errors. Main entry: `compared_tables`."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ _TITLES = {"send": "send: a message between two processes"}
 
 
 def factor_words(factor: float) -> str:
-    """Return T_model / T as a factor by which the model is too slow or too fast.
+    """Return T_model / T as text: the factor by which the model is too slow or too fast.
 
     >>> factor_words(2.0), factor_words(0.25), factor_words(1.0)
     ('2.0 x too long', '4.0 x too short', 'right')
@@ -41,7 +41,7 @@ def _models(rows: Iterable[Compared]) -> list[str]:
 
 
 def operation_tables(rows: Sequence[Compared]) -> list[Table]:
-    """Return a table for each operation: measured, and by each model the time and its relative error."""
+    """Return a table for each operation: the measured time, and the time and relative error of each model."""
     tables = []
     for operation, group in groupby(rows, key=lambda row: row.operation):
         alike = list(group)
@@ -66,7 +66,7 @@ def operation_tables(rows: Sequence[Compared]) -> list[Table]:
 
 
 def summary_table(summaries: Sequence[ErrorSummary]) -> Table:
-    """Return mean errors of each operation and model, and how far it is where it is farthest."""
+    """Return the mean errors of each operation and model, and the largest error."""
     rows = tuple(
         (
             *map(Cell, (summary.operation, summary.model, str(summary.points))),
@@ -114,5 +114,5 @@ def compared_tables(rows: Sequence[Compared], summaries: Sequence[ErrorSummary])
 
 
 def note_lines(notes: Sequence[str]) -> list[Text]:
-    """Return what could not be compared."""
+    """Return lines on what was not compared."""
     return [text(note, "yellow") for note in notes]

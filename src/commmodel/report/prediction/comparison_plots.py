@@ -1,4 +1,4 @@
-"""Measured and predicted times as plots: over message size, and over the number of processes. Main entry: `draw`.
+"""Plots of measured and predicted times over message size and over the number of processes. Main entry: `draw`.
 
 Measured medians are points with their intervals; a model's line joins its times at the measured places.
 """
@@ -77,7 +77,7 @@ def _plot(
 
 
 def _spread(values: Sequence[int]) -> list[int]:
-    """Return some of the values, evenly spread, with the first and the last."""
+    """Return evenly spread values, including the first and the last."""
     count = len(values)
     if count <= _MOST_PLOTS:
         return list(values)
@@ -114,7 +114,7 @@ def _sizes(rows: Sequence[Compared]) -> list[int]:
 
 
 def draw(rows: Sequence[Compared]) -> list[Plot]:
-    """Return the plots of each operation: over size for some numbers of processes, over these for some sizes.
+    """Return the plots of each operation: over size for some numbers of processes, and the reverse.
 
     Messages between two processes have one plot for each path.
     """

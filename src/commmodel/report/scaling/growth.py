@@ -1,4 +1,4 @@
-"""Growth of what was measured: tables of models, with verdicts where something is expected.
+"""Tables of growth models, with verdicts where there are expectations.
 
 As Table 2 of Shudler and others (2015). Main entries: `overview_blocks`, `model_tables` and `surface_tables`.
 """
@@ -23,7 +23,7 @@ _MOST_OTHERS = 4
 
 
 def sentences(overview: Overview) -> list[str]:
-    """Return what is to be said of the checks: broken rules, what to measure next."""
+    """Return sentences on the checks: broken rules, further measurements."""
     return [
         f"{library}: {line.plain}" if library else line.plain
         for library, checked in overview.checks
@@ -32,7 +32,7 @@ def sentences(overview: Overview) -> list[str]:
 
 
 def quantity_words(value: float, unit: str) -> str:
-    """Return a value with its unit; sizes that a model says are not whole numbers of bytes."""
+    """Return a value with its unit; predicted sizes need not be whole bytes."""
     return f"{value:.4g}" if unit == "1" else format_quantity(value, unit if unit == "s" else "B")
 
 
@@ -136,6 +136,6 @@ def surface_tables(surfaces: Sequence[Surface]) -> list[Table]:
 
 
 def overview_blocks(overview: Overview) -> list[Table | Text]:
-    """Return the tables for the terminal, and what is to be said of the checks."""
+    """Return the tables for the terminal, and sentences on the checks."""
     tables = common_notes((*model_tables(overview.rows), *surface_tables(overview.surfaces)))
     return [*tables, *map(text, sentences(overview))]

@@ -1,4 +1,4 @@
-"""How measurements grow: values, models, and the limits of what is expected; and how far they diverge from that.
+"""Plots of growth: values, models, expected limits, and divergence.
 
 After Shudler and others (2015), Figure 2 and Section 2.4. Main entry: `draw`.
 """
@@ -41,26 +41,26 @@ def _label(over: str) -> str:
 
 
 def _line(canvas: Canvas, at: Array, values: Array, last: float, colour: str) -> None:
-    """Draw a curve, dashed beyond the largest scale that was measured."""
+    """Draw a curve, dashed beyond the largest measured scale."""
     finite = np.isfinite(values)
     for part, dashes in ((at <= last, "-"), (at >= last, _DASHED)):
         canvas.axes.plot(at[part & finite], values[part & finite], color=colour, linestyle=dashes, zorder=2.5)
 
 
 def _places(scales: Sequence[float], first: float, growths: Iterable[Growth]) -> Array:
-    """Return where curves are drawn: from the first scale to beyond the last, the last among them."""
+    """Return the x values of curves: from the first scale to beyond the last, including the last."""
     last = scales[-1]
     reach = _REACH_EXPONENTIAL if any(growth.exponential for growth in growths) else _REACH
     return np.union1d(np.geomspace(first, reach * last, _STEPS), [last])
 
 
 def _show(canvas: Canvas, values: Array, least: float) -> None:
-    """Make room for a curve, as far as it is a number and not far below all that was measured."""
+    """Extend the axis for a curve, as far as it is finite and not far below the measurements."""
     canvas.shown += [float(value) for value in values if np.isfinite(value) and value >= least]
 
 
 def _repetitions(canvas: Canvas, row: ModelledSeries) -> int:
-    """Draw repetitions, of many those at evenly spaced quantiles; return how many there are at most at a scale."""
+    """Draw repetitions, of many those at evenly spaced quantiles; return the largest number per scale."""
     most = 0
     at, values = [], []
     for scale, samples in zip(row.series.scales, row.series.samples, strict=True):
@@ -76,7 +76,7 @@ def _repetitions(canvas: Canvas, row: ModelledSeries) -> int:
 
 
 def _limits(canvas: Canvas, row: ModelledSeries, at: Array, least: float) -> list[str]:
-    """Draw the slowest and the fastest growth that the expectation allows, each fitted to the values; name them."""
+    """Draw and label the slowest and fastest growth that the expectation permits, fitted to the values."""
     if row.judgement is None:
         return []
     names = []
@@ -98,7 +98,7 @@ def _limits(canvas: Canvas, row: ModelledSeries, at: Array, least: float) -> lis
 
 
 def growth_plot(row: ModelledSeries, key: str) -> Plot:
-    """Return the values at each scale, the model with its band, and the limits where something is expected.
+    """Return the plot of the values, the model with its band, and the expected limits.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def _names(rows: Sequence[ModelledSeries]) -> str:
 
 
 def divergence_plot(rows: Sequence[ModelledSeries], key: str) -> Plot:
-    """Return δ = G / E over the parameter: how many times worse than at the first scale, over what is expected.
+    """Return the plot of δ = G / E over the parameter, relative to the first scale.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def divergence_plot(rows: Sequence[ModelledSeries], key: str) -> Plot:
 
 
 def _chosen(rows: Sequence[ModelledSeries]) -> list[ModelledSeries]:
-    """Return what is drawn: of every function something before any has more, the worst verdicts first."""
+    """Return the drawn series: at first one of each function, the worst verdicts first."""
     drawn = [row for row in rows if any(samples.any() for samples in row.series.samples)]  # 0 everywhere shows nothing
     ranked = sorted(drawn, key=lambda row: _URGENT.index(row.judgement.verdict if row.judgement else ""))
     counts: dict[tuple[str, str], int] = defaultdict(int)
@@ -235,7 +235,7 @@ def _chosen(rows: Sequence[ModelledSeries]) -> list[ModelledSeries]:
 
 
 def draw(rows: Sequence[ModelledSeries]) -> list[Plot]:
-    """Return the divergence of each metric and parameter, then the growth of each series, of at most twelve."""
+    """Return plots of the divergence of each metric and parameter, and of the growth of up to twelve series."""
     groups: dict[tuple[str, str], list[ModelledSeries]] = defaultdict(list)
     for row in rows:
         if row.judgement is not None and row.ensemble.fits:

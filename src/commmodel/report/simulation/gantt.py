@@ -1,4 +1,4 @@
-"""Gantt charts of timelines: what a page needs of them, in bounded size, and an overview that needs no script.
+"""Gantt charts of timelines: page data of bounded size, and an overview without a script.
 
 A page holds so many intervals and messages as `MOST_INTERVALS` and `MOST_MESSAGES` say, over all its charts. Of more,
 those shorter than a resolution are put together where they stand side by side, into pieces that say how many they
@@ -179,7 +179,7 @@ def _packed(values: NDArray[np.generic], kind: str) -> str:
 def chart(
     timeline: Timeline, seconds: float, most_intervals: int, most_messages: int, loads: Sequence[LinkLoad] = ()
 ) -> Chart:
-    """Return what a page needs of a timeline.
+    """Return the chart of a timeline for a page.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ Sharing = Literal["split", "shared", "fatpipe"]
 
 
 class LazyNames(Sequence[str]):
-    """Names made on request: those of a million hosts need no memory.
+    """Names on request, so that those of a million hosts need no memory.
 
     >>> names = LazyNames([(2, "node-{}".format), (1, lambda place: "server")])
     >>> len(names), names[1], list(names)
@@ -58,7 +58,7 @@ class LazyNames(Sequence[str]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Platform:
-    """Hosts and what connects them.
+    """Hosts, links and routes.
 
     Attributes
     ----------
@@ -94,11 +94,11 @@ class Platform:
 
     @property
     def hosts(self) -> int:
-        """How many there are."""
+        """Number of hosts."""
         return self.speeds.size
 
     def __repr__(self) -> str:
-        """Return its name and kind, and how many hosts and links it has."""
+        """Return the name, the kind, and the numbers of hosts and links."""
         return f"Platform({self.name!r}, {self.kind}, {self.hosts} hosts, {self.capacity.size} links)"
 
     @cached_property
@@ -109,7 +109,7 @@ class Platform:
             raise InputError(f"platform {self.name!r}: {error}") from None
 
     def routing(self) -> Routing:
-        """Return what computes routes; the same object at each call."""
+        """Return the object that computes routes, the same at each call."""
         return self._routing
 
     def route(self, source: int, destination: int) -> list[str]:
@@ -176,7 +176,7 @@ class Platform:
         return np.resize(numbers, processes).astype(np.int32)
 
     def summary(self) -> dict[str, Any]:
-        """Return what a person wants to know of a platform, with numbers in base units.
+        """Return a summary of the platform, with numbers in base units.
 
         The diameter and the mean number of links of a route are those of a sample of pairs of hosts, of all pairs up to
         64 hosts.
@@ -224,7 +224,7 @@ class Platform:
 
 @dataclass
 class Assembly:
-    """Links and zones of a platform that is being made."""
+    """Links and zones of a platform under construction."""
 
     _names: list[tuple[int, Callable[[int], str]]] = field(default_factory=list)
     _columns: list[tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.uint8]]] = field(default_factory=list)
@@ -243,7 +243,7 @@ class Assembly:
         name: Callable[[int], str],
         sharing: str = "split",
     ) -> int:
-        """Add links of equal sharing, and return the number of the first; of split ones two each, up before down.
+        """Add links of equal sharing; return the number of the first. A split link counts as two, up before down.
 
         capacity and latency are numbers, or arrays of shape (count,).
         """

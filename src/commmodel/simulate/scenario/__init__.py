@@ -1,4 +1,4 @@
-"""Scenarios: a workload on a platform or a machine, by a model. What the command ``commmodel simulate`` does.
+"""Scenarios: a workload on a platform or a machine, by a model; the work of ``commmodel simulate``.
 
 ::
 

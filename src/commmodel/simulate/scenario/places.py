@@ -1,4 +1,4 @@
-"""Where a program runs: a platform, a machine's parameters, or both. Main entries: `place`, `Place`.
+"""Places: a platform, a machine's parameters, or both. Main entries: `place`, `Place`.
 
 A name that is both a published platform and a published machine is both: the platform's links with the machine's
 parameters. How platform, parameters and model go together is a table in ``docs/howto/simulate.md``.
@@ -28,7 +28,7 @@ _SMPI = "smpi"
 
 @dataclass(frozen=True)
 class Place:
-    """A platform, a machine whose parameters hold, or both; made by `place`.
+    """A place: a platform, a machine, or both; made by `place`.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Place:
 
     @property
     def cores(self) -> int | None:
-        """Cores of the platform; None for a machine, which has as many hosts as there are ranks."""
+        """Number of cores of the platform; None for a machine, which has as many hosts as there are ranks."""
         return None if self.platform is None else int(self.platform.cores.sum())
 
     def processes(self, processes: int | None = None) -> int:
@@ -72,7 +72,7 @@ class Place:
 
     @property
     def default_model(self) -> str:
-        """Model of programs where none is named."""
+        """Default model of programs."""
         if self.machine is not None:
             return "hybrid" if self.machine.hybrid else "loggps"
         if self.parameters is not None:
@@ -81,7 +81,7 @@ class Place:
 
     @property
     def selector(self) -> str | Selector:
-        """What picks collective algorithms, the machine's MPI library or else MPICH."""
+        """Selector of collective algorithms, that of the machine's MPI library or else MPICH's."""
         if self.machine is None:
             return "mpich"
         return self.machine.collectives(self.machine.library) if self.machine.selection else self.machine.library
@@ -159,7 +159,7 @@ def _with_parameters(
 
 
 def are_parameters(text: str) -> bool:
-    """Return whether a text gives parameters one by one, rather than names a file, a platform or a machine."""
+    """Whether a text gives parameters one by one, rather than a file, a platform or a machine."""
     return "=" in text and not os.path.exists(text)
 
 
@@ -174,7 +174,9 @@ def parse_parameters(text: str) -> DelayParameters:
     for part in text.split(","):
         name, equals, value = (word.strip() for word in part.partition("="))
         if not equals or name not in (*names, "O"):
-            raise InputError(f"{part!r} is no parameter of a delay model: choose of {', '.join((*names, 'O (both)'))}")
+            raise InputError(
+                f"{part!r} is no parameter of a delay model: choose from {', '.join((*names, 'O (both)'))}"
+            )
         for field in ("O_s", "O_r") if name == "O" else (name,):
             if field in values:
                 raise InputError(f"parameter {name} is given twice")
@@ -206,7 +208,7 @@ def _load(name: str, load_machine: Callable[[str], Machine]) -> Place:
 
 
 def _is_platform(path: str) -> bool:
-    """Return whether a TOML file says that it is a platform; damaged files are left to the reader of machines."""
+    """Whether a TOML file is a platform; damaged files are left to the reader of machines."""
     try:
         with open(path, "rb") as file:
             return tomllib.load(file).get("format") == "commmodel-platform"

@@ -66,7 +66,7 @@ class Scenario:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader of its result should know, a line each."""
+        """Notes on the result, one per line."""
         cores, count = self.place.cores, self.workload.processes
         if cores is None or self.platform is None or count <= cores:
             return ()
@@ -160,7 +160,7 @@ def _parameters(model: str, place: Place) -> DelayParameters:
 
 
 def _messages(model: str, place: Place) -> Network | DelayModel:
-    """Return how messages behave by a model: a network, or a delay model."""
+    """Return the model of messages: a network, or a delay model."""
     if model not in FLOW_MODELS:
         return DelayModel(_parameters(model, place), model)
     if model == "smpi":
@@ -174,7 +174,7 @@ def _messages(model: str, place: Place) -> Network | DelayModel:
 
 
 def _platform(model: str, place: Place, processes: int, hosts: int | None) -> Platform:
-    """Return the platform whose links messages share; that of a machine is one switch."""
+    """Return the platform of the links; that of a machine is one switch."""
     if place.platform is not None:
         if hosts is not None:
             raise InputError(f"--hosts: {place.name} is a platform, which says how many hosts it has: leave it out")
@@ -213,7 +213,7 @@ def _hosts(platform: Platform, processes: int, mapping: str | None) -> Hosts:
 
 
 def _host_names(path: str | os.PathLike[str]) -> list[str]:
-    """Return the hosts that a file names, one on each line; ``:n`` behind a name and comments are left out."""
+    """Return the hosts of a file, one per line; ``:n`` after a name and comments are ignored."""
     try:
         with open(path, encoding="utf-8") as file:
             lines = [line.partition("#")[0].strip() for line in file.read(1 << 28).splitlines()]

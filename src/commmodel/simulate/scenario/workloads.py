@@ -1,4 +1,4 @@
-"""What is simulated: a collective, an exchange, an application kernel, a replayed trace or a GOAL schedule.
+"""Workloads: a collective, an exchange, an application kernel, a replayed trace or a GOAL schedule.
 
 Each function returns a `Workload`. Where a number of processes is left out, a platform takes one for each of its cores.
 """
@@ -30,7 +30,7 @@ APPLICATIONS = {"lu": work.lu, "cg": work.cg}
 
 @dataclass(frozen=True)
 class Workload:
-    """What is simulated.
+    """A workload: the program or schedule, and its description.
 
     Attributes
     ----------
