@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.models.compiled import compiled
-from commmodel.models.formula import formula
 from commmodel.models.overlap import (
     all_to_all_contiguous_time,
     all_to_all_interleaved_time,
@@ -92,7 +91,7 @@ class CostsOfMessage(NamedTuple):
     progress: float
 
 
-@formula
+@compiled()
 def between_two(method: Method, cut: Cut, costs: CostsOfMessage) -> float:
     """Return the time between two processes where the transfer progresses by itself."""
     volume, size, burst, computation = cut
@@ -112,7 +111,7 @@ def between_two(method: Method, cut: Cut, costs: CostsOfMessage) -> float:
     return max(communication, calculation) if volume * G > computation else calculation
 
 
-@formula
+@compiled()
 def with_peers(seconds: float, method: Method, volume: float, size: float, burst: float, G: float) -> float:
     """Return the time of a pattern from that between two processes."""
     if method.pattern == CONGESTED:
@@ -124,7 +123,7 @@ def with_peers(seconds: float, method: Method, volume: float, size: float, burst
     return multiple_end_points_time(seconds, method.repeats)
 
 
-@formula
+@compiled()
 def whole_time(method: Method, cut: Cut, costs: CostsOfMessage) -> float:
     """Return the time of a decomposition, with its pattern and its progress."""
     volume, size, burst, computation = cut
