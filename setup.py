@@ -2,9 +2,9 @@
 
 The folder is the build rule. What is in ``_core/mpi`` is compiled once for each MPI ABI and its file is named after it
 (``pingpong.mpich.abi3.so``), so that one wheel or one source tree serves several MPI libraries; so is ``_core/record``,
-one library to preload whose wrappers are generated from a table and mpi.h; what is in ``_core/preload`` is a library to
-preload without MPI; all else is compiled once, without MPI; every header in ``_core/routing`` is part of its module, as
-each kind of zone registers itself:
+one library to preload whose wrappers are generated from a table and mpi.h. What is in ``_core/preload`` is a library to
+preload without MPI; all else is compiled once, without MPI. A module is made of its ``.pyx`` and of all ``.cpp`` files
+in its folder:
 ``MPICC=/path/a/mpicc:/path/b/mpicc pip install .``
 """
 
@@ -200,18 +200,16 @@ def core_extension(source: str) -> Extension:
     """Describe the module of the core made from `source`: in C++ where its folder has C++ headers."""
     folder, stem = os.path.dirname(source), source.removesuffix(".pyx")
     cpp = bool(glob(f"{folder}/*.hpp"))
-    parts = sorted(glob(f"{CORE}/routing/*.hpp")) if folder == f"{CORE}/routing" else []
     translated = f"build/cython/{stem}.{'cpp' if cpp else 'c'}"
     current = not newer_group([source, *glob(f"{CORE}/*/*.pxd")], translated)  # Cython itself is new in each build
     extension = Extension(
         stem.removeprefix("src/").replace("/", "."),
-        [translated if current else source],
+        [translated if current else source, *sorted(glob(f"{folder}/*.cpp"))],
         depends=sorted(glob(f"{CORE}/*/*.hpp") if cpp else [*glob(f"{CORE}/*/*.pxd"), *glob(f"{CORE}/*/*.h")]),
         include_dirs=[CORE, mpi4py.get_include()],
         extra_compile_args=[
             *(SANITIZED if SANITIZE else OPTIMISED),
             *(["-std=c++17"] if cpp else []),
-            *(f"-include{os.path.relpath(part, CORE)}" for part in parts),
         ],
         extra_link_args=["-fsanitize=address,undefined"] if SANITIZE else [],
         language="c++" if cpp else "c",

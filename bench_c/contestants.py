@@ -190,7 +190,7 @@ class Contest:
     sizes: str
     batch: int
     messages: int
-    """That follow each other in an exchange: to and fro are two, the messages of a train are one each."""
+    """That follow each other in an exchange: there and back are two, the messages of a train are one each."""
     loops: Callable[[Pair, Path], dict[str, Loop]]
     """(what they are given, the folder of the shared objects) -> by name, the base of all ratios first."""
     descriptions: dict[str, str]

@@ -18,7 +18,7 @@ from mpi4py import MPI
 
 from commmodel.errors import CommModelError, InputError
 from commmodel.machine import load
-from commmodel.optimize import Choice, choose
+from commmodel.optimize import Candidates, Choice, MessageCosts, TransferProblem, choose
 from commmodel.overlap import Exchange, Transfer
 from commmodel.units import format_size
 
@@ -189,19 +189,11 @@ def chosen(comm: MPI.Comm, asked: argparse.Namespace) -> Choice:
     row = [np.zeros(asked.columns) for _ in range(4)]
     computation = comm.bcast(seconds_of(lambda: spread(*row)))
     volume = 8 * asked.columns
-    machine = load(asked.machine) if asked.machine else None
-    known = {} if asked.machine else measured(comm, volume)
+    costs = MessageCosts(load(asked.machine)) if asked.machine else MessageCosts(**measured(comm, volume))
     whole_numbers = [8 << power for power in range(volume.bit_length()) if 8 << power < volume]
     # A rank at the plate's edge has one neighbour less; it takes what is good for the others.
-    return choose(
-        volume,
-        computation,
-        machine,
-        pattern="multiple-end-points-contiguous",
-        peers=2,
-        sizes=[*whole_numbers, volume],
-        **known,
-    )
+    problem = TransferProblem(volume, computation, "multiple-end-points-contiguous", peers=2)
+    return choose(costs, problem, Candidates(sizes=[*whole_numbers, volume]))
 
 
 def parsed(comm: MPI.Comm) -> argparse.Namespace:

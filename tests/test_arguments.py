@@ -7,10 +7,11 @@ import pytest
 
 from commmodel.arguments import finite, is_measurable, share, whole
 from commmodel.cli.parsers import print_json
+from commmodel.collectives import Problem
 from commmodel.errors import InputError
 from commmodel.fit import Settings, fit_machine
 from commmodel.machine import Limit, Machine, Parameter, Postal, Segment, load
-from commmodel.predict import algorithms, collective, halo, send
+from commmodel.predict import algorithms, collective, halo, send, with_byte_times
 from commmodel.results import Measurements
 from commmodel.units import format_ratio, parse_confidence, parse_size, parse_time
 
@@ -31,10 +32,10 @@ NO_WHOLE = [math.nan, math.inf, 8.5, "8", b"8", None, True, 1 << 80, [8], np.flo
         lambda wrong: halo(POSTAL, 8, wrong),
         lambda wrong: halo(POSTAL, 8, {"any": wrong}),
         lambda wrong: halo(POSTAL, 8, 4, wrong),
-        lambda wrong: collective(RANGER, "bcast", wrong, 4),
-        lambda wrong: collective(RANGER, "bcast", 8, wrong),
-        lambda wrong: collective(RANGER, "bcast", 8, 4, root=wrong),
-        lambda wrong: algorithms(RANGER, "bcast", wrong, 4),
+        lambda wrong: collective(RANGER, "bcast", Problem(4, wrong)),
+        lambda wrong: collective(RANGER, "bcast", Problem(wrong, 8)),
+        lambda wrong: collective(RANGER, "bcast", Problem(4, 8, root=wrong)),
+        lambda wrong: algorithms(RANGER, "bcast", Problem(4, wrong)),
         lambda wrong: fit_machine(NOTHING, limits=[wrong]),
         lambda wrong: Settings(samples=wrong),
         lambda wrong: Settings(seed=wrong),
@@ -69,11 +70,11 @@ def test_what_is_no_finite_number_is_refused_in_one_line(call, wrong):
     [
         lambda: send(POSTAL, -1),
         lambda: halo(POSTAL, -1, 4),
-        lambda: collective(RANGER, "bcast", -1, 4),
+        lambda: collective(RANGER, "bcast", Problem(4, -1)),
         lambda: POSTAL.segment(-1),
         lambda: Limit(-1),
         lambda: fit_machine(NOTHING, limits=[-1]),
-        lambda: collective(RANGER, "allgather", 8, 4, memory_copy=-1e-9),
+        lambda: with_byte_times(RANGER, memory_copy=-1e-9),
     ],
 )
 def test_a_negative_size_or_time_is_refused(call):
@@ -85,7 +86,7 @@ def test_a_negative_size_or_time_is_refused(call):
 @pytest.mark.parametrize("wrong", [math.nan, "1ns/B", math.inf])
 def test_work_on_a_byte_is_a_finite_time(name, wrong):
     with pytest.raises(InputError, match=name):
-        collective(RANGER, "allgather", 8, 4, **{name: wrong})
+        with_byte_times(RANGER, **{name: wrong})
 
 
 def test_whole_floats_and_numbers_of_numpy_are_whole_numbers():

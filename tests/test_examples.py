@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from support.launching import launch, said
+from support.launching import error_lines, launch
 from support.paths import ROOT
 
 from commmodel.machine import LogGP, Machine, Parameter, Segment, dump
@@ -76,7 +76,7 @@ def test_an_example_helps_once(name):
 )
 def test_an_example_refuses_in_one_line(ranks, name, arguments, problem):
     done = example(ranks, name, *arguments)
-    lines = said(done, name)
+    lines = error_lines(done, name)
     assert done.returncode == 2
     assert len(lines) == 1
     assert problem in lines[0]

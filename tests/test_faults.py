@@ -22,7 +22,7 @@ def results(configuration, samples):
 
 
 VERBS = ("fit {} -o out.toml", "report {} -o out.html", "convert {} -o out.csv", "check mpi {}", "compare {0} {0}",
-         "predict ranger --compare {}")  # fmt: skip
+         "predict ranger measurements {}")  # fmt: skip
 MEASUREMENTS = {
     "nodecomm: a time that is too long": (NODECOMM.format("1.9e205"), "line 5"),
     "nodecomm: a time that is too short": (NODECOMM.format("1e-320"), "line 5"),

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import commmodel
+from commmodel import cli
 
 BASE = {"arguments", "documents", "errors", "files", "streams", "units", "statistics"}
 """Anything may import these."""
@@ -307,3 +308,34 @@ def test_calling_a_formula_with_numbers_loads_none_of_them_either():
     code = f"import sys; from commmodel.models import postal; postal.time(8, 1, 1); print({HEAVY!r} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "allowed"),
+    [
+        ("simulate graphene bcast -p 16 -n 1KiB --json", {"numpy"}),
+        ("simulate graphene bcast -p 16 -n 1KiB", {"numpy", "rich"}),
+        ("predict blue-waters send -n 64KiB --json", {"numpy"}),
+        ("--help", set()),
+    ],
+)
+def test_a_small_command_loads_what_it_needs_and_no_more(words, allowed):
+    code = (
+        "import sys; from commmodel.cli import main\ntry: main()\nexcept SystemExit: pass\n"
+        "print(*(HEAVY & set(sys.modules)), file=sys.stderr)"
+    ).replace("HEAVY", repr(HEAVY | {"numpy", "rich", "tomlkit", "jinja2"}))
+    done = subprocess.run([sys.executable, "-c", code, *words.split()], capture_output=True, text=True, check=True)
+    assert set(done.stderr.split()) <= allowed
+
+
+def test_the_verb_that_is_typed_is_loaded_alone():
+    code = "import sys; from commmodel.cli import main; main(); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code, "list", "models"], capture_output=True, text=True, check=True)
+    verbs = {f"commmodel.cli.{name}" for name in cli._VERBS}
+    assert verbs & set(done.stderr.split()) == {"commmodel.cli.list"}
+
+
+def test_every_module_of_a_verb_is_a_verb():
+    assert {f"cli/{name}.py" for name in cli._VERBS} == {
+        str(path.relative_to(SOURCE)) for path in (SOURCE / "cli").glob("*.py") if "def add(verbs" in path.read_text()
+    }

@@ -11,7 +11,7 @@ from support.launching import ENVIRONMENT, launch
 from support.paths import ROOT
 
 from commmodel.errors import InputError
-from commmodel.overlap import _check_apart, _Description, _difference, _End, _Side, _side
+from commmodel.overlap import _check_apart, _Description, _difference, _End, _HalfTransfer, _side
 
 BENCHMARK = ROOT / "benchmarks" / "speed" / "exchange_overhead.py"
 ends = st.builds(
@@ -66,7 +66,7 @@ def test_shared_memory_is_found_wherever_it_is(places):
     memory = np.zeros(30, "u1")
     sides = {True: [], False: []}
     for receives, start, length in places:
-        sides[receives].append(_Side(0, memory[start : start + length], 1))
+        sides[receives].append(_HalfTransfer(0, memory[start : start + length], 1))
     bad = any(
         one is not other and (a or b) and np.may_share_memory(memory[i : i + m], memory[j : j + n])
         for one in places

@@ -8,7 +8,7 @@ import time
 
 import pytest
 from support.paths import ROOT
-from support.scaling_samples import measured, written
+from support.scaling_samples import measured, write_results
 
 RESULTS = ROOT / "docs" / "examples" / "results.jsonl"
 VERB = f"{sys.executable} -m commmodel"
@@ -44,7 +44,7 @@ def test_an_error_that_nobody_can_hear_has_its_exit_code():
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_check_that_does_not_hold_says_so_by_its_exit_code_though_nobody_reads_on(tmp_path, unbuffered):
     (tmp_path / "e.toml").write_text('[[expectation]]\nname = "bcast"\nexpect = "1"\n')
-    grown = written(tmp_path / "r.jsonl", measured({"bcast": "p log p"}))
+    grown = write_results(tmp_path / "r.jsonl", measured({"bcast": "p log p"}))
     check = f"{VERB} check {tmp_path}/e.toml {grown}"
     alone = shell(check)
     assert alone.returncode == 1, alone.stderr
@@ -126,7 +126,7 @@ sys.exit(main(sys.argv[1:]))
         (f"fit {RESULTS} -o m.toml", 0),
         (f"report {RESULTS}", 0),
         (f"report {RESULTS} -o r.html", 3),
-        (f"predict ranger --compare {RESULTS} --model logp -o p.html", 3),
+        (f"predict ranger measurements {RESULTS} --model logp -o p.html", 3),
         ("simulate switch bcast -p 4 -n 8 -o s.html", 3),
     ],
 )

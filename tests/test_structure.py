@@ -36,6 +36,18 @@ def test_tests_import_helpers_only_from_support():
     } == set()
 
 
+def test_no_function_has_more_than_eight_parameters():
+    """More belong into a struct; of formulas the arguments are the symbols of an equation."""
+    for path in ROOT.glob("src/commmodel/**/*.py"):
+        if path.parent.name == "models":
+            continue
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                given = node.args
+                count = len(given.posonlyargs) + len(given.args) + len(given.kwonlyargs)
+                assert count <= 8, f"{path.relative_to(ROOT)}: {node.name} has {count} parameters"
+
+
 def test_every_helper_of_support_is_used():
     names = {name for path in TESTS.rglob("*.py") for name in imported(path)}
     assert {f"support.{path.stem}" for path in TESTS.glob("support/*.py")} - names == set()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from support.report_samples import FULL, cluster, cluster_measurements, machine
-from support.timelines import made
+from support.timelines import random_timeline
 
 from commmodel.collectives import ALGORITHMS
 from commmodel.collectives.schedule import Problem, flatten
@@ -15,7 +15,7 @@ from commmodel.simulate.work import collective
 @pytest.fixture(scope="module")
 def simulated():
     graphene = platform.load("graphene")
-    program = collective("alltoall", 1024, 8, algorithm="pairwise")
+    program = collective("alltoall", Problem(8, 1024), algorithm="pairwise")
     return graphene, program, run(program, fluid(), graphene)
 
 
@@ -61,7 +61,7 @@ def test_what_a_terminal_shows_fits_a_line(simulated):
     schedule = flatten(8, ALGORITHMS["alltoall"]["pairwise"](Problem(8, 1024)))
     shown = [
         *(FULL, FULL.launches[0], *FULL.records, cluster(), *cluster().segments, cluster_measurements()),
-        *(*simulated, made(4, 100), schedule, *collect(FULL).values()),
+        *(*simulated, random_timeline(4, 100), schedule, *collect(FULL).values()),
     ]
     for one in shown:
         assert "\n" not in repr(one)

@@ -86,8 +86,8 @@ def cases(renamed: dict[str, Any], only: str) -> Iterator[tuple[str, list[str]]]
         for name, words in members.items():
             identity = f"{group}.{name}"
             if fnmatch.fnmatch(identity, only):
-                found = spelling.get(identity, words)
-                yield identity, [found] if isinstance(found, str) else list(found)
+                numbers = spelling.get(identity, words)
+                yield identity, [numbers] if isinstance(numbers, str) else list(numbers)
 
 
 def run_all(renamed: dict[str, Any], only: str = "*") -> dict[str, Outcome]:
@@ -105,9 +105,9 @@ def run_all(renamed: dict[str, Any], only: str = "*") -> dict[str, Outcome]:
                 for number, command in enumerate(commands, 1):
                     began = time.perf_counter()
                     outcome = run(command, Path(scratch))
-                    taken = time.perf_counter() - began
-                    if taken > 3:
-                        print(f"  {identity}: {taken:.1f} s", file=sys.stderr, flush=True)
+                    seconds = time.perf_counter() - began
+                    if seconds > 3:
+                        print(f"  {identity}: {seconds:.1f} s", file=sys.stderr, flush=True)
                     outcomes[identity if number == 1 else f"{identity}#{number}"] = outcome
     return outcomes
 
@@ -115,7 +115,7 @@ def run_all(renamed: dict[str, Any], only: str = "*") -> dict[str, Outcome]:
 def run(command: str, scratch: Path) -> Outcome:
     """Run one command in the working folder; return its exit code, what it said and what it wrote."""
     if command.startswith("python:"):
-        return called(command)
+        return run_command(command)
     words = [word.replace("{in}", INPUTS) for word in shlex.split(command)]
     lacking = words.pop(0).partition("=")[2] if words and words[0].startswith("without=") else ""
     before = {path: path.stat().st_mtime_ns for path in files()}
@@ -126,11 +126,11 @@ def run(command: str, scratch: Path) -> Outcome:
             printed = without_wall(json.loads(printed))
     lines = normalised(err, scratch).splitlines()
     outcome: Outcome = {"command": command, "exit": code, "stdout": printed, "stderr": lines[-1] if lines else ""}
-    written = {str(path): content(path, scratch) for path in files() if before.get(path) != path.stat().st_mtime_ns}
-    return outcome | ({"files": written} if written else {})
+    changed = {str(path): content(path, scratch) for path in files() if before.get(path) != path.stat().st_mtime_ns}
+    return outcome | ({"files": changed} if changed else {})
 
 
-def called(command: str) -> Outcome:
+def run_command(command: str) -> Outcome:
     """Run statements of Python; return what they leave under the name ``result``, as JSON."""
     names: dict[str, Any] = {"inputs": Path(INPUTS)}
     try:
@@ -144,9 +144,9 @@ def as_json(value: Any) -> Any:
     """Return a value of the Python interface in JSON's types: structures by field, arrays as lists."""
     fields = getattr(value, "__struct_fields__", None) or getattr(value, "__dataclass_fields__", None)
     if isinstance(value, dict):
-        return {str(name): as_json(one) for name, one in value.items()}
+        return {str(name): as_json(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [as_json(one) for one in value]
+        return [as_json(item) for item in value]
     if fields:
         return {name: as_json(getattr(value, name)) for name in fields if name[0] != "_" and name not in NOT_RECORDED}
     if hasattr(value, "tolist"):
@@ -179,8 +179,8 @@ def in_this_process(words: list[str]) -> tuple[Any, str, str]:
 
 def in_another_process(words: list[str], lacking: str) -> tuple[Any, str, str]:
     """Run the command in a Python that lacks some packages."""
-    gone = "".join(f"sys.modules[{name!r}] = None; " for name in lacking.split(","))
-    program = f"import sys; {gone}from commmodel.cli import main; sys.exit(main(sys.argv[1:]))"
+    preamble = "".join(f"sys.modules[{name!r}] = None; " for name in lacking.split(","))
+    program = f"import sys; {preamble}from commmodel.cli import main; sys.exit(main(sys.argv[1:]))"
     done = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=False)
     return done.returncode, done.stdout, done.stderr
 
@@ -215,29 +215,29 @@ def normalised(text: str, scratch: Path) -> str:
 def without_wall(value: Any) -> Any:
     """Return JSON without the time that the run itself took."""
     if isinstance(value, dict):
-        return {name: without_wall(one) for name, one in value.items() if name not in NOT_RECORDED}
-    return [without_wall(one) for one in value] if isinstance(value, list) else value
+        return {name: without_wall(item) for name, item in value.items() if name not in NOT_RECORDED}
+    return [without_wall(item) for item in value] if isinstance(value, list) else value
 
 
 def translated(value: Any, renamed: dict[str, Any]) -> Any:
     """Return frozen JSON with the names of today."""
-    keys, values, gone = (renamed.get(name, {}) for name in ("keys", "values", "ignore"))
+    keys, values, ignored = (renamed.get(name, {}) for name in ("keys", "values", "ignore"))
     if isinstance(value, dict):
         return {
-            keys.get(name, name): translated(one, renamed)
-            for name, one in value.items()
-            if name not in gone.get("keys", ())
+            keys.get(name, name): translated(item, renamed)
+            for name, item in value.items()
+            if name not in ignored.get("keys", ())
         }
     if isinstance(value, list):
-        return [translated(one, renamed) for one in value]
+        return [translated(item, renamed) for item in value]
     return values.get(value, value) if isinstance(value, str) else value
 
 
 def dropped(value: Any, names: set[str]) -> Any:
     """Return JSON without some keys."""
     if isinstance(value, dict):
-        return {name: dropped(one, names) for name, one in value.items() if name not in names}
-    return [dropped(one, names) for one in value] if isinstance(value, list) else value
+        return {name: dropped(item, names) for name, item in value.items() if name not in names}
+    return [dropped(item, names) for item in value] if isinstance(value, list) else value
 
 
 def differences(old: Any, new: Any, where: str = "") -> Iterator[str]:
@@ -253,8 +253,8 @@ def differences(old: Any, new: Any, where: str = "") -> Iterator[str]:
     elif isinstance(old, list) and isinstance(new, list):
         if len(old) != len(new):
             yield f"{where}: {len(old)} values became {len(new)}"
-        for number, (one, other) in enumerate(zip(old, new, strict=False)):
-            yield from differences(one, other, f"{where}[{number}]")
+        for number, (before, other) in enumerate(zip(old, new, strict=False)):
+            yield from differences(before, other, f"{where}[{number}]")
     elif repr(old) != repr(new):  # tells 1 from 1.0 and 0.0 from -0.0, and NaN is NaN
         yield f"{where}: {short(old)} became {short(new)}"
 
@@ -265,27 +265,27 @@ def short(value: Any) -> str:
     return text if len(text) <= 100 else f"{text[:97]}..."
 
 
-def compared(old: Outcome, new: Outcome, asked: argparse.Namespace, renamed: dict[str, Any]) -> list[str]:
+def compared(old: Outcome, new: Outcome, arguments: argparse.Namespace, renamed: dict[str, Any]) -> list[str]:
     """Return lines that say how one outcome differs from the frozen one."""
-    found = []
+    differing = []
     if old["exit"] != new["exit"]:
-        found.append(f"exit code {old['exit']} became {new['exit']}; it says: {new['stderr']}")
+        differing.append(f"exit code {old['exit']} became {new['exit']}; it says: {new['stderr']}")
     was, now = old["stdout"], new["stdout"]
     if isinstance(was, str) and isinstance(now, str):
-        if asked.text:
-            found += text_differences(was, now, "stdout")
+        if arguments.text:
+            differing += text_differences(was, now, "stdout")
     else:
         ignored = set(renamed.get("ignore", {}).get("keys", ()))
-        found += differences(translated(was, renamed), dropped(now, ignored), "json")
-    if asked.text:
-        found += text_differences(old["stderr"], new["stderr"], "stderr")
-    if asked.files:
+        differing += differences(translated(was, renamed), dropped(now, ignored), "json")
+    if arguments.text:
+        differing += text_differences(old["stderr"], new["stderr"], "stderr")
+    if arguments.files:
         was, now = old.get("files", {}), new.get("files", {})
-        found += [f"{name}: not written" for name in was if name not in now]
-        found += [f"{name}: written, which was not" for name in now if name not in was]
+        differing += [f"{name}: not written" for name in was if name not in now]
+        differing += [f"{name}: written, which was not" for name in now if name not in was]
         for name in was:
-            found += text_differences(was[name], now.get(name, was[name]), name)
-    return found
+            differing += text_differences(was[name], now.get(name, was[name]), name)
+    return differing
 
 
 def text_differences(old: str, new: str, where: str) -> list[str]:
@@ -297,13 +297,13 @@ def text_differences(old: str, new: str, where: str) -> list[str]:
     return [f"{where}: {first[0].strip()!r} became {first[1].strip()!r}"]
 
 
-def record(asked: argparse.Namespace) -> int:
+def record(arguments: argparse.Namespace) -> int:
     """Write what every command says."""
     began = time.perf_counter()
     outcomes = run_all({})
     text = json.dumps(outcomes, indent=0, ensure_ascii=False) + "\n"
-    asked.folder.mkdir(parents=True, exist_ok=True)
-    path, packed = asked.folder / "frozen.json", asked.folder / "frozen.json.gz"
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    path, packed = arguments.folder / "frozen.json", arguments.folder / "frozen.json.gz"
     path.unlink(missing_ok=True)
     packed.unlink(missing_ok=True)
     if len(text.encode()) > LARGE:
@@ -318,13 +318,17 @@ def record(asked: argparse.Namespace) -> int:
     return 0
 
 
-def compare(asked: argparse.Namespace) -> int:
+def compare(arguments: argparse.Namespace) -> int:
     """Print what differs from what was recorded; return 1 where something does."""
-    renamed = tomllib.loads(asked.renamed.read_text()) if asked.renamed else {}
-    packed = asked.folder / "frozen.json.gz"
-    raw = gzip.decompress(packed.read_bytes()) if packed.exists() else (asked.folder / "frozen.json").read_bytes()
-    frozen = {name: one for name, one in json.loads(raw).items() if fnmatch.fnmatch(name.partition("#")[0], asked.only)}
-    now = run_all(renamed, asked.only)
+    renamed = tomllib.loads(arguments.renamed.read_text()) if arguments.renamed else {}
+    packed = arguments.folder / "frozen.json.gz"
+    raw = gzip.decompress(packed.read_bytes()) if packed.exists() else (arguments.folder / "frozen.json").read_bytes()
+    frozen = {
+        name: outcome
+        for name, outcome in json.loads(raw).items()
+        if fnmatch.fnmatch(name.partition("#")[0], arguments.only)
+    }
+    now = run_all(renamed, arguments.only)
     differing = 0
     for name in [*frozen, *(name for name in now if name not in frozen)]:
         if name not in now:
@@ -332,14 +336,14 @@ def compare(asked: argparse.Namespace) -> int:
         elif name not in frozen:
             lines = ["a new case: record again, from the old commit"]
         else:
-            lines = compared(frozen[name], now[name], asked, renamed)
+            lines = compared(frozen[name], now[name], arguments, renamed)
         if lines:
             differing += 1
             print(f"{name}: {now.get(name, frozen.get(name))['command']}")  # type: ignore[index]
-            for line in lines[: asked.most]:
+            for line in lines[: arguments.most]:
                 print(f"    {line}")
-            if len(lines) > asked.most:
-                print(f"    and {len(lines) - asked.most} more: --most {len(lines)}")
+            if len(lines) > arguments.most:
+                print(f"    and {len(lines) - arguments.most} more: --most {len(lines)}")
     package = Path(str(import_module("commmodel").__file__)).parent
     print(f"{len(frozen)} commands were frozen: {differing} differ in {package}")
     return 1 if differing else 0
@@ -359,9 +363,9 @@ def main() -> int:
     comparing.add_argument("--files", action="store_true", help="compare files that were written, too")
     comparing.add_argument("--only", default="*", help="cases whose id matches this pattern, like 'simulate.*'")
     comparing.add_argument("--most", type=int, default=8, help="lines for one case at most (8)")
-    asked = parser.parse_args()
-    asked.folder = asked.folder.resolve()
-    return asked.function(asked)  # type: ignore[no-any-return]
+    arguments = parser.parse_args()
+    arguments.folder = arguments.folder.resolve()
+    return arguments.function(arguments)  # type: ignore[no-any-return]
 
 
 if __name__ == "__main__":

@@ -183,10 +183,10 @@ def random_sizes(seed: int) -> Iterator[Line]:
 GROWTHS = {"barrier": "log", "bcast": "log", "reduce": "log", "allreduce": "log", "gather": "p", "alltoall": "p log"}
 
 
-def collectives(seed: int, start: str = "round-time", **others: str) -> Iterator[Line]:
+def collectives(seed: int, start: str = "round-time", **extra: str) -> Iterator[Line]:
     """Collective operations that grow as told, at two sizes, and the memory that communicators keep."""
     random = Random(seed)  # noqa: S311
-    for name, kind in (GROWTHS | others).items():
+    for name, kind in (GROWTHS | extra).items():
         for size in (0,) if name == "barrier" else (8, 4096):
             for p in PROCESSES:
                 samples = scattered(1e-6 * (5 + growth(kind, p) * (1 + size / 4096)), random, 0.03, 12)
@@ -419,7 +419,7 @@ def small_files(docs: Path) -> dict[str, str]:
     """Return name -> text of every input that is a text of its own."""
     deadlock = {f"dead-{rank}.txt": f"{rank} init\n{rank} compute 1000\n{rank} recv {(rank + 1) % 4} 0 8\n"
                 for rank in range(4)}  # fmt: skip
-    own = (docs / "results.jsonl").read_text()
+    recorded = (docs / "results.jsonl").read_text()
     return {
         **{f"{kind}.toml": PLATFORM + text + RATES for kind, text in PLATFORMS.items()},
         **deadlock,
@@ -453,7 +453,7 @@ def small_files(docs: Path) -> dict[str, str]:
             + "\n"
             for p in (4, 16, 64, 256, 1024)
         ),
-        "docs.jsonl": own,
+        "docs.jsonl": recorded,
         **{name: (docs / name).read_text() for name in ("blue-waters.toml", "collectives.txt")},
         "expectations.toml": EXPECTATIONS,
         # What is wrong.
@@ -471,9 +471,9 @@ def small_files(docs: Path) -> dict[str, str]:
         "nottoml.toml": "a = = 3\n",
         "wrong-machine.toml": MACHINE.replace('L = "9us"', 'L = "-9us"'),
         "empty-machine.toml": 'format = "commmodel-machine"\nversion = 1\nname = "x"\n',
-        "cut.jsonl": own[: len(own) // 2],
-        "notjson.jsonl": own.replace('{"type":"record"', '{"type":', 3),
-        "negative.jsonl": own.replace('"samples":[', '"samples":[-1.0,', 1),
+        "cut.jsonl": recorded[: len(recorded) // 2],
+        "notjson.jsonl": recorded.replace('{"type":"record"', '{"type":', 3),
+        "negative.jsonl": recorded.replace('"samples":[', '"samples":[-1.0,', 1),
         "empty.jsonl": "",
         "action.list": "action.txt\n",
         "action.txt": "0 init\n0 fly 3\n",
@@ -503,8 +503,8 @@ def make(folder: Path, docs: Path, oracles: Path) -> None:
     """
     for name, text in small_files(docs).items():
         (folder / name).write_text(text)
-    for name, one in tomllib.loads((oracles / "routes.toml").read_text()).items():
-        (folder / f"oracle-{name}.xml").write_text(f'<platform version="4.1">{one["xml"]}</platform>')
+    for name, case in tomllib.loads((oracles / "routes.toml").read_text()).items():
+        (folder / f"oracle-{name}.xml").write_text(f'<platform version="4.1">{case["xml"]}</platform>')
     (folder / "binary.jsonl").write_bytes(b"\xff\xfe\x00\x01")
     with gzip.GzipFile(folder / "packed.goal.gz", "wb", mtime=0) as packed:
         packed.write(GOAL.encode())

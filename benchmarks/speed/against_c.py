@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from benchmarks.speed.interleaved import Ratio, Row, Seconds, measure, ours, parser, table
+from benchmarks.speed.interleaved import Ratio, Row, Seconds, measure, our_command, parser, table
 
 from commmodel.units import format_size
 
@@ -21,19 +21,21 @@ TOLERANCE = 0.02
 PROGRAMS = ("ours", "C", "C again")
 
 
-def verdicts(rows: list[Row], found: dict[str, Seconds]) -> list[str]:
+def verdicts(rows: list[Row], seconds: dict[str, Seconds]) -> list[str]:
     """Return whether we are within the tolerance, a line for each row that the C program has, too, and for each loop.
 
     A loop's value of a launch is the geometric mean over its sizes: what scatters from size to size counts less in it.
     """
     lines = []
-    shared = [row for row in rows if row in found["C"]]
+    shared = [row for row in rows if row in seconds["C"]]
     groups = {f"{kind}, {format_size(size)}": [(kind, size)] for kind, size in shared}
     for kind in dict.fromkeys(kind for kind, _ in shared):
         groups[f"{kind}, all sizes together"] = [row for row in shared if row[0] == kind]
     for words, group in groups.items():
-        ours, c, again = (np.exp(np.mean([np.log(found[name][row]) for row in group], axis=0)) for name in PROGRAMS)
-        ratio, control = Ratio.of(ours, c), Ratio.of(again, c)
+        commmodel_seconds, c, again = (
+            np.exp(np.mean([np.log(seconds[name][row]) for row in group], axis=0)) for name in PROGRAMS
+        )
+        ratio, control = Ratio.of(commmodel_seconds, c), Ratio.of(again, c)
         lines.append(
             f"{words}: within {100 * TOLERANCE:.0f} % of C: {ratio.verdict(TOLERANCE)} ({ratio}, control {control})"
         )
@@ -45,32 +47,34 @@ def main() -> None:
     options = parser("Ours against a stand-alone C program.", launches=15)
     options.add_argument("--thread-level", default="single", help="of all programs (single)")
     options.add_argument("--build", type=Path, help="folder of the C program (bench_c/build/<abi>)")
-    asked = options.parse_args()
-    program = yardstick(asked.build)
-    limits = ["--repetitions", str(asked.repetitions), "--sizes", ",".join(map(str, asked.sizes))]
-    in_c = [str(program), "pingpong", "stream", "allreduce", *limits, "--thread-level", asked.thread_level]
+    arguments = options.parse_args()
+    program = yardstick(arguments.build)
+    limits = ["--repetitions", str(arguments.repetitions), "--sizes", ",".join(map(str, arguments.sizes))]
+    in_c = [str(program), "pingpong", "stream", "allreduce", *limits, "--thread-level", arguments.thread_level]
     commands = {
-        "ours": ours(asked, "--visits", "1", "--stream-buffers", "both", "--thread-level", asked.thread_level),
+        "ours": our_command(
+            arguments, "--visits", "1", "--stream-buffers", "both", "--thread-level", arguments.thread_level
+        ),
         "C": in_c,
         "C again": in_c,
         "as OSU": [*in_c, "--as-osu"],
     }
-    found = measure(asked, commands)
-    rows = list(dict.fromkeys(row for name in ("C", "as OSU") for row in found[name]))
+    seconds = measure(arguments, commands)
+    rows = list(dict.fromkeys(row for name in ("C", "as OSU") for row in seconds[name]))
     columns = {
-        "ours / C": (found["ours"], found["C"]),
-        "control: C / C": (found["C again"], found["C"]),
-        "ours / as OSU": (found["ours"], found["as OSU"]),
+        "ours / C": (seconds["ours"], seconds["C"]),
+        "control: C / C": (seconds["C again"], seconds["C"]),
+        "ours / as OSU": (seconds["ours"], seconds["as OSU"]),
     }
-    print(*table(rows, found["ours"], columns), *verdicts(rows, found), sep="\n")
+    print(*table(rows, seconds["ours"], columns), *verdicts(rows, seconds), sep="\n")
 
 
 def yardstick(build: Path | None) -> Path:
     """Return the C program that was built, for the library of this interpreter's environment."""
     if build is None:  # asked of another process: one that has started MPI had better not start mpiexec
         code = "from commmodel._core.mpi import mpi_abi; print(mpi_abi())"
-        told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        build = Path(__file__).parents[2] / "bench_c" / "build" / told.stdout.strip()
+        printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        build = Path(__file__).parents[2] / "bench_c" / "build" / printed.stdout.strip()
     if not (build / "yardstick").is_file():
         sys.exit(f"{build / 'yardstick'} is missing: build it with make -C bench_c MPICC=mpicc")
     return build / "yardstick"

@@ -35,7 +35,7 @@ def measured(session, operation, size):
 
 def row(operation, size, rounds):
     """Return the cells of an operation: rounds are records by start."""
-    medians = {start: np.array([one[start].summary.median for one in rounds]) for start in STARTS}
+    medians = {start: np.array([round_[start].summary.median for round_ in rounds]) for start in STARTS}
     cells = [operation, format_size(size)]
     for start in STARTS:
         cells.append(format_time(float(np.median(medians[start]))))
@@ -45,9 +45,9 @@ def row(operation, size, rounds):
             bounds = f" [{low:.2f}, {high:.2f}]" if np.isfinite(high) else ""
             cells.append(f"{np.median(ratios):.2f}{bounds}")
         if start != "barrier":
-            late = sum(one[start].late for one in rounds)
-            cells.append(format_ratio(late / (late + sum(len(one[start].samples) for one in rounds))))
-    cells.append(format_time(float(np.median([one["round-time"].clock_error for one in rounds]))))
+            late = sum(round_[start].late for round_ in rounds)
+            cells.append(format_ratio(late / (late + sum(len(round_[start].samples) for round_ in rounds))))
+    cells.append(format_time(float(np.median([round_["round-time"].clock_error for round_ in rounds]))))
     return cells
 
 
@@ -64,11 +64,11 @@ def main():
     options = parse(["--ci", "1%"]).options
     session = Session(comm, clock, options, allocate(room, "never"), allocate(room, "never"), arguments.seconds,
                       GroupClock(comm, clock))  # fmt: skip
-    found = {one: [] for one in OPERATIONS}
-    for _, one in product(range(arguments.rounds), OPERATIONS):
-        records = measured(session, *one)
+    measured_rounds = {operation: [] for operation in OPERATIONS}
+    for _, case in product(range(arguments.rounds), OPERATIONS):
+        records = measured(session, *case)
         if comm.rank == 0 and None not in records.values():
-            found[one].append(records)
+            measured_rounds[case].append(records)
     if comm.rank:
         return
     print(f"{comm.size} ranks, {MPI.Get_library_version().splitlines()[0].strip()}")
@@ -76,8 +76,8 @@ def main():
                 "round-time", "late", "clocks apart")  # fmt: skip
     print("| " + " | ".join(headings) + " |")
     print("|" + "---|" * len(headings))
-    for one, rounds in found.items():
-        cells = row(*one, rounds) if rounds else [one[0], format_size(one[1]), "no common start was met"]
+    for case, rounds in measured_rounds.items():
+        cells = row(*case, rounds) if rounds else [case[0], format_size(case[1]), "no common start was met"]
         print("| " + " | ".join([*cells, *[""] * (len(headings) - len(cells))]) + " |")
 
 

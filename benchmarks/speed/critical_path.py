@@ -59,20 +59,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Messages per second of the LogGP evaluation.")
     parser.add_argument("--rounds", type=int, default=9, help="of each case (9)")
     parser.add_argument("--seed", type=int, default=1, help="of the order, the jitter and the numbers to sort (1)")
-    asked = parser.parse_args()
-    cases = {name: case(*row, asked.seed) for name, row in CASES.items()}
-    yardsticks = {name: yardstick(messages, asked.seed) for name, (messages, _) in cases.items()}
-    order, shuffle = list(CASES), random.Random(asked.seed)  # noqa: S311, an order, no secret
+    arguments = parser.parse_args()
+    cases = {name: case(*row, arguments.seed) for name, row in CASES.items()}
+    yardsticks = {name: yardstick(messages, arguments.seed) for name, (messages, _) in cases.items()}
+    order, shuffle = list(CASES), random.Random(arguments.seed)  # noqa: S311, an order, no secret
     rates: dict[str, list[float]] = {name: [] for name in order}
     ratios: dict[str, list[float]] = {name: [] for name in order}
-    for _ in range(asked.rounds):
+    for _ in range(arguments.rounds):
         shuffle.shuffle(order)
         for name in order:
             messages, evaluate = cases[name]
             seconds, sorting = timed(evaluate), timed(yardsticks[name])
             rates[name].append(messages / seconds)
             ratios[name].append(seconds / sorting)
-    print(f"Messages, CPU time, {asked.rounds} rounds: median [95 % interval]; wanted: {WANTED:.0e} messages/s")
+    print(f"Messages, CPU time, {arguments.rounds} rounds: median [95 % interval]; wanted: {WANTED:.0e} messages/s")
     for name, (messages, _) in cases.items():
         rate, ratio = summarise(rates[name]), summarise(ratios[name])
         print(

@@ -31,39 +31,37 @@ def main() -> None:
     parser.add_argument("--sizes", default="4KiB:1MiB:*4", type=parse_sizes, help="of messages (4KiB:1MiB:*4)")
     parser.add_argument("--burst", default=4, type=int, help="messages asked for one after the other (4)")
     parser.add_argument("--turns", default=200, type=int, help="repetitions (200)")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     comm = MPI.COMM_WORLD
     if comm.size != 2:
         raise SystemExit("this needs two ranks: mpiexec -n 2 python -m benchmarks.speed.exchange_overhead")
     peer = 1 - comm.rank
-    send, receive = np.ones(asked.volume, np.uint8), np.zeros(asked.volume, np.uint8)
+    send, receive = np.ones(arguments.volume, np.uint8), np.zeros(arguments.volume, np.uint8)
     if comm.rank == 0:
-        print(f"{format_size(asked.volume)} each way, bursts of {asked.burst}, {asked.turns} turns")
+        print(f"{format_size(arguments.volume)} each way, bursts of {arguments.burst}, {arguments.turns} turns")
         print(f"{'S':>8} {'messages':>8} {'Sendrecv':>12} {'Exchange.run':>24} {'exchange':>24} {'of a message':>16}")
-    for size in asked.sizes:
+    for size in arguments.sizes:
         transfer = Transfer(send=send, dest=peer, receive=receive, source=peer)
-        with Exchange(comm, [transfer], message_size=size, burst=asked.burst) as made:
+        with Exchange(comm, [transfer], message_size=size, burst=arguments.burst) as exchange_:
             ways: list[Callable[[], object]] = [
                 lambda: comm.Sendrecv(send, peer, 0, receive, peer, 0),
-                made.run,
-                lambda size=size: exchange(
-                    comm, send, receive, source=peer, dest=peer, message_size=size, burst=asked.burst
-                ),
+                exchange_.run,
+                lambda size=size, transfer=transfer: exchange(comm, transfer, message_size=size, burst=arguments.burst),
             ]
             for work in ways:
                 seconds(comm, work)
-            times = np.array([[seconds(comm, work) for work in ways] for _ in range(asked.turns)])
+            times = np.array([[seconds(comm, work) for work in ways] for _ in range(arguments.turns)])
         if comm.rank == 0:
-            messages = -(-asked.volume // size)
+            messages = -(-arguments.volume // size)
             made_once, anew = (ratios(times[:, way] / times[:, 0]) for way in (1, 2))
             added = 1e6 * float(np.median(times[:, 1] - times[:, 0])) / messages
             alone = f"{1e6 * np.median(times[:, 0]):.1f} us"
             print(f"{format_size(size):>8} {messages:>8} {alone:>12} {made_once:>24} {anew:>24} {added:>13.2f} us")
 
 
-def ratios(found: np.ndarray) -> str:
+def ratios(values: np.ndarray) -> str:
     """Return the median with the quartiles."""
-    low, median, high = np.quantile(found, [0.25, 0.5, 0.75])
+    low, median, high = np.quantile(values, [0.25, 0.5, 0.75])
     return f"{median:.2f} [{low:.2f}, {high:.2f}]"
 
 

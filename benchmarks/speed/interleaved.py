@@ -74,23 +74,25 @@ class Ratio:
 
 def parser(description: str, launches: int) -> argparse.ArgumentParser:
     """Return a parser with the options that all such comparisons have."""
-    made = argparse.ArgumentParser(description=description)
-    made.add_argument("--mpiexec", default=str(Path(sys.executable).with_name("mpiexec")), help="launcher, options too")
-    made.add_argument("--launches", type=int, default=launches, help=f"of each program ({launches})")
-    made.add_argument("--sizes", type=parse_sizes, default="1,1KiB,64KiB,1MiB", help="message sizes (%(default)s)")
-    made.add_argument("--repetitions", type=int, default=200, help="of each thing in a launch (200)")
-    made.add_argument("--time", default="10s", help="most that a launch of ours measures (10s)")
-    made.add_argument(
+    options = argparse.ArgumentParser(description=description)
+    options.add_argument(
+        "--mpiexec", default=str(Path(sys.executable).with_name("mpiexec")), help="launcher, options too"
+    )
+    options.add_argument("--launches", type=int, default=launches, help=f"of each program ({launches})")
+    options.add_argument("--sizes", type=parse_sizes, default="1,1KiB,64KiB,1MiB", help="message sizes (%(default)s)")
+    options.add_argument("--repetitions", type=int, default=200, help="of each thing in a launch (200)")
+    options.add_argument("--time", default="10s", help="most that a launch of ours measures (10s)")
+    options.add_argument(
         "--quantile", type=parse_fraction, default="10%", help="of a launch's samples that stands for it (%(default)s)"
     )
-    made.add_argument("--seed", type=int, default=1, help="of the order within a round (1)")
-    return made
+    options.add_argument("--seed", type=int, default=1, help="of the order within a round (1)")
+    return options
 
 
-def ours(asked: argparse.Namespace, *options: str) -> list[str]:
+def our_command(arguments: argparse.Namespace, *options: str) -> list[str]:
     """Return the command of a launch of the benchmark, without its output."""
-    limits = ["--repetitions", str(asked.repetitions), "--ci", "0.001%", "--time", asked.time]
-    sizes = ["--sizes", ",".join(map(str, asked.sizes))]
+    limits = ["--repetitions", str(arguments.repetitions), "--ci", "0.001%", "--time", arguments.time]
+    sizes = ["--sizes", ",".join(map(str, arguments.sizes))]
     return [sys.executable, "-m", "commmodel.bench", *OURS, *limits, *sizes, *options]
 
 
@@ -108,32 +110,35 @@ def row_of(record: Record) -> Row | None:
     return None
 
 
-def launch(asked: argparse.Namespace, command: Sequence[str], output: Path) -> dict[Row, float]:
+def launch(arguments: argparse.Namespace, command: Sequence[str], output: Path) -> dict[Row, float]:
     """Launch a program on two ranks and return the quantile of each thing that it measured, seconds."""
-    whole = [*shlex.split(asked.mpiexec), "-n", "2", *command, "-o", str(output)]
-    completed = subprocess.run(whole, capture_output=True, text=True, check=False)
+    words = [*shlex.split(arguments.mpiexec), "-n", "2", *command, "-o", str(output)]
+    completed = subprocess.run(words, capture_output=True, text=True, check=False)
     if completed.returncode:
-        raise SystemExit(f"{shlex.join(whole)} ended with exit code {completed.returncode}:\n{completed.stderr}")
-    found = {row_of(record): float(np.quantile(record.samples, asked.quantile)) for record in load(output).records}
-    return {row: seconds for row, seconds in found.items() if row is not None}
+        raise SystemExit(f"{shlex.join(words)} ended with exit code {completed.returncode}:\n{completed.stderr}")
+    medians = {
+        row_of(record): float(np.quantile(record.samples, arguments.quantile)) for record in load(output).records
+    }
+    return {row: seconds for row, seconds in medians.items() if row is not None}
 
 
 def measure(
-    asked: argparse.Namespace, commands: dict[str, Sequence[str]], say: Callable[[str], None] = print
+    arguments: argparse.Namespace, commands: dict[str, Sequence[str]], say: Callable[[str], None] = print
 ) -> dict[str, Seconds]:
     """Launch every program once a round; return what each measured, a value for each round."""
-    order = random.Random(asked.seed)  # noqa: S311  (an order, no secret)
-    found: dict[str, Seconds] = {name: {} for name in commands}
+    order = random.Random(arguments.seed)  # noqa: S311  (an order, no secret)
+    seconds_of: dict[str, Seconds] = {name: {} for name in commands}
     with tempfile.TemporaryDirectory() as folder:
-        for number in range(asked.launches):
+        for number in range(arguments.launches):
             for name in order.sample(list(commands), k=len(commands)):
-                for row, seconds in launch(asked, commands[name], Path(folder) / f"{number}-{name}.jsonl").items():
-                    found[name].setdefault(row, []).append(seconds)
+                for row, seconds in launch(arguments, commands[name], Path(folder) / f"{number}-{name}.jsonl").items():
+                    seconds_of[name].setdefault(row, []).append(seconds)
     say(
-        f"{asked.launches} launches of each, in turn; {asked.repetitions} repetitions in each launch, of which the "
-        f"{100 * asked.quantile:.0f} % quantile; medians of the ratios [95 % interval], * of the fastest launches"
+        f"{arguments.launches} launches of each, in turn; {arguments.repetitions} repetitions in each launch, "
+        "of which the "
+        f"{100 * arguments.quantile:.0f} % quantile; medians of the ratios [95 % interval], * of the fastest launches"
     )
-    return found
+    return seconds_of
 
 
 def table(rows: Sequence[Row], seconds: Seconds, columns: dict[str, tuple[Seconds, Seconds]]) -> list[str]:

@@ -108,9 +108,9 @@ def interleaved(contestants: dict[str, Contestant], rounds: int, seed: int) -> d
         shuffle.shuffle(order)
         for name in order:
             start = time.perf_counter()
-            made = contestants[name]()
+            contestant = contestants[name]()
             seconds[name].append(time.perf_counter() - start)
-            del made
+            del contestant
     return seconds
 
 
@@ -141,10 +141,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Time model surfaces and a fit.")
     parser.add_argument("--rounds", type=int, default=21, help="of each comparison (21)")
     parser.add_argument("--seed", type=int, default=1, help="of the order and of the fit's data (1)")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     for where, contestants in comparisons().items():
-        seconds = interleaved(contestants, asked.rounds, asked.seed)
-        print(f"Surface of Eq 4 {where}, {SIZES} sizes x {PAIRS} pairs, {asked.rounds} rounds: median [95 % interval]")
+        seconds = interleaved(contestants, arguments.rounds, arguments.seed)
+        print(
+            f"Surface of Eq 4 {where}, {SIZES} sizes x {PAIRS} pairs, {arguments.rounds} rounds: median [95 % interval]"
+        )
         for name, values in seconds.items():
             print(line(name, values, "ms", 1e3))
         for other, against, meaning in RATIOS:
@@ -152,7 +154,7 @@ def main() -> None:
                 ratios = [above / below for above, below in zip(seconds[other], seconds[against], strict=True)]
                 print(line(f"{other} / {against}", ratios, "  "), f" {meaning}")
     print(f"Fit of the max-rate model, {FIT_SIZES} sizes x {FIT_PAIRS} pairs, {FIT_SAMPLES} bootstrap samples")
-    print(line("fit", fit_seconds(asked.rounds, asked.seed), "ms", 1e3))
+    print(line("fit", fit_seconds(arguments.rounds, arguments.seed), "ms", 1e3))
 
 
 if __name__ == "__main__":

@@ -13,9 +13,11 @@ to "surface" is off from one by, this machine cannot tell apart.
 import argparse
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from benchmarks.speed.model_surfaces import interleaved, line
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from commmodel.machine import (
@@ -25,25 +27,37 @@ from commmodel.machine import (
     Machine,
     OverlapProfile,
     Parameter,
+    ParameterTable,
     PLogP,
     Segment,
-    Table,
 )
-from commmodel.optimize import choose, surface
+from commmodel.optimize import Candidates, MessageCosts, SurfaceAxes, TransferProblem, choose, surface
 
 VOLUME, COMPUTATION = 1 << 20, 5e-4
 OVERHEAD, LATENCY, BYTE_TIME = 2e-6, 10e-6, 1 / 900e6  # Iancu 2007, Section 2.1 and Figure 3, Infiniband, about
 SURFACE = (10, 20, 50, 1000)
 WANTED_CHOICE, WANTED_RATE = 100e-6, 1e8
-PROBLEMS: dict[str, dict[str, object]] = {
-    "point-to-point": {},
-    "any implementation": {"implementation": "any"},
-    "fine grid": {"grid": "fine"},
-    "fine grid, any implementation": {"grid": "fine", "implementation": "any"},
-    "sizes and bursts given": {"sizes": tuple(range(3000, 90001, 3000)), "bursts": (1, 2, 4, 8)},
-    "several end points, interleaved": {"pattern": "multiple-end-points-interleaved", "peers": 8},
-    "all to all, measured rule": {"pattern": "all-to-all-contiguous", "peers": 8, "rule": "measured"},
-    "numbers given": {"overhead": OVERHEAD, "latency": LATENCY, "byte_time": BYTE_TIME},
+PROBLEMS: dict[str, tuple[dict[str, Any], Candidates, MessageCosts]] = {
+    "point-to-point": ({}, Candidates(), MessageCosts()),
+    "any implementation": ({}, Candidates("any"), MessageCosts()),
+    "fine grid": ({}, Candidates(grid="fine"), MessageCosts()),
+    "fine grid, any implementation": ({}, Candidates("any", "fine"), MessageCosts()),
+    "sizes and bursts given": (
+        {},
+        Candidates(sizes=tuple(range(3000, 90001, 3000)), bursts=(1, 2, 4, 8)),
+        MessageCosts(),
+    ),
+    "several end points, interleaved": (
+        {"pattern": "multiple-end-points-interleaved", "peers": 8},
+        Candidates(),
+        MessageCosts(),
+    ),
+    "all to all, measured rule": (
+        {"pattern": "all-to-all-contiguous", "peers": 8},
+        Candidates(rule="measured"),
+        MessageCosts(),
+    ),
+    "numbers given": ({}, Candidates(), MessageCosts(overhead=OVERHEAD, latency=LATENCY, byte_time=BYTE_TIME)),
 }
 
 
@@ -61,13 +75,15 @@ def machines() -> dict[str, Machine]:
     sizes, bursts = tuple(4.0**step for step in range(5, 12)), tuple(2.0**step for step in range(7))
     profile = OverlapProfile(
         L=parameter(LATENCY),
-        overhead=Table(sizes, bursts, tuple(tuple(1e-6 + 1e-12 * size / burst for burst in bursts) for size in sizes)),
-        progress=Table(sizes, bursts, tuple(tuple(0.5 + 0.5 / burst for burst in bursts) for _ in sizes)),
+        overhead=ParameterTable(
+            sizes, bursts, tuple(tuple(1e-6 + 1e-12 * size / burst for burst in bursts) for size in sizes)
+        ),
+        progress=ParameterTable(sizes, bursts, tuple(tuple(0.5 + 0.5 / burst for burst in bursts) for _ in sizes)),
         queue_depth=64,
         outstanding_volume=4 << 20,
     )
     byte_times = tuple(tuple(1e-9 * peers**0.5 for peers in (2, 4, 8)) for _ in sizes)
-    bandwidth = BandwidthProfile("cross", "both-ways", Table(sizes, (2, 4, 8), byte_times))
+    bandwidth = BandwidthProfile("cross", "both-ways", ParameterTable(sizes, (2, 4, 8), byte_times))
     return {
         "LogGP": Machine("m", segments),
         "pLogP": Machine("m", (Segment("all"),), plogp=(plogp,)),
@@ -77,16 +93,17 @@ def machines() -> dict[str, Machine]:
 
 def choices(calls: int) -> Iterator[tuple[str, list[float], list[float]]]:
     """Yield (problem, seconds of each call with the same volume, with a new one)."""
-    for known, machine in machines().items():
-        for name, options in PROBLEMS.items():
-            choose(VOLUME, COMPUTATION, machine, **options)  # type: ignore[arg-type]
+    for title, machine in machines().items():
+        for name, (options, candidates, costs) in PROBLEMS.items():
+            network = replace(costs, machine=machine)
+            choose(network, TransferProblem(VOLUME, COMPUTATION, **options), candidates)
             seconds: list[list[float]] = [[], []]
             for step in range(calls):
                 for kind, volume in enumerate((VOLUME, VOLUME + 1 + step)):
                     start = time.perf_counter()
-                    choose(volume, COMPUTATION, machine, **options)  # type: ignore[arg-type]
+                    choose(network, TransferProblem(volume, COMPUTATION, **options), candidates)
                     seconds[kind].append(time.perf_counter() - start)
-            yield f"{known}, {name}", *seconds
+            yield f"{title}, {name}", *seconds
 
 
 def contestants() -> dict[str, Callable[[], NDArray[np.float64]]]:
@@ -94,13 +111,17 @@ def contestants() -> dict[str, Callable[[], NDArray[np.float64]]]:
     V, S = np.geomspace(1e6, 1e8, SURFACE[0]).round(), np.geomspace(1e3, 1e6, SURFACE[1]).round()
     b, t = np.arange(1.0, SURFACE[2] + 1), np.geomspace(1e-5, 1, SURFACE[3])
     o, L, G = OVERHEAD, LATENCY, BYTE_TIME
-    at_hand = np.zeros(SURFACE)
+    network, axes, at_hand = (
+        MessageCosts(overhead=o, latency=L, byte_time=G),
+        SurfaceAxes(V, S, b, t),
+        np.zeros(SURFACE),
+    )
 
     def compiled() -> NDArray[np.float64]:
-        return surface(V, S, b, t, overhead=o, latency=L, byte_time=G, model="paper", out=at_hand)
+        return surface(network, axes, model="paper", out=at_hand)
 
     def bounded() -> NDArray[np.float64]:
-        return surface(V, S, b, t, overhead=o, latency=L, byte_time=G, out=at_hand)
+        return surface(network, axes, out=at_hand)
 
     def in_numpy() -> NDArray[np.float64]:
         for row, volume in enumerate(V):
@@ -128,17 +149,19 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=300, help="of each problem (300)")
     parser.add_argument("--rounds", type=int, default=21, help="of the surface (21)")
     parser.add_argument("--seed", type=int, default=1, help="of the order (1)")
-    asked = parser.parse_args()
-    print(f"Choice: median of {asked.calls} calls with the same volume, and with a new one each time")
+    arguments = parser.parse_args()
+    print(f"Choice: median of {arguments.calls} calls with the same volume, and with a new one each time")
     slowest = 0.0
-    for name, *seconds in choices(asked.calls):
-        same, new = (1e6 * float(np.median(one)) for one in seconds)
-        print(f"  {name:44} {same:6.1f} us {new:6.1f} us")
-        slowest = max(slowest, same, new)
+    for name, *seconds in choices(arguments.calls):
+        repeated, new = (1e6 * float(np.median(second)) for second in seconds)
+        print(f"  {name:44} {repeated:6.1f} us {new:6.1f} us")
+        slowest = max(slowest, repeated, new)
     print(f"  {'slowest':44} {slowest:6.1f} us            wanted: below {WANTED_CHOICE * 1e6:.0f} us")
     shape = " x ".join(map(str, SURFACE))
-    print(f"Surface of {shape} volumes, sizes, bursts and computations, {asked.rounds} rounds: median [95 % interval]")
-    times = interleaved(contestants(), asked.rounds, asked.seed)
+    print(
+        f"Surface of {shape} volumes, sizes, bursts and computations, {arguments.rounds} rounds: median [95 % interval]"
+    )
+    times = interleaved(contestants(), arguments.rounds, arguments.seed)
     for name, values in times.items():
         print(line(name, values, "ms", 1e3))
     meanings = {"surface again": "control", "surface, bounded": "for the record", "numpy": "for the record"}
@@ -146,7 +169,7 @@ def main() -> None:
         ratios = [above / below for above, below in zip(times[other], times["surface"], strict=True)]
         print(line(f"{other} / surface", ratios, "  "), f" {meaning}")
     for name in ("surface", "surface, bounded"):
-        rates = [np.prod(SURFACE) / one for one in times[name]]
+        rates = [np.prod(SURFACE) / time for time in times[name]]
         print(line(name, rates, "million/s", 1e-6), f" wanted: at least {WANTED_RATE / 1e6:.0f}")
 
 

@@ -41,10 +41,10 @@ def write_records(path: Path, count: int, launches: int, samples: int) -> None:
     with open(path, "wb") as file:
         for launch in range(launches):
             file.write(encoder.encode(msgspec.structs.replace(header, created=f"2026-01-01T{launch:06}")) + b"\n")
-            own = 1 + 0.05 * noise.random()
+            scatter = 1 + 0.05 * noise.random()
             for index in range(count * launch // launches, count * (launch + 1) // launches):
                 size = SIZES[index % len(SIZES)]
-                seconds = own * (1e-6 + size / 10e9)
+                seconds = scatter * (1e-6 + size / 10e9)
                 values = tuple(seconds * (1 + 0.02 * noise.random()) for _ in range(samples))
                 file.write(encoder.encode(Record(PingPong(size, "same-socket"), "s", values)) + b"\n")
 
@@ -87,26 +87,29 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=10, help="of each record (10)")
     parser.add_argument("--commands", default="read,fit,report,report-machine", help=f"of {', '.join(COMMANDS)}")
     parser.add_argument("--limit", type=float, default=300, help="seconds of a command (300)")
-    asked = parser.parse_args()
-    counts = [int(word) for word in asked.records.split(",")]
-    found: dict[str, list[tuple[int, tuple[float, float, float, int]]]] = {}
+    arguments = parser.parse_args()
+    counts = [int(word) for word in arguments.records.split(",")]
+    results: dict[str, list[tuple[int, tuple[float, float, float, int]]]] = {}
     print(f"{'records':>9}  {'command':<15} {'seconds':>8} {'CPU s':>7} {'peak MiB':>9}  exit")
     for count in counts:
         with tempfile.TemporaryDirectory() as folder:
             begin = time.perf_counter()
-            write_records(Path(folder) / "r.jsonl", count, min(asked.launches, count), asked.samples)
+            write_records(Path(folder) / "r.jsonl", count, min(arguments.launches, count), arguments.samples)
             size = os.path.getsize(Path(folder) / "r.jsonl") / 2**20
             print(
                 f"{count:>9}  {'(making)':<15} {time.perf_counter() - begin:8.2f} {size:9.0f}  MiB of file", flush=True
             )
-            for command in asked.commands.split(","):
-                told = measure(command, folder, asked.limit)
-                if told is None:
-                    print(f"{count:>9}  {command:<15} longer than {asked.limit:.0f} s", flush=True)
+            for command in arguments.commands.split(","):
+                result = measure(command, folder, arguments.limit)
+                if result is None:
+                    print(f"{count:>9}  {command:<15} longer than {arguments.limit:.0f} s", flush=True)
                     continue
-                found.setdefault(command, []).append((count, told))
-                print(f"{count:>9}  {command:<15} {told[0]:8.2f} {told[1]:7.2f} {told[2]:9.0f}  {told[3]}", flush=True)
-    for command, rows in found.items():
+                results.setdefault(command, []).append((count, result))
+                print(
+                    f"{count:>9}  {command:<15} {result[0]:8.2f} {result[1]:7.2f} {result[2]:9.0f}  {result[3]}",
+                    flush=True,
+                )
+    for command, rows in results.items():
         if len(rows) > 1:
             (fewer, less), (more, most) = rows[-2:]
             exponents = [math.log(most[index] / less[index]) / math.log(more / fewer) for index in (1, 2)]

@@ -53,7 +53,7 @@ class Row:
     platform: tuple[str, int] = ("flat", 2)
     arguments: tuple[object, ...] = ()
     algorithms: tuple[tuple[str, str], ...] = ()
-    wanted: float = 10.0
+    target: float = 10.0
     """How many times less than the peer."""
     minutes: bool = False
     """Whether the peer takes so long that it runs once."""
@@ -107,14 +107,14 @@ def _schedule(operation: str, algorithm: str, processes: int, **more: object) ->
 
     def work(folder: Path) -> SimulationResult:
         parts = [np.load(folder / f"{name}-{part}.npy") for part in _PARTS]
-        return delays.run_schedule(goal.Schedule(*parts), PARAMETERS, rules="newer")
+        return delays.run_schedule(goal.GoalSchedule(*parts), PARAMETERS, rules="newer")
 
     return Row(
         f"{operation} {algorithm}, LogGOPS, P = {processes}",
         work,
         "loggopsim",
         arguments=("-f", name),
-        wanted=1.0,
+        target=1.0,
         **more,  # type: ignore[arg-type]
     )
 
@@ -142,12 +142,12 @@ def _repeated(name: str, program: Callable[[int, int], Program], processes: int,
 
 
 ROWS = (
-    _alltoall("flat", 64, wanted=30.0, small=True),
-    _alltoall("flat", 256, wanted=30.0),
-    _alltoall("cabinets", 64, wanted=30.0, small=True),
-    _alltoall("cabinets", 256, wanted=30.0),
-    _alltoall("flat", 1024, wanted=30.0),
-    _alltoall("cabinets", 1024, wanted=30.0),
+    _alltoall("flat", 64, target=30.0, small=True),
+    _alltoall("flat", 256, target=30.0),
+    _alltoall("cabinets", 64, target=30.0, small=True),
+    _alltoall("cabinets", 256, target=30.0),
+    _alltoall("flat", 1024, target=30.0),
+    _alltoall("cabinets", 1024, target=30.0),
     *(_irregular(kind, 10, 64, small=True) for kind in ("flat", "cabinets", "fat-tree", "torus")),
     _irregular("flat", 50, 1024),
     *(_irregular(kind, 50, 1024, minutes=True) for kind in ("cabinets", "fat-tree", "torus")),
@@ -165,12 +165,14 @@ ROWS = (
     _schedule("barrier", "dissemination", 65536),
     Row(
         "alltoall pairwise, flat, P = 4096",
-        lambda _: on_flows("flat", collective("alltoall", 102400, 4096, algorithm="pairwise")),
+        lambda _: on_flows("flat", collective("alltoall", Problem(4096, 102400), algorithm="pairwise")),
         "",
     ),
     Row(
         "barrier dissemination, LogGP, P = 1000000",
-        lambda _: run(collective("barrier", 0, 10**6, algorithm="dissemination"), DelayModel(PARAMETERS, "loggp")),
+        lambda _: run(
+            collective("barrier", Problem(10**6), algorithm="dissemination"), DelayModel(PARAMETERS, "loggp")
+        ),
         "",
     ),
 )
@@ -180,7 +182,7 @@ def child(name: str, folder: Path) -> None:
     """Simulate one row, or nothing, and print what came out."""
     begin = time.process_time()
     print(f"empty {begin}")
-    row = next((one for one in ROWS if one.name == name), None)
+    row = next((candidate for candidate in ROWS if candidate.name == name), None)
     if row is not None:
         outcome = row.work(folder)
         print(f"used {time.process_time() - begin}")
@@ -199,11 +201,11 @@ class Cost:
     simulated: float
 
 
-def mine(row: Row, folder: Path) -> Cost:
+def commmodel_cost(row: Row, folder: Path) -> Cost:
     """Simulate a row in a process of its own; what that has used when it has loaded everything is its empty run."""
-    one = smpi.measured([sys.executable, __file__, "--child", row.name, "--folder", str(folder)])
-    said = dict(line.split() for line in one.output.splitlines())
-    return Cost(float(said["used"]), float(said["empty"]), int(said["peak"]) * 1024, one.seconds)
+    process = smpi.measured([sys.executable, __file__, "--child", row.name, "--folder", str(folder)])
+    values = dict(line.split() for line in process.output.splitlines())
+    return Cost(float(values["used"]), float(values["empty"]), int(values["peak"]) * 1024, process.seconds)
 
 
 @dataclass(frozen=True)
@@ -241,20 +243,22 @@ class Peers:
         if row.peer == "loggopsim":
             path = self._schedule(str(row.arguments[1]))
             command = [str(self.loggopsim / "LogGOPSim"), "-f", str(path), *LOGGOPS]
-            one = smpi.measured(command, LONGEST)
+            process = smpi.measured(command, LONGEST)
             times = [
                 int(word)
-                for word in re.findall(r"^(?:Maximum finishing time at host|Host) \d+: (\d+)", one.output, re.M)
+                for word in re.findall(r"^(?:Maximum finishing time at host|Host) \d+: (\d+)", process.output, re.M)
             ]
-            return Cost(one.processor_seconds, 0.0, one.peak_bytes, 1e-9 * max(times, default=0))
+            return Cost(process.processor_seconds, 0.0, process.peak_bytes, 1e-9 * max(times, default=0))
         kind, processes = row.platform
         arguments, log = [*row.arguments], "root.thres:error"
         if arguments[0] == "-replay":
             arguments, log = ["-replay", self.folder / str(arguments[1])], "smpi_replay.thres:info"
         empty = self._empty(kind, processes)
-        one = self._smpi().run(kind, processes, arguments, dict(row.algorithms), log=log, timeout=LONGEST)
-        said = re.search(r"(?:^seconds|Simulation time) (\S+)", one.output, re.MULTILINE)
-        return Cost(one.processor_seconds - empty, empty, one.peak_bytes, float(said[1]) if said else float("nan"))
+        process = self._smpi().run(kind, processes, arguments, dict(row.algorithms), log=log, timeout=LONGEST)
+        match = re.search(r"(?:^seconds|Simulation time) (\S+)", process.output, re.MULTILINE)
+        return Cost(
+            process.processor_seconds - empty, empty, process.peak_bytes, float(match[1]) if match else float("nan")
+        )
 
 
 def prepare(row: Row, folder: Path) -> None:
@@ -269,34 +273,34 @@ def prepare(row: Row, folder: Path) -> None:
 def compared(row: Row, peers: Peers, repetitions: int) -> list[str]:
     """Return the cells of a row."""
     folder = peers.folder
-    own, again, theirs = [], [], []
+    costs, again, peer_costs = [], [], []
     for repetition in range(repetitions):
-        own.append(mine(row, folder))
+        costs.append(commmodel_cost(row, folder))
         if peers.has(row) and not (row.minutes and repetition):
             try:
-                theirs.append(peers.cost(row))
+                peer_costs.append(peers.cost(row))
             except ValueError as error:
                 if "-9" not in str(error):
                     raise
-                theirs.append(Cost(LONGEST, 0.0, 0, float("nan")))
-        again.append(mine(row, folder))
-    same = [max(two.seconds, 1e-3) / max(one.seconds, 1e-3) for one, two in zip(own, again, strict=True)]
-    peak = max(one.peak for one in own) / 2**20
-    cells = [row.name, f"{median(one.seconds for one in own):.3f} ({own[0].empty:.2f})", f"{peak:.0f}"]
-    if theirs:
+                peer_costs.append(Cost(LONGEST, 0.0, 0, float("nan")))
+        again.append(commmodel_cost(row, folder))
+    control = [max(two.seconds, 1e-3) / max(first.seconds, 1e-3) for first, two in zip(costs, again, strict=True)]
+    peak = max(cost.peak for cost in costs) / 2**20
+    cells = [row.name, f"{median(cost.seconds for cost in costs):.3f} ({costs[0].empty:.2f})", f"{peak:.0f}"]
+    if peer_costs:
         # Less than a millisecond is not told from nothing.
-        ratios = [two.seconds / max(one.seconds, 1e-3) for one, two in zip(own, theirs, strict=False)]
+        ratios = [two.seconds / max(cost.seconds, 1e-3) for cost, two in zip(costs, peer_costs, strict=False)]
         spread = f" [{min(ratios):.0f}-{max(ratios):.0f}]" if len(ratios) > 1 else ""
         cells += [
-            f"{median(one.seconds for one in theirs):.3f} ({theirs[0].empty:.2f})",
-            f"{theirs[0].peak / 2**20:.0f}",
+            f"{median(their.seconds for their in peer_costs):.3f} ({peer_costs[0].empty:.2f})",
+            f"{peer_costs[0].peak / 2**20:.0f}",
             f"{median(ratios):.3g}{spread}",
-            f"{row.wanted:.0f}",
+            f"{row.target:.0f}",
         ]
     else:
         cells += ["", "", "", ""]
-    cells.append(f"{min(same):.2f}-{max(same):.2f}")
-    cells.append(f"{own[0].simulated:.6g}" + (f" / {theirs[0].simulated:.6g}" if theirs else ""))
+    cells.append(f"{min(control):.2f}-{max(control):.2f}")
+    cells.append(f"{costs[0].simulated:.6g}" + (f" / {peer_costs[0].simulated:.6g}" if peer_costs else ""))
     return cells
 
 
@@ -314,13 +318,13 @@ def draw(path: Path, peers: Peers, largest: int) -> None:
     for number, (title, pattern) in enumerate(growing.items()):
         points: dict[str, list[tuple[int, float]]] = {"commmodel": [], "SMPI": []}
         for row in ROWS:
-            found = re.match(pattern, row.name)
-            if not found or int(found[1]) > largest:
+            match = re.match(pattern, row.name)
+            if not match or int(match[1]) > largest:
                 continue
-            cost = mine(row, peers.folder)
-            points["commmodel"].append((int(found[1]), cost.seconds))
+            cost = commmodel_cost(row, peers.folder)
+            points["commmodel"].append((int(match[1]), cost.seconds))
             if peers.has(row):
-                points["SMPI"].append((int(found[1]), peers.cost(row).seconds))
+                points["SMPI"].append((int(match[1]), peers.cost(row).seconds))
         for name, style in (("commmodel", "-o"), ("SMPI", "--s")):
             if points[name]:
                 x, y = np.array(sorted(points[name])).T
@@ -353,8 +357,8 @@ def main() -> None:
         prepare(next(row for row in ROWS if row.name == arguments.prepare), arguments.folder)
         return
     rows = [row for row in ROWS if re.search(arguments.rows, row.name) and (row.small or not arguments.quick)]
-    wanted = arguments.peers.split(",")
-    rows = [row if row.peer in wanted else Row(row.name, row.work, "", row.platform, row.arguments) for row in rows]
+    names = arguments.peers.split(",")
+    rows = [row if row.peer in names else Row(row.name, row.work, "", row.platform, row.arguments) for row in rows]
     with tempfile.TemporaryDirectory() as name:
         peers = Peers(Path(name), arguments.loggopsim)
         if arguments.growth:
@@ -363,7 +367,7 @@ def main() -> None:
         for row in rows:
             # In another process: what this one has in memory counts for those that it begins.
             smpi.measured([sys.executable, __file__, "--prepare", row.name, "--folder", name])
-        titles = ("work", "ours, s", "MiB", "peer, s", "MiB", "peer / ours", "wanted", "same", "simulated, s")
+        titles = ("work", "ours, s", "MiB", "peer, s", "MiB", "peer / ours", "target", "same", "simulated, s")
         table = Table(*titles, box=None)
         for row in rows:
             table.add_row(*compared(row, peers, arguments.repetitions))

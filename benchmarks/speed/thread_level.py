@@ -5,7 +5,7 @@ mpi4py starts MPI at ``multiple``, a C program's MPI_Init at ``single``. Run it 
     python -m benchmarks.speed.thread_level --mpiexec "mpiexec -bind-to core"
 """
 
-from benchmarks.speed.interleaved import measure, ours, parser, table
+from benchmarks.speed.interleaved import measure, our_command, parser, table
 
 from commmodel.results import thread_level
 
@@ -16,17 +16,17 @@ def main() -> None:
     options.add_argument(
         "--levels", default="single,multiple", help="the first is what the others are compared with (%(default)s)"
     )
-    asked = options.parse_args()
-    base, *others = asked.levels.split(",")
-    for level in (base, *others):
+    arguments = options.parse_args()
+    base, *levels = arguments.levels.split(",")
+    for level in (base, *levels):
         if level not in thread_level.LEVELS:
             options.error(f"--levels: no thread level {level!r}: choose from {', '.join(thread_level.LEVELS)}")
     again = f"{base} again"
-    commands = {level: ours(asked, "--thread-level", level) for level in (base, *others)}
-    found = measure(asked, commands | {again: commands[base]})
-    columns = {f"{level} / {base}": (found[level], found[base]) for level in others}
-    columns[f"control: {base} / {base}"] = found[again], found[base]
-    print(*table(list(found[base]), found[base], columns), sep="\n")
+    commands = {level: our_command(arguments, "--thread-level", level) for level in (base, *levels)}
+    seconds = measure(arguments, commands | {again: commands[base]})
+    columns = {f"{level} / {base}": (seconds[level], seconds[base]) for level in levels}
+    columns[f"control: {base} / {base}"] = seconds[again], seconds[base]
+    print(*table(list(seconds[base]), seconds[base], columns), sep="\n")
 
 
 if __name__ == "__main__":

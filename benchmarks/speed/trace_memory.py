@@ -99,12 +99,12 @@ def write(folder: Path, form: str, size: int, processes: int, pattern: str = "ri
         # in "sorted", one rank after the other has its share
         groups = [[rank] for rank in range(processes)] if kind == "sorted" else [list(range(processes))]
         for group in groups:
-            written = 0
-            while written < size // len(groups):
+            count = 0
+            while count < size // len(groups):
                 for rank in group:
                     piece = next(texts[rank])
                     files[rank % len(files)].write(piece)
-                    written += len(piece)
+                    count += len(piece)
         if pattern == "ahead":  # what was posted ahead gets its message
             for rank in range(processes):
                 end = f"{rank} send {(rank + 1) % processes} 7 65536 6\n{rank} waitall\n"
@@ -123,19 +123,19 @@ def replayed(index: Path, processes: int, limit: int | None = None) -> tuple[int
 
     command = ["simulate", "graphene", "replay", str(index), "-p", str(processes), "--json"]
     begin = time.perf_counter()
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as log:
         child = subprocess.Popen(
             [sys.executable, "-m", "commmodel", *command],
             stdout=subprocess.DEVNULL,
-            stderr=said,
+            stderr=log,
             preexec_fn=limited,
             env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
         )
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         if child.returncode:
-            said.seek(0)
-            raise SystemExit(f"{index}: exit code {child.returncode}: {said.read().decode(errors='replace')[-2000:]}")
+            log.seek(0)
+            raise SystemExit(f"{index}: exit code {child.returncode}: {log.read().decode(errors='replace')[-2000:]}")
     return usage.ru_maxrss * 1024, time.perf_counter() - begin
 
 
@@ -149,21 +149,21 @@ def main() -> int:
     parser.add_argument("--limit", help="memory that the process may have, like 512MiB (no limit)")
     parser.add_argument("--allowed", default="64MiB", help="that the longest may take above the shortest (%(default)s)")
     parser.add_argument("--folder", help="where traces are written (the system's for temporary files)")
-    asked = parser.parse_args()
-    limit = None if asked.limit is None else int(parse_size(asked.limit))
-    sizes = [int(parse_size(word)) for word in asked.sizes.split(",")]
-    title = f"peak of resident memory, {asked.ranks} ranks" + (f", limit {asked.limit}" if limit else "")
+    arguments = parser.parse_args()
+    limit = None if arguments.limit is None else int(parse_size(arguments.limit))
+    sizes = [int(parse_size(word)) for word in arguments.sizes.split(",")]
+    title = f"peak of resident memory, {arguments.ranks} ranks" + (f", limit {arguments.limit}" if limit else "")
     table = Table("pattern", "form", *(f"{size / MIB:.0f} MiB" for size in sizes), "seconds of the last", title=title)
     grown = False
-    for pattern in asked.patterns.split(","):
-        for form in asked.forms.split(","):
+    for pattern in arguments.patterns.split(","):
+        for form in arguments.forms.split(","):
             peaks = []
             for size in sizes:
-                with tempfile.TemporaryDirectory(dir=asked.folder) as name:
-                    index = write(Path(name), form, size, asked.ranks, pattern)
-                    peak, seconds = replayed(index, asked.ranks, limit)
+                with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
+                    index = write(Path(name), form, size, arguments.ranks, pattern)
+                    peak, seconds = replayed(index, arguments.ranks, limit)
                 peaks.append(peak)
-            grown |= peaks[-1] - peaks[0] > parse_size(asked.allowed)
+            grown |= peaks[-1] - peaks[0] > parse_size(arguments.allowed)
             row = [pattern, form, *(f"{peak / MIB:.0f} MiB" for peak in peaks), f"{seconds:.0f}"]
             print(*row, file=sys.stderr, flush=True)
             table.add_row(*row)

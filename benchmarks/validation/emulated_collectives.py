@@ -21,7 +21,7 @@ from tools import emulated_cluster
 
 from commmodel import predict
 from commmodel.collectives.library import selection
-from commmodel.collectives.library.selection import Rule, Selector
+from commmodel.collectives.library.selection import SelectionRule, Selector
 from commmodel.fit import fit_machine
 from commmodel.report.prediction.comparison import compared_tables
 from commmodel.results import Measurements, load
@@ -32,9 +32,9 @@ MODELS = ("plogp", "loggp")
 FORCED = Selector(
     "forced",
     (
-        Rule("bcast", "binomial"),
-        Rule("allgather", "ring"),
-        Rule("alltoall", "pairwise-xor"),  # what MPICH calls pairwise for a power of two
+        SelectionRule("bcast", "binomial"),
+        SelectionRule("allgather", "ring"),
+        SelectionRule("alltoall", "pairwise-xor"),  # what MPICH calls pairwise for a power of two
     ),
     fallback="mpich",
 )
@@ -58,8 +58,8 @@ def forced(folder: Path, mpiexec: str) -> tuple[Selector, dict[str, str]]:
     """Return the rules, and the variables with which the library follows them."""
     path = folder / "rules"
     if b"Open MPI" in subprocess.check_output([mpiexec, "--version"]):
-        own = {"alltoall": "pairwise", "bcast": "binomial-at-once", "allgather": "ring"}
-        rules = tuple(Rule(one.operation, own[one.operation]) for one in FORCED.rules)
+        names = {"alltoall": "pairwise", "bcast": "binomial-at-once", "allgather": "ring"}
+        rules = tuple(SelectionRule(rule.operation, names[rule.operation]) for rule in FORCED.rules)
         selector = Selector("forced", rules, fallback="openmpi")
         selection.dump(selector, path, "openmpi")
         return selector, {
@@ -82,43 +82,45 @@ def main() -> None:
     parser.add_argument("--time", default="90s", help="of each of the two measurements (90s)")
     parser.add_argument("--mpiexec", default=str(Path(sys.executable).with_name("mpiexec")), help="of the MPI library")
     parser.add_argument("--keep", type=Path, help="folder that keeps the measurements (none)")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     if problem := emulated_cluster.missing():
         raise SystemExit(f"no emulated cluster here: {problem}")
-    with tempfile.TemporaryDirectory() as temporary, emulated_cluster.cluster(asked.hosts) as hosts:
-        folder = asked.keep or Path(temporary)
+    with tempfile.TemporaryDirectory() as temporary, emulated_cluster.cluster(arguments.hosts) as hosts:
+        folder = arguments.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        emulated_cluster.set_rate(asked.rate, hosts)
-        upto = 1 << max(parse_sizes(asked.sizes)).bit_length()  # the next power of two
-        selector, rules = forced(folder, asked.mpiexec)
-        rest = ("--time", asked.time)
+        emulated_cluster.set_rate(arguments.rate, hosts)
+        upto = 1 << max(parse_sizes(arguments.sizes)).bit_length()  # the next power of two
+        selector, rules = forced(folder, arguments.mpiexec)
+        rest = ("--time", arguments.time)
         pair = measured(
-            folder / "parameters.jsonl", asked.mpiexec, hosts[:2],
+            folder / "parameters.jsonl", arguments.mpiexec, hosts[:2],
             ("loggp", "plogp", "--sizes", f"1,64,1KiB:{upto}", *rest), {},
         )  # fmt: skip
-        counts = f"2:{asked.hosts}:*2"
+        counts = f"2:{arguments.hosts}:*2"
         operations = ",".join(rule.operation for rule in selector.rules)
         # After a barrier: while ranks wait for a common start, a link's bucket fills, and then 8 kB pass at once.
         several = measured(
-            folder / "collectives.jsonl", asked.mpiexec, hosts,
+            folder / "collectives.jsonl", arguments.mpiexec, hosts,
             ("collective", "--start", "barrier", "--collectives", operations, "--procs", counts,
-             "--sizes", asked.sizes, *rest),
+             "--sizes", arguments.sizes, *rest),
             rules,
         )  # fmt: skip
-    found = predict.compare(fit_machine(pair), several, selector=selector, models=MODELS)
-    Console(width=120).print(*compared_tables(found.rows, predict.summarise(found.rows)))
-    kept = {model: judged(model, np.abs([row.relative_error(model) for row in found.rows])) for model in MODELS}
-    raise SystemExit(0 if all(kept.values()) else 1)
+    comparison = predict.compare(fit_machine(pair), several, selector=selector, models=MODELS)
+    Console(width=120).print(*compared_tables(comparison.rows, predict.summarise(comparison.rows)))
+    verdicts = {
+        model: judged(model, np.abs([row.relative_error(model) for row in comparison.rows])) for model in MODELS
+    }
+    raise SystemExit(0 if all(verdicts.values()) else 1)
 
 
 def judged(model: str, errors: NDArray[np.float64]) -> bool:
     """Print and return whether the errors of a model are as small as wanted."""
-    kept = bool(np.median(errors) < MEDIAN and errors.max() < LARGEST)
+    holds = bool(np.median(errors) < MEDIAN and errors.max() < LARGEST)
     print(
         f"{model}: median |E| {np.median(errors):.1%} (wanted: below {MEDIAN:.0%}), largest {errors.max():.1%} "
-        f"(below {LARGEST:.0%}) of {errors.size}: {'kept' if kept else 'not kept'}"
+        f"(below {LARGEST:.0%}) of {errors.size}: {'kept' if holds else 'not kept'}"
     )
-    return kept
+    return holds
 
 
 if __name__ == "__main__":

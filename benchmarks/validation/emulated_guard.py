@@ -32,27 +32,36 @@ expect = "log p"
 """
 
 
-def measured(output: Path, asked: argparse.Namespace, hosts: Sequence[str], seed: int) -> Path:
+def measured(output: Path, arguments: argparse.Namespace, hosts: Sequence[str], seed: int) -> Path:
     """Run the benchmark with one rank on each host; return where the results are."""
     command = [
-        *emulated_cluster.launcher(asked.mpiexec, hosts, 1),
+        *emulated_cluster.launcher(arguments.mpiexec, hosts, 1),
         sys.executable,
         "-m",
         "commmodel.bench",
         "collective",
     ]
-    command += ["--collectives", asked.operations, "--procs", asked.procs, "--sizes", asked.size, "--time", asked.time]
+    command += [
+        "--collectives",
+        arguments.operations,
+        "--procs",
+        arguments.procs,
+        "--sizes",
+        arguments.size,
+        "--time",
+        arguments.time,
+    ]
     environment = os.environ | emulated_cluster.mpi_environment()
-    for launch in range(asked.launches):
-        one = output.with_suffix(f".{launch}.jsonl")
+    for launch in range(arguments.launches):
+        part = output.with_suffix(f".{launch}.jsonl")
         completed = subprocess.run(
-            [*command, "--seed", str(seed + launch), "-o", str(one)],
+            [*command, "--seed", str(seed + launch), "-o", str(part)],
             env=environment, capture_output=True, text=True, check=False,
         )  # fmt: skip
         if completed.returncode:
             raise SystemExit(completed.stderr)
         with output.open("ab") as together:
-            together.write(one.read_bytes())
+            together.write(part.read_bytes())
     return output
 
 
@@ -62,10 +71,10 @@ def planted(measurements: Measurements, path: Path) -> Path:
         for launch in measurements.launches:
             writer.write(launch.header)
             for record in launch.records:
-                one = record.configuration
-                if isinstance(one, Collective) and one.operation == "bcast_linear":
-                    one = msgspec.structs.replace(one, operation="bcast")
-                    writer.write(msgspec.structs.replace(record, configuration=one))
+                configuration = record.configuration
+                if isinstance(configuration, Collective) and configuration.operation == "bcast_linear":
+                    configuration = msgspec.structs.replace(configuration, operation="bcast")
+                    writer.write(msgspec.structs.replace(record, configuration=configuration))
     return path
 
 
@@ -96,16 +105,16 @@ def main() -> None:
     parser.add_argument("--launches", type=int, default=3, help="of each of the two runs (3)")
     parser.add_argument("--mpiexec", default=str(Path(sys.executable).with_name("mpiexec")), help="of the MPI library")
     parser.add_argument("--keep", type=Path, help="folder that keeps the measurements (none)")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     if problem := emulated_cluster.missing():
         raise SystemExit(f"no emulated cluster here: {problem}")
     with tempfile.TemporaryDirectory() as temporary:
-        folder = asked.keep or Path(temporary)
+        folder = arguments.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        with emulated_cluster.cluster(asked.hosts) as hosts:
-            emulated_cluster.set_rate(asked.rate, hosts)
-            before = measured(folder / "before.jsonl", asked, hosts, 1)
-            after = measured(folder / "after.jsonl", asked, hosts, 101)
+        with emulated_cluster.cluster(arguments.hosts) as hosts:
+            emulated_cluster.set_rate(arguments.rate, hosts)
+            before = measured(folder / "before.jsonl", arguments, hosts, 1)
+            after = measured(folder / "after.jsonl", arguments, hosts, 101)
         print("The library's collectives:", checked("mpi", before)[1], sep="\n")
         expected = folder / "planted.toml"
         expected.write_text(PLANTED)
@@ -115,14 +124,14 @@ def main() -> None:
         print("In the place of the library's broadcast:", text, sep="\n")
         code, text = checked(after, "--baseline", before)
         print("The same again, which is noise:", text, sep="\n")
-        kept = {
+        promises = {
             "planted, by itself: mismatch": verdicts(expected, before)["bcast_linear"] == "mismatch",
             "planted, against the earlier run: exit code 1": caught == 1,
             "noise only: exit code 0": code == 0,
         }
-    for what, so in kept.items():
-        print(f"{what}: {'kept' if so else 'not kept'}")
-    raise SystemExit(0 if all(kept.values()) else 1)
+    for promise, so in promises.items():
+        print(f"{promise}: {'kept' if so else 'not kept'}")
+    raise SystemExit(0 if all(promises.values()) else 1)
 
 
 if __name__ == "__main__":

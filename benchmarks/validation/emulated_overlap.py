@@ -66,41 +66,41 @@ def main() -> None:
     parser.add_argument("--time", default="60s", help="of each of them (60s)")
     parser.add_argument("--mpiexec", default=str(Path(sys.executable).with_name("mpiexec")), help="of the MPI library")
     parser.add_argument("--keep", type=Path, help="folder that keeps the measurements and a page (none)")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     if reason := emulated_cluster.missing():
         raise SystemExit(f"no emulated cluster here: {reason}")
     with tempfile.TemporaryDirectory() as temporary, emulated_cluster.cluster() as hosts:
-        folder = asked.keep or Path(temporary)
+        folder = arguments.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        emulated_cluster.set_rate(asked.rate, hosts)
+        emulated_cluster.set_rate(arguments.rate, hosts)
         parameters = folder / "parameters.jsonl"
-        problems = [folder / f"problems-{number}.jsonl" for number in range(1, asked.launches + 1)]
-        operations = ("--operations", asked.operations)
-        measure(parameters, asked.mpiexec, hosts, (*PARAMETERS, "--time", "60s", *operations))
-        what = ("--volumes", asked.volumes, "--work", asked.work, "--time", asked.time)
+        problems = [folder / f"problems-{number}.jsonl" for number in range(1, arguments.launches + 1)]
+        operations = ("--operations", arguments.operations)
+        measure(parameters, arguments.mpiexec, hosts, (*PARAMETERS, "--time", "60s", *operations))
+        options = ("--volumes", arguments.volumes, "--work", arguments.work, "--time", arguments.time)
         for number, problem in enumerate(problems, start=1):
             passes = [] if number == 1 else ["--passes", str(base_passes(problems[0]))]
-            measure(problem, asked.mpiexec, hosts, (*PROBLEMS, *what, *operations, *passes), seed=number)
-        found = validate(load_all(problems), fit_machine(load(parameters)))
-        if asked.keep:
-            report.write_validation(str(folder / "overlap.html"), "two emulated hosts", found)
-    Console(width=150).print(*validation_tables(found), sep="\n")
-    raise SystemExit(0 if judged(found) else 1)
+            measure(problem, arguments.mpiexec, hosts, (*PROBLEMS, *options, *operations, *passes), seed=number)
+        validation = validate(load_all(problems), fit_machine(load(parameters)))
+        if arguments.keep:
+            report.write_validation(str(folder / "overlap.html"), "two emulated hosts", validation)
+    Console(width=150).print(*validation_tables(validation), sep="\n")
+    raise SystemExit(0 if judged(validation) else 1)
 
 
-def judged(found: Validation) -> bool:
+def judged(validation: Validation) -> bool:
     """Print and return whether the choices are as good as wanted, all together."""
-    shares = [case.share_of_best for case in found.cases if case.share_of_best is not None]
-    losses = [case.loss for case in found.cases]
+    shares = [case.share_of_best for case in validation.cases if case.share_of_best is not None]
+    losses = [case.loss for case in validation.cases]
     if not shares:
         raise SystemExit("there is nothing to hide in any case")
-    kept = median(losses) <= MEDIAN and max(losses) <= LARGEST and median(shares) >= HIDDEN
+    holds = median(losses) <= MEDIAN and max(losses) <= LARGEST and median(shares) >= HIDDEN
     print(
         f"{len(losses)} cases: loss {median(losses):.1%} in the median (wanted: at most {MEDIAN:.0%}), "
         f"{max(losses):.1%} at worst ({LARGEST:.0%}); of what the best hides {median(shares):.1%} in the median "
-        f"(at least {HIDDEN:.0%}), {min(shares):.1%} at worst: {'kept' if kept else 'not kept'}"
+        f"(at least {HIDDEN:.0%}), {min(shares):.1%} at worst: {'kept' if holds else 'not kept'}"
     )
-    return kept
+    return holds
 
 
 if __name__ == "__main__":

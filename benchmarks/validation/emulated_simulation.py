@@ -25,6 +25,7 @@ from rich.console import Console
 from rich.table import Table
 from tools import emulated_cluster
 
+from commmodel.collectives import Problem
 from commmodel.fit import fit_machine
 from commmodel.machine import Machine
 from commmodel.results import Collective, Measurements
@@ -61,7 +62,7 @@ def program_of(operation: str, message_size: int, processes: int, algorithms: di
     """Return the program of what was measured."""
     if operation == HALO:
         return work.halo(message_size, processes)
-    return work.collective(operation, message_size, processes, algorithm=algorithms[operation])
+    return work.collective(operation, Problem(processes, message_size), algorithm=algorithms[operation])
 
 
 def platform_of(machine: Machine, hosts: int, in_cabinets: int, uplink: float) -> Platform:
@@ -86,13 +87,16 @@ def rows(
     parameters = delays.from_machine(machine)
     for launch in several.launches:
         for record in launch.records:
-            one = record.configuration
-            if not isinstance(one, Collective):
+            configuration = record.configuration
+            if not isinstance(configuration, Collective):
                 continue
-            program = program_of(one.operation, one.message_size, one.processes, algorithms)
-            platform = platforms[one.processes]
+            program = program_of(
+                configuration.operation, configuration.message_size, configuration.processes, algorithms
+            )
+            platform = platforms[configuration.processes]
             yield Row(
-                topology, one.operation, one.message_size, one.processes, float(np.min(record.samples)),
+                topology, configuration.operation, configuration.message_size, configuration.processes,
+                float(np.min(record.samples)),
                 {
                     "hybrid": run(program, network, platform).seconds,
                     "fluid": run(program, plain, platform).seconds,
@@ -101,22 +105,22 @@ def rows(
             )  # fmt: skip
 
 
-def show(found: Sequence[Row]) -> None:
+def show(rows: Sequence[Row]) -> None:
     """Print what was measured beside what each model says."""
     table = Table("hosts in", "operation", "P", "bytes", "measured", *MODELS, title="Measured, and errors of models")
-    for row in sorted(found):
+    for row in sorted(rows):
         errors = (f"{row.error(model):+.1%}" for model in MODELS)
         size = format_size(row.message_size)
         table.add_row(row.topology, row.operation, str(row.processes), size, format_time(row.seconds), *errors)
     Console(width=120).print(table)
 
 
-def judged(found: Sequence[Row]) -> bool:
+def judged(rows: Sequence[Row]) -> bool:
     """Print the errors of each model, and return whether those of the hybrid model are as small as wanted."""
-    kept = True
-    for topology in dict.fromkeys(row.topology for row in found):
+    holds = True
+    for topology in dict.fromkeys(row.topology for row in rows):
         for model in MODELS:
-            sizes = {large: errors(found, topology, model, large) for large in (True, False)}
+            sizes = {large: errors(rows, topology, model, large) for large in (True, False)}
             words = [
                 f"{'≥' if large else '<'} 100 KiB: median |E| {np.median(of):.1%}, worst {of.max():.1%} of {of.size}"
                 for large, of in sizes.items()
@@ -125,15 +129,15 @@ def judged(found: Sequence[Row]) -> bool:
             print(f"{topology}, {model}: {'; '.join(words)}")
             if model == "hybrid":
                 large, small = sizes[True], sizes[False]
-                kept &= not large.size or bool(np.median(large) <= LARGE_MEDIAN and large.max() <= LARGE_WORST)
-                kept &= not small.size or bool(np.median(small) <= SMALL_MEDIAN)
-    print("the hybrid model: " + ("kept" if kept else "not kept"))
-    return kept
+                holds &= not large.size or bool(np.median(large) <= LARGE_MEDIAN and large.max() <= LARGE_WORST)
+                holds &= not small.size or bool(np.median(small) <= SMALL_MEDIAN)
+    print("the hybrid model: " + ("kept" if holds else "not kept"))
+    return holds
 
 
-def errors(found: Sequence[Row], topology: str, model: str, large: bool) -> NDArray[np.float64]:
+def errors(rows: Sequence[Row], topology: str, model: str, large: bool) -> NDArray[np.float64]:
     """Return the absolute relative errors of a model for messages of 100 KiB and more, or below."""
-    chosen = [row for row in found if row.topology == topology and (row.message_size >= LARGE) == large]
+    chosen = [row for row in rows if row.topology == topology and (row.message_size >= LARGE) == large]
     return np.abs([row.error(model) for row in chosen])
 
 
@@ -156,45 +160,46 @@ def main() -> None:
         help="of the library's environment, several times",
     )
     parser.add_argument("--keep", type=Path, help="folder that keeps the measurements (none)")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     if problem := emulated_cluster.missing():
         raise SystemExit(f"no emulated cluster here: {problem}")
     with tempfile.TemporaryDirectory() as temporary:
-        found = list(measured_rows(asked, asked.keep or Path(temporary)))
-    show(found)
-    raise SystemExit(0 if judged(found) else 1)
+        rows = list(measured_rows(arguments, arguments.keep or Path(temporary)))
+    show(rows)
+    raise SystemExit(0 if judged(rows) else 1)
 
 
-def measured_rows(asked: argparse.Namespace, folder: Path) -> Iterator[Row]:
+def measured_rows(arguments: argparse.Namespace, folder: Path) -> Iterator[Row]:
     """Yield what was measured in each topology, simulated."""
     folder.mkdir(parents=True, exist_ok=True)
-    selector, rules = forced(folder, asked.mpiexec)
-    variables = dict(one.split("=", 1) for one in asked.variable)
+    selector, rules = forced(folder, arguments.mpiexec)
+    variables = dict(word.split("=", 1) for word in arguments.variable)
     algorithms = {rule.operation: rule.algorithm for rule in selector.rules}
-    largest = 1 << (max(parse_sizes(asked.sizes)) - 1).bit_length()
+    largest = 1 << (max(parse_sizes(arguments.sizes)) - 1).bit_length()
     machine: Machine | None = None
     for topology, in_cabinets in (("1 cabinet", 1), ("2 cabinets", 2)):
-        with emulated_cluster.cluster(asked.hosts, in_cabinets) as hosts:
+        with emulated_cluster.cluster(arguments.hosts, in_cabinets) as hosts:
             emulated_cluster.set_sockets(SEND_BUFFER, RECEIVE_BUFFER, hosts)
-            emulated_cluster.set_rate(asked.rate, hosts, BUCKET)
+            emulated_cluster.set_rate(arguments.rate, hosts, BUCKET)
             if in_cabinets == 2:
-                emulated_cluster.set_uplink_rate(asked.uplink * asked.rate, BUCKET)
+                emulated_cluster.set_uplink_rate(arguments.uplink * arguments.rate, BUCKET)
             if machine is None:
                 pair = measured(
-                    folder / "calibration.jsonl", asked.mpiexec, hosts[:2],
-                    ("ping", "pingpong", "contention", "threshold", "--random-sizes", asked.random_sizes,
-                     "--sizes", f"256:{largest}", "--time", asked.calibration_time), variables,
+                    folder / "calibration.jsonl", arguments.mpiexec, hosts[:2],
+                    ("ping", "pingpong", "contention", "threshold", "--random-sizes", arguments.random_sizes,
+                     "--sizes", f"256:{largest}", "--time", arguments.calibration_time), variables,
                 )  # fmt: skip
                 machine = fit_machine(pair)
-            counts = f"2:{asked.hosts}:*2" if in_cabinets == 1 else str(asked.hosts)
+            counts = f"2:{arguments.hosts}:*2" if in_cabinets == 1 else str(arguments.hosts)
             several = measured(
-                folder / f"measured-{in_cabinets}.jsonl", asked.mpiexec, hosts,
+                folder / f"measured-{in_cabinets}.jsonl", arguments.mpiexec, hosts,
                 ("collective", "--start", "barrier", "--collectives", ",".join((*algorithms, HALO)),
-                 "--procs", counts, "--sizes", asked.sizes, "--time", asked.time),
+                 "--procs", counts, "--sizes", arguments.sizes, "--time", arguments.time),
                 rules | variables,
             )  # fmt: skip
         platforms = {
-            processes: platform_of(machine, processes, in_cabinets, asked.uplink) for processes in (2, 4, asked.hosts)
+            processes: platform_of(machine, processes, in_cabinets, arguments.uplink)
+            for processes in (2, 4, arguments.hosts)
         }
         yield from rows(topology, machine, several, platforms, algorithms)
 

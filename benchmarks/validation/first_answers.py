@@ -16,7 +16,7 @@ from pathlib import Path
 
 from commmodel.fit import fit_machine
 from commmodel.machine import Machine, Segment
-from commmodel.machine.model_choice import named, recommended
+from commmodel.machine.model_choice import model_of, recommended
 from commmodel.units import format_rate, format_size, format_time, parse_size
 
 ROW = "{:>5} {:<11} {:>10} {:>8} {:>7} {:>10} {:>7} {:>11} {:>7}"
@@ -30,15 +30,15 @@ def measured(launcher: str, output: Path, load: int, words: list[str]) -> Machin
     try:
         subprocess.run([*command, "-o", str(output)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     finally:
-        for one in busy:
-            one.kill()
-            one.wait()
+        for process in busy:
+            process.kill()
+            process.wait()
     return fit_machine(load(output))
 
 
 def numbers(segment: Segment) -> tuple[bool, float, float, float]:
     """Return whether a segment's model is trusted, its mean error, alpha and the rate of one pair."""
-    model = named(segment, recommended(segment))
+    model = model_of(segment, recommended(segment))
     rate = 1 / model.beta.value if hasattr(model, "beta") and model.beta.value else float("inf")
     return model.quality.trusted, model.quality.relative_error_mean, model.alpha.value, rate
 
@@ -58,25 +58,25 @@ def main() -> None:
     parser.add_argument("--upto", default="1MiB", help="only segments of messages up to this size (1MiB)")
     parser.add_argument("--time", default="30s", help="of each run (30s)")
     parser.add_argument("--visits", default="4", help="to each configuration (4)")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     print(ROW.format("loops", "protocol", "up to", "trusted", "error", "alpha", "off", "one pair", "off"))
     reference: list[Segment] = []
     with tempfile.TemporaryDirectory() as folder:
-        for run, load in enumerate(map(int, asked.loads.split(","))):
-            words = ["--time", asked.time, "--visits", asked.visits]
-            machine = measured(asked.mpiexec, Path(folder) / f"{run}.jsonl", load, words)
+        for run, load in enumerate(map(int, arguments.loads.split(","))):
+            words = ["--time", arguments.time, "--visits", arguments.visits]
+            machine = measured(arguments.mpiexec, Path(folder) / f"{run}.jsonl", load, words)
             reference = reference or list(machine.segments)
             below = 0
             for index, segment in enumerate(machine.segments):
                 begin, below = below, segment.limit.value if segment.limit else sys.maxsize
-                if begin >= parse_size(asked.upto):
+                if begin >= parse_size(arguments.upto):
                     continue
                 beside = numbers(reference[min(index, len(reference) - 1)])
                 trusted, error, alpha, rate = numbers(segment)
                 limit = format_size(below) if segment.limit else "all"
-                told = ("yes" if trusted else "no", f"{100 * error:.1f} %", format_time(alpha), off(alpha, beside[2]))
+                answer = ("yes" if trusted else "no", f"{100 * error:.1f} %", format_time(alpha), off(alpha, beside[2]))
                 rates = (format_rate(rate), off(rate, beside[3]))
-                print(ROW.format(load, segment.protocol, limit, *told, *rates), flush=True)
+                print(ROW.format(load, segment.protocol, limit, *answer, *rates), flush=True)
 
 
 if __name__ == "__main__":

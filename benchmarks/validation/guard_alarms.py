@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from commmodel.results import Collective, Header, Launch, Library, Measurements, Record, load
-from commmodel.scaling import Differences, check, differences, parse
+from commmodel.scaling import CheckSettings, Differences, check, differences, parse
 from commmodel.scaling.permutation import unpaired
 
 PROCESSES = (2, 4, 8, 16, 32, 64)
@@ -23,7 +23,7 @@ CLASSES = {
 CONSTANT = 5.0
 SWITCHES = 0.2
 """How often load comes or goes between two launches of a shared machine."""
-HEADER = Header("commmodel-results", 1, "", (), Library("made"), (), ())
+HEADER = Header("commmodel-results", 1, "", (), Library("generated"), (), ())
 
 
 def noise(random: np.random.Generator, count: int, memory: float) -> np.ndarray:
@@ -34,7 +34,7 @@ def noise(random: np.random.Generator, count: int, memory: float) -> np.ndarray:
     return series
 
 
-def made(
+def generated(
     random: np.random.Generator,
     times: dict[Collective, float],
     launches: int,
@@ -63,7 +63,7 @@ def collectives(**changed: str) -> dict[Collective, float]:
 
 def shared(random: np.random.Generator, launches: int) -> Measurements:
     """Return launches of a shared machine: load comes and goes, and some configurations are then many times slower."""
-    found, loaded = [], False
+    launches_, loaded = [], False
     for number in range(launches):
         loaded = loaded != (random.random() < SWITCHES)
         load = abs(random.normal()) if loaded else 0.0
@@ -74,14 +74,14 @@ def shared(random: np.random.Generator, launches: int) -> Measurements:
             return Record(configuration, "s", tuple((seconds * np.exp(off)).tolist()))
 
         header = msgspec.structs.replace(HEADER, created=f"2026-11-22T{number // 60:02}:{number % 60:02}:00+00:00")
-        found.append(Launch(header, tuple(record(Collective("bcast", 8, p), 1e-6) for p in range(2, 23))))
-    return Measurements(tuple(found))
+        launches_.append(Launch(header, tuple(record(Collective("bcast", 8, p), 1e-6) for p in range(2, 23))))
+    return Measurements(tuple(launches_))
 
 
-def is_alarm(found: Differences) -> bool:
+def is_alarm(result: Differences) -> bool:
     """Whether anything is called slower or faster."""
-    together = found.together.change if found.together else ""
-    return bool({"slower", "faster"} & {together, *(row.change for row in found.rows)})
+    together = result.together.change if result.together else ""
+    return bool({"slower", "faster"} & {together, *(row.change for row in result.rows)})
 
 
 def compared(count: int, seed: int) -> None:
@@ -91,22 +91,27 @@ def compared(count: int, seed: int) -> None:
     print("compare, eight configurations, launches off by 3 %, repetitions by 3 %, --least 0")
     print("launches on each side  any false alarm  10 % slower found  configurations called so")
     for launches in (1, 2, 3, 4, 5, 10):
-        false = found = called = 0
+        false = detected = doubtful = 0
         for trial in range(count):
             random = np.random.default_rng((seed, trial))
-            before, same, after = (made(random, times, launches, 0.03, 0.03) for times in (usual, usual, slower))
-            false += is_alarm(differences(before, same, least=0.0))
+            before, unchanged, after = (
+                generated(random, times, launches, 0.03, 0.03) for times in (usual, usual, slower)
+            )
+            false += is_alarm(differences(before, unchanged, least=0.0))
             differ = differences(before, after, least=0.0)
-            found += bool(differ.together and differ.together.change == "slower")
-            called += sum(row.change == "slower" for row in differ.rows)
-        print(f"{launches:21}  {f'{false} of {count}':>15}  {found / count:17.0%}  {called / count / len(usual):24.0%}")
+            detected += bool(differ.together and differ.together.change == "slower")
+            doubtful += sum(row.change == "slower" for row in differ.rows)
+        print(
+            f"{launches:21}  {f'{false} of {count}':>15}  {detected / count:17.0%}  "
+            f"{doubtful / count / len(usual):24.0%}"
+        )
     print("\ncompare, 21 configurations on a shared machine whose load comes and goes, one side after the other")
     print("launches on each side  any false alarm")
     for launches in (1, 2, 3, 5, 10):
         false = 0
         for trial in range(count):
-            everything = shared(np.random.default_rng((seed, trial)), 2 * launches).launches
-            sides = Measurements(everything[:launches]), Measurements(everything[launches:])
+            all_launches = shared(np.random.default_rng((seed, trial)), 2 * launches).launches
+            sides = Measurements(all_launches[:launches]), Measurements(all_launches[launches:])
             false += is_alarm(differences(*sides))
         print(f"{launches:21}  {f'{false} of {count}':>15}")
 
@@ -122,9 +127,9 @@ def few_launches(count: int, seed: int) -> None:
             shape = (configurations, 6)
             modes = 2.5 * (random.random(shape) < random.random((configurations, 1))) + 0.05 * random.normal(size=shape)
             for index, logs in enumerate((random.normal(size=shape), random.standard_t(2, size=shape), modes)):
-                found = unpaired(0.05 * logs if index < 2 else logs, np.arange(6) >= 3)
-                false[index] += bool(found.plain.any() or min(found.together, *found.among_all) <= 0.05)
-        cells = [f"{one} of {count}" for one in false]
+                tests = unpaired(0.05 * logs if index < 2 else logs, np.arange(6) >= 3)
+                false[index] += bool(tests.plain.any() or min(tests.together, *tests.among_all) <= 0.05)
+        cells = [f"{number} of {count}" for number in false]
         print(f"{configurations:14}  {cells[0]:>6}  {cells[1]:>22}  {cells[2]:>29}", flush=True)
 
 
@@ -135,7 +140,7 @@ def in_turns(count: int, seed: int) -> None:
     configurations = [Collective("bcast", 8, p) for p in range(2, 23)]
     for launch_alone, alone in ((0.0, 0.01), (0.0, 0.07), (0.02, 0.05), (0.03, 0.05), (0.04, 0.05), (0.07, 0.0)):
         drift = math.sqrt(max(0.0, 0.07**2 - launch_alone**2 - alone**2))
-        false = found = 0
+        false = detected = 0
         for trial in range(count):
             random = np.random.default_rng((seed, trial))
             shares = drift * np.repeat(random.normal(size=10), 2)
@@ -150,8 +155,8 @@ def in_turns(count: int, seed: int) -> None:
                             Launch(
                                 HEADER,
                                 tuple(
-                                    Record(one, "s", (times * 1e-6 * math.exp(logs[row, pair, side]),) * 3)
-                                    for row, one in enumerate(configurations)
+                                    Record(configuration, "s", (times * 1e-6 * math.exp(logs[row, pair, side]),) * 3)
+                                    for row, configuration in enumerate(configurations)
                                 ),
                             )
                             for pair in range(10)
@@ -163,13 +168,13 @@ def in_turns(count: int, seed: int) -> None:
                 if factor == 1.0:
                     false += is_alarm(result)
                 else:
-                    found += result.is_worse
-        print(f"{launch_alone:24.0%}  {alone:15.0%}  {f'{false} of {count}':>15}  {found / count:16.0%}", flush=True)
+                    detected += result.is_worse
+        print(f"{launch_alone:24.0%}  {alone:15.0%}  {f'{false} of {count}':>15}  {detected / count:16.0%}", flush=True)
 
 
 def of_files(names: list[str], count: int, seed: int) -> None:
     """Print alarms between launches of an unchanged library, each in a file of its own, in the order of their begin."""
-    launches = sorted((load(name).launches[0] for name in names), key=lambda one: one.header.created)
+    launches = sorted((load(name).launches[0] for name in names), key=lambda launch: launch.header.created)
     print(f"compare and check --baseline, {len(launches)} launches of files, unchanged")
     print("launches on each side  drawn            alarms of compare  alarms of check")
     random = np.random.default_rng(seed)
@@ -186,7 +191,7 @@ def of_files(names: list[str], count: int, seed: int) -> None:
                     for side in (numbers[:size], numbers[size:])
                 )
                 compared_ones += is_alarm(differences(before, after))
-                checked_ones += not check(after, baseline=before, draws=20).holds
+                checked_ones += not check(after, baseline=before, settings=CheckSettings(draws=20)).holds
             both = (f"{alarms} of {len(drawn)}" for alarms in (compared_ones, checked_ones))
             print(f"{size:21}  {how:15}  {next(both):>17}  {next(both):>15}", flush=True)
 
@@ -196,20 +201,21 @@ def checked(count: int, seed: int) -> None:
     print("\ncheck --baseline, eight functions on 2 to 64 processes, 20 repetitions")
     print("launches off by  repetitions off by  launches  file with a false alarm  linear broadcast found  as a class")
     for between, within, launches in ((0.0, 0.05, 1), (0.05, 0.02, 1), (0.05, 0.02, 5)):
-        false = found = mismatches = 0
+        false = detected = mismatches = 0
         for trial in range(count):
             random = np.random.default_rng((seed, trial))
-            before, same, linear = (
-                made(random, times, launches, between, within)
+            before, unchanged, linear = (
+                generated(random, times, launches, between, within)
                 for times in (collectives(), collectives(), collectives(bcast="p"))
             )
-            false += not check(same, baseline=before).holds
+            false += not check(unchanged, baseline=before).holds
             after = check(linear, baseline=before)
             (verdict,) = [row.judgement.verdict for row in after.rows if row.series.name == "bcast"]
             mismatches += verdict == "mismatch"
-            found += verdict == "mismatch" or any(one.name == "bcast" for one in after.slower)
+            detected += verdict == "mismatch" or any(item.name == "bcast" for item in after.slower)
         print(
-            f"{between:15.0%}  {within:18.0%}  {launches:8}  {f'{false} of {count}':>23}  {f'{found} of {count}':>22}"
+            f"{between:15.0%}  {within:18.0%}  {launches:8}  {f'{false} of {count}':>23}  "
+            f"{f'{detected} of {count}':>22}"
             f"  {f'{mismatches} of {count}':>10}",
             flush=True,
         )
@@ -222,14 +228,14 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=50, help="pairs of files of each row of check (%(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of the noise (%(default)s)")
     parser.add_argument("results", nargs="*", help="instead: files of one launch each of an unchanged library")
-    asked = parser.parse_args()
-    if asked.results:
-        of_files(asked.results, asked.trials, asked.seed)
+    arguments = parser.parse_args()
+    if arguments.results:
+        of_files(arguments.results, arguments.trials, arguments.seed)
         return
-    compared(asked.trials, asked.seed)
-    few_launches(5 * asked.trials, asked.seed)
-    in_turns(asked.trials, asked.seed)
-    checked(asked.files, asked.seed)
+    compared(arguments.trials, arguments.seed)
+    few_launches(5 * arguments.trials, arguments.seed)
+    in_turns(arguments.trials, arguments.seed)
+    checked(arguments.files, arguments.seed)
 
 
 if __name__ == "__main__":

@@ -37,8 +37,8 @@ def samples_of(kind: str, seconds: float, size: int, random: np.random.Generator
     """Return the samples of one record whose undisturbed time is given."""
     samples = seconds * np.exp(WITHIN * random.standard_normal(SAMPLES))
     if kind == "two-moded" and size >= 1 << 18:  # the scheduler takes the core away, from a third to three quarters
-        taken = random.random(SAMPLES) < random.uniform(0.3, 0.75)
-        samples += taken * random.uniform(0.8e-3, 1.6e-3, SAMPLES)
+        disturbed = random.random(SAMPLES) < random.uniform(0.3, 0.75)
+        samples += disturbed * random.uniform(0.8e-3, 1.6e-3, SAMPLES)
     return samples
 
 
@@ -58,16 +58,16 @@ def covered(kind: str, seed: int, settings: Settings) -> dict[str, bool]:
 
 def main() -> None:
     """Print the table."""
-    asked = argparse.ArgumentParser(description="coverage of intervals")
-    asked.add_argument("--sets", type=int, default=200, help="data sets of each kind (200)")
-    asked.add_argument("--samples", type=int, default=400, help="bootstrap samples of each interval (400)")
-    asked.add_argument("--loss", choices=("robust", "paper"), default="robust")
-    options = asked.parse_args()
+    parser = argparse.ArgumentParser(description="coverage of intervals")
+    parser.add_argument("--sets", type=int, default=200, help="data sets of each kind (200)")
+    parser.add_argument("--samples", type=int, default=400, help="bootstrap samples of each interval (400)")
+    parser.add_argument("--loss", choices=("robust", "paper"), default="robust")
+    options = parser.parse_args()
     print(f"| noise | {' | '.join(TRUTH)} |\n|---{'|---' * len(TRUTH)}|")
     for kind in ("even", "uneven", "two-moded", "disturbed"):
         settings = Settings(samples=options.samples, loss=options.loss)
-        found = [covered(kind, seed, settings) for seed in range(options.sets)]
-        shares = (f"{np.mean([one[name] for one in found]):.1%}".replace("%", " %") for name in TRUTH)
+        coverage = [covered(kind, seed, settings) for seed in range(options.sets)]
+        shares = (f"{np.mean([row[name] for row in coverage]):.1%}".replace("%", " %") for name in TRUTH)
         print(f"| {kind} | {' | '.join(shares)} |", flush=True)
 
 

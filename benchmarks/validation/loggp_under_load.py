@@ -52,11 +52,11 @@ def busy(processes: int) -> Iterator[None]:
             process.join()
 
 
-def measured(folder: Path, name: str, asked: argparse.Namespace) -> dict[str, Parameters]:
+def measured(folder: Path, name: str, arguments: argparse.Namespace) -> dict[str, Parameters]:
     """Measure once; return the parameters by trains and by pLogP, with the sums that predictions use."""
     output = folder / f"{name}.jsonl"
-    command = [*asked.mpiexec.split(), "-n", "2", sys.executable, "-m", "commmodel.bench", "loggp", "plogp"]
-    command += ["--sizes", asked.sizes, "--time", asked.time, "-o", str(output), "--seed", "1"]
+    command = [*arguments.mpiexec.split(), "-n", "2", sys.executable, "-m", "commmodel.bench", "loggp", "plogp"]
+    command += ["--sizes", arguments.sizes, "--time", arguments.time, "-o", str(output), "--seed", "1"]
     completed = subprocess.run(command, capture_output=True, text=True, check=False)
     if completed.returncode:
         raise SystemExit(completed.stderr)
@@ -85,14 +85,14 @@ def main() -> None:
         "--mpiexec", default=f"{Path(sys.executable).with_name('mpiexec')}", help="launcher, options too"
     )
     parser.add_argument("--busy", type=int, default=os.cpu_count() or 1, help="processes (one a core)")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     runs: dict[str, list[dict[str, Parameters]]] = {name: [] for name in RUNS}
     with tempfile.TemporaryDirectory() as folder:
-        for turn in range(asked.turns):
+        for turn in range(arguments.turns):
             for name in RUNS:
-                with busy(asked.busy if name == "busy" else 0):
-                    runs[name].append(measured(Path(folder), f"{turn}-{name}", asked))
-    print(f"{asked.turns} turns, {asked.busy} busy processes, {asked.time} each, sizes {asked.sizes}")
+                with busy(arguments.busy if name == "busy" else 0):
+                    runs[name].append(measured(Path(folder), f"{turn}-{name}", arguments))
+    print(f"{arguments.turns} turns, {arguments.busy} busy processes, {arguments.time} each, sizes {arguments.sizes}")
     for way in ("trains", "pLogP"):
         print(f"\n{way:10} {'quiet':>12} {'busy':>12} {'busy / quiet':>22} {'quiet / quiet':>22}")
         for parameter in (*NAMES, "L + 2 o"):
@@ -101,7 +101,7 @@ def main() -> None:
 
 def row(way: str, parameter: str, runs: dict[str, list[dict[str, Parameters]]]) -> None:
     """Print the medians of a parameter and of its ratios, with the extremes of the latter."""
-    of = {name: np.array([one[way][parameter] for one in several]) for name, several in runs.items()}
+    of = {name: np.array([run[way][parameter] for run in several]) for name, several in runs.items()}
     ratios = [ratio_cell(of["busy"], of["quiet"]), ratio_cell(of["quiet again"], of["quiet"])]
     median = {name: float(np.median(values)) for name, values in of.items()}
     negative = min(values.min() for values in of.values()) < 0

@@ -20,7 +20,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.optimize import choose
+from commmodel.optimize import Candidates, MessageCosts, TransferProblem, choose
 
 MODELS = ("paper", "bounded")
 VOLUMES, RATIOS = (1 << 10, 1 << 24), (0.02, 20.0)
@@ -36,7 +36,7 @@ def simulated(
     """Return when the last message has been computed on; `computation` is that on all messages."""
     arrivals = np.empty(messages)
     processor = port = 0.0
-    own = computation / messages
+    work = computation / messages
     issued = min(burst, messages)
     for message in range(issued):
         processor += o
@@ -52,7 +52,7 @@ def simulated(
                 port = max(processor, port) + size * G
                 arrivals[message] = port + L
         for message in range(done, last):
-            processor = max(processor, arrivals[message]) + own
+            processor = max(processor, arrivals[message]) + work
         if tight:
             for message in range(last, following):
                 processor += o
@@ -85,15 +85,15 @@ def all_simulated(problem: dict[str, Any], implementation: str) -> dict[tuple[in
     """Return the simulated time of every decomposition whose bursts the queue takes, by message size and burst."""
     volume, tight = problem["volume"], implementation == "tight"
     network = (problem["overhead"], problem["latency"], problem["byte_time"])
-    found = {}
+    times = {}
     for size in (2**step for step in range(volume.bit_length())):
         messages = volume // size
         if messages > MOST_MESSAGES:
             continue
         for burst in (2**step for step in range(LONGEST_BURST.bit_length())):
             if burst <= messages and burst < problem["queue_depth"]:
-                found[size, burst] = simulated(tight, messages, burst, size, problem["computation"], *network)
-    return found
+                times[size, burst] = simulated(tight, messages, burst, size, problem["computation"], *network)
+    return times
 
 
 def judged(count: int, seed: int, implementation: str) -> dict[str, NDArray[np.float64]]:
@@ -101,14 +101,17 @@ def judged(count: int, seed: int, implementation: str) -> dict[str, NDArray[np.f
     rows: dict[str, list[tuple[float, ...]]] = {model: [] for model in MODELS}
     for problem in problems(count, seed):
         times = all_simulated(problem, implementation)
-        best, whole = min(times.values()), times[problem["volume"], 1]
+        best, uncut = min(times.values()), times[problem["volume"], 1]
+        transfer = TransferProblem(problem["volume"], problem["computation"])
+        known = ("overhead", "latency", "byte_time", "queue_depth")
+        costs = MessageCosts(**{name: problem[name] for name in known})
         for model in MODELS:
-            choice = choose(**problem, implementation=implementation, model=model)
+            choice = choose(costs, transfer, Candidates(implementation), model=model)
             seconds = times[choice.message_size, choice.burst]
             need = choice.messages * problem["overhead"] + problem["computation"]
             below = choice.seconds < need * (1 - 1e-9)
-            rows[model].append((seconds / best - 1, below, 1 - choice.seconds / seconds, seconds / whole - 1))
-    return {model: np.array(found) for model, found in rows.items()}
+            rows[model].append((seconds / best - 1, below, 1 - choice.seconds / seconds, seconds / uncut - 1))
+    return {model: np.array(values) for model, values in rows.items()}
 
 
 def main() -> None:
@@ -120,11 +123,11 @@ def main() -> None:
     print(f"{arguments.problems} problems                        loss           promise        too fast by     worse")
     print("                          median    p90   worst   below need    p90   worst   than whole")
     for implementation in ("pipelined", "tight"):
-        for model, found in judged(arguments.problems, arguments.seed, implementation).items():
-            loss, below, fast, worse = found.T
+        for model, values in judged(arguments.problems, arguments.seed, implementation).items():
+            loss, below, fast, worse = values.T
             figures = [np.median(loss), np.quantile(loss, 0.9), loss.max(), below.mean()]
             figures += [np.quantile(fast, 0.9), fast.max(), worse.max()]
-            print(f"{implementation:10} {model:10} " + " ".join(f"{100 * each:8.1f} %" for each in figures))
+            print(f"{implementation:10} {model:10} " + " ".join(f"{100 * figure:8.1f} %" for figure in figures))
 
 
 if __name__ == "__main__":

@@ -119,7 +119,7 @@ json.dump({"chosen": chosen, "seconds": seconds}, sys.stdout)
 """Run by the other interpreter: samples in, exponents of log p and p out."""
 
 
-def made(truth: Values, noise: float, kernels: int, seed: int, kind: str = "symmetric") -> Values:
+def generated(truth: Values, noise: float, kernels: int, seed: int, kind: str = "symmetric") -> Values:
     """Return samples about the true values, shape (kernels, scales, repetitions)."""
     random = np.random.default_rng(seed)
     shape = kernels, len(truth), REPETITIONS
@@ -137,29 +137,31 @@ def curve(text: str, scales: Values, constant: float = CONSTANT, coefficient: fl
     return constant + (coefficient * growth(scales) if growth != ONE else np.zeros_like(scales))
 
 
-def ours(scales: Values, values: Values, terms: Sequence[Growth] | None = None) -> list[Growth]:
+def commmodel_growths(scales: Values, values: Values, terms: Sequence[Growth] | None = None) -> list[Growth]:
     """Return the classes that we find in values, shape (kernels, scales)."""
-    found = fit(scales, values, default_space() if terms is None else terms)
-    grows = found.coefficient > 0
-    return [found.terms[place] if one else ONE for place, one in zip(found.chosen, grows, strict=True)]
+    fitted = fit(scales, values, default_space() if terms is None else terms)
+    grows = fitted.coefficient > 0
+    return [fitted.terms[place] if is_growing else ONE for place, is_growing in zip(fitted.chosen, grows, strict=True)]
 
 
-def theirs(interpreter: str, points: Sequence[tuple[float, ...]], samples: Values) -> tuple[list[Growth], float]:
+def peer_growths_of(
+    interpreter: str, points: Sequence[tuple[float, ...]], samples: Values
+) -> tuple[list[Growth], float]:
     """Return the classes that the other generator finds over one parameter, and the seconds of a model."""
-    given = json.dumps({"scales": points, "samples": samples.tolist(), "parameters": len(points[0])})
-    done = subprocess.run([interpreter, "-c", OTHER], input=given, capture_output=True, text=True, check=False)
+    request = json.dumps({"scales": points, "samples": samples.tolist(), "parameters": len(points[0])})
+    done = subprocess.run([interpreter, "-c", OTHER], input=request, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"--extrap {interpreter}: {done.stderr.strip().splitlines()[-1]}")
     answer = json.loads(done.stdout)
-    chosen = [Growth(*(Fraction(one).limit_denominator(12) for one in pair)) for pair in answer["chosen"]]
+    chosen = [Growth(*(Fraction(exponent).limit_denominator(12) for exponent in pair)) for pair in answer["chosen"]]
     return chosen, answer["seconds"] / len(samples)
 
 
 def theirs_of_each(interpreter: str, samples: dict[str, Values], few: int) -> dict[str, list[Growth]]:
     """Return what the other generator finds in the first few data sets of each class, in one go."""
-    together = np.concatenate([one[:few] for one in samples.values()])
-    found = iter(theirs(interpreter, over(SCALES), together)[0])
-    return {text: list(islice(found, len(one[:few]))) for text, one in samples.items()}
+    together = np.concatenate([sample[:few] for sample in samples.values()])
+    growths = iter(peer_growths_of(interpreter, over(SCALES), together)[0])
+    return {text: list(islice(growths, len(sample[:few]))) for text, sample in samples.items()}
 
 
 def over(scales: Values) -> list[tuple[float]]:
@@ -167,18 +169,18 @@ def over(scales: Values) -> list[tuple[float]]:
     return [(scale,) for scale in scales.tolist()]
 
 
-def rates(found: list[Growth], text: str) -> tuple[float, float]:
+def rates(growths: list[Growth], text: str) -> tuple[float, float]:
     """Return how often the class came back, and how often nearly."""
-    truth, counts = parse(text), Counter(found)
+    truth, counts = parse(text), Counter(growths)
     low, high = truth / NEAR, truth * NEAR
-    exact = counts[truth] / len(found)
-    near = sum(count for one, count in counts.items() if low <= one <= high) / len(found)
+    exact = counts[truth] / len(growths)
+    near = sum(count for growth, count in counts.items() if low <= growth <= high) / len(growths)
     return exact, near
 
 
 def speed(seed: int, interpreter: str | None) -> None:
     """Print what a model costs when 1000 are fitted at once, and what one over two parameters costs."""
-    samples = made(curve("p log p", SCALES), 0.05, KERNELS, seed)
+    samples = generated(curve("p log p", SCALES), 0.05, KERNELS, seed)
     values, terms = np.quantile(samples, 0.25, axis=2), default_space()
     fit(SCALES, values, terms)  # simulates once what noise about a constant reaches
     seconds = []
@@ -189,22 +191,22 @@ def speed(seed: int, interpreter: str | None) -> None:
     print(f"a model of {KERNELS} at once: {summarise(seconds).median * 1e3:.4f} ms (at most {WANTED * 1e3:g} wanted)")
     x, y = (axis.ravel() for axis in np.meshgrid(SURFACE_SCALES, SURFACE_SIZES))
     truth = 3 + 2 * np.log2(x) * y
-    surfaces = made(truth, 0.05, KERNELS // 10, seed)
+    surfaces = generated(truth, 0.05, KERNELS // 10, seed)
     seconds = []
-    for one in np.quantile(surfaces, 0.25, axis=2):
+    for lower in np.quantile(surfaces, 0.25, axis=2):
         start = time.perf_counter()
-        fit_surface(x, y, one, terms, terms)
+        fit_surface(x, y, lower, terms, terms)
         seconds.append(time.perf_counter() - start)
-    first, others = seconds[0] * 1e3, summarise(seconds[1:]).median * 1e3
+    first, rest = seconds[0] * 1e3, summarise(seconds[1:]).median * 1e3
     print(
-        f"a model over two parameters, {x.size} points: first {first:.3g} ms, others {others:.3g} ms (at most 1 wanted)"
+        f"a model over two parameters, {x.size} points: first {first:.3g} ms, others {rest:.3g} ms (at most 1 wanted)"
     )
     if interpreter is None:
         print("the other generator is not compared: give the interpreter that has it with --extrap")
         return
-    one = theirs(interpreter, over(SCALES), samples[:50])[1] * 1e3
-    two = theirs(interpreter, list(zip(x.tolist(), y.tolist(), strict=True)), surfaces[:20])[1] * 1e3
-    print(f"the other generator: {one:.3g} ms, over two parameters {two:.3g} ms, {two / others:.0f} times ours")
+    lower = peer_growths_of(interpreter, over(SCALES), samples[:50])[1] * 1e3
+    two = peer_growths_of(interpreter, list(zip(x.tolist(), y.tolist(), strict=True)), surfaces[:20])[1] * 1e3
+    print(f"the other generator: {lower:.3g} ms, over two parameters {two:.3g} ms, {two / rest:.0f} times ours")
 
 
 def statistics(kernels: int, seed: int, interpreter: str | None, few: int) -> None:
@@ -212,28 +214,29 @@ def statistics(kernels: int, seed: int, interpreter: str | None, few: int) -> No
     print(
         f"\n{len(CLASSES)} classes, {NOISES} noise, in %: found; constants called a growth; growths called a constant"
     )
-    reduced: dict[str, tuple[str, Sequence[Growth]]] = {one: (one, default_space()) for one in STATISTICS}
+    reduced: dict[str, tuple[str, Sequence[Growth]]] = {name: (name, default_space()) for name in STATISTICS}
     reduced["first quartile, 26 terms"] = STATISTICS[0], case_study_space()
     for kind in KINDS:
         counted: dict[str, list[list[tuple[float, float]]]] = {name: [] for name in reduced}
-        counted |= {"theirs": []} if interpreter else {}
+        counted |= {"peer_growths_of": []} if interpreter else {}
         for noise in NOISES:
-            found: dict[str, list[tuple[float, float]]] = {name: [] for name in counted}
+            shares: dict[str, list[tuple[float, float]]] = {name: [] for name in counted}
             made_of = {
-                text: made(curve(text, SCALES), noise, kernels, seed + row, kind) for row, text in enumerate(CLASSES)
+                text: generated(curve(text, SCALES), noise, kernels, seed + row, kind)
+                for row, text in enumerate(CLASSES)
             }
             other = theirs_of_each(interpreter, made_of, few) if interpreter else {}
             for text, samples in made_of.items():
                 answers = {
-                    name: ours(SCALES, STATISTIC[statistic](samples, axis=2), terms)
+                    name: commmodel_growths(SCALES, STATISTIC[statistic](samples, axis=2), terms)
                     for name, (statistic, terms) in reduced.items()
                 }
                 if interpreter:
-                    answers["theirs"] = other[text]
+                    answers["peer_growths_of"] = other[text]
                 for name, classes in answers.items():
                     constant = Counter(classes)[ONE] / len(classes)
-                    found[name].append((rates(classes, text)[0], constant))
-            for name, pairs in found.items():
+                    shares[name].append((rates(classes, text)[0], constant))
+            for name, pairs in shares.items():
                 counted[name].append(pairs)
         for name, noises in counted.items():
             exact = " ".join(f"{100 * np.mean([pair[0] for pair in pairs]):5.1f}" for pairs in noises)
@@ -248,19 +251,22 @@ def recovery(kernels: int, seed: int, interpreter: str | None, few: int) -> None
     as_good, rows = [0, 0], 0
     for noise in (0.0, *NOISES):
         made_of = {
-            text: made(curve(text, SCALES), noise, kernels if noise else 1, seed + row)
+            text: generated(curve(text, SCALES), noise, kernels if noise else 1, seed + row)
             for row, text in enumerate(CLASSES)
         }
-        found = theirs_of_each(interpreter, made_of, few) if interpreter else {}
+        peer_growths = theirs_of_each(interpreter, made_of, few) if interpreter else {}
         for text, samples in made_of.items():
-            quartiles = rates(ours(SCALES, np.quantile(samples, 0.25, axis=2)), text)
-            means = rates(ours(SCALES, samples.mean(axis=2)), text)
+            quartiles = rates(commmodel_growths(SCALES, np.quantile(samples, 0.25, axis=2)), text)
+            means = rates(commmodel_growths(SCALES, samples.mean(axis=2)), text)
             line = f"{text:13} {noise:5.0%}   {quartiles[0]:14.1%} {quartiles[1]:7.1%} {means[0]:6.1%} {means[1]:7.1%}"
             if interpreter:
-                other = rates(found[text], text)
+                other = rates(peer_growths[text], text)
                 line += f"   {other[0]:6.1%} {other[1]:7.1%}"
                 rows += 1
-                as_good = [count + (mine >= one) for count, mine, one in zip(as_good, quartiles, other, strict=True)]
+                as_good = [
+                    count + (quartile >= peer_quartile)
+                    for count, quartile, peer_quartile in zip(as_good, quartiles, other, strict=True)
+                ]
             print(line, flush=True)
     if interpreter:
         print(f"first quartile at least as good: {as_good[0]} of {rows} rows; nearly: {as_good[1]} of {rows}")
@@ -268,18 +274,18 @@ def recovery(kernels: int, seed: int, interpreter: str | None, few: int) -> None
 
 def other_scales(kernels: int, seed: int) -> None:
     """Print recovery at 5 % noise over other scales, and where constants dominate; first quartile."""
-    named = "   ".join(f"constant {share:3} times" for share in SHARES)
+    headings = "   ".join(f"constant {share:3} times" for share in SHARES)
     print("\nexact, nearly, called constant; 5 % noise")
-    print(f"scales          class    {named}")
+    print(f"scales          class    {headings}")
     for number, chosen in enumerate(((4, 8, 16, 32, 64), *OTHER_SCALES)):
         scales = np.array(chosen, dtype=np.float64)
         for row, text in enumerate(("log p", "p", "p log p")):
             line = f"{len(chosen):2}: {chosen[0]} ... {chosen[-1]:<5} {text:8}"
             for place, share in enumerate(SHARES):
                 truth = curve(text, scales, float(share), 1.0)
-                samples = made(truth, 0.05, kernels, seed + 100 + 10 * (3 * number + row) + place)
-                found = ours(scales, np.quantile(samples, 0.25, axis=2))
-                line += "  {:6.1%} {:6.1%} {:6.1%}".format(*rates(found, text), Counter(found)[ONE] / kernels)
+                samples = generated(truth, 0.05, kernels, seed + 100 + 10 * (3 * number + row) + place)
+                growths = commmodel_growths(scales, np.quantile(samples, 0.25, axis=2))
+                line += "  {:6.1%} {:6.1%} {:6.1%}".format(*rates(growths, text), Counter(growths)[ONE] / kernels)
             print(line, flush=True)
 
 
@@ -290,11 +296,11 @@ def verdicts(sets: int, seed: int) -> None:
     most = 0.0
     for row, text in enumerate(JUDGED):
         for noise in NOISES:
-            samples = made(curve(text, SCALES), noise, sets, seed + 1000 + row)
+            samples = generated(curve(text, SCALES), noise, sets, seed + 1000 + row)
             line = f"{text:9} {noise:5.0%} "
             for expected in EXPECTED:
                 true = rank(parse(text), parse(expected))
-                count = Counter(judge(SCALES, list(one), parse(expected), draws=DRAWS).verdict for one in samples)
+                count = Counter(judge(SCALES, list(sample), parse(expected), draws=DRAWS).verdict for sample in samples)
                 wrong = count["match"] + count["approximate"] if true == "mismatch" else count["mismatch"]
                 # What was promised and is there, but is not among the models left over, is no match either.
                 wrong += count["approximate"] if true == "match" else 0
@@ -314,8 +320,8 @@ def main() -> None:
     parser.add_argument("--theirs", type=int, default=100, help="data sets of each row for it (default: %(default)s)")
     options = parser.parse_args()
     speed(options.seed, options.extrap)
-    statistics(options.kernels, options.seed, options.extrap, options.theirs)
-    recovery(options.kernels, options.seed + 50, options.extrap, options.theirs)
+    statistics(options.kernels, options.seed, options.extrap, options.peer_growths_of)
+    recovery(options.kernels, options.seed + 50, options.extrap, options.peer_growths_of)
     other_scales(options.kernels, options.seed)
     verdicts(options.sets, options.seed)
 

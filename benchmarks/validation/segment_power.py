@@ -24,7 +24,7 @@ def law(latency: float = 1.0, slowness: float = 1.0, beyond: int = 0) -> np.ndar
     return alpha + SIZES * beta
 
 
-def found(seconds: np.ndarray, noise: float, sets: int) -> float:
+def detected_share(seconds: np.ndarray, noise: float, sets: int) -> float:
     """Return the share of data sets in which a limit is found."""
     random = np.random.default_rng(1)
     hits = 0
@@ -36,12 +36,12 @@ def found(seconds: np.ndarray, noise: float, sets: int) -> float:
 
 def main() -> None:
     """Print the table."""
-    asked = argparse.ArgumentParser(description="false and missed limits")
-    asked.add_argument("--sets", type=int, default=200, help="data sets of each cell (200)")
-    asked.add_argument(
+    parser = argparse.ArgumentParser(description="false and missed limits")
+    parser.add_argument("--sets", type=int, default=200, help="data sets of each cell (200)")
+    parser.add_argument(
         "--factor", type=float, default=1.5, help="by which the planted change makes things slower (1.5)"
     )
-    options = asked.parse_args()
+    options = parser.parse_args()
     factor = options.factor
     rows = {
         "one law (false limits)": law(),
@@ -55,7 +55,7 @@ def main() -> None:
         f"| times | {' | '.join(f'{noise:.0%}'.replace('%', ' %') for noise in noises)} |\n|---{'|---' * len(noises)}|"
     )
     for name, seconds in rows.items():
-        shares = (f"{found(seconds, noise, options.sets):.1%}".replace("%", " %") for noise in noises)
+        shares = (f"{detected_share(seconds, noise, options.sets):.1%}".replace("%", " %") for noise in noises)
         print(f"| {name} | {' | '.join(shares)} |", flush=True)
 
 

@@ -30,10 +30,10 @@ NEAR, NEAREST = 1e-3, 1e-6
 
 def asked_again() -> dict[str, Any]:
     """Return what SMPI says now."""
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said):
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
         record.main()
-    return tomllib.loads(said.getvalue())
+    return tomllib.loads(printed.getvalue())
 
 
 def point_to_point(oracles: Mapping[str, Any]) -> list[tuple[str, float, float]]:
@@ -55,8 +55,8 @@ def main() -> None:
     cases = {"point to point": point_to_point(oracles)}
     for kind in KINDS:
         for table in oracles[kind]:
-            what, _, hosts = table.rpartition("-")
-            cases[f"{kind}, {hosts} hosts, {what}"] = [
+            work, _, hosts = table.rpartition("-")
+            cases[f"{kind}, {hosts} hosts, {work}"] = [
                 (name, ours.simulated(program, kind), seconds)
                 for name, program, seconds in ours.rows(kind, table, oracles)
             ]
@@ -69,14 +69,14 @@ def main() -> None:
     printed = Table("platform, work", "rows", "median error", "largest error", "farthest", box=None)
     far = False
     for title, rows in cases.items():
-        errors = [abs(mine / seconds - 1) for _, mine, seconds in rows]
+        errors = [abs(simulated / seconds - 1) for _, simulated, seconds in rows]
         worst = max(errors)
         far |= worst > (NEAREST if title == "point to point" else NEAR)
         farthest = rows[errors.index(worst)][0]
         printed.add_row(title, str(len(rows)), f"{median(errors):.1e}", f"{worst:.1e}", farthest)
         if arguments.all:
-            for (name, mine, seconds), error in zip(rows, errors, strict=True):
-                printed.add_row(f"  {name}", "", f"{mine:.9f} s", f"{seconds:.9f} s", f"{error:.1e}")
+            for (name, ours_seconds, seconds), error in zip(rows, errors, strict=True):
+                printed.add_row(f"  {name}", "", f"{ours_seconds:.9f} s", f"{seconds:.9f} s", f"{error:.1e}")
     Console(width=120).print(printed)
     sys.exit(1 if far else 0)
 

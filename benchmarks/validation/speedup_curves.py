@@ -24,6 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 from commmodel import machine
+from commmodel.collectives import Problem
 from commmodel.errors import InputError
 from commmodel.simulate import (
     SMPI,
@@ -43,8 +44,8 @@ from commmodel.units import format_size, parse_counts
 
 KERNELS: Mapping[str, Callable[..., Any]] = {"lu": work.lu, "cg": work.cg}
 ITERATIONS = {
-    "lu": {name: one.iterations for name, one in LU_CLASSES.items()},
-    "cg": {name: one.iterations for name, one in CG_CLASSES.items()},
+    "lu": {name: problem.iterations for name, problem in LU_CLASSES.items()},
+    "cg": {name: problem.iterations for name, problem in CG_CLASSES.items()},
 }
 SPEEDS = {"lu": 1.2e9, "cg": 0.6e9}
 """Flop/s of a core of the Xeon X3440 (2.53 GHz) in each kernel: assumed, nothing that we have says it. LU does some
@@ -68,8 +69,8 @@ class Statement(NamedTuple):
     """
 
     says: str
-    wanted: str
-    found: str
+    limit: str
+    value: str
     holds: bool
 
 
@@ -151,25 +152,25 @@ def curve(
     models: Sequence[str] = MODELS,
 ) -> Curve:
     """Return the curve of a kernel's class, by some models."""
-    known = simulations()
+    by_model = simulations()
 
     def seconds(model: str, number: int) -> float:
-        return kernel_seconds(kernel, nas_class, number, iterations, speed, known[model], in_order(number))
+        return kernel_seconds(kernel, nas_class, number, iterations, speed, by_model[model], in_order(number))
 
-    found = {model: np.array([seconds(model, number) for number in processes]) for model in models}
-    return Curve(tuple(processes), seconds(models[0], 1), found)
+    curves = {model: np.array([seconds(model, number) for number in processes]) for model in models}
+    return Curve(tuple(processes), seconds(models[0], 1), curves)
 
 
 def alltoall(message_size: int, processes: Sequence[int]) -> Curve:
     """Return the seconds of the pairwise alltoall, Open MPI's, of blocks of so many bytes."""
-    known = simulations()
+    models = simulations()
 
     def seconds(model: str, number: int) -> float:
-        program = work.collective("alltoall", message_size, number, algorithm="pairwise")
-        return known[model](program, in_order(number)).seconds
+        program = work.collective("alltoall", Problem(number, message_size), algorithm="pairwise")
+        return models[model](program, in_order(number)).seconds
 
-    found = {model: np.array([seconds(model, number) for number in processes]) for model in ALLTOALL_MODELS}
-    return Curve(tuple(processes), 0.0, found)
+    times = {model: np.array([seconds(model, number) for number in processes]) for model in ALLTOALL_MODELS}
+    return Curve(tuple(processes), 0.0, times)
 
 
 def placements(
@@ -197,51 +198,52 @@ def placements(
     return {case: [seconds(case, number) for number in processes] for case in cases}
 
 
-def _said(values: Mapping[str, float], form: str = ".2f") -> str:
+def _value_list(values: Mapping[str, float], form: str = ".2f") -> str:
     return ", ".join(f"{name} {value:{form}}" for name, value in values.items())
 
 
-def kernel_statements(found: Mapping[tuple[str, str], Curve]) -> Iterator[Statement]:
+def kernel_statements(curves: Mapping[tuple[str, str], Curve]) -> Iterator[Statement]:
     """Yield what the paper says of Figure 6."""
-    lu = {name: one for (kernel, name), one in found.items() if kernel == "lu"}
-    cg = {name: one for (kernel, name), one in found.items() if kernel == "cg"}
+    lu = {name: item for (kernel, name), item in curves.items() if kernel == "lu"}
+    cg = {name: item for (kernel, name), item in curves.items() if kernel == "cg"}
     if lu:
         apart = {
-            f"class {name}": float(np.abs(one.seconds["hybrid"] / one.seconds["loggps"] - 1).max())
-            for name, one in lu.items()
+            f"class {name}": float(np.abs(values.seconds["hybrid"] / values.seconds["loggps"] - 1).max())
+            for name, values in lu.items()
         }
         yield Statement(
             "LU: hybrid and LogGPS are near each other", "times within 10 % at each P",
-            f"at most {_said(apart, '.1%')}", max(apart.values()) <= 0.1,
+            f"at most {_value_list(apart, '.1%')}", max(apart.values()) <= 0.1,
         )  # fmt: skip
         for model in ("fluid", "fluid, none eager"):
             best = {
-                f"class {name}": float((one.seconds["hybrid"] / one.seconds[model])[-1]) for name, one in lu.items()
+                f"class {name}": float((values.seconds["hybrid"] / values.seconds[model])[-1])
+                for name, values in lu.items()
             }
             yield Statement(
                 f"LU: over-optimistic is {model}", "less time than hybrid at the largest P",
-                f"hybrid over fluid {_said(best)}", min(best.values()) > 1,
+                f"hybrid over fluid {_value_list(best)}", min(best.values()) > 1,
             )  # fmt: skip
-    plateaus = {name: one for name, one in cg.items() if {32, 64} <= set(one.processes)}
+    plateaus = {name: values for name, values in cg.items() if {32, 64} <= set(values.processes)}
     for model, flat in (("hybrid", True), ("loggps", False)):
-        gain = {f"class {name}": one.at(model, 64) / one.at(model, 32) for name, one in plateaus.items()}
+        gain = {f"class {name}": values.at(model, 64) / values.at(model, 32) for name, values in plateaus.items()}
         if gain:
             yield Statement(
                 f"CG: {'a' if flat else 'no'} plateau from 32 to 64 under {model}",
-                "speed-up × less than 1.1" if flat else "speed-up × more than 1.15", f"× {_said(gain)}",
+                "speed-up × less than 1.1" if flat else "speed-up × more than 1.15", f"× {_value_list(gain)}",
                 max(gain.values()) < 1.1 if flat else min(gain.values()) > 1.15,
             )  # fmt: skip
     for model in ("loggps", "fluid"):
         short = {
             f"class {name} on {number}": float(ratio)
-            for name, one in cg.items()
-            for number, ratio in zip(one.processes, one.seconds["hybrid"] / one.seconds[model], strict=True)
+            for name, values in cg.items()
+            for number, ratio in zip(values.processes, values.seconds["hybrid"] / values.seconds[model], strict=True)
             if number >= 32
         }
         if short:
             yield Statement(
                 f"CG: {model} largely underestimates the time", "hybrid over it at least 1.15 from 32 on",
-                _said(short), min(short.values()) >= 1.15,
+                _value_list(short), min(short.values()) >= 1.15,
             )  # fmt: skip
     if "B" in cg and 128 in cg["B"].processes:
         seconds = float(cg["B"].seconds["hybrid"][cg["B"].processes.index(128)])
@@ -251,9 +253,9 @@ def kernel_statements(found: Mapping[tuple[str, str], Curve]) -> Iterator[Statem
         )  # fmt: skip
 
 
-def alltoall_statements(found: Mapping[int, Curve]) -> Iterator[Statement]:
+def alltoall_statements(curves: Mapping[int, Curve]) -> Iterator[Statement]:
     """Yield what the paper says of Figure 9."""
-    medium, large = (found[size] for size in SIZES)
+    medium, large = (curves[size] for size in SIZES)
     apart = large.seconds["hybrid"] / large.seconds["fluid"]
     yield Statement(
         "alltoall 4 MiB: hybrid and fluid both within 10 % of what was measured", "within 10 % of each other",
@@ -274,16 +276,16 @@ def alltoall_statements(found: Mapping[int, Curve]) -> Iterator[Statement]:
     )  # fmt: skip
 
 
-def plot_curves(found: Mapping[tuple[str, str], Curve], path: Path) -> None:
+def plot_curves(curves: Mapping[tuple[str, str], Curve], path: Path) -> None:
     """Draw speed-up over P, a panel for each kernel and class."""
-    panels = [(f"{kernel.upper()}, class {name}", one) for (kernel, name), one in found.items()]
-    _plot(path, panels, "speed-up", lambda one, model: one.speedup(model), ideal=True)
+    panels = [(f"{kernel.upper()}, class {name}", item) for (kernel, name), item in curves.items()]
+    _plot(path, panels, "speed-up", lambda values, model: values.speedup(model), ideal=True)
 
 
-def plot_alltoall(found: Mapping[int, Curve], path: Path) -> None:
+def plot_alltoall(curves: Mapping[int, Curve], path: Path) -> None:
     """Draw time over P, a panel for each message size."""
-    panels = [(f"alltoall of {format_size(size)}", one) for size, one in found.items()]
-    _plot(path, panels, "seconds", lambda one, model: one.seconds[model], ideal=False)
+    panels = [(f"alltoall of {format_size(size)}", item) for size, item in curves.items()]
+    _plot(path, panels, "seconds", lambda values, model: values.seconds[model], ideal=False)
 
 
 _LOOKS = {
@@ -305,17 +307,17 @@ def _plot(
     down = -(-len(panels) // across)
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": path.stem, "font.size": 9}):
         figure = Figure(figsize=(4.2 * across, 3.2 * down), layout="constrained", facecolor="white")
-        for axes, (title, one) in zip(figure.subplots(down, across, squeeze=False).flat, panels, strict=False):
+        for axes, (title, panel) in zip(figure.subplots(down, across, squeeze=False).flat, panels, strict=False):
             if ideal:
-                axes.plot(one.processes, one.processes, color="0.7", linewidth=1, label="ideal")
-            for model in one.seconds:
+                axes.plot(panel.processes, panel.processes, color="0.7", linewidth=1, label="ideal")
+            for model in panel.seconds:
                 colour, line, marker = _LOOKS[model]
                 axes.plot(
-                    one.processes, values(one, model), line, color=colour, marker=marker, markersize=4, label=model
+                    panel.processes, values(panel, model), line, color=colour, marker=marker, markersize=4, label=model
                 )
             axes.set_xscale("log", base=2)
             axes.set_yscale("log", base=2)
-            axes.set_xticks(one.processes, [str(number) for number in one.processes])
+            axes.set_xticks(panel.processes, [str(number) for number in panel.processes])
             axes.yaxis.set_major_formatter("{x:.3g}")
             axes.set(title=title, xlabel="processes, one on each host", ylabel=label)
             axes.grid(color="0.9")
@@ -323,28 +325,28 @@ def _plot(
         figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
-def _show_curves(found: Mapping[tuple[str, str], Curve], console: Console) -> None:
+def _show_curves(curves: Mapping[tuple[str, str], Curve], console: Console) -> None:
     table = Table("kernel", "P", *MODELS, title="Speed-up (seconds of all iterations)", box=None, pad_edge=False)
-    for (kernel, name), one in found.items():
-        table.add_row(f"{kernel.upper()} {name}", "1", f"({one.sequential:.0f})")
-        for row, number in enumerate(one.processes):
-            cells = (f"{one.speedup(model)[row]:.1f} ({one.seconds[model][row]:.2f})" for model in MODELS)
+    for (kernel, name), values in curves.items():
+        table.add_row(f"{kernel.upper()} {name}", "1", f"({values.sequential:.0f})")
+        for row, number in enumerate(values.processes):
+            cells = (f"{values.speedup(model)[row]:.1f} ({values.seconds[model][row]:.2f})" for model in MODELS)
             table.add_row(f"{kernel.upper()} {name}", str(number), *cells)
     console.print(table)
 
 
-def _show_alltoall(found: Mapping[int, Curve], console: Console) -> None:
+def _show_alltoall(curves: Mapping[int, Curve], console: Console) -> None:
     title = "Alltoall, pairwise: seconds"
     table = Table("bytes", "P", *ALLTOALL_MODELS, "hybrid / loggps", title=title, box=None, pad_edge=False)
-    for size, one in found.items():
-        for row, number in enumerate(one.processes):
-            seconds = [one.seconds[model][row] for model in ALLTOALL_MODELS]
+    for size, values in curves.items():
+        for row, number in enumerate(values.processes):
+            seconds = [values.seconds[model][row] for model in ALLTOALL_MODELS]
             factor = f"{seconds[0] / seconds[-1]:.2f}"
             table.add_row(format_size(size), str(number), *(f"{value:.4g}" for value in seconds), factor)
     console.print(table)
 
 
-def _asked() -> argparse.Namespace:
+def _parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Speed-up of LU and CG, and alltoall, on the simulated graphene.")
     parser.add_argument("--kernels", default="lu,cg", help="(lu,cg)")
     parser.add_argument("--classes", default="B,C", help="of the kernels (B,C)")
@@ -353,49 +355,49 @@ def _asked() -> argparse.Namespace:
     speeds = ", ".join(f"{speed:g} in {kernel}" for kernel, speed in SPEEDS.items())
     parser.add_argument("--speed", type=float, help=f"of a core in flop/s, in all kernels ({speeds})")
     parser.add_argument("-o", "--output", type=Path, help="plot of the speed-up; alltoall's: NAME-alltoall (none)")
-    asked = parser.parse_args()
-    asked.kernels, asked.classes = asked.kernels.split(","), asked.classes.split(",")
-    for name in asked.kernels:
+    arguments = parser.parse_args()
+    arguments.kernels, arguments.classes = arguments.kernels.split(","), arguments.classes.split(",")
+    for name in arguments.kernels:
         if name not in KERNELS:
             raise InputError(f"--kernels {name}: choose {' or '.join(KERNELS)}")
-    if asked.iterations < 2:
-        raise InputError(f"--iterations {asked.iterations}: there must be at least 2, for a line")
-    asked.processes = parse_counts(asked.processes)
-    if asked.processes[-1] > platform.load("graphene").hosts:
-        raise InputError(f"--processes {asked.processes[-1]}: graphene has {platform.load('graphene').hosts} hosts")
-    return asked
+    if arguments.iterations < 2:
+        raise InputError(f"--iterations {arguments.iterations}: there must be at least 2, for a line")
+    arguments.processes = parse_counts(arguments.processes)
+    if arguments.processes[-1] > platform.load("graphene").hosts:
+        raise InputError(f"--processes {arguments.processes[-1]}: graphene has {platform.load('graphene').hosts} hosts")
+    return arguments
 
 
-def _apart(one: Curve, other: Curve) -> float:
-    return max(float(np.abs(one.speedup(model) / other.speedup(model) - 1).max()) for model in one.seconds)
+def _apart(before: Curve, other: Curve) -> float:
+    return max(float(np.abs(before.speedup(model) / other.speedup(model) - 1).max()) for model in before.seconds)
 
 
 def main() -> None:
     """Simulate, print and draw."""
     try:
-        asked = _asked()
-        few, more = (1, asked.iterations), (asked.iterations, 2 * asked.iterations)
-        found, checked = {}, {}
-        for kernel, name in itertools.product(asked.kernels, asked.classes):
-            speed = asked.speed or SPEEDS[kernel]
-            found[kernel, name] = curve(kernel, name, asked.processes, more, speed)
-            checked[kernel, name] = curve(kernel, name, asked.processes, few, speed)
+        arguments = _parsed()
+        few, more = (1, arguments.iterations), (arguments.iterations, 2 * arguments.iterations)
+        curves, checked = {}, {}
+        for kernel, name in itertools.product(arguments.kernels, arguments.classes):
+            speed = arguments.speed or SPEEDS[kernel]
+            curves[kernel, name] = curve(kernel, name, arguments.processes, more, speed)
+            checked[kernel, name] = curve(kernel, name, arguments.processes, few, speed)
     except InputError as error:
         print(f"speedup_curves: {error}", file=sys.stderr)
         raise SystemExit(2) from None
     collective = {size: alltoall(size, ALLTOALL_PROCESSES) for size in SIZES}
     console = Console(width=140)
-    speeds = {kernel.upper(): (asked.speed or SPEEDS[kernel]) / 1e9 for kernel in asked.kernels}
-    print(f"Assumed: hosts in order, Gflop/s of a core: {_said(speeds, 'g')}\n")
-    _show_curves(found, console)
-    apart = {f"{key[0].upper()} {key[1]}": _apart(found[key], checked[key]) for key in found}
-    said = f"{few[0]} and {few[1]} iterations, instead of {more[0]} and {more[1]},"
-    print(f"{said} change the speed-up by at most: {_said(apart, '.3%')}\n")
-    if "cg" in asked.kernels:
+    speeds = {kernel.upper(): (arguments.speed or SPEEDS[kernel]) / 1e9 for kernel in arguments.kernels}
+    print(f"Assumed: hosts in order, Gflop/s of a core: {_value_list(speeds, 'g')}\n")
+    _show_curves(curves, console)
+    apart = {f"{key[0].upper()} {key[1]}": _apart(curves[key], checked[key]) for key in curves}
+    scope = f"{few[0]} and {few[1]} iterations, instead of {more[0]} and {more[1]},"
+    print(f"{scope} change the speed-up by at most: {_value_list(apart, '.3%')}\n")
+    if "cg" in arguments.kernels:
         table = Table("class", "P", title="CG, seconds of all iterations", box=None, pad_edge=False)
-        numbers = [number for number in asked.processes if number >= 32]
-        for name in asked.classes if numbers else ():
-            cases = placements(name, numbers, more, asked.speed or SPEEDS["cg"])
+        numbers = [number for number in arguments.processes if number >= 32]
+        for name in arguments.classes if numbers else ():
+            cases = placements(name, numbers, more, arguments.speed or SPEEDS["cg"])
             if not table.rows:
                 for case in cases:
                     table.add_column(case)
@@ -404,14 +406,14 @@ def main() -> None:
         console.print(table)
     _show_alltoall(collective, console)
     table = Table(
-        "the paper says", "what counts as that", "found", "comes out", title="Figures 6 and 9", box=None, pad_edge=False
+        "the paper says", "what counts as that", "value", "comes out", title="Figures 6 and 9", box=None, pad_edge=False
     )
-    for one in (*kernel_statements(found), *alltoall_statements(collective)):
-        table.add_row(one.says, one.wanted, one.found, "yes" if one.holds else "no")
+    for statement in (*kernel_statements(curves), *alltoall_statements(collective)):
+        table.add_row(statement.says, statement.limit, statement.value, "yes" if statement.holds else "no")
     console.print(table)
-    if asked.output is not None:
-        plot_curves(found, asked.output)
-        plot_alltoall(collective, asked.output.with_stem(f"{asked.output.stem}-alltoall"))
+    if arguments.output is not None:
+        plot_curves(curves, arguments.output)
+        plot_alltoall(collective, arguments.output.with_stem(f"{arguments.output.stem}-alltoall"))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""``python -m commmodel``: the command ``commmodel``, where its script is not on the path."""
+"""``python -m commmodel``: the command ``commmodel``, where the script is not on the PATH."""
 
 from commmodel.cli import run
 

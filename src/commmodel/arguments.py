@@ -1,4 +1,4 @@
-"""Arguments of public functions: numbers within bounds, and ranks for which there is memory.
+"""Checks of the arguments of public functions: numbers within bounds, and numbers of ranks that fit into memory.
 
 What is wrong is refused where it comes in, in one line that names the argument: a NaN, a text, a fraction of a byte, a
 truth value. Main entries: `whole`, `integer`, `finite`, `share`, `numbers` and `rank_count`.
@@ -34,7 +34,7 @@ _SPARSE = 8
 
 
 def is_measurable(value: float) -> bool:
-    """Return whether a value may have been measured.
+    """Whether a value is possible for a measurement: 0, or between `SMALLEST` and `LARGEST`.
 
     >>> is_measurable(2.5e-6), is_measurable(0.0), is_measurable(1e-320), is_measurable(float("nan"))
     (True, True, False, False)
@@ -43,7 +43,7 @@ def is_measurable(value: float) -> bool:
 
 
 def _shown(value: object) -> str:
-    """Return a value for a message, cut where it is long."""
+    """Return a value as text for an error message, shortened where it is long."""
     if isinstance(value, int) and abs(value) >= 10**60:
         return "a number of more than 60 digits"
     text = repr(value) if isinstance(value, str | bytes | bytearray) else f"{value}"
@@ -57,7 +57,7 @@ def _span(least: float | None, most: float | None) -> str:
 
 
 def whole(name: str, value: object, least: int | None = None, most: int | None = None) -> int:
-    """Return a whole number, such as a size in bytes, as an int; a float that is one will do.
+    """Return a whole number, such as a size in bytes, as an int; a float with a whole value is accepted.
 
     >>> whole("message_size", 8.0)
     8
@@ -87,7 +87,7 @@ def whole(name: str, value: object, least: int | None = None, most: int | None =
 
 
 def integer(name: str, value: object, least: int = 1, most: int | None = None) -> int:
-    """Return a number of things, which is an integer by its type, too.
+    """Return a count as an int; its type must be an integer, too.
 
     >>> integer("rounds", 4)
     4
@@ -101,7 +101,7 @@ def integer(name: str, value: object, least: int = 1, most: int | None = None) -
 
 
 def finite(name: str, value: object, least: float | None = None, *, above: float | None = None) -> float:
-    """Return a finite number of at least `least`, and greater than `above`, as a float.
+    """Return a finite number ≥ `least` and > `above`, as a float.
 
     >>> finite("memory_copy", 1e-10), finite("each", 0.5, above=0)
     (1e-10, 0.5)
@@ -112,9 +112,9 @@ def finite(name: str, value: object, least: float | None = None, *, above: float
     Traceback (most recent call last):
     commmodel.errors.InputError: scale is 0: give a finite number from 1 up
     """
-    given: Any = value
+    scalar: Any = value
     try:
-        number = math.nan if isinstance(value, str | bytes | bytearray | bool) else float(given)
+        number = math.nan if isinstance(value, str | bytes | bytearray | bool) else float(scalar)
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if math.isfinite(number) and (least is None or number >= least) and (above is None or number > above):
@@ -124,7 +124,7 @@ def finite(name: str, value: object, least: float | None = None, *, above: float
 
 
 def share(name: str, value: object, least: float = 0.01, most: float = 0.999999) -> float:
-    """Return a number between two others, such as a confidence.
+    """Return a number between two bounds, such as a confidence.
 
     >>> share("confidence", 0.95)
     0.95
@@ -139,7 +139,7 @@ def share(name: str, value: object, least: float = 0.01, most: float = 0.999999)
 
 
 def numbers(name: str, values: Any) -> "NDArray[np.float64]":
-    """Return an array of numbers, which may be infinite or NaN.
+    """Return numbers as an array; infinity and NaN are accepted.
 
     >>> numbers("values", ["many"])
     Traceback (most recent call last):
@@ -159,7 +159,7 @@ def numbers(name: str, values: Any) -> "NDArray[np.float64]":
 
 
 def rank_count(processes: object, least: int = 1, bytes_each: int = _RANK) -> int:
-    """Return a number of ranks to simulate, for which there is memory.
+    """Return a number of ranks to simulate; raise where memory does not suffice for them.
 
     >>> rank_count(2_000_000_000)
     Traceback (most recent call last):
@@ -172,24 +172,26 @@ def rank_count(processes: object, least: int = 1, bytes_each: int = _RANK) -> in
     return number
 
 
-def enough_memory(needed: float, what: str) -> None:
-    """Raise where something would take more memory than the machine has left."""
+def enough_memory(needed: float, purpose: str) -> None:
+    """Raise where a request exceeds the available memory."""
     if needed <= _ALWAYS:
         return
     left = _memory_left()
     if needed > left:
-        raise InputError(f"{what} would take about {needed / 1e9:.3g} GB, and {left / 1e9:.3g} GB are left: take fewer")
+        raise InputError(
+            f"{purpose} would take about {needed / 1e9:.3g} GB, and {left / 1e9:.3g} GB are left: take fewer"
+        )
 
 
 def occurring_ranks(highest: int, occurring: int, mend: str = "") -> None:
-    """Raise where hardly any of the ranks up to the highest occur: then that one is mistyped more often than meant."""
+    """Raise where few of the ranks below the highest occur: the highest is then probably a typing error."""
     if highest >= _FEW and (highest + 1) > _SPARSE * occurring:
         problem = f"ranks up to {highest}, but only {occurring} of these {highest + 1} ranks occur"
         raise InputError(f"{problem}: correct it{mend or f', or say how many ranks there are (-p {highest + 1})'}")
 
 
 def _memory_left() -> float:
-    """Return the bytes that this process may still take, as far as the system says."""
+    """Return the bytes of memory available to this process, as far as the system tells."""
     import resource
 
     left = math.inf
@@ -200,7 +202,7 @@ def _memory_left() -> float:
         if limit == resource.RLIM_INFINITY:
             return left
         with open("/proc/self/statm", encoding="ascii") as file:
-            taken = int(file.read().split()[0]) * resource.getpagesize()
+            resident = int(file.read().split()[0]) * resource.getpagesize()
     except (OSError, ValueError):
         return left
-    return max(0.0, min(left, limit - taken))
+    return max(0.0, min(left, limit - resident))

@@ -28,12 +28,12 @@ Struct = TypeVar("Struct")
 
 
 def read_bytes(
-    path: str | os.PathLike[str], largest: int = LARGEST, *, whole: bool = True, mend: str = "name another file"
+    path: str | os.PathLike[str], largest: int = LARGEST, *, complete: bool = True, mend: str = "name another file"
 ) -> bytes:
-    """Read a file that is not too large, or where not `whole`, its beginning."""
+    """Read a file that is not too large, or where not `complete`, its beginning."""
     try:
         with open(path, "rb") as file:
-            content = file.read(largest + whole)
+            content = file.read(largest + complete)
     except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
         raise InputError(f"{os.fspath(path)}: {getattr(error, 'strerror', None) or error}") from None
     if len(content) > largest:
@@ -175,7 +175,7 @@ def published(module_file: str) -> dict[str, Path]:
     return {path.stem: path for path in sorted(files, key=lambda path: path.stem)}
 
 
-def locate(name_or_path: str | os.PathLike[str], files: Mapping[str, Path], what: str) -> Path:
+def locate(name_or_path: str | os.PathLike[str], files: Mapping[str, Path], alternatives: str) -> Path:
     """Return the published file of a name, or the path that a name is.
 
     >>> locate("nosuch", {"graphene": Path("graphene.toml")}, "a published platform")
@@ -183,10 +183,10 @@ def locate(name_or_path: str | os.PathLike[str], files: Mapping[str, Path], what
     commmodel.errors.InputError: 'nosuch' is neither a file nor a published platform (graphene)
     """
     if not isinstance(name_or_path, str | os.PathLike):
-        raise InputError(f"{name_or_path!r} is neither a name nor a path: name a file, or {what}")
+        raise InputError(f"{name_or_path!r} is neither a name nor a path: name a file, or {alternatives}")
     name = os.fspath(name_or_path)
     if name in files:
         return files[name]
     if not name.endswith((".toml", ".xml", ".json")) and not os.path.exists(name):
-        raise InputError(f"{name!r} is neither a file nor {what} ({', '.join(files)})")
+        raise InputError(f"{name!r} is neither a file nor {alternatives} ({', '.join(files)})")
     return Path(name)

@@ -1,4 +1,4 @@
-"""What can go wrong, as exceptions whose message is one line: what is wrong, where, and the mend.
+"""The exceptions of commmodel; each message is one line: what is wrong, where, and the remedy.
 
 ::
 

@@ -1,4 +1,4 @@
-"""Files that commmodel writes: whole or not at all, and never one that it reads.
+"""Output files, written completely or not at all, and never over an input.
 
 What is written goes into a file beside the one that is meant, reaches the disk, and then takes that one's name. A full
 disk, an interruption or a fault leaves what was there as it was. Only the file of measurements is not written here: it
@@ -27,7 +27,7 @@ _MENDS = {
 
 
 def unwritable(path: str | os.PathLike[str], error: OSError) -> InputError:
-    """Return the one line to raise for a file that the system does not let us write.
+    """Return the error for a file that the system does not permit to write.
 
     >>> print(unwritable("m.toml", OSError(errno.ENOSPC, "No space left on device")))
     m.toml: cannot be written: No space left on device: make room, or name another place
@@ -37,7 +37,7 @@ def unwritable(path: str | os.PathLike[str], error: OSError) -> InputError:
 
 
 def refuse_inputs(output: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]]) -> None:
-    """Refuse an output that is one of the inputs, by whatever name, link or hard link.
+    """Raise where an output is one of the inputs, by any name, link or hard link.
 
     Parameters
     ----------
@@ -55,23 +55,23 @@ def refuse_inputs(output: str | os.PathLike[str], inputs: Iterable[str | os.Path
     --------
     >>> refuse_inputs("machine.toml", ["results.jsonl"])
     """
-    for one in inputs:
-        if _are_one_file(output, one):
-            same = "" if os.fspath(output) == os.fspath(one) else f" (the same file as {one})"
-            raise InputError(f"{output}{same} is read: it cannot be written, too: name another output")
+    for source in inputs:
+        if _are_one_file(output, source):
+            note = "" if os.fspath(output) == os.fspath(source) else f" (the same file as {source})"
+            raise InputError(f"{output}{note} is read: it cannot be written, too: name another output")
 
 
 def _are_one_file(first: str | os.PathLike[str], second: str | os.PathLike[str]) -> bool:
     try:
-        found, other = os.stat(first), os.stat(second)
+        status, other = os.stat(first), os.stat(second)
     except (OSError, ValueError):  # what is not there is no input; what else is wrong with it is said on opening
         return False
-    return stat.S_ISREG(found.st_mode) and os.path.samestat(found, other)
+    return stat.S_ISREG(status.st_mode) and os.path.samestat(status, other)
 
 
 @contextmanager
 def open_output(path: str | os.PathLike[str], *, sync: bool = True) -> Iterator[IO[bytes]]:
-    """Open a file for writing that takes its name, at once, when the block ends well.
+    """Open a file for writing that replaces the old one in a single step when the block ends without an error.
 
     A file that is there is replaced and hands on its permissions; a new one has those that the umask leaves. Of a
     symbolic link, what it leads to is replaced. A device, and ``/dev/stdout``, are written as they are.
@@ -100,7 +100,7 @@ def open_output(path: str | os.PathLike[str], *, sync: bool = True) -> Iterator[
     """
     target = Path(os.path.realpath(path))
     beside = target.with_name(f".commmodel-{os.urandom(6).hex()}.part")
-    with _said(path, target, beside):
+    with _write_errors(path, target, beside):
         mode = _mode(path)
         if os.fspath(path).startswith(_STREAMS) or (mode is not None and stat.S_ISCHR(mode)):
             with open(path, "wb") as file:
@@ -128,18 +128,20 @@ def open_output(path: str | os.PathLike[str], *, sync: bool = True) -> Iterator[
 
 
 @contextmanager
-def _said(path: str | os.PathLike[str], *others: Path) -> Iterator[None]:
-    """Turn what the system says of a file into one line; of other files, read while it is written, it passes."""
+def _write_errors(path: str | os.PathLike[str], *alternatives: Path) -> Iterator[None]:
+    """Turn an OSError about the output into an `InputError`; errors about other files pass."""
     try:
         yield
     except OSError as error:
-        if error.filename is not None and os.fspath(error.filename) not in {os.fspath(one) for one in (path, *others)}:
+        if error.filename is not None and os.fspath(error.filename) not in {
+            os.fspath(file) for file in (path, *alternatives)
+        }:
             raise
         raise unwritable(path, error) from None
 
 
 def _mode(path: str | os.PathLike[str]) -> int | None:
-    """Return type and permissions of what is there, if anything is."""
+    """Return the type and permissions of an existing file; None without one."""
     try:
         return os.stat(path).st_mode
     except FileNotFoundError:
@@ -147,7 +149,7 @@ def _mode(path: str | os.PathLike[str]) -> int | None:
 
 
 def _created(beside: Path, replaced: Path | None) -> IO[bytes]:
-    """Return a new file that nobody may read who may not read the one that it replaces."""
+    """Create the temporary file, with the owner and the permissions of the file that it will replace."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     number = os.open(beside, flags, 0o666 if replaced is None else 0o600)
     if replaced is not None:
@@ -159,7 +161,7 @@ def _created(beside: Path, replaced: Path | None) -> IO[bytes]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Put a folder's names on the disk, where its file system can."""
+    """Sync a folder to disk, where its file system supports it."""
     with suppress(OSError):
         number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -169,13 +171,13 @@ def _sync_folder(folder: Path) -> None:
 
 
 def write_bytes(path: str | os.PathLike[str], parts: bytes | Iterable[bytes]) -> None:
-    """Write a file whole; see `open_output`."""
+    """Write bytes to a file completely or not at all; see `open_output`."""
     with open_output(path) as file:
         file.writelines([parts] if isinstance(parts, bytes) else parts)
 
 
 def write_text(path: str | os.PathLike[str], text: str, *, executable: bool = False) -> None:
-    """Write a file of UTF-8 whole; see `open_output`. An executable one may be run by all who may read it."""
+    """Write text as UTF-8, completely or not at all; see `open_output`."""
     with open_output(path) as file:
         file.write(text.encode())
         if executable:

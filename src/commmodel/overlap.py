@@ -58,7 +58,7 @@ class Transfer:
 
 
 class _End(NamedTuple):
-    """What sender and receiver of a transfer must agree on."""
+    """Properties of a transfer that must be equal at sender and receiver."""
 
     number: int
     volume: int
@@ -75,7 +75,7 @@ _MENDS = {
 }
 
 
-class _Side(NamedTuple):
+class _HalfTransfer(NamedTuple):
     """One direction of a transfer, cut into messages."""
 
     partner: int
@@ -172,8 +172,8 @@ class Exchange:
 
         _check_partners_can_be_told(comm, transfers, tag)
         ranks, problem = _partners(comm, transfers)
-        sent: list[_Side] = []
-        received: list[_Side] = []
+        sent: list[_HalfTransfer] = []
+        received: list[_HalfTransfer] = []
         if problem is None:
             try:
                 burst = _whole("burst", burst)
@@ -214,8 +214,9 @@ class Exchange:
         Examples
         --------
         >>> from mpi4py import MPI
-        >>> from commmodel.optimize import choose
-        >>> choice = choose(1 << 20, 500e-6, overhead=2e-6, latency=10e-6, byte_time=1 / 900e6)
+        >>> from commmodel.optimize import MessageCosts, TransferProblem, choose
+        >>> network = MessageCosts(overhead=2e-6, latency=10e-6, byte_time=1 / 900e6)
+        >>> choice = choose(network, TransferProblem(volume=1 << 20, computation=500e-6))
         >>> with Exchange.from_choice(MPI.COMM_SELF, [], choice) as exchange:
         ...     exchange.run()
         """
@@ -291,21 +292,10 @@ class Exchange:
         self.free()
 
 
-def exchange(
-    comm: "MPI.Comm",
-    send: "mpi4py.typing.Buffer | None",
-    receive: "mpi4py.typing.Buffer | None",
-    *,
-    source: int | None,
-    dest: int | None,
-    message_size: int,
-    burst: int,
-    compute: Callable[[Array, int], object] | None = None,
-    tag: int = _TAG,
-) -> None:
+def exchange(comm: "MPI.Comm", transfer: Transfer, *, message_size: int, burst: int, tag: int = _TAG) -> None:
     """Send a buffer and receive another in pipelined bursts of messages, computing on each message as it comes.
 
-    Arguments as in `Transfer` and `Exchange`. An exchange is made and freed within: where the same buffers are
+    Arguments as in `Exchange`. An exchange is made and freed within: where the same buffers are
     exchanged again and again, make an `Exchange` once.
 
     Examples
@@ -313,13 +303,13 @@ def exchange(
     >>> import numpy as np
     >>> from mpi4py import MPI
     >>> received = bytearray(5)
-    >>> exchange(MPI.COMM_SELF, b"hello", received, source=0, dest=0, message_size=2, burst=1,
-    ...          compute=lambda piece, start: print(start, piece.tobytes()))
+    >>> to_itself = Transfer(send=b"hello", dest=0, receive=received, source=0,
+    ...                      compute=lambda piece, start: print(start, piece.tobytes()))
+    >>> exchange(MPI.COMM_SELF, to_itself, message_size=2, burst=1)
     0 b'he'
     2 b'll'
     4 b'o'
     """
-    transfer = Transfer(send=send, dest=dest, receive=receive, source=source, compute=compute)
     with Exchange(comm, [transfer], message_size=message_size, burst=burst, tag=tag) as once:
         once.run()
 
@@ -421,7 +411,7 @@ def _partners(comm: "MPI.Comm", transfers: Sequence[Transfer]) -> tuple[list[tup
 
 def _sides(
     transfers: Sequence[Transfer], ranks: list[tuple[int, int]], message_size: int
-) -> tuple[list[_Side], list[_Side]]:
+) -> tuple[list[_HalfTransfer], list[_HalfTransfer]]:
     """Return the send and receive side of each transfer; raise where a buffer is unsuitable."""
     sent, received = [], []
     for index, (transfer, (dest, source)) in enumerate(zip(transfers, ranks, strict=True)):
@@ -444,11 +434,11 @@ def _sides(
     return sent, received
 
 
-def _side(name: str, buffer: Any, partner: int, message_size: int) -> _Side:
+def _side(name: str, buffer: Any, partner: int, message_size: int) -> _HalfTransfer:
     from mpi4py import MPI
 
     if buffer is None:
-        return _Side(MPI.PROC_NULL, np.empty(0, np.uint8), 1)
+        return _HalfTransfer(MPI.PROC_NULL, np.empty(0, np.uint8), 1)
     try:
         array: Array = np.asarray(buffer if isinstance(buffer, np.ndarray) else memoryview(buffer))
     except (TypeError, ValueError):
@@ -468,10 +458,10 @@ def _side(name: str, buffer: Any, partner: int, message_size: int) -> _Side:
             "messages: give a larger message_size"
         )
     flat = array.reshape(-1, order="A")
-    return _Side(partner, flat[:0] if partner == MPI.PROC_NULL else flat, elements)
+    return _HalfTransfer(partner, flat[:0] if partner == MPI.PROC_NULL else flat, elements)
 
 
-def _check_apart(sent: list[_Side], received: list[_Side]) -> None:
+def _check_apart(sent: list[_HalfTransfer], received: list[_HalfTransfer]) -> None:
     """Raise where a receive buffer overlaps another buffer of the exchange."""
     found = []
     for name, sides in (("send", sent), ("receive", received)):
@@ -505,8 +495,8 @@ def _agree(
     comm: "MPI.Comm",
     tag: int,
     order: str,
-    sent: list[_Side],
-    received: list[_Side],
+    sent: list[_HalfTransfer],
+    received: list[_HalfTransfer],
     ranks: list[tuple[int, int]],
     problem: str | None,
 ) -> str | None:

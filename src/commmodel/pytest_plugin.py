@@ -140,12 +140,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Declare the mark; draw a seed."""
     config.addinivalue_line("markers", _MARK)
-    given: dict[str, Any] | None = getattr(config, "workerinput", None)  # where a process runs tests for another
+    worker_input: dict[str, Any] | None = getattr(config, "workerinput", None)  # where a process runs tests for another
     if config.option.scaling_seed is None:
         # Ranks of a parallel test must make the same calls in the same order.
         drawn = 0 if _several_ranks() else int.from_bytes(os.urandom(4))
-        config.option.scaling_seed = drawn if given is None else given.get("scaling_seed", drawn)
-    if given is None:
+        config.option.scaling_seed = drawn if worker_input is None else worker_input.get("scaling_seed", drawn)
+    if worker_input is None:
         config.pluginmanager.register(_Keeper(config), "commmodel-scaling-keeper")
 
 
@@ -171,11 +171,11 @@ def _expectation_of(item: object) -> _Expectation | None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Make one item per mark of a test."""
-    found = list(metafunc.definition.iter_markers_with_node("scales"))
-    if not found:
+    markers = list(metafunc.definition.iter_markers_with_node("scales"))
+    if not markers:
         return
-    closest = found[0][0]  # marks of a function replace those of its class or module
-    marks = [mark for node, mark in found if node is closest]
+    closest = markers[0][0]  # marks of a function replace those of its class or module
+    marks = [mark for node, mark in markers if node is closest]
     expectations: dict[str, _Expectation] = {}
     for mark in reversed(marks):  # decorators apply from below: the order in which people read them
         try:
@@ -198,19 +198,19 @@ def _read_mark(metafunc: pytest.Metafunc, mark: pytest.Mark) -> _Expectation:
     from commmodel.scaling import STATISTICS, deviation_limits, parse
     from commmodel.scaling.fitting import check_scales
 
-    given: dict[str, Any] = {**mark.kwargs}
+    keywords: dict[str, Any] = {**mark.kwargs}
     for name, value in zip(("growth", "over", "at"), mark.args, strict=False):
-        given.setdefault(name, value)
-    known = {"growth", *_Expectation.__dataclass_fields__}
-    for name in given:
-        if name not in known:
-            raise InputError(f"unknown word {name!r}: choose from {', '.join(sorted(known))}")
+        keywords.setdefault(name, value)
+    options = {"growth", *_Expectation.__dataclass_fields__}
+    for name in keywords:
+        if name not in options:
+            raise InputError(f"unknown word {name!r}: choose from {', '.join(sorted(options))}")
     for name, example in (("growth", '"n log n"'), ("over", 'over="n"'), ("at", "at=[1000, 2000, 4000, 8000, 16000]")):
-        if name not in given:
+        if name not in keywords:
             raise InputError(f"{name} is missing: write {example}")
     if len(mark.args) > 1:
         raise InputError("only the growth goes without its name: write over=, at=")
-    over, text, deviation = given["over"], given["growth"], given.get("deviation")
+    over, text, deviation = keywords["over"], keywords["growth"], keywords.get("deviation")
     for name, word in (("growth", text), ("over", over), ("deviation", deviation)):
         if not isinstance(word, str) and not (name == "deviation" and word is None):
             raise InputError(f"{name} {word!r} is no text: write it like {name}={'n' if name == 'over' else 'n^0.5'!r}")
@@ -222,26 +222,26 @@ def _read_mark(metafunc: pytest.Metafunc, mark: pytest.Mark) -> _Expectation:
     growth, allowed = parse(text, over), None if deviation is None else parse(deviation, over)
     deviation_limits(growth, allowed)
     # A mark is read again for each class that inherits the test, and may hold a generator: keep what it yielded.
-    at = tuple(given["at"]) if hasattr(given["at"], "__iter__") and not isinstance(given["at"], str) else ()
+    at = tuple(keywords["at"]) if hasattr(keywords["at"], "__iter__") and not isinstance(keywords["at"], str) else ()
     if isinstance(mark.kwargs, dict):
         mark.kwargs["at"] = at
     if wrong := [value for value in at if not isinstance(value, Real)]:
         raise InputError(f"at: {wrong[0]!r} is no number")
     check_scales([float(value) for value in at])
-    metric = given.get("metric", "time")
+    metric = keywords.get("metric", "time")
     if not isinstance(metric, str) or not metric.strip():
         raise InputError(f"metric {metric!r}: write 'time', 'processor time', or what is counted")
-    repetitions = given.get("repetitions")
+    repetitions = keywords.get("repetitions")
     if repetitions is None:
         repetitions = _TIMED_REPETITIONS if metric in {"time", "processor time"} else 1
     if not isinstance(repetitions, int) or repetitions < 1:
         raise InputError(f"repetitions {repetitions!r}: write a whole number from 1 up")
-    seconds, statistic = given.get("seconds", 5.0), given.get("statistic", "first quartile")
+    seconds, statistic = keywords.get("seconds", 5.0), keywords.get("statistic", "first quartile")
     if not isinstance(seconds, Real) or not 0 <= float(seconds) < math.inf:
         raise InputError(f"seconds {seconds!r}: write a number from 0 up")
     if statistic not in STATISTICS:
         raise InputError(f"statistic {statistic!r}: choose from {', '.join(STATISTICS)}")
-    uncertain = given.get("uncertain", "pass")
+    uncertain = keywords.get("uncertain", "pass")
     if uncertain not in {"pass", "fail"}:
         raise InputError(f"uncertain {uncertain!r}: write 'pass' or 'fail'")
     return _Expectation(growth, allowed, over, at, metric, repetitions, float(seconds), statistic, uncertain)
@@ -329,23 +329,23 @@ class _Measuring:
         """Repeat until the verdict is clear or the time is spent; a mismatch must be confirmed."""
         from commmodel.scaling.verdict import ENOUGH_SCALES
 
-        asked, alone = self._expectation.repetitions, not _several_ranks()
+        least, alone = self._expectation.repetitions, not _several_ranks()
         end = monotonic() + self._expectation.seconds
         if self._expectation.is_timed:
             self._warm_up(is_alone=alone)
-        wanted = asked
+        repetitions = least
         gc.collect()  # once: with many objects alive it takes longer than most tests
-        for _ in range(asked):
+        for _ in range(least):
             self._round()
         judgement = self._judge()
-        can_repeat = alone and asked > 1
-        while can_repeat and wanted < _MOST_REPETITIONS * asked and monotonic() < end:
-            is_first_mismatch = judgement.verdict == "mismatch" and wanted == asked
+        can_repeat = alone and least > 1
+        while can_repeat and repetitions < _MOST_REPETITIONS * least and monotonic() < end:
+            is_first_mismatch = judgement.verdict == "mismatch" and repetitions == least
             is_open = judgement.verdict == "uncertain" and len(self.samples) >= ENOUGH_SCALES
             if not is_first_mismatch and not is_open:
                 break
-            wanted *= 2
-            while len(next(iter(self.samples.values()))) < wanted and monotonic() < end:
+            repetitions *= 2
+            while len(next(iter(self.samples.values()))) < repetitions and monotonic() < end:
                 self._round()
             judgement = self._judge()
         return judgement
@@ -353,9 +353,9 @@ class _Measuring:
     def _judge(self) -> "Judgement":
         from commmodel.scaling import judge
 
-        asked = self._expectation
-        return judge([float(value) for value in self.samples], list(self.samples.values()), asked.growth,
-                     asked.deviation, over=asked.over, statistic=asked.statistic)  # fmt: skip
+        expectation = self._expectation
+        return judge([float(value) for value in self.samples], list(self.samples.values()), expectation.growth,
+                     expectation.deviation, over=expectation.over, statistic=expectation.statistic)  # fmt: skip
 
     def _warm_up(self, *, is_alone: bool) -> None:
         """Call the test once at each value, to see how many calls a sample needs."""
@@ -388,7 +388,7 @@ class _Measuring:
             begun = now()
             for _ in range(calls):
                 test(**arguments)
-            whole = now() - begun
+            elapsed = now() - begun
         except Exception as error:
             error.add_note(f"with {self._expectation.over} = {value}")
             raise
@@ -398,7 +398,7 @@ class _Measuring:
             return scaling._count / calls
         if scaling._count is not None:
             pytest.fail("it counts, but its mark is about time: add metric='...' to the mark", pytrace=False)
-        return (whole if scaling._nanoseconds is None else scaling._nanoseconds) / calls * 1e-9
+        return (elapsed if scaling._nanoseconds is None else scaling._nanoseconds) / calls * 1e-9
 
 
 def _explanation(outcome: Mapping[str, Any], expected: _Expectation, judgement: "Judgement", seed: int) -> str:
@@ -419,7 +419,7 @@ def _explanation(outcome: Mapping[str, Any], expected: _Expectation, judgement: 
     low, high = deviation_limits(judgement.expectation, judgement.deviation)
     best = ensemble.best
     fit = "" if math.isnan(best.adjusted_r2) else f" (adjusted R² {best.adjusted_r2:.3f})"
-    others = [growth.text(over) for growth in ensemble.shares if growth != best.growth]
+    alternatives = [growth.text(over) for growth in ensemble.shares if growth != best.growth]
     limits = "" if low == high else f", within {low.text(over)} and {high.text(over)}"
     grows = f"it grows as {best.growth.text(over)}" if ensemble.fits else "no class fits"
     return "\n".join([
@@ -431,7 +431,7 @@ def _explanation(outcome: Mapping[str, Any], expected: _Expectation, judgement: 
         f"expected    {judgement.expectation.text(over)}{limits}",
         f"model       {best.text(over)}{fit}",
         *([f"divergence  {judgement.divergence.text(over)}"] if ensemble.fits else []),
-        *([f"or as       {', '.join(others)}"] if others and ensemble.fits else []),
+        *([f"or as       {', '.join(alternatives)}"] if alternatives and ensemble.fits else []),
         *([f"advice      {judgement.advice}"] if judgement.advice else []),
         f"{len(outcome['samples'][0][1])} repetitions, {expected.statistic}; --scaling-seed {seed}",
     ])  # fmt: skip
@@ -452,7 +452,7 @@ class _Keeper:
         self._config = config
         self._path: str | None = config.option.scaling_results if _is_first_rank() else None
         self._writer: Writer | None = None
-        self._kept: list[tuple[str, dict[str, Any]]] = []
+        self._records: list[tuple[str, dict[str, Any]]] = []
 
     def pytest_sessionstart(self) -> None:
         if self._path is None or self._config.option.collectonly:
@@ -470,7 +470,7 @@ class _Keeper:
         outcome: dict[str, Any] | None = getattr(report, _ATTRIBUTE, None)
         if outcome is None:
             return
-        self._kept.append((report.nodeid, outcome))
+        self._records.append((report.nodeid, outcome))
         if self._writer is None:
             return
         from commmodel.results import Function, Record
@@ -488,16 +488,16 @@ class _Keeper:
             self._writer.close()
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        uncertain = [(node, one["advice"]) for node, one in self._kept if one["verdict"] == "uncertain"]
-        if not uncertain and not (self._kept and self._writer):
+        uncertain = [(node, record["advice"]) for node, record in self._records if record["verdict"] == "uncertain"]
+        if not uncertain and not (self._records and self._writer):
             return
         terminalreporter.section("scaling expectations")
         for node, advice in uncertain:
             terminalreporter.line(f"uncertain: {node}: {advice}")
-        counts = Counter(one["verdict"] for _, one in self._kept)
+        counts = Counter(record["verdict"] for _, record in self._records)
         verdicts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
-        written = f"; {self._path} has what was measured" if self._writer else ""
-        terminalreporter.line(f"{verdicts}; seed {self._config.option.scaling_seed}{written}")
+        remark = f"; {self._path} has what was measured" if self._writer else ""
+        terminalreporter.line(f"{verdicts}; seed {self._config.option.scaling_seed}{remark}")
 
 
 def _header(config: pytest.Config) -> Any:

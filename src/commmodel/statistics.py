@@ -1,4 +1,4 @@
-"""What a set of repeated measurements says: quantiles and a confidence interval of the median.
+"""Statistics of repeated measurements: quantiles and a confidence interval of the median.
 
 Nothing is assumed about the distribution: times of communication are skewed and have several modes. Source:
 Hoefler and Belli, "Scientific Benchmarking of Parallel Computing Systems" (2015), Section 3.1.3 (order
@@ -139,7 +139,7 @@ def _summarise_few(samples: Sequence[float] | np.ndarray, confidence: float) -> 
 
 
 def _quantile(ordered: Sequence[float], share: float) -> float:
-    """Return a quantile to the last bit as numpy has it: on a straight line between neighbours."""
+    """Return a quantile, linear between neighbours, equal to numpy's to the last bit."""
     place = (len(ordered) - 1) * share
     below = math.floor(place)
     first, second, part = ordered[below], ordered[min(below + 1, len(ordered) - 1)], place - below

@@ -1,4 +1,4 @@
-"""Standard output and error: closed, cut off or full, they cost a line at most. Main entry: `guarded`."""
+"""Standard output and error that are closed, cut off or full: at most one line of error. Main entry: `guarded`."""
 
 import io
 import os
@@ -13,7 +13,7 @@ __all__ = ["guarded"]
 
 
 class _Output:
-    """Standard output that forgives a reader who has gone, and says in one line what else is wrong."""
+    """Standard output that ignores a closed reader and reports any other error in one line."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -35,7 +35,7 @@ class _Output:
         return getattr(self._stream, name)
 
     def _silence(self, error: OSError) -> None:
-        """Send what is printed from now on nowhere, and what is left in the buffer, too."""
+        """Discard what is printed from here on, and what the buffer holds."""
         nowhere = os.open(os.devnull, os.O_WRONLY)
         with suppress(OSError):  # a stream of Python's own has no number
             os.dup2(nowhere, self._stream.fileno())
@@ -46,7 +46,7 @@ class _Output:
 
 @contextmanager
 def guarded() -> Iterator[None]:
-    """Run a command within it: whatever becomes of standard output, the command goes on or ends in one line.
+    """Context of a command: whatever happens to standard output, the command goes on or ends with one line.
 
     A reader that has seen enough, like ``head``, gets no more: the command goes on in silence, and its exit code says
     how it ended. A stream that was closed before the program began takes all and keeps nothing. Signs that the

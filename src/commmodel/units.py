@@ -1,4 +1,4 @@
-"""Numbers with units, as people write them, to SI base units and back. Nothing else parses or prints units.
+"""Numbers with units as text, to SI base units and back; the only parser and printer of units.
 
 Sizes are bytes (``64KiB`` = 65536, ``64kB`` = 64000), times seconds, rates bytes per second. A bare number is
 in base units. Main entries: `parse_size`, `parse_time`, `parse_rate`, `parse_sizes` and the `format_*` functions.
@@ -49,25 +49,25 @@ _FLOP_RATES = {f"{prefix}flop/s": 1000**power for power, prefix in enumerate((""
 _TOO_MANY = 100_000
 
 
-def _parse(text: str, what: str, units: Mapping[str, int | Decimal], examples: str) -> float:
+def _parse(text: str, quantity: str, units: Mapping[str, int | Decimal], examples: str) -> float:
     if not isinstance(text, str):
-        raise InputError(f"{text!r} is no text: a {what} is read from one, like {examples}")
+        raise InputError(f"{text!r} is no text: a {quantity} is read from one, like {examples}")
     match = _NUMBER.fullmatch(text.strip())
     if match is None:
-        raise InputError(f"{_shown(text)} is no {what}: write it like {examples}")
+        raise InputError(f"{_shown(text)} is no {quantity}: write it like {examples}")
     unit = match[2] or ""
     if unit and unit not in units:
-        raise InputError(f"{_shown(text)}: unknown unit {unit[:20]!r} of a {what}: write it like {examples}")
+        raise InputError(f"{_shown(text)}: unknown unit {unit[:20]!r} of a {quantity}: write it like {examples}")
     value = _exact(match[1], units[unit] if unit else 1)
     if not math.isfinite(value) or value < 0:
-        raise InputError(f"{_shown(text)}: a {what} must be finite and not negative")
+        raise InputError(f"{_shown(text)}: a {quantity} must be finite and not negative")
     if not is_measurable(value):
-        raise InputError(f"{_shown(text)}: a {what} is 0, or lies between {SMALLEST} and {LARGEST} in base units")
+        raise InputError(f"{_shown(text)}: a {quantity} is 0, or lies between {SMALLEST} and {LARGEST} in base units")
     return value
 
 
 def _exact(digits: str, factor: int | Decimal) -> float:
-    """Return a product, decimal until the end: 2.5us is 2.5e-6 exactly."""
+    """Return a decimal product, rounded once: 2.5us is exactly 2.5e-6."""
     try:
         return float(Decimal(digits) * factor)
     except ArithmeticError:  # an exponent beyond even those of decimal
@@ -79,7 +79,7 @@ def _shown(text: str) -> str:
 
 
 def parse_scaled(text: str, units: Mapping[str, int | Decimal]) -> float | None:
-    """Return a number with one of the units, or with none; None where it is none, infinity beyond all doubles.
+    """Return a number with an optional unit; None where the text is no number, infinity beyond all doubles.
 
     For formats that have units of their own; digits are those of ASCII, and nothing stands between them.
 
@@ -110,7 +110,7 @@ def parse_number(text: str) -> float:
 
 
 def parse_whole(text: str, least: int = 0, most: int = 10**18 - 1) -> int:
-    """Return a whole number written in digits, not outside of two bounds.
+    """Return a whole number in digits, within two bounds.
 
     >>> parse_whole("64", least=1)
     64
@@ -261,7 +261,7 @@ def parse_counts(text: str) -> tuple[int, ...]:
 
 
 def _shown_unit(value: float, unit: str) -> tuple[float, str]:
-    """Return the factor and the name of the unit in which a person would read the value."""
+    """Return the factor and the name of the most readable unit of a value."""
     if unit == "s":
         candidates = [(1e-9, "ns"), (1e-6, "us"), (1e-3, "ms"), (1.0, "s")]
     elif unit in {"B", "B/s"}:
@@ -273,12 +273,12 @@ def _shown_unit(value: float, unit: str) -> tuple[float, str]:
 
 
 def _rounded(value: float) -> float:
-    """Round to three digits before the unit is chosen, lest 999.5 us, a hair less in ms, be shown as 1e+03 us."""
+    """Round to three digits before the choice of the unit, so that 999.5 us does not become 1e+03 us."""
     return float(f"{value:.2e}")
 
 
 def _digits(value: float) -> str:
-    """Three significant digits, without an exponent where that is readable."""
+    """Return three significant digits, without an exponent where that is readable."""
     if not math.isfinite(value):
         return str(value)
     if 999.5 <= abs(value) < 1e5:  # an interval's end in the unit of its value
@@ -287,7 +287,7 @@ def _digits(value: float) -> str:
 
 
 def format_quantity(value: float, unit: str) -> str:
-    """Return a number of SI base units as a person would read it, in three significant digits.
+    """Return a number of SI base units as text with three significant digits.
 
     >>> format_quantity(5.5e9, "B/s"), format_quantity(1.5e-10, "s/B"), format_quantity(8116, "B")
     ('5.50 GB/s', '1.5e-10 s/B', '8116 B')

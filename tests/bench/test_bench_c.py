@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from support.launching import ENVIRONMENT, find, launch, said
+from support.launching import ENVIRONMENT, error_lines, find, launch
 from support.paths import ROOT
 
 from commmodel import results
@@ -144,7 +144,7 @@ def test_any_file_name_survives_in_the_header(build, tmp_path):
 def test_wrong_arguments_of_the_program_are_one_line_and_exit_code_2(build, tmp_path, options, expected):
     output = tmp_path / "r.jsonl"
     completed = launch(2, build / "yardstick", "-o", output, *options)
-    (line,) = said(completed, "yardstick")
+    (line,) = error_lines(completed, "yardstick")
     assert line.startswith(f"yardstick: {expected}")
     assert completed.returncode == 2
     assert not output.exists()
@@ -154,21 +154,21 @@ def test_program_overwrites_nothing(build, tmp_path):
     output = tmp_path / "r.jsonl"
     output.write_text("precious")
     completed = launch(2, build / "yardstick", "-o", output)
-    assert said(completed, "yardstick") == [f"yardstick: {output} exists: name another file with -o"]
+    assert error_lines(completed, "yardstick") == [f"yardstick: {output} exists: name another file with -o"]
     assert completed.returncode == 2
     assert output.read_text() == "precious"
 
 
 def test_program_says_where_it_cannot_write(build, tmp_path):
     completed = launch(2, build / "yardstick", "-o", tmp_path / "no" / "r.jsonl")
-    (line,) = said(completed, "yardstick")
+    (line,) = error_lines(completed, "yardstick")
     assert "cannot be written" in line
     assert completed.returncode == 2
 
 
 def test_one_rank_is_told_to_start_two_and_exits_3(build, tmp_path):
     completed = launch(1, build / "yardstick", "-o", tmp_path / "r.jsonl")
-    (line,) = said(completed, "yardstick")
+    (line,) = error_lines(completed, "yardstick")
     assert "mpiexec -n 2" in line
     assert completed.returncode == 3
 
@@ -237,7 +237,7 @@ def test_comparison_prints_a_table_and_a_verdict_for_each_size(build, loop):
 )
 def test_wrong_arguments_of_the_comparison_are_one_line_and_exit_code_2(build, options):
     completed = compare(build, 2, *options)
-    assert len(said(completed, "compare.py")) == 1
+    assert len(error_lines(completed, "compare.py")) == 1
     assert completed.returncode == 2
 
 
@@ -245,12 +245,12 @@ def test_comparison_says_how_to_build_what_is_missing(tmp_path):
     if not find("mpiexec"):
         pytest.skip("no mpiexec")
     completed = compare(tmp_path, 2)
-    (line,) = said(completed, "compare.py")
+    (line,) = error_lines(completed, "compare.py")
     assert "make -C bench_c" in line
     assert completed.returncode == 2
 
 
 def test_comparison_on_one_rank_exits_3(build):
     completed = compare(build, 1)
-    assert "mpiexec -n 2" in said(completed, "compare.py")[0]
+    assert "mpiexec -n 2" in error_lines(completed, "compare.py")[0]
     assert completed.returncode == 3

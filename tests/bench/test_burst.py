@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.launching import launch, said
+from support.launching import error_lines, launch
 
 from commmodel import results
 from commmodel.bench.kernels import buffer_bytes, left_out, participants, sensible_kernels
@@ -216,6 +216,6 @@ def test_four_processes_communicate_in_both_patterns_and_the_fastest_pair_is_no_
 @pytest.mark.mpi
 def test_pairs_of_an_odd_number_of_processes_are_one_line_and_an_exit_code(tmp_path):
     completed = bench(3, "bandwidth", "--procs", "3", "-o", tmp_path / "results.jsonl")
-    (line,) = said(completed, "commmodel.bench")
+    (line,) = error_lines(completed, "commmodel.bench")
     assert completed.returncode == 3
     assert "--procs has no even number of processes" in line

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.launching import launch, said
+from support.launching import error_lines, launch
 
 from commmodel import results
 from commmodel.bench.environment import advice, oversubscribed
@@ -22,7 +22,7 @@ from commmodel.bench.options import parse, parse_processes
 from commmodel.bench.placement import place
 from commmodel.bench.plan import make_plan
 from commmodel.errors import InputError
-from commmodel.results import Collective, PLogP, Record, Train, configuration_words
+from commmodel.results import Collective, PLogPParameter, Record, Train, configuration_words
 
 PAIR = place([0, 0], [0, 0])
 (PATH,) = PAIR
@@ -70,7 +70,8 @@ def measured(times, quantity="gap", spread=0.01, path=PATH, mode="blocking"):
 
     spreads = spread if isinstance(spread, dict) else dict.fromkeys(times, spread)
     return [
-        Record(PLogP(size, quantity, path, mode), "s", samples(time, spreads[size])) for size, time in times.items()
+        Record(PLogPParameter(size, quantity, path, mode), "s", samples(time, spreads[size]))
+        for size, time in times.items()
     ]
 
 
@@ -91,7 +92,7 @@ def sizes_of(configurations):
 def test_the_plan_has_every_quantity_at_0_at_1_and_at_the_sizes_asked_for():
     plan = make_plan(asked("plogp", "--sizes", "8,64"), PAIR)
     quantities = ("send", "receive", "gap", "round-trip")
-    assert Counter(plan) == Counter(PLogP(size, what, PATH) for size in (0, 1, 8, 64) for what in quantities)
+    assert Counter(plan) == Counter(PLogPParameter(size, what, PATH) for size in (0, 1, 8, 64) for what in quantities)
 
 
 def test_a_straight_line_is_not_refined():
@@ -328,7 +329,7 @@ def test_new_options_have_defaults_so_that_files_from_before_them_are_read():
     [
         (Train(8, 16, PATH, delayed=True), "loggp, 8 B, messages = 16, same-socket, delayed"),
         (Train(8, 1, PATH), "loggp, 8 B, messages = 1, same-socket"),
-        (PLogP(8, "gap", PATH), "plogp, 8 B, gap, same-socket"),
+        (PLogPParameter(8, "gap", PATH), "plogp, 8 B, gap, same-socket"),
         (Collective("bcast", 8, 4), "collective bcast, 8 B, p = 4"),
         (
             Collective("bcast", 8, 4, "round-time", "overlapped"),
@@ -353,7 +354,7 @@ def test_a_configuration_is_described_in_a_few_words(configuration, words):
 def test_what_cannot_be_is_one_line_and_an_exit_code(arguments, code, words, tmp_path):
     output = tmp_path / "results.jsonl"
     completed = bench(2, *arguments, "-o", output)
-    (line,) = said(completed, "commmodel.bench")
+    (line,) = error_lines(completed, "commmodel.bench")
     assert completed.returncode == code
     assert words in line
     assert not output.exists()
@@ -380,7 +381,7 @@ def test_a_run_measures_what_is_planned_once_and_what_refines_it(run):
     assert set(counts.values()) == {1}
     extra = set(counts) - set(make_plan(options, launched.header.placement))
     assert set(make_plan(options, launched.header.placement)) <= set(counts)
-    assert all(isinstance(one, PLogP) for one in extra)
+    assert all(isinstance(one, PLogPParameter) for one in extra)
     assert all(0 < one.message_size < 65536 for one in extra)
     for record in launched.records:
         assert min(record.samples) > 0

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.launching import launch, said
+from support.launching import error_lines, launch
 from support.report_samples import header, shown
 
 from commmodel.bench import process_memory
@@ -316,7 +316,7 @@ def test_a_run_finds_what_calls_and_the_process_keep_and_finds_it_again(tmp_path
 def test_without_the_library_the_kernel_is_refused_with_the_command_to_run():
     done = bench(2, "--memory-operations", "comm_dup,init", counting=False)
     assert done.returncode == 3
-    (line,) = said(done, "commmodel.bench")
+    (line,) = error_lines(done, "commmodel.bench")
     assert "the library that counts allocations is not loaded: start it with mpiexec -n 2 env LD_PRELOAD=" in line
     assert "python -m commmodel.bench memory --memory-operations comm_dup,init" in line
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.launching import find, launch, said
+from support.launching import error_lines, find, launch
 
 from commmodel import results
 from commmodel.bench.kernels import buffer_bytes, participants
@@ -403,7 +403,7 @@ def test_a_run_measures_every_template_and_operation_and_can_be_resumed(tmp_path
     assert {record.configuration for record in again.records} == plan
     refused = bench(2, "--resume", "--passes", str(base + 1), "-o", output)
     assert refused.returncode == 2
-    assert "--passes differs" in said(refused, "commmodel.bench")[0]
+    assert "--passes differs" in error_lines(refused, "commmodel.bench")[0]
 
 
 @pytest.mark.mpi
@@ -440,6 +440,6 @@ def test_where_one_sided_operations_do_not_work_it_is_told_in_one_line(patch, tm
     )
     completed = launch(2, sys.executable, "-c", code)
     assert completed.returncode == 3
-    (line,) = said(completed, "commmodel.bench")
+    (line,) = error_lines(completed, "commmodel.bench")
     assert "one-sided operations do not work here" in line
     assert "leave put and get out of --operations" in line

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from commmodel.cli import progress
-from commmodel.cli.progress import Progress
+from commmodel.cli.progress import ProgressLine
 from commmodel.simulate import fluid, joined, platform, run
 from commmodel.simulate.operations import OPERATION, UNNAMED, Code
 
@@ -32,7 +32,7 @@ def until(there):
 
 def test_a_terminal_shows_how_far_it_is_and_is_clean_afterwards(monkeypatch, soon):
     monkeypatch.setattr(sys, "stderr", Terminal())
-    with Progress("Bcast by fluid") as one:
+    with ProgressLine("Bcast by fluid") as one:
         one.note(0.25, 1_500_000)
         until(lambda: "simulated" in sys.stderr.getvalue())
     assert "Bcast by fluid: 0 s; simulated 250 ms, 1,500,000 events" in sys.stderr.getvalue()
@@ -41,7 +41,7 @@ def test_a_terminal_shows_how_far_it_is_and_is_clean_afterwards(monkeypatch, soo
 
 def test_what_is_no_terminal_gets_nothing(monkeypatch, soon):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    with Progress("Bcast"):
+    with ProgressLine("Bcast"):
         time.sleep(0.05)
     assert sys.stderr.getvalue() == ""
 
@@ -50,7 +50,7 @@ def test_an_error_ends_the_line_as_well(monkeypatch, soon):
     monkeypatch.setattr(sys, "stderr", Terminal())
 
     def interrupted():
-        with Progress("Bcast"):
+        with ProgressLine("Bcast"):
             until(lambda: "Bcast" in sys.stderr.getvalue())
             raise KeyboardInterrupt
 

@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from support.launching import ENVIRONMENT, launch, said
+from support.launching import ENVIRONMENT, error_lines, launch
 from support.report_samples import header, record
 
 from commmodel import formats, machine, results
@@ -52,10 +52,10 @@ def test_single_is_the_default_whatever_mpi4py_is_told_and_a_resumed_run_keeps_i
     output = tmp_path / "r.jsonl"
     assert bench("-o", output).returncode == 0
     (one,) = results.load(output).launches
-    assert thread_level.known(one.header) == "single"
+    assert thread_level.known_level(one.header) == "single"
     refused = bench("--resume", "--thread-level", "multiple", "-o", output)
     assert refused.returncode == 2
-    (line,) = said(refused, "commmodel.bench")
+    (line,) = error_lines(refused, "commmodel.bench")
     assert "thread level was single, now it is multiple: resume it with --thread-level single" in line
     assert bench("--resume", "-o", output).returncode == 0
 
@@ -91,10 +91,10 @@ def test_a_level_other_than_asked_for_is_a_warning():
 
 def test_a_file_from_before_levels_were_recorded_was_measured_at_the_default_of_mpi4py(tmp_path):
     old = header(versions={"commmodel": "0.1.0", "mpi4py": "4.1.2"})
-    assert thread_level.known(old) == "multiple"
+    assert thread_level.known_level(old) == "multiple"
     assert dict(environment_rows(old))["thread level"] == ("unknown (mpi4py's default, multiple)",)
     other = header(versions={"osu-micro-benchmarks": "7.4"})
-    assert thread_level.known(other) is None
+    assert thread_level.known_level(other) is None
     assert "thread level" not in dict(environment_rows(other))
 
 
@@ -161,9 +161,9 @@ def test_the_report_tells_streams_apart_by_their_buffers(tmp_path, capsys):
     launches = (launched("single", kernel=Stream, pairs=1, buffers=buffers) for buffers in ("one", "each"))
     assert main(["report", write(tmp_path / "r.jsonl", *launches), "-o", str(tmp_path / "r.html")]) == 0
     for text in (capsys.readouterr().out, (tmp_path / "r.html").read_text()):
-        said = " ".join(text.split())
-        assert "windows of 64 messages, into one buffer, as OSU&#39;s do" in said.replace("'", "&#39;")
-        assert "windows of 64 messages, into a buffer of its own each" in said
+        error_lines = " ".join(text.split())
+        assert "windows of 64 messages, into one buffer, as OSU&#39;s do" in error_lines.replace("'", "&#39;")
+        assert "windows of 64 messages, into a buffer of its own each" in error_lines
 
 
 def test_streams_into_one_buffer_stay_such_in_a_table(tmp_path):

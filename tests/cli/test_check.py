@@ -4,29 +4,31 @@ import json
 
 import numpy as np
 import pytest
-from support.scaling_samples import AS_PROMISED, KEPT, PROCESSES, kept, launch, measured, record, written
+from support.scaling_samples import AS_PROMISED, KEPT, PROCESSES, launch, measured, memory_record, record, write_results
 
 from commmodel.cli import main
 from commmodel.results import Measurements
 
 FIRST = ["name", "expected", "model", "adjusted_r2", "divergence", "verdict"]
-MEMORY = launch(*(kept(name, growth, p) for name, growth in KEPT.items() for p in PROCESSES))
+MEMORY = launch(*(memory_record(name, growth, p) for name, growth in KEPT.items() for p in PROCESSES))
 
 
 @pytest.fixture
 def good(tmp_path):
     both = Measurements((*measured(noise=0.02, sizes=(8, 64)).launches, MEMORY))
-    return written(tmp_path / "good.jsonl", both)
+    return write_results(tmp_path / "good.jsonl", both)
 
 
 @pytest.fixture
 def again(tmp_path):
-    return written(tmp_path / "again.jsonl", measured(seed=1, noise=0.02, sizes=(8, 64)))
+    return write_results(tmp_path / "again.jsonl", measured(seed=1, noise=0.02, sizes=(8, 64)))
 
 
 @pytest.fixture
 def linear(tmp_path):
-    return written(tmp_path / "linear.jsonl", measured(AS_PROMISED | {"bcast": "p"}, seed=2, noise=0.02, sizes=(8, 64)))
+    return write_results(
+        tmp_path / "linear.jsonl", measured(AS_PROMISED | {"bcast": "p"}, seed=2, noise=0.02, sizes=(8, 64))
+    )
 
 
 def run(*words):
@@ -60,7 +62,7 @@ def test_a_linear_broadcast_is_exit_code_1(linear, capsys):
 
 def test_where_no_class_fits_that_is_said_and_exit_code_1(tmp_path, capsys):
     records = [record("bcast", "1", p, np.random.default_rng(p), constant=5.0 if p < 64 else 90.0) for p in PROCESSES]
-    cliff = written(tmp_path / "cliff.jsonl", Measurements((launch(*records),)))
+    cliff = write_results(tmp_path / "cliff.jsonl", Measurements((launch(*records),)))
     assert run("mpi", cliff) == 1
     out = capsys.readouterr().out
     assert "no class fits" in out
@@ -93,8 +95,8 @@ def test_a_baseline_alone_is_enough(good, again, tmp_path, capsys):
     assert "log p, as before" in printed
     assert "so no time can be called changed; 5 launches on each side" in " ".join(printed.split())
     growths = AS_PROMISED | {"bcast": "p"}
-    before = written(tmp_path / "before.jsonl", measured(seed=3, noise=0.02, launches=5))
-    after = written(tmp_path / "after.jsonl", measured(growths, seed=4, noise=0.02, launches=5))
+    before = write_results(tmp_path / "before.jsonl", measured(seed=3, noise=0.02, launches=5))
+    after = write_results(tmp_path / "after.jsonl", measured(growths, seed=4, noise=0.02, launches=5))
     assert run(after, "--baseline", before) == 1
     printed = capsys.readouterr().out
     assert "larger than before" in printed
@@ -109,7 +111,8 @@ def test_a_baseline_alone_is_enough(good, again, tmp_path, capsys):
 def test_without_any_series_the_last_line_counts_what_was_compared(tmp_path, capsys):
     """Two processes alone are no series; this said that 0 of 0 series match."""
     alone = [
-        written(tmp_path / f"{seed}.jsonl", measured(AS_PROMISED, seed, processes=(2,), launches=5)) for seed in (1, 2)
+        write_results(tmp_path / f"{seed}.jsonl", measured(AS_PROMISED, seed, processes=(2,), launches=5))
+        for seed in (1, 2)
     ]
     assert run(alone[1], "--baseline", alone[0]) == 0
     assert capsys.readouterr().out == "8 values compared with the baseline: none larger\n"
@@ -140,7 +143,7 @@ def test_limits_are_columns(good, capsys):
 
 def test_broken_rules_are_named_and_what_cannot_be_told_passes_unless_told(tmp_path, capsys):
     growths = {"allreduce": "p", "reduce": "log p", "bcast": "log p"}
-    path = written(tmp_path / "broken.jsonl", measured(growths, noise=0.01, constant=2))
+    path = write_results(tmp_path / "broken.jsonl", measured(growths, noise=0.01, constant=2))
     expectations = tmp_path / "own.toml"
     expectations.write_text(
         '[[expectation]]\nname = "bcast"\nexpect = "log p"\n[[rule]]\nrule = "allreduce <= reduce + bcast"'
@@ -151,7 +154,7 @@ def test_broken_rules_are_named_and_what_cannot_be_told_passes_unless_told(tmp_p
     _, found = as_json(capsys, str(expectations), path)
     (violation,) = found["violations"]
     assert (violation["rule"], violation["kind"]) == ("allreduce <= reduce + bcast", "measured")
-    noisy = written(
+    noisy = write_results(
         tmp_path / "noisy.jsonl",
         measured({"bcast": "p^(2/3)"}, seed=3, noise=0.5, constant=1, repetitions=4, processes=(2, 4, 8)),
     )

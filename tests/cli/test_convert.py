@@ -163,7 +163,7 @@ def test_functions_of_other_programs_are_no_machine(verb, options, tmp_path, cap
 
 
 @pytest.mark.parametrize(
-    "asked", [["predict", "blue-waters", "--compare", "file.jsonl"], ["optimize", "--validate", "file.jsonl"]]
+    "asked", [["predict", "blue-waters", "measurements", "file.jsonl"], ["optimize", "--validate", "file.jsonl"]]
 )
 def test_nor_can_a_machine_be_compared_with_them(asked, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -72,7 +72,7 @@ def test_an_output_is_replaced_only_by_force(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     simulated = "simulate switch ring -p 2 -n 8"
     for command, option, path in (
-        ("predict ranger --compare none.jsonl", "-o", "page.html"),
+        ("predict ranger measurements none.jsonl", "-o", "page.html"),
         ("tune ranger -p 2 --sizes 8 --operations bcast --library mpich", "-o", "rules"),
         ("check mpi none.jsonl", "-o", "page.html"),
         ("optimize --validate none.jsonl", "-o", "page.html"),

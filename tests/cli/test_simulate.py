@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from commmodel.cli import main
+from commmodel.collectives import Problem
 from commmodel.machine import Edge, Hybrid, Limit, LogGP, Machine, Mode, Parameter, Segment, dump
 from commmodel.simulate import SMPI, fluid, run
 from commmodel.simulate.platform import dump as dump_platform
@@ -81,7 +82,7 @@ def test_the_json_begins_with_the_names_that_scripts_rely_on_and_agrees_with_pyt
     printed = as_json(capsys, platform, *BCAST)
     assert list(printed)[:5] == FIRST
     eight = flat(8, 125e6, 15e-6)
-    expected = run(collective("bcast", 1 << 20, 8), SMPI, eight)
+    expected = run(collective("bcast", Problem(8, 1 << 20)), SMPI, eight)
     assert [printed[name] for name in FIRST[:3]] == [expected.seconds, expected.messages, expected.events]
     assert (printed["model"], printed["processes"], printed["compared"], printed["blocked"]) == ("smpi", 8, [], [])
     assert printed["work"]["algorithm"] == chosen("bcast", 1 << 20, 8)[0]
@@ -199,7 +200,7 @@ def test_a_published_platform_is_fluid_unless_its_name_is_a_measured_machine_too
 def test_a_platform_of_ones_own_is_read(tmp_path, capsys):
     dump_platform(flat(8, 125e6, 15e-6), tmp_path / "mine.toml")
     printed = as_json(capsys, str(tmp_path / "mine.toml"), *BCAST)
-    assert printed["seconds"] == run(collective("bcast", 1 << 20, 8), fluid(), flat(8, 125e6, 15e-6)).seconds
+    assert printed["seconds"] == run(collective("bcast", Problem(8, 1 << 20)), fluid(), flat(8, 125e6, 15e-6)).seconds
     assert printed["model"] == "fluid"
 
 
@@ -353,6 +354,8 @@ WRONG = [
     ("P", "bcast -n 8 --segment-size 0", "segments of 0 bytes"),
     ("P", "bcast -n 8 -p 0", "-p: '0'"),
     ("P", "bcast -n 8 --processes many", "--processes: 'many'"),
+    ("P", "-p 4 bcast -n 8", "-p comes after WHAT: commmodel simulate WHERE WHAT -p ..."),
+    ("P", "--json bcast -n 8", "--json comes after WHAT"),
     ("P", "bcast -n 8 --class B", "unrecognized arguments: --class B"),
     ("P", "ring -n 8 --dimensions 2", "unrecognized arguments: --dimensions 2"),
     ("P", "halo -n 8 --dimensions 4", "--dimensions: '4' is no whole number from 1 to 3"),

@@ -70,6 +70,7 @@ def test_slurm_has_its_launcher_and_its_way_on(tmp_path, capsys):
         (["-p", "2", "--slurm=--time='1", "--per-node", "4"], '--slurm: "--time=\'1": No closing'),
         (["-p", "2", *QUICK, "--sizes", "8K"], "--sizes: '8K': unknown unit 'K'"),
         (["-p", "2", *QUICK, "-o", "x"], "-o of the benchmark: each job has its own: leave it out"),
+        (["-p", "2", *QUICK, "--force"], "--force of the benchmark: each job has its own: leave it out"),
         (["-p", "2", *QUICK, "--resume"], "--resume of the benchmark"),
         (["-p", "2", "--", "nonsense"], "unknown kernel 'nonsense'"),
         (["-p", "2", "--", "--help"], "run commmodel bench --help"),
@@ -128,11 +129,16 @@ def wait_for(condition, process):
 
 @pytest.mark.mpi
 def test_real_launches_are_killed_go_on_and_stay_apart(tmp_path, capsys):
-    """Two launches on 2 and on 3 ranks; the first job is ended once it has measured something."""
-    folder = tmp_path / "a sweep"
-    launcher = shlex.join([find("mpiexec"), "-n"]) + " {processes}"
-    bench = ["collective", "--collectives", "barrier,bcast,allreduce", "--sizes", "8", "--procs", "all"]
-    limits = ["--start", "barrier", "--time", "2s", "--ci", "0.01%", "--repetitions", "100000"]
+    """Two launches on 2 and on 3 ranks; the first job is ended once it has measured something.
+
+    Ranks go on until their launcher has ended them, seconds later on a busy machine: there must be far more to measure.
+    """
+    folder, seconds, script = (tmp_path / name for name in ("a sweep", "seconds", "launcher"))
+    script.write_text(f'exec {shlex.quote(find("mpiexec"))} -n "$@" --time "$(cat {shlex.quote(str(seconds))})"\n')
+    launcher = shlex.join(["bash", str(script)]) + " {processes}"
+    bench = ["collective", "--collectives", "barrier,bcast,allreduce", "--sizes", "4KiB:64KiB", "--procs", "all"]
+    limits = ["--start", "barrier", "--ci", "0.01%", "--repetitions", "100000"]
+    seconds.write_text("30s")
     make(folder, "-p", "2,3", "--launches", "2", "--launcher", launcher, "--seed", "1", "--", *bench, *limits)
     command = [sys.executable, "-m", "commmodel", "sweep", "run", str(folder)]
     process = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -151,6 +157,7 @@ def test_real_launches_are_killed_go_on_and_stay_apart(tmp_path, capsys):
     assert found.pop(first) == "begun"
     assert set(found.values()) == {"missing"}
 
+    seconds.write_text("1s")
     done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"{folder}: 4 of 4 jobs done; next: commmodel sweep gather")
@@ -158,7 +165,7 @@ def test_real_launches_are_killed_go_on_and_stay_apart(tmp_path, capsys):
     capsys.readouterr()
     output = tmp_path / "results.jsonl"
     assert main(["sweep", "gather", str(folder), "-o", str(output)]) == 0
-    assert capsys.readouterr().out == f"{output}: 4 launches, 12 records\n"
+    assert capsys.readouterr().out == f"{output}: 4 launches, 44 records\n"
 
     resumed = [launch.header.resumes for launch in load(folder / first.results).launches]
     assert resumed == [False, True]

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from support.launching import NETWORK, find, said
+from support.launching import NETWORK, error_lines, find
 from tools import emulated_cluster
 
 from commmodel import results
@@ -98,5 +98,5 @@ def test_a_finished_run_is_resumed_with_its_pairs_of_nodes(measured):
     assert json.loads(completed.stdout)["records"] == 0
     refused = bench("--resume", "-o", str(measured), "--node-pairs", "2")
     assert refused.returncode == 2
-    (line,) = said(refused, "commmodel.bench")
+    (line,) = error_lines(refused, "commmodel.bench")
     assert "--node-pairs differs" in line

@@ -9,7 +9,7 @@ from support.launching import ENVIRONMENT, find
 from support.made_up_times import made_up
 
 from commmodel.collectives.library import mpich, openmpi
-from commmodel.collectives.library.selection import Rule, Selector, dump
+from commmodel.collectives.library.selection import SelectionRule, Selector, dump
 from commmodel.collectives.library.tuning import tune
 from commmodel.collectives.operation import SCHEDULED
 
@@ -111,7 +111,7 @@ def test_every_algorithm_that_we_write_for_a_library_works_in_it(file, library):
         for (operation, names), processes in product(offers.items(), (2, 3, 4)):
             name = list(names)[(first + processes) % len(names)]
             segments = {"segment_size": 4096} if name in {"chain", "binary"} and processes > 2 else {}
-            picked.append(Rule(operation, name, processes_upto=processes, **segments))
+            picked.append(SelectionRule(operation, name, processes_upto=processes, **segments))
         dump(Selector("each", tuple(picked)), file, library)
         done = run_with(library, file)
         assert (done.returncode, done.stdout) == (0, "right"), (picked, done.stderr)

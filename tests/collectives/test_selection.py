@@ -13,7 +13,7 @@ from commmodel.collectives import ALGORITHMS
 from commmodel.collectives.library import mpich, openmpi
 from commmodel.collectives.library.rules import power_of_two_up_to, unknown
 from commmodel.collectives.library.selection import (
-    Rule,
+    SelectionRule,
     Selector,
     dump,
     dumps,
@@ -146,7 +146,7 @@ def test_no_rule_of_a_published_selector_is_out_of_reach():
 
 
 def test_what_no_rule_covers_is_named():
-    selector = Selector("mine", (Rule("bcast", "chain", upto=10),))
+    selector = Selector("mine", (SelectionRule("bcast", "chain", upto=10),))
     with pytest.raises(InputError, match="selector 'mine' has no rule for bcast of 11 bytes on 4 processes"):
         select(selector, "bcast", 11, 4)
     with pytest.raises(InputError, match="no rule for scan of 8 bytes on 2 processes"):
@@ -158,10 +158,12 @@ def test_what_no_rule_covers_is_named():
 
 
 def test_a_users_rules_come_first_and_a_fallback_last():
-    mine = preceded(load("mpich"), [Rule("bcast", "chain", upto=100, segment_size=10)])
-    assert select(mine, "bcast", 100, 4) == Rule("bcast", "chain", upto=100, segment_size=10)
+    mine = preceded(load("mpich"), [SelectionRule("bcast", "chain", upto=100, segment_size=10)])
+    assert select(mine, "bcast", 100, 4) == SelectionRule("bcast", "chain", upto=100, segment_size=10)
     assert select(mine, "bcast", 101, 4).algorithm == "binomial"
-    behind = Selector("mine", (Rule("bcast", "default", upto=10), Rule("bcast", "linear")), fallback="openmpi")
+    behind = Selector(
+        "mine", (SelectionRule("bcast", "default", upto=10), SelectionRule("bcast", "linear")), fallback="openmpi"
+    )
     assert select(behind, "bcast", 10, 2000).algorithm == select(load("openmpi"), "bcast", 10, 2000).algorithm
     assert select(behind, "bcast", 11, 2000).algorithm == "linear"
     assert select(behind, "barrier", 0, 64).algorithm == "dissemination"
@@ -186,7 +188,7 @@ CONDITIONS = st.fixed_dictionaries(
 def rules(draw):
     operation = draw(st.sampled_from(SCHEDULED))
     known = [*ALGORITHMS[operation], "default", unknown("MPIR_This")]
-    return Rule(operation, draw(st.sampled_from(known)), **draw(CONDITIONS))
+    return SelectionRule(operation, draw(st.sampled_from(known)), **draw(CONDITIONS))
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=10)
@@ -213,7 +215,7 @@ def test_sizes_by_hand_may_have_units(file):
     file.write_text(
         f'{HEAD}[[rules]]\noperation = "bcast"\nalgorithm = "chain"\nupto = "32KiB"\nsegment_size = "8kB"\n'
     )
-    assert load(file).rules == (Rule("bcast", "chain", upto=32768, segment_size=8000),)
+    assert load(file).rules == (SelectionRule("bcast", "chain", upto=32768, segment_size=8000),)
 
 
 OPEN_MPI = "1\n7 # bcast\n2\n2 2\n0 6 0 0\n1000 3 0 256\n8 1\n0 9 0 0\n"
@@ -334,7 +336,7 @@ def test_open_mpis_rules_are_read_as_it_reads_them(file):
     )
     selector = load(file)
     assert select(selector, "bcast", 999, 2).algorithm == "binomial-at-once"
-    assert select(selector, "bcast", 1000, 7) == Rule("bcast", "chain", processes_upto=7, segment_size=256)
+    assert select(selector, "bcast", 1000, 7) == SelectionRule("bcast", "chain", processes_upto=7, segment_size=256)
     assert select(selector, "bcast", 0, 1).algorithm == "binomial-at-once"  # below the first size its rules hold, too
     assert select(selector, "bcast", 0, 8).algorithm == "scatter-ring"
     assert select(selector, "barrier", 0, 64).algorithm == "dissemination"  # not in the file: the fixed decision
@@ -389,7 +391,7 @@ def test_mpichs_file_is_read_as_it_reads_it(file):
         select(selector, "scan", 8, 8)
     tree = {"tree_type=kary": {}, "k=1": {}, "chunk_size=4096": {}}
     file.write_text(json.dumps({"collective=bcast": {"algorithm=MPIR_Bcast_intra_pipelined_tree": tree}}))
-    assert load(file).rules == (Rule("bcast", "chain", segment_size=4096),)
+    assert load(file).rules == (SelectionRule("bcast", "chain", segment_size=4096),)
 
 
 GRID_SIZES = [1, 8, 64, 1000, 4096, 10_000, 2**20]
@@ -469,26 +471,30 @@ def test_what_cannot_be_tuned_is_said():
 @pytest.mark.parametrize(
     ("kind", "rule", "problem"),
     [
-        ("openmpi", Rule("alltoall", "pairwise-xor"), "Open MPI has no 'pairwise-xor' of alltoall"),
+        ("openmpi", SelectionRule("alltoall", "pairwise-xor"), "Open MPI has no 'pairwise-xor' of alltoall"),
         (
             "openmpi",
-            Rule("alltoall", "linear", upto=3),
+            SelectionRule("alltoall", "linear", upto=3),
             "a rule for alltoall has upto, and Open MPI's file can have n P alone",
         ),
         (
             "openmpi",
-            Rule("bcast", "linear", total_upto=3),
+            SelectionRule("bcast", "linear", total_upto=3),
             "a rule for bcast has total_upto, and Open MPI's file can have n alone",
         ),
-        ("openmpi", Rule("scan", "linear", upto=3), "has upto, and Open MPI's file can have no message sizes there"),
-        ("openmpi", Rule("scatter", "linear", total_upto=3), "no message sizes there: leave it out"),
-        ("openmpi", Rule("bcast", unknown("X")), "Open MPI has no 'unknown:X'"),
-        ("mpich", Rule("bcast", "linear"), "MPICH has no 'linear' of bcast: choose one of scatter-ring"),
-        ("mpich", Rule("allgather", "ring", upto=3), "n P alone: write total_upto"),
-        ("mpich", Rule("gather", "binomial", upto=3), "no message size: leave it out"),
-        ("mpich", Rule("bcast", "binomial", even=True), "cannot tell whether P is even"),
-        ("mpich", Rule("bcast", "binomial", upto=2**40), "ends at 2147483647"),
-        ("yaml", Rule("bcast", "binomial"), "unknown format 'yaml' of rules: choose one of toml, openmpi"),
+        (
+            "openmpi",
+            SelectionRule("scan", "linear", upto=3),
+            "has upto, and Open MPI's file can have no message sizes there",
+        ),
+        ("openmpi", SelectionRule("scatter", "linear", total_upto=3), "no message sizes there: leave it out"),
+        ("openmpi", SelectionRule("bcast", unknown("X")), "Open MPI has no 'unknown:X'"),
+        ("mpich", SelectionRule("bcast", "linear"), "MPICH has no 'linear' of bcast: choose one of scatter-ring"),
+        ("mpich", SelectionRule("allgather", "ring", upto=3), "n P alone: write total_upto"),
+        ("mpich", SelectionRule("gather", "binomial", upto=3), "no message size: leave it out"),
+        ("mpich", SelectionRule("bcast", "binomial", even=True), "cannot tell whether P is even"),
+        ("mpich", SelectionRule("bcast", "binomial", upto=2**40), "ends at 2147483647"),
+        ("yaml", SelectionRule("bcast", "binomial"), "unknown format 'yaml' of rules: choose one of toml, openmpi"),
     ],
 )
 def test_what_a_librarys_file_cannot_say_is_refused(kind, rule, problem):
@@ -506,11 +512,13 @@ def test_mpichs_own_rules_survive_being_written(file):
 
 
 def test_mpichs_file_never_ends_with_its_page(monkeypatch):
-    lengths = {len(dumps(Selector("x", (Rule("bcast", "chain", segment_size=10**n),)), "mpich")) for n in range(18)}
+    lengths = {
+        len(dumps(Selector("x", (SelectionRule("bcast", "chain", segment_size=10**n),)), "mpich")) for n in range(18)
+    }
     assert len(lengths) > 10
     shortest = min(lengths)
     monkeypatch.setattr("commmodel.collectives.library.mpich.PAGE", shortest)
-    text = dumps(Selector("x", (Rule("bcast", "chain", segment_size=1),)), "mpich")
+    text = dumps(Selector("x", (SelectionRule("bcast", "chain", segment_size=1),)), "mpich")
     assert len(text) == shortest + 1
 
 
@@ -528,7 +536,7 @@ def test_a_machine_file_names_a_selector_and_has_rules_before_it(tmp_path):
         '[[selection]]\noperation = "bcast"\nalgorithm = "chain"\nupto = "1MiB"\nsegment_size = 8192\n'
     )
     machine = load_machine(file)
-    assert machine.selection == (Rule("bcast", "chain", upto=2**20, segment_size=8192),)
+    assert machine.selection == (SelectionRule("bcast", "chain", upto=2**20, segment_size=8192),)
     assert select(machine.collectives(), "bcast", 2**20, 64).algorithm == "chain"
     assert select(machine.collectives(), "bcast", 2**20 + 1, 64).algorithm == "scatter-ring"
     assert select(machine.collectives("openmpi"), "barrier", 0, 4).algorithm == "linear"

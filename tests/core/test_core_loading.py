@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.launching import ENVIRONMENT, launch, said
+from support.launching import ENVIRONMENT, error_lines, launch
 
 from commmodel import _core
 
@@ -61,5 +61,5 @@ def test_the_benchmark_says_in_one_line_that_its_core_does_not_fit():
     )
     completed = launch(2, sys.executable, "-c", code)
     assert completed.returncode == 3
-    assert "was not built for the MPI ABI 'lam'" in "\n".join(said(completed, "commmodel.bench"))
+    assert "was not built for the MPI ABI 'lam'" in "\n".join(error_lines(completed, "commmodel.bench"))
     assert "Traceback" not in completed.stderr

@@ -6,6 +6,7 @@ import pytest
 from support.fit_samples import measurements
 
 from commmodel import predict
+from commmodel.collectives import Problem
 from commmodel.fit import Settings
 from commmodel.fit.local_costs import fit_local
 from commmodel.machine import LogGP, Machine, Parameter, Segment
@@ -43,7 +44,7 @@ def test_a_reduction_takes_its_own_time_in_a_prediction():
     known = Machine("m", (Segment("all", loggp=model),), memory_copy=Parameter(1e-10), reduction=Parameter(3e-10))
     size, rounds = 1 << 20, 3
     found, without = (
-        predict.collective(machine, "allreduce", size, 2**rounds, algorithm="recursive-doubling").time.seconds
+        predict.collective(machine, "allreduce", Problem(2**rounds, size), algorithm="recursive-doubling").time.seconds
         for machine in (known, Machine("m", (Segment("all", loggp=model),), reduction=Parameter(0.0)))
     )
     assert math.isclose(found - without, rounds * size * 3e-10, rel_tol=1e-9)

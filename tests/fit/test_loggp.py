@@ -10,9 +10,8 @@ from commmodel.fit import Settings, fit_machine
 from commmodel.fit.consistency import consistency
 from commmodel.fit.loggp import collect_trains, fit_loggp_model
 from commmodel.fit.plogp import as_loggp, fit_plogp
-from commmodel.machine import Parameter
-from commmodel.machine import PLogP as Table
-from commmodel.results import PingPong, PLogP, Record, Train
+from commmodel.machine import Parameter, PLogP
+from commmodel.results import PingPong, PLogPParameter, Record, Train
 
 L, o, g, G = 2e-6, 0.6e-6, 0.9e-6, 1e-9
 TRUE = {"L": L, "o": o, "g": g, "G": G}
@@ -60,7 +59,9 @@ def parts(sizes=(0, *SIZES), latency=L, per_byte=G, gap=None):
             "gap": (g if gap is None else gap) + after_first * per_byte,
             "round-trip": one_way + empty,
         }
-        records += [Record(PLogP(size, name, "between-nodes"), "s", (time,) * 9) for name, time in times.items()]
+        records += [
+            Record(PLogPParameter(size, name, "between-nodes"), "s", (time,) * 9) for name, time in times.items()
+        ]
     return records
 
 
@@ -156,7 +157,7 @@ def test_loggp_from_plogp_has_the_corrected_latency():
 
 
 def test_beyond_the_last_size_the_last_slope_goes_on_and_never_falls():
-    table = Table(Parameter(0.0), (0, 10, 20), (1.0, 2.0, 4.0), (3.0, 2.0, 1.0), (1.0, 1.0, 1.0))
+    table = PLogP(Parameter(0.0), (0, 10, 20), (1.0, 2.0, 4.0), (3.0, 2.0, 1.0), (1.0, 1.0, 1.0))
     assert table.at("o_s", [15, 30]).tolist() == [3.0, 6.0]
     assert table.at("o_r", 100) == 1.0
 

@@ -20,7 +20,7 @@ from commmodel.results import (
     Library,
     Measurements,
     PingPong,
-    PLogP,
+    PLogPParameter,
     Progress,
     Queue,
     Record,
@@ -192,7 +192,7 @@ def test_a_depth_is_that_of_two_sizes_or_the_only_one():
 
 ENDS = two_sided(8, 1, 1e-6, 0.5e-6)
 PINGS = record(PingPong(8, PATH), *([4.9e-6] * 10 + [5e-6] * 21 + [5.1e-6] * 10))
-ROUND_TRIPS = record(PLogP(0, "round-trip", PATH), *[8e-6] * 20)
+ROUND_TRIPS = record(PLogPParameter(0, "round-trip", PATH), *[8e-6] * 20)
 LONE = record(Train(1, 1, PATH), *[6e-6] * 20)
 
 

@@ -18,11 +18,11 @@ from commmodel.machine import (
     Origin,
     OverlapProfile,
     Parameter,
+    ParameterTable,
     PLogP,
     Postal,
     Quality,
     Segment,
-    Table,
     dump,
     dumps,
     load,
@@ -91,7 +91,7 @@ def grids(draw, values=FINITE):
     axes = st.sets(st.floats(0, exclude_min=True, allow_infinity=False), min_size=1, max_size=3).map(sorted).map(tuple)
     sizes, bursts = draw(axes), draw(axes)
     row = st.lists(values, min_size=len(bursts), max_size=len(bursts)).map(tuple)
-    return Table(sizes, bursts, tuple(draw(row) for _ in sizes))
+    return ParameterTable(sizes, bursts, tuple(draw(row) for _ in sizes))
 
 
 OPERATIONS, PATTERNS, DIRECTIONS = ("two-sided", "put", "get"), ("nearest-neighbour", "cross"), ("one-way", "both-ways")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from commmodel import machine, optimize, predict
 from commmodel.cli import main
+from commmodel.collectives import Problem
 from commmodel.errors import DamagedFileError, MissingParameterError
 from commmodel.fit import fit_machine
 from commmodel.fit.measured_range import measured
@@ -173,10 +174,10 @@ def test_a_collective_of_more_processes_than_were_measured_says_so_in_one_line()
     known = LogGP(Parameter(1e-6), Parameter(1e-6), Parameter(1e-6), Parameter(1e-10))
     segment = Segment("all", loggp=known, measured=(Measured(1, (1, 4096)),))
     few = Machine("m", (segment,), selector="mpich", origin=Origin(processes=4, warnings=("w",)))
-    many = predict.collective(few, "bcast", 1 << 20, 64)
+    many = predict.collective(few, "bcast", Problem(64, 1 << 20))
     assert many.extrapolates == ("extrapolated: measured up to 4 processes and messages of 4 KiB",)
     assert many.warnings == ("w",)
-    assert predict.collective(few, "bcast", 1024, 4).extrapolates == ()
+    assert predict.collective(few, "bcast", Problem(4, 1024)).extrapolates == ()
 
 
 def test_what_was_measured_survives_the_file(crowded, tmp_path):

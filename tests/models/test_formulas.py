@@ -2,9 +2,12 @@
 
 import math
 import os
+import pickle
+import shutil
 import subprocess
 import sys
 import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.paths import ORACLES
 
+import commmodel
 from commmodel.models import REGISTRY, Formula, halo, maxrate, nodeaware, postal, surface
 
 CHECKS = [
@@ -244,8 +248,8 @@ def test_large_grids_give_what_numbers_give_bit_for_bit(shapes):
 
 @pytest.mark.parametrize("name", REGISTRY)
 def test_every_formula_runs_over_a_grid(name):
-    function = REGISTRY[name].python
-    columns = [np.linspace(1, 2, 3), *[np.array(2.0)] * (function.__code__.co_argcount - 1)]
+    function = REGISTRY[name]
+    columns = [np.linspace(1, 2, 3), *[np.array(2.0)] * (len(argument_names(function)) - 1)]
     at_once = surface.over_grid(function, columns, (3,))
     assert np.array_equal(bits(at_once), bits([function(first, *columns[1:]) for first in columns[0]]))
 
@@ -384,3 +388,61 @@ def test_without_a_writable_cache_arrays_work_and_a_warning_names_the_mend(run_w
     assert done.stdout == "6.0 False [2.0, 4.0]\n2000000.0\n"
     assert "compiling in memory" in done.stderr
     assert "set NUMBA_CACHE_DIR to a writable folder" in done.stderr
+
+
+def test_with_numba_switched_off_large_results_are_the_same():
+    script = (
+        "import numpy as np; from commmodel.models import postal; print(postal.time(np.ones(1_000_000), 1, 2).sum())"
+    )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(
+        command, env=os.environ | {"NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "3000000.0\n"
+
+
+LOOP = """
+import numpy as np
+from commmodel.models import formula, postal
+from commmodel.models.compiled import compiled
+
+@formula.formula
+def twice(size):
+    return 2.0 * postal.time(size, 1.0, 1.0)
+
+@compiled("float64(int64)")
+def total(count):
+    seconds = 0.0
+    for size in range(count):
+        seconds += twice(size)
+    return seconds
+
+print(total(3), twice(2), twice(np.full(2, 2.0)).tolist(), twice(np.full(1_000_000, 2.0)).mean())
+"""
+
+
+def test_compiled_code_is_compiled_anew_where_a_formula_that_it_calls_has_changed(tmp_path):
+    source, package = Path(commmodel.__file__).parent, tmp_path / "commmodel"
+    shutil.copytree(source / "models", package / "models", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("__init__.py", "units.py", "errors.py"):
+        shutil.copy(source / name, package)
+    (tmp_path / "loop.py").write_text(LOOP, "utf-8")
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path)}
+
+    def run():
+        command = [sys.executable, "-B", "loop.py"]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+        return done.stdout, len(list((tmp_path / "cache").rglob("*.nbc")))
+
+    first = run()
+    assert first[0] == "12.0 6.0 [6.0, 6.0] 6.0\n"
+    assert run() == first
+    formulas = package / "models" / "postal.py"
+    formulas.write_text(formulas.read_text("utf-8").replace("return alpha +", "return 1.0 + alpha +"), "utf-8")
+    assert run() == ("18.0 8.0 [8.0, 8.0] 8.0\n", 2 * first[1])
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_formulas_are_pickled_by_name(name):
+    formula = REGISTRY[name]
+    assert pickle.loads(pickle.dumps(formula)) is formula  # noqa: S301, of our own making

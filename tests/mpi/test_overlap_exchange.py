@@ -5,9 +5,9 @@ import array
 import numpy as np
 import pytest
 from mpi4py import MPI
+from support.choosing import choose
 
 from commmodel.errors import InputError
-from commmodel.optimize import choose
 from commmodel.overlap import Exchange, Transfer, exchange
 
 COMM = MPI.COMM_WORLD
@@ -131,16 +131,17 @@ def test_the_ends_of_a_line_have_nobody_beyond():
     line = COMM.Create_cart([COMM.size], periods=[False])
     source, dest = line.Shift(0, 1)
     received, recorder = np.full(10, -1.0), Recorder()
-    exchange(line, np.full(10, line.rank), received.astype(int), source=source, dest=dest, message_size=24, burst=2)
     exchange(
         line,
-        np.full(10, 1.0 * line.rank),
-        received,
-        source=source,
-        dest=dest,
+        Transfer(send=np.full(10, line.rank), receive=received.astype(int), source=source, dest=dest),
         message_size=24,
         burst=2,
-        compute=recorder,
+    )
+    exchange(
+        line,
+        Transfer(send=np.full(10, 1.0 * line.rank), receive=received, source=source, dest=dest, compute=recorder),
+        message_size=24,
+        burst=2,
     )
     line.Free()
     assert (received == COMM.rank - 1).all()
@@ -167,25 +168,35 @@ def test_one_direction_alone_and_nothing_at_all():
 @pytest.mark.parallel([1, 2, 4])
 def test_no_bytes_are_no_messages():
     recorder = Recorder()
-    exchange(COMM, np.empty(0), np.empty((3, 0)), **shift(1), message_size=8, burst=1, compute=recorder)
+    exchange(
+        COMM,
+        Transfer(send=np.empty(0), receive=np.empty((3, 0)), **shift(1), compute=recorder),
+        message_size=8,
+        burst=1,
+    )
     assert recorder.calls == []
 
 
 @pytest.mark.parallel([1, 2, 4])
 def test_plain_buffers_and_arrays_of_any_contiguous_shape():
     received = bytearray(7)
-    exchange(COMM, b"rank %2d" % COMM.rank, received, **shift(1), message_size=3, burst=2)
+    exchange(COMM, Transfer(send=b"rank %2d" % COMM.rank, receive=received, **shift(1)), message_size=3, burst=2)
     assert received == b"rank %2d" % shift(1)["source"]
     numbers = array.array("d", [0, 0, 0])
-    exchange(COMM, memoryview(array.array("d", [1, 2, COMM.rank])), numbers, **shift(1), message_size=8, burst=1)
+    exchange(
+        COMM,
+        Transfer(send=memoryview(array.array("d", [1, 2, COMM.rank])), receive=numbers, **shift(1)),
+        message_size=8,
+        burst=1,
+    )
     assert numbers.tolist() == [1, 2, shift(1)["source"]]
     table, recorder = np.zeros((3, 4), order="F"), Recorder()
     sent = np.asfortranarray(np.arange(12.0).reshape(3, 4) + COMM.rank)
-    exchange(COMM, sent, table, **shift(1), message_size=40, burst=1, compute=recorder)
+    exchange(COMM, Transfer(send=sent, receive=table, **shift(1), compute=recorder), message_size=40, burst=1)
     assert (table == np.arange(12.0).reshape(3, 4) + shift(1)["source"]).all()
     assert recorder.joined() == table.tobytes(order="F")
     number = np.array(-1)
-    exchange(COMM, np.array(COMM.rank), number, **shift(1), message_size=8, burst=1)
+    exchange(COMM, Transfer(send=np.array(COMM.rank), receive=number, **shift(1)), message_size=8, burst=1)
     assert number == shift(1)["source"]
 
 
@@ -196,7 +207,7 @@ def test_processes_of_two_groups():
     between = group.Create_intercomm(0, COMM, COMM.size // 2 if low else 0)
     received = np.zeros(4, "i8")
     partner = {"source": group.rank, "dest": group.rank}
-    exchange(between, np.full(4, COMM.rank), received, **partner, message_size=8, burst=1)
+    exchange(between, Transfer(send=np.full(4, COMM.rank), receive=received, **partner), message_size=8, burst=1)
     assert (received == (COMM.rank + COMM.size // 2) % COMM.size).all()
     wrong = outcome(lambda: Exchange(between, [Transfer(send=b"", dest=group.size)], message_size=8, burst=1))
     assert f"from 0 to {group.size - 1}" in wrong

@@ -12,7 +12,7 @@ from commmodel.bench.kernels import synchronisation_scheme
 
 COMM = MPI.COMM_WORLD
 CLOCK = choose()
-LONG = 0.2  # s; longer than anything that a busy machine keeps a rank from
+LONG = 0.2  # s
 NEVER = 1 << 60  # ticks
 CAME, BEGAN, ENDED = (collective.LATE[name] for name in ("came", "began", "ended"))
 
@@ -23,6 +23,18 @@ def common_clock(ahead=0.0, slack=NEVER):
     origin = COMM.bcast(int(processor_clock.read_ticks(number, 1)[0]))
     patience = round(50e-6 * CLOCK.frequency)
     return collective.CommonClock(number, origin, 1 / CLOCK.frequency, ahead, patience, slack)
+
+
+def unhurried(start, expected):
+    """Return times, who was late, and how far the starts lay ahead: the least that all ranks met as expected.
+
+    A busy machine may keep a rank from its processor for longer than some.
+    """
+    for ahead in (LONG, 5 * LONG, 25 * LONG, 125 * LONG):
+        seconds, late = start(ahead)
+        if COMM.allreduce((late == expected).all(), op=MPI.LAND):
+            return seconds, late, ahead
+    raise AssertionError(f"rank {COMM.rank}: {late}, not {expected}")
 
 
 def buffers(size=8):
@@ -40,11 +52,12 @@ def test_both_sides_mean_the_same_by_begun_late():
 @pytest.mark.parallel([1, 2, 4])
 def test_with_time_enough_nobody_is_late_and_all_is_done():
     send, receive = buffers()
-    seconds, late = collective.announced(COMM, "allgather", send, receive, 8, 3, common_clock(), LONG)
+    seconds, late, _ = unhurried(
+        lambda ahead: collective.announced(COMM, "allgather", send, receive, 8, 3, common_clock(), ahead), 0
+    )
     assert seconds.dtype == np.float64
     assert late.dtype == np.uint8
     assert seconds.shape == late.shape == (3,)
-    assert not late.any()
     assert (seconds > 0).all()
     assert (receive.reshape(COMM.size, 8) == np.arange(1, COMM.size + 1)[:, None]).all()
 
@@ -52,10 +65,14 @@ def test_with_time_enough_nobody_is_late_and_all_is_done():
 @pytest.mark.parallel([1, 2, 4])
 def test_windows_long_enough_are_met_and_follow_each_other():
     send, receive = buffers()
-    begun = MPI.Wtime()
-    seconds, late = collective.windowed(COMM, "bcast", send, receive, 8, 3, common_clock(), LONG, LONG)
-    assert MPI.Wtime() - begun >= 2.9 * LONG
-    assert not late.any()
+    begun = []
+
+    def start(ahead):
+        begun.append(MPI.Wtime())
+        return collective.windowed(COMM, "bcast", send, receive, 8, 3, common_clock(), ahead, ahead)
+
+    seconds, _, ahead = unhurried(start, 0)
+    assert MPI.Wtime() - begun[-1] >= 2.9 * ahead
     assert (seconds > 0).all()
     assert ((send if COMM.rank == 0 else receive)[:8] == 1).all()
 
@@ -72,23 +89,29 @@ def test_a_start_in_the_past_is_missed_by_all_and_the_operation_carried_out_all_
 @pytest.mark.parallel([1, 2, 4])
 def test_who_is_not_done_before_the_next_window_is_late():
     send, receive = buffers()
-    _, late = collective.windowed(COMM, "bcast", send, receive, 8, 4, common_clock(), LONG, 1e-9)
-    assert (late & ENDED).all()
-    assert (late[1:] & CAME).all()
-    assert not late[0] & CAME
+
+    def start(ahead):
+        seconds, late = collective.windowed(COMM, "bcast", send, receive, 8, 4, common_clock(), ahead, 1e-9)
+        assert (late & ENDED).all()
+        return seconds, late & CAME
+
+    unhurried(start, [0, CAME, CAME, CAME])
 
 
 @pytest.mark.parallel([2, 4])
 def test_a_rank_whose_clock_goes_ahead_is_late_and_only_that():
     wrong = COMM.rank == 1
-    _, late = collective.announced(COMM, "barrier", *buffers(), 0, 3, common_clock(2 * LONG * wrong), LONG)
-    assert (late == (CAME if wrong else 0)).all()
+    unhurried(
+        lambda ahead: collective.announced(COMM, "barrier", *buffers(), 0, 3, common_clock(2 * ahead * wrong), ahead),
+        CAME if wrong else 0,
+    )
 
 
 @pytest.mark.parallel([1, 2, 4])
 def test_who_begins_after_the_slack_has_missed_the_start():
-    _, late = collective.announced(COMM, "barrier", *buffers(), 0, 3, common_clock(slack=-NEVER), LONG)
-    assert (late == BEGAN).all()
+    unhurried(
+        lambda ahead: collective.announced(COMM, "barrier", *buffers(), 0, 3, common_clock(slack=-NEVER), ahead), BEGAN
+    )
 
 
 @pytest.mark.parallel([1, 2])

@@ -9,15 +9,16 @@ import pytest
 from benchmarks.validation.overlap_losses import all_simulated, problems, simulated
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.overlap_samples import made, measurements
+from support.choosing import choose, sensitivity, surface
+from support.overlap_samples import measurements, overlap_record
 from support.report_samples import record
 
 from commmodel.cli import main
 from commmodel.errors import InputError
 from commmodel.fit.overlap_parameters import fit_overlap
-from commmodel.machine import BandwidthProfile, Machine, OverlapProfile, Parameter, Segment, Table
+from commmodel.machine import BandwidthProfile, Machine, OverlapProfile, Parameter, ParameterTable, Segment
 from commmodel.models import overlap
-from commmodel.optimize import choose, sensitivity, surface
+from commmodel.optimize import search
 from commmodel.optimize.progress import progress_sentence
 from commmodel.optimize.smoothing import steady_costs, steady_shares
 from commmodel.optimize.validation import validate
@@ -77,12 +78,14 @@ def profiled(progress, byte_times, overhead=1e-6, L=2e-6):
     sizes = tuple(1024.0 * 2**step for step in range(len(progress)))
 
     def column(values):
-        return Table(sizes, (1.0,), tuple((value,) for value in values))
+        return ParameterTable(sizes, (1.0,), tuple((value,) for value in values))
 
     profile = OverlapProfile(
         "same-node", L=Parameter(L), overhead=column([overhead] * len(sizes)), progress=column(progress)
     )
-    bandwidth = BandwidthProfile("nearest-neighbour", "both-ways", Table(sizes, (2.0,), column(byte_times).values))
+    bandwidth = BandwidthProfile(
+        "nearest-neighbour", "both-ways", ParameterTable(sizes, (2.0,), column(byte_times).values)
+    )
     return Machine("m", (Segment("all", "same-node"),), overlap=(profile,), bandwidth=(bandwidth,))
 
 
@@ -155,9 +158,9 @@ def test_the_sensitivity_is_that_of_the_advice():
 
 def test_a_uniform_machine_is_read_as_it_is():
     for values in ((8.0, 4.0, 2.0, 1.0, 0.5), (1.0, 1.0, 3.0, 3.0, 3.0)):
-        table = Table((1, 2, 4, 8, 16), (1,), tuple((one,) for one in values))
+        table = ParameterTable((1, 2, 4, 8, 16), (1,), tuple((one,) for one in values))
         assert [one.ravel().tolist() for one in steady_costs(table)] == [list(values)] * 3
-    step = Table((1, 2, 4, 8, 16, 32), (1,), ((1.0,), (1.0,), (1.0,), (0.0,), (0.0,), (0.0,)))
+    step = ParameterTable((1, 2, 4, 8, 16, 32), (1,), ((1.0,), (1.0,), (1.0,), (0.0,), (0.0,), (0.0,)))
     assert steady_shares(step).value.ravel().tolist() == [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]
 
 
@@ -176,8 +179,10 @@ def test_an_exchange_that_was_disturbed_when_it_was_timed_alone_says_nothing_of_
 
 def test_in_records_of_an_unsteady_machine_the_best_is_called_the_luckiest():
     where = [(MIB, 1), (MIB // 2, 1), (MIB // 4, 2), (MIB // 8, 4)]
-    records = [made(MIB, MIB, 1, "blocking", 3e-4, 1e-4)]
-    records += [made(MIB, *each, "pipelined", 3e-4, (1 + place % 2) * 1e-4) for place, each in enumerate(where)]
+    records = [overlap_record(MIB, MIB, 1, "blocking", 3e-4, 1e-4)]
+    records += [
+        overlap_record(MIB, *each, "pipelined", 3e-4, (1 + place % 2) * 1e-4) for place, each in enumerate(where)
+    ]
     machine = profiled([0.0] * 11, [1e-10] * 11)
     found = validate(measurements(*records), machine)
     (case,) = found.cases
@@ -188,7 +193,7 @@ def test_in_records_of_an_unsteady_machine_the_best_is_called_the_luckiest():
 
 
 def test_choices_are_plain_numbers_even_where_the_search_is_not_compiled(monkeypatch):
-    monkeypatch.setattr("commmodel.optimize.problem.compiled", lambda function, _signature: function)
+    monkeypatch.setattr(search, "search", search.search.python)
     plain = json.loads(msgspec.json.encode(choose(np.int64(MIB), np.float64(5e-4), **NETWORK)))
     monkeypatch.undo()
     assert plain == json.loads(msgspec.json.encode(choose(MIB, 5e-4, **NETWORK)))

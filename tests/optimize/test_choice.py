@@ -5,11 +5,12 @@ import math
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from support.choosing import choose, misdiagnosis, sensitivity
 
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import Limit, LogGP, Machine, Parameter, PLogP, Segment
 from commmodel.models import overlap
-from commmodel.optimize import LIMITS, Table, choose, misdiagnosis, sensitivity
+from commmodel.optimize import LIMITS, ParameterTable
 
 MIB = 1 << 20
 INFINIBAND = {"overhead": 2e-6, "latency": 10e-6, "byte_time": 1 / 900e6}
@@ -120,7 +121,7 @@ def test_functions_and_tables_do_as_numbers():
     functions = {"overhead": lambda _S, _b: 2e-6, "byte_time": lambda _P, _S: 1 / 900e6, "latency": 10e-6}
     assert choose(MIB, 5e-4, **functions) == expected
     flat = {"sizes": (64, MIB), "bursts": (1, 64)}
-    tables = {name: Table(**flat, values=((INFINIBAND[name],) * 2,) * 2) for name in ("overhead", "byte_time")}
+    tables = {name: ParameterTable(**flat, values=((INFINIBAND[name],) * 2,) * 2) for name in ("overhead", "byte_time")}
     assert choose(MIB, 5e-4, **tables, latency=10e-6).message_size == expected.message_size
 
 
@@ -192,6 +193,13 @@ def test_wider_intervals_leave_more_alternatives():
     assert (certain.message_size, certain.burst) == (vague.message_size, vague.burst)
 
 
+def test_a_choice_is_no_alternative_to_itself():
+    pattern = {"pattern": "all-to-all-contiguous", "peers": 3}
+    for volume in (1, 2, 3, 5, 8, 100):
+        chosen = choose(volume, 1e-7, machine(0.4), **pattern)
+        assert (chosen.message_size, chosen.burst) not in chosen.alternatives
+
+
 def test_the_choice_changes_beyond_the_factors_of_its_sensitivity_and_not_before():
     t_V = 5e-4
     found = sensitivity(MIB, t_V, machine())
@@ -215,10 +223,10 @@ def test_the_right_diagnosis_is_never_worse(ratio, volume, implementation):
 
 
 def test_a_table_is_bilinear_in_logarithms_and_flat_beyond_its_edges():
-    table = Table((1024, 4096), (1, 4), ((4.0, 2.0), (8.0, 4.0)))
+    table = ParameterTable((1024, 4096), (1, 4), ((4.0, 2.0), (8.0, 4.0)))
     assert [table.at(S, b) for S, b in ((1024, 1), (4096, 4), (1, 1), (1e9, 64))] == [4, 4, 4, 4]
     assert [table.at(S, b) for S, b in ((2048, 1), (1024, 2), (2048, 2))] == [6, 3, 4.5]
-    assert Table((8,), (1,), ((3.0,),)).at(100, 100) == 3
+    assert ParameterTable((8,), (1,), ((3.0,),)).at(100, 100) == 3
 
 
 @pytest.mark.parametrize(
@@ -233,7 +241,7 @@ def test_a_table_is_bilinear_in_logarithms_and_flat_beyond_its_edges():
 )
 def test_numbers_that_make_no_table_are_refused(arguments, message):
     with pytest.raises(InputError, match=message):
-        Table(*arguments)
+        ParameterTable(*arguments)
 
 
 @pytest.mark.parametrize(

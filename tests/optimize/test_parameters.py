@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.choosing import choose, decomposition_search, misdiagnosis, sensitivity
 
 from commmodel.errors import MissingParameterError
 from commmodel.machine import (
@@ -15,16 +16,14 @@ from commmodel.machine import (
     Machine,
     OverlapProfile,
     Parameter,
+    ParameterTable,
     PLogP,
     Segment,
-    Table,
     load,
 )
 from commmodel.models import overlap
-from commmodel.models.compiled import compiled
-from commmodel.optimize import choose, misdiagnosis, search, sensitivity
-from commmodel.optimize.parameters import Conditions, problem_parameters
-from commmodel.optimize.problem import _SEARCH, TransferProblem
+from commmodel.optimize import search
+from commmodel.optimize.parameters import MessageCosts, problem_parameters
 
 MIB = 1 << 20
 INFINIBAND = {"overhead": 2e-6, "latency": 10e-6, "byte_time": 1 / 900e6}
@@ -35,7 +34,7 @@ PATTERNS = [
 
 
 def flat(value, sizes=(1, MIB), counts=(1, 64)):
-    return Table(sizes, counts, ((value,) * len(counts),) * len(sizes))
+    return ParameterTable(sizes, counts, ((value,) * len(counts),) * len(sizes))
 
 
 def profiled(*profiles, bandwidth=(), loggp=True):
@@ -82,7 +81,7 @@ def test_each_operation_and_path_has_its_own_profile():
 
 
 def test_the_overhead_is_looked_up_for_each_size_and_burst():
-    table = Table((1024, MIB), (1, 64), ((1e-6, 5e-7), (8e-6, 2e-6)))
+    table = ParameterTable((1024, MIB), (1, 64), ((1e-6, 5e-7), (8e-6, 2e-6)))
     machine = profiled(OverlapProfile("same-node", overhead=table))
     by_function = {"overhead": table.at, "latency": 5e-6, "byte_time": 1e-9}
     for t_V in (1e-4, 8e-4, 2e-3):
@@ -93,8 +92,8 @@ def test_the_overhead_is_looked_up_for_each_size_and_burst():
 
 def test_the_bandwidth_is_that_of_the_pattern_and_of_as_many_processes():
     G = {2: 1e-9, 4: 2e-9, 8: 4e-9}
-    neighbours = Table((1,), tuple(G), (tuple(G.values()),))
-    across = Table((1,), tuple(G), (tuple(10 * one for one in G.values()),))
+    neighbours = ParameterTable((1,), tuple(G), (tuple(G.values()),))
+    across = ParameterTable((1,), tuple(G), (tuple(10 * one for one in G.values()),))
     machine = profiled(
         bandwidth=(
             BandwidthProfile("cross", "both-ways", across),
@@ -115,7 +114,7 @@ def test_the_bandwidth_is_that_of_the_pattern_and_of_as_many_processes():
 
 
 def test_without_a_profile_of_two_processes_or_of_the_pattern_loggp_knows_the_bandwidth():
-    many = BandwidthProfile("nearest-neighbour", "both-ways", Table((1,), (4, 8), ((1e-3, 1e-3),)))
+    many = BandwidthProfile("nearest-neighbour", "both-ways", ParameterTable((1,), (4, 8), ((1e-3, 1e-3),)))
     machine = profiled(bandwidth=(many,))
     assert blocking(machine) == pytest.approx(7e-6 + MIB * 1e-9)
     across = blocking(machine, pattern="multiple-end-points-interleaved", peers=4)
@@ -175,7 +174,7 @@ def test_progress_is_weighed_between_overlap_and_none():
 
 def test_of_a_machine_the_progress_of_single_messages_counts_in_bursts_too():
     """A process calls MPI after each message on which it has computed, so that a burst is not left to itself."""
-    only_singles = Table((1, MIB), (1, 64), ((0.75, 0.0), (0.75, 0.0)))
+    only_singles = ParameterTable((1, MIB), (1, 64), ((0.75, 0.0), (0.75, 0.0)))
     own, same = (profiled(OverlapProfile("same-node", progress=one)) for one in (only_singles, flat(0.75)))
     problem = {"sizes": (4096,), "bursts": (4,)}
     assert choose(MIB, 5e-4, own, **problem) == choose(MIB, 5e-4, same, **problem)
@@ -183,7 +182,7 @@ def test_of_a_machine_the_progress_of_single_messages_counts_in_bursts_too():
 
 
 def test_little_progress_is_named_as_a_limit_and_moves_the_choice_to_where_there_is_some():
-    shares = Table((8192, 16384), (1,), ((1.0,), (0.0,)))
+    shares = ParameterTable((8192, 16384), (1,), ((1.0,), (0.0,)))
     free, bound = choose(MIB, 5e-4, **INFINIBAND), choose(MIB, 5e-4, **INFINIBAND, progress=shares)
     assert "independent-progress" in bound.limits
     assert "independent-progress" not in free.limits
@@ -200,7 +199,7 @@ def test_a_little_less_than_all_of_a_transfer_limits_too():
 
 
 def test_progress_that_changes_nothing_is_no_limit():
-    chosen = choose(MIB, 5e-4, **INFINIBAND, progress=Table((8, 16), (1,), ((0.0,), (1.0,))))
+    chosen = choose(MIB, 5e-4, **INFINIBAND, progress=ParameterTable((8, 16), (1,), ((0.0,), (1.0,))))
     assert chosen == choose(MIB, 5e-4, **INFINIBAND)
 
 
@@ -261,7 +260,7 @@ def test_the_measured_rule_takes_single_messages_where_two_are_not_allowed():
     assert choose(MIB, 1.0, **options, queue_depth=2).burst == 1
     assert choose(MIB, 1.0, **options, bursts=(4, 8)).burst in {4, 8}
     assert choose(MIB, 1.0, **options, bursts=(2, 4)).burst == 2
-    table = {"overhead": Table((1,), (1, 2, 64), ((4e-6, 3e-6, 2e-6),))}
+    table = {"overhead": ParameterTable((1,), (1, 2, 64), ((4e-6, 3e-6, 2e-6),))}
     options["model"] = "paper"  # the bounded one does not cut for so little
     pairs, single = choose(MIB, 1.0, **options | table), choose(MIB, 1.0, **options | {"overhead": 4e-6})
     assert pairs.blocking_seconds == single.blocking_seconds
@@ -304,16 +303,13 @@ def test_the_compiled_search_finds_what_plain_python_finds(
     loggp = LogGP(Parameter(5e-6), Parameter(1e-6), Parameter(1e-6), G)
     machine = Machine("m", (Segment("all", loggp=loggp),))
     options = {"pattern": pattern, "implementation": implementation, "peers": 1 if pattern == PATTERNS[0] else 5}
-    problem = TransferProblem(volume, t_V, machine, {**options, "progress": share, "queue_depth": 16})
+    problem = decomposition_search(volume, t_V, machine, **options, progress=share, queue_depth=16)
     arguments = []
-    search_compiled = compiled(search.search, _SEARCH)
+    search_compiled = search.search
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            "commmodel.optimize.problem.compiled",
-            lambda *_: lambda *given: arguments.append(given) or search_compiled(*given),
-        )
+        patch.setattr(search, "search", lambda *given: arguments.append(given) or search_compiled(*given))
         found = problem.solve(bound=bound)
-    plain = search.search(*arguments[0])
+    plain = search.search.python(*arguments[0])
     assert found[:3] == plain[:3]
     assert found[5:] == plain[5:]
     assert found[3:5] == pytest.approx(plain[3:5], rel=1e-14)
@@ -327,19 +323,11 @@ AXIS = st.lists(st.integers(1, 10**7), min_size=1, max_size=5, unique=True).map(
 @given(AXIS, AXIS, st.randoms(use_true_random=False), AXIS, AXIS)
 @settings(max_examples=60, deadline=None)
 def test_tables_are_looked_up_as_one_by_one(sizes, counts, random, asked_sizes, asked_counts):
-    table = Table(sizes, counts, tuple(tuple(random.random() for _ in counts) for _ in sizes))
+    table = ParameterTable(sizes, counts, tuple(tuple(random.random() for _ in counts) for _ in sizes))
     asked_counts = asked_counts[::-1]  # bursts go down
-    found = problem_parameters(
-        None,
-        Conditions(),
-        np.array(asked_sizes, dtype=float),
-        np.array(asked_counts, dtype=float),
-        1,
-        table,
-        1.0,
-        1.0,
-        None,
-    ).o[0]
+    costs = MessageCosts(overhead=table, latency=1.0, byte_time=1.0)
+    axes = (np.array(axis, dtype=float) for axis in (asked_sizes, asked_counts))
+    found = problem_parameters(costs, "", *axes, 1).o[0]
     expected = [[table.at(size, count) for count in asked_counts] for size in asked_sizes]
     assert found == pytest.approx(np.array(expected), rel=1e-12)
 
@@ -353,9 +341,7 @@ def test_plogp_is_interpolated_as_the_table_does(sizes, asked, random):
     o_s, o_r, g = (tuple(random.random() for _ in sizes) for _ in range(3))
     table = PLogP(Parameter(1.0), tuple(sizes), o_s, o_r, g, low={"g": tuple(one / 2 for one in g)})
     machine = Machine("m", (Segment("all"),), plogp=(table,))
-    found = problem_parameters(
-        machine, Conditions(), np.array(asked, dtype=float), np.ones(1), 1, None, None, None, None
-    )
+    found = problem_parameters(MessageCosts(machine), "", np.array(asked, dtype=float), np.ones(1), 1)
     assert found.o[0, :, 0] == pytest.approx(table.at("o_s", asked) + table.at("o_r", asked))
     assert found.G[0] == pytest.approx(table.at("g", asked) / asked)
     assert found.G[1] == pytest.approx(found.G[0] / 2)

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.choosing import choose, surface
 
 from commmodel.errors import InputError, MissingParameterError
-from commmodel.machine import LogGP, Machine, OverlapProfile, Parameter, Segment, Table
-from commmodel.optimize import choose, search, surface
+from commmodel.machine import LogGP, Machine, OverlapProfile, Parameter, ParameterTable, Segment
+from commmodel.optimize import search
 
 NUMBERS = {"overhead": 2e-6, "latency": 10e-6, "byte_time": 1 / 900e6}
 PATTERNS = {
@@ -24,9 +25,9 @@ PATTERNS = {
 }
 AXIS = st.lists(st.integers(1, 10**7), min_size=1, max_size=4)
 TABLES = {
-    "overhead": Table((1024, 1 << 20), (1, 64), ((1e-6, 5e-7), (8e-6, 2e-6))),
-    "byte_time": Table((1024, 1 << 20), (1, 8), ((2e-9, 4e-9), (1e-9, 3e-9))),
-    "progress": Table((1024, 65536), (1,), ((1.0,), (0.25,))),
+    "overhead": ParameterTable((1024, 1 << 20), (1, 64), ((1e-6, 5e-7), (8e-6, 2e-6))),
+    "byte_time": ParameterTable((1024, 1 << 20), (1, 8), ((2e-9, 4e-9), (1e-9, 3e-9))),
+    "progress": ParameterTable((1024, 65536), (1,), ((1.0,), (0.25,))),
 }
 
 
@@ -41,12 +42,14 @@ def plainly(V, S, b, t, pattern, implementation, peers, o, L, G, progress):
     largest = -(-V // max(1, peers - 1)) if pattern.startswith("all") else V
     V, t = V / parts, t / parts
     N = math.ceil(V / S)
+    own_o = max(o(S, b), o(largest, 1) / math.ceil(largest / min(S, largest)))
+    G_V = G(largest, peers)
+    code = {"pipelined": search.PIPELINED, "tight": search.TIGHT}[implementation]
     return search.whole_time(
-        search.BOUNDED, {"pipelined": search.PIPELINED, "tight": search.TIGHT}[implementation], search.EITHER,
-        PATTERNS[pattern], V, V / N, N / math.ceil(N / b), peers, repeats, t,
-        max(o(S, b), o(largest, 1) / math.ceil(largest / min(S, largest))), L, max(G(S, peers), G(largest, peers)),
-        G(largest, peers), progress(S, b),
-    )  # fmt: skip
+        search.Method(search.BOUNDED, code, search.EITHER, PATTERNS[pattern], peers, repeats),
+        search.Cut(V, V / N, N / math.ceil(N / b), t),
+        search.CostsOfMessage(own_o, L, max(G(S, peers), G_V), G_V, progress(S, b)),
+    )
 
 
 @given(

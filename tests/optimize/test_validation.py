@@ -4,6 +4,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.choosing import choose
 from support.overlap_samples import (
     BURSTS,
     PROFILE,
@@ -12,17 +13,16 @@ from support.overlap_samples import (
     blocking_seconds,
     decompositions,
     machine,
-    made,
     measurements,
     o,
+    overlap_record,
     problem,
     seconds,
 )
 from support.report_samples import header
 
 from commmodel.errors import InputError, MissingParameterError
-from commmodel.machine import Machine, OverlapProfile, Parameter, Segment, Table
-from commmodel.optimize import choose
+from commmodel.machine import Machine, OverlapProfile, Parameter, ParameterTable, Segment
 from commmodel.optimize.progress import progress_sentence
 from commmodel.optimize.validation import MISESTIMATES, required_sweeps, sweeps, validate
 from commmodel.results import Launch, Library, Measurements, PingPong, Record
@@ -99,8 +99,8 @@ def test_few_samples_have_their_range_for_an_interval():
 def test_where_nothing_can_be_hidden_the_case_says_so_and_is_summed_apart(ratio, factor, words):
     t_V = ratio * V * G
     whole = blocking_seconds(V, t_V)
-    nothing = [made(V, V, 1, "blocking", whole, t_V, passes=7)]
-    nothing += [made(V, *where, "pipelined", factor * whole, t_V, passes=7) for where in decompositions(V)]
+    nothing = [overlap_record(V, V, 1, "blocking", whole, t_V, passes=7)]
+    nothing += [overlap_record(V, *where, "pipelined", factor * whole, t_V, passes=7) for where in decompositions(V)]
     found = validate(measurements(*nothing, *problem(V, 0.9)), machine())
     assert [bool(case.sweep.nothing_to_hide) for case in found.cases] == [False, True]
     assert words in found.cases[1].sweep.nothing_to_hide
@@ -113,7 +113,7 @@ def test_where_nothing_can_be_hidden_the_case_says_so_and_is_summed_apart(ratio,
 
 def test_sums_are_made_for_each_pattern_operation_path_and_template_and_for_all():
     records = [*problem(V, 0.9), *problem(V, 0.9, "tight"), *problem(V // 4, 0.9), *problem(V, 0.9, operation="put")]
-    constant = Table((8.0,), (1.0,), ((o,),))
+    constant = ParameterTable((8.0,), (1.0,), ((o,),))
     puts = OverlapProfile("same-node", "put", L=Parameter(L), overhead=constant)
     found = validate(measurements(*records), machine(overlap=(puts,)))
     assert [(one.operation, one.template, one.cases) for one in found.summaries] == [
@@ -215,7 +215,7 @@ def test_other_patterns_have_as_many_peers_as_the_model_means(pattern, peers, sh
 def test_the_blocking_version_of_all_to_all_has_a_message_from_each_peer():
     kind = {"pattern": "all-to-all-contiguous", "processes": 4, "path": "any"}
     records = problem(V, 0.9, **kind)[1:]
-    whole = made(V, -(-V // 3), 1, "blocking", 4e-3, 1e-3, **kind)
+    whole = overlap_record(V, -(-V // 3), 1, "blocking", 4e-3, 1e-3, **kind)
     case = only_case(whole, *records)
     assert (case.sweep.blocking.message_size, case.sweep.blocking.seconds) == (-(-V // 3), 4e-3)
     assert case.sweep.computation == 1e-3
@@ -227,8 +227,11 @@ def test_whatever_was_measured_the_choice_is_among_it_and_never_better_than_the_
     where = decompositions(1 << 13)
     times = data.draw(st.lists(st.floats(1e-6, 1e-3), min_size=len(where) + 1, max_size=len(where) + 1))
     computation = data.draw(st.floats(0, 1e-3))
-    records = [made(1 << 13, 1 << 13, 1, "blocking", times[0], computation)]
-    records += [made(1 << 13, *one, "pipelined", time, computation) for one, time in zip(where, times[1:], strict=True)]
+    records = [overlap_record(1 << 13, 1 << 13, 1, "blocking", times[0], computation)]
+    records += [
+        overlap_record(1 << 13, *one, "pipelined", time, computation)
+        for one, time in zip(where, times[1:], strict=True)
+    ]
     case = only_case(*records)
     assert (case.chosen.message_size, case.chosen.burst) in where
     assert case.loss >= 0
@@ -247,14 +250,14 @@ def test_whatever_was_measured_the_choice_is_among_it_and_never_better_than_the_
     ],
 )
 def test_progress_in_a_sentence(shares, words):
-    profile = OverlapProfile("between-nodes", "get", progress=Table((1024.0, 1048576.0), (1.0, 8.0), shares))
+    profile = OverlapProfile("between-nodes", "get", progress=ParameterTable((1024.0, 1048576.0), (1.0, 8.0), shares))
     said = progress_sentence(profile)
     assert words in said
     assert said.startswith("Between ranks of different nodes gets of 1 KiB")
 
 
 def test_progress_that_changes_with_every_size_is_one_range():
-    table = Table((1.0, 2.0, 4.0, 8.0, 16.0), (1.0,), ((0.95,), (0.5,), (0.0,), (0.4,), (0.3,)))
+    table = ParameterTable((1.0, 2.0, 4.0, 8.0, 16.0), (1.0,), ((0.95,), (0.5,), (0.0,), (0.4,), (0.3,)))
     assert "0.0 % to 95 %" in progress_sentence(OverlapProfile(progress=table))
 
 

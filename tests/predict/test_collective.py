@@ -9,7 +9,7 @@ import pytest
 
 from commmodel import machine, predict
 from commmodel.cli import main
-from commmodel.collectives import ALGORITHMS
+from commmodel.collectives import ALGORITHMS, Problem
 from commmodel.collectives.library import selection
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import LogGP, Machine, Origin, Parameter, PLogP, Postal, Segment
@@ -32,6 +32,7 @@ TABLE = PLogP(
     Parameter(2e-6, "s", 1e-6, 3e-6), (0, 1000, 2000), o_s=(1e-6, 1e-6, 2e-6), o_r=(1e-6, 2e-6, 2e-6),
     g=(1e-6, 3e-6, 5e-6), low={"g": (0.5e-6, 2e-6, 4e-6)}, high={"g": (2e-6, 4e-6, 6e-6)},
 )  # fmt: skip
+COPYING = predict.with_byte_times(TWO, memory_copy=1e-10)
 WITH_TABLE = Machine("table", (Segment("all", loggp=loggp()),), plogp=(TABLE,))
 
 
@@ -57,25 +58,25 @@ def test_ranger_takes_what_the_paper_says(name, arguments, microseconds, capsys)
 
 @pytest.mark.parametrize("operation", sorted(ALGORITHMS))
 def test_every_algorithm_has_a_time_and_the_fastest_is_the_best(operation):
-    ranked = predict.algorithms(TWO, operation, 0 if operation == "barrier" else 4096, 16, memory_copy=1e-10)
+    ranked = predict.algorithms(COPYING, operation, Problem(16, 0 if operation == "barrier" else 4096))
     assert {one.algorithm for one in ranked} == ALGORITHMS[operation].keys()
     assert all(one.time.seconds > 0 and one.closed_form > 0 for one in ranked)
     assert ranked == sorted(ranked, key=lambda one: one.time.seconds)
     assert all(one.exactness == CLOSED_FORMS[operation][one.algorithm].exactness for one in ranked)
     size = ranked[0].message_size
-    best = predict.collective(TWO, operation, size, 16, algorithm="best", memory_copy=1e-10)
+    best = predict.collective(COPYING, operation, Problem(16, size), algorithm="best")
     assert best == ranked[0]
-    quick = predict.algorithm_seconds(TWO, operation, best.algorithm, size, 16, work={"memory_copy": 1e-10})
+    quick = predict.algorithm_seconds(COPYING, operation, best.algorithm, Problem(16, size))
     assert quick == best.time.seconds
 
 
 def test_algorithms_that_cannot_do_it_are_passed_over():
-    names = {one.algorithm for one in predict.algorithms(TWO, "alltoall", 8, 6)}
+    names = {one.algorithm for one in predict.algorithms(TWO, "alltoall", Problem(6, 8))}
     assert names == ALGORITHMS["alltoall"].keys() - {"pairwise-xor"}
 
 
 def test_one_process_alone_takes_no_time():
-    assert predict.collective(TWO, "bcast", 1024, 1).time.seconds == 0
+    assert predict.collective(TWO, "bcast", Problem(1, 1024)).time.seconds == 0
 
 
 def test_each_message_takes_the_parameters_of_its_own_size():
@@ -86,10 +87,10 @@ def test_each_message_takes_the_parameters_of_its_own_size():
     # scatter in pieces of 512 B, which are eager, then an allgather: nothing of the rendezvous
     eager = Machine("eager", (Segment("all", loggp=loggp()),))
     options = {"algorithm": "scatter-ring"}
-    assert predict.collective(TWO, "bcast", 1024, 2, **options).time.seconds == pytest.approx(
-        predict.collective(eager, "bcast", 1024, 2, **options).time.seconds
+    assert predict.collective(TWO, "bcast", Problem(2, 1024), **options).time.seconds == pytest.approx(
+        predict.collective(eager, "bcast", Problem(2, 1024), **options).time.seconds
     )
-    assert predict.collective(TWO, "bcast", 1024, 2).time.seconds == pytest.approx(2e-6 + 9e-6 + 1023 * 5e-10)
+    assert predict.collective(TWO, "bcast", Problem(2, 1024)).time.seconds == pytest.approx(2e-6 + 9e-6 + 1023 * 5e-10)
 
 
 def test_plogp_takes_its_table():
@@ -98,7 +99,7 @@ def test_plogp_takes_its_table():
     assert costs.receive_overhead == pytest.approx([1e-6, 2e-6, 2e-6])
     assert costs.gap == pytest.approx([1e-6, 3e-6, 7e-6])
     assert costs.transit == pytest.approx([1e-6, 2e-6, 4e-6])
-    predicted = predict.collective(WITH_TABLE, "bcast", 1000, 2)
+    predicted = predict.collective(WITH_TABLE, "bcast", Problem(2, 1000))
     assert predicted.model == "plogp"
     assert predicted.time == predict.Seconds(pytest.approx(5e-6), pytest.approx(3e-6), pytest.approx(7e-6))
     assert list(predicted.models) == ["plogp", "loggp", "logp"]
@@ -107,7 +108,7 @@ def test_plogp_takes_its_table():
 
 
 def test_logp_leaves_the_bytes_out():
-    predicted = predict.collective(TWO, "bcast", 500, 2, model="logp")
+    predicted = predict.collective(TWO, "bcast", Problem(2, 500), model="logp")
     assert predicted.time.seconds == pytest.approx(4e-6)
     assert predicted.models["loggp"].seconds == pytest.approx(4e-6 + 499e-9)
 
@@ -116,64 +117,67 @@ def test_intervals_of_the_parameters_are_in_the_time():
     wide = LogGP(
         *(Parameter(value, "s", 0.5 * value, 2 * value) for value in (2e-6, 1e-6, 1e-6)), Parameter(0.0, "s/B")
     )
-    predicted = predict.collective(Machine("m", (Segment("all", loggp=wide),)), "barrier", 0, 8)
+    predicted = predict.collective(Machine("m", (Segment("all", loggp=wide),)), "barrier", Problem(8))
     assert predicted.time == predict.Seconds(pytest.approx(12e-6), pytest.approx(6e-6), pytest.approx(24e-6))
-    assert predict.collective(TWO, "barrier", 0, 8).time.low is None
+    assert predict.collective(TWO, "barrier", Problem(8)).time.low is None
 
 
 def test_copies_and_reductions_take_the_machine_s_time_or_that_given():
-    plain = predict.collective(TWO, "alltoall", 100, 8)
+    plain = predict.collective(TWO, "alltoall", Problem(8, 100))
     assert plain.algorithm == "bruck"
     assert "no memory_copy" in plain.remarks[0]
     known = Machine("m", TWO.segments, memory_copy=Parameter(1e-9, "s/B"))
-    copied = predict.collective(known, "alltoall", 100, 8)
+    copied = predict.collective(known, "alltoall", Problem(8, 100))
     assert copied.remarks == ()
-    assert copied.time.seconds == predict.collective(TWO, "alltoall", 100, 8, memory_copy=1e-9).time.seconds
+    assert (
+        copied.time.seconds
+        == predict.collective(predict.with_byte_times(TWO, 1e-9), "alltoall", Problem(8, 100)).time.seconds
+    )
     assert copied.time.seconds > plain.time.seconds
-    reduced = predict.collective(known, "reduce", 1000, 2)
+    reduced = predict.collective(known, "reduce", Problem(2, 1000))
     assert reduced.remarks == ("a byte is combined in the time of its copy (--reduction)",)
-    slower = predict.collective(known, "reduce", 1000, 2, reduction=3e-9)
+    slower = predict.collective(predict.with_byte_times(known, reduction=3e-9), "reduce", Problem(2, 1000))
     assert slower.time.seconds - reduced.time.seconds == pytest.approx(2e-6)
     assert slower.remarks == ()
 
 
 def test_the_library_chooses_unless_told_otherwise(tmp_path):
-    assert predict.collective(TWO, "alltoall", 256, 8).algorithm == "bruck"
-    assert predict.collective(TWO, "alltoall", 256, 8).chosen_by == "MPICH"
+    assert predict.collective(TWO, "alltoall", Problem(8, 256)).algorithm == "bruck"
+    assert predict.collective(TWO, "alltoall", Problem(8, 256)).chosen_by == "MPICH"
     openmpi = Machine("m", TWO.segments, origin=Origin(mpi="Open MPI v5.0.7, package"))
-    assert predict.collective(openmpi, "bcast", 8, 8).chosen_by.startswith("Open MPI")
-    chosen = predict.collective(TWO, "bcast", 13 << 10, 8, selector="mvapich2-1.0")
+    assert predict.collective(openmpi, "bcast", Problem(8, 8)).chosen_by.startswith("Open MPI")
+    chosen = predict.collective(TWO, "bcast", Problem(8, 13 << 10), selector="mvapich2-1.0")
     assert chosen.algorithm == "scatter-recursive-doubling"
-    rule = selection.Rule("bcast", "chain", segment_size=512)
+    rule = selection.SelectionRule("bcast", "chain", segment_size=512)
     own = Machine("m", TWO.segments, selector="mpich", selection=(rule,))
-    chosen = predict.collective(own, "bcast", 2048, 4)
+    chosen = predict.collective(own, "bcast", Problem(4, 2048))
     assert (chosen.algorithm, chosen.segment_size) == ("chain", 512)
-    assert predict.collective(own, "bcast", 2048, 4, segment_size=256).segment_size == 256
-    assert predict.collective(own, "bcast", 2048, 4, selector="mpich").algorithm == "binomial"
+    assert predict.collective(own, "bcast", Problem(4, 2048, segment_size=256)).segment_size == 256
+    assert predict.collective(own, "bcast", Problem(4, 2048), selector="mpich").algorithm == "binomial"
     path = tmp_path / "rules.json"
     selection.dump(selection.Selector("mine", (selection.Rule("bcast", "linear"),)), path)
-    assert predict.collective(own, "bcast", 2048, 4, selector=path).algorithm == "linear"
+    assert predict.collective(own, "bcast", Problem(4, 2048), selector=path).algorithm == "linear"
     given = selection.Selector("mine", (rule,))
-    assert predict.collective(TWO, "bcast", 2048, 4, selector=given).chosen_by == "mine"
+    assert predict.collective(TWO, "bcast", Problem(4, 2048), selector=given).chosen_by == "mine"
 
 
 def test_a_schedule_too_large_is_answered_by_the_closed_form(monkeypatch):
-    by_schedule = predict.collective(TWO, "barrier", 0, 64)
+    by_schedule = predict.collective(TWO, "barrier", Problem(64))
     module = import_module("commmodel.predict.collective")
     monkeypatch.setattr(module, "_MOST_MESSAGES", 100)
-    by_formula = predict.collective(TWO, "barrier", 0, 64)
+    by_formula = predict.collective(TWO, "barrier", Problem(64))
     assert (by_formula.evaluation, by_formula.messages) == ("closed-form", None)
     assert by_formula.time.seconds == pytest.approx(by_schedule.time.seconds)
-    assert predict.collective(WITH_TABLE, "barrier", 0, 64).model == "loggp"
+    assert predict.collective(WITH_TABLE, "barrier", Problem(64)).model == "loggp"
     with pytest.raises(InputError, match="more than 100 messages, and a closed form of LogGP only"):
-        predict.collective(WITH_TABLE, "barrier", 0, 64, model="plogp")
+        predict.collective(WITH_TABLE, "barrier", Problem(64), model="plogp")
     monkeypatch.setattr(module, "CLOSED_FORMS", {})
     with pytest.raises(InputError, match="no closed form"):
-        predict.collective(TWO, "barrier", 0, 64)
+        predict.collective(TWO, "barrier", Problem(64))
 
 
 def test_a_million_processes_are_no_reason_to_fill_the_memory():
-    predicted = predict.collective(TWO, "alltoall", 1 << 20, 10**6, algorithm="linear")
+    predicted = predict.collective(TWO, "alltoall", Problem(10**6, 1 << 20), algorithm="linear")
     assert predicted.evaluation == "closed-form"
     assert math.isfinite(predicted.time.seconds)
 
@@ -181,28 +185,40 @@ def test_a_million_processes_are_no_reason_to_fill_the_memory():
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: predict.collective(TWO, "bcats", 1, 2), InputError, "no collective operation: choose one of barrier"),
-        (lambda: predict.collective(TWO, "bcast", 1, 0), InputError, "at least one"),
-        (lambda: predict.collective(TWO, "bcast", -1, 2), InputError, "negative"),
-        (lambda: predict.collective(TWO, "bcast", 1, 2, root=2), InputError, "root 2"),
-        (lambda: predict.collective(TWO, "allreduce", 1, 2, root=1), InputError, "allreduce has no root"),
-        (lambda: predict.collective(TWO, "barrier", 8, 2), InputError, "carries nothing"),
-        (lambda: predict.collective(TWO, "bcast", 1, 2, model="postal"), InputError, "no model of collectives"),
-        (lambda: predict.collective(TWO, "bcast", 1, 2, algorithm="ring"), InputError, "bcast has no algorithm 'ring'"),
-        (lambda: predict.collective(TWO, "bcast", 1, 2, path="moon"), InputError, "knows no path 'moon'"),
         (
-            lambda: predict.collective(TWO, "bcast", 1, 2, selector="moon"),
+            lambda: predict.collective(TWO, "bcats", Problem(2, 1)),
+            InputError,
+            "no collective operation: choose one of barrier",
+        ),
+        (lambda: predict.collective(TWO, "bcast", Problem(0, 1)), InputError, "at least one"),
+        (lambda: predict.collective(TWO, "bcast", Problem(2, -1)), InputError, "negative"),
+        (lambda: predict.collective(TWO, "bcast", Problem(2, 1, root=2)), InputError, "root 2"),
+        (lambda: predict.collective(TWO, "allreduce", Problem(2, 1, root=1)), InputError, "allreduce has no root"),
+        (lambda: predict.collective(TWO, "barrier", Problem(2, 8)), InputError, "carries nothing"),
+        (
+            lambda: predict.collective(TWO, "bcast", Problem(2, 1), model="postal"),
+            InputError,
+            "no model of collectives",
+        ),
+        (
+            lambda: predict.collective(TWO, "bcast", Problem(2, 1), algorithm="ring"),
+            InputError,
+            "bcast has no algorithm 'ring'",
+        ),
+        (lambda: predict.collective(TWO, "bcast", Problem(2, 1), path="moon"), InputError, "knows no path 'moon'"),
+        (
+            lambda: predict.collective(TWO, "bcast", Problem(2, 1), selector="moon"),
             InputError,
             "neither a file nor a published selector",
         ),
-        (lambda: predict.collective(TWO, "bcast", 1, 2, model="plogp"), MissingParameterError, "bench plogp"),
+        (lambda: predict.collective(TWO, "bcast", Problem(2, 1), model="plogp"), MissingParameterError, "bench plogp"),
         (
-            lambda: predict.collective(machine.load("blue-waters"), "bcast", 1, 2),
+            lambda: predict.collective(machine.load("blue-waters"), "bcast", Problem(2, 1)),
             MissingParameterError,
             "no LogGP parameters: measure it with python -m commmodel.bench loggp",
         ),
         (
-            lambda: predict.collective(machine.load("ranger"), "bcast", 1024, 2),
+            lambda: predict.collective(machine.load("ranger"), "bcast", Problem(2, 1024)),
             MissingParameterError,
             "G is missing .*--model logp.*bench loggp",
         ),
@@ -288,7 +304,7 @@ def test_options_reach_the_prediction(tmp_path, capsys):
     assert main(["predict", write(tmp_path), *arguments.split()]) == 0
     printed = json.loads(capsys.readouterr().out)
     expected = predict.collective(
-        TWO, "reduce", 1000, 4, root=2, memory_copy=1e-9, reduction=2e-9, model="logp", selector="openmpi"
+        predict.with_byte_times(TWO, 1e-9, 2e-9), "reduce", Problem(4, 1000, root=2), model="logp", selector="openmpi"
     )
     assert printed["seconds"] == pytest.approx(expected.time.seconds)
     assert printed["chosen_by"] == expected.chosen_by
@@ -297,26 +313,30 @@ def test_options_reach_the_prediction(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ("bcast -n 8", "bcast needs a number of processes: like -p 256"),
-        ("bcast -p 8", "bcast needs a size"),
-        ("send", "send needs a size"),
-        ("", "no OPERATION"),
-        ("bcast -n 8 -p 8 -k 2", "-k goes with send and halo"),
-        ("bcast -n 8 -p 8 --neighbours 2", "--neighbours goes with send and halo"),
-        ("send -n 8 -p 8", "-p goes with collective operations"),
-        ("halo -n 8 --neighbours 2 --algorithm binomial", "--algorithm goes with collective operations"),
-        ("send -n 8 -o page.html", "-o goes with --compare"),
+        ("bcast -n 8", "required: -p/--processes"),
+        ("bcast -p 8", "required: -n/--size"),
+        ("send", "required: -n/--size"),
+        ("", "required: WHAT"),
+        ("bcast -n 8 -p 8 -k 2", "unrecognized arguments: -k 2"),
+        ("bcast -n 8 -p 8 --neighbours 2", "unrecognized arguments: --neighbours 2"),
+        ("allgather -n 8 -p 8 --root 1", "unrecognized arguments: --root 1"),
+        ("allgather -n 8 -p 8 --reduction 1ns/B", "unrecognized arguments: --reduction 1ns/B"),
+        ("barrier -n 8 -p 8", "unrecognized arguments: -n 8"),
+        ("send -n 8 -p 8", "unrecognized arguments: -p 8"),
+        ("halo -n 8 --neighbours 2 --algorithm binomial", "unrecognized arguments: --algorithm binomial"),
+        ("send -n 8 -o page.html", "unrecognized arguments: -o page.html"),
+        ("-p 8 bcast -n 8", "-p comes after WHAT: commmodel predict MACHINE WHAT -p ..."),
         ("bcast -n 8 -p 0", "-p: '0' is no whole number from 1 up"),
-        ("bcast -n 8 -p 8 --algorithm linear --selector mpich", "leave one out"),
+        ("bcast -n 8 -p 8 --algorithm linear --selector mpich", "--selector: not allowed with argument --algorithm"),
         ("bcast -n 8 -p 8 --copy fast", "--copy: 'fast' is no number of s/B"),
         ("bcast -n 8 -p 8 --root x", "--root: 'x' is no whole number"),
         ("bcast -n 8 -p 8 --model postal", "no model of collectives"),
         ("bcats -n 8 -p 8", "invalid choice: 'bcats'"),
-        ("send --compare r.jsonl -n 8", "-n goes with one prediction"),
-        ("bcast --compare r.jsonl -p 8", "-p goes with one prediction"),
-        ("halo --compare r.jsonl", "halo exchanges are not measured"),
-        ("bcast --compare r.jsonl --algorithm all", "compared with one algorithm, or with the best"),
-        ("bcast --compare missing.jsonl", "missing.jsonl: No such file"),
+        ("measurements", "required: RESULTS"),
+        ("measurements r.jsonl -n 8", "unrecognized arguments: -n 8"),
+        ("measurements r.jsonl --operation halo", "--operation: invalid choice: 'halo'"),
+        ("measurements r.jsonl --algorithm all", "compared with one algorithm, or with the best"),
+        ("measurements missing.jsonl", "missing.jsonl: No such file"),
     ],
 )
 def test_wrong_words_are_one_line_and_exit_code_2(arguments, words, capsys):
@@ -349,7 +369,7 @@ def test_tune_writes_rules_that_choose_what_is_fastest(library, hint, tmp_path, 
         size, processes = one["message_size"], one["processes"]
         assert selection.select(selector, one["operation"], size, processes).algorithm == one["algorithm"]
     biggest = next(one for one in choices if one["operation"] == "alltoall" and one["processes"] == 16)
-    ranked = predict.algorithms(TWO, "alltoall", biggest["message_size"], 16)
+    ranked = predict.algorithms(TWO, "alltoall", Problem(16, biggest["message_size"]))
     assert biggest["algorithm"] == ranked[0].algorithm
 
 
@@ -358,7 +378,7 @@ def test_tune_writes_rules_that_choose_what_is_fastest(library, hint, tmp_path, 
     [
         ("-p 2 --library openmpi", "required: -o"),
         ("-p 2 --library intel -o rules", "invalid choice: 'intel'"),
-        ("-p 2 --library mpich -o rules --operations bcats", "--operations: 'bcats' is none"),
+        ("-p 2 --library mpich -o rules --operations bcats", "--operations: there is no 'bcats'"),
         ("-p 0 --library mpich -o rules", "counts begin at 1"),
         ("-p 2 --library mpich -o /no/such/folder/rules", "/no/such/folder/rules"),
     ],

@@ -9,6 +9,7 @@ from support.whole_html import Balance
 
 from commmodel import machine, predict, results
 from commmodel.cli import main
+from commmodel.collectives import Problem
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import Limit, LogGP, Machine, Parameter, PLogP, Postal, Segment
 from commmodel.report.kit.cells import error_words
@@ -36,7 +37,7 @@ def made(factor=1.0, known=KNOWN, operations=("bcast", "barrier", "alltoall"), m
     for operation in operations:
         for processes in COUNTS:
             for size in (0,) if operation == "barrier" else SIZES:
-                time = predict.collective(known, operation, size, processes, model=model).time.seconds
+                time = predict.collective(known, operation, Problem(processes, size), model=model).time.seconds
                 found.append(record(Collective(operation, size, processes), time / factor))
     for size in (0, *SIZES):
         time = predict.send(known, size, model=model).time.seconds
@@ -100,7 +101,7 @@ def test_every_model_that_is_known_speaks_unless_told_which():
     assert {(row.operation, row.algorithm) for row in chosen} == {("bcast", "linear")}
     best = predict.compare(KNOWN, made(), operation="alltoall", algorithm="best", models=["loggp"]).rows
     for row in best:
-        fastest = predict.algorithms(KNOWN, "alltoall", row.message_size, row.processes, model="loggp")[0]
+        fastest = predict.algorithms(KNOWN, "alltoall", Problem(row.processes, row.message_size), model="loggp")[0]
         assert row.predicted["loggp"] == fastest.time
 
 
@@ -232,12 +233,15 @@ def stored(tmp_path):
 def test_the_verb_compares_and_writes_the_page(tmp_path, stored, capsys):
     page = tmp_path / "page.html"
     measured = write(tmp_path)
-    assert main(["predict", stored, "--compare", measured, "-o", str(page)]) == 0
+    assert main(["predict", stored, "measurements", measured, "-o", str(page)]) == 0
     printed = capsys.readouterr().out
     assert "2.0 x too long" in printed
     assert f"written to {page}" in printed
     Balance(page.read_text())
-    assert main(["predict", stored, "bcast", "--compare", measured, "--model", "loggp,logp", "--json"]) == 0
+    assert (
+        main(["predict", stored, "measurements", measured, "--operation", "bcast", "--model", "loggp,logp", "--json"])
+        == 0
+    )
     printed = json.loads(capsys.readouterr().out)
     assert {row["operation"] for row in printed["rows"]} == {"bcast"}
     assert all(row["relative_error"]["loggp"] == pytest.approx(1) for row in printed["rows"])
@@ -257,6 +261,6 @@ def test_a_results_file_in_place_of_the_machine_is_fitted(tmp_path, capsys):
         trains.append(record(results.Train(size, 16, "same-node", delayed=True), time, delay=delay))
     measured = [one for one in made(known=LOGGP_ALONE).records if isinstance(one.configuration, Collective)]
     path = write(tmp_path, Measurements((Launch(header(), (*trains, *measured)),)))
-    assert main(["predict", path, "--compare", path, "--model", "loggp", "--json"]) == 0
+    assert main(["predict", path, "measurements", path, "--model", "loggp", "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert max(one["mean_relative_error"] for one in printed["summary"]) < 0.1

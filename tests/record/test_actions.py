@@ -74,7 +74,9 @@ def test_persistent_messages_are_sent_at_each_start(tmp_path):
 
 def test_exchange_and_missing_processes(tmp_path):
     first, second = pair()
-    first.call("Sendrecv", 0, 1, peer=1, tag=1, bytes=8, room=8, receive_peer=1, receive_tag=2, source=1, received_tag=2)
+    first.call(
+        "Sendrecv", 0, 1, peer=1, tag=1, bytes=8, room=8, receive_peer=1, receive_tag=2, source=1, received_tag=2
+    )
     first.call("Sendrecv", 1, 2, peer=-2, tag=1, bytes=8, room=8, receive_peer=-2, receive_tag=2, source=-2)
     first.call("Send", 2, 3, peer=-2, tag=1, bytes=8)
     _, (lines, _) = actions_of(tmp_path, first, second)

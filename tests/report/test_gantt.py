@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.timelines import PING_PONG, made
+from support.timelines import PING_PONG, random_timeline
 from support.whole_html import VOID, Balance
 
 from commmodel.errors import InputError
@@ -45,7 +45,7 @@ def test_the_page_has_every_interval_at_its_time():
 
 @given(st.integers(1, 6), st.integers(1, 60), st.integers(1, 100), st.integers(0, 3))
 def test_thinning_loses_no_interval_and_keeps_to_the_limit(processes, each, most, seed):
-    timeline = made(processes, each, seed)
+    timeline = random_timeline(processes, each, seed)
     pieces, resolution = thinned(timeline, most)
     assert pieces["count"].sum() == timeline.intervals.size
     assert pieces.size <= max(most, processes)
@@ -72,7 +72,7 @@ def test_intervals_longer_than_the_resolution_stay_whole():
 
 
 def test_a_page_of_many_intervals_stays_below_ten_megabytes_and_says_what_it_leaves_out():
-    timeline = made(64, 10_000)
+    timeline = random_timeline(64, 10_000)
     page = render("long", [timeline])
     assert timeline.intervals.size > MOST_INTERVALS
     assert len(page) < 10e6
@@ -81,7 +81,7 @@ def test_a_page_of_many_intervals_stays_below_ten_megabytes_and_says_what_it_lea
 
 
 def test_of_many_messages_the_largest_stay_in_order():
-    timeline = made(4, 40)
+    timeline = random_timeline(4, 40)
     one = chart(timeline, timeline.seconds, 1000, 7)
     largest = np.sort(timeline.transfers["size"])[-7:]
     assert sorted(array(one, "bytes", "<f4").tolist()) == largest.tolist()
@@ -89,7 +89,7 @@ def test_of_many_messages_the_largest_stay_in_order():
 
 
 def test_of_equal_messages_some_from_all_of_the_time_stay():
-    timeline = made(4, 400)
+    timeline = random_timeline(4, 400)
     timeline.transfers["size"] = 8
     left = array(chart(timeline, timeline.seconds, 1000, 40), "left", "<u4").astype(float)
     quarters = np.quantile(timeline.transfers["posted"], [0, 0.25, 0.5, 0.75, 1]) / timeline.seconds * TICKS
@@ -113,7 +113,7 @@ def test_the_overview_shows_the_state_that_took_most_of_each_column():
 
 @given(st.integers(1, 8), st.integers(1, 40), st.integers(1, 8))
 def test_overviews_have_ordered_runs_inside_their_columns(processes, each, bands):
-    timeline = made(processes, each)
+    timeline = random_timeline(processes, each)
     pieces, _ = thinned(timeline, 10**6)
     found = overview(pieces, processes, timeline.seconds, bands, 50)
     assert len(found) == min(processes, bands)
@@ -131,7 +131,7 @@ EVIL = "</script><script>alert('x')</script>"
 
 @pytest.fixture
 def page():
-    other = made(3, 5, name=EVIL)
+    other = random_timeline(3, 5, name=EVIL)
     return render(EVIL, [PING_PONG, other])
 
 
@@ -157,7 +157,7 @@ def test_only_our_script_runs_and_what_files_say_is_escaped(page):
 
 
 def test_the_charts_share_an_axis_and_the_same_timelines_give_the_same_page(page):
-    assert page == render(EVIL, [PING_PONG, made(3, 5, name=EVIL)])
+    assert page == render(EVIL, [PING_PONG, random_timeline(3, 5, name=EVIL)])
     data = json.loads(re.search(r'id="data">(.*?)</script>', page)[1])
     assert data["seconds"] >= max(one["seconds"] for one in data["charts"])
 

@@ -7,7 +7,7 @@ import subprocess
 import numpy as np
 import pytest
 from support.paths import ROOT
-from support.timelines import PING_PONG, made
+from support.timelines import PING_PONG, random_timeline
 
 from commmodel.report.simulation.gantt_page import render
 from commmodel.simulate.link_load import COLUMNS, LinkLoad
@@ -117,7 +117,7 @@ def test_a_view_may_be_named_behind_the_page(shown):
 
 
 def test_messages_are_arrows_where_few_are_in_view(shown):
-    few, many = PING_PONG, made(4, 8000)
+    few, many = PING_PONG, random_timeline(4, 8000)
     found = shown([few, many], ("arrows", True), ("do", "in"), ("arrows", False))
     assert [found[step]["charts"][0]["marks"] for step in (0, 1, 3)] == [0, 2, 0]
     assert found[1]["charts"][1]["marks"] == 0
@@ -154,7 +154,7 @@ def test_a_strip_below_the_ranks_tells_the_load_of_a_link(shown):
 
 
 def test_columns_have_the_state_that_took_most_of_them(shown):
-    one = made(3, 400)
+    one = random_timeline(3, 400)
     (begin,) = shown([one])
     whole = max(one.seconds, one.transfers["arrived"].max())
     intervals = split_waits(one)
@@ -178,7 +178,7 @@ def test_what_was_put_together_is_told_as_such(shown):
 
 
 def test_of_many_ranks_some_rows_are_shown_and_scrolled(shown):
-    one = made(200, 3)
+    one = random_timeline(200, 3)
     found = shown([one], *[("do", "taller")] * 4, *[("do", "down")] * 40, ("do", "all"))
     names = [
         [text["text"] for text in step["charts"][0]["texts"] if text["text"].startswith("rank ")] for step in found

@@ -11,7 +11,7 @@ from commmodel.report.measurements.collectives import collective_tables
 from commmodel.report.measurements.endings import collective_endings
 from commmodel.report.measurements.point_to_point import path_tables
 from commmodel.report.measurements.trains import train_tables
-from commmodel.results import Collective, Launch, Measurements, PLogP, Record, Train
+from commmodel.results import Collective, Launch, Measurements, PLogPParameter, Record, Train
 
 
 def record(configuration, seconds, **more):
@@ -23,9 +23,9 @@ RECORDS = (
     record(Train(8, 16, "same-node"), 5e-6),
     record(Train(8, 16, "same-node", delayed=True), 2e-5, delay=1.1e-6, stop="time"),
     record(Train(1024, 1, "same-node", mode="non-blocking"), 3e-6),
-    record(PLogP(0, "round-trip", "same-node"), 1.5e-6),
-    record(PLogP(8, "send", "same-node"), 2e-7),
-    record(PLogP(8, "gap", "same-node"), 4e-7),
+    record(PLogPParameter(0, "round-trip", "same-node"), 1.5e-6),
+    record(PLogPParameter(8, "send", "same-node"), 2e-7),
+    record(PLogPParameter(8, "gap", "same-node"), 4e-7),
     record(Collective("bcast", 1024, 2), 2e-6),
     record(Collective("bcast", 1024, 4), 3e-6, stop="repetitions"),
     record(Collective("barrier", 0, 4), 1e-6),

@@ -4,14 +4,14 @@ import argparse
 import json
 
 import pytest
-from support.overlap_samples import PROFILE, G, decompositions, machine, made, measurements, problem
+from support.overlap_samples import PROFILE, G, decompositions, machine, measurements, overlap_record, problem
 from support.report_samples import header, record, shown
 from support.whole_html import Balance
 
 from commmodel import machine as machines
 from commmodel.cli.optimize import _validate as run
 from commmodel.errors import InputError
-from commmodel.machine import OverlapProfile, Table
+from commmodel.machine import OverlapProfile, ParameterTable
 from commmodel.optimize.validation import validate
 from commmodel.report import measurements_table, write_html
 from commmodel.report.measurements.bursts import burst_tables
@@ -61,7 +61,7 @@ BANDWIDTHS = [
 SWEEPS = [*problem(V, 0.9), *problem(V // 4, 0.9), *problem(V, 0.9, "tight")]
 ALL = measurements(*BURSTS, QUEUE, *BANDWIDTHS, *SWEEPS)
 KNOWN = machine(overlap=(PROFILE,))
-HIDING = machine(overlap=(OverlapProfile("same-node", progress=Table((8.0,), (1.0,), ((1.0,),))),))
+HIDING = machine(overlap=(OverlapProfile("same-node", progress=ParameterTable((8.0,), (1.0,), ((1.0,),))),))
 """As the formulas of the samples have it: everything goes on by itself."""
 
 
@@ -135,7 +135,7 @@ def test_terminal_and_page_show_the_same_tables(records, known, tmp_path):
     assert page.events == []
     assert all(one.startswith("#") for one in page.references)
     assert len(set(page.ids)) == len(page.ids)
-    parts = [*overlap_tables(found, known), *(table for tables in path_tables(found) for table in tables.others)]
+    parts = [*overlap_tables(found, known), *(table for tables in path_tables(found) for table in tables.details)]
     assert parts
     for part in parts:
         assert part.title in " ".join(printed.split())
@@ -168,8 +168,10 @@ def test_a_case_is_one_line():
 
 
 def test_verdicts_say_what_is_lost_and_where_nothing_can_be_hidden():
-    nothing = [made(V, *where, "pipelined", 1e-3, 1.0, passes=7) for where in decompositions(V)]
-    found = validate(measurements(*problem(V, 0.9), made(V, V, 1, "blocking", 1e-3, 1.0, passes=7), *nothing), HIDING)
+    nothing = [overlap_record(V, *where, "pipelined", 1e-3, 1.0, passes=7) for where in decompositions(V)]
+    found = validate(
+        measurements(*problem(V, 0.9), overlap_record(V, V, 1, "blocking", 1e-3, 1.0, passes=7), *nothing), HIDING
+    )
     progress, lost, advice, hidden = verdicts(found)
     assert advice.startswith("In 1 of 2 cases the advice is not to cut.")
     assert lost.startswith("In one case the choices lose at most 0.0 %")

@@ -46,7 +46,7 @@ def test_a_line_can_be_read_as_soon_as_it_is_written(file):
 
 
 def test_an_existing_file_is_not_overwritten_and_the_message_names_the_options(file, whole):
-    with pytest.raises(InputError, match=r"exists: complete it with --resume, or name another file with --output"):
+    with pytest.raises(InputError, match="complete it with --resume, replace it with --force, or name another"):
         Writer(file)
     assert file.read_bytes() == whole
 

@@ -4,16 +4,18 @@ import math
 
 import numpy as np
 import pytest
-from support.scaling_samples import AS_PROMISED, KEPT, PROCESSES, kept, launch, measured, record
+from support.scaling_samples import AS_PROMISED, KEPT, PROCESSES, launch, measured, memory_record, record
 
 from commmodel.errors import InputError
 from commmodel.results import Collective, Function, Measurements, Record
 from commmodel.scaling import (
     ONE,
+    CheckSettings,
     Expectation,
     Expectations,
     Growth,
     Guideline,
+    MemoryLimit,
     check,
     load,
     parse,
@@ -69,9 +71,9 @@ def test_each_message_size_has_a_row_and_the_expectation_with_most_conditions_co
 def test_memory_is_counted_exactly_and_says_up_to_where_it_lasts():
     growths = KEPT | {"comm_dup": "p"}
     measurements = Measurements(
-        (launch(*(kept(name, growth, p) for name, growth in growths.items() for p in PROCESSES)),)
+        (launch(*(memory_record(name, growth, p) for name, growth in growths.items() for p in PROCESSES)),)
     )
-    checked = check(measurements, MPI, at=8192, limit=8 * (1000 + 24 * 5000), each=8)
+    checked = check(measurements, MPI, at=8192, memory=MemoryLimit(8 * (1000 + 24 * 5000), each=8))
     assert verdicts(checked) == {
         "comm_create": "match",
         "comm_dup": "mismatch",
@@ -90,10 +92,10 @@ def test_room_widens_with_the_models_and_times_have_none():
     (row,) = check(
         own(samples, metric="memory", unit="B", over="p"),
         expected(Expectation("solve", parse("p"), "memory")),
-        limit=1e9,
+        memory=MemoryLimit(1e9),
     ).rows
     assert row.room.low < row.room.scale < row.room.high
-    assert all(one.room is None for one in check(measured(), MPI, limit=1e9).rows)
+    assert all(one.room is None for one in check(measured(), MPI, memory=MemoryLimit(1e9)).rows)
 
 
 def test_other_parameters_and_metrics_than_ours_are_checked_as_well():
@@ -150,7 +152,8 @@ def test_a_rule_that_measurements_break_is_found_and_one_that_holds_is_not(launc
 def test_sides_that_are_equal_are_hardly_ever_a_broken_rule():
     rules = [rule("reduce <= allreduce"), rule("gather <= allgather")]
     everything = expected(Expectation("bcast", parse("log p")), rules=rules)
-    wrong = [check(measured(seed=seed, noise=0.2), everything, draws=50).violations for seed in range(20)]
+    few = CheckSettings(draws=50)
+    wrong = [check(measured(seed=seed, noise=0.2), everything, settings=few).violations for seed in range(20)]
     assert sum(map(bool, wrong)) <= 2
 
 
@@ -205,7 +208,8 @@ def test_models_must_keep_a_rule_up_to_the_target_and_classes_are_a_remark():
 
 def test_noise_alone_is_no_change():
     alarms = sum(
-        not check(measured(seed=2 * seed + 1), baseline=measured(seed=2 * seed), draws=40).holds for seed in range(12)
+        not check(measured(seed=2 * seed + 1), baseline=measured(seed=2 * seed), settings=CheckSettings(draws=40)).holds
+        for seed in range(12)
     )
     assert alarms == 0
 
@@ -227,14 +231,15 @@ def test_launches_that_differ_are_no_change():
             )
         )
 
-    alarms = sum(not check(effects(2 * seed + 1), baseline=effects(2 * seed), draws=40).holds for seed in range(10))
+    few = CheckSettings(draws=40)
+    alarms = sum(not check(effects(2 * seed + 1), baseline=effects(2 * seed), settings=few).holds for seed in range(10))
     assert alarms <= 1
 
 
 def test_a_broadcast_that_became_linear_is_a_mismatch_and_slower():
     for seed in range(5):
         after, before = (measured(of, 2 * seed + place, 5) for place, of in enumerate((LINEAR, AS_PROMISED)))
-        checked = check(after, baseline=before, draws=40)
+        checked = check(after, baseline=before, settings=CheckSettings(draws=40))
         assert {name for name, verdict in verdicts(checked).items() if verdict == "mismatch"} == {"bcast"}
         assert {one.name for one in checked.slower} == {"bcast"}
         worst = max(checked.slower, key=lambda one: one.ratio)
@@ -301,12 +306,11 @@ def test_what_could_not_be_tested_is_named():
         (measured(processes=(2, 4)), MPI, {}, "no growth over p can be seen with 2 scales"),
         (measured(), MPI, {"metric": "memory"}, "nothing was measured of metric 'memory', but time: measure"),
         (Measurements((launch(),)), MPI, {}, "nothing was measured: measure a function at three scales or more"),
-        (measured(), MPI, {"statistic": "mode"}, "statistic 'mode': there is none of this name"),
-        (measured(), MPI, {"confidence": 95}, "confidence is 95: it must be between 0 and 1"),
-        (measured(), MPI, {"least": -1}, "least effect -1: it must be a share"),
+        (measured(), MPI, {"settings": CheckSettings(statistic="mode")}, "statistic 'mode': there is none"),
+        (measured(), MPI, {"settings": CheckSettings(confidence=95)}, "confidence is 95: it must be between 0 and 1"),
+        (measured(), MPI, {"settings": CheckSettings(least=-1)}, "least effect -1: it must be a share"),
         (measured(), MPI, {"at": 0.5}, "target scale is 0.5: give a finite number from 1 up"),
-        (measured(), MPI, {"each": 0}, "each = 0: it must be positive"),
-        (measured(), MPI, {"draws": 1}, "1 draws: too few to tell models apart"),
+        (measured(), MPI, {"settings": CheckSettings(draws=1)}, "1 draws: too few to tell models apart"),
         (measured(), MPI, {"deviation": {"n": parse("n")}}, "deviation n: nothing is over n: write it over p"),
         (measured(), MPI, {"deviation": {"p": Growth(power=-1)}}, "it falls, but must be 1 or grow"),
         (measured(), None, {"baseline": measured({"scan": "1"})}, "nothing was measured in both files"),
@@ -318,9 +322,14 @@ def test_what_makes_no_sense_is_one_line(measurements, expectations, options, me
     assert message in str(error.value)
 
 
+def test_a_limit_of_no_processes_is_refused():
+    with pytest.raises(InputError, match="each = 0: it must be positive"):
+        MemoryLimit(1e9, each=0)
+
+
 def test_the_same_seed_gives_the_same_answer_and_hundreds_of_series_are_no_trouble():
     measurements = measured(noise=0.1, sizes=tuple(8 * n for n in range(1, 13)), repetitions=10)
-    first, second = (check(measurements, MPI, draws=50, seed=3) for _ in range(2))
+    first, second = (check(measurements, MPI, settings=CheckSettings(draws=50, seed=3)) for _ in range(2))
     assert len(first.rows) > 80
     assert [row.judgement.ensemble.shares for row in first.rows] == [
         row.judgement.ensemble.shares for row in second.rows

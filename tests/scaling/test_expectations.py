@@ -14,6 +14,8 @@ from commmodel.scaling import load, parse, published, rank
 PUBLISHED = tomllib.loads((ORACLES / "scaling.toml").read_text("utf-8"))
 MPI = load("mpi")
 FULL = """
+format = "commmodel-expectations"
+version = 1
 title = "Mine"
 [[expectation]]
 name = "solve"
@@ -90,6 +92,9 @@ def test_those_of_mpi_name_what_is_measured():
     [
         ("title = ", "not TOML: Invalid value (at end of document); restore or mend the file"),
         ("", "no expectations: write [[expectation]] with name and expect, or [[rule]]"),
+        ("version = 2", "field version: 2 is newer than this commmodel reads (1): upgrade it"),
+        ('version = "1"', "field version: expected int, got str"),
+        ('format = "commmodel-machine"', "field format: expected 'commmodel-expectations', got 'commmodel-machine'"),
         ("title = 3", "field title: expected str, got int"),
         ('[[expectation]]\nname = "a"', "field expectation[0]: object missing required field expect"),
         ('[[expectation]]\nname = "a"\nexpect = "p"\nexpct = 1', "object contains unknown field expct"),

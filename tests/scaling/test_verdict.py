@@ -94,13 +94,13 @@ def test_what_cannot_be_told_apart_is_uncertain_and_says_to_measure_at_more_scal
 
 
 def test_an_uncertain_verdict_says_at_which_scale_to_measure_next_or_how_often():
-    advices = []
+    lines = []
     for seed in range(20):
         samples = measured("p^(2/3)", constant=1.0, noise=0.15, repetitions=4, seed=seed)
         found = judge(SCALES, samples, parse("log p"), ROOT, over="n", draws=100)
         assert (found.verdict == "uncertain") == bool(found.advice)
-        advices.append(found.advice)
-    assert any("measure also at n = " in advice for advice in advices)
+        lines.append(found.advice)
+    assert any("measure also at n = " in advice for advice in lines)
 
 
 def test_wild_scatter_is_no_proof_of_a_constant():

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from commmodel import arguments
+from commmodel.collectives import Problem
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.simulate import DelayParameters, fluid, goal, run, smpi_collectives
 from commmodel.simulate.platform import dragonfly, fat_tree, flat, torus
@@ -36,9 +37,9 @@ OF_A_SIZE = {
     "pairwise": lambda size: pairwise(size, 4),
     "pair": lambda size: pair(size),
     "sparse": lambda size: sparse([0, 1], [1, 0], [8, size]),
-    "collective": lambda size: collective("bcast", size, 4),
+    "collective": lambda size: collective("bcast", Problem(4, size)),
     "smpi": lambda size: smpi_collectives.program("bcast", size, 4),
-    "segments": lambda size: collective("bcast", 64, 4, algorithm="pipelined", segment_size=size),
+    "segments": lambda size: collective("bcast", Problem(4, 64, segment_size=size), algorithm="pipelined"),
 }
 EQUAL = {"segments: None", "sparse: True"}
 """No segments; to numpy, True beside a number is 1."""
@@ -50,7 +51,7 @@ OF_A_COUNT = {
     "pairwise": lambda count: pairwise(8, count),
     "pair": lambda count: pair(8, count),
     "sparse": lambda count: sparse([0], [0], [8], count),
-    "collective": lambda count: collective("bcast", 8, count),
+    "collective": lambda count: collective("bcast", Problem(count, 8)),
     "smpi": lambda count: smpi_collectives.program("bcast", 8, count),
     "lu": lambda count: lu("S", count),
     "cg": lambda count: cg("S", count),
@@ -68,8 +69,8 @@ OF_AN_AMOUNT = {
     "speed": lambda amount: flat(2, 1e9, 0.0, speed=amount or "None"),
     "loopback": lambda amount: flat(2, 1e9, 0.0, loopback=(amount, 0.0)),
     "backbone": lambda amount: flat(2, 1e9, 0.0, backbone=(1e9, amount)),
-    "copy": lambda amount: collective("bcast", 8, 4, memory_copy=amount),
-    "reduction": lambda amount: collective("reduce", 8, 4, reduction=amount),
+    "copy": lambda amount: collective("bcast", Problem(4, 8), memory_copy=amount),
+    "reduction": lambda amount: collective("reduce", Problem(4, 8), reduction=amount),
     "delay": lambda amount: DelayParameters(L=amount, o=0.0),
     "speeds": lambda amount: each_speed([1e9, amount], 2),
     "network": lambda amount: run(ring(8, 2), fluid_with(header=amount), flat(2, 1e9, 0.0)),

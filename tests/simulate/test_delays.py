@@ -90,7 +90,7 @@ def test_collectives_are_what_the_critical_path_says(operation, g):
                 continue
             for size in (0,) if operation == "barrier" else (0, 1, 100):
                 try:
-                    program = work.collective(operation, size, processes, algorithm=algorithm)
+                    program = work.collective(operation, Problem(processes, size), algorithm=algorithm)
                 except InputError:
                     assert not power
                     continue
@@ -197,7 +197,7 @@ def test_test_takes_what_has_come_and_goes_on():
 
 
 def test_a_program_may_come_in_pieces():
-    whole = work.collective("allreduce", 5000, 8, algorithm="ring")
+    whole = work.collective("allreduce", Problem(8, 5000), algorithm="ring")
     parts = {r: list(np.array_split(whole.operations[whole.offsets[r] : whole.offsets[r + 1]], 3)) for r in range(8)}
     pieces = Program(
         np.empty(0, OPERATION), np.zeros(9, np.int64), lambda r: parts[r].pop(0) if parts[r] else np.empty(0, OPERATION)

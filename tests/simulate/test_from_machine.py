@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.launching import launch, said
+from support.launching import error_lines, launch
 
 from commmodel import machine, results
 from commmodel.bench.kernels import buffer_bytes, kernel_of
@@ -15,6 +15,7 @@ from commmodel.bench.kernels.random_sizes import drawn_sizes
 from commmodel.bench.options import parse
 from commmodel.bench.placement import place, place_further
 from commmodel.bench.plan import make_plan
+from commmodel.collectives import Problem
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.fit import Settings, fit_machine
 from commmodel.machine import Edge, Hybrid, Machine, Mode, Parameter, Segment
@@ -131,7 +132,7 @@ def test_a_synchronous_send_leaves_the_rest_to_its_buffer():
 @pytest.mark.parametrize("algorithm", ["pairwise", "pairwise-xor"])
 def test_what_is_left_of_several_messages_at_one_time_keeps_its_way(algorithm):
     """What is left of a message is a flow anew, whose number may be that of another one that ended just then."""
-    program = work.collective("alltoall", 1_000_000, 8, algorithm=algorithm)
+    program = work.collective("alltoall", Problem(8, 1_000_000), algorithm=algorithm)
     platform = cabinets([4, 4], 1e8, 0.0, (2e8, 0.0))
     seconds = [
         run(program, from_machine.network(one), platform).seconds
@@ -261,7 +262,7 @@ def test_one_command_calibrates(tmp_path):
     completed = launch(
         2, sys.executable, "-m", "commmodel.bench", *kernels, "--time", "2s", "--seed", "1", "-o", str(output)
     )
-    assert completed.returncode == 0, said(completed)
+    assert completed.returncode == 0, error_lines(completed)
     measurements = results.load(output)
     records = {one.configuration: one for one in measurements.records}
     assert {type(one) for one in records} >= {RandomPing, RandomPingPong, Contention}

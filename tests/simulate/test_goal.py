@@ -25,13 +25,13 @@ def nanoseconds(schedule, parameters=PEER, **options) -> list[int]:
     return ends.round().astype(int).tolist()
 
 
-def ranks(*statements: str, head: str = "") -> goal.Schedule:
+def ranks(*statements: str, head: str = "") -> goal.GoalSchedule:
     """A schedule of ranks; statements of a rank are parted by semicolons."""
     blocks = (f"rank {rank} {{\n{one.replace(';', chr(10))}\n}}\n" for rank, one in enumerate(statements))
     return goal.parse(f"{head}num_ranks {len(statements)}\n{''.join(blocks)}")
 
 
-def collective(operation: str, algorithm: str, processes: int, size: int = 8) -> goal.Schedule:
+def collective(operation: str, algorithm: str, processes: int, size: int = 8) -> goal.GoalSchedule:
     schedule = goal.from_collective(
         build(operation, algorithm, Problem(processes, 0 if operation == "barrier" else size))
     )
@@ -271,12 +271,12 @@ def test_wrong_arrays_are_told():
         operations = good.operations.copy()
         operations[column][1] = value
         with pytest.raises(InputError, match="operation 1 of the schedule"):
-            goal.Schedule(operations, good.offsets, good.dependencies)
+            goal.GoalSchedule(operations, good.offsets, good.dependencies)
     for on in (3, 4, -1):
         dependencies = good.dependencies.copy()
         dependencies["on"] = on
         with pytest.raises(InputError, match="dependency 0 of the schedule"):
-            goal.Schedule(good.operations, good.offsets, dependencies)
+            goal.GoalSchedule(good.operations, good.offsets, dependencies)
 
 
 @settings(deadline=None, max_examples=60)

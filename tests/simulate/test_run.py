@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from support.engine_programs import flat, program, recv, send
 
+from commmodel.collectives import Problem
 from commmodel.errors import InputError
 from commmodel.simulate import SMPI, DelayModel, DelayParameters, fluid, run, work
 
@@ -53,6 +54,6 @@ def test_a_run_asks_from_time_to_time_whether_to_go_on(model):
         assert events > 0
         raise KeyboardInterrupt
 
-    barriers = work.repeated(work.collective("barrier", 0, 64, algorithm="dissemination"), 400)
+    barriers = work.repeated(work.collective("barrier", Problem(64), algorithm="dissemination"), 400)
     with pytest.raises(KeyboardInterrupt):
         run(barriers, model, flat(64), progress=interrupt)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from commmodel import machine
+from commmodel.collectives import Problem
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.simulate import SMPI, DelayModel, DelayParameters, fluid, run, work
 from commmodel.simulate import platform as platforms
@@ -85,7 +86,7 @@ def test_more_ranks_than_cores_are_noted_where_links_are_shared(switch):
 @pytest.mark.parametrize("model", PROGRAM_MODELS)
 def test_every_model_runs_where_there_are_parameters_for_it(model):
     graphene = place("graphene")
-    assert prepare(graphene, workloads.collective(graphene, "bcast", SIZE, 8), model).run().seconds > 0
+    assert prepare(graphene, workloads.collective(graphene, "bcast", Problem(8, SIZE)), model).run().seconds > 0
 
 
 def test_a_schedule_is_no_program(tmp_path):

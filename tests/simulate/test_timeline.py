@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.engine_programs import WAITALL, compute, flat, irecv, program, recv, send
-from support.timelines import PING_PONG, made
+from support.timelines import PING_PONG, random_timeline
 
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.simulate import DelayModel, DelayParameters, fluid, run
@@ -81,7 +81,7 @@ def test_perfetto_has_a_thread_for_each_rank_and_a_slice_for_each_interval(tmp_p
 
 
 def test_both_ends_of_every_arrow_hold_on_to_a_slice(tmp_path):
-    timeline = made(5, 40)
+    timeline = random_timeline(5, 40)
     write(tmp_path / "t.json", timeline)
     found = events(tmp_path / "t.json")
     slices = [event for event in found if event["ph"] == "X"]
@@ -131,7 +131,7 @@ def _commas(line):
 
 
 def test_every_paje_event_has_the_fields_of_its_definition_and_time_never_goes_back(tmp_path):
-    write(tmp_path / "t.paje", made(4, 30))
+    write(tmp_path / "t.paje", random_timeline(4, 30))
     definitions, found = paje(tmp_path / "t.paje")
     assert all(len(event) == 1 + len(definitions[event[0]][1]) for event in found)
     times = [float(event[1]) for event in found if int(event[0]) >= 4]
@@ -155,7 +155,7 @@ def test_paje_states_end_where_nothing_follows_at_once_and_links_are_paired(tmp_
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_the_same_timeline_gives_the_same_bytes_compressed_or_not(tmp_path, suffix):
-    timeline = made(3, 20)
+    timeline = random_timeline(3, 20)
     for name in ("one", "other"):
         write(tmp_path / f"{name}{suffix}", timeline)
         write(tmp_path / f"{name}{suffix}.gz", timeline)
@@ -240,7 +240,7 @@ DAMAGED = [
     ("t.csv", HEAD + "0,wait,nan,1\n", "field start: 'nan'"),
     ("t.csv", HEAD + "99999999,wait,0,1\n", "rank 99999999 is beyond"),
     ("t.csv.gz", HEAD, "damaged or cut short"),
-    ("t.json", "{", "no trace in the Trace Event Format"),
+    ("t.json", "{", "not JSON: "),
     ("t.json", '{"traceEvents": []}', "no interval"),
     ("t.json", '[{"ph":"X","name":"wait","tid":"main"}]', "event 1: tid 'main' is no rank"),
     ("t.json", '[{"ph":"X","name":"dream","tid":0}]', "unknown state 'dream'"),
@@ -260,7 +260,7 @@ def test_a_damaged_file_gets_one_line(tmp_path, name, content, problem):
 
 
 def test_a_file_that_is_cut_short_or_not_there_is_refused(tmp_path):
-    write(tmp_path / "t.csv.gz", made(2, 50))
+    write(tmp_path / "t.csv.gz", random_timeline(2, 50))
     whole = (tmp_path / "t.csv.gz").read_bytes()
     (tmp_path / "t.csv.gz").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(DamagedFileError, match="cut short"):

@@ -210,7 +210,7 @@ def test_a_trace_of_a_large_collective_is_made_block_by_block(monkeypatch):
     monkeypatch.setattr(blocks_of, "__defaults__", (-2, 0.0, 0.0, 100))
     text = "compute 5; alltoall 40000 40000; compute 6; alltoall 40000 40000; reducescatter " + "9000 " * 40 + "7"
     texts = [text] * 40
-    assert collective("alltoall", 40000, 40).refill is not None
+    assert collective("alltoall", Problem(40, 40000)).refill is not None
     streamed = all_operations(actions(*texts).program(1.0))
     monkeypatch.undo()
     whole = all_operations(actions(*texts).program(1.0))
@@ -219,7 +219,9 @@ def test_a_trace_of_a_large_collective_is_made_block_by_block(monkeypatch):
 
 @pytest.mark.parametrize("compressed", ["", ".gz", ".bz2", ".xz"])
 def test_what_is_written_is_read_again(tmp_path, compressed):
-    program = sequence([halo(1000, 6), collective("allreduce", 4096, 6, reduction=1e-9), repeated(halo(7, 6), 3)])
+    program = sequence(
+        [halo(1000, 6), collective("allreduce", Problem(6, 4096), reduction=1e-9), repeated(halo(7, 6), 3)]
+    )
     index = write(program, tmp_path / "trace", speed=1e9, compression=compressed)
     again, first = carry_out(replay(index, speeds=1e9)), carry_out(program)
     assert Counter((s, r, n) for s, r, _, n in again.messages) == Counter((s, r, n) for s, r, _, n in first.messages)
@@ -313,7 +315,7 @@ def test_the_expander_forgets_what_is_too_much(monkeypatch):
     expander = Expander(16, [1.0] * 16)
     for size in range(1, 40):
         expander.expand(f"alltoall {1000 * size} {1000 * size}", 1, 3)
-    assert sum(program.operations.size for program in expander._made.values()) < 2000
+    assert sum(program.operations.size for program in expander._programs.values()) < 2000
 
 
 @pytest.mark.skipif(not SIMGRID.exists(), reason="no data of the peer here")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.timelines import made
+from support.timelines import random_timeline
 
 from commmodel.simulate.link_load import COLUMNS, link_loads
 from commmodel.simulate.result import INTERVAL, MESSAGE, State
@@ -38,7 +38,7 @@ def test_without_messages_nothing_is_told_apart():
 
 @given(st.integers(1, 5), st.integers(1, 50), st.integers(0, 9))
 def test_cutting_changes_no_time_but_of_waits_and_receives(processes, each, seed):
-    timeline = made(processes, each, seed)
+    timeline = random_timeline(processes, each, seed)
     cut = split_waits(timeline)
     assert (cut["end"] > cut["start"]).all()
 

@@ -13,7 +13,7 @@ from commmodel.errors import InputError
 from commmodel.simulate.operations import COLLECTIVE_TAG, OPERATION, UNNAMED, Code, Program
 from commmodel.simulate.result import MARK, SimulationResult
 from commmodel.simulate.work import collective, mark, measured, repeated, sequence, slowest
-from commmodel.simulate.work.block_streams import Block, Stream, fresh, program_of
+from commmodel.simulate.work.block_streams import Block, BlockStream, fresh, program_of
 from commmodel.simulate.work.rounds import blocks_of, collective_tag
 
 ALL = [(operation, name) for operation, names in ALGORITHMS.items() for name in names]
@@ -44,7 +44,7 @@ def test_a_collective_sends_the_messages_of_its_schedule(operation, name, proces
     size = 0 if operation == "barrier" else 100
     root = 1 % processes if operation in ("bcast", "reduce", "gather", "scatter") else 0
     schedule = build(operation, name, Problem(processes, size, root))
-    carried = carry_out(collective(operation, size, processes, algorithm=name, root=root))
+    carried = carry_out(collective(operation, Problem(processes, size, root=root), algorithm=name))
     expected = zip(schedule.sender.tolist(), schedule.receiver.tolist(), schedule.size.tolist(), strict=True)
     assert Counter((s, r, n) for s, r, _, n in carried.messages) == Counter(expected)
     assert carried.blocked == []
@@ -53,7 +53,7 @@ def test_a_collective_sends_the_messages_of_its_schedule(operation, name, proces
 
 
 def test_receives_come_first_then_sends_in_order_then_the_wait():
-    program = collective("alltoall", 10, 4, algorithm="linear")
+    program = collective("alltoall", Problem(4, 10), algorithm="linear")
     assert [(code, peer) for code, peer, *_ in operations_of(program, 1)] == [
         *((Code.IRECV, peer) for peer in (0, 2, 3)),
         *((Code.ISEND, peer) for peer in (2, 3, 0)),
@@ -62,46 +62,46 @@ def test_receives_come_first_then_sends_in_order_then_the_wait():
 
 
 def test_copying_and_combining_take_the_given_time_for_each_byte():
-    program = collective("alltoall", 100, 4, algorithm="bruck", memory_copy=1e-9, reduction=1e-3)
+    program = collective("alltoall", Problem(4, 100), algorithm="bruck", memory_copy=1e-9, reduction=1e-3)
     schedule = build("alltoall", "bruck", Problem(4, 100))
     copied = np.bincount(schedule.worker, schedule.copied, 4)
     assert [carry_out(program).computed[rank] for rank in range(4)] == pytest.approx((copied * 1e-9).tolist())
-    reduced = collective("allreduce", 64, 4, algorithm="recursive-doubling", reduction=1e-9)
+    reduced = collective("allreduce", Problem(4, 64), algorithm="recursive-doubling", reduction=1e-9)
     assert carry_out(reduced).computed[0] == pytest.approx(2 * 64e-9)
     codes = [code for code, *_ in operations_of(reduced, 0)]
     assert codes == [Code.IRECV, Code.ISEND, Code.WAITALL, Code.COMPUTE] * 2
 
 
 def test_the_selector_picks_algorithm_and_segments():
-    by_mpich = collective("alltoall", 1 << 16, 6)
-    assert all_operations(by_mpich) == all_operations(collective("alltoall", 1 << 16, 6, algorithm="pairwise"))
-    chain = collective("bcast", 1000, 3, algorithm="chain", segment_size=300)
+    by_mpich = collective("alltoall", Problem(6, 1 << 16))
+    assert all_operations(by_mpich) == all_operations(collective("alltoall", Problem(6, 1 << 16), algorithm="pairwise"))
+    chain = collective("bcast", Problem(3, 1000, segment_size=300), algorithm="chain")
     assert [value for *_, value in operations_of(chain, 2) if value] == [300.0, 300.0, 300.0, 100.0]
 
 
 def test_calls_of_different_numbers_have_different_tags():
-    assert collective("barrier", 0, 2, number=5).operations["tag"].min() == collective_tag(5)
+    assert collective("barrier", Problem(2), number=5).operations["tag"].min() == collective_tag(5)
     assert len({collective_tag(number) for number in range(0, 1 << 20, 4097)}) == len(range(0, 1 << 20, 4097))
     assert collective_tag(1 << 20) == COLLECTIVE_TAG
 
 
 @pytest.mark.parametrize(
-    ("arguments", "problem"),
+    ("operation", "size", "problem"),
     [
-        (("shuffle", 1, 4), "no collective operation"),
-        (("bcast", -1, 4), "from 0 up"),
-        (("bcast", 1, 0), "processes is 0: give a whole number from 1"),
-        (("barrier", 8, 4), "empty"),
+        ("shuffle", (4, 1), "no collective operation"),
+        ("bcast", (4, -1), "must not be negative"),
+        ("bcast", (0, 1), "0 processes: there must be at least one"),
+        ("barrier", (4, 8), "empty"),
     ],
 )
-def test_wrong_collectives_are_refused_in_a_line(arguments, problem):
+def test_wrong_collectives_are_refused_in_a_line(operation, size, problem):
     with pytest.raises(InputError, match=problem):
-        collective(*arguments)
+        collective(operation, Problem(*size))
 
 
 def test_a_wrong_algorithm_names_those_that_there_are():
     with pytest.raises(InputError, match="choose one of linear, binomial"):
-        collective("bcast", 1, 4, algorithm="magic")
+        collective("bcast", Problem(4, 1), algorithm="magic")
 
 
 @settings(max_examples=30, deadline=None)
@@ -115,7 +115,7 @@ def test_blocks_give_what_one_piece_gives(kind, processes, size, block):
     # Few operations a block, whatever the number of ranks: each round is a block.
     parts = [part for one in make(problem) for part in blocks_of(processes, iter([one]), block=block)]
     streamed = program_of(processes, lambda: iter(parts))
-    at_once = collective(operation, problem.message_size, processes, algorithm=name)
+    at_once = collective(operation, Problem(processes, problem.message_size), algorithm=name)
     assert all_operations(streamed) == all_operations(at_once)
 
 
@@ -130,20 +130,20 @@ def small_blocks(count, processes=2):
 
 
 def test_a_stream_keeps_only_what_a_rank_has_yet_to_take():
-    stream = Stream(2, small_blocks(100))
+    stream = BlockStream(2, small_blocks(100))
     for number in range(50):
         assert stream(0)["value"].tolist() == [number]
-    assert len(stream._held) == 50
+    assert len(stream._stored) == 50
     for number in range(50):
         assert stream(1)["value"].tolist() == [number]
-    assert len(stream._held) == 0
+    assert len(stream._stored) == 0
 
 
 def test_blocks_beyond_the_bound_wait_in_a_file():
-    stream = Stream(2, small_blocks(100), read_ahead=240)
+    stream = BlockStream(2, small_blocks(100), read_ahead=240)
     first = [stream(0)["value"].item() for _ in range(100)]
     assert stream._in_memory <= 240 + 48
-    assert sum(held.operations is None for held in stream._held) > 90
+    assert sum(held.operations is None for held in stream._stored) > 90
     assert [stream(1)["value"].item() for _ in range(100)] == first
     assert not len(stream(0))
 
@@ -163,7 +163,7 @@ def test_a_stream_that_can_be_read_once_is_not_repeated():
 
 
 def test_a_sequence_does_one_after_the_other():
-    first, second = collective("barrier", 0, 4), collective("bcast", 10, 4)
+    first, second = collective("barrier", Problem(4)), collective("bcast", Problem(4, 10))
     both = sequence([first, mark(4, 3), second])
     for rank in range(4):
         marked = (Code.MARK, -1, -1, UNNAMED, 3.0)
@@ -198,7 +198,7 @@ def test_sequences_of_different_sizes_or_of_nothing_are_refused():
 
 
 def test_a_measured_program_is_between_two_marks_of_every_rank():
-    carried = carry_out(measured(collective("allreduce", 8, 5, number=1)))
+    carried = carry_out(measured(collective("allreduce", Problem(5, 8), number=1)))
     assert carried.blocked == []
     assert sorted(carried.marks) == [(rank, number) for rank in range(5) for number in (0, 1)]
 
@@ -211,10 +211,10 @@ def test_the_slowest_rank_is_what_a_collective_took():
 
 
 def test_large_alltoalls_need_little_memory():
-    program = collective("alltoall", 8, 1024, algorithm="pairwise")
+    program = collective("alltoall", Problem(1024, 8), algorithm="pairwise")
     assert program.operations.nbytes <= 26e6
     sizes = [program.operations.size]
     while len(program.refill(0)):
         sizes += [len(program.refill(rank)) for rank in range(1, 1024)]
-        assert sum(held.bytes_in_memory for held in program.refill._held) <= 52e6
+        assert sum(held.bytes_in_memory for held in program.refill._stored) <= 52e6
     assert max(sizes) < 1 << 20

@@ -62,17 +62,17 @@ def finish_times(processes, messages, works=()):
                 events.append((action[0], "1 action", rank))
         if not events:
             break
-        time, what, which = min(events)
-        if what == "0 arrival":
-            flying.remove((time, which))
-            number, _, rank, _, _, gap, _ = messages[which]
+        time, event, item = min(events)
+        if event == "0 arrival":
+            flying.remove((time, item))
+            number, _, rank, _, _, gap, _ = messages[item]
             receiver = everybody[rank]
             if receiver.last_arrival is not None:
                 time = max(time, receiver.last_arrival + gap)
             receiver.last_arrival = time
-            receiver.memory.setdefault(number, []).append((time, which))
+            receiver.memory.setdefault(number, []).append((time, item))
             continue
-        process = everybody[which]
+        process = everybody[item]
         now = process.rounds[0]
         if process.next_action()[1] == "0 send":
             index = process.sends[now].pop(0)

@@ -8,9 +8,9 @@ BANDWIDTH = 125e6
 LATENCY = 15e-6
 
 
-def flat(hosts, **what):
+def flat(hosts, **options):
     """Return hosts on a switch, with the links of the oracles."""
-    return platform.flat(hosts, **{"bandwidth": BANDWIDTH, "latency": LATENCY, **what})
+    return platform.flat(hosts, **{"bandwidth": BANDWIDTH, "latency": LATENCY, **options})
 
 
 def program(*ranks):

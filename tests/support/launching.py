@@ -9,7 +9,7 @@ from pathlib import Path
 
 from support.ranks import Ranks
 
-__all__ = ["ENVIRONMENT", "find", "launch", "said"]
+__all__ = ["ENVIRONMENT", "error_lines", "find", "launch"]
 
 # Open MPI refuses root and more ranks than cores unless told otherwise; a test machine may have both. Ranks of one host
 # need no network, which takes MPI_Init a second to set up.
@@ -52,6 +52,7 @@ def launch(ranks, *command):
     return completed
 
 
-def said(completed, name):
-    """Return the lines of the program itself: Open MPI's launcher adds its own about any exit code."""
-    return [line for line in completed.stderr.splitlines() if line.startswith(f"{name}: ")]
+def error_lines(completed, name):
+    """Return the lines of the program itself: Open MPI's launcher adds its own about any exit code, ended by a NUL."""
+    lines = [line.lstrip("\0") for line in completed.stderr.splitlines()]
+    return [line for line in lines if line.startswith(f"{name}: ")]

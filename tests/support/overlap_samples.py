@@ -4,7 +4,7 @@ import math
 
 from support.report_samples import header, record
 
-from commmodel.machine import LogGP, Machine, OverlapProfile, Parameter, Segment, Table
+from commmodel.machine import LogGP, Machine, OverlapProfile, Parameter, ParameterTable, Segment
 from commmodel.models import overlap
 from commmodel.results import Launch, Measurements, Overlap
 
@@ -45,7 +45,7 @@ def decompositions(volume):
     return [(size, burst) for size in sizes for burst in BURSTS if size * burst <= volume]
 
 
-def made(volume, message_size, burst, template, time, computation, passes=1, **more):
+def overlap_record(volume, message_size, burst, template, time, computation, passes=1, **more):
     where = {"processes": 2, "path": "same-node"} | more
     configuration = Overlap(volume, message_size, burst, template, passes, **where)
     return record(configuration, time, computation=computation)
@@ -54,9 +54,13 @@ def made(volume, message_size, burst, template, time, computation, passes=1, **m
 def problem(volume, ratio, template="pipelined", passes=1, **more):
     """All records of one problem whose computation is `ratio` times its transfer."""
     computation = ratio * volume * G
-    whole = made(volume, volume, 1, "blocking", blocking_seconds(volume, computation), computation, passes, **more)
-    return [whole] + [
-        made(volume, *where, template, seconds(volume, *where, computation, template), computation, passes, **more)
+    uncut = overlap_record(
+        volume, volume, 1, "blocking", blocking_seconds(volume, computation), computation, passes, **more
+    )
+    return [uncut] + [
+        overlap_record(
+            volume, *where, template, seconds(volume, *where, computation, template), computation, passes, **more
+        )
         for where in decompositions(volume)
     ]
 
@@ -65,5 +69,7 @@ def measurements(*records, head=None):
     return Measurements((Launch(head or header(), tuple(records)),))
 
 
-SHARES = Table(sizes=(1024.0, 65536.0, 1048576.0), bursts=(1.0, 8.0), values=((0.95, 1.0), (0.3, 0.2), (0.02, 0.0)))
+SHARES = ParameterTable(
+    sizes=(1024.0, 65536.0, 1048576.0), bursts=(1.0, 8.0), values=((0.95, 1.0), (0.3, 0.2), (0.02, 0.0))
+)
 PROFILE = OverlapProfile("same-node", progress=SHARES, queue_depth=64, outstanding_volume=4 << 20)

@@ -121,11 +121,11 @@ def serve(folder: Path) -> None:
         for line in connection.makefile("r"):
             request = json.loads(line)
             os.chdir(request["folder"])
-            kept = {number: os.dup(number) for number in STREAMS}
+            saved = {number: os.dup(number) for number in STREAMS}
             files = {number: folder / f"{name}.{MPI.COMM_WORLD.rank}" for number, name in STREAMS.items()}
             redirect({number: os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) for number, path in files.items()})
             code = execute(request["command"])
-            redirect(kept)
+            redirect(saved)
             os.environ.clear()
             os.environ.update(environment)
             gc.collect()

@@ -82,7 +82,7 @@ def records(path: MessagePath = "same-node", pairs: tuple[int, ...] = PAIRS) -> 
 
 
 def measurements(*parts: list[Record], head: Header | None = None) -> Measurements:
-    return Measurements((Launch(head or header(), tuple(one for part in parts for one in part)),))
+    return Measurements((Launch(head or header(), tuple(record for part in parts for record in part)),))
 
 
 def parameter(value: float, unit: str) -> Parameter:
@@ -139,15 +139,15 @@ def cluster_seconds(path: MessagePath, size: int, pairs: int, duplex: float = 1.
 
 @cache
 def cluster_measurements() -> Measurements:
-    found = []
+    records = []
     for path in _TRUTH:
-        found.append(Record(Threshold(path), "B", (float(LIMIT),), bracket=(float(LIMIT), LIMIT + 1.0)))
+        records.append(Record(Threshold(path), "B", (float(LIMIT),), bracket=(float(LIMIT), LIMIT + 1.0)))
         for size in CLUSTER_SIZES:
-            found.append(record(PingPong(size, path), cluster_seconds(path, size, 1)))
+            records.append(record(PingPong(size, path), cluster_seconds(path, size, 1)))
             for pairs in CLUSTER_PAIRS:
-                found.append(record(Pairs(size, pairs, path), cluster_seconds(path, size, pairs)))
-                found.append(record(Stream(size, pairs, path), cluster_seconds(path, size, pairs, _DUPLEX)))
-    return measurements(found)
+                records.append(record(Pairs(size, pairs, path), cluster_seconds(path, size, pairs)))
+                records.append(record(Stream(size, pairs, path), cluster_seconds(path, size, pairs, _DUPLEX)))
+    return measurements(records)
 
 
 def _fit(points: int, mean: float, criterion: float | None, *remarks: str, trusted: bool = True) -> Quality:

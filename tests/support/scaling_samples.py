@@ -34,7 +34,7 @@ def record(name, growth, p, random, n=8, **how):
     return Record(Collective(name, size, p, "round-time"), "s", samples(growth, p, random, **how))
 
 
-def kept(operation, growth, p, constant=1000, coefficient=24):
+def memory_record(operation, growth, p, constant=1000, coefficient=24):
     """Return a record of memory that is kept: counted, so that it has no noise."""
     return Record(Memory(operation, p), "B", (constant + coefficient * float(parse(growth)(float(p))),))
 
@@ -62,8 +62,8 @@ def measured(growths=AS_PROMISED, seed=0, launches=1, processes=PROCESSES, sizes
     )
 
 
-def written(path: Path, measurements: Measurements) -> str:
+def write_results(path: Path, measurements: Measurements) -> str:
     """Write a results file and return its name."""
-    lines = [line for one in measurements.launches for line in (one.header, *one.records)]
+    lines = [line for launch in measurements.launches for line in (launch.header, *launch.records)]
     path.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
     return str(path)

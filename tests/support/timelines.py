@@ -22,13 +22,13 @@ PING_PONG = Timeline(
 """The second message leaves rank 1 when that is in no state."""
 
 
-def made(processes, each, seed=0, name="made"):
+def random_timeline(processes, count, seed=0, name="made"):
     """Return ranks that go from one state into the next, with gaps, and messages anywhere among them."""
     random = np.random.default_rng(seed)
-    lengths, gaps = random.exponential(1e-5, (processes, each)), random.exponential(1e-6, (processes, each))
+    lengths, gaps = random.exponential(1e-5, (processes, count)), random.exponential(1e-6, (processes, count))
     ends = np.cumsum(lengths + gaps, axis=1)
-    rows = np.zeros(processes * each, dtype=INTERVAL)
-    rows["rank"] = np.repeat(np.arange(processes), each)
+    rows = np.zeros(processes * count, dtype=INTERVAL)
+    rows["rank"] = np.repeat(np.arange(processes), count)
     rows["end"], rows["start"] = ends.ravel(), (ends - lengths).ravel()
     rows["state"] = random.choice(len(State), rows.size)
     rows["peer"], rows["tag"], rows["size"] = random.integers(0, processes, rows.size), 1, 64

@@ -28,7 +28,7 @@ class Rank:
         begin, end = program.offsets[rank : rank + 2]
         self.operations = deque(program.operations[begin:end].tolist())
         self.ended = False
-        self.named, self.unnamed = {}, []
+        self.requests, self.unnamed = {}, []
         self.posted, self.arrived = [], []
         self.waits = None
 
@@ -88,33 +88,33 @@ def _step(ranks, carried, rank) -> bool:
                     return False
                 rank.waits = None
         case Code.WAIT:
-            if request in rank.named and not rank.named[request][3]:
+            if request in rank.requests and not rank.requests[request][3]:
                 return False
-            rank.named.pop(request, None)
+            rank.requests.pop(request, None)
         case Code.WAITALL:
-            waited = rank.unnamed if request == UNNAMED else list(rank.named.values())
-            if not all(one[3] for one in waited):
+            waited = rank.unnamed if request == UNNAMED else list(rank.requests.values())
+            if not all(request[3] for request in waited):
                 return False
             if request == UNNAMED:
                 rank.unnamed = []
             else:
                 assert request == EVERY_NAMED
-                rank.named = {}
+                rank.requests = {}
         case Code.TEST:
-            if request in rank.named and rank.named[request][3]:
-                del rank.named[request]
+            if request in rank.requests and rank.requests[request][3]:
+                del rank.requests[request]
         case _:
             raise AssertionError(f"code {code}")
     rank.operations.popleft()
     return True
 
 
-def _keep(rank, request, what):
+def _keep(rank, request, operation):
     if request == UNNAMED:
-        rank.unnamed.append(what)
+        rank.unnamed.append(operation)
     else:
-        assert request not in rank.named, f"rank {rank.rank}: two requests of name {request}"
-        rank.named[request] = what
+        assert request not in rank.requests, f"rank {rank.rank}: two requests of name {request}"
+        rank.requests[request] = operation
 
 
 def carry_out(program: Program) -> Carried:
@@ -127,5 +127,5 @@ def carry_out(program: Program) -> Carried:
             while _step(ranks, carried, rank):
                 moving = True
     carried.blocked = [rank.rank for rank in ranks if rank.next() is not None]
-    carried.unwaited = sum(len(rank.named) + len(rank.unnamed) + len(rank.arrived) for rank in ranks)
+    carried.unwaited = sum(len(rank.requests) + len(rank.unnamed) + len(rank.arrived) for rank in ranks)
     return carried

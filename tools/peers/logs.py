@@ -26,7 +26,7 @@ def messages(lines: Iterable[str]) -> list[Message]:
     Events 15 and 16 are the begin and the end of an arrow; its key is sender_receiver_tag_number, ranks from 1.
     """
     begun: dict[str, tuple[float, int]] = {}
-    found = []
+    sorted_messages = []
     for line in lines:
         fields = line.split()
         if fields[:1] == ["15"]:
@@ -34,5 +34,5 @@ def messages(lines: Iterable[str]) -> list[Message]:
         elif fields[:1] == ["16"]:
             begin, size = begun.pop(fields[6])
             sender, receiver, tag, _ = map(int, fields[6].split("_"))
-            found.append(Message(sender - 1, receiver - 1, tag, size, begin, float(fields[1])))
-    return found
+            sorted_messages.append(Message(sender - 1, receiver - 1, tag, size, begin, float(fields[1])))
+    return sorted_messages

@@ -72,28 +72,28 @@ def nonblocking(size: int, processes: int) -> Program:
 
 def exchange(name: str, size: int, processes: int, rounds: int) -> Program:
     """Return some rounds of an exchange of the program that was timed."""
-    made = {"pairwise": pairwise, "nonblocking": nonblocking, "ring": ring, "halo": halo}
+    makers = {"pairwise": pairwise, "nonblocking": nonblocking, "ring": ring, "halo": halo}
     if name == "irregular":
         return shifts(size, processes, rounds)
-    return repeated(made[name](size, processes), rounds)
+    return repeated(makers[name](size, processes), rounds)
 
 
 def rows(kind: str, table: str, oracles: Mapping[str, Any] = ORACLES) -> list[tuple[str, Program, float]]:
     """Return what a table of the oracles says: name, program, seconds."""
     figures, processes = oracles[kind][table], int(table.rpartition("-")[2])
-    found = []
+    cases = []
     for place, size in enumerate(figures["sizes"]):
         for operation, algorithms in figures.items():
             if operation == "sizes":
                 continue
             if table.startswith("exchanges"):
                 program = exchange(operation, size, processes, ROUNDS)
-                found.append((f"{operation} {size}", program, algorithms[place]))
+                cases.append((f"{operation} {size}", program, algorithms[place]))
                 continue
             for name, seconds in algorithms.items():
                 program = collective(operation, name, size, processes)
-                found.append((f"{operation} {name} {size}", program, seconds[place]))
-    return found
+                cases.append((f"{operation} {name} {size}", program, seconds[place]))
+    return cases
 
 
 def replayed(ranks: Sequence[Sequence[str]], folder: Path, kind: str) -> float:

@@ -48,21 +48,23 @@ def _limited(hosts: int) -> str:
 
 def _cabinets(hosts: int) -> str:
     """Return four cabinets behind links of 1.25 GB/s, with limiters of 1.625 GB/s for both directions together."""
-    each = hosts // CABINETS
+    hosts_each = hosts // CABINETS
     lines = [
-        _cluster(f"cabinet{number}", number * each, (number + 1) * each, f'router_id="router{number}" {LIMITER}')
+        _cluster(
+            f"cabinet{number}", number * hosts_each, (number + 1) * hosts_each, f'router_id="router{number}" {LIMITER}'
+        )
         for number in range(CABINETS)
     ]
     for number in range(CABINETS):
         lines.append(f'<link id="up{number}" bandwidth="1.25GBps" latency="0us" sharing_policy="SPLITDUPLEX"/>\n')
         lines.append(f'<link id="limiter{number}" bandwidth="1.625GBps" latency="0us" sharing_policy="SHARED"/>\n')
     lines += [
-        f'<zoneRoute src="cabinet{one}" dst="cabinet{other}" gw_src="router{one}" gw_dst="router{other}" '
-        f'symmetrical="NO"><link_ctn id="limiter{one}"/><link_ctn id="up{one}" direction="UP"/>'
+        f'<zoneRoute src="cabinet{cabinet}" dst="cabinet{other}" gw_src="router{cabinet}" gw_dst="router{other}" '
+        f'symmetrical="NO"><link_ctn id="limiter{cabinet}"/><link_ctn id="up{cabinet}" direction="UP"/>'
         f'<link_ctn id="up{other}" direction="DOWN"/><link_ctn id="limiter{other}"/></zoneRoute>\n'
-        for one in range(CABINETS)
+        for cabinet in range(CABINETS)
         for other in range(CABINETS)
-        if one != other
+        if cabinet != other
     ]
     return "".join(lines)
 

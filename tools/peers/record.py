@@ -62,10 +62,10 @@ def point_to_point(peer: Peer) -> Iterator[str]:
     """Yield the lines of the table of one-way times between two hosts."""
     yield "[point-to-point]"
     for size in POINT_TO_POINT:
-        one, many = (
+        single, many = (
             peer.run("flat", 16, ["pingpong", size, count], options=EXACT).seconds for count in (1, 1 + REPETITIONS)
         )
-        yield f"{size} = {(many - one) / (2 * REPETITIONS):.12g}"
+        yield f"{size} = {(many - single) / (2 * REPETITIONS):.12g}"
     yield ""
 
 

@@ -43,10 +43,10 @@ class Run:
     @property
     def seconds(self) -> float:
         """Simulated seconds of the operation."""
-        found = re.search(r"^seconds (\S+)$", self.output, re.MULTILINE)
-        if found is None:
+        match = re.search(r"^seconds (\S+)$", self.output, re.MULTILINE)
+        if match is None:
             raise ValueError(f"no time in the simulator's answer: {self.output[-500:]}")
-        return float(found[1])
+        return float(match[1])
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def measured(command: Sequence[str], timeout: float | None = None) -> Run:
             clock.cancel()
         process.returncode = os.waitstatus_to_exitcode(status)
         output.seek(0)
-        said = output.read()
+        printed = output.read()
     if process.returncode:
-        raise ValueError(f"{command[0]} ended with {process.returncode}: {said[-2000:]}")
-    return Run(said, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
+        raise ValueError(f"{command[0]} ended with {process.returncode}: {printed[-2000:]}")
+    return Run(printed, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)

@@ -1,4 +1,4 @@
-"""Message buffers: our own pages, aligned, written before they are used, with a stated choice about huge pages.
+"""Message buffers on pages of their own: aligned, written before use, with a stated choice of huge pages.
 
 Huge pages change the time of a 1 MiB message threefold, and an allocator turns them on and off by size; so
 nothing is left to it. Main entry: `allocate`.
@@ -20,7 +20,7 @@ _ADVICE = {"never": "MADV_NOHUGEPAGE", "always": "MADV_HUGEPAGE"}
 
 
 def allocate(size: int, huge_pages: HugePages) -> NDArray[np.uint8]:
-    """Return `size` bytes on pages of their own, each written once, aligned to a huge page.
+    """Allocate `size` bytes on pages of their own, each written once, aligned to a huge page.
 
     Raises `MemoryError` where there is no room.
     """
@@ -31,15 +31,15 @@ def allocate(size: int, huge_pages: HugePages) -> NDArray[np.uint8]:
     advice = getattr(mmap, _ADVICE.get(huge_pages, ""), None)  # absent where the kernel has no huge pages
     if advice is not None:
         region.madvise(advice)
-    everything = np.frombuffer(region, dtype=np.uint8)
-    start = -everything.ctypes.data % _HUGE_PAGE
-    buffer = everything[start : start + max(size, 1)]
+    memory = np.frombuffer(region, dtype=np.uint8)
+    start = -memory.ctypes.data % _HUGE_PAGE
+    buffer = memory[start : start + max(size, 1)]
     buffer[:] = 1
     return buffer
 
 
 def available_memory() -> int | None:
-    """Return the bytes that this host can still give; None where it does not tell."""
+    """Return the available memory of this host in bytes; None where the system does not tell."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
     except OSError:
@@ -48,7 +48,7 @@ def available_memory() -> int | None:
 
 
 def huge_bytes(buffer: NDArray[np.uint8]) -> int | None:
-    """Return how many bytes around the buffer really lie on huge pages; None where the system does not tell."""
+    """Return the bytes of the buffer that lie on huge pages; None where the system does not tell."""
     address = buffer.ctypes.data
     try:
         lines = Path("/proc/self/smaps").read_text().splitlines()

@@ -1,4 +1,4 @@
-"""Which clock times the loops, and how good it is. Main entry: `choose`.
+"""Choice of the clock that times the loops, and its quality. Main entry: `choose`.
 
 The processor's counter is read directly where it can be trusted: no call, no conversion, its fences known. On x86-64
 that is only where CPUID calls it invariant and Linux itself keeps time with it.
@@ -59,7 +59,7 @@ def _frequency(number: int) -> tuple[float, str]:
 
 
 def describe(number: int) -> Clock:
-    """Return what is known of a clock of `_core` (``CLOCK_GETTIME`` or ``COUNTER``), measured now."""
+    """Return the properties of a clock of `_core` (``CLOCK_GETTIME`` or ``COUNTER``), measured at the call."""
     frequency, source = _frequency(number)
     steps = np.diff(core.read_ticks(number, 2000).astype(np.int64))
     return Clock(
@@ -77,5 +77,5 @@ def choose() -> Clock:
 
 
 def kind_number(clock: Clock) -> int:
-    """Return the number by which the loops of `_core` know the clock."""
+    """Return the number of a clock in the loops of `_core`."""
     return core.CLOCK_GETTIME if clock.kind == "clock_gettime" else core.COUNTER

@@ -33,6 +33,7 @@ from commmodel.results import (
     load,
     thread_level,
 )
+from commmodel.results.file import existing
 from commmodel.statistics import summarise
 from commmodel.streams import guarded
 from commmodel.units import format_ratio, format_time
@@ -88,10 +89,10 @@ def _run(parsed: _Parsed) -> int:
             return 0
         if isinstance(parsed, CommModelError):
             raise parsed
-        ours = comm.Dup()
+        private = comm.Dup()
         if watched:
-            process_memory.after_use(ours)
-        _measure(ours, parsed)
+            process_memory.after_use(private)
+        _measure(private, parsed)
         return 0
     except CommModelError as error:  # every rank has it: see `_on_rank_0`
         _say(comm, f"commmodel.bench: {error}")
@@ -112,7 +113,7 @@ def _run(parsed: _Parsed) -> int:
 
 
 def _repeat(line: CommandLine, words: Sequence[str]) -> int:
-    """Start several launches from outside of MPI; return the exit code."""
+    """Start several launches, outside of MPI; return the exit code."""
     try:
         return measure_repeatedly(line, words)
     except CommModelError as error:
@@ -121,7 +122,7 @@ def _repeat(line: CommandLine, words: Sequence[str]) -> int:
 
 
 def _without_mpi(parsed: _Parsed, error: Exception) -> int:
-    """Say what can be said where no MPI library can be loaded; return the exit code."""
+    """Print the help text or the error where no MPI library can be loaded; return the exit code."""
     if isinstance(parsed, HelpRequest):
         _tell(str(parsed))
         return 0
@@ -135,7 +136,7 @@ def _without_mpi(parsed: _Parsed, error: Exception) -> int:
 
 
 def _may_measure_memory(parsed: _Parsed) -> bool:
-    """Return whether the memory before MPI began may be wanted; what is resumed is known only once MPI runs."""
+    """Whether the memory before MPI_Init may be needed; the options of a resumed file are read only after MPI_Init."""
     return isinstance(parsed, CommandLine) and (parsed.resume or "memory" in parsed.options.kernels)
 
 
@@ -146,13 +147,13 @@ def _say(comm: "MPI.Intracomm", text: str) -> None:
 
 
 def _tell(text: str) -> None:
-    """Print on standard output; where it is full, results are on the disk all the same, and other ranks end well."""
+    """Print text on standard output at once; a full output is no error here, as the results are on disk."""
     with suppress(InputError):
         print(f"{text}\n", end="", flush=True)  # at once: a launcher may put other lines between two pieces
 
 
 def _on_rank_0(comm: "MPI.Intracomm", function: Callable[[], _Value]) -> _Value:
-    """Return on every rank what the function returns, or raise what it raises, on rank 0."""
+    """Call a function on rank 0; return its result, or raise its error, on every rank."""
     result: tuple[_Value | None, tuple[str, int] | None] = (None, None)
     if comm.rank == 0:
         try:
@@ -208,7 +209,8 @@ def _measure_into(writers: list[Writer], comm: "MPI.Intracomm", line: CommandLin
 
     def go_on() -> BenchOptions:
         if not line.resume:
-            _refuse_existing(line.output)
+            if not line.force:
+                _refuse_existing(line.output)
             return line.options
         writers.append(Writer(line.output, resume=True))  # before it is read: nobody may add to it from now on
         if writers[0].is_empty:
@@ -219,7 +221,7 @@ def _measure_into(writers: list[Writer], comm: "MPI.Intracomm", line: CommandLin
 
     def choose() -> Rounds:
         planned = set(plan)
-        refined = dict.fromkeys(one.configuration for one in records if one.configuration not in planned)
+        refined = dict.fromkeys(record.configuration for record in records if record.configuration not in planned)
         return in_rounds([*plan, *refined], options).without(records) or in_rounds(refine(), options)
 
     def refine() -> list[Configuration]:
@@ -257,10 +259,10 @@ def _measure_into(writers: list[Writer], comm: "MPI.Intracomm", line: CommandLin
             progress.advance(record)
 
     def further() -> list[Configuration]:
-        found = refine()
+        refined = refine()
         if progress:
-            progress.extend(len(in_rounds(found, options)))
-        return found
+            progress.extend(len(in_rounds(refined, options)))
+        return refined
 
     for warning in header.warnings:
         _say(comm, f"warning: {warning}")
@@ -271,21 +273,21 @@ def _measure_into(writers: list[Writer], comm: "MPI.Intracomm", line: CommandLin
 
 
 def _begin(line: CommandLine, header: Header, writers: list[Writer]) -> None:
-    """Write the header; a file that is resumed is open already."""
+    """Write the header of a new launch; the file of a resumed one is open already."""
     if not writers:
-        writers.append(Writer(line.output))
+        writers.append(Writer(line.output, force=line.force))
     writers[0].write(header)
 
 
 def _refuse_existing(output: Path) -> None:
-    """Refuse a file that holds something, before anything is measured; an empty one may be what a full disk left."""
+    """Raise where the output file exists and is not empty, before anything is measured."""
     with suppress(OSError):  # what is wrong with the place is said when it is opened
         if os.stat(output).st_size:
-            raise InputError(f"{output} exists: complete it with --resume, or name another file with --output")
+            raise existing(output)
 
 
 def _processes(line: CommandLine, ranks: int) -> tuple[int, ...]:
-    """Return the numbers of processes that take part in collectives."""
+    """Return the numbers of processes of collective operations."""
     counts = parse_processes(line.procs, ranks)
     if max(counts) > ranks:
         raise MPIEnvironmentError(
@@ -295,22 +297,22 @@ def _processes(line: CommandLine, ranks: int) -> tuple[int, ...]:
 
 
 def _what_is_left(line: CommandLine, header: Header) -> tuple[BenchOptions, list[Record]]:
-    """Return the options and what is measured already in a file that is resumed."""
+    """Return the options and the records of a file to be resumed."""
     launches = load(line.output).launches
     begun = max(number for number, launch in enumerate(launches) if not (launch.header.resumes and number))
     before = launches[begun].header
     if before.options is None:
         raise InputError(f"{line.output} was not written by this benchmark: it cannot be resumed")
-    for what, then, now in (
+    for setting, then, now in (
         ("ranks", len(before.ranks), len(header.ranks)),
         ("MPI library", before.mpi.version, header.mpi.version),
     ):
         if then != now:
             raise InputError(
-                f"{line.output}: its {what} was {then!r}, now it is {now!r}: start a new file with --output"
+                f"{line.output}: its {setting} was {then!r}, now it is {now!r}: start a new file with --output"
             )
-    level = thread_level.known(before)
-    if level != thread_level.known(header):
+    level = thread_level.known_level(before)
+    if level != thread_level.known_level(header):
         raise InputError(
             f"{line.output}: its MPI thread level was {thread_level.words(before)}, "
             f"now it is {thread_level.words(header)}: "
@@ -325,13 +327,15 @@ def _what_is_left(line: CommandLine, header: Header) -> tuple[BenchOptions, list
 
 
 def _report(line: CommandLine, options: BenchOptions, header: Header, records: Sequence[Record]) -> None:
-    """Say where the results are, what did not go well and what to do next."""
+    """Print the place of the results, warnings about them, and the next command."""
     ended = (record for record in records if record.stop in {"time", "repetitions"})
-    widths = [(summarise(one.samples, options.confidence).relative_half_width, one.configuration) for one in ended]
-    wide = [one for one in widths if one[0] > options.ci]  # several visits together may be narrow
+    widths = [
+        (summarise(record.samples, options.confidence).relative_half_width, record.configuration) for record in ended
+    ]
+    wide = [width for width in widths if width[0] > options.ci]  # several visits together may be narrow
     notes = []
     if wide:
-        widest, configuration = max(wide, key=lambda one: one[0])
+        widest, configuration = max(wide, key=lambda pair: pair[0])
         width = format_ratio(widest) if math.isfinite(widest) else "too few samples for one"
         notes.append(
             f"{len(wide)} of {len(records)} medians have an interval wider than {format_ratio(options.ci)} "

@@ -1,4 +1,4 @@
-"""Walks through the rounds of a plan, each configuration with its share of the time. Main entry: `Runner.measure`.
+"""The walk through a plan, round by round, each configuration with its share of the time. Main entry: `Runner.measure`.
 
 Every rank knows the whole plan. Rank 0 takes part in everything, decides, and hands each record on as soon as it
 is complete. Ranks that have nothing to do sleep: a rank that polls would take memory bandwidth, power or a whole
@@ -35,7 +35,7 @@ _REFINING_SHARE = 0.25  # of the time, kept for what turns out to be worth measu
 
 
 def check_memory(comm: "MPI.Intracomm", room: tuple[int, int]) -> None:
-    """Raise `InputError` on every rank where the message buffers do not fit into some rank's host."""
+    """Raise `InputError` on every rank where the message buffers of some host exceed its memory."""
     from mpi4py import MPI
 
     on_host = comm.Split_type(MPI.COMM_TYPE_SHARED)
@@ -52,7 +52,7 @@ def check_memory(comm: "MPI.Intracomm", room: tuple[int, int]) -> None:
 
 @dataclass
 class Runner:
-    """Measures in one launch of the benchmark, on every rank.
+    """Measurement of a plan in one launch, on every rank.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Runner:
         self._receive_buffer = allocate(room[1], self.options.huge_pages)
 
     def describe_buffers(self) -> Buffers:
-        """Return how this rank's buffers were made."""
+        """Return how the buffers of this rank were allocated."""
         alignment = self._send_buffer.ctypes.data & -self._send_buffer.ctypes.data
         return Buffers(alignment, self.options.huge_pages, huge_bytes(self._send_buffer))
 
@@ -94,7 +94,7 @@ class Runner:
         keep: Callable[[Record], None],
         further: Callable[[], Sequence[Configuration]],
     ) -> None:
-        """Measure each configuration in turn, then what turns out to be worth it, while there is time.
+        """Measure each configuration in turn, then the refinements, as long as there is time.
 
         Parameters
         ----------
@@ -123,7 +123,7 @@ class Runner:
         return time.perf_counter() - self._started
 
     def _visit(self, rounds: Rounds, keep: Callable[[Record], None]) -> None:
-        """Go through the first round, and the others while there is time."""
+        """Measure the first round, and the others as long as there is time."""
         left = len(rounds)
         for configurations in rounds.rounds:
             for configuration in configurations:
@@ -134,7 +134,7 @@ class Runner:
                 return
 
     def _measure(self, configuration: Configuration, visits: int, left: int, keep: Callable[[Record], None]) -> None:
-        """Measure a configuration where this rank takes part; `left` are to be measured in the time that is left."""
+        """Measure a configuration on the ranks that take part; `left` configurations share the remaining time."""
         ranks = participants(configuration, self.placement, self.further_nodes)
         if self.comm.rank not in ranks:
             return
@@ -160,7 +160,7 @@ class Runner:
         return Session(comm, self.clock, options, self._send_buffer, self._receive_buffer, share, shared_clock)
 
     def _wait_for_turn(self, ranks: list[int]) -> None:
-        """Let rank 0 call the others in; they sleep until then."""
+        """Sleep until rank 0 announces the next configuration."""
         if self.comm.rank == 0:
             for rank in ranks[1:]:
                 self.comm.Send(b"", rank, _TAG_TURN)

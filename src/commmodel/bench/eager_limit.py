@@ -1,4 +1,4 @@
-"""The eager limit, found by a blocking send: it returns at once while its receiver stays away, or it waits.
+"""The eager limit by a blocking send to an absent receiver: an eager send returns at once, a rendezvous send waits.
 
 Bisection over powers of two, then down to the byte; every verdict is taken by two of at most three sends, so
 that one interruption by the operating system decides nothing. Main entry: `search`.
@@ -16,7 +16,7 @@ _DELAY_SECONDS = 10e-3
 
 
 def send_blocks(session: Session, size: int) -> bool:
-    """Return on the root whether an MPI_Send of `size` bytes waits for its receiver."""
+    """Return, on the root, whether an MPI_Send of `size` bytes waits for its receiver."""
     from commmodel._core.mpi import pingpong
 
     ticks = pingpong.delayed_send(
@@ -27,7 +27,7 @@ def send_blocks(session: Session, size: int) -> bool:
 
 
 def search(session: Session, blocks: Callable[[int], bool]) -> tuple[int, int | None]:
-    """Return the largest size seen to be sent eagerly and the smallest seen to wait (None: none was).
+    """Return the largest eager size and the smallest size that waits (None: no send waited).
 
     The root searches; the other rank answers each of its sends.
     """
@@ -44,9 +44,9 @@ def search(session: Session, blocks: Callable[[int], bool]) -> tuple[int, int | 
         first, second = once(size), once(size)
         return first if first == second else once(size)
 
-    found = _bisect(waits)
+    limit = _bisect(waits)
     session.comm.bcast(None)
-    return found
+    return limit
 
 
 def _bisect(waits: Callable[[int], bool]) -> tuple[int, int | None]:

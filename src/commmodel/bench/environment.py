@@ -1,4 +1,4 @@
-"""On what is measured: the header of a launch, and warnings that say what to do. Main entry: `describe_launch`."""
+"""Environment of a launch: its header, and warnings with advice. Main entry: `describe_launch`."""
 
 import os
 import platform
@@ -57,7 +57,7 @@ def _cpu_model() -> str:
 
 
 def _cpu_ranges(cpus: Sequence[int]) -> str:
-    """Write processor numbers as Linux does.
+    """Return processor numbers as ranges, in the notation of Linux.
 
     >>> _cpu_ranges([0, 1, 2, 5])
     '0-2,5'
@@ -72,21 +72,21 @@ def _cpu_ranges(cpus: Sequence[int]) -> str:
 
 
 def _against_wtime(chosen: Clock) -> float:
-    """Return by how much the clock runs faster than MPI_Wtime, as a share."""
+    """Return the relative difference between the rates of the clock and of MPI_Wtime."""
     from mpi4py import MPI
 
     number = clock.kind_number(chosen)
 
-    def both() -> tuple[int, float]:
-        """Read the clock between two readings of MPI_Wtime; of ten tries, return the tightest."""
+    def both_clocks() -> tuple[int, float]:
+        """Read the clock between two readings of MPI_Wtime; return the tightest of ten readings."""
         tries = [(MPI.Wtime(), int(core_clock.read_ticks(number, 1)[0]), MPI.Wtime()) for _ in range(10)]
-        before, ticks, after = min(tries, key=lambda one: one[2] - one[0])
+        before, ticks, after = min(tries, key=lambda reading: reading[2] - reading[0])
         return ticks, (before + after) / 2
 
-    first_ticks, first = both()
+    first_ticks, first = both_clocks()
     while MPI.Wtime() - first < _WTIME_SECONDS:
         pass
-    last_ticks, last = both()
+    last_ticks, last = both_clocks()
     return (last_ticks - first_ticks) / chosen.frequency / (last - first) - 1
 
 
@@ -96,10 +96,10 @@ def _is_one_core(cpus: Sequence[int]) -> bool:
 
 
 def socket_of(cpus: Sequence[int], topology: Path = _TOPOLOGY) -> int | None:
-    """Return the socket on which these processors are; None where they are on several, or the system does not tell."""
+    """Return the socket of these processors; None where they are on several sockets, or the system does not tell."""
     packages = {_read(topology / f"cpu{cpu}" / "topology" / "physical_package_id") for cpu in cpus}
-    (package, *others) = packages
-    return int(package) if package.isdecimal() and not others else None  # -1 is the kernel's "unknown"
+    (package, *further) = packages
+    return int(package) if package.isdecimal() and not further else None  # -1 is the kernel's "unknown"
 
 
 def host_indices(names: Sequence[str]) -> tuple[list[str], list[int]]:
@@ -115,12 +115,12 @@ def host_indices(names: Sequence[str]) -> tuple[list[str], list[int]]:
 
 def data_caches(topology: Path = _TOPOLOGY) -> dict[str, int]:
     """Return the bytes of the first processor's data caches by name; empty where the system does not tell."""
-    found = {}
+    sizes = {}
     for index in sorted((topology / "cpu0" / "cache").glob("index*")):
         kibibytes = _read(index / "size").removesuffix("K")  # the kernel writes no other unit
         if _read(index / "type") in {"Data", "Unified"} and kibibytes.isdecimal():
-            found[f"L{_read(index / 'level')}"] = int(kibibytes) << 10
-    return found
+            sizes[f"L{_read(index / 'level')}"] = int(kibibytes) << 10
+    return sizes
 
 
 def _describe_host(name: str, cpus: set[int], chosen: Clock) -> Host:
@@ -151,10 +151,10 @@ def provided_level() -> ThreadLevel:
     return next(level for level in thread_level.LEVELS if getattr(MPI, f"THREAD_{level.upper()}") == provided)
 
 
-def describe_launch(comm: "MPI.Comm", command: Sequence[str], asked: ThreadLevel) -> tuple[Header, Clock]:
-    """Return the header of this launch (complete on rank 0) and this rank's clock. Called by all ranks.
+def describe_launch(comm: "MPI.Comm", command: Sequence[str], requested: ThreadLevel) -> tuple[Header, Clock]:
+    """Return the header of this launch (complete on rank 0) and the clock of this rank. Collective over all ranks.
 
-    `asked` is the thread level that was asked of MPI.
+    `requested` is the thread level that was asked of MPI.
     """
     from mpi4py import MPI
 
@@ -174,7 +174,7 @@ def describe_launch(comm: "MPI.Comm", command: Sequence[str], asked: ThreadLevel
     ranks = comm.gather((name, *where))
     described = comm.gather(host)
     names, index = host_indices([rank[0] for rank in ranks or ()])
-    by_name = {one.name: one for one in described or () if one is not None}
+    by_name = {host.name: host for host in described or () if host is not None}
     header = Header(
         format=FORMAT,
         version=VERSION,
@@ -185,7 +185,7 @@ def describe_launch(comm: "MPI.Comm", command: Sequence[str], asked: ThreadLevel
             pingpong.MPI_ABI,
             ".".join(map(str, MPI.Get_version())),
             provided_level(),
-            asked,
+            requested,
         ),
         hosts=tuple(by_name[host_name] for host_name in names),
         ranks=tuple(Rank(number, index[number], *where) for number, (_, *where) in enumerate(ranks or ())),
@@ -201,11 +201,11 @@ def describe_launch(comm: "MPI.Comm", command: Sequence[str], asked: ThreadLevel
 
 
 def advice(header: Header) -> tuple[str, ...]:
-    """Return what is wrong with the launch and what to do, a line each."""
-    found: dict[str, list[str]] = {}  # what is wrong -> the hosts where it is
+    """Return warnings about the launch, each with its remedy, one per line."""
+    hosts_of: dict[str, list[str]] = {}  # what is wrong -> the hosts where it is
 
     def warn(host: Host, problem: str) -> None:
-        found.setdefault(problem, []).append(host.name)
+        hosts_of.setdefault(problem, []).append(host.name)
 
     highest = max((host.load[0] for host in header.hosts if host.load), default=0.0)
     for host in header.hosts:
@@ -228,11 +228,11 @@ def advice(header: Header) -> tuple[str, ...]:
                 f"the clock ({host.clock.kind if host.clock else ''}) and MPI_Wtime differ by "
                 f"{100 * drift:.2g} %: compare both with a wall clock before you trust these times",
             )
-    warnings = [*oversubscription(header), *(f"{some_names(names)}: {problem}" for problem, names in found.items())]
-    level, wanted = header.mpi.thread_level, header.mpi.thread_level_asked
-    if level != wanted and None not in {level, wanted}:
+    warnings = [*oversubscription(header), *(f"{some_names(names)}: {problem}" for problem, names in hosts_of.items())]
+    level, requested = header.mpi.thread_level, header.mpi.thread_level_asked
+    if level != requested and None not in {level, requested}:
         warnings.append(
-            f"the MPI thread level is {level}, not {wanted} as asked for: times are those of programs with {level}; "
+            f"the MPI thread level is {level}, not {requested} as asked for: times are those of programs with {level}; "
             "the library gives no other, or MPI was started before the benchmark set it"
         )
     unbound = [rank.rank for rank in header.ranks if not rank.bound]
@@ -245,7 +245,7 @@ def advice(header: Header) -> tuple[str, ...]:
 
 
 def command_line() -> list[str]:
-    """Return the command that started this program, with the interpreter's name instead of its place."""
+    """Return the command line of this program, with the name of the interpreter instead of its path."""
     arguments = list(getattr(sys, "orig_argv", sys.argv))
     readable = [argument.encode(errors="surrogateescape").decode(errors="replace") for argument in arguments]
     return [Path(readable[0]).name, *readable[1:]]

@@ -19,7 +19,7 @@ from commmodel.bench.options import CommandLine
 from commmodel.errors import CommModelError, InputError, MPIEnvironmentError
 from commmodel.files import unwritable, write_bytes
 from commmodel.results import load, runs
-from commmodel.results.file import claim
+from commmodel.results.file import claim, existing
 from commmodel.units import format_time
 
 __all__ = ["is_launched", "measure_repeatedly"]
@@ -49,27 +49,27 @@ def _launcher(text: str | None) -> list[str]:
 
 
 def _of_one_launch(arguments: Sequence[str]) -> list[str]:
-    """Return the words that each launch gets: all but what is about their number and their file.
+    """Return the arguments of each launch: all but those on the number of launches and the output.
 
     >>> _of_one_launch(["pingpong", "--launches=5", "-o", "r.jsonl", "--launcher", "srun -n 2", "--quick", "--json"])
     ['pingpong', '--quick']
     """
-    ours = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for option in ("--launches", "--launcher"):
-        ours.add_argument(option)
-    ours.add_argument("-o", "--output")
-    for option in ("--resume", "--json"):
-        ours.add_argument(option, action="store_true")
-    return ours.parse_known_args(arguments)[1]
+        parser.add_argument(option)
+    parser.add_argument("-o", "--output")
+    for option in ("--resume", "--force", "--json"):
+        parser.add_argument(option, action="store_true")
+    return parser.parse_known_args(arguments)[1]
 
 
 def measure_repeatedly(line: CommandLine, arguments: Sequence[str]) -> int:
-    """Carry out the launches that the file lacks; return the exit code.
+    """Run the launches that the file lacks; return the exit code.
 
     Raises
     ------
     InputError
-        Where the output is there and not to be resumed, or cannot be written.
+        Where the output is there and neither to be completed nor to be replaced, or cannot be written.
     MPIEnvironmentError
         Where the launcher cannot be started.
     """
@@ -78,25 +78,28 @@ def measure_repeatedly(line: CommandLine, arguments: Sequence[str]) -> int:
 
 
 def _measure(line: CommandLine, arguments: Sequence[str]) -> int:
-    launcher, output, wanted = _launcher(line.launcher), line.output, line.launches or 1
+    launcher, output, launches = _launcher(line.launcher), line.output, line.launches or 1
     begun = output.exists() and output.stat().st_size > 0  # a full disk leaves an empty one
     if begun and not line.resume:
-        raise InputError(f"{output} exists: complete it with --resume, or name another file with --output")
+        if not line.force:
+            raise existing(output)
+        output.unlink()
+        begun = False
     done = len(runs(load(output))) if begun else 0
     part = output.with_name(f".{output.name}.launch")
     if not line.resume:
         part.unlink(missing_ok=True)
-    words, said = _of_one_launch(arguments), set[str]()
+    words, printed = _of_one_launch(arguments), set[str]()
     command = [*launcher, sys.executable, "-m", "commmodel.bench"]
-    for number in range(done + 1, wanted + 1):
+    for number in range(done + 1, launches + 1):
         if sys.stderr.isatty():
-            print(f"launch {number} of {wanted}", file=sys.stderr, flush=True)
+            print(f"launch {number} of {launches}", file=sys.stderr, flush=True)
         go_on = part.exists() and b"\n" in part.read_bytes()
         if not go_on:
             part.unlink(missing_ok=True)
-        code = _launch([*command, *(["--resume"] if go_on else words), "--json", "-o", str(part)], output.name, said)
+        code = _launch([*command, *(["--resume"] if go_on else words), "--json", "-o", str(part)], output.name, printed)
         if code:
-            print(f"commmodel.bench: launch {number} of {wanted} ended with exit code {code}: once that is mended, "
+            print(f"commmodel.bench: launch {number} of {launches} ended with exit code {code}: once that is mended, "
                   "the same command with --resume goes on", file=sys.stderr)  # fmt: skip
             return code
         _append(part, output)
@@ -104,16 +107,16 @@ def _measure(line: CommandLine, arguments: Sequence[str]) -> int:
     records = [record for launch in measured for record in launch.records]
     seconds = sum(record.duration for record in records)
     if line.json:
-        found = {"output": str(output), "launches": len(measured), "records": len(records), "seconds": seconds}
-        print(msgspec.json.encode(found).decode())
+        summary = {"output": str(output), "launches": len(measured), "records": len(records), "seconds": seconds}
+        print(msgspec.json.encode(summary).decode())
     else:
         print(f"{output}: {len(measured)} launches, {len(records)} records in {format_time(seconds)}; "
               f"next: commmodel fit {shlex.quote(str(output))}")  # fmt: skip
     return 0
 
 
-def _launch(command: Sequence[str], name: str, said: set[str]) -> int:
-    """Run one launch; pass on what it says, but each line once only."""
+def _launch(command: Sequence[str], name: str, printed: set[str]) -> int:
+    """Run one launch and pass on its output, each line only once."""
     try:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
@@ -125,9 +128,9 @@ def _launch(command: Sequence[str], name: str, said: set[str]) -> int:
         ) from None
     try:
         for line in process.stderr or ():
-            if line not in said:
+            if line not in printed:
                 print(line, end="", file=sys.stderr, flush=True)
-            said.add(line)
+            printed.add(line)
         return process.wait()
     except BaseException as error:  # interrupted: the ranks would go on without us
         process.terminate()
@@ -141,7 +144,7 @@ def _launch(command: Sequence[str], name: str, said: set[str]) -> int:
 
 
 def _append(part: Path, output: Path) -> None:
-    """Put a complete launch at the end of the file, which is whole before and after."""
+    """Append a complete launch to the file in a single step."""
 
     def content() -> Iterator[bytes]:
         for path in (output, part):
@@ -158,7 +161,7 @@ def _append(part: Path, output: Path) -> None:
 
 @contextmanager
 def _claimed(output: Path) -> Iterator[None]:
-    """Keep others from the same file: each would measure into the one beside it."""
+    """Lock the output against other programs, which would measure into the same temporary file."""
     path = output.with_name(f".{output.name}.lock")
     try:
         lock = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)

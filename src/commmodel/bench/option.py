@@ -1,4 +1,4 @@
-"""An option of the benchmark's command line, declared once: by the kernel it belongs to, or for all in `options`.
+"""Options of the benchmark's command line, declared by their kernel, or in `options` for all kernels.
 
 Its default is that of the field of `commmodel.results.BenchOptions` with the same name. Main entry: `Option`.
 """
@@ -30,7 +30,7 @@ def _plain(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Option:
-    """One option that fills the field of `BenchOptions` of the same name.
+    """An option that sets the field of `BenchOptions` with the same name.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Option:
     metavar: str | None = None
 
     def add_to(self, parser: argparse._ActionsContainer) -> None:
-        """Add it to a parser that keeps only what was typed."""
+        """Add the option to a parser that keeps only typed options."""
         if self.parse is None:
             parser.add_argument(flag_of(self.field), action="store_true", help=self.help)
             return
@@ -69,7 +69,7 @@ class Option:
         parser.add_argument(flag_of(self.field), choices=self.choices or None, metavar=self.metavar, help=text)
 
     def value(self, text: Any) -> Any:
-        """Return the value of what was typed; raise `InputError` that names the option."""
+        """Return the value of a typed word; raise `InputError` that names the option."""
         if self.parse is None:
             return text
         try:
@@ -79,7 +79,7 @@ class Option:
 
 
 def flag_of(field: str) -> str:
-    """Return how the option of a field is typed.
+    """Return the command-line spelling of a field.
 
     >>> flag_of("node_pairs")
     '--node-pairs'
@@ -104,21 +104,21 @@ def more_than_zero(parse: Callable[[str], float]) -> Callable[[str], float]:
     return checked
 
 
-def list_of(names: Sequence[str], what: str) -> Callable[[str], tuple[str, ...]]:
+def list_of(names: Sequence[str], title: str) -> Callable[[str], tuple[str, ...]]:
     """Return a parser of lists of names, or of ``all``."""
 
     def parsed(text: str) -> tuple[str, ...]:
-        found = tuple(names) if text == "all" else tuple(dict.fromkeys(text.split(",")))
-        for name in found:
+        chosen = tuple(names) if text == "all" else tuple(dict.fromkeys(text.split(",")))
+        for name in chosen:
             if name not in names:
-                raise InputError(f"unknown {what} {name!r}: choose from {', '.join(names)}, or write all")
-        return found
+                raise InputError(f"unknown {title} {name!r}: choose from {', '.join(names)}, or write all")
+        return chosen
 
     return parsed
 
 
 def with_step(text: str, step: str) -> str:
-    """Return a list of numbers and ranges in which each range has a step.
+    """Return a list in which each range has a step.
 
     >>> with_step("0,1:8,2:6:+2", "*2")
     '0,1:8:*2,2:6:+2'
@@ -132,7 +132,7 @@ def doubling(text: str) -> tuple[int, ...]:
 
 
 def number_list(values: Sequence[int], words: Callable[[int], str] = str) -> str:
-    """Return numbers as a user would type them: a range where they double, quadruple, or follow each other.
+    """Return numbers as a command-line list: a range where they double, quadruple, or are consecutive.
 
     >>> number_list((1, 2, 4, 8)), number_list((1, 4, 16)), number_list((1, 2, 3)), number_list((3, 7))
     ('1:8', '1:16:*4', '1:3', '3,7')
@@ -148,7 +148,7 @@ def number_list(values: Sequence[int], words: Callable[[int], str] = str) -> str
 
 
 def sizes(values: Sequence[int]) -> str:
-    """Return sizes as a user would type them.
+    """Return sizes as a command-line list.
 
     >>> sizes((1, 2, 4, 8, 16)), sizes((65536, 262144, 1048576))
     ('1B:16B', '64KiB:1MiB:*4')
@@ -157,7 +157,7 @@ def sizes(values: Sequence[int]) -> str:
 
 
 def seconds(value: float) -> str:
-    """Return a time as a user would type it.
+    """Return a time as command-line text.
 
     >>> seconds(60.0)
     '60s'
@@ -166,7 +166,7 @@ def seconds(value: float) -> str:
 
 
 def percent(value: float) -> str:
-    """Return a share as a user would type it.
+    """Return a share as command-line text.
 
     >>> percent(0.02)
     '2%'

@@ -1,4 +1,4 @@
-"""The command line of the benchmark. Parsed before MPI starts, so a wrong word costs nothing. Main entry: `parse`.
+"""The command line of the benchmark, parsed before MPI_Init. Main entry: `parse`.
 
 Here are the options of all kernels; those of a few are declared with their kernels.
 """
@@ -62,6 +62,7 @@ class CommandLine:
     procs: str = "2:all"
     output: Path = Path("results.jsonl")
     resume: bool = False
+    force: bool = False
     json: bool = False
     launches: int | None = None
     """How many launches to start from outside of MPI; None: this is one of a launcher's ranks."""
@@ -69,11 +70,11 @@ class CommandLine:
 
 
 class HelpRequest(Exception):  # noqa: N818  (not an error)
-    """Carries the text of ``--help``."""
+    """The text of ``--help``, as an exception."""
 
 
-class _Parser(argparse.ArgumentParser):
-    """Raises instead of exiting, so that one rank can speak for all."""
+class _OptionParser(argparse.ArgumentParser):
+    """Parser that raises instead of exiting, so that rank 0 alone reports an error."""
 
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message} (see python -m commmodel.bench --help)")
@@ -87,7 +88,7 @@ def _batch(text: str) -> Batch:
 
 
 def parse_processes(text: str, ranks: int) -> tuple[int, ...]:
-    """Return the numbers of processes of a list in which ``all`` is the number of ranks, ascending.
+    """Return the ascending numbers of processes of a list; ``all`` is the number of ranks.
 
     A range up to ``all`` doubles; all else is as in `commmodel.units.parse_counts`.
 
@@ -110,32 +111,33 @@ def parse_processes(text: str, ranks: int) -> tuple[int, ...]:
 
 _COMMON = (
     Option("sizes", "message sizes: 1:4MiB doubles; or 0,8,1KiB:8KiB:+1KiB", parse_sizes, sizes),
-    Option("time", "for everything", more_than_zero(parse_time), seconds),
+    Option("time", "time of the whole run", more_than_zero(parse_time), seconds),
     Option(
         "visits",
-        "how often to go through pingpong, ping, pairs and stream: what disturbs one visit leaves the next",
+        "visits to each configuration of pingpong, ping, pairs and stream, spread over the run against disturbances",
         positive,
     ),
-    Option("ci", "half width of the median's interval to reach", more_than_zero(parse_fraction), percent),
-    Option("confidence", "of that interval", parse_confidence, percent),
+    Option("ci", "half width of the median's interval to reach, over it", more_than_zero(parse_fraction), percent),
+    Option("confidence", "confidence of that interval", parse_confidence, percent),
     Option(
         "batch",
         "exchanges timed together: 1 times every message, auto lasts 50us",
         _batch,
         unset="pingpong 1, pairs auto",
     ),
-    Option("repetitions", "most samples of a record", positive),
-    Option("huge_pages", "for message buffers", choices=get_args(HugePages)),
+    Option("repetitions", "largest number of samples of a record", positive),
+    Option("huge_pages", "huge pages for message buffers", choices=get_args(HugePages)),
     Option("per_rank", "keep each rank's times of collectives, too", None),
-    Option("seed", "of the order of measurements", parse_whole, unset="random; recorded"),
+    Option("seed", "seed of the order of measurements", parse_whole, unset="random; recorded"),
 )
 _OPTIONS = {
-    option.field: option for option in (*_COMMON, *(one for kernel in REGISTRY.values() for one in kernel.options))
+    option.field: option
+    for option in (*_COMMON, *(option for kernel in REGISTRY.values() for option in kernel.options))
 }
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = _OptionParser(
         prog="python -m commmodel.bench",
         description="Measure a machine's MPI communication into results.jsonl. Start it with mpiexec or srun.",
         epilog=f"kernels:\n{_summaries()}\n\n{_EXAMPLES}",
@@ -144,28 +146,33 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument(
-        "kernels", nargs="*", default=(), metavar="KERNEL", help=f"of those below (default: {_default_kernels()})"
+        "kernels",
+        nargs="*",
+        default=(),
+        metavar="KERNEL",
+        help=f"kernel to measure, of the list below (default: {_default_kernels()})",
     )
-    parser.add_argument("-o", "--output", help=f"file to write (default: {CommandLine.output})")
+    parser.add_argument("-o", "--output", help=f"file to write; must not exist (default: {CommandLine.output})")
     parser.add_argument("--resume", action="store_true", help="complete what the output file lacks")
+    parser.add_argument("--force", action="store_true", help="replace an output file that exists")
     parser.add_argument("--json", action="store_true", help="print one JSON object about the run")
-    quick = f"like --time {seconds(_QUICK['time'])} --ci {percent(_QUICK['ci'])}".replace("%", "%%")
+    quick = f"short for --time {seconds(_QUICK['time'])} --ci {percent(_QUICK['ci'])}".replace("%", "%%")
     parser.add_argument("--quick", action="store_true", help=quick)
     parser.add_argument(
         "--procs",
-        help=f"processes of collectives, patterns and clocks: 1:4,all; 2:all doubles (default: {CommandLine.procs})",
+        help=f"numbers of processes of collectives, patterns and clocks, like 1:4,all (default: {CommandLine.procs})",
     )
     parser.add_argument(
         "--thread-level",
         choices=get_args(ThreadLevel),
-        help="what is asked of MPI; MPI_Init gives single, mpi4py's default is multiple "
+        help="MPI thread level to request; MPI_Init gives single, mpi4py's default is multiple "
         f"(default: {CommandLine.thread_level})",
     )
     parser.add_argument(
         "--launches", metavar="N",
-        help="start N launches one after the other, into one file; without mpiexec before it (default: this launch)",
+        help="number of launches to start, one after the other; run without mpiexec (default: this launch)",
     )  # fmt: skip
-    parser.add_argument("--launcher", help="with --launches: what starts each (default: 'mpiexec -n 2')")
+    parser.add_argument("--launcher", help="command that starts each of --launches (default: 'mpiexec -n 2')")
     for option in _COMMON:
         option.add_to(parser)
     for names, options in _by_kernels().items():
@@ -186,12 +193,12 @@ def _summaries() -> str:
 
 def _by_kernels() -> dict[tuple[str, ...], list[Option]]:
     """Return the options of each set of kernels that has some to itself."""
-    found: dict[tuple[str, ...], list[Option]] = {}
+    groups: dict[tuple[str, ...], list[Option]] = {}
     for option in _OPTIONS.values():
         names = tuple(name for name, kernel in REGISTRY.items() if option in kernel.options)
         if names:
-            found.setdefault(names, []).append(option)
-    return found
+            groups.setdefault(names, []).append(option)
+    return groups
 
 
 def _checked_processes(text: str) -> str:
@@ -210,21 +217,23 @@ def _launches(text: str) -> int:
 
 
 def parse(arguments: Sequence[str]) -> CommandLine:
-    """Parse the words of a command line; raise `InputError` for what is wrong, `HelpRequest` for ``--help``."""
-    written = vars(_parser().parse_args(arguments))
-    kernels = tuple(dict.fromkeys(written.pop("kernels")))
+    """Parse a command line; raise `InputError` for a mistake, `HelpRequest` for ``--help``."""
+    typed_values = vars(_parser().parse_args(arguments))
+    kernels = tuple(dict.fromkeys(typed_values.pop("kernels")))
     for name in kernels:
         if name not in KERNELS:
             raise InputError(f"unknown kernel {name!r}: choose from {', '.join(KERNELS)}")
-    typed = {name: flag_of(name) for name in written} | ({"kernels": " ".join(kernels)} if kernels else {})
+    typed = {name: flag_of(name) for name in typed_values} | ({"kernels": " ".join(kernels)} if kernels else {})
     values: dict[str, Any] = {"seed": secrets.randbelow(2**32)}
-    if written.pop("quick", False):
+    if typed_values.pop("quick", False):
         values |= _QUICK
         typed = dict.fromkeys(_QUICK, "--quick") | typed
-    values |= {name: _OPTIONS[name].value(written.pop(name)) for name in _OPTIONS if name in written}
+    values |= {name: _OPTIONS[name].value(typed_values.pop(name)) for name in _OPTIONS if name in typed_values}
     for name, parsed in {"procs": _checked_processes, "launches": _launches, "output": Path}.items():
-        if name in written:
-            written[name] = parsed(written[name])
-    if "launcher" in written and "launches" not in written:
+        if name in typed_values:
+            typed_values[name] = parsed(typed_values[name])
+    if "launcher" in typed_values and "launches" not in typed_values:
         raise InputError("--launcher goes with --launches: how many launches is it to start?")
-    return CommandLine(BenchOptions(kernels, **values), typed, **written)
+    if "resume" in typed_values and "force" in typed_values:
+        raise InputError("--resume completes a file and --force begins it anew: leave one out")
+    return CommandLine(BenchOptions(kernels, **values), typed, **typed_values)

@@ -1,4 +1,4 @@
-"""Who talks to whom: the pairs of ranks on each path that messages can take.
+"""Placement: the pairs of ranks on each path.
 
 Main entries: `place`, and `place_further` for the pairs of hosts beyond the first.
 
@@ -38,7 +38,7 @@ class NodePairs:
 
 
 def place(hosts: Sequence[int], sockets: Sequence[int | None]) -> Placement:
-    """Return the pairs (first, second) of each path, in the order in which they are added.
+    """Return the pairs (first, second) of each path, in the order in which they take part.
 
     Within a socket, neighbours on rank 0's socket are paired. Within a node, the ranks of rank 0's socket are paired
     one to one with those of the next socket; where the sockets of rank 0's node are not known, neighbours are.
@@ -85,34 +85,35 @@ def place_further(hosts: Sequence[int], sockets: Sequence[int | None]) -> Furthe
     (((4, 6), (5, 7)),)
     """
     on_host = _grouped(range(len(hosts)), hosts)
-    return tuple(_across(*both, sockets) for both in zip(on_host[2::2], on_host[3::2], strict=False))
+    return tuple(_across(*hosts, sockets) for hosts in zip(on_host[2::2], on_host[3::2], strict=False))
 
 
 def node_pairs(options: BenchOptions, placement: Placement, further: FurtherNodes) -> NodePairs:
-    """Return the pairs of nodes; raise `MPIEnvironmentError` where more are asked for than there are."""
-    most, asked = len(further) + ("between-nodes" in placement), max(options.node_pairs)
-    if asked > max(most, 1):
+    """Return the pairs of nodes; raise `MPIEnvironmentError` where the launch has fewer than requested."""
+    most, largest = len(further) + ("between-nodes" in placement), max(options.node_pairs)
+    if largest > max(most, 1):
         raise MPIEnvironmentError(
-            f"--node-pairs asks for {asked} pairs of hosts, but there are {most}: "
-            f"start ranks on {2 * asked} hosts, or ask for at most {max(most, 1)}"
+            f"--node-pairs asks for {largest} pairs of hosts, but there are {most}: "
+            f"start ranks on {2 * largest} hosts, or ask for at most {max(most, 1)}"
         )
     across = (placement.get("between-nodes", ()), *further)
     room = {count: min(map(len, across[:count])) for count in options.node_pairs}
-    if asked > 1 and room[asked] < min(options.pairs or (1,)):
+    if largest > 1 and room[largest] < min(options.pairs or (1,)):
         raise MPIEnvironmentError(
-            f"--node-pairs: one of {asked} pairs of hosts has only {room[asked]} of the {min(options.pairs or (1,))} "
+            f"--node-pairs: one of {largest} pairs of hosts has only {room[largest]} of the "
+            f"{min(options.pairs or (1,))} "
             "pairs that --pairs asks for: start as many ranks on every host"
         )
     return NodePairs(most, room)
 
 
-def _across(here: Sequence[int], there: Sequence[int], sockets: Sequence[int | None]) -> tuple[tuple[int, int], ...]:
+def _across(near: Sequence[int], far: Sequence[int], sockets: Sequence[int | None]) -> tuple[tuple[int, int], ...]:
     """Return the pairs between the ranks of two hosts, socket by socket."""
-    return tuple(zip(chain(*_grouped(here, sockets)), chain(*_grouped(there, sockets)), strict=False))
+    return tuple(zip(chain(*_grouped(near, sockets)), chain(*_grouped(far, sockets)), strict=False))
 
 
 def _grouped(ranks: Iterable[int], key: Sequence[int | None]) -> list[list[int]]:
-    """Return the ranks in groups of one key, in order of first appearance."""
+    """Return the ranks grouped by a key, in order of first appearance."""
     groups: dict[int | None, list[int]] = {}
     for rank in ranks:
         groups.setdefault(key[rank], []).append(rank)

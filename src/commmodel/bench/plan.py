@@ -1,4 +1,4 @@
-"""What to measure, in which order, and how often. Main entries: `make_plan` and `in_rounds`.
+"""The plan: configurations, their order and their visits. Main entries: `make_plan` and `in_rounds`.
 
 Some configurations are visited several times. Between two visits to a configuration all others are measured, so what
 disturbs one is over at the next.
@@ -20,13 +20,13 @@ _LEAST_VISIT_SAMPLES = 50
 
 
 def make_plan(options: BenchOptions, placement: Placement, further_nodes: FurtherNodes = ()) -> list[Configuration]:
-    """Return every configuration of the kernels asked for, in the order that the seed gives."""
+    """Return all configurations of the requested kernels, shuffled by the seed."""
     plan = [configuration for name in options.kernels for configuration in REGISTRY[name].plan(options, placement)]
     return shuffled(on_several_nodes(plan, options, placement, further_nodes), options.seed)
 
 
 def shuffled(configurations: Sequence[Configuration], seed: int) -> list[Configuration]:
-    """Return the configurations in the order that the seed gives."""
+    """Return the configurations, shuffled by the seed."""
     order = list(configurations)
     random.Random(seed).shuffle(order)  # noqa: S311  (an order, no secret)
     return order
@@ -34,7 +34,7 @@ def shuffled(configurations: Sequence[Configuration], seed: int) -> list[Configu
 
 @dataclass(frozen=True)
 class Rounds:
-    """A plan as it is gone through.
+    """A plan in rounds of visits.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Rounds:
         return sum(map(len, self.rounds))
 
     def without(self, records: Iterable[Record]) -> "Rounds":
-        """Return what is left to measure where a file has these records."""
+        """Return the remaining rounds where a file has these records."""
         done: Counter[Configuration] = Counter()
         for record in records:
             done[record.configuration] += max(1, len(record.visits))
@@ -63,11 +63,15 @@ class Rounds:
 
 
 def in_rounds(configurations: Sequence[Configuration], options: BenchOptions) -> Rounds:
-    """Return the rounds in which configurations are measured: as many visits as are asked for and there is time for."""
-    again = [one for one in configurations if type(one) in kernel_of(one).visited]
+    """Return the rounds of a plan: the requested visits, as far as there is time."""
+    again = [
+        configuration for configuration in configurations if type(configuration) in kernel_of(configuration).visited
+    ]
     visits = min(options.visits, options.repetitions // _LEAST_VISIT_SAMPLES)
     while visits > 1 and options.time < _LEAST_VISIT_SECONDS * (len(configurations) + (visits - 1) * len(again)):
         visits -= 1
     further = [shuffled(again, options.seed + visit) for visit in range(1, visits) if again]
     rounds = [list(configurations), *further]
-    return Rounds([each for each in rounds if each], Counter(one for each in rounds for one in each))
+    return Rounds(
+        [visit for visit in rounds if visit], Counter(configuration for visit in rounds for configuration in visit)
+    )

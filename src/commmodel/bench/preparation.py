@@ -1,4 +1,4 @@
-"""What must be known or true before a plan is made, found out together by all ranks. Main entry: `prepare`."""
+"""Preparation of a plan by all ranks: checks, and options with measured defaults. Main entry: `prepare`."""
 
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ _PROBE_BYTES = 64
 
 
 def prepare(comm: "MPI.Intracomm", clock: Clock, options: BenchOptions, placement: Placement) -> BenchOptions:
-    """Return the options with what they leave to be measured; raise `MPIEnvironmentError` for what MPI cannot do.
+    """Return the options with measured defaults; raise `MPIEnvironmentError` for what MPI cannot do.
 
     Called by all ranks; what it returns or raises is the same on each.
     """
@@ -32,7 +32,7 @@ def prepare(comm: "MPI.Intracomm", clock: Clock, options: BenchOptions, placemen
 
 
 def check_one_sided(comm: "MPI.Intracomm") -> None:
-    """Raise `MPIEnvironmentError` on every rank where one of them cannot get or put a few bytes."""
+    """Raise `MPIEnvironmentError` on every rank where MPI_Get or MPI_Put fails on some rank."""
     from mpi4py import MPI
 
     peer = (comm.rank + 1) % comm.size

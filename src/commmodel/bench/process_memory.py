@@ -1,4 +1,4 @@
-"""The memory of this process, as Linux counts it, before MPI begins, after MPI_Init and after MPI's use.
+"""Memory of this process as Linux counts it: before MPI_Init, after it, and after use of MPI.
 
 There is one beginning of MPI in a process, so what was read around it is kept here. Main entries: `before_mpi`,
 `after_init`, `after_use` and, for what they found, `grown`.
@@ -34,7 +34,7 @@ _ranks: list[int] = []
 
 
 def read(rollup: Path = ROLLUP) -> dict[Measure, int]:
-    """Return the bytes of this process's memory by each measure that the system tells; nothing where it has none.
+    """Return the memory of this process by each measure that the system has; empty without any.
 
     >>> all(amount > 0 for amount in read().values())
     True
@@ -43,16 +43,16 @@ def read(rollup: Path = ROLLUP) -> dict[Measure, int]:
         lines = rollup.read_text().splitlines()
     except OSError:
         return {}
-    said = {name: int(rest.split()[0]) << 10 for name, _, rest in (line.partition(":") for line in lines[1:])}
+    sizes = {name: int(rest.split()[0]) << 10 for name, _, rest in (line.partition(":") for line in lines[1:])}
     return {
-        measure: sum(said[field] for field in fields)
+        measure: sum(sizes[field] for field in fields)
         for measure, fields in _FIELDS.items()
-        if said.keys() >= set(fields)
+        if sizes.keys() >= set(fields)
     }
 
 
 def before_mpi() -> None:
-    """Load what the benchmark needs later, and read the memory."""
+    """Load all modules of the benchmark and read the memory."""
     from commmodel.bench import driver, environment, preparation  # noqa: F401  (they take memory that is not MPI's)
 
     read()  # what reading takes itself is there now
@@ -60,12 +60,12 @@ def before_mpi() -> None:
 
 
 def after_init() -> None:
-    """Read the memory just after mpi4py has begun MPI."""
+    """Read the memory just after MPI_Init by mpi4py."""
     _readings["init"] = read()
 
 
 def after_use(comm: "MPI.Intracomm") -> None:
-    """Use MPI on all ranks alike, and read the memory.
+    """Communicate on all ranks and read the memory.
 
     The buffers are on pages of their own and given back before, so that nothing of them is left to subtract.
     """
@@ -73,8 +73,8 @@ def after_use(comm: "MPI.Intracomm") -> None:
     comm.Barrier()
     _readings["use"] = read()
     _ranks[:] = [comm.size]
-    told = [set(reading) for reading in _readings.values()]
-    everywhere = set.intersection(*comm.allgather(set.intersection(*told)))
+    available = [set(reading) for reading in _readings.values()]
+    everywhere = set.intersection(*comm.allgather(set.intersection(*available)))
     for reading in _readings.values():
         for measure in [*reading]:
             if measure not in everywhere:
@@ -96,12 +96,12 @@ def _use(comm: "MPI.Intracomm") -> None:
 
 
 def ranks() -> int:
-    """Return of how many ranks MPI was used; 0 where nobody read the memory."""
+    """Return the number of ranks that used MPI; 0 where the memory was not read."""
     return _ranks[0] if _ranks else 0
 
 
 def grown(stage: Stage, measure: Measure) -> int | None:
-    """Return by how many bytes the memory has grown since before MPI began; None where some rank does not know."""
+    """Return the growth of the memory in bytes since before MPI_Init; None where some rank cannot tell."""
     if stage not in _readings or measure not in _readings[stage]:
         return None
     return _readings[stage][measure] - _readings["before"][measure]

@@ -1,4 +1,4 @@
-"""A progress bar on rank 0's terminal, drawn only between measurements. Main entry: `ProgressBar`.
+"""Progress bar on the terminal of rank 0, drawn only between measurements. Main entry: `ProgressBar`.
 
 Under mpiexec the standard error of a rank is a pipe even where it ends on a terminal, so the launcher's own standard
 error is looked at as well.
@@ -23,7 +23,7 @@ _WIDTH = 80
 
 
 class ProgressBar:
-    """Advances with each record; shows nothing where standard error does not end on a terminal."""
+    """A progress bar over records; silent where standard error is not a terminal."""
 
     def __init__(self, total: int) -> None:
         columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
@@ -57,7 +57,7 @@ class ProgressBar:
 
 
 def _launcher_has_terminal() -> bool:
-    """Return whether the mpiexec that started this process writes its standard error to a terminal."""
+    """Whether the mpiexec of this process has a terminal as its standard error."""
     process = os.getppid()
     try:
         while process > 1:

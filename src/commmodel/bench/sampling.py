@@ -1,4 +1,4 @@
-"""How long to repeat: until the interval of the median is narrow enough, or the time is spent.
+"""Repetition of a measurement until the interval of the median is narrow enough or the time is spent.
 
 All ranks of a session call `sample` alike; its root decides after each chunk of repetitions and the others
 follow, so nothing is agreed inside the timed part. Main entry: `sample`.
@@ -42,7 +42,7 @@ ROUNDING = 11  # decimals kept, 10 ps: finer than any clock that is read
 
 @dataclass(frozen=True)
 class Sampled:
-    """What `sample` found; the samples are there on the root only, and fewer than three where hardly any counted."""
+    """The result of `sample`: samples, on the root only; fewer than three where hardly any repetition was valid."""
 
     samples: tuple[float, ...]
     batch: int
@@ -53,7 +53,7 @@ class Sampled:
 
 
 def _slowest(session: Session, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return each repetition's time on its slowest rank, on every rank."""
+    """Return, on every rank, the time of each repetition on its slowest rank."""
     from mpi4py import MPI
 
     slowest = np.empty_like(seconds)
@@ -62,29 +62,29 @@ def _slowest(session: Session, seconds: NDArray[np.float64]) -> NDArray[np.float
 
 
 def _timed(session: Session, measure: Measure, exchanges: int) -> tuple[float, float]:
-    """Return the median time of one message and the wall time of one exchange, the same on every rank."""
+    """Return, on every rank, the median time of a message and the wall time of an exchange."""
     started = time.perf_counter()
     seconds = _slowest(session, measure(1, exchanges))
     one_way = float(np.median(seconds[np.isfinite(seconds)])) if np.isfinite(seconds).any() else 0.0
     return one_way, session.comm.bcast((time.perf_counter() - started) / exchanges)
 
 
-def _warm_up(session: Session, measure: Measure, wanted: Batch) -> tuple[int, int, float]:
-    """Return the batch, the exchanges made, and the wall time of one repetition."""
+def _warm_up(session: Session, measure: Measure, setting: Batch) -> tuple[int, int, float]:
+    """Return the batch size, the number of exchanges, and the wall time of a repetition."""
     one_way, wall = _timed(session, measure, 1)
     affordable = min(_WARMUP_EXCHANGES, int(_WARMUP_SHARE * session.share / wall))
     more = min(_WARMUP_MOST, max(int(_WARMUP_SECONDS / wall), session.comm.bcast(affordable)))
     if more:
         one_way, wall = _timed(session, measure, more)
     chosen = min(_BATCH_MOST, math.ceil(_BATCH_SECONDS / max(2 * one_way, 1e-9)))
-    batch = chosen if wanted == "auto" else wanted
+    batch = chosen if setting == "auto" else setting
     return batch, 1 + more, wall * batch
 
 
 def _verdict(
     session: Session, samples: NDArray[np.float64], left_out: int, wall: float, elapsed: float
 ) -> Literal["interval", "time", "repetitions"] | None:
-    """Return why to stop, or None to go on."""
+    """Return the reason to stop, or None to go on."""
     options = session.options
     if samples.size < min(_least(wall), options.repetitions):
         patient = elapsed < max(_PATIENCE_SHARES * session.share, _PATIENCE_SECONDS)
@@ -99,28 +99,28 @@ def _verdict(
     return None
 
 
-def _next_chunk(session: Session, taken: int, wall: float, elapsed: float) -> int:
-    """Return how many repetitions to make before looking again: as many as there are, within what is left."""
-    affordable = max(int((session.share - elapsed) / wall), _least(wall) - taken)
-    return max(1, min(max(taken, _LEAST_SAMPLES), affordable, session.options.repetitions - taken))
+def _next_chunk(session: Session, count: int, wall: float, elapsed: float) -> int:
+    """Return the next number of repetitions: at most as many as there are, within the limits."""
+    affordable = max(int((session.share - elapsed) / wall), _least(wall) - count)
+    return max(1, min(max(count, _LEAST_SAMPLES), affordable, session.options.repetitions - count))
 
 
 def _least(wall: float) -> int:
     return _LEAST_SAMPLES if _LEAST_SAMPLES * wall <= _LEAST_SECONDS else _FEWEST_SAMPLES
 
 
-def _kept(session: Session, samples: NDArray[np.float64]) -> tuple[float, ...]:
+def _finite(session: Session, samples: NDArray[np.float64]) -> tuple[float, ...]:
     return tuple(samples.round(ROUNDING).tolist()) if session.is_root else ()
 
 
 def repeat(session: Session, measure: Measure, repetitions: int) -> Sampled:
-    """Warm up, then repeat as often as told, whatever the interval and the time."""
+    """Warm up, then repeat a given number of times."""
     _, warmup, _ = _warm_up(session, measure, 1)
-    every = _slowest(session, measure(1, repetitions))
-    samples = every[np.isfinite(every)]
+    times = _slowest(session, measure(1, repetitions))
+    samples = times[np.isfinite(times)]
     narrow = samples.size and summarise(samples, session.options.confidence).relative_half_width <= session.options.ci
     stop: Literal["interval", "repetitions"] = "interval" if narrow else "repetitions"
-    return Sampled(_kept(session, samples), 1, warmup, stop, every.size - samples.size)
+    return Sampled(_finite(session, samples), 1, warmup, stop, times.size - samples.size)
 
 
 def sample(session: Session, measure: Measure, batch: Batch = 1) -> Sampled:
@@ -138,7 +138,7 @@ def sample(session: Session, measure: Measure, batch: Batch = 1) -> Sampled:
         chunk = 0 if stop else _next_chunk(session, samples.size, wall, elapsed)
         chunk, stop = session.comm.bcast((chunk, stop))
         if stop:
-            return Sampled(_kept(session, samples), exchanges, warmup, stop, left_out)
+            return Sampled(_finite(session, samples), exchanges, warmup, stop, left_out)
         slowest = _slowest(session, measure(exchanges, chunk))
         counted = slowest[np.isfinite(slowest)]
         left_out += slowest.size - counted.size

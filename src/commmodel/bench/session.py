@@ -1,4 +1,4 @@
-"""What a kernel is given to measure one configuration: the ranks that take part, buffers, clock and time."""
+"""The session of a configuration: participating ranks, buffers, clock and time."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -59,7 +59,7 @@ class Session:
 
     @property
     def clock_number(self) -> int:
-        """The clock, as the loops of `_core` know it."""
+        """Number of the clock in the loops of `_core`."""
         return kind_number(self.clock)
 
     def seconds(self, ticks: NDArray[np.uint64]) -> NDArray[np.float64]:

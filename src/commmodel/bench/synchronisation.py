@@ -1,4 +1,4 @@
-"""One clock for several ranks: how far their clocks are apart, how they drift, and what is left of it.
+"""A global clock for several ranks, by offset and drift (HCA3), and its remaining error.
 
 HCA3 of Hunold and Carpen-Amarie, "Hierarchical clock synchronization in MPI" (2018): in about log2 P rounds, ranks that
 know rank 0's clock teach it to others, each by some exchanges of messages and a straight line through them. Everything
@@ -46,7 +46,7 @@ _CHECKED_RANKS = 8
 
 
 class Exchanges(NamedTuple):
-    """Questions about the time: when each was sent, when its answer came, and the other rank's time in the answer."""
+    """Time requests: when each was sent, when its answer arrived, and the remote time in the answer."""
 
     sent: Floats
     received: Floats
@@ -56,13 +56,13 @@ class Exchanges(NamedTuple):
 class Reading(NamedTuple):
     """The other rank's time `there` at this rank's time `here`, uncertain by half the round trip."""
 
-    here: float
-    there: float
+    local: float
+    remote: float
     round_trip: float
 
 
 class Wires(Protocol):
-    """What ranks know each other by; `MPIWires` in earnest, anything simulated in tests."""
+    """Communication for clock synchronisation: `MPIWires` in production, simulated in tests."""
 
     @property
     def rank(self) -> int:
@@ -90,7 +90,7 @@ class Wires(Protocol):
 
 @dataclass(frozen=True)
 class GlobalClock:
-    """Rank 0's time as a line of a rank's own: global = local + intercept + slope local, all in seconds.
+    """Rank 0's time as a linear function of a rank's local time: global = local + intercept + slope local, in seconds.
 
     >>> clock = GlobalClock(slope=1e-6, intercept=0.5)
     >>> clock.to_global(10.0)
@@ -116,7 +116,7 @@ class GlobalClock:
 
 
 def rounds(size: int) -> tuple[tuple[tuple[int, int], ...], ...]:
-    """Return who learns from whom, round by round: pairs (parent, child), of which the parent knows the time already.
+    """Return the synchronisation rounds: pairs (parent, child), of which the parent is synchronised already.
 
     Ranks above the largest power of two that fits learn in one last round.
 
@@ -124,16 +124,16 @@ def rounds(size: int) -> tuple[tuple[tuple[int, int], ...], ...]:
     (((0, 2),), ((0, 1), (2, 3)), ((0, 4), (1, 5)))
     """
     power = size.bit_length() - 1
-    found = [
+    pairs = [
         tuple((parent, parent + (1 << number - 1)) for parent in range(0, 1 << power, 1 << number))
         for number in range(power, 0, -1)
     ]
     rest = tuple((rank - (1 << power), rank) for rank in range(1 << power, size))
-    return (*found, *([rest] if rest else []))
+    return (*pairs, *([rest] if rest else []))
 
 
 def spread_ranks(size: int, most: int) -> tuple[int, ...]:
-    """Return at most so many ranks but the first, evenly spread, the last among them.
+    """Return up to a number of ranks except the first, evenly spread, including the last.
 
     >>> spread_ranks(4, 8), spread_ranks(100, 3)
     ((1, 2, 3), (33, 66, 99))
@@ -143,7 +143,7 @@ def spread_ranks(size: int, most: int) -> tuple[int, ...]:
 
 
 def best_reading(exchanges: Exchanges) -> Reading:
-    """Return what the exchange with the shortest round trip says: the middle of it is when the answer was given."""
+    """Return the reading of the exchange with the shortest round trip: the answer belongs to its middle."""
     round_trips = exchanges.received - exchanges.sent
     best = int(np.argmin(round_trips))
     middle = exchanges.sent[best] + round_trips[best] / 2
@@ -151,19 +151,19 @@ def best_reading(exchanges: Exchanges) -> Reading:
 
 
 def fitted(readings: list[Reading], parent: GlobalClock) -> GlobalClock:
-    """Return the line through readings of a parent's clock, each weighed by the inverse square of its round trip.
+    """Return the line through readings of a parent's clock, weighted by the inverse square of the round trip.
 
     A slope that is smaller than three standard errors is no drift that could be told from noise: it is taken as 0,
     as a drift that is not there would grow with time.
     """
-    here = np.array([one.here for one in readings])
-    offset = parent.to_global(np.array([one.there for one in readings])) - here
-    weights = np.array([one.round_trip for one in readings]).clip(1e-12) ** -2
+    local = np.array([reading.local for reading in readings])
+    offset = parent.to_global(np.array([reading.remote for reading in readings])) - local
+    weights = np.array([reading.round_trip for reading in readings]).clip(1e-12) ** -2
     weights /= weights.sum()
-    middle, height = float(weights @ here), float(weights @ offset)
-    width = float(weights @ (here - middle) ** 2)
-    slope = float(weights @ ((here - middle) * (offset - height))) / width if width > 0 else 0.0
-    scatter = float(weights @ (offset - height - slope * (here - middle)) ** 2)
+    middle, height = float(weights @ local), float(weights @ offset)
+    width = float(weights @ (local - middle) ** 2)
+    slope = float(weights @ ((local - middle) * (offset - height))) / width if width > 0 else 0.0
+    scatter = float(weights @ (offset - height - slope * (local - middle)) ** 2)
     error = math.sqrt(scatter / (width * max(len(readings) - 2, 1))) if width > 0 else math.inf
     slope = slope if abs(slope) > _SURE * error else 0.0
     return GlobalClock(slope, height - slope * middle)
@@ -202,15 +202,15 @@ def _my_pairs(wires: Wires) -> list[tuple[int, int]]:
 
 
 def anchor(wires: Wires, clock: GlobalClock) -> GlobalClock:
-    """Return a clock with the same slope and an intercept that is measured now, parents first."""
+    """Return a clock with the same slope and a newly measured intercept, parents first."""
     for parent, child in _my_pairs(wires):
         if wires.rank == parent:
             wires.answer(child, _ANCHOR_EXCHANGES)
             wires.tell(child, (clock.slope, clock.intercept))
         else:
-            here, there, _ = best_reading(wires.ask(parent, _ANCHOR_EXCHANGES))
-            now = GlobalClock(*wires.hear(parent)).to_global(there)
-            clock = GlobalClock(clock.slope, now - here - clock.slope * here)
+            local, remote, _ = best_reading(wires.ask(parent, _ANCHOR_EXCHANGES))
+            now = GlobalClock(*wires.hear(parent)).to_global(remote)
+            clock = GlobalClock(clock.slope, now - local - clock.slope * local)
     return clock
 
 
@@ -219,28 +219,28 @@ METHODS: dict[Literal["hca3", "offset"], Callable[[Wires], GlobalClock]] = {"hca
 
 
 def synchronise(wires: Wires, method: Literal["hca3", "offset"] = "hca3") -> GlobalClock:
-    """Return rank 0's clock as this rank sees it. Called by all ranks alike."""
+    """Return the global clock of this rank. Collective over all ranks."""
     return METHODS[method](wires)
 
 
 def residuals(wires: Wires, clock: GlobalClock, most: int) -> tuple[float, ...]:
-    """Return on rank 0, in seconds, how far at most so many spread ranks' global time is from its own; else nothing.
+    """Return, on rank 0, the errors of the global clock on a few spread ranks, in seconds; empty elsewhere.
 
     Each is uncertain by half a round trip, of which both ways may differ.
     """
-    found: list[float] = []
+    offsets: list[float] = []
     for rank in spread_ranks(wires.size, most):
         if wires.rank == 0:
             wires.answer(rank, _ANCHOR_EXCHANGES)
-            found += wires.hear(rank)
+            offsets += wires.hear(rank)
         elif wires.rank == rank:
-            here, there, _ = best_reading(wires.ask(0, _ANCHOR_EXCHANGES))
-            wires.tell(0, (clock.to_global(here) - there,))
-    return tuple(found)
+            local, remote, _ = best_reading(wires.ask(0, _ANCHOR_EXCHANGES))
+            wires.tell(0, (clock.to_global(local) - remote,))
+    return tuple(offsets)
 
 
 class MPIWires:
-    """The ranks of a communicator; made by all of them alike."""
+    """Communication through an MPI communicator; made by all of its ranks."""
 
     def __init__(self, comm: "MPI.Intracomm", clock: Clock) -> None:
         from commmodel._core.clock import processor_clock as core
@@ -296,13 +296,13 @@ class MPIWires:
             time.sleep(_SLEEP_SECONDS)
 
     def seconds(self, rank: int, ticks: NDArray[np.uint64]) -> Floats:
-        """Convert ticks of a rank's clock to seconds since this was made."""
+        """Convert ticks of a rank's clock to seconds since the construction of this object."""
         origin, frequency = self._clocks[rank]
         since = (ticks - np.uint64(origin)).astype(np.int64)  # whole numbers: exact whatever the ticks count from
         return since / frequency
 
     def _meet(self, peer: int) -> None:
-        """Wait for a rank asleep: who polls while others exchange messages may take their processor away."""
+        """Meet a rank while asleep: polling could take the processor from ranks that exchange messages."""
         request = self._comm.Isend(b"", peer, _TAG_MEET)
         while not self._comm.Iprobe(peer, _TAG_MEET):
             time.sleep(_SLEEP_SECONDS)
@@ -311,7 +311,7 @@ class MPIWires:
 
 
 class GroupClock:
-    """The clock that a group of ranks shares, kept right for as long as it is used. All ranks call it alike."""
+    """The global clock of a group of ranks, synchronised again when needed. Collective over the group."""
 
     def __init__(self, comm: "MPI.Intracomm", clock: Clock) -> None:
         self._comm = comm
@@ -322,7 +322,7 @@ class GroupClock:
         self._doubtful = True
 
     def refresh(self) -> None:
-        """Synchronise anew what is too old: intercepts often, drifts where clocks were seen apart."""
+        """Synchronise again what is outdated: intercepts often, slopes where clocks have drifted."""
         now = time.perf_counter()
         stale = self._doubtful and now - self._learnt > _DRIFT_AGE_SECONDS, now - self._anchored > _AGE_SECONDS
         drifts, intercepts = self._comm.bcast(stale)
@@ -337,7 +337,7 @@ class GroupClock:
             self._anchored = time.perf_counter()
 
     def for_loops(self, slack: float) -> "CommonClock":
-        """Return the clock as loops of `_core` know it; who begins later than `slack` seconds has missed a start."""
+        """Return the clock for the loops of `_core`; a rank later than `slack` seconds has missed the start."""
         from commmodel._core.mpi import collective
 
         if self._wires is None:
@@ -348,7 +348,7 @@ class GroupClock:
         return collective.CommonClock(wires.number, wires.origin, rate, model.intercept, patience, late)
 
     def check(self, typical: float) -> float:
-        """Return, on every rank, the largest difference between clocks now.
+        """Return, on every rank, the largest error of the global clock.
 
         Where it is more than 5 % of a `typical` time that is measured, drifts are learnt anew when they are old.
         """

@@ -9,17 +9,20 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from importlib import import_module
 from typing import NoReturn
 
-from commmodel.cli import check, compare, convert, fit, optimize, predict, record, report, simulate, sweep, tune
-from commmodel.cli import list as listing
 from commmodel.cli.parsers import Parser, refuse_outputs
 from commmodel.errors import CommModelError
 from commmodel.streams import guarded
 
 __all__ = ["main", "run"]
 
-_VERBS = (record, fit, report, predict, optimize, tune, simulate, check, compare, convert, sweep, listing)
+_VERBS = (
+    "record", "fit", "report", "predict", "optimize", "tune", "simulate", "check", "compare", "convert", "sweep",
+    "list",
+)  # fmt: skip
+"""Verbs, in the order of the help text: modules of this package."""
 _BENCH = "bench"
 _INTERRUPTED = 130  # what a shell says of a program that Ctrl-C ends
 
@@ -50,7 +53,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _run(words: Sequence[str]) -> int:
-    arguments = _parser().parse_args(words)
+    arguments = _parser(words).parse_args(words)
     refuse_outputs(arguments)
     verb: Callable[[argparse.Namespace], int] = arguments.verb
     return verb(arguments)
@@ -61,7 +64,7 @@ def _because(error: BaseException) -> str:
 
 
 def _fail(problem: str, code: int = 2) -> int:
-    """Say what is wrong, where there is still somebody to hear it."""
+    """Print an error on standard error, unless that is closed."""
     with suppress(OSError):
         print(f"commmodel: {problem}", file=sys.stderr, flush=True)
     return code
@@ -72,7 +75,8 @@ def run() -> NoReturn:
     raise SystemExit(main())
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """Return the parser of the verb that is typed, or where there is none, of all verbs."""
     parser = Parser(
         prog="commmodel",
         description="Models of a machine's MPI communication: measure, fit, predict, optimise, simulate, guard.",
@@ -80,9 +84,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=_version())
     verbs = parser.add_subparsers(required=True, metavar="VERB")
-    verbs.add_parser(_BENCH, help="measure, on the ranks of mpiexec or srun: python -m commmodel.bench")
-    for verb in _VERBS:
-        verb.add(verbs)
+    verbs.add_parser(_BENCH, help="measure on the ranks that mpiexec or srun starts (= python -m commmodel.bench)")
+    for verb in [*words[:1]] if words and words[0] in _VERBS else _VERBS:
+        import_module(f"{__name__}.{verb}").add(verbs)
     return parser
 
 

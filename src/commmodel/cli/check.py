@@ -29,7 +29,7 @@ __all__ = ["add"]
 def add(verbs: Any) -> None:
     """Add the verb."""
     check = new_verb(
-        verbs, "check", _run, "measurements against expectations; exit code 1 where one does not hold",
+        verbs, "check", _run, "check measurements against expectations; exit code 1 where one does not hold",
         "commmodel check mpi results.jsonl",
     )  # fmt: skip
     check.add_argument(
@@ -79,7 +79,7 @@ def add(verbs: Any) -> None:
         "--draws", metavar="N", type=whole(20), default=200,
         help="bootstrap samples behind the verdicts, of each kind (default: %(default)s)",
     )  # fmt: skip
-    check.add_argument("--seed", metavar="N", type=whole(0), default=0, help="of the bootstrap (default: %(default)s)")
+    check.add_argument("--seed", metavar="N", type=whole(0), default=0, help="bootstrap seed (default: %(default)s)")
 
 
 def _deviation(word: str) -> Any:
@@ -98,7 +98,7 @@ def _is_expectations(name: str) -> bool:
 
 
 def _split(arguments: argparse.Namespace) -> tuple[str | None, list[str]]:
-    """Return the file of expectations, or none, and those of measurements."""
+    """Return the file of expectations, or None, and the files of measurements."""
     from commmodel.scaling import published
 
     expected = [name for name in arguments.files if _is_expectations(name)]
@@ -115,18 +115,17 @@ def _split(arguments: argparse.Namespace) -> tuple[str | None, list[str]]:
 
 def _options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the options that `commmodel.scaling.check` takes."""
+    from commmodel.scaling import CheckSettings, MemoryLimit
+
     if arguments.each is not None and arguments.limit is None:
         raise InputError("--each goes with --limit: how much memory do they share?")
     options: dict[str, Any] = {
-        "statistic": arguments.statistic,
         "metric": arguments.metric,
-        "confidence": arguments.confidence,
-        "least": arguments.least,
-        "draws": arguments.draws,
-        "seed": arguments.seed,
+        "settings": CheckSettings(
+            arguments.statistic, arguments.draws, arguments.seed, arguments.confidence, arguments.least
+        ),
         "at": arguments.at,
-        "limit": arguments.limit,
-        "each": arguments.each or 1,
+        "memory": None if arguments.limit is None else MemoryLimit(arguments.limit, arguments.each or 1),
     }
     if arguments.deviation is not None:
         options["deviation"] = arguments.deviation
@@ -134,7 +133,7 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    """Check, print, and say by the exit code whether all holds."""
+    """Check measurements and print the verdicts; exit code 1 where one does not hold."""
     from commmodel import formats
     from commmodel.scaling import check, load
 

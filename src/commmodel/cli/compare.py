@@ -28,7 +28,7 @@ _CHANGES = ("slower", "faster", "larger", "smaller", "same", "unclear")
 def add(verbs: Any) -> None:
     """Add the verb."""
     compare = new_verb(
-        verbs, "compare", _run, "what became slower between two files of measurements, with intervals",
+        verbs, "compare", _run, "compare two files of measurements: what became slower, with intervals",
         "commmodel compare before.jsonl after.jsonl --least 2% --fail",
     )  # fmt: skip
     compare.add_argument(
@@ -66,12 +66,12 @@ def add(verbs: Any) -> None:
         help="folder for the files of all launches; one that is begun is completed (default: turns)",
     )  # fmt: skip
     turns.add_argument(
-        "--seed", metavar="N", type=whole(0), help="of which side begins each pair (default: random; recorded)"
+        "--seed", metavar="N", type=whole(0), help="seed of the order in each pair (default: random; recorded)"
     )
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    """Compare and print; exit code 1 with --fail where something became worse."""
+    """Compare two sides and print the differences; exit code 1 with --fail where something became worse."""
     from commmodel import formats
     from commmodel.scaling.difference import differences
 
@@ -102,7 +102,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _measured(arguments: argparse.Namespace) -> Any:
-    """Measure both sides in turns; None where that was interrupted."""
+    """Measure both sides in turns; None after an interruption."""
     import secrets
     import signal
 
@@ -170,8 +170,8 @@ def _as_json(result: Any, rows: Any) -> dict[str, Any]:
             "verdict": result.together.change,
         },
         "pairs": result.pairs,
-        "only_before": [msgspec.to_builtins(each) for each in result.only_before],
-        "only_after": [msgspec.to_builtins(each) for each in result.only_after],
+        "only_before": [msgspec.to_builtins(configuration) for configuration in result.only_before],
+        "only_after": [msgspec.to_builtins(configuration) for configuration in result.only_after],
         "environment": [{"what": name, "before": old, "after": new} for name, old, new in result.environment],
         "remarks": result.remarks,
     }

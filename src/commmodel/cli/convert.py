@@ -14,7 +14,7 @@ __all__ = ["add"]
 def add(verbs: Any) -> None:
     """Add the verb."""
     convert = new_verb(
-        verbs, "convert", _run, "measurements or a recording from one format to another",
+        verbs, "convert", _run, "convert measurements or a recording from one format to another",
         "commmodel convert results.jsonl -o results.txt --to extrap-text --over p",
     )  # fmt: skip
     convert.add_argument(
@@ -48,7 +48,7 @@ def _target(output: Path, name: str | None) -> str:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    """Read, write, and say what was left out."""
+    """Convert the files and print notes on omitted content."""
     from commmodel import formats, record
 
     if any(record.is_recording(path) for path in arguments.files):

@@ -25,7 +25,7 @@ __all__ = ["add"]
 def add(verbs: Any) -> None:
     """Add the verb."""
     fit = new_verb(
-        verbs, "fit", _run, "results.jsonl -> machine.toml",
+        verbs, "fit", _run, "fit a machine's models to measurements: results.jsonl -> machine.toml",
         "commmodel fit results.jsonl -o machine.toml",
     )  # fmt: skip
     fit.add_argument(
@@ -47,7 +47,7 @@ def add(verbs: Any) -> None:
     )  # fmt: skip
     fit.add_argument(
         "--loss", choices=("robust", "paper"), default="robust",
-        help="loss to minimise: one that bears disturbed records, or the squares of Gropp 2016 (default: %(default)s)",
+        help="loss to minimise: robust to disturbed records, or the squares of Gropp 2016 (default: %(default)s)",
     )  # fmt: skip
     fit.add_argument(
         "--confidence", metavar="SHARE", type=confidence, default="95%",
@@ -57,7 +57,7 @@ def add(verbs: Any) -> None:
         "--samples", metavar="N", type=whole(20), default=1000,
         help="bootstrap samples behind the intervals (default: %(default)s)",
     )  # fmt: skip
-    fit.add_argument("--seed", metavar="N", type=whole(0), default=1, help="of the bootstrap (default: %(default)s)")
+    fit.add_argument("--seed", metavar="N", type=whole(0), default=1, help="bootstrap seed (default: %(default)s)")
 
 
 def _run(arguments: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""The verb ``list``: what comes with commmodel and is used by name."""
+"""The verb ``list``: published files, algorithms, kernels, formats and models by name."""
 
 import argparse
 from collections.abc import Callable
@@ -15,9 +15,9 @@ Row = dict[str, Any]
 
 def add(verbs: Any) -> None:
     """Add the verb and what it lists."""
-    what = "published machines, platforms and rules; algorithms, benchmark kernels, formats and models"
+    topic = "published machines, platforms and rules; algorithms, benchmark kernels, formats and models"
     listing = verbs.add_parser(
-        "list", help=what, description=f"List {what}.", epilog="example: commmodel list machines"
+        "list", help=topic, description=f"List {topic}.", epilog="example: commmodel list machines"
     )
     kinds = listing.add_subparsers(required=True, dest="kind", metavar="WHAT", title="what to list")
     for kind, (meaning, rows) in _KINDS.items():
@@ -42,10 +42,10 @@ def _run(arguments: argparse.Namespace) -> int:
 def _machines() -> list[Row]:
     from commmodel import machine
 
-    known = {name: machine.load(name) for name in machine.published()}
+    machines = {name: machine.load(name) for name in machine.published()}
     return [
-        {"name": name, "title": each.name, "paths": each.paths, "source": each.origin.source if each.origin else ""}
-        for name, each in known.items()
+        {"name": name, "title": entry.name, "paths": entry.paths, "source": entry.origin.source if entry.origin else ""}
+        for name, entry in machines.items()
     ]
 
 
@@ -64,17 +64,17 @@ def _platforms() -> list[Row]:
 def _selectors() -> list[Row]:
     from commmodel.collectives.library import selection
 
-    known = {name: selection.load(name) for name in selection.published()}
-    return [{"name": name, "title": selector.name, "source": selector.source} for name, selector in known.items()]
+    selectors = {name: selection.load(name) for name in selection.published()}
+    return [{"name": name, "title": selector.name, "source": selector.source} for name, selector in selectors.items()]
 
 
 def _expectations() -> list[Row]:
     from commmodel.scaling import load, published
 
-    known = {name: load(name) for name in published()}
+    expectations = {name: load(name) for name in published()}
     return [
-        {"name": name, "functions": len(each.expectations), "rules": len(each.guidelines), "title": each.title}
-        for name, each in known.items()
+        {"name": name, "functions": len(entry.expectations), "rules": len(entry.guidelines), "title": entry.title}
+        for name, entry in expectations.items()
     ]
 
 
@@ -97,8 +97,8 @@ def _kernels() -> list[Row]:
 def _formats() -> list[Row]:
     from commmodel import formats
 
-    known = {name: each.holds for name, each in formats.REGISTRY.items()} | {formats.OURS: "results.jsonl"}
-    return [{"name": name, "written": name in formats.WRITTEN, "holds": holds} for name, holds in known.items()]
+    holds_of = {name: reader.holds for name, reader in formats.REGISTRY.items()} | {formats.OURS: "results.jsonl"}
+    return [{"name": name, "written": name in formats.WRITTEN, "holds": holds} for name, holds in holds_of.items()]
 
 
 def _models() -> list[Row]:

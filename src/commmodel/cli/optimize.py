@@ -32,6 +32,11 @@ _PATTERNS = (
     "all-to-all-same-order", "all-to-all-contiguous", "all-to-all-interleaved",
 )  # fmt: skip
 _IMPLEMENTATIONS = ("pipelined", "tight")
+_OF_COSTS = (
+    "path", "operation", "direction", "overhead", "latency", "byte_time", "progress", "queue_depth",
+    "outstanding_volume",
+)  # fmt: skip
+_OF_CANDIDATES = ("grid", "sizes", "bursts")
 _OF_CHOICES = {
     "volume": "--volume", "compute": "--compute", "pattern": "--pattern", "all_patterns": "--all-patterns",
     "peers": "--peers", "implementation": "--implementation", "operation": "--operation", "direction": "--direction",
@@ -44,7 +49,7 @@ _OF_CHOICES = {
 def add(verbs: Any) -> None:
     """Add the verb."""
     optimize = new_verb(
-        verbs, "optimize", _run, "message size and burst with which computation hides most of a transfer",
+        verbs, "optimize", _run, "choose the message size and burst with which computation hides most of a transfer",
         "commmodel optimize machine.toml --volume 8MiB --compute 3ms",
     )  # fmt: skip
     add_machine(optimize, "; not needed where overhead, latency and byte time are given", nargs="?")
@@ -116,53 +121,53 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _choose(arguments: argparse.Namespace) -> int:
-    """Choose for every pattern and implementation and show all, the fastest first."""
+    """Choose for each pattern and implementation; print all choices, the fastest first."""
     from commmodel import optimize
 
-    patterns, options = _patterns(arguments), _options(arguments)
-    volume, compute = arguments.volume, arguments.compute
-    if volume is None or compute is None:
-        raise InputError(
-            "what is to be done is not known: give --volume and --compute, like --volume 8MiB --compute 3ms"
-        )
+    patterns = _patterns(arguments)
+    if arguments.volume is None or arguments.compute is None:
+        raise InputError("the problem is incomplete: give --volume and --compute, like --volume 8MiB --compute 3ms")
     machine = None if arguments.machine is None else known_machine(arguments.machine)
     warnings = warn_of(machine)
+    costs = optimize.MessageCosts(machine, **_given(arguments, _OF_COSTS))
     is_any = arguments.implementation in {None, "any"}
+    model = arguments.model or "bounded"
     made = []
     for pattern in patterns:
-        settings = options | _of_pattern(arguments, pattern, compared=len(patterns) > 1)
-        made += [
-            (optimize.choose(volume, compute, machine, implementation=name, **settings), settings)
-            for name in (_IMPLEMENTATIONS if is_any else (arguments.implementation,))
-        ]
+        problem = _problem(arguments, pattern, compared=len(patterns) > 1)
+        candidates = _given(arguments, _OF_CANDIDATES)
+        if arguments.rule is not None and (pattern.startswith("all-to-all") or len(patterns) == 1):
+            candidates["rule"] = arguments.rule
+        for name in _IMPLEMENTATIONS if is_any else (arguments.implementation,):
+            offered = optimize.Candidates(name, **candidates)
+            made.append((optimize.choose(costs, problem, offered, model=model), problem, offered))
     made.sort(key=lambda row: row[0].seconds)
-    best, settings = made[0]
-    settings |= {"implementation": best.implementation}
+    best, problem, offered = made[0]
     sensitivity = loss = None
     if arguments.sensitivity:
-        sensitivity = optimize.sensitivity(volume, compute, machine, **settings)
-        loss = optimize.misdiagnosis(volume, compute, machine, **settings)
-    offers = [choice for choice, _ in made]
-    extrapolates = _extrapolates(machine, offers, settings, arguments.path)
+        sensitivity = optimize.sensitivity(costs, problem, offered, model=model)
+        loss = optimize.misdiagnosis(costs, problem, offered, model=model)
+    offers = [choice for choice, *_ in made]
+    extrapolates = _extrapolates(machine, offers, problem, arguments.path)
     if arguments.json:
         print_json(_as_json(offers, sensitivity, loss) | {"extrapolates": extrapolates, "warnings": warnings})
     else:
         from commmodel.report.overlap.choices import choice_lines, choices_table
 
         lines = [f"{line[:1].upper()}{line[1:]}." for line in extrapolates]
-        show(choices_table(volume, compute, offers), *choice_lines(best, sensitivity, loss), *lines)
+        show(choices_table(arguments.volume, arguments.compute, offers), *choice_lines(best, sensitivity, loss), *lines)
     return 0
 
 
-def _extrapolates(machine: Any, offers: Any, settings: dict[str, Any], path: str | None) -> tuple[str, ...]:
-    """Return what of the choices lies beyond what the machine's measurements cover, in at most one line."""
+def _extrapolates(machine: Any, offers: Any, problem: Any, path: str | None) -> tuple[str, ...]:
+    """Return a line on choices beyond the range of the machine's measurements; empty without any."""
     from commmodel.predict import collective_reach
 
     if machine is None:
         return ()
     largest = max(choice.message_size for choice in offers)
-    peers = settings.get("peers", 1)
-    return collective_reach(machine, peers + (not settings["pattern"].startswith("all-to-all")), largest, path)
+    processes = problem.peers + (not problem.pattern.startswith("all-to-all"))
+    return collective_reach(machine, processes, largest, path)
 
 
 def _patterns(arguments: argparse.Namespace) -> tuple[str, ...]:
@@ -173,22 +178,19 @@ def _patterns(arguments: argparse.Namespace) -> tuple[str, ...]:
     return arguments.pattern or _PATTERNS[:1]
 
 
-def _of_pattern(arguments: argparse.Namespace, pattern: str, *, compared: bool) -> dict[str, Any]:
-    """Return the options that only some of the patterns take: compared with others, the rest goes without."""
-    is_alone, is_all_to_all = pattern == "point-to-point", pattern.startswith("all-to-all")
+def _problem(arguments: argparse.Namespace, pattern: str, *, compared: bool) -> Any:
+    """Return the problem of a pattern; point-to-point, compared with others, goes without their number of peers."""
+    from commmodel.optimize import TransferProblem
+
+    is_alone = pattern == "point-to-point"
     if arguments.peers is None and not is_alone:
         raise InputError(f"{pattern} needs a number of peers: like --peers 8")
     peers = 1 if arguments.peers is None or (is_alone and compared) else arguments.peers
-    with_rule = arguments.rule is not None and (is_all_to_all or not compared)
-    return {"pattern": pattern, "peers": peers} | ({"rule": arguments.rule} if with_rule else {})
+    return TransferProblem(arguments.volume, arguments.compute, pattern, peers)
 
 
-def _options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the options that all patterns take."""
-    names = (
-        "overhead", "latency", "byte_time", "progress", "queue_depth", "outstanding_volume", "sizes", "bursts",
-        "operation", "direction", "grid", "path", "model",
-    )  # fmt: skip
+def _given(arguments: argparse.Namespace, names: tuple[str, ...]) -> dict[str, Any]:
+    """Return those of some options that were typed."""
     return {name: value for name in names if (value := getattr(arguments, name)) is not None}
 
 
@@ -205,7 +207,7 @@ def _as_json(offers: Any, sensitivity: Any, loss: float | None) -> dict[str, Any
 
 
 def _validate(arguments: argparse.Namespace) -> int:
-    """Judge the choices, print the tables or the JSON, and write the page where one is wanted."""
+    """Judge choices by measured times; print tables or JSON, and write the page where one is requested."""
     from commmodel import formats
     from commmodel.optimize import validation
 

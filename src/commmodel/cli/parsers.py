@@ -1,4 +1,4 @@
-"""What all verbs share: parsers, types of options, options of several verbs, and how results are printed."""
+"""Common parts of the verbs: parsers, types of options, shared options, and printed output."""
 
 import argparse
 import os
@@ -21,8 +21,9 @@ from commmodel.units import (
 )
 
 __all__ = [
-    "Parser", "add_byte_times", "add_format", "add_machine", "add_output", "add_processes",
-    "add_size", "add_thread_level", "byte_time", "choices", "confidence", "counts", "duration", "flop_rate",
+    "Parser", "add_byte_times", "add_format", "add_machine", "add_output", "add_processes", "add_root",
+    "add_segment_size", "add_size", "add_thread_level", "byte_time", "choices", "collective_parents",
+    "confidence", "counts", "duration", "flop_rate",
     "known_machine", "new_verb", "note", "number", "output_path", "parent", "plain_number", "print_json",
     "refuse_functions", "refuse_other_levels", "refuse_outputs", "share", "show", "size", "sizes", "typed",
     "warn_of", "whole", "wrote_page",
@@ -39,15 +40,17 @@ _STREAMS = ("/dev/", "/proc/")
 
 
 class Parser(argparse.ArgumentParser):
-    """Parser whose errors are one line that names an option as it was typed."""
+    """Argument parser with errors of one line that names an option as typed."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options, allow_abbrev=False)
         self._words: list[str] = []
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse words, and keep them for errors."""
+        """Parse words and keep them for error messages."""
         self._words = [*(sys.argv[1:] if args is None else args)]
+        if self._subparsers is not None:
+            self._refuse_early_options()
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
@@ -58,14 +61,22 @@ class Parser(argparse.ArgumentParser):
         message = message.removeprefix("argument ")
         raise InputError(f"{message} (see {self.prog} --help)")
 
+    def _refuse_early_options(self) -> None:
+        """Refuse an option of a verb that stands before the verb: argparse would take its value for the verb."""
+        names = [str(action.metavar) for action in self._get_positional_actions()]
+        for word in self._words[: len(names)]:
+            if word.startswith("-") and word not in self._option_string_actions:
+                option = word.partition("=")[0]
+                raise InputError(f"{option} comes after {names[-1]}: {self.prog} {' '.join(names)} {option} ...")
+
     def _typed(self, name: str) -> str:
-        """Return the spelling of an option that was typed, of several like -o/--output."""
+        """Return the typed spelling of an option that has several, like -o/--output."""
         spellings = name.split("/")
         return next((one for one in spellings if any(_is_option(word, one) for word in self._words)), spellings[0])
 
 
 def _is_option(word: str, spelling: str) -> bool:
-    """Return whether a word is an option, with its value behind it or not.
+    """Whether a word is an option, with its value attached or not.
 
     >>> _is_option("--size=8", "--size"), _is_option("-n8", "-n"), _is_option("--size", "-n")
     (True, True, False)
@@ -74,7 +85,7 @@ def _is_option(word: str, spelling: str) -> bool:
 
 
 def typed(parse: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Return a type of options: a function of a word, whose errors argparse passes on with the option's name."""
+    """Return an argparse type from a function of a word; its errors name the option."""
 
     def convert(word: str) -> Any:
         try:
@@ -104,7 +115,7 @@ def choices(names: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
         chosen = tuple(dict.fromkeys(part.strip() for part in word.split(",")))
         for name in chosen:
             if name not in names:
-                raise InputError(f"there is no {name!r}: choose of {', '.join(names)}")
+                raise InputError(f"there is no {name!r}: choose from {', '.join(names)}")
         return chosen
 
     return typed(parse)
@@ -112,7 +123,7 @@ def choices(names: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
 
 def new_verb(verbs: Any, name: str, function: Callable[[argparse.Namespace], int], what: str, example: str,
              parents: Sequence[Any] = ()) -> Any:  # fmt: skip
-    """Return the parser of a verb, or of a part of one, with --json in it."""
+    """Return the parser of a verb or of a sub-verb, with the option --json."""
     parser = verbs.add_parser(name, help=what, description=what, epilog=f"example: {example}", parents=parents)
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     parser.set_defaults(verb=function)
@@ -120,12 +131,12 @@ def new_verb(verbs: Any, name: str, function: Callable[[argparse.Namespace], int
 
 
 def parent() -> Parser:
-    """Return a parser of options that several others share."""
+    """Return a parent parser of options that several verbs share."""
     return Parser(add_help=False)
 
 
 def add_output(parser: Any, what: str, *, default: str | None = None, required: bool = False) -> None:
-    """Add the file that a verb writes, and what lets it replace one."""
+    """Add the output file and --force."""
     parser.add_argument(
         "-o", "--output", metavar="FILE", required=required,
         help=f"{what}; must not exist" + ("" if required else f" (default: {default or 'none'})"),
@@ -135,7 +146,7 @@ def add_output(parser: Any, what: str, *, default: str | None = None, required: 
 
 
 def output_path(arguments: argparse.Namespace) -> Any:
-    """Return the file to write, the verb's own where none is named; or None."""
+    """Return the output file, by default that of the verb; or None."""
     return arguments.output or arguments.default_output
 
 
@@ -161,7 +172,7 @@ def add_size(parser: Any, *, required: bool = True) -> None:
 
 
 def add_format(parser: Any) -> None:
-    """Add the option that says of which suite the measurements are."""
+    """Add the format of the measurements."""
     parser.add_argument(
         "--format", default="auto",
         help="format of the measurements, of: commmodel list formats (default: recognised by content)",
@@ -169,7 +180,7 @@ def add_format(parser: Any) -> None:
 
 
 def known_machine(name_or_path: str) -> Any:
-    """Return a machine by its name or from its file; one fitted on the fly where the file holds measurements."""
+    """Return a machine by name or from its file; measurements are fitted on the fly."""
     from commmodel import machine
 
     if not name_or_path.endswith(".jsonl"):
@@ -184,7 +195,7 @@ def known_machine(name_or_path: str) -> Any:
 
 
 def refuse_functions(measurements: Any) -> None:
-    """Refuse, as the base of a machine, what holds another program's functions only."""
+    """Raise where measurements for a machine hold only functions of other programs."""
     from commmodel.results import Function
 
     records = [*measurements.records]
@@ -194,7 +205,7 @@ def refuse_functions(measurements: Any) -> None:
 
 
 def note(measurements: Any, machine: Any = None) -> None:
-    """Say on standard error what the reader left out, and where thread levels differ: of launches, or a machine's."""
+    """Print notes of the reader and differences in thread level on standard error."""
     from commmodel.results import thread_level
 
     fitted = machine.origin.thread_level if machine is not None and machine.origin is not None else ""
@@ -203,34 +214,57 @@ def note(measurements: Any, machine: Any = None) -> None:
 
 
 def warn_of(machine: Any) -> list[str]:
-    """Say on standard error what was wrong while a machine was measured; return it, for JSON."""
+    """Print warnings about the measurement of a machine on standard error; return them for JSON."""
     warnings = [] if machine is None or machine.origin is None else [*machine.origin.warnings]
     for text in warnings:
         print(f"warning: {text}", file=sys.stderr)
     return warnings
 
 
-def add_byte_times(parser: Any) -> None:
-    """Add times of copying and of combining a byte, in place of the machine's."""
+def add_segment_size(parser: Any) -> None:
+    """Add the segment size of a collective operation."""
     parser.add_argument(
+        "--segment-size", metavar="SIZE", type=size, help="segment size of pipelining (default: as the rules say)"
+    )
+
+
+def add_root(parser: Any) -> None:
+    """Add the root of a collective operation."""
+    parser.add_argument("--root", metavar="RANK", type=whole(0), default=0, help="root (default: %(default)s)")
+
+
+def collective_parents(
+    operation: str, messages: Parser, pieces: Parser, copying: Parser, root: Parser, combining: Parser
+) -> list[Parser]:
+    """Return those of some options that a collective operation has."""
+    from commmodel.collectives.operation import OPERATIONS
+
+    described = OPERATIONS[operation]
+    sized = [messages, pieces, copying] if described.has_size else []
+    return [*sized, *[root] * described.has_root, *[combining] * described.combines]
+
+
+def add_byte_times(copying: Any, combining: Any) -> None:
+    """Add the times of copying and combining a byte."""
+    copying.add_argument(
         "--copy", dest="memory_copy", metavar="TIME", type=byte_time,
         help="time of copying a byte, like 0.125ns/B (default: the machine's)",
     )  # fmt: skip
-    parser.add_argument(
+    combining.add_argument(
         "--reduction", metavar="TIME", type=byte_time,
         help="time of combining a byte, like 0.25ns/B (default: that of copying)",
     )  # fmt: skip
 
 
 def add_thread_level(parser: argparse.ArgumentParser) -> None:
-    """Add the option that lets a verb take measurements of different MPI thread levels together."""
+    """Add the option that permits different MPI thread levels."""
     parser.add_argument(
         "--any-thread-level", action="store_true", help="compare what was measured at different MPI thread levels, too"
     )
 
 
 def refuse_other_levels(arguments: argparse.Namespace, *sides: Any) -> None:
-    """Refuse measurements of different MPI thread levels, unless the option of `add_thread_level` was given."""
+    """Raise where measurements have different MPI thread levels, unless permitted by an option."""
     from commmodel.results import thread_level
 
     if not arguments.any_thread_level:
@@ -241,7 +275,7 @@ def refuse_other_levels(arguments: argparse.Namespace, *sides: Any) -> None:
 
 
 def refuse_outputs(arguments: argparse.Namespace) -> None:
-    """Refuse to write a file that the same command reads, or that exists, unless --force; before anything is read."""
+    """Raise where an output is an input of the command, or exists without --force; before any work."""
     inputs: list[str] = []
     for name in _INPUTS:
         words = getattr(arguments, name, None)
@@ -261,7 +295,7 @@ def refuse_outputs(arguments: argparse.Namespace) -> None:
 
 
 def wrote_page(write: Callable[[], None]) -> bool:
-    """Write a page, or say what is missing for it and go on: tables need less."""
+    """Write a page; print an error and go on where a package is missing, as tables need less."""
     try:
         write()
     except MissingPackageError as error:
@@ -271,7 +305,7 @@ def wrote_page(write: Callable[[], None]) -> bool:
 
 
 def _listed(path: str) -> list[str]:
-    """Return what a list of traces may name; of what is no list, nothing that is a file."""
+    """Return the files that a list of traces may name; empty where the file is no list."""
     try:
         with open(path, "rb") as file:
             words = os.fsdecode(file.read(_MOST_OF_A_LIST)).splitlines()
@@ -281,19 +315,19 @@ def _listed(path: str) -> list[str]:
 
 
 def plain_number(number: Any) -> Any:
-    """Return a number of numpy as one of Python, for msgspec; numba, where it is switched off, leaves such ones."""
+    """Return a numpy number as a Python number, for msgspec."""
     return number.item()
 
 
 def print_json(value: dict[str, Any]) -> None:
-    """Print an object, in which there may be numbers of numpy."""
+    """Print an object as JSON; numbers may be those of numpy."""
     import msgspec
 
     print(msgspec.json.encode(value, enc_hook=plain_number).decode())
 
 
 def show(*tables: Any) -> None:
-    """Print tables. Captured first: written directly, rich would answer a closed pipe with exit code 1."""
+    """Print tables through a buffer, as rich would end a closed pipe with exit code 1."""
     from rich.console import Console
 
     console = Console(width=None if sys.stdout.isatty() else 120)

@@ -1,17 +1,23 @@
 """The verb ``predict``: time of a message, a halo exchange or a collective; measured beside predicted times."""
 
 import argparse
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from commmodel.cli.parsers import (
+    Parser,
     add_byte_times,
     add_machine,
     add_output,
     add_processes,
+    add_root,
+    add_segment_size,
     add_size,
+    collective_parents,
     known_machine,
     new_verb,
     note,
+    parent,
     print_json,
     show,
     size,
@@ -25,66 +31,84 @@ from commmodel.units import parse_whole
 
 __all__ = ["add"]
 
-_OF_MESSAGES = {"per_node": "-k", "neighbours": "--neighbours", "link_volume": "--link-volume"}
-_OF_COLLECTIVES = {
-    "processes": "-p", "algorithm": "--algorithm", "selector": "--selector", "root": "--root",
-    "segment_size": "--segment-size", "memory_copy": "--copy", "reduction": "--reduction",
-}  # fmt: skip
-_NOT_OF_COMPARISONS = {"message_size": "-n", "processes": "-p", "root": "--root"} | _OF_MESSAGES
+_OF_COLLECTIVES = "plogp, loggp or logp (default: plogp, else loggp)"
 
 
 def add(verbs: Any) -> None:
-    """Add the verb."""
+    """Add the verb and what it predicts."""
     from commmodel.collectives.operation import SCHEDULED
 
-    predict = new_verb(
-        verbs, "predict", _run, "time of a message, a halo exchange or a collective operation",
-        "commmodel predict machine.toml bcast -n 1MiB -p 256 --algorithm all",
+    what = "time of a message, a halo exchange or a collective operation"
+    predict = verbs.add_parser(
+        "predict", help=what, description=f"Predict the {what}.",
+        epilog="example: commmodel predict machine.toml bcast -n 1MiB -p 256 --algorithm all; options of each WHAT: "
+        "commmodel predict MACHINE WHAT --help",
     )  # fmt: skip
     add_machine(predict)
-    predict.add_argument(
-        "operation", nargs="?", choices=("send", "halo", *SCHEDULED), metavar="OPERATION",
-        help=f"send: one message; halo: one to each neighbour; or {', '.join(SCHEDULED)}",
+    works = predict.add_subparsers(dest="operation", required=True, metavar="WHAT", title="what to predict")
+    messages, path, per_node, ranks = (parent() for _ in range(4))
+    add_size(messages)
+    path.add_argument("--path", help="path of the messages (default: between-nodes, if the machine has it)")
+    per_node.add_argument(
+        "-k", "--per-node", metavar="K", type=whole(1), default=1,
+        help="processes of the node that send at once (default: %(default)s)",
     )  # fmt: skip
-    add_size(predict, required=False)
-    predict.add_argument("--path", help="path of the messages (default: between-nodes, if the machine has it)")
-    predict.add_argument(
-        "--model",
-        help="postal, max-rate, extended, latency-aware, plogp, loggp or logp, for collectives one of the last three "
-        "(default: the recommended one; plogp, else loggp)",
-    )
-    messages = predict.add_argument_group("send and halo")
-    messages.add_argument(
-        "-k", "--per-node", metavar="K", type=whole(1), help="processes of the node that send at once (default: 1)"
-    )
-    messages.add_argument(
-        "--neighbours", metavar="E", type=typed(_neighbours),
-        help="messages of each process, with halo: 6, or between-nodes=4,same-node=2",
+    add_processes(ranks, "number of MPI processes", whole(1), required=True)
+    of_messages = [messages, per_node, path, _models("postal, max-rate, extended, latency-aware, plogp, loggp or logp "
+                                                     "(default: the recommended one)")]  # fmt: skip
+    _add(works, "send", _send, "one message", "blue-waters send -n 1MiB -k 16", of_messages)
+    halo = _add(works, "halo", _halo, "one message to each neighbour",
+                "blue-waters halo -n 64KiB -k 16 --neighbours 6", of_messages)  # fmt: skip
+    halo.add_argument(
+        "--neighbours", metavar="E", type=typed(_neighbours), required=True,
+        help="messages of each process: 6, or between-nodes=4,same-node=2",
     )  # fmt: skip
-    messages.add_argument(
-        "--link-volume", metavar="SIZE", type=size,
-        help="bytes on the busiest link, with halo (default: not considered)",
-    )  # fmt: skip
-    collectives = predict.add_argument_group("collective operations")
-    add_processes(collectives, "number of MPI processes", whole(1))
-    collectives.add_argument(
-        "--algorithm", metavar="A", help="its name, best or all (default: what the MPI library would pick)"
+    halo.add_argument(
+        "--link-volume", metavar="SIZE", type=size, help="bytes on the busiest link (default: not considered)"
     )
-    collectives.add_argument(
+    algorithms, compared, pieces, root, copying, combining = (parent() for _ in range(6))
+    _add_algorithm(algorithms, "name of the algorithm, best or all")
+    _add_algorithm(compared, "name of the algorithm, or best")
+    add_segment_size(pieces)
+    add_root(root)
+    add_byte_times(copying, combining)
+    for operation in SCHEDULED:
+        parents = collective_parents(operation, messages, pieces, copying, root, combining)
+        example = operation if operation == "barrier" else f"{operation} -n 1MiB"
+        _add(works, operation, _collective, f"collective operation {operation}",
+             f"machine.toml {example} -p 256 --algorithm all",
+             [*parents, ranks, algorithms, path, _models(_OF_COLLECTIVES)])  # fmt: skip
+    measured = _add(works, "measurements", _compare, "measured times beside predicted ones",
+                    "machine.toml measurements results.jsonl -o comparison.html",
+                    [compared, pieces, copying, combining])  # fmt: skip
+    measured.add_argument("results", metavar="RESULTS", help="results.jsonl with collectives and ping-pongs")
+    measured.add_argument(
+        "--operation", dest="of_operation", choices=("send", *SCHEDULED), metavar="OPERATION",
+        help="send, for ping-pongs, or a collective operation (default: all)",
+    )  # fmt: skip
+    measured.add_argument("--model", metavar="M,...", help="models to compare (default: plogp, loggp, logp and postal)")
+    measured.add_argument("--path", help="path of collectives (default: between the ranks that took part)")
+    add_output(measured, "HTML page with the comparison's plots")
+
+
+def _add(
+    works: Any, name: str, run: Callable[[argparse.Namespace], int], what: str, example: str, parents: Sequence[Parser]
+) -> Any:
+    return new_verb(works, name, run, what, f"commmodel predict {example}", parents)
+
+
+def _models(what: str) -> Parser:
+    options = parent()
+    options.add_argument("--model", metavar="M", help=what)
+    return options
+
+
+def _add_algorithm(options: Parser, what: str) -> None:
+    group = options.add_mutually_exclusive_group()
+    group.add_argument("--algorithm", metavar="A", help=f"{what} (default: what the MPI library would pick)")
+    group.add_argument(
         "--selector", metavar="S", help="library or file of rules that picks the algorithm (default: the machine's)"
     )
-    collectives.add_argument(
-        "--root", metavar="RANK", type=whole(0), help="root of bcast, reduce, gather or scatter (default: 0)"
-    )
-    collectives.add_argument(
-        "--segment-size", metavar="SIZE", type=size, help="segment size of pipelining (default: as the rules say)"
-    )
-    add_byte_times(collectives)
-    compared = predict.add_argument_group("measured beside predicted")
-    compared.add_argument(
-        "--compare", metavar="RESULTS", help="results.jsonl with collectives and ping-pongs (default: none)"
-    )
-    add_output(compared, "HTML page with the comparison's plots")
 
 
 def _neighbours(word: str) -> int | dict[str, int]:
@@ -105,58 +129,19 @@ def _neighbours(word: str) -> int | dict[str, int]:
     return counts
 
 
-def _run(arguments: argparse.Namespace) -> int:
-    from commmodel.collectives.operation import SCHEDULED
-
-    if arguments.compare is not None:
-        _refuse(arguments, _NOT_OF_COMPARISONS, "goes with one prediction: leave it out, or leave out --compare")
-        return _compare(arguments)
-    if arguments.output is not None:
-        raise InputError("-o goes with --compare: leave it out")
-    if arguments.operation is None:
-        raise InputError("no OPERATION: name one, or compare with measurements: --compare RESULTS")
-    if arguments.operation in SCHEDULED:
-        _refuse(arguments, _OF_MESSAGES, "goes with send and halo: a collective has -p")
-        return _collective(arguments)
-    _refuse(arguments, _OF_COLLECTIVES, "goes with collective operations: leave it out")
-    return _messages(arguments)
-
-
-def _refuse(arguments: argparse.Namespace, options: dict[str, str], why: str) -> None:
-    for name, option in options.items():
-        if getattr(arguments, name) is not None:
-            raise InputError(f"{option} {why}")
-
-
-def _size(arguments: argparse.Namespace) -> int:
-    if arguments.message_size is None:
-        raise InputError(f"{arguments.operation} needs a size: like -n 64KiB")
-    message_size: int = arguments.message_size
-    return message_size
-
-
 def _collective(arguments: argparse.Namespace) -> int:
     """Predict a collective operation's time, by one algorithm or by all."""
     from commmodel import predict
+    from commmodel.collectives import Problem
 
-    message_size = 0 if arguments.operation == "barrier" and arguments.message_size is None else _size(arguments)
-    if arguments.processes is None:
-        raise InputError(f"{arguments.operation} needs a number of processes: like -p 256")
-    if arguments.algorithm is not None and arguments.selector is not None:
-        raise InputError("--algorithm and --selector both say how: leave one out")
-    options: dict[str, Any] = {
-        "model": arguments.model,
-        "root": arguments.root or 0,
-        "segment_size": arguments.segment_size,
-        "path": arguments.path,
-        "memory_copy": arguments.memory_copy,
-        "reduction": arguments.reduction,
-    }
+    given = vars(arguments)  # an operation has only those of these options that apply
+    size = {name: given[name] for name in ("message_size", "root", "segment_size") if name in given}
     machine = known_machine(arguments.machine)
     warn_of(machine)
-    problem = (machine, arguments.operation, message_size, arguments.processes)
+    machine = predict.with_byte_times(machine, given.get("memory_copy"), given.get("reduction"))
+    call = machine, arguments.operation, Problem(arguments.processes, **size)
     if arguments.algorithm == "all":
-        predictions = predict.algorithms(*problem, **options)
+        predictions = predict.algorithms(*call, model=arguments.model, path=arguments.path)
         if arguments.json:
             rows = [_collective_as_json(prediction) for prediction in predictions]
             print_json({**rows[0], "algorithms": rows})
@@ -166,8 +151,8 @@ def _collective(arguments: argparse.Namespace) -> int:
             show(algorithms_table(predictions), *remark_lines(predictions))
         return 0
     prediction = predict.collective(
-        *problem, **options, algorithm=arguments.algorithm, selector=arguments.selector
-    )  # fmt: skip
+        *call, algorithm=arguments.algorithm, selector=arguments.selector, model=arguments.model, path=arguments.path
+    )
     if arguments.json:
         print_json(_collective_as_json(prediction))
     else:
@@ -184,26 +169,41 @@ def _collective_as_json(prediction: Any) -> dict[str, Any]:
     return {**plain.pop("time"), "model": plain.pop("model"), "algorithm": plain.pop("algorithm"), **plain}
 
 
-def _messages(arguments: argparse.Namespace) -> int:
-    """Predict a message's or a halo exchange's time, beside what a ping-pong promises."""
-    from commmodel import optimize, predict
+def _send(arguments: argparse.Namespace) -> int:
+    """Predict a message's time, beside what a ping-pong promises."""
+    from commmodel import predict
 
-    message_size, per_node, path = _size(arguments), arguments.per_node or 1, arguments.path
-    is_halo, neighbours, link_volume = arguments.operation == "halo", arguments.neighbours, arguments.link_volume
-    if (neighbours is not None) != is_halo:
-        raise InputError("--neighbours goes with halo, and halo needs it: like halo -n 64KiB --neighbours 6")
-    if link_volume is not None and not is_halo:
-        raise InputError("--link-volume goes with halo: leave it out")
     machine = known_machine(arguments.machine)
     warn_of(machine)
-    if is_halo:
-        prediction = predict.halo(machine, message_size, neighbours, per_node, path, arguments.model, link_volume)
-        if isinstance(neighbours, dict):  # the way out of the node is that between nodes
-            path = "between-nodes" if "between-nodes" in neighbours else next(iter(neighbours))
-    else:
-        prediction = predict.send(machine, message_size, per_node, path, arguments.model)
+    path = arguments.path
+    prediction = predict.send(machine, arguments.message_size, arguments.per_node, path, arguments.model)
+    return _show(arguments, machine, prediction, path)
+
+
+def _halo(arguments: argparse.Namespace) -> int:
+    """Predict a halo exchange's time, beside what a ping-pong promises."""
+    from commmodel import predict
+
+    path, neighbours, link_volume = arguments.path, arguments.neighbours, arguments.link_volume
+    machine = known_machine(arguments.machine)
+    warn_of(machine)
+    prediction = predict.halo(
+        machine, arguments.message_size, neighbours, arguments.per_node, path, arguments.model, link_volume
+    )
+    if isinstance(neighbours, dict):  # the way out of the node is that between nodes
+        path = "between-nodes" if "between-nodes" in neighbours else next(iter(neighbours))
+    leaves_out_links = machine.link_contention is not None and link_volume is None
+    return _show(arguments, machine, prediction, path, leaves_out_links=leaves_out_links)
+
+
+def _show(
+    arguments: argparse.Namespace, machine: Any, prediction: Any, path: str | None, *, leaves_out_links: bool = False
+) -> int:
+    """Print a prediction and how many processes fill the node."""
+    from commmodel import optimize
+
     try:
-        filling = optimize.communicating_processes(machine, message_size, path)
+        filling = optimize.communicating_processes(machine, arguments.message_size, path)
     except MissingParameterError:  # nothing limits, or R_N was not measured
         filling = None
     if arguments.json:
@@ -211,9 +211,10 @@ def _messages(arguments: argparse.Namespace) -> int:
     else:
         from commmodel.report.prediction.point_to_point import prediction_lines, prediction_table, prediction_words
 
-        leaves_out_links = is_halo and machine.link_contention is not None and link_volume is None
         launches = machine.origin.launches if machine.origin else None
-        words = prediction_words(prediction, per_node, filling, leaves_out_links=leaves_out_links, launches=launches)
+        words = prediction_words(
+            prediction, arguments.per_node, filling, leaves_out_links=leaves_out_links, launches=launches
+        )
         show(prediction_table(prediction), words, *prediction_lines(prediction))
     return 0
 
@@ -235,30 +236,25 @@ def _messages_as_json(arguments: argparse.Namespace, prediction: Any, filling: i
 
 
 def _compare(arguments: argparse.Namespace) -> int:
-    """Compare with measured times, print tables or JSON, and write the page where one is wanted."""
+    """Compare predictions with measured times; print tables or JSON, and write the page where one is requested."""
     from commmodel import formats, predict
 
-    if arguments.operation == "halo":
-        raise InputError("halo exchanges are not measured: compare send, or a collective operation")
     if arguments.algorithm == "all":
         raise InputError("--algorithm all: a measured time is compared with one algorithm, or with the best")
-    if arguments.algorithm is not None and arguments.selector is not None:
-        raise InputError("--algorithm and --selector both say how: leave one out")
     machine = known_machine(arguments.machine)
-    measurements = formats.load_all([arguments.compare])
-    if arguments.compare != arguments.machine:
+    machine = predict.with_byte_times(machine, arguments.memory_copy, arguments.reduction)
+    measurements = formats.load_all([arguments.results])
+    if arguments.results != arguments.machine:
         note(measurements)
     comparison = predict.compare(
         machine,
         measurements,
-        operation=arguments.operation,
+        operation=arguments.of_operation,
         models=arguments.model.split(",") if arguments.model else None,
         algorithm=arguments.algorithm,
         selector=arguments.selector,
         segment_size=arguments.segment_size,
         path=arguments.path,
-        memory_copy=arguments.memory_copy,
-        reduction=arguments.reduction,
     )
     summaries = predict.summarise(comparison.rows)
     output = arguments.output

@@ -15,7 +15,7 @@ __all__ = ["add"]
 def add(verbs: Any) -> None:
     """Add the verb."""
     report = new_verb(
-        verbs, "report", _run, "tables on the terminal and one HTML file",
+        verbs, "report", _run, "show measurements and a machine: tables on the terminal, plots in one HTML file",
         "commmodel report results.jsonl machine.toml -o report.html",
     )  # fmt: skip
     report.add_argument(
@@ -56,11 +56,11 @@ def _run(arguments: argparse.Namespace) -> int:
     expectations = None if arguments.expectations is None else load(arguments.expectations)
     scaling = overview(measurements, expectations)
     output = output_path(arguments)
-    written = wrote_page(lambda: report.write_html(output, measurements, read_machine, scaling))
-    code = 0 if written or arguments.output is None else MissingPackageError.exit_code
+    is_complete = wrote_page(lambda: report.write_html(output, measurements, read_machine, scaling))
+    code = 0 if is_complete or arguments.output is None else MissingPackageError.exit_code
     note(measurements, read_machine)
     if arguments.json:
-        print_json(_as_json(output if written else None, measurements, read_machine, scaling))
+        print_json(_as_json(output if is_complete else None, measurements, read_machine, scaling))
         return code
     machine_blocks: list[Any] = []
     if read_machine is not None:
@@ -68,7 +68,7 @@ def _run(arguments: argparse.Namespace) -> int:
     header = measurements.launches[-1].header
     measured = tables.measurements_table(measurements, read_machine)
     show(tables.environment_table(header), measured, *overview_blocks(scaling), *machine_blocks)
-    if written:
+    if is_complete:
         print(f"written to {output}")
     return code
 

@@ -1,4 +1,4 @@
-"""The verb ``simulate``: a workload on a platform or a machine, how long it takes and why."""
+"""The verb ``simulate``: a workload on a platform or a machine, its time and the reasons for it."""
 
 import argparse
 import os
@@ -10,8 +10,11 @@ from commmodel.cli.parsers import (
     Parser,
     add_output,
     add_processes,
+    add_root,
+    add_segment_size,
     add_size,
     byte_time,
+    collective_parents,
     flop_rate,
     known_machine,
     new_verb,
@@ -19,12 +22,11 @@ from commmodel.cli.parsers import (
     parent,
     print_json,
     show,
-    size,
     typed,
     warn_of,
     whole,
 )
-from commmodel.cli.progress import Progress
+from commmodel.cli.progress import ProgressLine
 from commmodel.errors import InputError, MissingPackageError
 
 __all__ = ["add"]
@@ -49,10 +51,10 @@ _HOW = {"mapping", "hosts", "speed", "rules"}
 
 
 def add(verbs: Any) -> None:
-    """Add the verb and what it simulates."""
+    """Add the verb and its workloads."""
     what = "a program on a platform: how long it takes, and why"
     simulate = verbs.add_parser(
-        "simulate", help=what, description=f"Simulate {what}.",
+        "simulate", help=f"simulate {what}", description=f"simulate {what}",
         epilog="example: commmodel simulate graphene alltoall -p 64 -n 100KiB -o timeline.html; options of each WHAT: "
         "commmodel simulate WHERE WHAT --help",
     )  # fmt: skip
@@ -81,7 +83,7 @@ def add(verbs: Any) -> None:
                 metavar="D",
                 type=whole(1, 3),
                 default=2,
-                help="of the grid, 1 to 3 (default: %(default)s)",
+                help="dimensions of the grid, 1 to 3 (default: %(default)s)",
             )
     listed = _add(works, "exchange", "messages that a file lists, all at once", "exchange messages.csv",
                   [rounds, *programs])  # fmt: skip
@@ -141,22 +143,17 @@ def _files() -> Parser:
 
 
 def _add_collectives(works: Any, shared: Sequence[Parser], messages: Parser) -> None:
-    from commmodel.collectives.operation import OPERATIONS, SCHEDULED
+    from commmodel.collectives.operation import SCHEDULED
 
     algorithms, pieces, root, copying, reducing = (parent() for _ in range(5))
     algorithms.add_argument("--algorithm", metavar="A", help="algorithm (default: the selector's choice)")
     _add_selector(algorithms)
-    pieces.add_argument(
-        "--segment-size", metavar="SIZE", type=size, help="segment size of pipelining (default: as the rules say)"
-    )
-    root.add_argument("--root", metavar="RANK", type=whole(0), default=0, help="root (default: %(default)s)")
+    add_segment_size(pieces)
+    add_root(root)
     _add_copying(copying)
     _add_reduction(reducing)
     for operation in SCHEDULED:
-        parents = [algorithms, *shared]
-        if operation != "barrier":
-            parents = [messages, pieces, copying, *parents]
-        parents += [root] * OPERATIONS[operation].has_root + [reducing] * OPERATIONS[operation].combines
+        parents = [*collective_parents(operation, messages, pieces, copying, root, reducing), algorithms, *shared]
         example = operation if operation == "barrier" else f"{operation} -p 64 -n 100KiB"
         _add(works, operation, f"collective operation {operation}", example, parents)
 
@@ -184,7 +181,7 @@ def _add_speed(options: Any) -> None:
 
 def _add_applications(works: Any, programs: Sequence[Parser]) -> None:
     for name in _APPLICATIONS:
-        kernel = _add(works, name, f"messages and computation of the NAS kernel {name.upper()}",
+        kernel = _add(works, name, f"messages and computation of NAS benchmark {name.upper()}",
                       f"{name} -p 16 --class S", programs)  # fmt: skip
         kernel.add_argument("--class", dest="problem", metavar="C", default="A",
                             help="problem class: S, W, A, B, C or D (default: %(default)s)")  # fmt: skip
@@ -210,18 +207,21 @@ def _add_replay(works: Any, programs: Sequence[Parser]) -> None:
 
 
 def _given(arguments: argparse.Namespace, names: set[str]) -> dict[str, Any]:
-    """Return those of some arguments that this workload has."""
+    """Return the arguments that this workload has."""
     return {name: value for name, value in vars(arguments).items() if name in names}
 
 
 def _workload(arguments: argparse.Namespace, place: Any) -> Any:
-    """Return the workload that WHAT and its options say."""
+    """Return the workload of WHAT and its options."""
+    from commmodel.collectives import Problem
     from commmodel.collectives.operation import SCHEDULED
     from commmodel.simulate.scenario import workloads
 
     what, options = arguments.what, _given(arguments, _WHAT)
     if what in SCHEDULED:
-        return workloads.collective(place, what, **({"message_size": 0} | options))
+        size = {name: options.pop(name) for name in ("message_size", "root", "segment_size") if name in options}
+        processes = place.processes(options.pop("processes"))
+        return workloads.collective(place, what, Problem(processes, **size), **options)
     if what in _EXCHANGES:
         return workloads.exchange(place, what, **options)
     if what in _APPLICATIONS:
@@ -302,7 +302,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _simulated(scenario: Any, *, record: bool) -> Any:
-    with Progress(f"{scenario.workload.title}, by {scenario.model}") as progress:
+    with ProgressLine(f"{scenario.workload.title}, by {scenario.model}") as progress:
         return scenario.run(record=record, progress=progress.note)
 
 
@@ -318,7 +318,7 @@ def _measured_timelines(paths: Sequence[str], workload: Any) -> list[Any]:
 
 
 def _page_writer() -> Any:
-    """Return what writes the page; nothing where a package is missing, which is told before a long simulation."""
+    """Return the function that writes the page; None, with an error printed, where a package is missing."""
     from commmodel import report
 
     try:
@@ -331,7 +331,7 @@ def _page_writer() -> Any:
 def _write_page(
     write: Any, path: str, title: str, scenarios: list[Any], results: list[Any], timelines: list[Any]
 ) -> None:
-    """Write the page of charts; its tables tell waiting from transferring, which only timelines can."""
+    """Write the page of Gantt charts; its tables tell waiting from transferring, as recorded timelines do."""
     from dataclasses import replace
 
     from commmodel.report.simulation.gantt_page import axis_seconds
@@ -347,7 +347,7 @@ def _write_page(
 
 
 def _others(arguments: argparse.Namespace) -> list[str]:
-    """Return what is compared; a word that is neither a model nor looks like a file is refused before all work."""
+    """Return the compared models and timelines; raise for any other word before all work."""
     others = [word for part in arguments.compare for word in part.split(",") if word]
     for word in others:
         if word not in arguments.models and not word.lower().removesuffix(".gz").endswith((".csv", ".json")):
@@ -364,7 +364,7 @@ def _check_trace(path: str, timeline: Any) -> None:
 
 
 def _check_folder(path: str | None) -> None:
-    """Refuse at once what could not be written at the end of a long simulation."""
+    """Raise where an output folder does not exist, before a long simulation."""
     folder = os.path.dirname(os.path.abspath(path)) if path is not None else ""
     if path is not None and not (os.path.isdir(folder) and os.access(folder, os.W_OK)):
         raise InputError(f"{path}: cannot be written: {folder} is no folder that one may write to")
@@ -438,7 +438,7 @@ def _as_json(
 
 
 def _deadlocked(hanging: list[tuple[str, Any]]) -> int:
-    """Say who waits for whom, on standard error."""
+    """Print the waiting ranks of a deadlock on standard error."""
     from commmodel.simulate.summary import deadlock_lines
 
     for model, outcome in hanging:

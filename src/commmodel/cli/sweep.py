@@ -1,4 +1,4 @@
-"""The verb ``sweep``: many launches of the benchmark, made, run, and gathered into one file."""
+"""The verb ``sweep``: many launches of the benchmark, planned, run and gathered into one file."""
 
 import argparse
 import shlex
@@ -28,10 +28,10 @@ _EXAMPLE = "commmodel sweep make s -p 2:64 --launches 10 -- collective --quick"
 
 
 class _WithBench(Parser):
-    """Leaves all after ``--`` as it is: these words are the benchmark's."""
+    """Parser that keeps all words after ``--`` for the benchmark."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse what stands before it."""
+        """Parse the words before ``--``."""
         words = list(sys.argv[1:] if args is None else args)
         before, bench = (words[: words.index("--")], words[words.index("--") + 1 :]) if "--" in words else (words, None)
         namespace, rest = super().parse_known_args(before, namespace)
@@ -40,9 +40,9 @@ class _WithBench(Parser):
 
 
 def add(verbs: Any) -> None:
-    """Add the verb and what it does."""
-    what = "launches of the benchmark on several numbers of processes: make, run, gather"
-    sweep = verbs.add_parser("sweep", help=what, description=what, epilog=f"example: {_EXAMPLE}")
+    """Add the verb and its steps."""
+    topic = "launches of the benchmark on several numbers of processes: make, run, gather"
+    sweep = verbs.add_parser("sweep", help=topic, description=topic, epilog=f"example: {_EXAMPLE}")
     steps = sweep.add_subparsers(required=True, metavar="STEP", parser_class=_WithBench)
     make = _new_step(steps, "make", _make, "write the plan and a script for each job", _EXAMPLE)
     make.usage = "commmodel sweep make FOLDER -p P,... [options] -- [KERNEL ...] [options of commmodel.bench]"
@@ -61,7 +61,7 @@ def add(verbs: Any) -> None:
         help="options of sbatch, like '--time=10 --partition=x': scripts for Slurm (default: scripts of the shell)",
     )  # fmt: skip
     make.add_argument("-k", "--per-node", metavar="K", type=whole(1), help="MPI processes of a node, with --slurm")
-    make.add_argument("--seed", metavar="N", type=whole(0), help="of the order of the jobs (default: random; recorded)")
+    make.add_argument("--seed", metavar="N", type=whole(0), help="seed of the jobs' order (default: random; recorded)")
     run = _new_step(
         steps, "run", _run, "run here what is not done, one job after the other", "commmodel sweep run sweep"
     )
@@ -81,8 +81,8 @@ def add(verbs: Any) -> None:
     add_output(gather, "file to write", default="results.jsonl")
 
 
-def _new_step(steps: Any, name: str, function: Any, what: str, example: str) -> Any:
-    step = new_verb(steps, name, function if function is _make else _without_bench, what, example)
+def _new_step(steps: Any, name: str, function: Any, topic: str, example: str) -> Any:
+    step = new_verb(steps, name, function if function is _make else _without_bench, topic, example)
     step.add_argument("folder", metavar="FOLDER", help="folder of the sweep")
     step.set_defaults(step=function)
     return step
@@ -107,14 +107,14 @@ def _words(word: str) -> tuple[str, ...]:
 
 
 def _checked(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the benchmark's words; raise for those that it would refuse, or that are the sweep's."""
+    """Return the arguments of the benchmark; raise for those that it refuses or that belong to the sweep."""
     from commmodel.bench.options import HelpRequest, parse
 
     try:
         command = parse(words)
     except HelpRequest:
         raise InputError("--help: for that of the benchmark, run commmodel bench --help") from None
-    for name, option in (("output", "-o"), ("resume", "--resume"), ("json", "--json")):
+    for name, option in (("output", "-o"), ("resume", "--resume"), ("force", "--force"), ("json", "--json")):
         if name in command.typed:
             raise InputError(f"{option} of the benchmark: each job has its own: leave it out")
     return tuple(words)
@@ -177,9 +177,9 @@ def _run(arguments: argparse.Namespace) -> int:
     finally:
         signal.signal(signal.SIGTERM, before)
     states = sweep.states(arguments.folder)
-    done = sum(each.state == "done" for each in states)
+    done = sum(state.state == "done" for state in states)
     if arguments.json:
-        failed = [{"job": each.job.name, "problem": each.line} for each in failures]
+        failed = [{"job": failure.job.name, "problem": failure.line} for failure in failures]
         print_json({"folder": arguments.folder, "jobs": len(states), "done": done, "failed": failed})
     else:
         following = "gather" if done == len(states) else "run"
@@ -201,19 +201,19 @@ def _status(arguments: argparse.Namespace) -> int:
     states = sweep.states(arguments.folder)
     if arguments.json:
         jobs = [
-            {"job": each.job.name, "processes": each.job.processes, "launch": each.job.launch, "state": each.state,
-             "records": each.records, "problem": each.problem} for each in states
+            {"job": state.job.name, "processes": state.job.processes, "launch": state.job.launch, "state": state.state,
+             "records": state.records, "problem": state.problem} for state in states
         ]  # fmt: skip
-        print_json({"folder": arguments.folder, "done": sum(each.state == "done" for each in states), "jobs": jobs})
+        print_json({"folder": arguments.folder, "done": sum(state.state == "done" for state in states), "jobs": jobs})
         return 0
     from rich.table import Table
 
     table = Table("processes", "done", "begun", "missing", "damaged", title=arguments.folder, title_justify="left")
-    for processes in sorted({each.job.processes for each in states}):
-        here = [each.state for each in states if each.job.processes == processes]
-        counts = (str(here.count(state) or "") for state in ("done", "begun", "missing", "damaged"))
+    for processes in sorted({state.job.processes for state in states}):
+        states_here = [state.state for state in states if state.job.processes == processes]
+        counts = (str(states_here.count(state) or "") for state in ("done", "begun", "missing", "damaged"))
         table.add_row(str(processes), *counts)
-    show(table, *(f"damaged: {each.job.name}: {each.problem}" for each in states if each.state == "damaged"))
+    show(table, *(f"damaged: {state.job.name}: {state.problem}" for state in states if state.state == "damaged"))
     return 0
 
 
@@ -222,12 +222,12 @@ def _gather(arguments: argparse.Namespace) -> int:
 
     output = output_path(arguments)
     gathered = sweep.gather(arguments.folder, output)
-    records = sum(each.records for each in gathered.jobs)
+    records = sum(job.records for job in gathered.jobs)
     if arguments.json:
-        left_out = [{"job": each.job.name, "state": each.state, "problem": each.problem} for each in gathered.left_out]
+        left_out = [{"job": job.job.name, "state": job.state, "problem": job.problem} for job in gathered.left_out]
         print_json({"output": output, "launches": len(gathered.jobs), "records": records, "left_out": left_out})
         return 0
-    for each in gathered.left_out:
-        print(f"note: {each.job.name} is left out: {each.problem or each.state}", file=sys.stderr)
+    for missing_job in gathered.left_out:
+        print(f"note: {missing_job.job.name} is left out: {missing_job.problem or missing_job.state}", file=sys.stderr)
     print(f"{output}: {len(gathered.jobs)} launches, {records} records")
     return 0

@@ -29,7 +29,7 @@ def add(verbs: Any) -> None:
     from commmodel.collectives.operation import SCHEDULED
 
     tune = new_verb(
-        verbs, "tune", _run, "rules of an MPI library: the fastest predicted algorithm for each size",
+        verbs, "tune", _run, "write rules for an MPI library: the fastest predicted algorithm for each size",
         "commmodel tune machine.toml -p 2:64:*2 --library openmpi -o rules.txt",
     )  # fmt: skip
     add_machine(tune)
@@ -43,24 +43,25 @@ def add(verbs: Any) -> None:
     add_output(tune, "file of rules to write", required=True)
     tune.add_argument("--model", help="plogp, loggp or logp (default: plogp, else loggp)")
     tune.add_argument("--path", help="path of the messages (default: between-nodes, if the machine has it)")
-    add_byte_times(tune)
+    add_byte_times(tune, tune)
 
 
 def _run(arguments: argparse.Namespace) -> int:
     """Predict every algorithm on a grid, write the rules, print the choice and how to use them."""
+    from commmodel.collectives import Problem
     from commmodel.collectives.library import selection
     from commmodel.collectives.library.tuning import tune
-    from commmodel.predict import algorithm_seconds, collective_reach
+    from commmodel.predict import algorithm_seconds, collective_reach, with_byte_times
 
     operations = _operations(arguments.operations, arguments.library)
-    work = {"memory_copy": arguments.memory_copy, "reduction": arguments.reduction}
     machine = known_machine(arguments.machine)
     warnings = warn_of(machine)
+    machine = with_byte_times(machine, arguments.memory_copy, arguments.reduction)
     extrapolates = collective_reach(machine, max(arguments.processes), max(arguments.sizes), arguments.path)
 
     def seconds(operation: str, algorithm: str, message_size: int, processes: int) -> float:
-        options: dict[str, Any] = {"model": arguments.model, "path": arguments.path, "work": work}
-        return algorithm_seconds(machine, operation, algorithm, message_size, processes, **options)
+        problem = Problem(processes, message_size)
+        return algorithm_seconds(machine, operation, algorithm, problem, model=arguments.model, path=arguments.path)
 
     selector = tune(seconds, operations, arguments.sizes, arguments.processes, arguments.library)
     selection.dump(selector, arguments.output, arguments.library)
@@ -93,7 +94,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _operations(text: str | None, library: str) -> list[str]:
-    """Return the operations named, or those of which the library lets its user choose an algorithm."""
+    """Return the requested operations; by default those whose algorithm the library lets a user choose."""
     from commmodel.collectives.library import mpich, openmpi
     from commmodel.collectives.operation import SCHEDULED
 
@@ -103,14 +104,14 @@ def _operations(text: str | None, library: str) -> list[str]:
     names = [name.strip() for name in text.split(",")]
     for name in names:
         if name not in SCHEDULED:
-            raise InputError(f"--operations: {name!r} is none: choose of {', '.join(SCHEDULED)}")
+            raise InputError(f"--operations: there is no {name!r}: choose from {', '.join(SCHEDULED)}")
         if not offers.get(name):
-            raise InputError(f"--operations: {library} lets nobody choose an algorithm of {name}")
+            raise InputError(f"--operations: {library} has no choice of algorithms of {name}")
     return list(dict.fromkeys(names))
 
 
 def _how_to_use(library: str, output: str) -> list[str]:
-    """Return the options or variables that make the library read the rules."""
+    """Return the command-line options or variables that activate the rules."""
     path = Path(output).resolve()
     if library == "mpich":
         return [

@@ -61,7 +61,7 @@ class Operation:
 
     @property
     def mpi_name(self) -> str:
-        """The function of MPI that carries it out; empty for those written by hand."""
+        """Name of the MPI function; empty for operations written by hand."""
         return "" if self.group == "by-hand" else f"MPI_{self.name.capitalize()}"
 
     @property

@@ -151,13 +151,13 @@ def flatten(processes: int, rounds: Iterable[Round]) -> Schedule:
     def numbered(columns: Iterable[Integers]) -> Integers:
         return joined(np.full(column.size, number) for number, column in enumerate(columns))
 
-    work = [(np.concatenate([one.copier, one.reducer]), one.copied, one.reduced) for one in listed]
+    work = [(np.concatenate([round_.copier, round_.reducer]), round_.copied, round_.reduced) for round_ in listed]
     return Schedule(
         processes=processes,
-        round=numbered(one.sender for one in listed),
-        sender=joined(one.sender for one in listed),
-        receiver=joined(one.receiver for one in listed),
-        size=joined(one.size for one in listed),
+        round=numbered(round_.sender for round_ in listed),
+        sender=joined(round_.sender for round_ in listed),
+        receiver=joined(round_.receiver for round_ in listed),
+        size=joined(round_.size for round_ in listed),
         work_round=numbered(workers for workers, _, _ in work),
         worker=joined(workers for workers, _, _ in work),
         copied=joined(np.concatenate([copied, np.zeros_like(reduced)]) for _, copied, reduced in work),

@@ -53,17 +53,17 @@ def verify(operation: str, rounds: Iterable[Round], problem: Problem) -> None:
     """
     combines = operation_of(operation).combines
     sizes, state, goal = _DEFINITIONS[operation](problem)
-    for number, one in enumerate(rounds):
-        _check_form(number, one, problem.processes)
-        if one.combine and not combines:
+    for number, exchange in enumerate(rounds):
+        _check_form(number, exchange, problem.processes)
+        if exchange.combine and not combines:
             raise ScheduleError(f"round {number}: {operation} combines nothing")
-        _exchange(number, one, sizes, state)
-    for rank, (held, due) in enumerate(zip(state, goal, strict=True)):
-        for block, whose in due.items():
-            if held.get(block) != whose:
+        _exchange(number, exchange, sizes, state)
+    for rank, (blocks, due) in enumerate(zip(state, goal, strict=True)):
+        for block, owners in due.items():
+            if blocks.get(block) != owners:
                 raise ScheduleError(
                     f"at the end: process {rank}, block {block}: "
-                    f"has the data of {_processes(held.get(block, 0))}, not of {_processes(whose)}"
+                    f"has the data of {_processes(blocks.get(block, 0))}, not of {_processes(owners)}"
                 )
 
 
@@ -71,25 +71,25 @@ def _check_form(number: int, exchange: Round, processes: int) -> None:
     """Check shapes, ranks and duplicates of a round."""
     if not exchange.sender.shape == exchange.receiver.shape == exchange.size.shape:
         raise ScheduleError(f"round {number}: there are not as many senders as receivers and sizes")
-    seen = set()
+    pairs = set()
     for pair in zip(exchange.sender.tolist(), exchange.receiver.tolist(), strict=True):
         sender, receiver = pair
         if not (0 <= sender < processes and 0 <= receiver < processes):
             raise ScheduleError(f"round {number}: {sender} -> {receiver}: the {processes} processes are 0 and up")
         if sender == receiver:
             raise ScheduleError(f"round {number}: {sender} -> {receiver}: a process sends to itself")
-        if pair in seen:
+        if pair in pairs:
             raise ScheduleError(f"round {number}: {sender} -> {receiver}: two messages in one round")
-        seen.add(pair)
-    for what, ranks, sizes in (
+        pairs.add(pair)
+    for role, ranks, sizes in (
         ("copies", exchange.copier, exchange.copied),
         ("combines", exchange.reducer, exchange.reduced),
     ):
         listed = ranks.tolist()
         if ranks.shape != sizes.shape or len(set(listed)) < len(listed):
-            raise ScheduleError(f"round {number}: each process that {what} must be named once, with one size")
+            raise ScheduleError(f"round {number}: each process that {role} must be named once, with one size")
         if listed and not (0 <= min(listed) <= max(listed) < processes and sizes.min() >= 0):
-            raise ScheduleError(f"round {number}: a process that {what} is out of range, or its size negative")
+            raise ScheduleError(f"round {number}: a process that {role} is out of range, or its size negative")
 
 
 def _exchange(number: int, exchange: Round, sizes: Sequence[int], state: list[Held]) -> None:
@@ -98,14 +98,14 @@ def _exchange(number: int, exchange: Round, sizes: Sequence[int], state: list[He
     messages = zip(exchange.sender.tolist(), exchange.receiver.tolist(), exchange.size.tolist(), strict=True)
     for index, (sender, receiver, size) in enumerate(messages):
         carried = exchange.blocks(index)
-        held = state[sender]
+        blocks = state[sender]
         for block in carried:
-            if block not in held:
+            if block not in blocks:
                 raise ScheduleError(f"round {number}: {sender} -> {receiver}: the sender does not hold block {block}")
         due = sum([sizes[block % len(sizes)] for block in carried])
         if size != due:
             raise ScheduleError(f"round {number}: {sender} -> {receiver}: {size} bytes, but its blocks have {due}")
-        content = [held[block] for block in carried]
+        content = [blocks[block] for block in carried]
         places = carried
         if exchange.into is not None:
             places = exchange.into(index)
@@ -134,20 +134,21 @@ def _combine(
 ) -> None:
     done: dict[int, int] = {}
     for sender, receiver, places, content in arriving:
-        held = state[receiver]
-        for block, whose in zip(places, content, strict=True):
-            twice = held.get(block, 0) & whose
+        blocks = state[receiver]
+        for block, owners in zip(places, content, strict=True):
+            twice = blocks.get(block, 0) & owners
             if twice:
                 raise ScheduleError(
                     f"round {number}: {sender} -> {receiver}: block {block} has the data of {_processes(twice)} already"
                 )
-            held[block] = held.get(block, 0) | whose
+            blocks[block] = blocks.get(block, 0) | owners
         done[receiver] = done.get(receiver, 0) + sum([sizes[block % len(sizes)] for block in places])
-    told = dict(zip(exchange.reducer.tolist(), exchange.reduced.tolist(), strict=True))
-    for rank in done.keys() | told.keys():
-        if done.get(rank, 0) != told.get(rank, 0):
+    reductions = dict(zip(exchange.reducer.tolist(), exchange.reduced.tolist(), strict=True))
+    for rank in done.keys() | reductions.keys():
+        if done.get(rank, 0) != reductions.get(rank, 0):
             raise ScheduleError(
-                f"round {number}: process {rank} combines {told.get(rank, 0)} bytes, but it got {done.get(rank, 0)}"
+                f"round {number}: process {rank} combines {reductions.get(rank, 0)} bytes, "
+                f"but it got {done.get(rank, 0)}"
             )
 
 
@@ -169,13 +170,13 @@ def _everybody(problem: Problem) -> int:
     return (1 << problem.processes) - 1
 
 
-def _own(problem: Problem) -> list[Held]:
+def _own_blocks(problem: Problem) -> list[Held]:
     return [{rank: 1 << rank} for rank in range(problem.processes)]
 
 
 def _barrier(problem: Problem) -> Definition:
-    known = {rank: 1 << rank for rank in range(problem.processes)}
-    return [0] * problem.processes, _own(problem), [known] * problem.processes
+    contributions = {rank: 1 << rank for rank in range(problem.processes)}
+    return [0] * problem.processes, _own_blocks(problem), [contributions] * problem.processes
 
 
 def _bcast(problem: Problem) -> Definition:
@@ -186,8 +187,8 @@ def _bcast(problem: Problem) -> Definition:
     return sizes, start, [vector] * problem.processes
 
 
-def _at_root(problem: Problem, held: Held) -> list[Held]:
-    return [held if rank == problem.root else {} for rank in range(problem.processes)]
+def _at_root(problem: Problem, blocks: Held) -> list[Held]:
+    return [blocks if rank == problem.root else {} for rank in range(problem.processes)]
 
 
 def _reduce(problem: Problem) -> Definition:
@@ -216,8 +217,8 @@ def _scatter(problem: Problem) -> Definition:
 
 def _allgather(problem: Problem) -> Definition:
     sizes = [problem.message_size] * problem.processes
-    everything = {rank: 1 << rank for rank in range(problem.processes)}
-    return sizes, _own(problem), [everything] * problem.processes
+    contributions = {rank: 1 << rank for rank in range(problem.processes)}
+    return sizes, _own_blocks(problem), [contributions] * problem.processes
 
 
 def _alltoall(problem: Problem) -> Definition:

@@ -103,9 +103,9 @@ def fit_machine(
         points, streams = both_ways.get(path, NO_POINTS), one_way.get(path, NO_POINTS)
         on_path = trains.get(path, NO_TRAINS)
         table = fit_plogp(measurements, path, mode)
-        if any((one.seconds <= 0).any() for one in (points, streams, on_path.points)):
+        if any((series.seconds <= 0).any() for series in (points, streams, on_path.points)):
             raise InputError(f"path {path}: a median time is 0: the clock was too coarse, measure with --batch auto")
-        telling = next((one for one in (points, streams, on_path.lone) if len(one)), NO_POINTS)
+        telling = next((series for series in (points, streams, on_path.lone) if len(series)), NO_POINTS)
         parts = find_parts(measurements, path, telling, limits)
         segments += _fit_path(path, points, streams, on_path, table, parts, settings)
         tables += [table] if table is not None else []
@@ -115,14 +115,14 @@ def fit_machine(
         not overlap
         and not bandwidth
         and not hybrid
-        and not any(one.max_rate or one.one_way or one.loggp for one in segments)
+        and not any(segment.max_rate or segment.one_way or segment.loggp for segment in segments)
     ):
         raise InputError(
             "no records of the kernels pingpong, pairs, stream, loggp or plogp with at least two sizes, nor of burst, "
             "queue, progress or bandwidth: measure them with mpiexec -n 2 python -m commmodel.bench"
         )
     segments += _bare_segments(
-        {segment.path for segment in segments}, [*(one.path for one in overlap), *(one.path for one in hybrid)]
+        {segment.path for segment in segments}, [*(part.path for part in overlap), *(part.path for part in hybrid)]
     )
     header = measurements.launches[0].header
     hosts = tuple(dict.fromkeys(host.name for launch in measurements.launches for host in launch.header.hosts))
@@ -135,7 +135,9 @@ def fit_machine(
         seed=settings.seed,
         processes=most_processes(launch.header for launch in measurements.launches),
         warnings=warnings(launch.header for launch in measurements.launches),
-        thread_level=next(filter(None, (thread_level.known(launch.header) for launch in measurements.launches)), ""),
+        thread_level=next(
+            filter(None, (thread_level.known_level(launch.header) for launch in measurements.launches)), ""
+        ),
         stream_buffers=stream_buffers(measurements),
     )
     fitted = name or (hosts[0] if hosts else "machine")

@@ -8,11 +8,12 @@ This covers what repeating one measurement does not show: that sizes lie beside 
 """
 
 from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["interval", "resample", "resample_medians"]
+__all__ = ["WeightedFit", "interval", "resample", "resample_medians"]
 
 Array = NDArray[np.float64]
 
@@ -36,8 +37,8 @@ def _residual_shares(design: Array, weights: Array, fitted: Array) -> Array:
     scaled = design * root / np.linalg.norm(design * root, axis=0)
     left, right = scaled / root, np.linalg.pinv(scaled).T * root  # H = left rightᵀ, which is never made
     diagonal = (left * right).sum(axis=1)
-    others = np.einsum("ij,jk,ik->i", left, (right * fitted[:, None] ** 2).T @ right, left)  # Σ hᵢⱼ² fⱼ²
-    share: Array = 1 - 2 * diagonal + others / fitted**2
+    neighbours = np.einsum("ij,jk,ik->i", left, (right * fitted[:, None] ** 2).T @ right, left)  # Σ hᵢⱼ² fⱼ²
+    share: Array = 1 - 2 * diagonal + neighbours / fitted**2
     return share
 
 
@@ -51,30 +52,25 @@ def _local(residual: Array, message_size: Array) -> Array:
     return share[place]
 
 
-def resample(
-    design: Array,
-    weights: Array,
-    fitted: Array,
-    times: Array,
-    count: int,
-    confidence: float,
-    seed: int,
-    *,
-    noise: Array | None = None,
-    message_size: Array | None = None,
-) -> Array:
-    """Return `count` resampled data sets, shape (count, points).
+class WeightedFit(NamedTuple):
+    """A fit and the points that it is of."""
 
-    Parameters
-    ----------
-    design : shape (points, free parameters)
-        Derivative of the model's time in each parameter that is at no bound.
-    weights, fitted, times : shape (points,)
-        Weights of the fit, its times and the measured ones.
-    noise : shape (points,), optional
-        Relative noise of each point up to a common factor; alike if left out.
-    message_size : shape (points,), optional
-        Bytes, where the noise may change with the size.
+    design: Array
+    """Derivative of the model's time in each parameter that is at no bound, shape (points, free parameters)."""
+    weights: Array
+    """Of the points in the fit, shape (points,) as all below."""
+    fitted: Array
+    """Times of the fit."""
+    times: Array
+    """Measured times."""
+    noise: Array | None = None
+    """Relative noise of each point up to a common factor; alike if left out."""
+    message_size: Array | None = None
+    """Bytes, where the noise may change with the size."""
+
+
+def resample(fit: WeightedFit, count: int, confidence: float, seed: int) -> Array:
+    """Return `count` resampled data sets, shape (count, points).
 
     Notes
     -----
@@ -84,6 +80,7 @@ def resample(
     """
     from scipy.special import stdtrit
 
+    design, weights, fitted, times, noise, message_size = fit
     points, parameters = design.shape
     even = noise is None
     noise = np.ones(points) if noise is None else noise
@@ -101,8 +98,8 @@ def resample(
     pool = residual[telling] * wider
     random = np.random.default_rng(seed)
     drawn = random.choice(pool, size=(count, points)) * random.choice([-1.0, 1.0], size=(count, points))
-    made: Array = np.maximum(fitted * (1 + noise * drawn), fitted * 1e-3)  # a time is positive
-    return made
+    drawn_times: Array = np.maximum(fitted * (1 + noise * drawn), fitted * 1e-3)  # a time is positive
+    return drawn_times
 
 
 def interval(estimates: Array, confidence: float) -> tuple[float, float]:
@@ -124,5 +121,5 @@ def resample_medians(fitted: Array, half_widths: Array, count: int, confidence: 
         return None
     deviation = half_widths / NormalDist().inv_cdf(0.5 + confidence / 2)
     noise = np.random.default_rng(seed).standard_normal((count, len(fitted)))
-    made: Array = np.maximum(fitted + deviation * noise, fitted * 1e-3)
-    return made
+    drawn_times: Array = np.maximum(fitted + deviation * noise, fitted * 1e-3)
+    return drawn_times

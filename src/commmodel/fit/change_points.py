@@ -175,13 +175,15 @@ def find_limits(
     resampled = []
     for _ in range(samples):
         counts = np.bincount(random.integers(0, distinct.size, distinct.size), minlength=distinct.size)
-        there = counts > 0
-        found = _best_begins(distinct[there].astype(np.float64), cleaned[there], counts[there].astype(np.float64))
-        resampled.append(_middles(distinct[there], found))
+        is_drawn = counts > 0
+        starts = _best_begins(
+            distinct[is_drawn].astype(np.float64), cleaned[is_drawn], counts[is_drawn].astype(np.float64)
+        )
+        resampled.append(_middles(distinct[is_drawn], starts))
     limits = []
     for begin, place in zip(begins, _middles(distinct, begins), strict=True):
-        near = [one[np.abs(np.log(one / place)) <= NEAR] for one in resampled]
-        nearest = [float(one[np.abs(np.log(one / place)).argmin()]) for one in near if one.size]
+        near = [places[np.abs(np.log(places / place)) <= NEAR] for places in resampled]
+        nearest = [float(places[np.abs(np.log(places / place)).argmin()]) for places in near if places.size]
         below, above = int(distinct[begin - 1]), int(distinct[begin])
         ends = np.quantile(nearest, (0.5 - confidence / 2, 0.5 + confidence / 2)) if nearest else (below, above)
         low, high = min(below, math.floor(ends[0])), max(above, math.ceil(ends[1]))
@@ -241,16 +243,16 @@ def robust_lines(sizes: ArrayLike, seconds: ArrayLike, counts: ArrayLike, scale:
     >>> alpha.round(2), beta.round(2)
     (array([1.]), array([1.]))
     """
-    x, y, relative = (np.asarray(one, dtype=np.float64) for one in (sizes, seconds, scale))
+    x, y, relative = (np.asarray(values, dtype=np.float64) for values in (sizes, seconds, scale))
     largest = max(float(x.max(initial=0.0)), 1.0)
     x = x / largest
     base = np.asarray(counts, dtype=np.float64) / relative**2
     weights = base
     alpha, beta = _weighted_lines(x, y, weights)
-    there = np.where(base > 0, 1.0, np.nan)
+    is_positive = np.where(base > 0, 1.0, np.nan)
     for _ in range(_ROUNDS):
         residuals = np.abs(y - alpha[:, None] - beta[:, None] * x) / relative
-        deviation = _TO_DEVIATION * np.nanmedian(residuals * there, axis=-1, keepdims=True)
+        deviation = _TO_DEVIATION * np.nanmedian(residuals * is_positive, axis=-1, keepdims=True)
         bound = _HUBER * np.maximum(deviation, 1e-3 * _NOISE_FLOOR)
         weights = base * np.minimum(1.0, bound / np.maximum(residuals, bound * 1e-3))
         alpha, beta = _weighted_lines(x, y, weights)

@@ -59,9 +59,9 @@ class CallTimes:
 
     def add(self, sizes: Sequence[int], record: Record) -> None:
         """Add the samples of a record."""
-        each = len(record.samples) // len(sizes)
-        self.sizes += [size for size in sizes for _ in range(each)]
-        self.seconds += record.samples[: each * len(sizes)]
+        share = len(record.samples) // len(sizes)
+        self.sizes += [size for size in sizes for _ in range(share)]
+        self.seconds += record.samples[: share * len(sizes)]
 
 
 @dataclass(frozen=True)
@@ -79,14 +79,14 @@ class _Curve:
 
 def collect_series(measurements: Measurements) -> dict[MessagePath, dict[Call, CallTimes]]:
     """Return the raw times by path and call; those of ``round-trip`` are half round trips."""
-    found: dict[MessagePath, dict[Call, CallTimes]] = defaultdict(lambda: defaultdict(CallTimes))
+    series: dict[MessagePath, dict[Call, CallTimes]] = defaultdict(lambda: defaultdict(CallTimes))
     for record in measurements.records:
         match record.configuration:
             case RandomPing(message_sizes=sizes, operation=operation, path=path):
-                found[path][operation].add(sizes, record)
+                series[path][operation].add(sizes, record)
             case RandomPingPong(message_sizes=sizes, path=path):
-                found[path]["round-trip"].add(sizes, record)
-    return {path: dict(calls) for path, calls in found.items()}
+                series[path]["round-trip"].add(sizes, record)
+    return {path: dict(calls) for path, calls in series.items()}
 
 
 def _edge(limit: FoundLimit) -> Edge:
@@ -99,11 +99,11 @@ def _near(edge: Edge, other: Edge) -> bool:
 
 def _merged(edges: Sequence[Edge]) -> list[Edge]:
     """Return distinct limits: of several near each other the most certain."""
-    kept: list[Edge] = []
-    for edge in sorted(edges, key=lambda one: (-(one.confidence or 0.0), one.value)):
-        if not any(_near(edge, other) for other in kept):
-            kept.append(edge)
-    return sorted(kept, key=lambda one: one.value)
+    distinct: list[Edge] = []
+    for edge in sorted(edges, key=lambda item: (-(item.confidence or 0.0), item.value)):
+        if not any(_near(edge, other) for other in distinct):
+            distinct.append(edge)
+    return sorted(distinct, key=lambda item: item.value)
 
 
 def _between(curve: _Curve, below: float, upto: float) -> _Curve:
@@ -111,20 +111,20 @@ def _between(curve: _Curve, below: float, upto: float) -> _Curve:
     return _Curve(curve.sizes[inside], curve.seconds[inside])
 
 
-def _with_room(kept: Sequence[Edge], more: Sequence[Edge], transfer: _Curve) -> list[Edge]:
+def _with_room(fixed: Sequence[Edge], more: Sequence[Edge], transfer: _Curve) -> list[Edge]:
     """Return limits, ascending, and those candidates that leave enough sizes on both sides."""
-    found = list(kept)
+    chosen = list(fixed)
     largest = float(transfer.sizes[-1])
-    for edge in sorted(more, key=lambda one: -(one.confidence or 0.0)):
-        places = sorted([0.0, *(float(one.value) for one in found), float(edge.value), largest])
-        here = places.index(float(edge.value))
+    for edge in sorted(more, key=lambda item: -(item.confidence or 0.0)):
+        places = sorted([0.0, *(float(limit.value) for limit in chosen), float(edge.value), largest])
+        index = places.index(float(edge.value))
         crowded = any(
             _between(transfer, low, high).sizes.size < 2 * _LEAST_IN_MODE
-            for low, high in ((places[here - 1], places[here]), (places[here], places[here + 1]))
+            for low, high in ((places[index - 1], places[index]), (places[index], places[index + 1]))
         )
-        if not crowded and not any(_near(edge, other) for other in found):
-            found.append(edge)
-    return sorted(found, key=lambda one: one.value)
+        if not crowded and not any(_near(edge, other) for other in chosen):
+            chosen.append(edge)
+    return sorted(chosen, key=lambda item: item.value)
 
 
 def _divided(
@@ -136,7 +136,7 @@ def _divided(
     for (_, end), mode in zip(parts, modes, strict=True):
         upto = math.inf if end is None else float(end.value)
         if (mode.relative_error or 0.0) > _OFF_THE_LINE:
-            within += [one for one in more if below < one.value < upto and (one.confidence or 0.0) >= _LIKELY]
+            within += [limit for limit in more if below < limit.value < upto and (limit.confidence or 0.0) >= _LIKELY]
         below = upto
     kinds = [(math.inf if end is None else end.value, kind) for kind, end in parts]
     ends = [*_with_room([end for _, end in parts if end is not None], within, transfer), None]
@@ -150,15 +150,15 @@ def _asynchronous_limit(receive: _Curve | None, transfer: _Curve, candidates: Se
     if receive is None:
         return None
     share = receive.seconds / transfer.at(receive.sizes)
-    found = None
+    best = None
     for edge in reversed(candidates):
         above, below = share[receive.sizes > edge.value], share[receive.sizes <= edge.value]
         if not above.size or np.median(above) < _WHOLE_TRANSFER:
             break
         if below.size and np.median(below[-2 * _LEAST_IN_MODE :]) < _WHOLE_TRANSFER:
-            found = edge
+            best = edge
             break
-    return found
+    return best
 
 
 def _resampled_edge(sizes: Array, shares: Array, place: int, settings: Settings) -> Edge:
@@ -167,10 +167,10 @@ def _resampled_edge(sizes: Array, shares: Array, place: int, settings: Settings)
     places = []
     for _ in range(min(_RESAMPLED, settings.samples)):
         drawn = np.sort(random.integers(0, sizes.size, sizes.size))
-        found = split_in_two(shares[drawn])[0]
-        places.append(sizes[drawn[min(found, drawn.size) - 1]])
+        split = split_in_two(shares[drawn])[0]
+        places.append(sizes[drawn[min(split, drawn.size) - 1]])
     value = float(sizes[place - 1])
-    near = [one for one in places if abs(math.log(one / value)) <= NEAR]
+    near = [place for place in places if abs(math.log(place / value)) <= NEAR]
     low, high = (float(np.quantile(near, share)) for share in (0.025, 0.975)) if near else (value, value)
     sure = len(near) / max(len(places), 1)
     return Edge(int(value), int(min(low, value)), int(max(high, sizes[place])), round(sure, 2), "change-point")
@@ -205,7 +205,7 @@ def _synchronous_limit(
 
 def _probed(measurements: Measurements, path: str) -> Edge | None:
     """Return the limit that the kernel threshold found; None where sends never block."""
-    probed = [one for one in measurements.records if one.configuration == Threshold(path)]  # type: ignore[arg-type]
+    probed = [record for record in measurements.records if record.configuration == Threshold(path)]  # type: ignore[arg-type]
     if not probed:
         return None
     middle = sorted(probed, key=lambda record: record.samples[0])[len(probed) // 2]
@@ -219,8 +219,8 @@ def _parts(
 ) -> tuple[list[tuple[_Kind, Edge | None]], list[Edge]]:
     """Return kind and end of each mode, ascending, and the limits too uncertain to separate modes."""
     transfer = curves["round-trip"]
-    everything = _merged([edge for edges in limits.values() for edge in edges])
-    asynchronous = probed or _asynchronous_limit(curves.get("receive"), transfer, everything)
+    all_limits = _merged([edge for edges in limits.values() for edge in edges])
+    asynchronous = probed or _asynchronous_limit(curves.get("receive"), transfer, all_limits)
     largest = float(transfer.sizes[-1])
     S_a = math.inf if asynchronous is None or asynchronous.value >= largest else float(asynchronous.value)
     synchronous = (
@@ -230,15 +230,15 @@ def _parts(
     )
     S_d = float(synchronous.value) if isinstance(synchronous, Edge) else synchronous
     fixed = [edge for edge in (asynchronous, synchronous) if isinstance(edge, Edge) and edge.value < largest]
-    certain = [edge for edge in everything if (edge.confidence or 0.0) >= _LEAST_CONFIDENCE]
-    kept = _with_room(fixed, certain, transfer)
-    ends: list[Edge | None] = [*kept, None]
+    certain = [edge for edge in all_limits if (edge.confidence or 0.0) >= _LEAST_CONFIDENCE]
+    limited = _with_room(fixed, certain, transfer)
+    ends: list[Edge | None] = [*limited, None]
 
     def kind(end: Edge | None) -> _Kind:
         upto = math.inf if end is None else end.value
         return "asynchronous" if upto <= S_a else "detached" if upto <= S_d else "synchronous"
 
-    faint = [edge for edge in everything if not any(_near(edge, other) for other in kept)]
+    faint = [edge for edge in all_limits if not any(_near(edge, other) for other in limited)]
     return [(kind(end), end) for end in ends], faint
 
 
@@ -387,8 +387,8 @@ def _send_buffer(
         return None
     random = np.random.default_rng(settings.seed)
     drawn = np.median(random.choice(ahead, (min(_SETS, settings.samples), ahead.size)), axis=1)
-    found = _parameter(np.r_[np.median(ahead), drawn], "B", settings)
-    return found if (found.value if found.low is None else found.low) > 0 else None
+    buffer = _parameter(np.r_[np.median(ahead), drawn], "B", settings)
+    return buffer if (buffer.value if buffer.low is None else buffer.low) > 0 else None
 
 
 def fit_contention(measurements: Measurements, path: str, settings: Settings) -> tuple[Parameter | None, list[str]]:
@@ -398,9 +398,9 @@ def fit_contention(measurements: Measurements, path: str, settings: Settings) ->
     """
     times: dict[tuple[str, int], list[float]] = defaultdict(list)
     for record in measurements.records:
-        one = record.configuration
-        if isinstance(one, Contention) and one.path == path:
-            times[one.direction, one.node_pairs] += record.samples
+        configuration = record.configuration
+        if isinstance(configuration, Contention) and configuration.path == path:
+            times[configuration.direction, configuration.node_pairs] += record.samples
     remarks = []
     for direction in ("one-way", "both-ways"):
         alone = times.get((direction, 1))
@@ -438,31 +438,31 @@ def fit_hybrid(measurements: Measurements, settings: Settings | None = None) -> 
     for path, series in collect_series(measurements).items():
         curves = {
             call: _Curve(sizes.astype(np.float64), seconds)
-            for call, one in series.items()
-            for sizes, seconds in [medians(one.sizes, one.seconds)]
+            for call, times in series.items()
+            for sizes, seconds in [medians(times.sizes, times.seconds)]
             if sizes.size >= _LEAST_SIZES
         }
         if "round-trip" not in curves:
             continue
-        found: dict[Call, list[Edge]] = {
+        limits: dict[Call, list[Edge]] = {
             call: [
                 _edge(limit)
                 for limit in find_limits(
-                    one.sizes,
-                    one.seconds,
+                    times.sizes,
+                    times.seconds,
                     samples=min(_RESAMPLED, settings.samples),
                     seed=settings.seed,
                     confidence=settings.confidence,
                 )
             ]
-            for call, one in series.items()
+            for call, times in series.items()
             if call in curves
         }
-        of_round_trips = found.pop("round-trip")
+        of_round_trips = limits.pop("round-trip")
         missing = [call for call in ("send", "receive") if call not in curves]
         contention, remarks = fit_contention(measurements, path, settings)
-        told = [f"o_{call[0]} is not known: no ping {call} of random sizes" for call in missing]
-        parts, faint = _parts(curves, found, _probed(measurements, path), settings)
+        notes = [f"o_{call[0]} is not known: no ping {call} of random sizes" for call in missing]
+        parts, faint = _parts(curves, limits, _probed(measurements, path), settings)
         modes = _fit_modes(curves, parts, settings)
         divided = _divided(parts, modes, of_round_trips, curves["round-trip"])
         if len(divided) > len(parts):
@@ -473,5 +473,5 @@ def fit_hybrid(measurements: Measurements, settings: Settings | None = None) -> 
             left_out = "limits left out as faint or beside another, with the share of resampled data that has them"
             remarks.append(f"{left_out}: {', '.join(shares)}")
         buffered = _send_buffer(curves, divided, modes, settings)
-        models.append(Hybrid(modes, path, contention, buffered, remarks=(*told, *remarks)))
+        models.append(Hybrid(modes, path, contention, buffered, remarks=(*notes, *remarks)))
     return tuple(models)

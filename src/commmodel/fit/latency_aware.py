@@ -59,10 +59,10 @@ def _solve(limited: NDArray[np.bool_], size: Array, pairs: Array, weights: Array
     free = np.where(limited, 0.0, weights)
     none_free = ~(free > 0).any(axis=1)
     free[none_free] = weights  # then nothing shows α and b; the line of all points is the closest that there is
-    held = np.where(limited, weights, 0.0)
+    limited_weights = np.where(limited, weights, 0.0)
     load = pairs * size
     with np.errstate(divide="ignore", invalid="ignore"):
-        c = ((held * times) @ load) / (held @ load**2)
+        c = ((limited_weights * times) @ load) / (limited_weights @ load**2)
     return LatencyAwareFit(*_line(size, free, times), np.nan_to_num(c))
 
 

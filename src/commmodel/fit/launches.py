@@ -36,7 +36,7 @@ def over_launches(machine: Machine, measurements: Measurements, fit_one: Callabl
         machine = msgspec.structs.replace(machine, origin=msgspec.structs.replace(machine.origin, launches=count))
     if count < 2 or machine.confidence is None:
         return machine
-    ends = {path: tuple(one.limit.value for one in machine.segments if one.path == path and one.limit)
+    ends = {path: tuple(segment.limit.value for segment in machine.segments if segment.path == path and segment.limit)
             for path in machine.paths}  # fmt: skip
     limits = next(iter(ends.values())) if len(set(ends.values())) == 1 else None
     alone = []
@@ -47,9 +47,9 @@ def over_launches(machine: Machine, measurements: Measurements, fit_one: Callabl
             continue
     segments = []
     for segment in machine.segments:
-        like = [one for other in alone for one in other.segments if _same(one, segment)]
+        like = [candidate for other in alone for candidate in other.segments if _is_alike(candidate, segment)]
         changes = {
-            name: _wider(model, [getattr(one, name) for one in like], machine.confidence)
+            name: _wider(model, [getattr(twin, name) for twin in like], machine.confidence)
             for name in MODELS
             if (model := getattr(segment, name)) is not None
         }
@@ -57,19 +57,23 @@ def over_launches(machine: Machine, measurements: Measurements, fit_one: Callabl
     return msgspec.structs.replace(machine, segments=tuple(segments))
 
 
-def _same(segment: msgspec.Struct, other: msgspec.Struct) -> bool:
+def _is_alike(segment: msgspec.Struct, other: msgspec.Struct) -> bool:
     """Whether two segments cover the same messages."""
-    first, second = ((each.path, each.limit and each.limit.value, each.protocol) for each in (segment, other))  # type: ignore[attr-defined]
+    first, second = ((part.path, part.limit and part.limit.value, part.protocol) for part in (segment, other))  # type: ignore[attr-defined]
     return bool(first == second)
 
 
-def _wider(model: msgspec.Struct, others: Sequence[msgspec.Struct | None], confidence: float) -> msgspec.Struct:
+def _wider(model: msgspec.Struct, samples: Sequence[msgspec.Struct | None], confidence: float) -> msgspec.Struct:
     """Return a model with the wider of two intervals for each parameter: within a launch or between launches."""
     changes = {}
     for name in model.__struct_fields__:
         parameter = getattr(model, name)
         if isinstance(parameter, Parameter) and 0 < parameter.value < math.inf:
-            values = [found.value for one in others if one is not None and (found := getattr(one, name)) is not None]
+            values = [
+                attribute.value
+                for other in samples
+                if other is not None and (attribute := getattr(other, name)) is not None
+            ]
             if len(values) > 1 and all(0 < value < math.inf for value in values):
                 factor = math.exp(min(log_half_width(values, confidence), 700.0))
                 low, high = parameter.value / factor, parameter.value * factor

@@ -85,13 +85,13 @@ def _solve(columns: list[Array], weights: Array, times: Array) -> tuple[Array, A
     Columns are scaled to unit length first: with sizes from bytes to gibibytes the problem is solvable only then.
     """
     root = np.sqrt(weights)
-    design, wanted = np.stack(columns, axis=1) * root[:, None], times * root
+    design, target = np.stack(columns, axis=1) * root[:, None], times * root
     lengths = np.linalg.norm(design, axis=0)
     lengths[lengths == 0] = 1.0
     inverse = np.linalg.pinv(design / lengths)
-    scaled = wanted @ inverse.T
+    scaled = target @ inverse.T
     gram = (design / lengths).T @ (design / lengths)
-    squares = np.einsum("ij,ij->i", wanted, wanted) - np.einsum("ij,jk,ik->i", scaled, gram, scaled)
+    squares = np.einsum("ij,ij->i", target, target) - np.einsum("ij,jk,ik->i", scaled, gram, scaled)
     return scaled / lengths, squares
 
 
@@ -116,23 +116,26 @@ class _Candidate(NamedTuple):
 def _best(candidates: list[_Candidate]) -> tuple[MaxRateFit, Array]:
     """Return for each data set the candidate with the smallest weighted sum of squares, and that sum."""
     squares = np.stack(
-        [np.where(one.holds & (one.fit.b > 0) & (one.fit.c >= 0), one.squares, np.inf) for one in candidates]
+        [
+            np.where(candidate.holds & (candidate.fit.b > 0) & (candidate.fit.c >= 0), candidate.squares, np.inf)
+            for candidate in candidates
+        ]
     )
     chosen = squares.argmin(axis=0), np.arange(squares.shape[1])
-    parameters = zip(*(one.fit for one in candidates), strict=True)
+    parameters = zip(*(candidate.fit for candidate in candidates), strict=True)
     return MaxRateFit(*(np.stack(parameter)[chosen] for parameter in parameters)), squares[chosen]
 
 
 def _unlimited(message_size: Array, pairs: Array, share: float, weights: Array, times: Array) -> list[_Candidate]:
     """Return the candidates without a node limit; the second is a constant, for times that fall."""
-    nothing, shares = np.zeros(len(times)), np.full(len(times), share)
+    zeros, shares = np.zeros(len(times)), np.full(len(times), share)
     always = np.full(len(times), True)
     line, squares = _solve_with_alpha([message_size * _load(pairs, share)], weights, times)
     constant, constant_squares = _solve([np.ones_like(weights)], weights, times)
     tiny = np.full(len(times), np.finfo(np.float64).tiny)
     return [
-        _Candidate(MaxRateFit(line[:, 0], line[:, 1], nothing, shares), squares, always),
-        _Candidate(MaxRateFit(constant[:, 0], tiny, nothing, shares), constant_squares, always),
+        _Candidate(MaxRateFit(line[:, 0], line[:, 1], zeros, shares), squares, always),
+        _Candidate(MaxRateFit(constant[:, 0], tiny, zeros, shares), constant_squares, always),
     ]
 
 
@@ -187,8 +190,8 @@ def fit_unlimited(message_size: Array, pairs: Array, weights: Array, times: Arra
 def fit_rate(message_size: Array, pairs: Array, weights: Array, times: Array) -> MaxRateFit:  # noqa: ARG001
     """Fit T = n b for every number of pairs, for sizes too large to show a latency."""
     solution, _ = _solve([message_size], weights, times)
-    nothing = np.zeros(len(times))
-    return MaxRateFit(nothing, np.maximum(solution[:, 0], np.finfo(np.float64).tiny), nothing, nothing + 1)
+    zeros = np.zeros(len(times))
+    return MaxRateFit(zeros, np.maximum(solution[:, 0], np.finfo(np.float64).tiny), zeros, zeros + 1)
 
 
 def fit_max_rate(message_size: Array, pairs: Array, weights: Array, times: Array) -> MaxRateFit:
@@ -239,14 +242,14 @@ def fit_extended(message_size: Array, pairs: Array, weights: Array, times: Array
     fits = np.stack([np.stack(fit) for fit, _ in grid])  # (shares, parameters, data sets)
     if best.size == 1:
         return _between_neighbours(int(best[0]), problem)
-    every = np.arange(best.size)
-    coarse = MaxRateFit(*fits[best, :, every].T)
+    indices = np.arange(best.size)
+    coarse = MaxRateFit(*fits[best, :, indices].T)
     middle = np.clip(best, 1, len(tried) - 2)
-    share = np.clip(_parabola(tried, costs, middle, every), 0.0, tried[-1])
+    share = np.clip(_parabola(tried, costs, middle, indices), 0.0, tried[-1])
     left = np.clip(np.searchsorted(tried, share, side="right") - 1, 0, len(tried) - 2)
     step = (share - tried[left]) / (tried[left + 1] - tried[left])
-    between = MaxRateFit(*((1 - step)[:, None] * fits[left, :, every] + step[:, None] * fits[left + 1, :, every]).T)
-    squares, coarse_squares = ((one.predict(*problem[:2]) - problem[3]) ** 2 @ problem[2] for one in (between, coarse))
+    between = MaxRateFit(*((1 - step)[:, None] * fits[left, :, indices] + step[:, None] * fits[left + 1, :, indices]).T)
+    squares, coarse_squares = ((fit.predict(*problem[:2]) - problem[3]) ** 2 @ problem[2] for fit in (between, coarse))
     return MaxRateFit(*np.where(squares < coarse_squares, np.stack(between), np.stack(coarse)))
 
 
@@ -264,13 +267,13 @@ def _between_neighbours(best: int, problem: tuple[Array, Array, Array, Array]) -
     return min(tried.values(), key=lambda solution: float(solution[1][0]))[0]
 
 
-def _parabola(grid: Array, costs: Array, middle: NDArray[np.intp], every: NDArray[np.intp]) -> Array:
+def _parabola(grid: Array, costs: Array, middle: NDArray[np.intp], indices: NDArray[np.intp]) -> Array:
     """Return the minimum of the parabola through three neighbouring costs; the middle one where there is no minimum."""
     x0, x1, x2 = (grid[middle + shift] for shift in (-1, 0, 1))
-    y0, y1, y2 = (costs[middle + shift, every] for shift in (-1, 0, 1))
+    y0, y1, y2 = (costs[middle + shift, indices] for shift in (-1, 0, 1))
     slope_left, slope_right = (y1 - y0) / (x1 - x0), (y2 - y1) / (x2 - x1)
     curvature = (slope_right - slope_left) / (x2 - x0)
     with np.errstate(divide="ignore", invalid="ignore"):
         lowest = (x0 + x1) / 2 - slope_left / (2 * curvature)
-    found: Array = np.where((curvature > 0) & np.isfinite(lowest), np.clip(lowest, x0, x2), x1)
-    return found
+    minimum: Array = np.where((curvature > 0) & np.isfinite(lowest), np.clip(lowest, x0, x2), x1)
+    return minimum

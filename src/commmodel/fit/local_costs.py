@@ -38,9 +38,8 @@ def fit_local(
     design, weights = np.stack([np.ones_like(size), size], axis=1), 1 / seconds**2
     estimate = nonnegative(design, weights, seconds)
     fitted = np.maximum(design @ estimate, 1e-3 * seconds)  # no time is 0
-    made = bootstrap.resample(
-        design[:, estimate > 0], weights, fitted, seconds, settings.samples, settings.confidence, settings.seed
-    )
+    fit = bootstrap.WeightedFit(design[:, estimate > 0], weights, fitted, seconds)
+    made = bootstrap.resample(fit, settings.samples, settings.confidence, settings.seed)
     slopes = np.array([nonnegative(design, weights, one)[1] for one in made])
     low, high = bootstrap.interval(slopes, settings.confidence)
     return Parameter(rounded(float(estimate[1])), "s/B", rounded(low), rounded(high))

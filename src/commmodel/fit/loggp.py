@@ -133,8 +133,8 @@ def fit_loggp_model(trains: Trains, settings: Settings) -> LogGP | None:
     free = design[:, estimate > FLAT]
     estimates = spread = None
     if len(points) - free.shape[1] >= 2:
-        rest = (settings.samples, settings.confidence, settings.seed)
-        made = bootstrap.resample(free, weights, fitted, points.seconds, *rest)
+        fit = bootstrap.WeightedFit(free, weights, fitted, points.seconds)
+        made = bootstrap.resample(fit, settings.samples, settings.confidence, settings.seed)
         estimates = np.array([nonnegative(design, weights, one - waited) for one in made])
         low, high = np.quantile(estimates @ design.T, (0.5 - settings.confidence / 2, 0.5 + settings.confidence / 2), 0)
         spread = (high - low) / 2 / fitted
@@ -160,11 +160,11 @@ def _remarks(trains: Trains, design: Array) -> list[str]:
     """Return a remark where a byte costs more or less in a train than in a single message."""
     slopes = []
     for part in (trains.points.pairs == 1, (trains.points.pairs > 1) & ~trains.delayed):
-        one = trains.where(part)
-        if np.unique(one.points.message_size).size < 2:
+        selection = trains.where(part)
+        if np.unique(selection.points.message_size).size < 2:
             return []
-        columns = np.stack([np.ones(len(one.points)), design[part, _G_BYTE]], axis=1)
-        slopes.append(nonnegative(columns, 1 / one.points.seconds**2, one.points.seconds)[1])
+        columns = np.stack([np.ones(len(selection.points)), design[part, _G_BYTE]], axis=1)
+        slopes.append(nonnegative(columns, 1 / selection.points.seconds**2, selection.points.seconds)[1])
     lone, train = slopes
     if train <= FLAT or lone / train < _SIZES_DIFFER:
         return []

@@ -1,4 +1,4 @@
-"""What a machine file records of its measurements: sizes, pairs, and errors of the models on them.
+"""Measured range of a machine: sizes, pairs, and errors of the models on them.
 
 Main entries: `measured`, `most_processes` and `warnings`.
 """
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from commmodel.fit.points import Points
 from commmodel.fit.trust import rounded
 from commmodel.machine import Measured, MeasuredTimes, Segment
-from commmodel.machine.model_choice import DESCRIBES, ONE_WAY, named, seconds, two_way
+from commmodel.machine.model_choice import DESCRIBES, ONE_WAY, model_of, seconds, two_way
 from commmodel.results import Header, oversubscription
 
 __all__ = ["measured", "most_processes", "warnings"]
@@ -42,8 +42,8 @@ def measured(segment: Segment, points: Points, streams: Points) -> Segment:
     timed = points if len(points) else streams
     rows = []
     for pairs in np.unique(timed.pairs):
-        own = timed.where((timed.pairs == pairs) & (timed.seconds > 0))
-        sizes, times = _medians(own)
+        selection = timed.where((timed.pairs == pairs) & (timed.seconds > 0))
+        sizes, times = _medians(selection)
         if not sizes.size:
             continue
         errors = {
@@ -52,7 +52,7 @@ def measured(segment: Segment, points: Points, streams: Points) -> Segment:
             if math.isfinite(error := _error([_seconds(segment, name, size, int(pairs)) for size in sizes], times))
         }
         is_described = min(errors.values(), default=math.inf) <= DESCRIBES
-        table = None if is_described or not names else _table(own, sizes, times)
+        table = None if is_described or not names else _table(selection, sizes, times)
         rows.append(Measured(int(pairs), (int(sizes[0]), int(sizes[-1])), _rounded(errors), table))
     return msgspec.structs.replace(segment, measured=tuple(rows))
 
@@ -63,9 +63,9 @@ def _table(points: Points, sizes: Array, times: Array) -> MeasuredTimes:
         np.array([np.median(column[points.message_size == size]) for size in sizes])
         for column in (points.low, points.high)
     ]
-    known = all((np.isfinite(end) & (end > 0)).all() for end in ends)
+    is_bounded = all((np.isfinite(end) & (end > 0)).all() for end in ends)
     columns = [tuple(rounded(float(value)) for value in column) for column in (times, *ends)]
-    return MeasuredTimes(tuple(map(int, sizes)), columns[0], *(columns[1:] if known else ()))
+    return MeasuredTimes(tuple(map(int, sizes)), columns[0], *(columns[1:] if is_bounded else ()))
 
 
 def _rounded(errors: dict[str, float]) -> dict[str, float]:
@@ -81,7 +81,7 @@ def _medians(points: Points) -> tuple[Array, Array]:
 
 
 def _seconds(segment: Segment, name: str, size: float, pairs: int) -> float:
-    model = named(segment, name)
+    model = model_of(segment, name)
     if model is None or (pairs > 1 and getattr(model, "R_N", 0) is None):  # of one number of pairs
         return math.nan
     return seconds(model, size, pairs)

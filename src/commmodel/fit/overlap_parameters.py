@@ -15,14 +15,14 @@ from typing import Literal, get_args
 import numpy as np
 
 from commmodel.fit.trust import rounded
-from commmodel.machine import BandwidthProfile, OverlapProfile, Parameter, Table
+from commmodel.machine import BandwidthProfile, OverlapProfile, Parameter, ParameterTable
 from commmodel.results import (
     Bandwidth,
     Burst,
     Launch,
     Measurements,
     PingPong,
-    PLogP,
+    PLogPParameter,
     Progress,
     Queue,
     Record,
@@ -99,12 +99,12 @@ def fit_overlap(measurements: Measurements) -> tuple[OverlapProfile, ...]:
     (2e-06, 3e-06)
     """
     records = list(measurements.records)
-    found = dict.fromkeys(
-        (one.path, _operation(one))
-        for one in (record.configuration for record in records)
-        if isinstance(one, Burst | Queue | Progress)
+    keys = dict.fromkeys(
+        (configuration.path, _operation(configuration))
+        for configuration in (record.configuration for record in records)
+        if isinstance(configuration, Burst | Queue | Progress)
     )
-    return tuple(_profile(records, path, operation) for path, operation in found)
+    return tuple(_profile(records, path, operation) for path, operation in keys)
 
 
 def _operation(configuration: Burst | Queue | Progress) -> Operation:
@@ -114,20 +114,20 @@ def _operation(configuration: Burst | Queue | Progress) -> Operation:
 
 
 def _profile(records: Sequence[Record], path: str, operation: Operation) -> OverlapProfile:
-    own = [
+    matching = [
         record
         for record in records
-        if isinstance(one := record.configuration, Burst | Queue | Progress)
-        and (one.path, _operation(one)) == (path, operation)
+        if isinstance(configuration := record.configuration, Burst | Queue | Progress)
+        and (configuration.path, _operation(configuration)) == (path, operation)
     ]
-    overhead, shares = _table(_overheads(own, operation)), _shares(own)
+    overhead, shares = _table(_overheads(matching, operation)), _shares(matching)
     return OverlapProfile(
         path,
         operation,
-        L=None if overhead is None else _latency(records, own, path, operation, overhead),
+        L=None if overhead is None else _latency(records, matching, path, operation, overhead),
         overhead=overhead,
         progress=_table(shares),
-        queue_depth=_queue_depth(own),
+        queue_depth=_queue_depth(matching),
         outstanding_volume=_outstanding_volume(shares),
     )
 
@@ -141,9 +141,9 @@ def _overheads(records: Sequence[Record], operation: Operation) -> Cells:
     """Return o(S, b): the sum over sender and receiver."""
     ends: dict[str, dict[tuple[int, int], list[float]]] = {}
     for record in records:
-        if isinstance(one := record.configuration, Burst) and one.message_size:
-            cells = ends.setdefault(one.operation, {})
-            cells.setdefault((one.message_size, one.burst), []).append(record.summary.median)
+        if isinstance(configuration := record.configuration, Burst) and configuration.message_size:
+            cells = ends.setdefault(configuration.operation, {})
+            cells.setdefault((configuration.message_size, configuration.burst), []).append(record.summary.median)
     by_end = [_medians(ends.get(end, {})) for end in _ENDS[operation]]
     common = set(by_end[0]).intersection(*by_end[1:])
     return {cell: rounded(sum(cells[cell] for cells in by_end)) for cell in common}
@@ -151,9 +151,14 @@ def _overheads(records: Sequence[Record], operation: Operation) -> Cells:
 
 def _shares(records: Sequence[Record]) -> Cells:
     measured = [
-        (one.message_size, one.burst, record.delay, float(np.quantile(record.samples, _UNDISTURBED)))
+        (
+            configuration.message_size,
+            configuration.burst,
+            record.delay,
+            float(np.quantile(record.samples, _UNDISTURBED)),
+        )
         for record in records
-        if isinstance(one := record.configuration, Progress) and one.message_size and record.delay
+        if isinstance(configuration := record.configuration, Progress) and configuration.message_size and record.delay
     ]
     shares: dict[tuple[int, int], list[float]] = {}
     least: dict[int, float] = {}
@@ -164,18 +169,18 @@ def _shares(records: Sequence[Record]) -> Cells:
     return _medians(shares)
 
 
-def _table(cells: Cells) -> Table | None:
+def _table(cells: Cells) -> ParameterTable | None:
     """Return a table; gaps take the value of the next shorter burst, or of the shortest. None without values."""
     if not cells:
         return None
     sizes, bursts = (sorted({cell[place] for cell in cells}) for place in (0, 1))
 
     def at(size: int, burst: int) -> float:
-        measured = [one for one in bursts if (size, one) in cells]
-        return cells[size, max((one for one in measured if one <= burst), default=measured[0])]
+        measured = [burst for burst in bursts if (size, burst) in cells]
+        return cells[size, max((length for length in measured if length <= burst), default=measured[0])]
 
     values = tuple(tuple(at(size, burst) for burst in bursts) for size in sizes)
-    return Table(tuple(sizes), tuple(bursts), values)
+    return ParameterTable(tuple(sizes), tuple(bursts), values)
 
 
 def full_at(seconds: Sequence[float]) -> int | None:
@@ -200,21 +205,23 @@ def full_at(seconds: Sequence[float]) -> int | None:
 def _queue_depth(records: Sequence[Record]) -> int | None:
     measured: dict[int, list[tuple[float, ...]]] = {}
     for record in records:
-        if isinstance(one := record.configuration, Queue):
-            measured.setdefault(one.message_size, []).append(record.samples)
+        if isinstance(configuration := record.configuration, Queue):
+            measured.setdefault(configuration.message_size, []).append(record.samples)
     depths = [full_at([median(row) for row in zip(*rows, strict=False)]) for rows in measured.values()]
-    found = [depth for depth in depths if depth is not None]
-    return median_low(found) if found and len(found) >= min(2, len(depths)) else None
+    known_depths = [depth for depth in depths if depth is not None]
+    return median_low(known_depths) if known_depths and len(known_depths) >= min(2, len(depths)) else None
 
 
 def _outstanding_volume(shares: Cells) -> int | None:
     best = max(shares.values(), default=0.0)
     if best <= _LEAST_SHARE:
         return None
-    held = max(size * burst for (size, burst), share in shares.items() if share >= _LOST * best)
-    near = [share >= _LOST * best for (size, burst), share in shares.items() if held / _NEAR <= size * burst <= held]
-    is_limit = any(size * burst > held for size, burst in shares) and sum(near) > len(near) / 2
-    return held if is_limit else None
+    largest = max(size * burst for (size, burst), share in shares.items() if share >= _LOST * best)
+    near = [
+        share >= _LOST * best for (size, burst), share in shares.items() if largest / _NEAR <= size * burst <= largest
+    ]
+    is_limit = any(size * burst > largest for size, burst in shares) and sum(near) > len(near) / 2
+    return largest if is_limit else None
 
 
 def _half_round_trips(records: Sequence[Record], path: str) -> Iterator[list[tuple[int, Record, float]]]:
@@ -224,7 +231,7 @@ def _half_round_trips(records: Sequence[Record], path: str) -> Iterator[list[tup
         match record.configuration:
             case PingPong(message_size=size, path=where) if where == path:
                 pings.append((size, record, 1.0))
-            case PLogP(message_size=size, path=where, quantity="round-trip") if where == path:
+            case PLogPParameter(message_size=size, path=where, quantity="round-trip") if where == path:
                 plogp.append((size, record, 0.5))
             case Train(message_size=size, path=where, messages=1) if where == path:
                 lone.append((size, record, 0.5))
@@ -232,17 +239,21 @@ def _half_round_trips(records: Sequence[Record], path: str) -> Iterator[list[tup
 
 
 def _latency(
-    records: Sequence[Record], records_on_path: Sequence[Record], path: str, operation: Operation, overhead: Table
+    records: Sequence[Record],
+    records_on_path: Sequence[Record],
+    path: str,
+    operation: Operation,
+    overhead: ParameterTable,
 ) -> Parameter | None:
     """Return the time of the smallest message less its overhead, with an interval."""
     exchanges = [
-        (one.message_size, record, 1.0)
+        (configuration.message_size, record, 1.0)
         for record in records_on_path
-        if isinstance(one := record.configuration, Progress) and one.burst == 1 and record.delay
+        if isinstance(configuration := record.configuration, Progress) and configuration.burst == 1 and record.delay
     ]
     round_trips = list(_half_round_trips(records, path))
     sources = [*round_trips, exchanges] if operation == "two-sided" else [exchanges, *round_trips]
-    source = next((one for one in sources if one), None)
+    source = next((source for source in sources if source), None)
     if source is None:
         return None
     smallest = min(size for size, _, _ in source)
@@ -292,14 +303,18 @@ def fit_bandwidth(measurements: Measurements) -> tuple[BandwidthProfile, ...]:
     for pattern, direction in product(get_args(Pattern), get_args(Direction)):
         slowest: dict[tuple[int, int], list[float]] = {}
         fastest: dict[tuple[int, int], list[float]] = {}
-        records = [one for launch in measurements.launches for one in _in_pattern(launch, pattern, direction)]
-        for one, record in records:
-            cell = one.message_size, one.processes
-            slowest.setdefault(cell, []).append(float(np.quantile(record.samples, _UNDISTURBED)) / one.message_size)
+        records = [item for launch in measurements.launches for item in _in_pattern(launch, pattern, direction)]
+        for configuration, record in records:
+            cell = configuration.message_size, configuration.processes
+            slowest.setdefault(cell, []).append(
+                float(np.quantile(record.samples, _UNDISTURBED)) / configuration.message_size
+            )
             if record.fastest:
-                fastest.setdefault(cell, []).append(float(np.quantile(record.fastest, _UNDISTURBED)) / one.message_size)
+                fastest.setdefault(cell, []).append(
+                    float(np.quantile(record.fastest, _UNDISTURBED)) / configuration.message_size
+                )
         byte_time = _table(_medians(slowest))
-        if byte_time is not None and any(one.pattern == pattern for one, _ in records):
+        if byte_time is not None and any(configuration.pattern == pattern for configuration, _ in records):
             beside = _table(_medians(fastest)) if fastest.keys() == slowest.keys() else None
             profiles.append(BandwidthProfile(pattern, direction, byte_time, beside))
     return tuple(profiles)
@@ -308,20 +323,22 @@ def fit_bandwidth(measurements: Measurements) -> tuple[BandwidthProfile, ...]:
 def _in_pattern(launch: Launch, pattern: Pattern, direction: Direction) -> list[tuple[Bandwidth, Record]]:
     """Return the records of a pattern; with two processes, those on the path between ranks 0 and 1."""
     all_of_them = [
-        (one, record)
+        (configuration, record)
         for record in launch.records
-        if isinstance(one := record.configuration, Bandwidth) and one.direction == direction and one.message_size
+        if isinstance(configuration := record.configuration, Bandwidth)
+        and configuration.direction == direction
+        and configuration.message_size
     ]
 
     def preference(pair: tuple[Bandwidth, Record]) -> tuple[bool, int, float]:
-        one, record = pair
-        is_first = launch.header.placement.get(one.path, ())[:1] == ((0, 1),)
-        return is_first, one.message_size, record.summary.median
+        configuration, record = pair
+        is_first = launch.header.placement.get(configuration.path, ())[:1] == ((0, 1),)
+        return is_first, configuration.message_size, record.summary.median
 
     twos = [pair for pair in all_of_them if pair[0].processes == _TWO]
     path = max(twos, key=preference)[0].path if twos else None
     return [
-        (one, record)
-        for one, record in all_of_them
-        if (one.path == path if one.processes == _TWO else one.pattern == pattern)
+        (configuration, record)
+        for configuration, record in all_of_them
+        if (configuration.path == path if configuration.processes == _TWO else configuration.pattern == pattern)
     ]

@@ -1,4 +1,4 @@
-"""How much of a collective operation went on beside computation. Main entry: `overlap_share`."""
+"""Share of a collective operation that overlaps with computation. Main entry: `overlap_share`."""
 
 from commmodel.results import Record
 
@@ -6,7 +6,7 @@ __all__ = ["overlap_share"]
 
 
 def overlap_share(record: Record) -> tuple[float, float, float] | None:
-    """Return which share of a collective went on beside computation as long as it, and the interval of that.
+    """Return the share of a collective that overlapped with computation of equal length, and its interval.
 
     max(0, min(1, 2 - T / d)): T is the median time of the overlapped operation, or an end of its interval, and d the
     time of the operation without computation and of the computation alone, `Record.delay`. None without a delay.

@@ -1,4 +1,4 @@
-"""Oversubscription of the network: what each node gets of its rate while several pairs of nodes communicate.
+"""Oversubscription of the network: the rate of each node while several pairs of nodes communicate.
 
 A node's rate over its rate alone is T_alone / T. Both times are of one run, so that nothing but the number of pairs of
 nodes differs. Main entry: `network_oversubscription`.
@@ -54,7 +54,7 @@ def _runs(measurements: Measurements) -> Iterable[list[Record]]:
 
 def _share(configuration: Pairs | Stream, summary: Summary, alone: Summary) -> NodeShare:
     ends = (alone.low, summary.high, alone.high, summary.low)
-    known = all(math.isfinite(end) and end > 0 for end in ends)
+    is_bounded = all(math.isfinite(end) and end > 0 for end in ends)
     moved = configuration.pairs * configuration.message_size
     return NodeShare(
         kernel_name(configuration),
@@ -63,8 +63,8 @@ def _share(configuration: Pairs | Stream, summary: Summary, alone: Summary) -> N
         configuration.node_pairs,
         moved / alone.median,
         alone.median / summary.median,
-        alone.low / summary.high if known else None,
-        alone.high / summary.low if known else None,
+        alone.low / summary.high if is_bounded else None,
+        alone.high / summary.low if is_bounded else None,
     )
 
 
@@ -113,12 +113,14 @@ def _verdict(shares: Sequence[NodeShare]) -> str:
 
 
 def network_oversubscription(measurements: Measurements) -> NetworkOversubscription | None:
-    """Return what each node gets while several pairs of nodes communicate; None where no more than one did.
+    """Return the share of each node while several pairs of nodes communicate; None where only one pair did.
 
     A share needs the same configuration with one pair of nodes in the same run, resumed launches included.
     """
     configurations = (record.configuration for record in measurements.records)
-    if not any(isinstance(each, Pairs | Stream) and each.node_pairs > 1 for each in configurations):
+    if not any(
+        isinstance(configuration, Pairs | Stream) and configuration.node_pairs > 1 for configuration in configurations
+    ):
         return None
     shares = [share for records in _runs(measurements) for share in _shares(records)]
     shares.sort(key=lambda share: share[:4])  # runs keep their order

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from commmodel.fit.loggp import nonnegative
 from commmodel.fit.trust import rounded
 from commmodel.machine import LogGP, Parameter, PLogP
-from commmodel.results import Measurements, SendMode
-from commmodel.results import PLogP as Configuration
+from commmodel.results import Measurements, PLogPParameter, SendMode
 from commmodel.statistics import summarise
 
 __all__ = ["as_loggp", "fit_plogp", "plogp_paths"]
@@ -28,22 +27,28 @@ def _columns(measurements: Measurements, path: str, mode: SendMode) -> dict[str,
     """Return sizes and times of each quantity, records of one size merged."""
     samples: dict[str, dict[int, list[float]]] = {}
     for record in measurements.records:
-        one = record.configuration
-        if isinstance(one, Configuration) and (one.path, one.mode) == (path, mode):
-            samples.setdefault(one.quantity, {}).setdefault(one.message_size, []).extend(record.samples)
+        configuration = record.configuration
+        if isinstance(configuration, PLogPParameter) and (configuration.path, configuration.mode) == (path, mode):
+            samples.setdefault(configuration.quantity, {}).setdefault(configuration.message_size, []).extend(
+                record.samples
+            )
     columns = {}
     for quantity, by_size in samples.items():
         sizes = sorted(by_size)
         summaries = [summarise(by_size[size]) for size in sizes]
-        ends = [np.array([getattr(one, end) for one in summaries]) for end in ("median", "low", "high")]
+        ends = [np.array([getattr(summary, end) for summary in summaries]) for end in ("median", "low", "high")]
         columns[quantity] = np.array(sizes, dtype=float), (ends[0], ends[1], ends[2])
     return columns
 
 
 def plogp_paths(measurements: Measurements) -> list[str]:
     """Return the paths that the kernel plogp measured."""
-    found = (record.configuration for record in measurements.records)
-    return list(dict.fromkeys(one.path for one in found if isinstance(one, Configuration)))
+    configurations = (record.configuration for record in measurements.records)
+    return list(
+        dict.fromkeys(
+            configuration.path for configuration in configurations if isinstance(configuration, PLogPParameter)
+        )
+    )
 
 
 def fit_plogp(measurements: Measurements, path: str, mode: SendMode) -> PLogP | None:

@@ -88,7 +88,7 @@ def collect(measurements: Measurements) -> dict[str, Points]:
     pairs of nodes at once are left out: what they share beyond the node is no part of a node's model.
     """
     points = _collect(measurements, PingPong | Pairs)
-    return points | {path: found for path, found in _collect_random(measurements).items() if path not in points}
+    return points | {path: collected for path, collected in _collect_random(measurements).items() if path not in points}
 
 
 def collect_streams(measurements: Measurements) -> dict[str, Points]:
@@ -105,23 +105,25 @@ def stream_buffers(measurements: Measurements) -> StreamBuffers | Literal[""]:
 
     Those with a buffer for each message, as programs have them, where there are such; else those with one for all.
     """
-    found = {one.configuration.buffers for one in measurements.records if isinstance(one.configuration, Stream)}
-    return "each" if "each" in found else "one" if found else ""
+    buffers = {
+        record.configuration.buffers for record in measurements.records if isinstance(record.configuration, Stream)
+    }
+    return "each" if "each" in buffers else "one" if buffers else ""
 
 
 def _collect_random(measurements: Measurements) -> dict[str, Points]:
     samples: dict[str, dict[int, list[float]]] = {}
     for record in measurements.records:
-        if isinstance(one := record.configuration, RandomPingPong):
-            each = len(record.samples) // len(one.message_sizes)
-            for place, size in enumerate(one.message_sizes):
-                own = record.samples[place * each : (place + 1) * each]
-                samples.setdefault(one.path, {}).setdefault(size, []).extend(own)
+        if isinstance(configuration := record.configuration, RandomPingPong):
+            count = len(record.samples) // len(configuration.message_sizes)
+            for place, size in enumerate(configuration.message_sizes):
+                part = record.samples[place * count : (place + 1) * count]
+                samples.setdefault(configuration.path, {}).setdefault(size, []).extend(part)
     points: dict[str, Points] = {}
     for path, by_size in samples.items():
         sizes = np.array(sorted(by_size), dtype=np.int64)
-        found = _points([(int(size), 1, by_size[int(size)]) for size in sizes])
-        points[path] = found.where(found.seconds > 0)
+        collected = _points([(int(size), 1, by_size[int(size)]) for size in sizes])
+        points[path] = collected.where(collected.seconds > 0)
     return points
 
 
@@ -141,11 +143,11 @@ def _collect(measurements: Measurements, kinds: type | UnionType, buffers: str =
 
 def _points(rows: Sequence[tuple[int, int, Sequence[float]]]) -> Points:
     """Return the points of (message size, pairs, samples)."""
-    found = [(size, pairs, undisturbed(samples)) for size, pairs, samples in rows]
-    found.sort(key=lambda row: (row[0], row[1], row[2].median))
-    sizes, pair_counts, times = zip(*found, strict=True)
+    summaries = [(size, pairs, undisturbed(samples)) for size, pairs, samples in rows]
+    summaries.sort(key=lambda row: (row[0], row[1], row[2].median))
+    sizes, pair_counts, times = zip(*summaries, strict=True)
     median, low, high, error = (
-        np.array([getattr(one, name) for one in times]) for name in ("median", "low", "high", "error")
+        np.array([getattr(time, name) for time in times]) for name in ("median", "low", "high", "error")
     )
-    modes = tuple(one.modes if len(one.modes) > 1 else () for one in times)
+    modes = tuple(time.modes if len(time.modes) > 1 else () for time in times)
     return Points(np.array(sizes), np.array(pair_counts), median, low, high, error, modes)

@@ -54,7 +54,7 @@ def protocol_names(segments: int) -> tuple[str, ...]:
     return names.get(segments) or tuple(f"segment-{number}" for number in range(1, segments + 1))
 
 
-def find_parts(measurements: Measurements, path: str, points: Points, given: Sequence[int] | None) -> list[Part]:
+def find_parts(measurements: Measurements, path: str, points: Points, limits: Sequence[int] | None) -> list[Part]:
     """Return the protocols of a path, ascending: between given limits, else the probed and the fitted ones.
 
     On both sides of a probed limit the times may show more of them, made by caches and by protocols that no
@@ -63,8 +63,8 @@ def find_parts(measurements: Measurements, path: str, points: Points, given: Seq
     probed = _probed_limit(measurements, path)
     caches = _cache_limits(measurements)
     ends: list[Limit | None]
-    if given is not None:
-        ends = [*(Limit(value, "user") for value in sorted(set(given))), None]
+    if limits is not None:
+        ends = [*(Limit(value, "user") for value in sorted(set(limits))), None]
     elif probed is None or probed.above is None:  # or nothing that was tried waits
         ends = [*_limits_in(points, caches), None]
     else:
@@ -86,7 +86,7 @@ def _protocol(begin: int, end: Limit | None, probed: Limit) -> str:
 
 def _cache_limits(measurements: Measurements) -> tuple[int, ...]:
     """Return the message sizes of which two buffers just fill a data cache of some host."""
-    caches = (size for one in measurements.launches for host in one.header.hosts for size in host.caches.values())
+    caches = (size for launch in measurements.launches for host in launch.header.hosts for size in host.caches.values())
     return tuple(sorted({size // _BUFFERS for size in caches}))
 
 
@@ -160,7 +160,7 @@ def _segmentations(costs: Array, scale: float, bonus: Array) -> list[_Segmentati
     each point.
     """
     count = len(costs) - 1
-    reach, back, found = costs[0], [], []
+    reach, back, segmentations = costs[0], [], []
     for segments in range(1, _MOST_SEGMENTS + 1):
         if segments > 1:
             total = (reach - bonus)[:, None] + costs
@@ -171,14 +171,14 @@ def _segmentations(costs: Array, scale: float, bonus: Array) -> list[_Segmentati
             end = int(step[end])
             begins.append(end)
         penalty = (_FREE * segments - 1) * math.log(count)
-        found.append(_Segmentation(float(reach[count]) + penalty, scale, begins[::-1]))
-    return found
+        segmentations.append(_Segmentation(float(reach[count]) + penalty, scale, begins[::-1]))
+    return segmentations
 
 
 def _chosen(tried: Sequence[list[_Segmentation]], clear: float) -> _Segmentation:
     """Return the segmentation with the most segments that still lower the criterion clearly."""
     best: list[_Segmentation] = [
-        min(of_as_many, key=lambda one: one.criterion) for of_as_many in zip(*tried, strict=True)
+        min(of_as_many, key=lambda segmentation: segmentation.criterion) for of_as_many in zip(*tried, strict=True)
     ]
     chosen = best[0]
     for more in best[1:]:
@@ -223,7 +223,7 @@ def change_points(points: Points, caches: Sequence[int] = ()) -> list[tuple[int,
         scaled = size / (size.max() or 1)
         costs[begins, ends] = _line_costs(scaled, seconds, error, part, np.full(begins.size, scale))
         tried.append(_segmentations(costs, scale, bonus))
-    chosen = _chosen([one for one in tried if one[0].scale >= least] or tried[-1:], _CLEAR_DIFFERENCE)
+    chosen = _chosen([candidate for candidate in tried if candidate[0].scale >= least] or tried[-1:], _CLEAR_DIFFERENCE)
     finer = _chosen(tried, _VERY_CLEAR_DIFFERENCE)
-    found = finer if len(finer.begins) > len(chosen.begins) else chosen
-    return [(int(size[begin - 1]), int(size[begin])) for begin in found.begins]
+    result = finer if len(finer.begins) > len(chosen.begins) else chosen
+    return [(int(size[begin - 1]), int(size[begin])) for begin in result.begins]

@@ -110,12 +110,12 @@ def _best(points: Points, solve: Callable[..., Any], parameters: int, settings: 
         weights = 1 / np.maximum(size, 1)
         fit = solve(size, pairs, weights, points.seconds[None])
         return _Best(fit, predict(fit), weights, points.seconds, None)
-    found = minimise(
+    estimate = minimise(
         lambda weights, times: solve(size, pairs, weights, times[None]),
         predict, size, points.seconds, points.error, parameters,
     )  # fmt: skip
-    weights = 1 / (found.fitted * found.noise) ** 2
-    return _Best(found.fit, found.fitted, weights, found.pseudo, found.noise)
+    weights = 1 / (estimate.fitted * estimate.noise) ** 2
+    return _Best(estimate.fit, estimate.fitted, weights, estimate.pseudo, estimate.noise)
 
 
 def _resampled(points: Points, design: list[Array], best: _Best, solve: Callable[..., Any], settings: Settings) -> Any:
@@ -123,15 +123,14 @@ def _resampled(points: Points, design: list[Array], best: _Best, solve: Callable
     size, pairs = _columns(points)
     rest = (settings.samples, settings.confidence, settings.seed)
     design = [column for column in design if column.any()]  # a parameter that touches no point is not free
-    made: Array | None
+    resampled: Array | None
     if len(points) - len(design) >= 2:
         columns = np.stack(design, axis=1)
-        made = bootstrap.resample(
-            columns, best.weights, best.fitted, best.times, *rest, noise=best.noise, message_size=size
-        )
+        fit = bootstrap.WeightedFit(columns, best.weights, best.fitted, best.times, best.noise, size)
+        resampled = bootstrap.resample(fit, *rest)
     else:
-        made = bootstrap.resample_medians(best.fitted, (points.high - points.low) / 2, *rest)
-    return None if made is None else solve(size, pairs, best.weights, made)
+        resampled = bootstrap.resample_medians(best.fitted, (points.high - points.low) / 2, *rest)
+    return None if resampled is None else solve(size, pairs, best.weights, resampled)
 
 
 def _spread(points: Points, best: _Best, estimates: Any, settings: Settings) -> Array | None:
@@ -242,8 +241,8 @@ def fit_max_rate_model(points: Points, settings: Settings) -> MaxRate | None:
         "alpha": alpha,
         "R_C": _parameter(float(_rate(best.fit.b)[0]), estimates and _rate(estimates.b), "B/s", settings),
     }
-    every = parameters | ({"R_N": R_N} if R_N else {})
-    return MaxRate(**parameters, R_N=R_N, quality=_judged(points, best, estimates, every, remarks, settings))
+    complete = parameters | ({"R_N": R_N} if R_N else {})
+    return MaxRate(**parameters, R_N=R_N, quality=_judged(points, best, estimates, complete, remarks, settings))
 
 
 def fit_extended_model(points: Points, settings: Settings) -> Extended | None:
@@ -327,8 +326,8 @@ def _latency_aware_node_rate(
 ) -> Parameter:
     """Return R_N; infinite where no point shows the node's limit."""
 
-    def limiting(one: LatencyAwareFit) -> Array:
-        rate: Array = np.where(one.is_limited(size, pairs).any(axis=1), _rate(one.c), np.inf)
+    def limiting(candidate: LatencyAwareFit) -> Array:
+        rate: Array = np.where(candidate.is_limited(size, pairs).any(axis=1), _rate(candidate.c), np.inf)
         return rate
 
     rates = None if estimates is None else limiting(estimates)

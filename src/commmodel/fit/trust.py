@@ -131,8 +131,8 @@ def _beside_remark(points: Points, fitted: Array, beside: NDArray[np.bool_]) -> 
     shown = dict(zip(points.message_size[beside].tolist(), slower.tolist(), strict=True))
     words = ", ".join(f"{format_size(size)} {factor:.1f} times" for size, factor in list(shown.items())[:_SHOWN])
     more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
-    which = f"{beside.sum()} of {len(points)} records"
-    return f"{which} are slower than the model, not counted in its mean error: {words}{more}"
+    count = f"{beside.sum()} of {len(points)} records"
+    return f"{count} are slower than the model, not counted in its mean error: {words}{more}"
 
 
 def _why(points: Points) -> str:
@@ -146,23 +146,24 @@ def _why(points: Points) -> str:
 
 def modes_remark(points: Points) -> list[str]:
     """Return a line on the sizes whose samples have several modes, with their shares; empty without any."""
-    found = {
+    remarks = {
         int(size): modes
         for size, modes in zip(points.message_size, points.modes, strict=True)
         if modes  # of several records of a size, the last
     }
-    if not found:
+    if not remarks:
         return []
-    least = sorted(found, key=lambda size: found[size][0].share)[:_SHOWN]
+    least = sorted(remarks, key=lambda size: remarks[size][0].share)[:_SHOWN]
     words = [
         f"{format_size(size)} "
-        + ", ".join(f"{format_ratio(mode.share)} at {format_time(mode.median)}" for mode in found[size])
+        + ", ".join(f"{format_ratio(mode.share)} at {format_time(mode.median)}" for mode in remarks[size])
         for size in sorted(least)
     ]
-    more = f"; and {len(found) - len(least)} more" if len(found) > len(least) else ""
+    more = f"; and {len(remarks) - len(least)} more" if len(remarks) > len(least) else ""
     sizes = np.unique(points.message_size).size
     return [
-        f"samples of {len(found)} of {sizes} sizes have several modes, the fastest is fitted: {'; '.join(words)}{more}"
+        f"samples of {len(remarks)} of {sizes} sizes have several modes, "
+        f"the fastest is fitted: {'; '.join(words)}{more}"
     ]
 
 
@@ -218,8 +219,8 @@ def recommend(segment: Segment, postal_error: float | None) -> tuple[str, str]:
     choice = {name: error for name, error in errors.items() if name in trusted} or errors
     enough = max(_GOOD_ENOUGH * min(choice.values()), _SMALL_ERROR)
     chosen = next(name for name, error in choice.items() if error <= enough)
-    which = "the simplest that is good enough" + (
+    criterion = "the simplest that is good enough" + (
         " of those that are trusted" if 0 < len(trusted) < len(errors) else ""
     )
-    others = ", ".join(f"{name} {format_ratio(error)}" for name, error in errors.items() if name != chosen)
-    return chosen, f"{which}: mean error {format_ratio(errors[chosen])} ({others})"
+    alternatives = ", ".join(f"{name} {format_ratio(error)}" for name, error in errors.items() if name != chosen)
+    return chosen, f"{criterion}: mean error {format_ratio(errors[chosen])} ({alternatives})"

@@ -107,6 +107,6 @@ def undisturbed(samples: Sequence[float] | Array) -> Undisturbed:
     low, high = median_interval(fastest)
     quarter, three_quarters = np.quantile(np.log(fastest), (0.25, 0.75))
     deviation = _TO_DEVIATION * (three_quarters - quarter)
-    own = math.sqrt(math.pi / 2 / min(fastest.size, _INDEPENDENT)) * deviation
-    error = math.hypot(own, _DISTURBED * (1 - modes[0].share))
+    standard_error = math.sqrt(math.pi / 2 / min(fastest.size, _INDEPENDENT)) * deviation
+    error = math.hypot(standard_error, _DISTURBED * (1 - modes[0].share))
     return Undisturbed(modes[0].median, low, high, float(error), modes)

@@ -92,8 +92,8 @@ def _first_of_each(path: Path, notes: Sequence[str]) -> tuple[str, ...]:
     """Return the first of equal notes on different lines, with their number."""
     alike: dict[str, list[str]] = {}
     for note in notes:
-        _, _, said = note.removeprefix(f"{path}: ").partition(": ")
-        alike.setdefault(said, []).append(note)
+        _, _, remark = note.removeprefix(f"{path}: ").partition(": ")
+        alike.setdefault(remark, []).append(note)
     return tuple(group[0] + (f" (and {len(group) - 1} more like it)" * (len(group) > 1)) for group in alike.values())
 
 
@@ -116,21 +116,21 @@ _REFUSED = {
 
 def _opening(path: Path) -> str:
     """Return the entry of `_OPENINGS` with which a file begins; empty: none."""
-    head = read_bytes(path, _HEAD, whole=False).removeprefix(b"\xef\xbb\xbf")
+    head = read_bytes(path, _HEAD, complete=False).removeprefix(b"\xef\xbb\xbf")
     return next((name for name, begin in _OPENINGS.items() if begin.match(head)), "")
 
 
 def _recognised(text: Text, format_name: str) -> str:
     """Return the name of the one format of a text."""
-    found = {name: line for name, one in REGISTRY.items() if (line := one.recognise(text.lines))}
+    first_lines = {name: line for name, reader in REGISTRY.items() if (line := reader.recognise(text.lines))}
     if format_name != "auto":
-        found.setdefault(format_name, 1)
-    if not found:
+        first_lines.setdefault(format_name, 1)
+    if not first_lines:
         problem = f"of no known format ({', '.join((OURS, *REGISTRY))}): name a file of one of them"
         raise DamagedFileError(text.path, "line 1", problem)
-    (first, _), *others = sorted(found.items(), key=lambda item: item[1])
-    if others:
-        second, line = others[0]
+    (first, _), *candidates = sorted(first_lines.items(), key=lambda item: item[1])
+    if candidates:
+        second, line = candidates[0]
         raise text.damaged(line, f"{second} output begins in a file of {first} output: split the file here")
     return first
 

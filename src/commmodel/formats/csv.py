@@ -140,10 +140,10 @@ def can_hold(measured: Record) -> bool:
 def render(measurements: Measurements) -> Iterator[bytes]:
     """Yield the header and a row for each sample of all records that `can_hold`."""
     yield b"message_size,seconds,pairs,path,kernel\n"
-    for one in filter(can_hold, measurements.records):
-        about = one.configuration
+    for measured in filter(can_hold, measurements.records):
+        about = measured.configuration
         pairs = 1 if isinstance(about, PingPong) else about.pairs  # type: ignore[union-attr]
         into_one = isinstance(about, Stream) and about.buffers == "one"
         kernel = _ONE_BUFFER if into_one else type(about).__struct_config__.tag
-        for sample in one.samples:
+        for sample in measured.samples:
             yield f"{about.message_size},{float(sample)!r},{pairs},{about.path},{kernel}\n".encode()  # type: ignore[union-attr]

@@ -67,8 +67,8 @@ def parse(text: Text) -> Measurements:
         if sizes:
             records.append(Record(RandomPingPong(sizes, "any"), "s", tuple(seconds for _, seconds in halves)))
         pings = ["send"]
-    for call, own in calls.items():
-        if _CALLS[call] in pings and own:
-            configuration = RandomPing(tuple(row[2] for row in own), _CALLS[call], "any")
-            records.append(Record(configuration, "s", tuple(row[3] for row in own)))
+    for call, durations in calls.items():
+        if _CALLS[call] in pings and durations:
+            configuration = RandomPing(tuple(row[2] for row in durations), _CALLS[call], "any")
+            records.append(Record(configuration, "s", tuple(row[3] for row in durations)))
     return Measurements((launch("durations", ("durations",), records),))

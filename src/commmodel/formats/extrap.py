@@ -72,9 +72,9 @@ class FunctionRecords:
         self, number: int, callpath: str, metric: str, parameters: Sequence[tuple[str, float]], values: Iterable[float]
     ) -> None:
         """Add the values of a line; repeated points are further repetitions."""
-        meant = metric_and_unit(metric)
-        if self._names.setdefault(meant, metric) != metric:
-            other = self._names[meant]
+        metric_unit = metric_and_unit(metric)
+        if self._names.setdefault(metric_unit, metric) != metric:
+            other = self._names[metric_unit]
             problem = f"metric {shown(metric)} is {shown(other)} written otherwise: give both one name"
             raise self._text.damaged(number, problem)
         self._samples.setdefault((callpath, metric, tuple(parameters)), []).extend(values)

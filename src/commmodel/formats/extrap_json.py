@@ -14,6 +14,8 @@ from typing import Any
 
 import msgspec
 
+from commmodel.documents import decode_json
+from commmodel.errors import DamagedFileError
 from commmodel.formats.extrap import DEFAULT_METRIC, ROOT, FunctionRecords
 from commmodel.formats.interchange import SampleTable
 from commmodel.formats.lines import Text, measurable, shown
@@ -21,6 +23,7 @@ from commmodel.results import Measurements
 
 __all__ = ["parse", "recognise", "render"]
 
+_DECODER = msgspec.json.Decoder()
 _KEYS = {"params", "value", "callpath", "metric"}
 _PARAMETERS = re.compile(r'"params"\s*:')
 _OURS = re.compile(r'"type"\s*:')
@@ -36,24 +39,24 @@ def recognise(lines: Sequence[str]) -> int:
 
 def _decoded(text: Text, number: int, line: str) -> dict[str, Any]:
     try:
-        found = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        fields = decode_json(text.path, line.encode(), _DECODER, f"line {number}")
+    except DamagedFileError:
         if _NO_NUMBER.search(line):
             raise text.damaged(number, "NaN or Infinity is no measured value: remove the line") from None
-        raise text.damaged(number, f"{error}; restore the file, or delete this line") from None
-    if not isinstance(found, dict):
+        raise
+    if not isinstance(fields, dict):
         raise text.damaged(number, 'no object like {"params": {"p": 4}, "value": 1.5}; restore or delete this line')
-    return found
+    return fields
 
 
 def _number(text: Text, number: int, value: object, name: str) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool):
         try:
-            found = float(value)
+            number_ = float(value)
         except OverflowError:
-            found = math.inf
-        if 0 <= found < math.inf:
-            return measurable(text, number, found + 0.0, name)  # no -0.0
+            number_ = math.inf
+        if 0 <= number_ < math.inf:
+            return measurable(text, number, number_ + 0.0, name)  # no -0.0
     problem = f"{name}: {shown(str(value))} is no finite number from 0 up; correct or remove the line"
     raise text.damaged(number, problem)
 
@@ -87,7 +90,7 @@ def _values(text: Text, number: int, fields: dict[str, Any]) -> list[float]:
     value = fields["value"]
     if value == []:
         raise text.damaged(number, "value: an empty list; give the measured values, or remove the line")
-    return [_number(text, number, one, "value") for one in (value if isinstance(value, list) else [value])]
+    return [_number(text, number, item, "value") for item in (value if isinstance(value, list) else [value])]
 
 
 def parse(text: Text) -> Measurements:
@@ -96,16 +99,16 @@ def parse(text: Text) -> Measurements:
     for number, line in enumerate(text.lines, start=1):
         if not line:
             continue
-        found = _decoded(text, number, line)
-        if unknown := sorted(found.keys() - _KEYS):
+        entry = _decoded(text, number, line)
+        if unknown := sorted(entry.keys() - _KEYS):
             notes.append(
                 text.note(number, f"left out, as the format has no such field: {', '.join(map(shown, unknown))}")
             )
-        parameters = _parameters(text, number, found, names)
+        parameters = _parameters(text, number, entry, names)
         names = [name for name, _ in parameters]
-        callpath = _word(text, number, found, "callpath", ROOT)
-        metric = _word(text, number, found, "metric", DEFAULT_METRIC)
-        gathered.add(number, callpath, metric, parameters, _values(text, number, found))
+        callpath = _word(text, number, entry, "callpath", ROOT)
+        metric = _word(text, number, entry, "metric", DEFAULT_METRIC)
+        gathered.add(number, callpath, metric, parameters, _values(text, number, entry))
     return gathered.measurements(notes)
 
 

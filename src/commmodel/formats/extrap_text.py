@@ -64,7 +64,7 @@ def _points(text: Text, number: int, words: str, count: int) -> list[tuple[float
     return points
 
 
-class _Reader:
+class _TextReader:
     """State of a reader."""
 
     def __init__(self, text: Text) -> None:
@@ -74,18 +74,19 @@ class _Reader:
         self.points: list[tuple[float, ...]] = []
         self.region, self.metric = ROOT, DEFAULT_METRIC
         self.done: set[tuple[str, str]] = set()
-        self.taken = 0
+        self.lines_read = 0
         """Lines of data of this region and metric."""
 
     def close(self, number: int) -> None:
         """End the data of a region and metric."""
-        if self.taken and self.taken < len(self.points):
+        if self.lines_read and self.lines_read < len(self.points):
             problem = (
-                f"{self.taken} lines of DATA of {shown(self.region)}, {shown(self.metric)} before it, but there are"
+                f"{self.lines_read} lines of DATA of {shown(self.region)}, {shown(self.metric)} "
+                f"before it, but there are"
                 f" {len(self.points)} points: add those that are missing"
             )
             raise self.text.damaged(number, problem)
-        self.taken = 0
+        self.lines_read = 0
 
     def parameters(self, number: int, words: str) -> None:
         """Take names."""
@@ -111,25 +112,25 @@ class _Reader:
         """Take the values at the next point."""
         if not self.points:
             raise self.text.damaged(number, "DATA stands before any POINTS: say first where it was measured")
-        if not self.taken:
+        if not self.lines_read:
             if (self.region, self.metric) in self.done:
-                what = f"{shown(self.region)}, {shown(self.metric)}"
-                problem = f"{what} is there twice: write all values of a point into one line"
+                place = f"{shown(self.region)}, {shown(self.metric)}"
+                problem = f"{place} is there twice: write all values of a point into one line"
                 raise self.text.damaged(number, problem)
             self.done.add((self.region, self.metric))
-        if self.taken == len(self.points):
+        if self.lines_read == len(self.points):
             problem = f"more lines of DATA than the {len(self.points)} points; remove it, or add a point"
             raise self.text.damaged(number, problem)
-        found = [real(self.text, number, word, "DATA") + 0.0 for word in words.split()]
-        values = [measurable(self.text, number, value, "DATA") for value in found]
-        parameters = list(zip(self.names, self.points[self.taken], strict=True))
+        numbers = [real(self.text, number, word, "DATA") + 0.0 for word in words.split()]
+        values = [measurable(self.text, number, value, "DATA") for value in numbers]
+        parameters = list(zip(self.names, self.points[self.lines_read], strict=True))
         self.gathered.add(number, self.region, self.metric, parameters, values)
-        self.taken += 1
+        self.lines_read += 1
 
 
 def parse(text: Text) -> Measurements:
     """Return a file as one launch."""
-    reader = _Reader(text)
+    reader = _TextReader(text)
     for number, line in enumerate(text.lines, start=1):
         if not line or line[0] == "#":
             continue

@@ -28,10 +28,10 @@ _TIMES = ("t[usec]", "t_max[usec]")
 
 
 @dataclass
-class _Table:
+class _BenchmarkTable:
     """State of reading a benchmark's table."""
 
-    taken: bool
+    is_read: bool
     pairs: int = 1
     multi: bool = False
     columns: tuple[str, ...] = ()
@@ -40,34 +40,34 @@ class _Table:
 
 def recognise(lines: Sequence[str]) -> int:
     """Return the number of the first line that only this suite writes, 0 where there is none."""
-    found = (number for number, line in enumerate(lines, 1) if _BANNER.fullmatch(line) or _BENCHMARK.fullmatch(line))
-    return next(found, 0)
+    numbers = (number for number, line in enumerate(lines, 1) if _BANNER.fullmatch(line) or _BENCHMARK.fullmatch(line))
+    return next(numbers, 0)
 
 
-def _open(text: Text, number: int, name: str, part: str, notes: list[str]) -> _Table:
-    taken = part == "MPI-1" and name in {"PingPong", "Multi-PingPong"}
-    if not taken:
-        whose = "" if part == "MPI-1" else f" of IMB's part {part}"
+def _open(text: Text, number: int, name: str, part: str, notes: list[str]) -> _BenchmarkTable:
+    is_read = part == "MPI-1" and name in {"PingPong", "Multi-PingPong"}
+    if not is_read:
+        origin = "" if part == "MPI-1" else f" of IMB's part {part}"
         notes.append(
-            text.note(number, f"the benchmark {shown(name)}{whose} is left out: only PingPong of MPI-1 is read")
+            text.note(number, f"the benchmark {shown(name)}{origin} is left out: only PingPong of MPI-1 is read")
         )
-    return _Table(taken)
+    return _BenchmarkTable(is_read)
 
 
-def _set_groups(text: Text, number: int, match: re.Match[str], table: _Table, notes: list[str]) -> None:
+def _set_groups(text: Text, number: int, match: re.Match[str], table: _BenchmarkTable, notes: list[str]) -> None:
     if whole(text, number, match["size"], "processes of a group", 1) != 2:
         notes.append(text.note(number, "PingPong in groups of other than two processes is left out"))
-        table.taken = False
+        table.is_read = False
     table.multi, table.pairs = True, whole(text, number, match["groups"], "groups", 1)
 
 
-def _set_columns(text: Text, number: int, line: str, table: _Table) -> None:
+def _set_columns(text: Text, number: int, line: str, table: _BenchmarkTable) -> None:
     table.columns = tuple(word.lstrip("#").lower() for word in line.split())
     if "bytes" not in table.columns or not set(_TIMES) & set(table.columns):
         raise text.damaged(number, f"no columns #bytes and t[usec] in {shown(line)}; restore the line")
 
 
-def _row(text: Text, number: int, line: str, table: _Table, notes: list[str]) -> None:
+def _row(text: Text, number: int, line: str, table: _BenchmarkTable, notes: list[str]) -> None:
     words = line.split()
     if not table.columns:
         problem = f"{shown(line)} stands before the table's header '#bytes ...'; restore or remove it"
@@ -89,7 +89,7 @@ def _row(text: Text, number: int, line: str, table: _Table, notes: list[str]) ->
     row = record(text, number, configuration, seconds)
     # The groups' rows of one size follow each other: keep the slowest.
     if "group" in table.columns and table.records and table.records[-1].configuration == configuration:
-        row = max(row, table.records.pop(), key=lambda one: one.samples)
+        row = max(row, table.records.pop(), key=lambda record: record.samples)
     table.records.append(row)
 
 
@@ -101,7 +101,7 @@ def _date(text: str) -> str:
         return text
 
 
-def _close(table: _Table, about: dict[str, str]) -> Launch:
+def _close(table: _BenchmarkTable, about: dict[str, str]) -> Launch:
     command = ("IMB-MPI1", "Multi-PingPong" if table.multi else "PingPong")
     return launch(
         "IMB",
@@ -116,31 +116,31 @@ def _close(table: _Table, about: dict[str, str]) -> Launch:
 
 def parse(text: Text) -> Measurements:
     """Return the results of PingPong, a launch per table."""
-    tables: list[tuple[_Table, dict[str, str]]] = []
+    tables: list[tuple[_BenchmarkTable, dict[str, str]]] = []
     about: dict[str, str] = {}
     notes: list[str] = []
-    reading: _Table | None = None
+    reading: _BenchmarkTable | None = None
     for number, line in enumerate(text.lines, start=1):
         if banner := _BANNER.fullmatch(line):  # a further run in the same file
             about, reading = banner.groupdict(), None
-        elif found := _BENCHMARK.fullmatch(line):
-            reading = _open(text, number, found["name"], about.get("part", "MPI-1"), notes)
+        elif match := _BENCHMARK.fullmatch(line):
+            reading = _open(text, number, match["name"], about.get("part", "MPI-1"), notes)
             tables.append((reading, about))
         elif reading is None:
-            if found := _ABOUT.fullmatch(line):
-                about[found["name"]] = found["value"]
-        elif not reading.taken or not line:
+            if match := _ABOUT.fullmatch(line):
+                about[match["name"]] = match["value"]
+        elif not reading.is_read or not line:
             continue
-        elif found := _GROUPS.fullmatch(line):
-            _set_groups(text, number, found, reading, notes)
-        elif found := _PROCESSES.fullmatch(line):
-            if not reading.multi and whole(text, number, found["count"], "#processes", 1) != 2:
+        elif match := _GROUPS.fullmatch(line):
+            _set_groups(text, number, match, reading, notes)
+        elif match := _PROCESSES.fullmatch(line):
+            if not reading.multi and whole(text, number, match["count"], "#processes", 1) != 2:
                 notes.append(text.note(number, "PingPong of other than two processes is left out"))
-                reading.taken = False
+                reading.is_read = False
         elif "#repetitions" in line:
             _set_columns(text, number, line, reading)
         elif not line.startswith("#"):
             _row(text, number, line, reading, notes)
     return Measurements(
-        tuple(_close(table, known) for table, known in tables if table.taken and table.records), tuple(notes)
+        tuple(_close(table, settings) for table, settings in tables if table.is_read and table.records), tuple(notes)
     )

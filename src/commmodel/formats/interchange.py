@@ -105,21 +105,21 @@ def _grouped(entries: Sequence[_Entry], over: Sequence[str]) -> _Grouped:
         samples = series.setdefault((entry.name, entry.metric, entry.record.unit, fixed), {})
         samples.setdefault(tuple(numbers[name] for name in over), []).extend(map(float, entry.record.samples))
     counted = Counter(frozenset(samples) for samples in series.values())
-    points = max(counted, key=lambda found: (counted[found], len(found)))
+    points = max(counted, key=lambda point: (counted[point], len(point)))
     return _Grouped(series, points)
 
 
 def _choices(entries: Sequence[_Entry]) -> Iterator[tuple[str, ...]]:
     """Yield the possible parameters of a table: numbers that all records have and that vary."""
-    known = {name for entry in entries for name in entry.numbers}
-    seen = {name: {entry.numbers.get(name) for entry in entries} for name in sorted(known)}
-    everywhere = {name: values for name, values in seen.items() if None not in values}
+    names = {name for entry in entries for name in entry.numbers}
+    values_of = {name: {entry.numbers.get(name) for entry in entries} for name in sorted(names)}
+    everywhere = {name: values for name, values in values_of.items() if None not in values}
     varying = [name for name, values in everywhere.items() if len(values) > 1]
     # There is no logarithm of 0, so that no model of such a parameter comes of it.
     varying = [name for name in varying if 0.0 not in everywhere[name]] or varying
     for count in range(min(len(varying), MOST_PARAMETERS), 0, -1):
         yield from combinations(varying[:_MOST_TRIED], count)
-    if all(len(values) == 1 for values in seen.values()):
+    if all(len(values) == 1 for values in values_of.values()):
         yield tuple(everywhere)[:MOST_PARAMETERS]
 
 
@@ -135,19 +135,19 @@ def _chosen(entries: Sequence[_Entry]) -> tuple[str, ...]:
 def _with_all(entries: Sequence[_Entry], over: Sequence[str], left_out: LeftOut) -> list[_Entry]:
     if not over or len(set(over)) < len(over):
         raise InputError(f"--over: name one parameter at least, and each once, not {', '.join(over) or 'none'}")
-    known = {name for entry in entries for name in entry.numbers}
+    names = {name for entry in entries for name in entry.numbers}
     for name in over:
-        if name not in known:
-            raise InputError(f"--over: nothing was measured over {name!r}: choose among {', '.join(sorted(known))}")
-    kept = []
+        if name not in names:
+            raise InputError(f"--over: nothing was measured over {name!r}: choose among {', '.join(sorted(names))}")
+    complete = []
     for entry in entries:
         if missing := [name for name in over if name not in entry.numbers]:
             left_out.add(f"it does not depend on {', '.join(missing)}", entry.name)
         else:
-            kept.append(entry)
-    if not kept:
+            complete.append(entry)
+    if not complete:
         raise InputError(f"--over: nothing was measured over {' and '.join(over)} together: name fewer")
-    return kept
+    return complete
 
 
 def _row(
@@ -156,8 +156,8 @@ def _row(
     """Return call path and metric of a series; None where reading could not restore it."""
     callpath = with_labels(name, fixed)
     again = described(Function(callpath, metric, tuple((parameter, 1.0) for parameter in over)))
-    known = {**dict(fixed), **dict.fromkeys(over, 1.0)}
-    return (callpath, written_metric(metric, unit)) if again == (name, metric, known) else None  # type: ignore[arg-type]
+    numbers = {**dict(fixed), **dict.fromkeys(over, 1.0)}
+    return (callpath, written_metric(metric, unit)) if again == (name, metric, numbers) else None  # type: ignore[arg-type]
 
 
 def tabulate(measurements: Measurements, over: Sequence[str] | None, left_out: LeftOut) -> tuple[SampleTable, bool]:
@@ -198,4 +198,4 @@ def tabulate(measurements: Measurements, over: Sequence[str] | None, left_out: L
     for entry in entries:
         launches[entry.name, tuple(entry.parameters.items())].add(entry.launch)
     table = SampleTable(tuple(over), tuple(sorted(grouped.points)), tuple(rows))
-    return table, any(len(found) > 1 for found in launches.values())
+    return table, any(len(group) > 1 for group in launches.values())

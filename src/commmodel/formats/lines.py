@@ -58,16 +58,16 @@ def read_lines(path: str | os.PathLike[str], largest: int = LARGEST_FILE, longes
     """Read a text file; what is empty, binary, too large or has lines without end is refused."""
     path = Path(path)
     mend = "no output of a benchmark suite" if largest == LARGEST_FILE else "split it"
-    found = read_bytes(path, largest, mend=mend)
-    if not found.strip():
+    content = read_bytes(path, largest, mend=mend)
+    if not content.strip():
         raise DamagedFileError(path, "", "it is empty: name the file that holds the benchmark's output")
-    if binary := _NOT_TEXT.search(found):
-        number = found.count(b"\n", 0, binary.start()) + 1
+    if binary := _NOT_TEXT.search(content):
+        number = content.count(b"\n", 0, binary.start()) + 1
         raise DamagedFileError(path, f"line {number}", "binary data: name a file of text")
     try:
-        text = found.decode("utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        number = found.count(b"\n", 0, error.start) + 1
+        number = content.count(b"\n", 0, error.start) + 1
         raise DamagedFileError(path, f"line {number}", "not UTF-8: name a file of text, or convert it") from None
     lines = tuple(line.strip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
     for number, line in enumerate(lines, start=1):

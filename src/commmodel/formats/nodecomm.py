@@ -24,10 +24,10 @@ ROUND_TRIP = 2
 
 
 @dataclass
-class _Table:
+class _NodePairTable:
     """State of reading the table of a pair of nodes."""
 
-    taken: bool
+    is_read: bool
     ranks: dict[str, tuple[int, ...]] = field(default_factory=dict)
     columns: int = 0
     records: list[Record] = field(default_factory=list)
@@ -35,15 +35,15 @@ class _Table:
 
 def recognise(lines: Sequence[str]) -> int:
     """Return the number of the first line that only this suite writes, 0 where there is none."""
-    found = (
+    numbers = (
         number
         for number, (line, below) in enumerate(pairwise(lines), 1)
         if _TITLE.fullmatch(line) and _PARTNERS.match(below)
     )
-    return next(found, 0)
+    return next(numbers, 0)
 
 
-def _set_ranks(text: Text, number: int, match: re.Match[str], table: _Table) -> None:
+def _set_ranks(text: Text, number: int, match: re.Match[str], table: _NodePairTable) -> None:
     words = match["ranks"].replace(",", " ").split()
     ranks = tuple(whole(text, number, word, f"rank of a {match['side']}") for word in words)
     if match["side"] == "partner" and len(ranks) != len(table.ranks.get("master", ())):
@@ -53,7 +53,7 @@ def _set_ranks(text: Text, number: int, match: re.Match[str], table: _Table) -> 
     table.columns = len(ranks)
 
 
-def _row(text: Text, number: int, line: str, table: _Table, notes: list[str]) -> None:
+def _row(text: Text, number: int, line: str, table: _NodePairTable, notes: list[str]) -> None:
     words = line.split()
     size = INTEGER * whole(text, number, words[0], "message size in integers")
     if not table.columns:
@@ -69,24 +69,24 @@ def _row(text: Text, number: int, line: str, table: _Table, notes: list[str]) ->
             table.records.append(record(text, number, Pairs(size, pairs, "any", 1), seconds))
 
 
-def _close(table: _Table) -> Launch:
+def _close(table: _NodePairTable) -> Launch:
     pairs = tuple(zip(table.ranks["master"], table.ranks["partner"], strict=True)) if len(table.ranks) == 2 else ()
     return launch("nodecomm", ("nodecomm",), table.records, versions={"nodecomm": "unknown"}, placement={"any": pairs})
 
 
 def parse(text: Text) -> Measurements:
     """Return the measurements, a launch per table."""
-    tables: list[_Table] = []
+    tables: list[_NodePairTable] = []
     notes: list[str] = []
     for number, line in enumerate(text.lines, start=1):
         if title := _TITLE.fullmatch(line):
-            tables.append(_Table(title["test"] == "Pingpong"))
-            if not tables[-1].taken:
+            tables.append(_NodePairTable(title["test"] == "Pingpong"))
+            if not tables[-1].is_read:
                 notes.append(text.note(number, f"the test {shown(title['test'])} is left out: only Pingpong is read"))
-        elif not tables or not tables[-1].taken or not line:
+        elif not tables or not tables[-1].is_read or not line:
             continue  # what a launcher or a job script wrote before, and tables that are not taken
-        elif found := _PARTNERS.fullmatch(line):
-            _set_ranks(text, number, found, tables[-1])
+        elif match := _PARTNERS.fullmatch(line):
+            _set_ranks(text, number, match, tables[-1])
         elif not line.startswith("#"):
             _row(text, number, line, tables[-1], notes)
     return Measurements(tuple(_close(table) for table in tables if table.records), tuple(notes))

@@ -44,7 +44,7 @@ class _Test:
     """Empty for a test that is not taken."""
     version: str
     columns: tuple[str, ...] = ()
-    taken: str = ""
+    column: str = ""
     """Name of the column that is read."""
     pairs: int = 1
     window: int = DEFAULT_WINDOW
@@ -73,7 +73,7 @@ def _set_columns(text: Text, number: int, line: str, test: _Test, notes: list[st
         notes.append(text.note(number, f"a table of derived datatypes is left out: run {test.program} without -D"))
         test.program = ""
         return
-    wanted = "Latency" if test.program == "osu_latency" else "Bandwidth"
+    heading = "Latency" if test.program == "osu_latency" else "Bandwidth"
     medians = [name for name in columns if _MEDIAN.fullmatch(name)]
     if medians and test.program == "osu_mbw_mr":
         notes.append(
@@ -82,13 +82,13 @@ def _set_columns(text: Text, number: int, line: str, test: _Test, notes: list[st
         medians = []
     # Messages a second have six digits where MB/s of small messages have two.
     means = [name for name in columns if name == "Messages/s"]
-    means += [name for name in columns if wanted in name and not name.startswith(("Min", "Max"))]
-    means += [name for name in columns if name == "MB/s" and wanted == "Bandwidth"]
+    means += [name for name in columns if heading in name and not name.startswith(("Min", "Max"))]
+    means += [name for name in columns if name == "MB/s" and heading == "Bandwidth"]
     if not medians + means:
         raise text.damaged(number, f"no column of {test.program} among {shown(' '.join(columns))}; restore the line")
     if medians:
         notes.append(text.note(number, f"{test.program}: the median, {medians[0]}, is taken, not the mean"))
-    test.columns, test.taken = columns, (medians + means)[0]
+    test.columns, test.column = columns, (medians + means)[0]
 
 
 def _set_pairs(text: Text, number: int, setting: re.Match[str], test: _Test, notes: list[str]) -> None:
@@ -112,15 +112,15 @@ def _row(text: Text, number: int, line: str, test: _Test, notes: list[str]) -> N
     if values.get("Validation", "Pass").lower() != "pass":
         notes.append(text.note(number, f"{size} B is left out: its data arrived wrong (Validation)"))
         return
-    value = real(text, number, values[test.taken], test.taken)
+    value = real(text, number, values[test.column], test.column)
     if value == 0 or (size == 0 and test.program != "osu_latency"):
         if size:
-            notes.append(text.note(number, f"{size} B is left out: {test.taken} is 0, too few digits were printed"))
+            notes.append(text.note(number, f"{size} B is left out: {test.column} is 0, too few digits were printed"))
         return
     if test.program == "osu_latency":
         test.records.append(record(text, number, PingPong(size, "any"), value / US))
         return
-    seconds = test.pairs / value if test.taken == "Messages/s" else test.pairs * size / (value * MB)
+    seconds = test.pairs / value if test.column == "Messages/s" else test.pairs * size / (value * MB)
     test.records.append(record(text, number, Stream(size, test.pairs, "any", test.window, buffers="one"), seconds))
 
 

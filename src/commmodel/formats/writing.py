@@ -20,7 +20,7 @@ class _Content(NamedTuple):
     notes: tuple[str, ...]
 
 
-def _ours(measurements: Measurements, over: Sequence[str] | None) -> _Content:
+def _commmodel(measurements: Measurements, over: Sequence[str] | None) -> _Content:
     _refuse_parameters(over)
     return _Content(encoded(measurements), ())
 
@@ -28,8 +28,8 @@ def _ours(measurements: Measurements, over: Sequence[str] | None) -> _Content:
 def _csv(measurements: Measurements, over: Sequence[str] | None) -> _Content:
     _refuse_parameters(over)
     lines = list(csv.render(measurements))
-    kept, all_records = len(lines) - 1, sum(1 for _ in measurements.records)
-    if not kept:
+    written_records, all_records = len(lines) - 1, sum(1 for _ in measurements.records)
+    if not written_records:
         raise InputError("nothing to write: our CSV holds pingpong, pairs and stream only")
     missing = all_records - sum(1 for record in measurements.records if csv.can_hold(record))
     notes = (f"not written: {missing} of {all_records} records: our CSV holds pingpong, pairs and stream only",)
@@ -91,7 +91,7 @@ def _is_plain(name: str) -> bool:
 
 
 WRITTEN: dict[str, Callable[[Measurements, Sequence[str] | None], _Content]] = {
-    "commmodel": _ours,
+    "commmodel": _commmodel,
     "extrap-json": _extrap_json,
     "extrap-text": _extrap_text,
     "csv": _csv,

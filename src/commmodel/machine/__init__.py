@@ -23,10 +23,10 @@ from commmodel.machine.parameters import (
     Postal,
     Quality,
 )
-from commmodel.machine.tables import BandwidthProfile, OverlapProfile, Table
+from commmodel.machine.tables import BandwidthProfile, OverlapProfile, ParameterTable
 
 __all__ = [
     "MODELS", "UNITS", "BandwidthProfile", "Edge", "Extended", "Hybrid", "LatencyAware", "Limit", "LogGP", "Machine",
-    "MaxRate", "Measured", "MeasuredTimes", "Mode", "Origin", "OverlapProfile", "PLogP", "Parameter", "Postal",
-    "Quality", "Segment", "Speaker", "Table", "dump", "dumps", "load", "published", "recommended", "speaker",
+    "MaxRate", "Measured", "MeasuredTimes", "Mode", "Origin", "OverlapProfile", "PLogP", "Parameter", "ParameterTable",
+    "Postal", "Quality", "Segment", "Speaker", "dump", "dumps", "load", "published", "recommended", "speaker",
 ]  # fmt: skip

@@ -108,7 +108,7 @@ class Segment(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     """One a number of pairs, ascending; empty where the file does not tell."""
 
     def __repr__(self) -> str:
-        """Return what it is of, up to which size, and which models it has."""
+        """Return the protocol, the path, the limit and the models of the segment."""
         models = ", ".join(name for name in MODELS if getattr(self, name) is not None) or "no models"
         return f"Segment({self.protocol}, {self.path}, {f'up to {self.limit.value} B, ' if self.limit else ''}{models})"
 
@@ -166,11 +166,11 @@ class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     """One a path."""
     selector: str = ""
     """The selector of its library: a name of `commmodel.collectives.library.selection.published`."""
-    selection: tuple[selectors.Rule, ...] = ()
+    selection: tuple[selectors.SelectionRule, ...] = ()
     """Rules that come before the selector's."""
 
     def __repr__(self) -> str:
-        """Return its name and what it has."""
+        """Return the name, the number of segments and the paths of the machine."""
         return f"Machine({self.name!r}, {len(self.segments)} segment(s), paths {', '.join(self.paths[:4])})"
 
     def to_dict(self) -> dict[str, list[Any]]:
@@ -218,7 +218,7 @@ class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
         if finite("message_size", message_size) < 0:
             raise InputError(f"a message of {message_size} bytes: a size must not be negative")
         path = path or ("between-nodes" if "between-nodes" in self.paths else self.paths[0])
-        by_path = {name: [one for one in self.segments if one.path == name] for name in self.paths}
+        by_path = {name: [segment for segment in self.segments if segment.path == name] for name in self.paths}
         on_path = by_path.get(path) or by_path.get("any")
         if not on_path:
             raise MissingParameterError(
@@ -260,14 +260,15 @@ class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
         Examples
         --------
         >>> from commmodel.collectives.library.selection import select
-        >>> cluster = Machine("m", (Segment("all"),), selector="mpich", selection=(selectors.Rule("bcast", "chain"),))
+        >>> rule = selectors.SelectionRule("bcast", "chain")
+        >>> cluster = Machine("m", (Segment("all"),), selector="mpich", selection=(rule,))
         >>> [select(cluster.collectives(), operation, 8, 64).algorithm for operation in ("bcast", "scan")]
         ['chain', 'recursive-doubling']
         """
         name = name or self.selector
         if not name and not self.selection:
-            known = ", ".join(selectors.published())
-            raise InputError(f"machine {self.name!r} has neither selector nor selection: give it one of {known}")
+            names = ", ".join(selectors.published())
+            raise InputError(f"machine {self.name!r} has neither selector nor selection: give it one of {names}")
         chosen = selectors.load(name) if name else selectors.Selector(self.name)
         return selectors.preceded(chosen, self.selection)
 
@@ -281,16 +282,16 @@ class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
         MissingParameterError
             Naming the kernels that provide it, where there is none.
         """
-        by_path = {one.path: one for one in self.hybrid}
+        by_path = {model.path: model for model in self.hybrid}
         chosen = path or ("between-nodes" if "between-nodes" in by_path else next(iter(by_path), ""))
-        found = by_path.get(chosen) or by_path.get("any")
-        if found is None:
-            known = f" (it has {', '.join(by_path)})" if by_path else ""
+        chosen_model = by_path.get(chosen) or by_path.get("any")
+        if chosen_model is None:
+            paths = f" (it has {', '.join(by_path)})" if by_path else ""
             raise MissingParameterError(
-                f"machine {self.name!r} has no hybrid model{f' of path {path!r}' if path else ''}{known}: measure it "
+                f"machine {self.name!r} has no hybrid model{f' of path {path!r}' if path else ''}{paths}: measure it "
                 "with python -m commmodel.bench ping pingpong contention threshold --random-sizes 400, then fit"
             )
-        return found
+        return chosen_model
 
     def max_rate(self, message_size: float, path: str | None = None) -> MaxRate:
         """Return the max-rate parameters for a message of so many bytes, with R_N."""

@@ -17,7 +17,7 @@ from commmodel.files import write_text
 from commmodel.machine import hybrid
 from commmodel.machine.description import FORMAT, VERSION, Machine, Measured
 from commmodel.machine.parameters import MODELS, PLOGP_COLUMNS, UNITS, Parameter, PLogP
-from commmodel.machine.tables import Table
+from commmodel.machine.tables import ParameterTable
 
 __all__ = ["dump", "dumps", "load", "published"]
 
@@ -27,26 +27,26 @@ _TABLES = {"overlap": {"overhead", "progress"}, "bandwidth": {"byte_time", "fast
 """List of a machine -> the tables of each of its members."""
 
 
-def _parameter(path: Path, where: str, name: str, written: Any) -> dict[str, Any]:
+def _parameter(path: Path, where: str, name: str, entry: Any) -> dict[str, Any]:
     """Return the table of a parameter that may stand as number, text or table."""
     unit = _UNITS[name]
-    match written:
+    match entry:
         case bool():
             pass
         case int() | float():
-            return {"value": float(written), "unit": unit}
+            return {"value": float(entry), "unit": unit}
         case str():
-            return {"value": quantity(path, where, written, unit), "unit": unit}
+            return {"value": quantity(path, where, entry, unit), "unit": unit}
         case dict():
-            if written.get("unit", unit) != unit:
-                problem = f"field unit: expected {unit!r}, got {type_or_text(written['unit'])}"
+            if entry.get("unit", unit) != unit:
+                problem = f"field unit: expected {unit!r}, got {type_or_text(entry['unit'])}"
                 raise DamagedFileError(path, where, problem)
             return {"unit": unit} | {
                 key: float(value) if type(value) is int else quantity(path, f"{where}.{key}", value, unit)
-                for key, value in written.items()
+                for key, value in entry.items()
                 if key != "unit"
             }
-    problem = f"expected a number of {unit}, a text with a unit or a table, got {type(written).__name__}"
+    problem = f"expected a number of {unit}, a text with a unit or a table, got {type(entry).__name__}"
     raise DamagedFileError(path, where, problem)
 
 
@@ -58,10 +58,10 @@ def _rows(content: dict[str, Any], name: str) -> Iterator[tuple[int, dict[str, A
             yield index, row
 
 
-def _check_shape(path: Path, where: str, written: Any) -> None:
+def _check_shape(path: Path, where: str, entry: Any) -> None:
     """Raise where the numbers of a table have the wrong shape; wrong types are left to the typed decoder."""
     try:
-        msgspec.convert(written, Table, strict=True)
+        msgspec.convert(entry, ParameterTable, strict=True)
     except msgspec.ValidationError:
         pass
     except InputError as error:
@@ -138,7 +138,7 @@ def _check_table(path: Path, where: str, table: PLogP) -> None:
     for end in ("low", "high"):
         for name, column in getattr(table, end).items():
             if name not in PLOGP_COLUMNS:
-                problem = f"{name!r} is no column: choose of {', '.join(PLOGP_COLUMNS)}"
+                problem = f"{name!r} is no column: choose from {', '.join(PLOGP_COLUMNS)}"
                 raise DamagedFileError(path, f"{where}.{end}", problem)
             columns[f"{end}.{name}"] = column
     for name, column in columns.items():
@@ -154,13 +154,13 @@ def _check_table(path: Path, where: str, table: PLogP) -> None:
 
 def _check_measured(path: Path, where: str, measured: Sequence[Measured]) -> None:
     """Raise where measured times contradict each other."""
-    counts = [one.pairs for one in measured]
+    counts = [table.pairs for table in measured]
     if counts != sorted(set(counts)):
         raise DamagedFileError(path, where, f"pairs must ascend, each once: {counts}")
-    for index, one in enumerate(measured):
-        if one.sizes[0] > one.sizes[1]:
-            raise DamagedFileError(path, f"{where}[{index}].sizes", f"the smallest comes first: {list(one.sizes)}")
-        times = one.times
+    for index, entry in enumerate(measured):
+        if entry.sizes[0] > entry.sizes[1]:
+            raise DamagedFileError(path, f"{where}[{index}].sizes", f"the smallest comes first: {list(entry.sizes)}")
+        times = entry.times
         if times is None:
             continue
         if any(above <= below for below, above in pairwise(times.sizes)):
@@ -176,14 +176,16 @@ def _check_profiles(path: Path, machine: Machine) -> None:
     """Raise where two profiles describe the same, or a share exceeds 1."""
     for index, profile in enumerate(machine.overlap):
         where = f"field overlap[{index}]"
-        if (profile.path, profile.operation) in {(one.path, one.operation) for one in machine.overlap[:index]}:
+        if (profile.path, profile.operation) in {(other.path, other.operation) for other in machine.overlap[:index]}:
             problem = f"a second profile of path {profile.path!r} and operation {profile.operation!r}"
             raise DamagedFileError(path, where, problem)
         shares = () if profile.progress is None else chain.from_iterable(profile.progress.values)
         if wrong := [share for share in shares if share > 1]:
             raise DamagedFileError(path, f"{where}.progress", f"{wrong[0]} is no share: it lies between 0 and 1")
     for index, rates in enumerate(machine.bandwidth):
-        if (rates.pattern, rates.direction) in {(one.pattern, one.direction) for one in machine.bandwidth[:index]}:
+        if (rates.pattern, rates.direction) in {
+            (other.pattern, other.direction) for other in machine.bandwidth[:index]
+        }:
             problem = f"a second profile of pattern {rates.pattern!r} and direction {rates.direction!r}"
             raise DamagedFileError(path, f"field bandwidth[{index}]", problem)
 
@@ -204,7 +206,7 @@ def _check(path: Path, machine: Machine) -> None:
             raise DamagedFileError(path, where, "a rate must not be 0")
     for index, table in enumerate(machine.plogp):
         _check_table(path, f"field plogp[{index}]", table)
-        if table.path in {one.path for one in machine.plogp[:index]}:
+        if table.path in {other.path for other in machine.plogp[:index]}:
             raise DamagedFileError(path, f"field plogp[{index}].path", f"a second table of path {table.path!r}")
     for index, segment in enumerate(machine.segments):
         _check_measured(path, f"field segments[{index}].measured", segment.measured)

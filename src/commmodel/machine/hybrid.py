@@ -85,7 +85,9 @@ class Hybrid(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         >>> model.mode(1420).kind, model.mode(1421).kind
         ('asynchronous', 'synchronous')
         """
-        return next((one for one in self.modes if one.limit is None or message_size <= one.limit.value), self.modes[-1])
+        return next(
+            (mode for mode in self.modes if mode.limit is None or message_size <= mode.limit.value), self.modes[-1]
+        )
 
     def seconds(self, message_size: float) -> float:
         """Return the time of one message one way, from the send's begin to the receive's end."""
@@ -109,23 +111,23 @@ def _check_parameter(path: Path, where: str, name: str, parameter: Parameter) ->
 
 def check(path: Path, models: tuple[Hybrid, ...]) -> None:
     """Raise where the numbers of the section contradict each other."""
-    for index, one in enumerate(models):
+    for index, model in enumerate(models):
         where = f"field hybrid[{index}]"
-        if one.path in {other.path for other in models[:index]}:
-            raise DamagedFileError(path, f"{where}.path", f"a second model of path {one.path!r}")
+        if model.path in {other.path for other in models[:index]}:
+            raise DamagedFileError(path, f"{where}.path", f"a second model of path {model.path!r}")
         for name in ("contention", "send_buffer", "link_latency", "link_bandwidth"):
-            if (number := getattr(one, name)) is not None:
+            if (number := getattr(model, name)) is not None:
                 _check_parameter(path, f"{where}.{name}", name, number)
-        for place, mode in enumerate(one.modes):
+        for place, mode in enumerate(model.modes):
             for name in HYBRID_UNITS:
                 parameter: Any = getattr(mode, name, None)
                 if parameter is not None:
                     _check_parameter(path, f"{where}.modes[{place}].{name}", name, parameter)
-        limits = [math.inf if mode.limit is None else mode.limit.value for mode in one.modes]
+        limits = [math.inf if mode.limit is None else mode.limit.value for mode in model.modes]
         if any(above <= below for below, above in pairwise(limits)) or limits[-1] < math.inf:
             problem = f"limits must ascend, and only the last mode must have none: {limits}"
             raise DamagedFileError(path, f"{where}.modes", problem)
-        kinds = [_KINDS.index(mode.kind) for mode in one.modes]
+        kinds = [_KINDS.index(mode.kind) for mode in model.modes]
         if kinds != sorted(kinds):
             problem = "modes must be asynchronous, then detached, then synchronous"
             raise DamagedFileError(path, f"{where}.modes", problem)

@@ -11,7 +11,7 @@ from commmodel.machine.parameters import Extended, LatencyAware, MaxRate, Postal
 from commmodel.models import maxrate, postal
 
 __all__ = [
-    "DESCRIBES", "MEASURED", "ONE_WAY", "Model", "Speaker", "knows_several", "named", "recommended", "seconds",
+    "DESCRIBES", "MEASURED", "ONE_WAY", "Model", "Speaker", "knows_several", "model_of", "recommended", "seconds",
     "speaker", "two_way",
 ]  # fmt: skip
 
@@ -41,13 +41,13 @@ class Speaker(NamedTuple):
 
 def two_way(segment: Segment) -> dict[str, Model]:
     """Return the ping-pong models of a segment by name, the simplest first."""
-    there: dict[str, Model | None] = {
+    models: dict[str, Model | None] = {
         "postal": segment.postal,
         "max-rate": segment.max_rate,
         "extended": segment.extended,
         "latency-aware": segment.latency_aware,
     }
-    return {name: model for name, model in there.items() if model is not None}
+    return {name: model for name, model in models.items() if model is not None}
 
 
 def recommended(segment: Segment) -> str:
@@ -63,7 +63,7 @@ def recommended(segment: Segment) -> str:
     return next((name for name in (segment.recommended, *_RICHEST_FIRST) if name in models), "")
 
 
-def named(segment: Segment, name: str) -> Model | None:
+def model_of(segment: Segment, name: str) -> Model | None:
     """Return a model of a segment; None where it has no such model."""
     return segment.one_way if name == ONE_WAY else two_way(segment).get(name)
 
@@ -132,11 +132,11 @@ def speaker(segment: Segment, processes: int = 1) -> Speaker:
             return Speaker("")
         return Speaker(ONE_WAY, segment.one_way)
     chosen = next(name for name in (segment.recommended, *_RICHEST_FIRST) if name in models)
-    known = {one.pairs: one for one in segment.measured if one.errors}
-    if not known:
+    with_errors = {entry.pairs: entry for entry in segment.measured if entry.errors}
+    if not with_errors:
         return Speaker(chosen, models[chosen])
-    pairs = min((count for count in known if count >= processes), default=max(known))
-    measured = known[pairs]
+    pairs = min((count for count in with_errors if count >= processes), default=max(with_errors))
+    measured = with_errors[pairs]
     if measured.times is not None:
         return Speaker(MEASURED, measured.times, pairs, 0.0)
     errors = {name: measured.errors[name] for name in models if name in measured.errors}

@@ -140,6 +140,6 @@ class PLogP(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
         """
         import numpy as np
 
-        asked, sizes, values = np.asarray(message_size, dtype=float), self.sizes, getattr(self, column)
+        requested, sizes, values = np.asarray(message_size, dtype=float), self.sizes, getattr(self, column)
         slope = max(0.0, (values[-1] - values[-2]) / (sizes[-1] - sizes[-2]))
-        return np.interp(asked, sizes, values) + np.maximum(asked - sizes[-1], 0.0) * slope
+        return np.interp(requested, sizes, values) + np.maximum(requested - sizes[-1], 0.0) * slope

@@ -55,12 +55,12 @@ def duplex_factor(segment: Segment) -> Parameter | None:
     >>> factor.value, round(factor.low, 2), factor.high
     (1.8, 1.55, 2.0)
     """
-    both, one = node_rate(segment), segment.one_way.R_N if segment.one_way else None
-    if both is None or one is None or not (both.is_limiting and one.is_limiting):
+    two_way, one_way = node_rate(segment), segment.one_way.R_N if segment.one_way else None
+    if two_way is None or one_way is None or not (two_way.is_limiting and one_way.is_limiting):
         return None
-    value = both.value / one.value
-    if None in {both.low, both.high, one.low, one.high}:
+    value = two_way.value / one_way.value
+    if None in {two_way.low, two_way.high, one_way.low, one_way.high}:
         return Parameter(value)
     least, most = _FULL_DUPLEX
-    low, high = _ratio(both.low, one.high, least), _ratio(both.high, one.low, most)
+    low, high = _ratio(two_way.low, one_way.high, least), _ratio(two_way.high, one_way.low, most)
     return Parameter(value, low=min(value, max(low, least)), high=max(value, min(high, most)))

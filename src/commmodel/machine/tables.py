@@ -1,6 +1,6 @@
 """Tables of measured parameters over message size and a count, and the profiles made of them.
 
-Main entries: `Table`, `OverlapProfile`, `BandwidthProfile`.
+Main entries: `ParameterTable`, `OverlapProfile`, `BandwidthProfile`.
 """
 
 import math
@@ -13,15 +13,15 @@ from msgspec import Meta, Struct
 from commmodel.errors import InputError
 from commmodel.machine.parameters import Parameter
 
-__all__ = ["BandwidthProfile", "OverlapProfile", "Table"]
+__all__ = ["BandwidthProfile", "OverlapProfile", "ParameterTable"]
 
 
-class Table(Struct, frozen=True, forbid_unknown_fields=True):
+class ParameterTable(Struct, frozen=True, forbid_unknown_fields=True):
     """Measured values over sizes and counts, interpolated bilinearly in logarithms; constant beyond the edges.
 
     The overhead o(S, b) has burst lengths as counts, the byte time G(P, S) numbers of peers.
 
-    >>> Table(sizes=(1024, 4096), bursts=(1, 4), values=((4e-6, 2e-6), (8e-6, 4e-6))).at(2048, 2)
+    >>> ParameterTable(sizes=(1024, 4096), bursts=(1, 4), values=((4e-6, 2e-6), (8e-6, 4e-6))).at(2048, 2)
     4.5e-06
     """
 
@@ -62,9 +62,9 @@ class OverlapProfile(Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     operation: Literal["two-sided", "put", "get"] = "two-sided"
     L: Parameter | None = None
     """Latency in seconds, with which a message takes o(S, 1) + L + S G."""
-    overhead: Table | None = None
+    overhead: ParameterTable | None = None
     """Seconds of one initiation among b in a row, at both ends together, o(S, b) = o_s + o_r."""
-    progress: Table | None = None
+    progress: ParameterTable | None = None
     """Which share of the transfer of b messages of S goes on while both sides compute and do not call MPI, 0 to 1."""
     queue_depth: Annotated[int, Meta(ge=2)] | None = None
     """Messages under way with which the queue is full, HD."""
@@ -78,9 +78,9 @@ class BandwidthProfile(Struct, frozen=True, forbid_unknown_fields=True, omit_def
     pattern: Literal["nearest-neighbour", "cross"]
     """Pairs i and i + 1, or i and i + P / 2."""
     direction: Literal["one-way", "both-ways"]
-    byte_time: Table
+    byte_time: ParameterTable
     """Seconds per byte, of the slowest pair, over message sizes and P (the table's bursts)."""
-    fastest: Table | None = None
+    fastest: ParameterTable | None = None
     """The same of the fastest pair."""
 
 

@@ -1,21 +1,69 @@
-"""Functions compiled by numba, which is loaded here alone and at the first use.
+"""Functions compiled by numba, which is loaded at the first use of one. Main entry: `compiled`.
 
-All do the same arithmetic in the same order as in Python. Compiled code is kept on disk from one start to the next,
-where there is a folder for it. Main entries: `vectorized`, `loop_over_grid` and `compiled`.
+Compiled code does the same arithmetic in the same order as Python. It may call by name what is `compiled` and every
+`Formula`: to numba an object is what its ``_numba_type_`` says, and theirs is that of their compiled form.
+
+Compiled code is kept on disk from one start to the next, where there is a folder for it. numba keeps it under the name
+of the function, and compiles anew where the file of that function has changed; of formulas in other files it knows
+nothing. So `kept` adds a digest to the name, of that file and of all files of this folder, where the formulas stand.
 """
 
 import warnings
 from collections.abc import Callable
-from functools import lru_cache, partial
-from types import FunctionType
-from typing import Any
+from functools import cache, cached_property, partial, update_wrapper
+from pathlib import Path
+from typing import Any, Generic, ParamSpec, TypeVar
 from zlib import crc32
 
-__all__ = ["compiled", "loop_over_grid", "vectorized"]
+__all__ = ["Compiled", "compiled", "kept"]
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
 
-def _kept(compile_with: Callable[..., Any], function: Callable[..., Any]) -> Any:
-    """Return a compiled function that is kept on disk, or where there is no folder for it, in memory."""
+class Compiled(Generic[Arguments, Result]):
+    """A function that runs compiled, and that other compiled functions may call."""
+
+    def __init__(self, function: Callable[Arguments, Result], signature: str = "") -> None:
+        self.python = function
+        """The function as plain Python."""
+        self._signature = signature
+        update_wrapper(self, function)
+
+    def __call__(self, *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
+        """Run the compiled form."""
+        result: Result = self.compiled(*arguments, **named)
+        return result
+
+    @cached_property
+    def compiled(self) -> Any:
+        """The compiled form: of one signature and kept on disk, or of any and part of the functions that call it."""
+        import numba
+
+        compile_with = partial(numba.njit, error_model="numpy")
+        if self._signature:
+            return kept(partial(compile_with, self._signature), self.python)
+        return compile_with(self.python)
+
+    @property
+    def _numba_type_(self) -> Any:
+        import numba
+
+        return numba.typeof(self.compiled)
+
+
+def compiled(signature: str = "") -> Callable[[Callable[Arguments, Result]], Compiled[Arguments, Result]]:
+    """Compile a function for one signature, in numba's words; without a signature, for each caller."""
+    return partial(Compiled, signature=signature)
+
+
+def kept(compile_with: Callable[..., Any], function: Callable[..., Any], named_after: Any = None) -> Any:
+    """Return a compiled function that is kept on disk, or where there is no folder for it, in memory.
+
+    Its name there is its own or that of another function, which it calls, with the digest of that function's sources.
+    """
+    name_giver = named_after or function
+    function.__qualname__ = f"{name_giver.__name__}_{_digest(name_giver.__code__.co_filename)}"
     try:
         return compile_with(cache=True)(function)
     except RuntimeError as error:  # numba found no folder where it may write its cache
@@ -27,62 +75,8 @@ def _kept(compile_with: Callable[..., Any], function: Callable[..., Any]) -> Any
         return compile_with()(function)
 
 
-def vectorized(function: Callable[..., float]) -> Any:
-    """Return a function of numbers as a universal function of numpy, of float64."""
-    import numba
-
-    signature = numba.float64(*[numba.float64] * function.__code__.co_argcount)
-    return _kept(partial(numba.vectorize, [signature], nopython=True), function)
-
-
-@lru_cache(maxsize=256)
-def loop_over_grid(function: Callable[..., float], kinds: str) -> Any:
-    """Return a loop that writes a formula to a grid; a letter of `kinds` for each argument.
-
-    Letters: s, a single number; c, a column; r, a row; f, a full grid.
-    """
-    import numba
-
-    names = [f"argument{index}" for index in range(len(kinds))]
-    named = list(zip(names, kinds, strict=True))
-    elements = {"s": "{}", "c": "{}_here", "r": "{}[j]", "f": "{}[i, j]"}
-    source = [
-        "    for i in range(result.shape[0]):",
-        *(f"        {name}_here = {name}[i]" for name, kind in named if kind == "c"),
-        "        for j in range(result.shape[1]):",
-        f"            result[i, j] = formula({', '.join(elements[kind].format(name) for name, kind in named)})",
-    ]
-    # Named after its text, and with the place of the formula: numba keeps compiled code under both.
-    name = f"{function.__name__.strip('<>')}_over_grid_{kinds}_{crc32(repr(source).encode()):08x}"
-    text = "\n".join([f"def {name}(result, {', '.join(names)}):", *source])
-    scope: dict[str, Any] = {"formula": numba.njit(error_model="numpy")(function), "__name__": function.__module__}
-    exec(compile(text, function.__code__.co_filename, "exec"), scope)  # noqa: S102, of the text above alone
-    number = numba.float64
-    line, grid = (numba.types.Array(number, dimensions, "C", readonly=True) for dimensions in (1, 2))
-    types = {"s": number, "c": line, "r": line, "f": grid}
-    signature = numba.void(number[:, ::1], *(types[kind] for kind in kinds))
-    return _kept(partial(numba.njit, signature, error_model="numpy"), scope[name])
-
-
-@lru_cache(maxsize=64)
-def compiled(function: FunctionType, signature: str) -> Any:
-    """Return a function with loops, compiled for one signature in numba's words.
-
-    It calls formulas and other plain functions by the global names of its module; compiled, these names mean their
-    compiled forms, so that everything is written once.
-    """
-    import numba
-
-    plain = {name: one for name, one in function.__globals__.items() if isinstance(one, FunctionType)}
-    scope = function.__globals__ | {
-        name: numba.njit(error_model="numpy")(one) for name, one in plain.items() if one.__module__ != __name__
-    }
-    for name, one in plain.items():
-        if one.__module__ == function.__module__:
-            scope[name] = numba.njit(error_model="numpy")(FunctionType(one.__code__, scope, name))
-    # numba keeps compiled code under a function's name and the date of its file, and does not look at what it calls.
-    codes = sorted((name, one.__code__.co_code, one.__code__.co_consts) for name, one in plain.items())
-    version = crc32(repr(codes).encode())
-    own = FunctionType(function.__code__, scope, f"{function.__name__}_{version:08x}")
-    own.__qualname__, own.__module__ = own.__name__, function.__module__
-    return _kept(partial(numba.njit, signature, error_model="numpy"), own)
+@cache
+def _digest(path: str) -> str:
+    """Return a digest of a source file and of all formulas."""
+    files = {Path(path), *Path(__file__).parent.glob("*.py")}
+    return f"{crc32(b''.join(file.read_bytes() for file in sorted(files) if file.is_file())):08x}"

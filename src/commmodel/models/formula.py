@@ -4,13 +4,14 @@ numba is loaded at the first call with an array, so that importing the models co
 for single numbers never pays for it.
 """
 
+import sys
 from collections.abc import Callable
-from functools import cached_property, update_wrapper
-from typing import Any
+from functools import cached_property, partial, update_wrapper
+from typing import Any, overload
 
 import numpy as np
 
-from commmodel.models.compiled import vectorized
+from commmodel.models.compiled import kept
 from commmodel.models.surface import Array, is_worthwhile, over_grid, takes_grid
 
 __all__ = ["Formula", "formula"]
@@ -37,6 +38,10 @@ class Formula:
         """The formula as plain Python."""
         update_wrapper(self, function)
 
+    @overload
+    def __call__(self, *arguments: float) -> float: ...
+    @overload
+    def __call__(self, *arguments: Any, out: Array | None = None) -> Any: ...
     def __call__(self, *arguments: Any, out: Array | None = None) -> Any:
         """Return a float, or where an argument is an array, an array of float64 of the broadcast shape.
 
@@ -48,14 +53,30 @@ class Formula:
         arrays = [np.asarray(argument, dtype=np.float64) for argument in arguments]
         shape = np.broadcast_shapes(*(array.shape for array in arrays))
         if is_worthwhile(shape) and (out is None or takes_grid(out, shape, arrays)):
-            return over_grid(self.python, arrays, shape, out)
+            return over_grid(self, arrays, shape, out)
         with np.errstate(all="ignore"):  # vector code computes both sides of a branch, and flags what it throws away
             return self.compiled(*arrays, out=out)
 
     @cached_property
     def compiled(self) -> Any:
         """The formula as a numpy universal function of float64, compiled at first use."""
-        return vectorized(self.python)
+        import numba
+
+        signature = numba.float64(*[numba.float64] * self.python.__code__.co_argcount)
+        return kept(partial(numba.vectorize, [signature], nopython=True), self.python)
+
+    def __reduce__(self) -> Any:
+        """Pickle by name, as functions are; numba tells compiled code that calls formulas apart by that."""
+        name = self.python.__name__
+        if getattr(sys.modules.get(self.__module__), name, None) is self:
+            return name
+        return Formula, (self.python,)
+
+    @property
+    def _numba_type_(self) -> Any:
+        from numba.core.registry import cpu_target
+
+        return cpu_target.typing_context.resolve_value_type(self.compiled)
 
 
 def formula(function: Callable[..., float]) -> Formula:

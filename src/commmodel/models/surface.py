@@ -2,20 +2,21 @@
 
 numba's universal functions calculate four or eight numbers at once only where every argument has as many elements as
 the result. Where arguments are broadcast, sizes down and pairs across, they go one by one, at the pace of the
-division. So for large results a loop is written for the very shapes at hand: a number stays in a register, a column is
-read once a row. It does the same arithmetic in the same order. Main entry: `over_grid`.
+division. Called inside compiled code, they are loops of their own over the very types at hand: a number stays in a
+register, a column is read once a row. They do the same arithmetic in the same order.
 
 Stores past the cache were tried and left out: they win a third where 80 MB at hand are written over, but nothing once
 these are read, and they lose where the memory is fresh or the result fits in a cache.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.models.compiled import loop_over_grid
+from commmodel.models.compiled import kept
 
 __all__ = ["Array", "is_worthwhile", "over_grid", "takes_grid"]
 
@@ -50,37 +51,44 @@ def takes_grid(out: Array, shape: tuple[int, ...], arguments: Sequence[Array]) -
     )
 
 
-def over_grid(
-    function: Callable[..., float], arguments: Sequence[Array], shape: tuple[int, ...], out: Array | None = None
-) -> Array:
-    """Return the values of a function of numbers over arrays that broadcast to `shape` (at least one dimension).
+def over_grid(formula: Any, arguments: Sequence[Array], shape: tuple[int, ...], out: Array | None = None) -> Array:
+    """Return the values of a formula over arrays that broadcast to `shape` (at least one dimension).
 
     An `out` that `takes_grid` is written to and returned.
 
     >>> from commmodel.models import postal
-    >>> over_grid(postal.time.python, [np.array([[0.0], [8.0]]), np.array([1.0, 2.0]), np.array(0.5)], (2, 2))
+    >>> over_grid(postal.time, [np.array([[0.0], [8.0]]), np.array([1.0, 2.0]), np.array(0.5)], (2, 2))
     array([[1., 2.],
            [5., 6.]])
     """
     columns = shape[-1]
     result = _fresh(shape) if out is None else out
-    kinds, given = "", []
-    for argument in arguments:
-        across = argument.ndim > 0 and argument.shape[-1] != 1
-        down = any(length != 1 for length in argument.shape[:-1])
-        value: Any
-        if across and down:
-            kind, value = "f", _plain(np.broadcast_to(argument, shape)).reshape(-1, columns)
-        elif across:
-            kind, value = "r", _plain(argument.reshape(-1))
-        elif down:
-            kind, value = "c", _plain(np.broadcast_to(argument[..., 0], shape[:-1])).reshape(-1)
-        else:
-            kind, value = "s", argument.item()
-        kinds += kind
-        given.append(value)
-    loop_over_grid(function, kinds)(np.asarray(result).reshape(-1, columns), *given)
+    table = np.asarray(result).reshape(-1, columns)
+    _loop(formula)(tuple(_two_dimensional(argument, shape) for argument in arguments), table)
     return result
+
+
+def _two_dimensional(argument: Array, shape: tuple[int, ...]) -> Any:
+    """Return an argument as a number, a row, a column or a table, contiguous, of a result in rows of its last axis."""
+    across = argument.ndim > 0 and argument.shape[-1] != 1
+    down = any(length != 1 for length in argument.shape[:-1])
+    if not down:
+        return _plain(argument.reshape(-1)) if across else argument.item()
+    width = shape[-1] if across else 1
+    return _plain(np.broadcast_to(argument, (*shape[:-1], width))).reshape(-1, width)
+
+
+@cache
+def _loop(formula: Any) -> Any:
+    """Return a loop that writes a formula to a table."""
+    import numba
+
+    function: Any = formula.compiled if numba.config.DISABLE_JIT else formula  # type: ignore[attr-defined]
+
+    def write(arguments: tuple[Any, ...], table: Array) -> None:
+        function(*arguments, table)
+
+    return kept(partial(numba.njit, error_model="numpy"), write, formula.python)
 
 
 def _fresh(shape: tuple[int, ...]) -> Array:
@@ -92,5 +100,7 @@ def _fresh(shape: tuple[int, ...]) -> Array:
 
 
 def _plain(array: Array) -> Array:
-    """Return the same numbers contiguous in memory; a copy only where they are not."""
-    return np.require(array, requirements=["C", "A"])
+    """Return the same numbers contiguous in memory, to read only; a copy only where they are not."""
+    plain = np.require(array, requirements=["C", "A"]).view()
+    plain.flags.writeable = False  # arrays to read and to write are different types to numba
+    return plain

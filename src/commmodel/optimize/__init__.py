@@ -14,21 +14,34 @@ from commmodel.machine import (
     MaxRate,
     MeasuredTimes,
     Parameter,
+    ParameterTable,
     Postal,
     Segment,
-    Table,
     speaker,
 )
 from commmodel.machine.model_choice import seconds
 from commmodel.models import maxrate
 from commmodel.optimize.choice import LIMITS, Choice, Rejected, choose
-from commmodel.optimize.problem import ProblemOptions
+from commmodel.optimize.parameters import MessageCosts
+from commmodel.optimize.problem import Candidates, TransferProblem
 from commmodel.optimize.robustness import Sensitivity, misdiagnosis, sensitivity
-from commmodel.optimize.surfaces import surface
+from commmodel.optimize.surfaces import SurfaceAxes, surface
 
 __all__ = [
-    "LIMITS", "Choice", "ProblemOptions", "Rejected", "Sensitivity", "Table", "choose", "communicating_processes",
-    "misdiagnosis", "sensitivity", "surface",
+    "LIMITS",
+    "Candidates",
+    "Choice",
+    "MessageCosts",
+    "ParameterTable",
+    "Rejected",
+    "Sensitivity",
+    "SurfaceAxes",
+    "TransferProblem",
+    "choose",
+    "communicating_processes",
+    "misdiagnosis",
+    "sensitivity",
+    "surface",
 ]  # fmt: skip
 
 _ALL_BUT = 0.95

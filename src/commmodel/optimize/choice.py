@@ -18,15 +18,15 @@ not to cut.
 Main entry: `choose`.
 """
 
-from collections.abc import Callable, Sequence
 from typing import Literal
 
 import msgspec
 
-from commmodel.machine import Machine, Table
+from commmodel.machine import Machine
 from commmodel.models import overlap
 from commmodel.optimize import search
-from commmodel.optimize.problem import Implementation, ProblemOptions, SearchResult, TransferProblem
+from commmodel.optimize.parameters import MessageCosts
+from commmodel.optimize.problem import Candidates, DecompositionSearch, Implementation, SearchResult, TransferProblem
 from commmodel.results import Pattern
 
 __all__ = ["LIMITS", "Choice", "Rejected", "choose"]
@@ -97,75 +97,23 @@ class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def choose(
-    volume: int,
-    computation: float | Callable[[int], float],
-    machine: Machine | None = None,
+    machine: Machine | MessageCosts,
+    problem: TransferProblem,
+    candidates: Candidates | None = None,
     *,
-    pattern: str = "point-to-point",
-    implementation: str = "pipelined",
-    peers: int = 1,
-    operation: str = "two-sided",
-    direction: str = "both-ways",
-    overhead: float | Callable[[int, int], float] | Table | None = None,
-    latency: float | None = None,
-    byte_time: float | Callable[[int, int], float] | Table | None = None,
-    progress: float | Callable[[int, int], float] | Table | None = None,
-    queue_depth: int | None = None,
-    outstanding_volume: float | None = None,
-    grid: str = "powers-of-two",
-    sizes: Sequence[int] | None = None,
-    bursts: Sequence[int] | None = None,
-    rule: str = "equations",
-    path: str | None = None,
     model: str = "bounded",
 ) -> Choice:
     """Return the message size and the burst with which computation hides most of a transfer.
 
     Parameters
     ----------
-    volume : int
-        V, bytes to move, with each peer; in all-to-all patterns with all of them together.
-    computation : float or callable
-        t_V, seconds of computation on them. Or a function from the bytes of one message to the seconds of computation
-        on it, which may know of caches: t_V is then the sum over the messages, and may differ from size to size.
-    machine : Machine, optional
-        With profiles of overlap and bandwidth. What they lack is taken from LogGP, or from a pLogP table.
-    pattern : str
-        ``point-to-point``; ``multiple-end-points-contiguous`` and ``-interleaved`` (one with `peers` others);
-        ``end-point-congestion`` (`peers` with the same one); ``all-to-all-same-order``, ``-contiguous`` and
-        ``-interleaved`` (among `peers`, in messages of at most V / (P − 1)). Contiguous: each peer is finished before
-        the next; interleaved: they take turns; same order: all visit the same peer at a time.
-    implementation : str
-        ``pipelined`` (ask for the next burst, then compute), ``tight`` (compute, then ask for it) or ``any``.
-    peers : int
-        P, 1 for point-to-point.
-    operation : str
-        ``two-sided``, ``put`` or ``get``: whose profile of overlap is used.
-    direction : str
-        Of the bandwidth: ``both-ways`` where both sides send at once, or ``one-way``.
-    overhead : float, callable or Table, optional
-        o of both ends in seconds, or o(S, b); in place of the machine's, as all that follow.
-    latency : float, optional
-        L in seconds.
-    byte_time : float, callable or Table, optional
-        G in seconds per byte; or a function G(P, S); or a `Table`, its bursts being numbers of peers.
-    progress : float, callable or Table, optional
-        φ, the share of a transfer that goes on while nobody calls MPI, 0 to 1, or φ(S, b). 1 where nobody knows.
-    queue_depth : int, optional
-        HD: a burst must be shorter.
-    outstanding_volume : float, optional
-        Bytes of a burst at most.
-    grid : str
-        ``powers-of-two``: sizes, the largest possible among them, with at most 8192 messages, and bursts up to 64 or
-        the queue depth; ``fine``: four sizes for each of these, and all bursts up to 64.
-    sizes, bursts : sequence of int, optional
-        Only these, in place of the grid's: sizes that are whole rows of a matrix, for example. Sizes larger than what
-        there is to move are left out.
-    rule : str
-        ``equations``, or for all-to-all patterns ``measured``, what the paper measured to be best: bursts of 2 where
-        computation takes at least 3/4 of the transfer, else what is best with several end points.
-    path : str, optional
-        Of the machine; ``between-nodes`` where it has that and nothing else is said.
+    machine : Machine or MessageCosts
+        With profiles of overlap and bandwidth; what they lack is taken from LogGP, or from a pLogP table. Or costs:
+        numbers, tables or functions in place of what the machine says, or without one.
+    problem : TransferProblem
+        Volume, computation, pattern and number of peers.
+    candidates : Candidates, optional
+        Implementation, sizes and bursts to choose from; by default pipelined ones, of powers of two.
     model : str
         ``bounded``, or ``paper``: the equations as they are printed, corrections aside, whose promises may be below
         what the processor alone needs.
@@ -191,26 +139,21 @@ def choose(
 
     Examples
     --------
-    >>> chosen = choose(1 << 20, 500e-6, overhead=2e-6, latency=10e-6, byte_time=1 / 900e6)
+    >>> network = MessageCosts(overhead=2e-6, latency=10e-6, byte_time=1 / 900e6)
+    >>> chosen = choose(network, TransferProblem(volume=1 << 20, computation=500e-6))
     >>> chosen.message_size, chosen.burst, chosen.messages, round(chosen.hidden_fraction, 2)
     (32768, 16, 32, 0.41)
     """
-    options: ProblemOptions = {
-        "pattern": pattern, "implementation": implementation, "peers": peers, "operation": operation,
-        "direction": direction, "overhead": overhead, "latency": latency, "byte_time": byte_time, "progress": progress,
-        "queue_depth": queue_depth, "outstanding_volume": outstanding_volume, "grid": grid, "sizes": sizes,
-        "bursts": bursts, "rule": rule, "path": path, "model": model,
-    }  # fmt: skip
-    problem = TransferProblem(volume, computation, machine, options)
-    found = problem.solve()
-    offered = problem.grid
+    solver = DecompositionSearch(machine, problem, candidates, model=model)
+    found = solver.solve()
+    offered = solver.grid
     size, length = int(offered.sizes[found.row]), int(offered.bursts[found.column])
     # What messages of another size add to the computation is no communication, hidden or not.
-    repeats = problem.shape.repeats / problem.shape.parts
-    whole, own = float(problem.computed[0]) * repeats, float(problem.computed[found.row]) * repeats
-    (is_cut, gain, error), rejected = problem.advice(found), None
+    repeats = solver.shape.repeats / solver.shape.parts
+    whole, own = float(solver.computed[0]) * repeats, float(solver.computed[found.row]) * repeats
+    (is_cut, gain, error), rejected = solver.advice(found), None
     seconds, low, high = found.seconds, found.low, found.high
-    if not is_cut and problem.offers_whole:
+    if not is_cut and solver.offers_whole:
         if found.row > 0:
             rejected = Rejected(size, length, found.seconds)
         size, length, own = int(offered.sizes[0]), 1, whole
@@ -218,26 +161,26 @@ def choose(
     return Choice(
         message_size=size,
         burst=length,
-        messages=-(-problem.volume // size),
+        messages=-(-solver.volume // size),
         seconds=seconds,
         blocking_seconds=found.blocking_seconds,
         hidden_fraction=overlap.hidden_share.python(seconds - own + whole, found.blocking_seconds, whole),
         limits=tuple(name for name, bit in _BITS.items() if found.limits & bit) if found.limits else (),
         implementation=_NAMES[found.implementation],
-        pattern=problem.pattern,
-        alternatives=_neighbours(problem, found) if found.neighbours and rejected is None else (),
+        pattern=solver.pattern,
+        alternatives=() if rejected else tuple(each for each in _neighbours(solver, found) if each != (size, length)),
         low=low,
         high=high,
         advice="cut" if is_cut else "do not cut",
         gain_seconds=gain,
         error_seconds=error,
-        progress=float(problem.known.progress[0, offered.first_row :].max()),
+        progress=float(solver.known.progress[0, offered.first_row :].max()),
         rejected=rejected,
     )
 
 
-def _neighbours(problem: TransferProblem, result: SearchResult) -> tuple[tuple[int, int], ...]:
-    sizes, bursts = problem.grid.sizes, problem.grid.bursts
+def _neighbours(solver: DecompositionSearch, result: SearchResult) -> tuple[tuple[int, int], ...]:
+    sizes, bursts = solver.grid.sizes, solver.grid.bursts
     return tuple(
         (int(sizes[result.row + near // 3 - 1]), int(bursts[result.column + near % 3 - 1]))
         for near in range(9)

@@ -43,18 +43,19 @@ def decompositions(
         return _of_grid(volume, largest, kind, longest)
     grid = _of_grid(volume, largest, kind, longest)
     if sizes is not None:
-        own = _whole("sizes", sizes)
-        kept = own[own <= largest]
-        if not kept.size:
+        distinct = _whole_numbers("sizes", sizes)
+        candidates = distinct[distinct <= largest]
+        if not candidates.size:
             raise InputError(f"sizes: all are larger than the {largest} bytes to move: give a smaller one")
-        is_whole = kept[0] == largest
+        is_whole = candidates[0] == largest
         grid = grid._replace(
-            sizes=kept if is_whole else np.concatenate(([float(largest)], kept)), first_row=0 if is_whole else 1
+            sizes=candidates if is_whole else np.concatenate(([float(largest)], candidates)),
+            first_row=0 if is_whole else 1,
         )
     if bursts is not None:
-        own = _whole("bursts", bursts)
-        has_one = own[-1] == 1
-        grid = grid._replace(bursts=own if has_one else np.append(own, 1.0), last_column=own.size - 1)
+        distinct = _whole_numbers("bursts", bursts)
+        has_one = distinct[-1] == 1
+        grid = grid._replace(bursts=distinct if has_one else np.append(distinct, 1.0), last_column=distinct.size - 1)
     return grid
 
 
@@ -82,7 +83,7 @@ def _bursts(kind: Kind, longest: int) -> NDArray[np.float64]:
     return np.array(sorted(bursts, reverse=True), dtype=np.float64)
 
 
-def _whole(name: str, values: Any) -> NDArray[np.float64]:
+def _whole_numbers(name: str, values: Any) -> NDArray[np.float64]:
     """Return distinct integers ≥ 1, descending."""
     try:
         numbers = {integer(name, number) for number in values}

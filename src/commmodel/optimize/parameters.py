@@ -15,22 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.errors import InputError, MissingParameterError
-from commmodel.machine import BandwidthProfile, LogGP, Machine, OverlapProfile, Parameter, PLogP, Table
-from commmodel.models.compiled import compiled
+from commmodel.machine import BandwidthProfile, LogGP, Machine, OverlapProfile, Parameter, ParameterTable, PLogP
 from commmodel.optimize.search import interpolate, look_up
 from commmodel.optimize.smoothing import steady_costs, steady_shares
 
-__all__ = ["Conditions", "ProblemParameters", "problem_parameters", "profile"]
+__all__ = ["MessageCosts", "ProblemParameters", "problem_parameters", "profile"]
 
 Array = NDArray[np.float64]
-Given = float | Callable[[int, int], float] | Table | None
+Given = float | Callable[[int, int], float] | ParameterTable | None
 Quantity = Callable[[Array, Array], Array]
 """From sizes and counts (bursts, or a number of peers) to an array (1 or 3, sizes, counts or 1): value, low, high."""
 
 _FASTEST = 1e-30
 """Seconds per byte in place of a fitted 0, by which r would be divided."""
-_LOOK_UP = "float64[:,::1](float64[::1], float64[::1], float64[::1], float64[::1], float64[:,::1])"
-_INTERPOLATE = "float64[:,::1](float64[::1], float64[::1], float64[:,::1])"
 _KERNELS = "python -m commmodel.bench burst bandwidth progress pingpong"
 _NONE = np.empty(0)
 
@@ -57,6 +54,44 @@ class Conditions(NamedTuple):
     """Of bandwidth: nearest-neighbour or cross; empty for two processes alone."""
 
 
+class MessageCosts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Costs of messages: what a machine says, and what holds in its place.
+
+    What a machine lacks in profiles of overlap and bandwidth is taken from LogGP, then from its pLogP table. Overheads
+    are those of both ends, o = o_s + o_r; times are in seconds.
+    """
+
+    machine: Machine | None = None
+    """Not needed where overhead, latency and byte time are given."""
+    path: str | None = None
+    """Of the machine; ``between-nodes`` where it has that and nothing else is said."""
+    operation: str = "two-sided"
+    """``two-sided``, ``put`` or ``get``, whose profile of overlap is used."""
+    direction: str = "both-ways"
+    """Direction of the bandwidth, ``both-ways`` where both sides send at once, or ``one-way``."""
+    overhead: Given = None
+    """o of both ends, or o(S, b), or a `Table`; in place of the machine's, as all that follow."""
+    latency: float | None = None
+    """L."""
+    byte_time: Given = None
+    """G in seconds per byte; or a function G(P, S); or a `Table`, its bursts being numbers of peers."""
+    progress: Given = None
+    """φ, the share of a transfer that goes on while nobody calls MPI, 0 to 1, or φ(S, b). 1 where nobody knows."""
+    queue_depth: int | None = None
+    """HD, of which a burst must be shorter."""
+    outstanding_volume: float | None = None
+    """Bytes of a burst at most."""
+
+    @classmethod
+    def of(cls, machine_or_costs: "Machine | MessageCosts") -> "MessageCosts":
+        """Return the costs, which may be those of a machine alone."""
+        costs = cls(machine_or_costs) if isinstance(machine_or_costs, Machine) else machine_or_costs
+        if not isinstance(costs, cls) or not (costs.machine is None or isinstance(costs.machine, Machine)):
+            wrong = costs.machine if isinstance(costs, cls) else costs
+            raise InputError(f"machine is {wrong!r}: give what commmodel.machine.load or load returns, or MessageCosts")
+        return costs
+
+
 class _Same:
     """A value that equals itself alone, as a key of caches: comparing machines takes long."""
 
@@ -77,14 +112,16 @@ class _Segments(Protocol):
 
 
 def problem_parameters(
-    machine: Machine | None, conditions: Conditions, sizes: Array, bursts: Array, peers: int, overhead: Given,
-    latency: Given, byte_time: Given, progress: Given,
-) -> ProblemParameters:  # fmt: skip
-    """Return o, L, G and progress at sizes and bursts; raise `MissingParameterError` where one is missing."""
-    if machine is not None and not isinstance(machine, Machine):
-        raise InputError(f"machine is {machine!r}: give what commmodel.machine.load or load returns")
-    quantities = [None if one is None else _given(name, one) for name, one in _named(overhead, latency, byte_time)]
-    share = None if progress is None else _given("progress", progress)
+    costs: MessageCosts, pattern_profile: str, sizes: Array, bursts: Array, peers: int
+) -> ProblemParameters:
+    """Return o, L, G and progress at sizes and bursts; raise `MissingParameterError` where one is missing.
+
+    `pattern_profile` is that of bandwidth: nearest-neighbour or cross; empty for two processes alone.
+    """
+    machine, conditions = costs.machine, Conditions(costs.path, costs.operation, costs.direction, pattern_profile)
+    named = {"overhead": costs.overhead, "latency": costs.latency, "byte_time": costs.byte_time}
+    quantities = [None if given is None else _given(name, given) for name, given in named.items()]
+    share = None if costs.progress is None else _given("progress", costs.progress)
     segments: _Segments | None = None
     wanted = (False, False, False)
     if machine is not None:
@@ -109,13 +146,9 @@ def problem_parameters(
     return ProblemParameters(*map(np.ascontiguousarray, (o, L[:, :, 0], G[:, :, 0], own_share)))
 
 
-def _named(*given: Given) -> Any:
-    return zip(("overhead", "latency", "byte_time"), given, strict=True)
-
-
 def _given(name: str, given: Any) -> Quantity:
     """Return the values of a number, a table or a function, checked."""
-    if isinstance(given, Table):
+    if isinstance(given, ParameterTable):
         return _checked(name, _of_table(_Same(given)))
     if callable(given):
         swap = name == "byte_time"  # G(P, S), but o(S, b)
@@ -152,12 +185,12 @@ def _check(name: str, found: Array) -> None:
 
 @lru_cache(maxsize=64)
 def _of_table(same: _Same) -> Quantity:
-    table: Table = same.value
+    table: ParameterTable = same.value
     axes = [np.array(axis, dtype=np.float64) for axis in (table.sizes, table.bursts)]
     values = np.array(table.values, dtype=np.float64)
 
     def of_table(sizes: Array, counts: Array) -> Array:
-        found: Array = compiled(look_up, _LOOK_UP)(sizes, counts, *axes, values)
+        found: Array = look_up(sizes, counts, axes[0], axes[1], values)
         return found[None]
 
     return of_table
@@ -166,13 +199,13 @@ def _of_table(same: _Same) -> Quantity:
 @lru_cache(maxsize=64)
 def _of_measured(same: _Same, *, are_shares: bool = False) -> Quantity:
     """Return the values of a machine's table, smoothed over neighbours, with the ends of their intervals."""
-    table: Table = same.value
+    table: ParameterTable = same.value
     axes = [np.array(axis, dtype=np.float64) for axis in (table.sizes, table.bursts)]
     columns = [np.ascontiguousarray(each) for each in (steady_shares(table) if are_shares else steady_costs(table))]
     kept = columns[:1] if all(np.array_equal(columns[0], each) for each in columns[1:]) else columns
 
     def of_measured(sizes: Array, counts: Array) -> Array:
-        return np.array([compiled(look_up, _LOOK_UP)(sizes, counts, *axes, each) for each in kept])
+        return np.array([look_up(sizes, counts, axes[0], axes[1], each) for each in kept])
 
     return of_measured
 
@@ -226,7 +259,7 @@ def _of_single(table: _Same) -> Quantity:
     return lambda sizes, _bursts: of_table(sizes, np.ones(1))
 
 
-def _of_bandwidth(byte_time: Table, processes: Array | None) -> Quantity:
+def _of_bandwidth(byte_time: ParameterTable, processes: Array | None) -> Quantity:
     """Return G for the given number of processes."""
     table = _of_measured(_Same(byte_time))
     return lambda sizes, peers: np.maximum(table(sizes, peers if processes is None else processes), _FASTEST)
@@ -262,7 +295,7 @@ def _of_plogp(table: PLogP) -> _Segments:
     edges = np.array(table.sizes, dtype=np.float64)
 
     def at(sizes: Array, wanted: tuple[bool, bool, bool]) -> Array:  # noqa: ARG001, it knows everything
-        o_s, o_r, g = compiled(interpolate, _INTERPOLATE)(sizes, edges, columns).reshape(3, 3, -1)
+        o_s, o_r, g = interpolate(sizes, edges, columns).reshape(3, 3, -1)
         return np.array((o_s + o_r, L[:, None].repeat(sizes.size, axis=1), g / sizes))
 
     return at

@@ -1,4 +1,4 @@
-"""A problem checked and complete, in the form that the compiled search takes. Main entry: `Problem`.
+"""A problem checked and complete, in the form that the compiled search takes. Main entry: `DecompositionSearch`.
 
 A pattern is a number of exchanges between two processes, one after the other, each with what its equation adds: with
 several end points P of V bytes (Section 3.2), where all visit the same one at a time P of V / P bytes (Eq 9, Section
@@ -7,25 +7,26 @@ several end points P of V bytes (Section 3.2), where all visit the same one at a
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple, TypedDict, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from commmodel.arguments import finite, whole
 from commmodel.errors import InputError
-from commmodel.machine import Machine, Table
-from commmodel.models.compiled import compiled
+from commmodel.machine import Machine
 from commmodel.optimize import search
 from commmodel.optimize.decompositions import Decompositions, Kind, decompositions
-from commmodel.optimize.parameters import Conditions, problem_parameters, profile
+from commmodel.optimize.parameters import MessageCosts, problem_parameters, profile
 from commmodel.results import Pattern
 
 __all__ = [
     "MODELS",
     "OWN_ERROR",
+    "Candidates",
+    "DecompositionSearch",
     "Implementation",
-    "ProblemOptions",
     "SearchResult",
     "Shape",
     "TransferProblem",
@@ -40,7 +41,6 @@ Operation = Literal["two-sided", "put", "get"]
 Direction = Literal["both-ways", "one-way"]
 Rule = Literal["equations", "measured"]
 Model = Literal["bounded", "paper"]
-Computation = float | Callable[[int], float]
 
 _BOUNDS = {None: search.EITHER, "communication": search.COMMUNICATION, "computation": search.COMPUTATION}
 """Whose formulas are used: those of the case at hand, or of one case whatever it is."""
@@ -66,35 +66,41 @@ OWN_ERROR = 0.02
 nine of ten choices lose less)."""
 _LARGEST = 2**53
 """Bytes that a float counts exactly."""
-_ONE, _TWO, _THREE = "float64[::1]", "float64[:,::1]", "float64[:,:,::1]"
-_SEARCH = (
-    "Tuple((int64, int64, int64, float64, float64, int64, int64, float64, float64, float64, "
-    "float64, float64))"
-    f"(int64, {_ONE}, {_ONE}, int64, int64, int64, int64, int64, int64, float64, float64, float64, {_ONE}, {_THREE}, "
-    f"{_TWO}, {_TWO}, {_THREE}, float64, float64)"
-)
 
 
-class ProblemOptions(TypedDict, total=False):
-    """Arguments that `choose`, `sensitivity` and `misdiagnosis` share; `choose` describes them."""
+class TransferProblem(Struct, frozen=True, forbid_unknown_fields=True):
+    """A transfer, and the computation that is to hide it."""
 
-    pattern: str
-    implementation: str
-    peers: int
-    operation: str
-    direction: str
-    overhead: "float | Callable[[int, int], float] | Table | None"
-    latency: float | None
-    byte_time: "float | Callable[[int, int], float] | Table | None"
-    progress: "float | Callable[[int, int], float] | Table | None"
-    queue_depth: int | None
-    outstanding_volume: float | None
-    grid: str
-    sizes: Sequence[int] | None
-    bursts: Sequence[int] | None
-    rule: str
-    path: str | None
-    model: str
+    volume: int
+    """V, bytes to move, with each peer; in all-to-all patterns with all of them together."""
+    computation: float | Callable[[int], float]
+    """t_V, seconds of computation on them. Or a function from the bytes of one message to the seconds of computation
+    on it, which may know of caches: t_V is then the sum over the messages, and may differ from size to size."""
+    pattern: str = "point-to-point"
+    """``point-to-point``; ``multiple-end-points-contiguous`` and ``-interleaved`` (one with `peers` others);
+    ``end-point-congestion`` (`peers` with the same one); ``all-to-all-same-order``, ``-contiguous`` and
+    ``-interleaved`` (among `peers`, in messages of at most V / (P - 1)). Contiguous: each peer is finished before the
+    next; interleaved: they take turns; same order: all visit the same peer at a time."""
+    peers: int = 1
+    """P, 1 for point-to-point."""
+
+
+class Candidates(Struct, frozen=True, forbid_unknown_fields=True):
+    """Decompositions to choose from."""
+
+    implementation: str = "pipelined"
+    """``pipelined`` (ask for the next burst, then compute), ``tight`` (compute, then ask for it) or ``any``."""
+    grid: str = "powers-of-two"
+    """``powers-of-two`` has sizes, the largest possible among them, with at most 8192 messages, and bursts up to 64 or
+    the queue depth; ``fine`` has four sizes for each of these, and all bursts up to 64."""
+    sizes: Sequence[int] | None = None
+    """Only these in place of the grid's, such as whole rows of a matrix. Sizes larger than what there is to move
+    are left out."""
+    bursts: Sequence[int] | None = None
+    """Only these in place of the grid's."""
+    rule: str = "equations"
+    """``equations``, or for all-to-all patterns ``measured``, what the paper measured to be best: bursts of 2 where
+    computation takes at least 3/4 of the transfer, else what is best with several end points."""
 
 
 class Shape(NamedTuple):
@@ -154,52 +160,54 @@ def check_peers(pattern: str, peers: int) -> None:
         raise InputError(f"point-to-point has one peer, not {peers}: {mend}")
 
 
-class TransferProblem:
-    """A problem, checked, with all its parameters."""
+class DecompositionSearch:
+    """A problem with its candidates and all its parameters, checked."""
 
-    def __init__(self, volume: int, computation: Computation, machine: Machine | None, options: ProblemOptions) -> None:
-        given: dict[str, Any] = {**options}
-        get = given.get
-        self.pattern: Pattern = get("pattern", "point-to-point")
-        self.peers: int = get("peers", 1)
-        asked_for: tuple[tuple[str, str], ...] = (
-            ("pattern", self.pattern), ("implementation", get("implementation", "pipelined")),
-            ("grid", get("grid", "powers-of-two")), ("operation", get("operation", "two-sided")),
-            ("direction", get("direction", "both-ways")), ("rule", get("rule", "equations")),
-            ("model", get("model", "bounded")),
-        )  # fmt: skip
-        for name, value in asked_for:
+    def __init__(
+        self,
+        machine_or_costs: Machine | MessageCosts,
+        problem: TransferProblem,
+        candidates: Candidates | None = None,
+        *,
+        model: str = "bounded",
+    ) -> None:
+        if not isinstance(problem, TransferProblem):
+            raise InputError(f"problem is {problem!r}: give a TransferProblem of volume and computation")
+        candidates = candidates or Candidates()
+        costs = MessageCosts.of(machine_or_costs)
+        self.pattern: Pattern = problem.pattern  # type: ignore[assignment]  # checked below
+        self.peers = problem.peers
+        for name, value in (
+            ("pattern", problem.pattern), ("implementation", candidates.implementation), ("grid", candidates.grid),
+            ("operation", costs.operation), ("direction", costs.direction), ("rule", candidates.rule), ("model", model),
+        ):  # fmt: skip
             one_of(name, value)
-        _, (_, implementation), _, (_, operation), (_, direction), (_, rule), (_, model) = asked_for
-        kind: Kind = get("grid", "powers-of-two")
-        self._check_numbers(volume, get("queue_depth"), get("outstanding_volume"))
-        self.volume = int(volume)
+        kind: Kind = candidates.grid  # type: ignore[assignment]
+        self._check_numbers(problem.volume, costs.queue_depth, costs.outstanding_volume)
+        self.volume = int(problem.volume)
         self.shape = shape(self.pattern, self.volume, self.peers)
-        path, queue_depth, outstanding = get("path"), get("queue_depth"), get("outstanding_volume")
-        if isinstance(machine, Machine) and machine.overlap:
-            own = profile(machine, path, operation)
+        queue_depth, outstanding = costs.queue_depth, costs.outstanding_volume
+        if costs.machine is not None and costs.machine.overlap:
+            own = profile(costs.machine, costs.path, costs.operation)
             if own is not None:
                 queue_depth = own.queue_depth if queue_depth is None else queue_depth
                 outstanding = own.outstanding_volume if outstanding is None else outstanding
         self.queue_depth = math.inf if queue_depth is None else float(queue_depth)
         self.outstanding_volume = math.inf if outstanding is None else float(outstanding)
         self.grid = decompositions(
-            self.volume, self.shape.largest, kind, queue_depth, get("sizes"), get("bursts")
-        )  # fmt: skip
-        self.known = problem_parameters(
-            machine, Conditions(path, operation, direction, self.shape.profile), self.grid.sizes, self.grid.bursts,
-            self.peers, get("overhead"), get("latency"), get("byte_time"), get("progress"),
-        )  # fmt: skip
+            self.volume, self.shape.largest, kind, queue_depth, candidates.sizes, candidates.bursts
+        )
+        self.known = problem_parameters(costs, self.shape.profile, self.grid.sizes, self.grid.bursts, self.peers)
         self.model = MODELS[model]
         if self.model == search.BOUNDED:  # cutting makes nothing cheaper: what says so is a cache, or noise
             o, G = self.known.o, self.known.G
             pieces = np.ceil(self.grid.sizes[0] / self.grid.sizes)
             o = np.maximum(o, o[:, :1, -1:] / pieces[:, None])
             self.known = self.known._replace(o=o, G=np.maximum(G, G[:, :1]))
-        self.implementations = _CODES[implementation]
-        self.computed = self._computed(computation)
+        self.implementations = _CODES[candidates.implementation]
+        self.computed = self._computed(problem.computation)
         self._instead: Decompositions | None = None
-        if rule == "measured":
+        if candidates.rule == "measured":
             self._follow_measurements()
 
     def _check_numbers(self, volume: Any, queue_depth: Any, outstanding: Any) -> None:
@@ -267,11 +275,12 @@ class TransferProblem:
         return (result.row > 0 or self.grid.first_row > 0) and gain > error, gain, error
 
     def _search(self, grid: Decompositions, factor: float, bound: str | None) -> SearchResult:
-        shape = self.shape
-        found = compiled(search.search, _SEARCH)(
-            self.model, grid.sizes, grid.bursts, grid.first_row, grid.last_column, *self.implementations,
-            _BOUNDS[bound], shape.added, self.volume / shape.parts, self.peers, shape.repeats,
-            self.computed * (factor / shape.parts), *self.known, self.queue_depth, self.outstanding_volume,
+        shape, known = self.shape, self.known
+        found = search.search(
+            (self.model, _BOUNDS[bound], shape.added, float(self.peers), shape.repeats), self.implementations,
+            (grid.sizes, grid.bursts, grid.first_row, grid.last_column), self.volume / shape.parts,
+            self.computed * (factor / shape.parts), (known.o, known.L, known.G, known.progress),
+            (self.queue_depth, self.outstanding_volume),
         )  # fmt: skip
         kinds = SearchResult.__annotations__.values()
         # Uncompiled, they are numpy's.
@@ -297,10 +306,13 @@ class TransferProblem:
         volume = self.volume / shape.parts
         messages = math.ceil(volume / grid.sizes[row])
         burst = messages / math.ceil(messages / grid.bursts[column])
+        costs = search.CostsOfMessage(
+            o[0, row, column if o.shape[2] > 1 else 0], L[0, row], G[0, row], G[0, 0],
+            progress[0, row, column if progress.shape[2] > 1 else 0],
+        )  # fmt: skip
         return float(search.whole_time(
-            self.model, result.implementation, search.EITHER, shape.added, volume, volume / messages, burst, self.peers,
-            shape.repeats, self.computed[row] / shape.parts, o[0, row, column if o.shape[2] > 1 else 0], L[0, row],
-            G[0, row], G[0, 0], progress[0, row, column if progress.shape[2] > 1 else 0],
+            search.Method(self.model, result.implementation, search.EITHER, shape.added, self.peers, shape.repeats),
+            search.Cut(volume, volume / messages, burst, self.computed[row] / shape.parts), costs,
         ))  # fmt: skip
 
 

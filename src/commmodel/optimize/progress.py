@@ -35,15 +35,15 @@ def _behaviour(shares: Sequence[float]) -> str:
     return "all" if min(shares) >= ALL_MOVES else "part"
 
 
-def _clause(what: str, behaviour: str, run: _Run) -> str:
+def _clause(subject: str, behaviour: str, run: _Run) -> str:
     least, most = format_ratio(run.least), format_ratio(run.most)
     match behaviour:
         case "none":
-            said = f"{what} do not move while both sides compute, at most {most} of a transfer"
-            return f"{said}: computation cannot hide them"
+            clause = f"{subject} do not move while both sides compute, at most {most} of a transfer"
+            return f"{clause}: computation cannot hide them"
         case "all":
-            return f"{what} move while both sides compute, at least {least} of a transfer: computation can hide them"
-    return f"{what} move in part while both sides compute, {least} to {most} of a transfer"
+            return f"{subject} move while both sides compute, at least {least} of a transfer: computation can hide them"
+    return f"{subject} move in part while both sides compute, {least} to {most} of a transfer"
 
 
 def progress_sentence(profile: OverlapProfile) -> str:
@@ -51,8 +51,8 @@ def progress_sentence(profile: OverlapProfile) -> str:
 
     Empty where the profile does not tell. Below 10 % of a transfer counts as nothing, 90 % as all of it.
 
-    >>> from commmodel.machine import Table
-    >>> shares = Table(sizes=(1024, 65536, 1048576), bursts=(1, 8), values=((0.95, 1.0), (0.04, 0.02), (0.0, 0.0)))
+    >>> from commmodel.machine import ParameterTable
+    >>> shares = ParameterTable((1024, 65536, 1048576), (1, 8), ((0.95, 1.0), (0.04, 0.02), (0.0, 0.0)))
     >>> print(progress_sentence(OverlapProfile("same-node", progress=shares)))
     Between ranks of one node messages of 1 KiB move while both sides compute, at least 95 % of a transfer: \
 computation can hide them; messages of 64 KiB and more do not move while both sides compute, at most 4.0 % of a \
@@ -65,27 +65,27 @@ transfer: computation cannot hide them.
     rows = list(zip(table.sizes, steady, strict=True))
     runs = []
     for behaviour, group in groupby(rows, key=lambda row: _behaviour(row[1])):
-        own = list(group)
-        shares = [share for _, values in own for share in values]
-        runs.append((behaviour, _Run(tuple(size for size, _ in own), min(shares), max(shares))))
+        members = list(group)
+        shares = [share for _, values in members for share in values]
+        runs.append((behaviour, _Run(tuple(size for size, _ in members), min(shares), max(shares))))
     place = _PLACES.get(profile.path, "between ranks")
     kind = _MESSAGES[profile.operation]
     if len(runs) > _MOST_CLAUSES:
-        least, most = (format_ratio(end(one for row in steady for one in row)) for end in (min, max))
-        said = f"{place} it differs from size to size which part of {kind} moves while both sides compute: "
-        said += f"{least} to {most}"
-        if max(one for row in steady for one in row) < LITTLE_MOVES:
-            said = f"{place} little of {kind} moves while both sides compute, at most {most} of a transfer"
+        least, most = (format_ratio(end(share for row in steady for share in row)) for end in (min, max))
+        sentence = f"{place} it differs from size to size which part of {kind} moves while both sides compute: "
+        sentence += f"{least} to {most}"
+        if max(share for row in steady for share in row) < LITTLE_MOVES:
+            sentence = f"{place} little of {kind} moves while both sides compute, at most {most} of a transfer"
     else:
         clauses = []
         for place_in_row, (behaviour, run) in enumerate(runs):
             first, last = format_size(run.sizes[0]), format_size(run.sizes[-1])
             if len(runs) == 1:
-                what = f"{kind} of {first} to {last}" if first != last else f"{kind} of {first}"
+                subject = f"{kind} of {first} to {last}" if first != last else f"{kind} of {first}"
             elif place_in_row == len(runs) - 1:
-                what = f"{kind} of {first} and more"
+                subject = f"{kind} of {first} and more"
             else:
-                what = f"{kind} of {first} to {last}" if first != last else f"{kind} of {first}"
-            clauses.append(_clause(what, behaviour, run))
-        said = f"{place} {'; '.join(clauses)}"
-    return f"{said[:1].upper()}{said[1:]}."
+                subject = f"{kind} of {first} to {last}" if first != last else f"{kind} of {first}"
+            clauses.append(_clause(subject, behaviour, run))
+        sentence = f"{place} {'; '.join(clauses)}"
+    return f"{sentence[:1].upper()}{sentence[1:]}."

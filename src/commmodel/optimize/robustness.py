@@ -4,14 +4,13 @@ Main entries: `sensitivity` and `misdiagnosis`.
 """
 
 import math
-from collections.abc import Callable
-from typing import Unpack
 
 import msgspec
 
 from commmodel.machine import Machine
 from commmodel.models import overlap
-from commmodel.optimize.problem import ProblemOptions, TransferProblem
+from commmodel.optimize.parameters import MessageCosts
+from commmodel.optimize.problem import Candidates, DecompositionSearch, TransferProblem
 
 __all__ = ["Sensitivity", "misdiagnosis", "sensitivity"]
 
@@ -33,10 +32,11 @@ class Sensitivity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def sensitivity(
-    volume: int,
-    computation: float | Callable[[int], float],
-    machine: Machine | None = None,
-    **options: Unpack[ProblemOptions],
+    machine: Machine | MessageCosts,
+    problem: TransferProblem,
+    candidates: Candidates | None = None,
+    *,
+    model: str = "bounded",
 ) -> Sensitivity:
     """Return the factors of the computation time between which the choice stays the same.
 
@@ -49,15 +49,16 @@ def sensitivity(
 
     Examples
     --------
-    >>> found = sensitivity(1 << 20, 500e-6, overhead=2e-6, latency=10e-6, byte_time=1 / 900e6)
+    >>> network = MessageCosts(overhead=2e-6, latency=10e-6, byte_time=1 / 900e6)
+    >>> found = sensitivity(network, TransferProblem(1 << 20, 500e-6))
     >>> round(found.overestimate, 2), round(found.underestimate, 2)
     (2.78, 108.95)
     """
-    problem = TransferProblem(volume, computation, machine, options)
+    solver = DecompositionSearch(machine, problem, candidates, model=model)
 
     def chosen(factor: float) -> tuple[int, int, int]:
-        found = problem.solve(factor)
-        if problem.offers_whole and not problem.advice(found)[0]:
+        found = solver.solve(factor)
+        if solver.offers_whole and not solver.advice(found)[0]:
             return -1, 0, 0
         return found.implementation, found.row, found.column
 
@@ -78,10 +79,11 @@ def sensitivity(
 
 
 def misdiagnosis(
-    volume: int,
-    computation: float | Callable[[int], float],
-    machine: Machine | None = None,
-    **options: Unpack[ProblemOptions],
+    machine: Machine | MessageCosts,
+    problem: TransferProblem,
+    candidates: Candidates | None = None,
+    *,
+    model: str = "bounded",
 ) -> float:
     """Return the performance loss of the choice for a mistaken kind of problem.
 
@@ -99,10 +101,11 @@ def misdiagnosis(
 
     Examples
     --------
-    >>> 0 <= misdiagnosis(1 << 20, 500e-6, overhead=2e-6, latency=10e-6, byte_time=1 / 900e6) < 0.1
+    >>> network = MessageCosts(overhead=2e-6, latency=10e-6, byte_time=1 / 900e6)
+    >>> 0 <= misdiagnosis(network, TransferProblem(1 << 20, 500e-6)) < 0.1
     True
     """
-    problem = TransferProblem(volume, computation, machine, options)
-    best = problem.solve()
-    wrong = problem.solve(bound="computation" if problem.communicates else "communication")
-    return float(overlap.performance_loss(problem.seconds(wrong), best.seconds, best.blocking_seconds))
+    solver = DecompositionSearch(machine, problem, candidates, model=model)
+    best = solver.solve()
+    wrong = solver.solve(bound="computation" if solver.communicates else "communication")
+    return float(overlap.performance_loss(solver.seconds(wrong), best.seconds, best.blocking_seconds))

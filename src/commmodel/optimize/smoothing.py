@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.machine import Table
+from commmodel.machine import ParameterTable
 
 __all__ = ["Steady", "steady_costs", "steady_shares"]
 
@@ -32,10 +32,10 @@ class Steady(NamedTuple):
     high: Array
 
 
-def steady_costs(table: Table) -> Steady:
+def steady_costs(table: ParameterTable) -> Steady:
     """Return smoothed overheads or byte times; intervals come from the scatter around running medians.
 
-    >>> found = steady_costs(Table((1, 2, 4, 8, 16), (1,), ((9.0,), (8.0,), (28.0,), (6.0,), (5.0,))))
+    >>> found = steady_costs(ParameterTable((1, 2, 4, 8, 16), (1,), ((9.0,), (8.0,), (28.0,), (6.0,), (5.0,))))
     >>> found.value.ravel().tolist(), [round(float(one), 2) for one in found.high.ravel()]
     ([9.0, 8.0, 8.0, 6.0, 5.0], [10.12, 28.0, 28.0, 21.0, 5.0])
     """
@@ -48,12 +48,12 @@ def steady_costs(table: Table) -> Steady:
     return Steady(steady, steady / factors, steady * factors)
 
 
-def steady_shares(table: Table) -> Steady:
+def steady_shares(table: ParameterTable) -> Steady:
     """Return smoothed shares of progress; intervals are the scatter of nearby cells plus 10 %.
 
     The share of the largest messages, which nothing follows, is at most the largest of the two sizes before.
 
-    >>> found = steady_shares(Table((1, 2, 4, 8, 16), (1,), ((0.1,), (0.0,), (0.6,), (0.1,), (0.7,))))
+    >>> found = steady_shares(ParameterTable((1, 2, 4, 8, 16), (1,), ((0.1,), (0.0,), (0.6,), (0.1,), (0.7,))))
     >>> found.value.ravel().tolist(), [round(float(one), 2) for one in found.high.ravel()]
     ([0.1, 0.0, 0.1, 0.1, 0.1], [0.2, 0.6, 0.7, 0.7, 0.2])
     """

@@ -1,47 +1,45 @@
 """Predicted times of many problems in many decompositions. Main entry: `surface`."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import ArrayLike, NDArray
 
 from commmodel.arguments import numbers
 from commmodel.errors import InputError
-from commmodel.machine import Machine, Table
-from commmodel.models.compiled import compiled
+from commmodel.machine import Machine
 from commmodel.optimize import search
-from commmodel.optimize.parameters import Conditions, problem_parameters
+from commmodel.optimize.parameters import MessageCosts, problem_parameters
 from commmodel.optimize.problem import MODELS, check_peers, one_of, shape
 
-__all__ = ["surface"]
+__all__ = ["SurfaceAxes", "surface"]
 
 Array = NDArray[np.float64]
 
 _CODES = {"pipelined": search.PIPELINED, "tight": search.TIGHT}
-_ONE, _TWO = "float64[::1]", "float64[:,::1]"
-_FILL = (
-    f"void(float64[:,:,:,::1], int64, int64, int64, {_ONE}, {_ONE}, {_ONE}, {_ONE}, float64, float64, {_TWO}, {_TWO}, "
-    f"{_ONE}, {_ONE}, {_ONE}, {_TWO})"
-)
+
+
+class SurfaceAxes(NamedTuple):
+    """Axes of a surface of times: array-likes of one dimension each."""
+
+    volumes: ArrayLike
+    """V in bytes, from 1 up, as sizes and bursts."""
+    sizes: ArrayLike
+    """S in bytes."""
+    bursts: ArrayLike
+    """b."""
+    computations: ArrayLike
+    """t_V in seconds."""
 
 
 def surface(
-    volumes: ArrayLike,
-    sizes: ArrayLike,
-    bursts: ArrayLike,
-    computations: ArrayLike,
-    machine: Machine | None = None,
+    machine: Machine | MessageCosts,
+    axes: SurfaceAxes,
     *,
     pattern: str = "point-to-point",
     implementation: str = "pipelined",
     peers: int = 1,
-    overhead: float | Table | None = None,
-    latency: float | None = None,
-    byte_time: float | Table | None = None,
-    progress: float | Table | None = None,
-    operation: str = "two-sided",
-    direction: str = "both-ways",
-    path: str | None = None,
     model: str = "bounded",
     out: Array | None = None,
 ) -> Array:
@@ -49,10 +47,12 @@ def surface(
 
     Parameters
     ----------
-    volumes, sizes, bursts, computations : array-like
-        V and S in bytes and b, all from 1 up, t_V in seconds; one dimension each.
-    machine, pattern, implementation, peers, overhead, latency, byte_time, progress, operation, direction, path, model
-        As in `choose`; one implementation.
+    machine : Machine or MessageCosts
+        As in `choose`.
+    axes : SurfaceAxes
+        Volumes, sizes, bursts and computations.
+    pattern, peers, implementation, model
+        As in `TransferProblem`, `Candidates` and `choose`; one implementation.
     out : array, optional
         Takes the result: float64, its values one after the other in memory.
 
@@ -77,32 +77,31 @@ def surface(
 
     Examples
     --------
-    >>> times = surface([1 << 20], [32768], [8, 16], [5e-4], overhead=2e-6, latency=10e-6, byte_time=1 / 900e6)
+    >>> network = MessageCosts(overhead=2e-6, latency=10e-6, byte_time=1 / 900e6)
+    >>> times = surface(network, SurfaceAxes([1 << 20], [32768], [8, 16], [5e-4]))
     >>> times.shape, times[0, 0, 1, 0] < times[0, 0, 0, 0]
     ((1, 1, 2, 1), np.True_)
     """
     if implementation not in _CODES:
         raise InputError(f"there is no implementation {implementation!r}: choose one of {', '.join(_CODES)}")
-    V, S, b = (_axis(name, one, 1) for name, one in (("volumes", volumes), ("sizes", sizes), ("bursts", bursts)))
-    t = _axis("computations", computations, 0)
+    costs = MessageCosts.of(machine)
+    V, S, b, t = (_axis(name, axis, int(name != "computations")) for name, axis in SurfaceAxes(*axes)._asdict().items())
     one_of("pattern", pattern)
     one_of("model", model)
     check_peers(pattern, peers)
     shapes = [shape(pattern, int(volume), peers) for volume in V]
     own = shapes[0]
-    conditions = Conditions(path, operation, direction, own.profile)
-    found = problem_parameters(machine, conditions, S, b, peers, overhead, latency, byte_time, progress)
+    found = problem_parameters(costs, own.profile, S, b, peers)
     largest = np.array([each.largest for each in shapes], dtype=np.float64)
-    whole = problem_parameters(machine, conditions, largest, np.ones(1), peers, overhead, latency, byte_time, None)
+    whole = problem_parameters(replace(costs, progress=None), own.profile, largest, np.ones(1), peers)
     least_o = np.zeros((V.size, S.size))
     if model == "bounded":
         least_o = whole.o[0] / np.ceil(largest[:, None] / np.minimum(S, largest[:, None]))
     o, share = (np.broadcast_to(each[0], (S.size, b.size)).copy() for each in (found.o, found.progress))
     times = _taken(out, (V.size, S.size, b.size, t.size))
-    compiled(search.fill, _FILL)(
-        times, MODELS[model], _CODES[implementation], own.added, V / own.parts, S, b, t / own.parts, peers,
-        own.repeats, o, least_o, found.L[0], found.G[0], whole.G[0],
-        share,
+    search.fill(
+        times, (MODELS[model], _CODES[implementation], own.added, float(peers), own.repeats),
+        (V / own.parts, S, b, t / own.parts), (o, least_o, found.L[0], found.G[0], whole.G[0], share),
     )  # fmt: skip
     return times
 

@@ -18,7 +18,7 @@ import numpy as np
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import Machine
 from commmodel.models import overlap
-from commmodel.optimize import choose
+from commmodel.optimize import Candidates, MessageCosts, TransferProblem, choose
 from commmodel.optimize.progress import progress_sentence
 from commmodel.results import Header, Measurements, Overlap, Record
 from commmodel.statistics import summarise
@@ -230,7 +230,7 @@ _Names = tuple[str, str, str, str, str]
 
 
 class _Problem(NamedTuple):
-    """What the records of a sweep have in common, apart from the template."""
+    """The common properties of the records of a sweep, except the template."""
 
     pattern: str
     operation: str
@@ -357,25 +357,17 @@ def _choice(sweep: Sweep, blocking: Timed, machine: Machine, computation: float,
     peers = {"point-to-point": 1}.get(
         sweep.pattern, sweep.processes if sweep.pattern.startswith("all-to-all") else sweep.processes - 1
     )
+    costs = MessageCosts(machine, None if sweep.path == "any" else sweep.path, sweep.operation)
+    problem = TransferProblem(sweep.volume, computation / peers if several else computation, sweep.pattern, peers)
     measured = {(one.message_size, one.burst): one for one in sweep.decompositions}
     least = math.inf
     chosen: _Chosen | None = None
     refused: InputError | None = None
     for size in sorted({one.message_size for one in sweep.decompositions}, reverse=True):
         try:
-            found = choose(
-                sweep.volume,
-                computation / peers if several else computation,
-                machine,
-                pattern=sweep.pattern,
-                operation=sweep.operation,
-                implementation=sweep.template,
-                peers=peers,
-                path=None if sweep.path == "any" else sweep.path,
-                model=model,
-                sizes=(size,),
-                bursts=tuple(one.burst for one in sweep.decompositions if one.message_size == size),
-            )
+            bursts = tuple(one.burst for one in sweep.decompositions if one.message_size == size)
+            candidates = Candidates(sweep.template, sizes=(size,), bursts=bursts)
+            found = choose(costs, problem, candidates, model=model)
         except InputError as error:  # messages of this size keep no constraint: others may
             refused = error
             continue

@@ -5,7 +5,13 @@ the time of a collective, ``extrapolation`` what of them lies beyond what was me
 beside what the models say. Main entries: `send`, `halo`, `collective`, `algorithms` and `compare`.
 """
 
-from commmodel.predict.collective import CollectivePrediction, algorithm_seconds, algorithms, collective
+from commmodel.predict.collective import (
+    CollectivePrediction,
+    algorithm_seconds,
+    algorithms,
+    collective,
+    with_byte_times,
+)
 from commmodel.predict.comparison import Compared, Comparison, ErrorSummary, compare, summarise
 from commmodel.predict.extrapolation import collective_reach
 from commmodel.predict.point_to_point import MODELS, Prediction, halo, send
@@ -14,4 +20,5 @@ from commmodel.predict.seconds import Seconds
 __all__ = [
     "MODELS", "CollectivePrediction", "Compared", "Comparison", "ErrorSummary", "Prediction", "Seconds",
     "algorithm_seconds", "algorithms", "collective", "collective_reach", "compare", "halo", "send", "summarise",
+    "with_byte_times",
 ]  # fmt: skip

@@ -9,14 +9,14 @@ alone. Sources: March 2009, Sections 3.2 and 4.2, and those of each algorithm. M
 """
 
 import os
-from collections.abc import Mapping
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from commmodel._core.delays.critical_path import finish_times
-from commmodel.arguments import LARGEST, finite, whole
+from commmodel.arguments import LARGEST, finite
 from commmodel.collectives.algorithms.registry import ALGORITHMS
 from commmodel.collectives.algorithms.registry import algorithm as algorithm_of
 from commmodel.collectives.library import selection
@@ -32,7 +32,7 @@ from commmodel.predict.extrapolation import collective_reach
 from commmodel.predict.seconds import Seconds, end_of
 
 __all__ = [
-    "CollectivePrediction", "algorithm_seconds", "algorithms", "chosen_rule", "collective",
+    "CollectivePrediction", "algorithm_seconds", "algorithms", "chosen_rule", "collective", "with_byte_times",
 ]  # fmt: skip
 
 BEST = "best"
@@ -189,33 +189,32 @@ def _models(task: _Task, schedule: Schedule, model: str) -> dict[str, Seconds]:
     return times
 
 
-def _task(
-    machine: Machine,
-    operation: str,
-    algorithm: str,
-    problem: Problem,
-    path: str | None,
-    memory_copy: float | None,
-    reduction: float | None,
-) -> _Task:
-    for name, given in (("memory_copy", memory_copy), ("reduction", reduction)):
-        if given is not None and finite(name, given) < 0:
-            raise InputError(f"{name} is {given}: a time must not be negative")
-    known = machine.memory_copy or Parameter(0.0)
-    copying = known if memory_copy is None else Parameter(memory_copy)
-    combining = machine.reduction or copying
-    return _Task(
-        machine, operation, algorithm, problem, path, copying, combining if reduction is None else Parameter(reduction)
-    )
+def with_byte_times(machine: Machine, memory_copy: float | None = None, reduction: float | None = None) -> Machine:
+    """Return the machine with other times of copying and combining a byte within memory, in seconds.
+
+    What is None stays as the machine has it.
+
+    >>> from commmodel.machine import Segment
+    >>> with_byte_times(Machine("m", (Segment("all"),)), memory_copy=1e-10).memory_copy.value
+    1e-10
+    """
+    times = {"memory_copy": memory_copy, "reduction": reduction}
+    for name, seconds in times.items():
+        if seconds is not None and finite(name, seconds) < 0:
+            raise InputError(f"{name} is {seconds}: a time must not be negative")
+    changed = {name: Parameter(seconds) for name, seconds in times.items() if seconds is not None}
+    return structs.replace(machine, **changed)
 
 
-def _remarks(
-    task: _Task, copied: bool, reduced: bool, memory_copy: float | None, reduction: float | None
-) -> tuple[str, ...]:
+def _task(machine: Machine, operation: str, algorithm: str, problem: Problem, path: str | None) -> _Task:
+    copying = machine.memory_copy or Parameter(0.0)
+    return _Task(machine, operation, algorithm, problem, path, copying, machine.reduction or copying)
+
+
+def _remarks(task: _Task, copied: bool, reduced: bool) -> tuple[str, ...]:
     remarks = []
-    guessed = reduced and reduction is None and task.machine.reduction is None
-    unknown = task.machine.memory_copy is None and memory_copy is None
-    if (copied or guessed) and unknown:
+    guessed = reduced and task.machine.reduction is None
+    if (copied or guessed) and task.machine.memory_copy is None:
         also = " and reductions" if guessed else ""
         remarks.append(f"the machine has no memory_copy: copies{also} within memory are taken to cost nothing (--copy)")
     elif guessed:
@@ -223,13 +222,7 @@ def _remarks(
     return tuple(remarks)
 
 
-def _predicted(
-    task: _Task,
-    model: str | None,
-    chosen_by: str,
-    memory_copy: float | None,
-    reduction: float | None,
-) -> CollectivePrediction:
+def _predicted(task: _Task, model: str | None, chosen_by: str) -> CollectivePrediction:
     """Return the prediction of one algorithm: by schedule, or by closed form where the schedule is too large."""
     schedule = _schedule(task)
     problem = task.problem
@@ -253,8 +246,6 @@ def _predicted(
         task,
         schedule is None or bool(schedule.copied.any()),
         OPERATIONS[task.operation].combines if schedule is None else bool(schedule.reduced.any()),
-        memory_copy,
-        reduction,
     )
     return CollectivePrediction(
         time=models[name],
@@ -303,57 +294,42 @@ def chosen_rule(
     return rule.algorithm, rule.segment_size, found.name
 
 
-def _check(
-    machine: Machine,
-    operation: str,
-    message_size: int,
-    processes: int,
-    root: int,
-    path: str | None,
-    model: str | None,
-) -> tuple[int, int, int]:
-    """Return message size, processes and root as integers; raise where a prediction is impossible."""
-    message_size, processes = whole("message_size", message_size), whole("processes", processes)
-    root = whole("root", root)
+def _check(machine: Machine, operation: str, problem: Problem, path: str | None, model: str | None) -> None:
+    """Raise where a prediction is impossible."""
+    if not isinstance(problem, Problem):
+        raise InputError(f"problem is {problem!r}: give a commmodel.collectives.Problem")
     described = operation_of(operation)
-    if message_size and not described.has_size:
-        raise InputError(f"a barrier of {message_size} bytes: it carries nothing, leave the size out")
-    if root and not described.has_root:
+    if problem.message_size and not described.has_size:
+        raise InputError(f"a barrier of {problem.message_size} bytes: it carries nothing, leave the size out")
+    if problem.root and not described.has_root:
         raise InputError(f"{operation} has no root: leave it out")
     if model is not None and model not in MODELS:
         raise InputError(f"{model!r} is no model of collectives: choose one of {', '.join(MODELS)}")
     check_path(machine, path)
-    return message_size, processes, root
 
 
 def collective(
     machine: Machine,
     operation: str,
-    message_size: int,
-    processes: int,
+    problem: Problem,
     *,
     algorithm: str | None = None,
     selector: str | os.PathLike[str] | Selector | None = None,
     model: str | None = None,
-    root: int = 0,
-    segment_size: int | None = None,
     path: str | None = None,
-    memory_copy: float | None = None,
-    reduction: float | None = None,
 ) -> CollectivePrediction:
     """Return the time of a collective operation: until its last process has finished, all having begun at once.
 
     Parameters
     ----------
     machine : Machine
-        With LogGP parameters or a pLogP table.
+        With LogGP parameters or a pLogP table. Copies within memory cost nothing, with a remark, where it does not know
+        the time of a byte (`with_byte_times`); combining takes as long as copying where it does not know that.
     operation : str
         One that has schedules (`commmodel.collectives.operation.SCHEDULED`).
-    message_size : int
-        n in bytes, ≥ 0: the whole vector of a bcast, reduce, allreduce or scan, one process's block of the others; 0
-        for a barrier.
-    processes : int
-        P, ≥ 1; each on a node or a socket of its own, as `path` says.
+    problem : commmodel.collectives.Problem
+        Number of processes, each on a node or a socket of its own, as `path` says; message size; root; and segment
+        size, by default as the selector says.
     algorithm : str, optional
         Its name, or ``best`` for the fastest. Left out, it is the one that the selector picks.
     selector : str, path or Selector, optional
@@ -362,16 +338,8 @@ def collective(
         machine measured with it, else MPICH's.
     model : str, optional
         ``plogp``, ``loggp`` or ``logp``. Left out, it is pLogP where the machine has a table, else LogGP.
-    root : int
-        Of a bcast, reduce, gather or scatter.
-    segment_size : int, optional
-        Bytes of the pieces that an algorithm sends one after the other; left out, what the selector says.
     path : str, optional
         That all messages take; ``between-nodes`` where the machine has it and nothing else is said.
-    memory_copy : float, optional
-        δ, seconds per byte copied within memory; left out, the machine's, or 0 with a remark.
-    reduction : float, optional
-        γ, seconds per byte combined; left out, δ.
 
     Returns
     -------
@@ -393,39 +361,24 @@ def collective(
     --------
     >>> from commmodel.machine import LogGP, Segment
     >>> ranger = LogGP(Parameter(1.95e-6), Parameter(0.65e-6), Parameter(0.65e-6), Parameter(0.0))
-    >>> predicted = collective(Machine("Ranger", (Segment("all", loggp=ranger),)), "barrier", 0, 256)
+    >>> predicted = collective(Machine("Ranger", (Segment("all", loggp=ranger),)), "barrier", Problem(256))
     >>> predicted.algorithm, predicted.model, round(1e6 * predicted.time.seconds, 3), predicted.messages
     ('dissemination', 'loggp', 26.0, 2048)
     """
-    message_size, processes, root = _check(machine, operation, message_size, processes, root, path, model)
+    _check(machine, operation, problem, path, model)
     if algorithm == BEST:
-        ranked = algorithms(
-            machine, operation, message_size, processes, model=model, root=root, segment_size=segment_size, path=path,
-            memory_copy=memory_copy, reduction=reduction,
-        )  # fmt: skip
-        return ranked[0]
+        return algorithms(machine, operation, problem, model=model, path=path)[0]
     chosen_by = "given"
-    Problem(processes, message_size, root)  # says what is wrong before the selector is asked
     if algorithm is None:
-        algorithm, pieces, chosen_by = chosen_rule(machine, operation, message_size, processes, selector)
-        segment_size = pieces if segment_size is None else segment_size
-    problem = Problem(processes, message_size, root, segment_size)
-    task = _task(machine, operation, algorithm, problem, path, memory_copy, reduction)
-    return _predicted(task, model, chosen_by, memory_copy, reduction)
+        size, processes = problem.message_size, problem.processes
+        algorithm, pieces, chosen_by = chosen_rule(machine, operation, size, processes, selector)
+        if problem.segment_size is None:
+            problem = replace(problem, segment_size=pieces)
+    return _predicted(_task(machine, operation, algorithm, problem, path), model, chosen_by)
 
 
 def algorithms(
-    machine: Machine,
-    operation: str,
-    message_size: int,
-    processes: int,
-    *,
-    model: str | None = None,
-    root: int = 0,
-    segment_size: int | None = None,
-    path: str | None = None,
-    memory_copy: float | None = None,
-    reduction: float | None = None,
+    machine: Machine, operation: str, problem: Problem, *, model: str | None = None, path: str | None = None
 ) -> list[CollectivePrediction]:
     """Return the predictions of all applicable algorithms, fastest first; arguments as in `collective`.
 
@@ -433,18 +386,16 @@ def algorithms(
     --------
     >>> from commmodel.machine import LogGP, Segment
     >>> ranger = LogGP(Parameter(1.95e-6), Parameter(0.65e-6), Parameter(0.65e-6), Parameter(1e-9))
-    >>> ranked = algorithms(Machine("Ranger", (Segment("all", loggp=ranger),)), "alltoall", 1, 64)
+    >>> ranked = algorithms(Machine("Ranger", (Segment("all", loggp=ranger),)), "alltoall", Problem(64, 1))
     >>> ranked[0].algorithm
     'bruck'
     """
-    message_size, processes, root = _check(machine, operation, message_size, processes, root, path, model)
-    problem = Problem(processes, message_size, root, segment_size)
+    _check(machine, operation, problem, path, model)
     found = []
     problems: list[InputError] = []
     for name in ALGORITHMS[operation]:
-        task = _task(machine, operation, name, problem, path, memory_copy, reduction)
         try:
-            found.append(_predicted(task, model, "fastest", memory_copy, reduction))
+            found.append(_predicted(_task(machine, operation, name, problem, path), model, "fastest"))
         except InputError as error:  # not on so many processes
             problems.append(error)
     if not found:
@@ -456,22 +407,17 @@ def algorithm_seconds(
     machine: Machine,
     operation: str,
     algorithm: str,
-    message_size: int,
-    processes: int,
+    problem: Problem,
     *,
     model: str | None = None,
-    segment_size: int | None = None,
     path: str | None = None,
-    work: Mapping[str, float | None] | None = None,
 ) -> float:
     """Return the time of an algorithm by one model, without interval: fast, for large grids.
 
-    `work` may hold `memory_copy` and `reduction`; all else as in `collective`.
+    Arguments as in `collective`.
     """
-    problem = Problem(processes, message_size, segment_size=segment_size)
-    given = work or {}
-    task = _task(machine, operation, algorithm, problem, path, given.get("memory_copy"), given.get("reduction"))
+    task = _task(machine, operation, algorithm, problem, path)
     schedule = _schedule(task)
     if schedule is None:
-        return _predicted(task, model, "given", None, None).time.seconds
+        return _predicted(task, model, "given").time.seconds
     return _by_schedule(task, schedule, model or default_model(machine, path), "value")

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from commmodel.collectives.library.selection import Selector
 from commmodel.collectives.operation import SCHEDULED
+from commmodel.collectives.schedule import Problem
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import Machine
 from commmodel.predict.collective import collective
@@ -134,8 +135,6 @@ def compare(
     selector: str | os.PathLike[str] | Selector | None = None,
     segment_size: int | None = None,
     path: str | None = None,
-    memory_copy: float | None = None,
-    reduction: float | None = None,
 ) -> Comparison:
     """Return each measured collective operation and ping-pong beside its predictions.
 
@@ -149,7 +148,7 @@ def compare(
         This one alone: a collective operation, or ``send`` for the ping-pongs.
     models : sequence of str, optional
         Names of models. Left out, pLogP, LogGP and LogP, of ping-pongs the postal model as well, those that there are.
-    algorithm, selector, segment_size, memory_copy, reduction
+    algorithm, selector, segment_size
         As in `commmodel.predict.collective`.
     path : str, optional
         For collectives. Left out, the one on which the processes were apart, if the machine knows it.
@@ -190,12 +189,12 @@ def compare(
 
     def collective_row(header: Header, configuration: Collective, measured: Seconds) -> Compared:
         where = path or _path_of(header, configuration.processes, machine)
+        problem = Problem(configuration.processes, configuration.message_size, segment_size=segment_size)
 
         def by(model: str | None) -> Compared:
             predicted = collective(
-                machine, configuration.operation, configuration.message_size, configuration.processes,
-                algorithm=algorithm, selector=selector, model=model, segment_size=segment_size, path=where,
-                memory_copy=memory_copy, reduction=reduction,
+                machine, configuration.operation, problem,
+                algorithm=algorithm, selector=selector, model=model, path=where,
             )  # fmt: skip
             times = _only(predicted.models, of_collectives, COST_MODELS)
             return Compared(

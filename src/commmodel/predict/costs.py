@@ -73,8 +73,8 @@ def plogp_table(machine: Machine, path: str | None = None, end: End = "value") -
     """
     paths = dict.fromkeys((*machine.paths, *(table.path for table in machine.plogp)))
     path = path or ("between-nodes" if "between-nodes" in paths else next(iter(paths)))
-    found = {table.path: table for table in machine.plogp}
-    table = found.get(path) or found.get("any")
+    tables = {table.path: table for table in machine.plogp}
+    table = tables.get(path) or tables.get("any")
     if table is None or end == "value":
         return table
     columns = table.low if end == "low" else table.high
@@ -95,8 +95,8 @@ def loggp_at(machine: Machine, message_size: float, path: str | None = None, *, 
     if segment.loggp is None:
         raise _missing(machine, where, "it has no LogGP parameters", "loggp")
     if segment.loggp.G is None and needs_G and message_size > 1:
-        what = "LogGP's G is missing (--model logp leaves a byte's time out)"
-        raise _missing(machine, where, what, "loggp")
+        problem = "LogGP's G is missing (--model logp leaves a byte's time out)"
+        raise _missing(machine, where, problem, "loggp")
     return segment.loggp
 
 
@@ -108,14 +108,14 @@ def default_model(machine: Machine, path: str | None = None) -> str:
 def _of_segments(machine: Machine, model: str, path: str | None, end: End, size: Integers) -> Costs:
     sizes, place = np.unique(size, return_inverse=True)
     columns = np.empty((4, sizes.size))
-    for column, one in enumerate(sizes.tolist()):
-        known = loggp_at(machine, one, path, needs_G=model == "loggp")
+    for column, message_size in enumerate(sizes.tolist()):
+        loggp = loggp_at(machine, message_size, path, needs_G=model == "loggp")
 
         def at(parameter: Parameter) -> float:
             return parameter.value if end == "value" else end_of(parameter, slow=end == "high")
 
-        L, o, g = at(known.L), at(known.o), at(known.g)
-        of_bytes = max(one - 1, 0) * at(known.G) if known.G is not None and model == "loggp" else 0.0
+        L, o, g = at(loggp.L), at(loggp.o), at(loggp.g)
+        of_bytes = max(message_size - 1, 0) * at(loggp.G) if loggp.G is not None and model == "loggp" else 0.0
         columns[:, column] = o, o, g + of_bytes, L + of_bytes
     return Costs(*columns[:, place.reshape(size.shape)])
 
@@ -123,10 +123,10 @@ def _of_segments(machine: Machine, model: str, path: str | None, end: End, size:
 def _of_table(table: PLogP, size: Integers) -> Costs:
     sizes, place = np.unique(size, return_inverse=True)
     o_s, o_r, gap = (table.at(name, sizes) for name in _COLUMNS)
-    whole = table.L.value + gap
-    o_s = np.minimum(o_s, whole)
-    o_r = np.minimum(o_r, whole - o_s)
-    transit = whole - o_s - o_r
+    end_to_end = table.L.value + gap
+    o_s = np.minimum(o_s, end_to_end)
+    o_r = np.minimum(o_r, end_to_end - o_s)
+    transit = end_to_end - o_s - o_r
     place = place.reshape(size.shape)
     return Costs(o_s[place], o_r[place], gap[place], transit[place])
 
@@ -174,12 +174,12 @@ def message_costs(
 
 def known_models(machine: Machine, sizes: Sequence[int], path: str | None = None) -> list[str]:
     """Return the models that have parameters for messages of all these sizes."""
-    asked = np.array(sizes, dtype=np.int64)
-    known = []
+    array = np.array(sizes, dtype=np.int64)
+    models = []
     for model in MODELS:
         try:
-            message_costs(machine, model, path)(asked)
+            message_costs(machine, model, path)(array)
         except MissingParameterError:
             continue
-        known.append(model)
-    return known
+        models.append(model)
+    return models

@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 from commmodel.machine import Machine, Segment, speaker
-from commmodel.machine.model_choice import DESCRIBES, ONE_WAY, named
+from commmodel.machine.model_choice import DESCRIBES, ONE_WAY, model_of
 from commmodel.units import format_size
 
 __all__ = ["Reach", "collective_reach", "reach_of"]
@@ -22,8 +22,8 @@ class Reach(NamedTuple):
 
 def _sizes(machine: Machine, path: str, message_size: float) -> list[str]:
     """Return a warning for a size outside the measured range of the path."""
-    sizes = [size for segment in machine.segments if segment.path == path for one in segment.measured
-             for size in one.sizes]  # fmt: skip
+    sizes = [size for segment in machine.segments if segment.path == path for entry in segment.measured
+             for size in entry.sizes]  # fmt: skip
     if not sizes or min(sizes) <= message_size <= max(sizes) or (message_size == 0 and min(sizes) == 1):
         return []
     beyond = f"up to {format_size(max(sizes))}" if message_size > max(sizes) else f"from {format_size(min(sizes))} up"
@@ -32,7 +32,7 @@ def _sizes(machine: Machine, path: str, message_size: float) -> list[str]:
 
 def _has_limit(segment: Segment, name: str) -> bool:
     """Whether a model includes the node's maximum rate."""
-    rate = getattr(named(segment, name), "R_N", None)
+    rate = getattr(model_of(segment, name), "R_N", None)
     return rate is not None and rate.is_limiting
 
 
@@ -50,7 +50,7 @@ def reach_of(
     ('k = 8 is extrapolated: measured up to k = 2',)
     """
     lines = _sizes(machine, segment.path, message_size)
-    most = max((one.pairs for one in segment.measured), default=processes)
+    most = max((entry.pairs for entry in segment.measured), default=processes)
     bounded = None
     if processes > most:
         if _has_limit(segment, model):
@@ -58,10 +58,10 @@ def reach_of(
         else:
             bounded = most if bounds else None
             kernel = "stream" if model == ONE_WAY else "pairs"
-            taken = f", so the time is a bound, of a node that moves no more than with {most}" if bounds else ""
+            remark = f", so the time is a bound, of a node that moves no more than with {most}" if bounds else ""
             lines.append(
                 f"k = {processes} is extrapolated: measured up to k = {most}, and what the node moves at most is not "
-                f"known{taken}: measure it with python -m commmodel.bench {kernel} on at least {2 * processes} ranks"
+                f"known{remark}: measure it with python -m commmodel.bench {kernel} on at least {2 * processes} ranks"
             )
     speaking = speaker(segment, processes)
     doubt = ""
@@ -77,9 +77,9 @@ def collective_reach(machine: Machine, processes: int, largest: int, path: str |
     Of more processes than were measured that is usual: the model is one of messages.
     """
     most = machine.origin.processes if machine.origin is not None else 0
-    what = [f"{most} processes"] if 0 < most < processes else []
+    limits = [f"{most} processes"] if 0 < most < processes else []
     path = path or ("between-nodes" if "between-nodes" in machine.paths else machine.paths[0])
-    sizes = [one.sizes[1] for segment in machine.segments if segment.path == path for one in segment.measured]
+    sizes = [entry.sizes[1] for segment in machine.segments if segment.path == path for entry in segment.measured]
     if sizes and largest > max(sizes):
-        what.append(f"messages of {format_size(max(sizes))}")
-    return (f"extrapolated: measured up to {' and '.join(what)}",) if what else ()
+        limits.append(f"messages of {format_size(max(sizes))}")
+    return (f"extrapolated: measured up to {' and '.join(limits)}",) if limits else ()

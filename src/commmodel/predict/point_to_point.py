@@ -135,9 +135,9 @@ def _of_parameters(kind: _Kind, parameters: dict[str, Parameter], message_size: 
 
 def _parameters(kind: _Kind, model: Model | None) -> dict[str, Parameter] | None:
     """Return a model's parameters by name; None where one is missing."""
-    found = {name: getattr(model, name, None) for name in kind.parameter_names}
-    known = {name: value for name, value in found.items() if isinstance(value, Parameter)}
-    return known if len(known) == len(found) else None
+    values = {name: getattr(model, name, None) for name in kind.parameter_names}
+    parameters = {name: value for name, value in values.items() if isinstance(value, Parameter)}
+    return parameters if len(parameters) == len(values) else None
 
 
 def _with_unit(parameters: dict[str, Parameter]) -> dict[str, Parameter]:
@@ -152,7 +152,9 @@ def _by_table(machine: Machine, path: str, message_size: float) -> Seconds:
     """Return L + g(m) of the path's table, with its interval where the table has one."""
     tables = (plogp_table(machine, path, end) for end in _ENDS)
     value, low, high = (
-        float(loggp.plogp_time(one.L.value, float(one.at("g", message_size)))) for one in tables if one is not None
+        float(loggp.plogp_time(table.L.value, float(table.at("g", message_size))))
+        for table in tables
+        if table is not None
     )
     return Seconds(value) if low == value == high else Seconds(value, low, high)
 
@@ -166,8 +168,10 @@ def _times(machine: Machine, segment: Segment, message_size: float, processes: i
             times[name] = _of_parameters(kind, _with_unit(parameters), message_size, processes)
     if plogp_table(machine, segment.path) is not None:
         times["plogp"] = _by_table(machine, segment.path, message_size)
-    found = speaker(segment, processes)
-    measured = {found.name: _as_measured(found.model, message_size)} if isinstance(found.model, MeasuredTimes) else {}
+    chosen = speaker(segment, processes)
+    measured = (
+        {chosen.name: _as_measured(chosen.model, message_size)} if isinstance(chosen.model, MeasuredTimes) else {}
+    )
     return measured | {name: times[name] for name in MODELS if name in times}
 
 
@@ -203,8 +207,8 @@ def _chosen(machine: Machine, segment: Segment, times: dict[str, Seconds], proce
         if model not in MODELS:
             raise InputError(f"{model!r} is no model: choose one of {', '.join(MODELS)}")
         if model not in times:
-            what = f"the {model} model or a parameter of it is missing"
-            raise _missing(machine, segment, what, _KERNELS.get(model, "pairs on at least 4 ranks"))
+            problem = f"the {model} model or a parameter of it is missing"
+            raise _missing(machine, segment, problem, _KERNELS.get(model, "pairs on at least 4 ranks"))
         return model
     able = [name for name in times if name != "logp"]
     speaking = speaker(segment, processes).name
@@ -212,10 +216,10 @@ def _chosen(machine: Machine, segment: Segment, times: dict[str, Seconds], proce
         return speaking
     if processes > 1:
         ignoring = able[0] if able else "postal"
-        what = (
+        problem = (
             f"R_N is missing, so it says nothing about {processes} processes at once (--model {ignoring} ignores that)"
         )
-        raise _missing(machine, segment, what, "pairs on at least 4 ranks")
+        raise _missing(machine, segment, problem, "pairs on at least 4 ranks")
     if not able:
         raise _missing(machine, segment, "LogGP's G is missing (--model logp leaves a byte's time out)", "loggp")
     return able[0]
@@ -368,8 +372,8 @@ def _on_path(machine: Machine, message_size: float, processes: int, path: str, m
     if reach.most_pairs is not None:  # the node's limit is not known: a bound
         slow = _times(machine, segment, message_size, reach.most_pairs)[chosen]
         bound = _times_over(slow, processes / reach.most_pairs)
-        own = times[chosen]
-        fast = own.seconds if own.low is None else own.low
+        time = times[chosen]
+        fast = time.seconds if time.low is None else time.low
         high = bound.seconds if bound.high is None else bound.high
         times[chosen] = Seconds(bound.seconds, min(fast, bound.seconds), high)
     return _OnPath(segment, times, chosen, lone, reach)
@@ -397,11 +401,11 @@ def _predicted(
     def total(times: Iterable[Seconds]) -> Seconds:
         return _sum(*map(_times_over, times, messages.values()))
 
-    time = _sum(total(one.times[one.chosen] for one in parts), *beside)
-    postal = total(one.lone for one in parts)
-    common = [name for name in MODELS if all(name in one.times for one in parts)]
-    models = {name: _sum(total(one.times[name] for one in parts), *beside) for name in common}
-    chosen = _joined(one.chosen for one in parts)
+    time = _sum(total(part.times[part.chosen] for part in parts), *beside)
+    postal = total(part.lone for part in parts)
+    common = [name for name in MODELS if all(name in part.times for part in parts)]
+    models = {name: _sum(total(part.times[name] for part in parts), *beside) for name in common}
+    chosen = _joined(part.chosen for part in parts)
     return Prediction(
         time=time,
         model=chosen,
@@ -409,13 +413,13 @@ def _predicted(
         postal=postal,
         aggregate_rate=_quotient(processes * sum(messages.values()) * message_size, time.seconds),
         ratio=_quotient(time.seconds, postal.seconds),
-        protocol=_joined(one.segment.protocol for one in parts),
-        path=_joined(one.segment.path for one in parts),
+        protocol=_joined(part.segment.protocol for part in parts),
+        path=_joined(part.segment.path for part in parts),
         queue_search=queue_search,
         link_contention=link_contention,
-        extrapolates=tuple(dict.fromkeys(line for one in parts for line in one.reach.lines)),
-        is_bound=any(one.reach.most_pairs is not None for one in parts),
-        remarks=tuple(dict.fromkeys(one.reach.doubt for one in parts if one.reach.doubt)),
+        extrapolates=tuple(dict.fromkeys(line for part in parts for line in part.reach.lines)),
+        is_bound=any(part.reach.most_pairs is not None for part in parts),
+        remarks=tuple(dict.fromkeys(part.reach.doubt for part in parts if part.reach.doubt)),
         warnings=machine.origin.warnings if machine.origin is not None else (),
     )
 
@@ -432,11 +436,11 @@ def _times_over(time: Seconds, messages: float) -> Seconds:
 
 def _sum(*times: Seconds) -> Seconds:
     """Return a sum of times, with an interval where one of them has one."""
-    value = sum(one.seconds for one in times)
-    if all(one.low is None and one.high is None for one in times):
+    value = sum(time.seconds for time in times)
+    if all(time.low is None and time.high is None for time in times):
         return Seconds(value)
-    low = sum(one.seconds if one.low is None else one.low for one in times)
-    high = sum(one.seconds if one.high is None else one.high for one in times)
+    low = sum(time.seconds if time.low is None else time.low for time in times)
+    high = sum(time.seconds if time.high is None else time.high for time in times)
     return Seconds(value, low, high)
 
 

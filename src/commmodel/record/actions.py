@@ -50,7 +50,8 @@ _COLLECTIVES = {
 }  # fmt: skip
 _Wait = Callable[[int, int], str]
 """Source and tag of what has been received -> the line that waits for it."""
-Row: Any = namedtuple("Row", CALL.names)
+_named_tuple: Any = namedtuple  # of names that are known at run time alone
+Row = _named_tuple("Row", CALL.names)
 """A call; see the columns of `Block.calls`."""
 
 
@@ -69,9 +70,9 @@ def _with_counts(call: Any, block: Block) -> Any:
     return call._replace(sent_counts=sent, received_counts=received)
 
 
-def _words(counts: Sequence[int] | int, processes: int) -> str:
+def _words(counts: list[int] | int, processes: int) -> str:
     """Return bytes to or from each rank; where they mean nothing on this rank, nothing."""
-    return " ".join(map(str, counts if counts else [0] * processes))
+    return " ".join(map(str, counts if isinstance(counts, list) else [0] * processes))
 
 
 def _collective_text(verb: str, call: Any, processes: int) -> str | None:
@@ -359,5 +360,5 @@ class _Rank:
             return None
         if view.number not in self._defined:
             self._defined.add(view.number)
-            self._add(f"communicator {view.number} {ranks_text(self._groups[view.group])}")
+            self._add(f"communicator {view.number} {ranks_text(self._groups[view.group].tolist())}")
         return f"within {view.number} {text}"

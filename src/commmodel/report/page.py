@@ -1,4 +1,4 @@
-"""The report as one HTML file that works offline: numbers in words, parameters, plots, measurements, environment.
+"""The report as an HTML page without references to other files.
 
 It puts together the sections of all products. The same input gives the same bytes. Main entries: `render` and
 `write_html`.
@@ -13,12 +13,12 @@ from commmodel.machine import Machine
 from commmodel.report.kit.blocks import (
     Block,
     Bullets,
-    Code,
+    CodeBlock,
     Facts,
     Figures,
     Folded,
     Heading,
-    Names,
+    NameList,
     Plot,
     Section,
     Words,
@@ -72,7 +72,7 @@ def _endings(endings: tuple[str, ...]) -> Words:
 
 
 def _with_hint(table: Table, hint: str) -> Folded:
-    """Return a table behind its title, with a hint below it."""
+    """Return a table folded behind its title, with a hint below it."""
     fold = folded(table)
     return Folded(fold.summary, (*fold.blocks, _hint(hint)))
 
@@ -146,7 +146,7 @@ def _parameters(measurements: Measurements, machine: Machine | None) -> Section:
         summary = f"Further remarks, on streams and on models that are not recommended ({len(further)})"
         blocks.append(Folded(summary, (Bullets(further),), is_open=False))
     if origin := _origin(machine):
-        blocks += [Heading("Where they come from"), Names(origin)]
+        blocks += [Heading("Where they come from"), NameList(origin)]
     return Section("Parameters of the model", tuple(blocks))
 
 
@@ -164,7 +164,7 @@ def _path_section(tables: PathTables, *, is_one_launch: bool) -> Section:
     if tables.pairs is not None:
         blocks.append(_with_hint(tables.pairs, _RATES))
     blocks += [_with_hint(table, _STREAM_RATES) for table in tables.streams]
-    blocks += [_with_hint(table, _BELOW) for table in tables.others]
+    blocks += [_with_hint(table, _BELOW) for table in tables.details]
     return Section(f"Measurements, {tables.path}", (*blocks, _endings(tables.endings)))
 
 
@@ -202,7 +202,7 @@ def _environment(measurements: Measurements) -> list[Section]:
     for number, launch in enumerate(launches, 1):
         records = len(launch.records)
         summary = f"Launch {number} of {len(launches)}, {records} record{'s' * (records != 1)}"
-        blocks.append(Folded(summary, (Names(tuple(environment_rows(launch.header))),), is_open=number == 1))
+        blocks.append(Folded(summary, (NameList(tuple(environment_rows(launch.header))),), is_open=number == 1))
     commands = (
         *(command_line(launch.header) for launch in launches),
         "",
@@ -210,7 +210,7 @@ def _environment(measurements: Measurements) -> list[Section]:
         "commmodel report results.jsonl machine.toml -o report.html",
     )
     words = Words("Bind the ranks as they were bound here (see Environment), then:")
-    return [Section("Environment", tuple(blocks)), Section("How to do it again", (words, Code(commands)))]
+    return [Section("Environment", tuple(blocks)), Section("How to do it again", (words, CodeBlock(commands)))]
 
 
 def render(measurements: Measurements, machine: Machine | None, name: str, scaling: Overview | None = None) -> str:
@@ -246,8 +246,8 @@ def render(measurements: Measurements, machine: Machine | None, name: str, scali
         _network(measurements),
     ]
     words = Words("There are no times, and no records of other kernels.")
-    nothing = [] if any(section.blocks for section in numbers) else [Section("Nothing was measured", (words,))]
-    sections = [_warnings(measurements, machine), *numbers, *nothing, *_environment(measurements)]
+    empty = [] if any(section.blocks for section in numbers) else [Section("Nothing was measured", (words,))]
+    sections = [_warnings(measurements, machine), *numbers, *empty, *_environment(measurements)]
     return render_page(name, f"Communication of {name}", "MPI communication", sections, _subtitle(measurements))
 
 
@@ -261,5 +261,5 @@ def _name(measurements: Measurements, machine: Machine | None) -> str:
 def write_html(
     path: str | os.PathLike[str], measurements: Measurements, machine: Machine | None, scaling: Overview | None = None
 ) -> None:
-    """Write the report, titled with the machine's or the hosts' names; a file that is there is replaced."""
+    """Write the report, titled with the names of the machine or the hosts, replacing an existing file."""
     write_text(path, render(measurements, machine, _name(measurements, machine), scaling))

@@ -1,4 +1,4 @@
-"""Tables for the terminal, made for 100 columns. Nothing is printed here: each function returns what rich prints.
+"""Tables for a terminal of 100 columns, as objects of rich; nothing is printed here.
 
 Main entries: `machine_blocks`, `measurements_table` and `environment_table`.
 """
@@ -39,7 +39,7 @@ def _list(title: str, lines: Sequence[str]) -> Iterable[RenderableType]:
 
 
 def machine_table(machine: Machine) -> Group:
-    """Return a machine's parameters, and the remarks of its fits; those that can wait are only counted."""
+    """Return the parameters of a machine and the remarks on its fits; minor remarks are only counted."""
     further = len(further_remarks(machine))
     words = f"{further} more, on streams and on models that are not recommended: in the page of commmodel report"
     return Group(
@@ -52,7 +52,7 @@ def machine_table(machine: Machine) -> Group:
 def machine_blocks(
     machine: Machine, agreements: Sequence[Agreement], sums: Sequence[ErrorSums] = ()
 ) -> list[RenderableType]:
-    """Return all tables of a machine, and the remarks of its fits.
+    """Return all tables of a machine and the remarks on its fits.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def _endings(endings: Sequence[str]) -> RenderableType:
 
 def _path_blocks(tables: PathTables) -> Iterable[RenderableType]:
     yield from (table for table in (tables.times, tables.pairs, *tables.streams) if table is not None)
-    yield from (replace(table, title=f"{tables.path}, {table.title}", notes=()) for table in tables.others)
+    yield from (replace(table, title=f"{tables.path}, {table.title}", notes=()) for table in tables.details)
     yield from (text(f"{tables.path}: {threshold}") for threshold in tables.thresholds)
     yield _endings(tables.endings)
 
@@ -93,7 +93,7 @@ def _overlap_blocks(measurements: Measurements, machine: Machine | None) -> Iter
 
 
 def measurements_table(measurements: Measurements, machine: Machine | None = None) -> Group:
-    """Return, path by path, times of one pair, rates of pairs and of streams, eager limits and how records ended.
+    """Return, for each path, times of one pair, rates of pairs and streams, eager limits and ends of records.
 
     Collective operations, which have no path, follow, and what is known of overlap, with the machine's profiles where
     it is given and has them. Where several pairs of nodes were measured, what each node got beside the others comes
@@ -113,7 +113,7 @@ def measurements_table(measurements: Measurements, machine: Machine | None = Non
 
 
 def environment_table(header: Header) -> RichTable:
-    """Return what a launch ran on: MPI library, hosts, clock, binding and warnings."""
+    """Return the environment of a launch: MPI library, hosts, clock, binding and warnings."""
     table = RichTable(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")

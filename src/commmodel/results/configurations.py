@@ -1,4 +1,4 @@
-"""What the benchmark measures: its options, and a struct for each kernel. Main entry: `Configuration`, any of them.
+"""Configurations of the benchmark: a struct per kernel, and the options. Main entry: `Configuration`, any of them.
 
 The types of a struct's fields say how programs show them that do not know the kernel: `Bytes` as sizes, `Seconds` as
 times.
@@ -14,9 +14,9 @@ from commmodel.units import parse_sizes
 __all__ = [
     "Bandwidth", "Batch", "BenchOptions", "Burst", "Bytes", "Clocks", "Collective", "CollectiveMode", "CollectiveName",
     "Configuration", "Contention", "Count", "Direction", "Function", "Halo", "HugePages", "Local", "Memory",
-    "MemoryOperation", "MessageOperation", "MessagePath", "Overlap", "PLogP", "Pairs", "Pattern", "Ping", "PingPong",
-    "PointToPoint", "Progress", "Queue", "RandomPing", "RandomPingPong", "Seconds", "SendMode", "Share", "Start",
-    "Stream", "StreamBuffers", "Template", "Threshold", "Train",
+    "MemoryOperation", "MessageOperation", "MessagePath", "Overlap", "PLogPParameter", "Pairs", "Pattern", "Ping",
+    "PingPong", "PointToPoint", "Progress", "Queue", "RandomPing", "RandomPingPong", "Seconds", "SendMode", "Share",
+    "Start", "Stream", "StreamBuffers", "Template", "Threshold", "Train",
 ]  # fmt: skip
 
 Count = Annotated[int, Meta(ge=1, le=2**63 - 1)]
@@ -61,7 +61,7 @@ Direction = Literal["one-way", "both-ways"]
 
 
 class BenchOptions(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is needed to plan the same measurements again; the defaults are those of the command line."""
+    """Options of the benchmark, sufficient to plan the same measurements again; defaults as on the command line."""
 
     kernels: tuple[str, ...]
     seed: int
@@ -225,7 +225,7 @@ class Train(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel",
     mode: SendMode = "blocking"
 
 
-class PLogP(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="plogp"):
+class PLogPParameter(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="plogp"):
     """One parameter of pLogP at one size, in seconds, as Kielmann, Bal and Verstoep (2000) measure it.
 
     ``send``: o_s(m), time of a send. ``receive``: o_r(m), time of a receive that begins 1.2 RTT(m) after the
@@ -258,7 +258,7 @@ class Collective(Struct, frozen=True, forbid_unknown_fields=True, tag_field="ker
 
 
 class Clocks(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="clocks"):
-    """How far clocks are apart some seconds after they were synchronised; samples are those of all ranks but the first.
+    """Differences of clocks some seconds after synchronisation; samples are those of all ranks but the first.
 
     Absolute differences from rank 0's clock. ``hca3`` knows offset and drift (Hunold and Carpen-Amarie 2018),
     ``offset`` the offset alone.
@@ -285,7 +285,7 @@ class Memory(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel"
 
 
 class Function(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="function"):
-    """Something that another program measured, and what it depends on."""
+    """A function measured by another program, and its parameters."""
 
     name: str
     metric: str
@@ -397,7 +397,7 @@ PointToPoint = (
     | Ping
     | Threshold
     | Train
-    | PLogP
+    | PLogPParameter
     | Burst
     | Queue
     | Progress

@@ -52,8 +52,8 @@ def _decoded(path: Path, number: int, line: bytes) -> Header | Record:
         raise DamagedFileError(path, place, problem)
     read_line: Header | Record = decode_json(path, line, _line_decoder, place)
     if isinstance(read_line, Header) and read_line.options is not None:
-        written = msgspec.json.decode(line)["options"]
-        older = {name: value for name, value in _BEFORE.items() if name not in written}
+        stored = msgspec.json.decode(line)["options"]
+        older = {name: value for name, value in _BEFORE.items() if name not in stored}
         options = msgspec.structs.replace(read_line.options, **older)
         return msgspec.structs.replace(read_line, options=options)
     return read_line
@@ -100,14 +100,16 @@ def load(path: str | os.PathLike[str]) -> Measurements:
                 launches.append((header, []))
             case Record() as record if launches:
                 _check_record(path, number, record)
-                one = record.configuration
-                known = configurations.setdefault(one, one)
-                launches[-1][1].append(record if known is one else msgspec.structs.replace(record, configuration=known))
+                configuration = record.configuration
+                shared = configurations.setdefault(configuration, configuration)
+                launches[-1][1].append(
+                    record if shared is configuration else msgspec.structs.replace(record, configuration=shared)
+                )
             case Record():
                 raise DamagedFileError(path, f"line {number}", "a record stands before any header; restore the header")
     if not launches:
-        what = f"its only line is incomplete ({lines.cut_off} bytes)" if lines.cut_off else "it is empty"
-        raise DamagedFileError(path, "", f"no measurements: {what}; run python -m commmodel.bench")
+        reason = f"its only line is incomplete ({lines.cut_off} bytes)" if lines.cut_off else "it is empty"
+        raise DamagedFileError(path, "", f"no measurements: {reason}; run python -m commmodel.bench")
     note = f"{path}: line {lines.count + 1} is incomplete ({lines.cut_off} bytes), left out: its writer was stopped"
     return Measurements(
         tuple(Launch(header, joined(records)) for header, records in launches), (note,) if lines.cut_off else ()
@@ -174,16 +176,16 @@ class Writer:
     >>> folder.cleanup()
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, resume: bool = False) -> None:
-        """Create the file, or with `resume` continue after its last complete line.
+    def __init__(self, path: str | os.PathLike[str], *, resume: bool = False, force: bool = False) -> None:
+        """Create the file, with `resume` continue after its last complete line, with `force` begin it anew.
 
         Nobody else can write into it until it is closed.
 
         Raises
         ------
         InputError
-            Where the file holds something and is not resumed, is missing and is resumed, is being written by another
-            program, or cannot be written.
+            Where the file holds something and is neither resumed nor replaced, is missing and is resumed, is being
+            written by another program, or cannot be written.
         """
         self._path = path
         self._encoder = msgspec.json.Encoder()
@@ -193,10 +195,11 @@ class Writer:
             raise unwritable(path, error) from None
         try:
             claim(self._file, path)
+            if force:  # only now: another program may be writing into it
+                os.ftruncate(self._file, 0)
             size = os.fstat(self._file).st_size
             if size and not resume:
-                problem = f"{path} exists: complete it with --resume, or name another file with --output"
-                raise InputError(problem)
+                raise existing(path)
             self._end = size - _cut_off(Path(path)) if size else 0
             if size and not self._end and not _begins_header(os.pread(self._file, 64, 0)):
                 raise DamagedFileError(path, "line 1", "no beginning of a results file: name another one with --output")
@@ -216,19 +219,19 @@ class Writer:
     def write(self, line: Header | Record) -> None:
         """Append one line; on a full disk, nothing."""
         content = self._encoder.encode(line) + b"\n"
-        written = 0
+        position = 0
         try:
             if self._left_over:  # of a writer that was killed
                 os.ftruncate(self._file, self._end)
                 self._left_over = False
-            while written < len(content):
-                written += os.write(self._file, content[written:])
+            while position < len(content):
+                position += os.write(self._file, content[position:])
             os.fsync(self._file)
         except OSError as error:
             with suppress(OSError):
                 os.ftruncate(self._file, self._end)
             raise unwritable(self._path, error) from None
-        self._end += written
+        self._end += position
 
     def close(self) -> None:
         """Close the file and release its lock."""
@@ -243,6 +246,13 @@ class Writer:
         self.close()
 
 
+def existing(path: str | os.PathLike[str]) -> InputError:
+    """Return the line to raise for a results file that is there, and neither to be completed nor to be replaced."""
+    return InputError(
+        f"{path} exists: complete it with --resume, replace it with --force, or name another file with --output"
+    )
+
+
 def claim(file: int, path: str | os.PathLike[str]) -> None:
     """Lock an open file, that of `path` or one beside it, until this process closes it.
 
@@ -255,8 +265,8 @@ def claim(file: int, path: str | os.PathLike[str]) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         process = _holder(os.fstat(file))
-        who = f"process {process}" if process else "another program, perhaps on another host,"
-        problem = f"{who} is still writing into it: wait for it or end it, or name another file with --output"
+        holder = f"process {process}" if process else "another program, perhaps on another host,"
+        problem = f"{holder} is still writing into it: wait for it or end it, or name another file with --output"
         raise InputError(f"{path}: {problem}") from None
     except OSError:  # a file system without locks: go on without
         pass

@@ -33,28 +33,28 @@ def distinct(parts: Sequence[tuple[str, Measurements]]) -> Measurements:
     >>> len(found.launches), found.notes
     (1, ('1 launch (1 record) of all.jsonl is in a.jsonl as well: counted once',))
     """
-    kept: list[Launch] = []
+    unique: list[Launch] = []
     places: dict[bytes, list[int]] = {}  # header -> numbers in `kept`
     source: list[str] = []
     dropped: list[tuple[str, str, int]] = []  # file, the file that has it as well, records
     for name, measurements in parts:
         for launch in measurements.launches:
             alike = places.setdefault(_encoder.encode(launch.header), [])
-            place, merged, lost = _merged(launch, [(number, kept[number]) for number in alike])
+            place, merged, lost = _merged(launch, [(number, unique[number]) for number in alike])
             if place is None or not launch.records:
-                alike.append(len(kept))
-                kept.append(launch)
+                alike.append(len(unique))
+                unique.append(launch)
                 source.append(name)
                 continue
-            kept[place] = merged
+            unique[place] = merged
             dropped.append((name, source[place], lost))
     notes = [note for _, measurements in parts for note in measurements.notes]
-    return Measurements(tuple(kept), (*notes, *([_note(dropped)] if dropped else ())))
+    return Measurements(tuple(unique), (*notes, *([_note(dropped)] if dropped else ())))
 
 
-def _merged(launch: Launch, others: Sequence[tuple[int, Launch]]) -> tuple[int | None, Launch, int]:
+def _merged(launch: Launch, earlier: Sequence[tuple[int, Launch]]) -> tuple[int | None, Launch, int]:
     """Return the index of the launch with this header, both as one, and the number of common records."""
-    for number, other in others:
+    for number, other in earlier:
         new = _without(launch.records, other.records)
         lost = len(launch.records) - len(new)
         if launch.header.launch or not new or len(new) + len(other.records) == len(launch.records):
@@ -62,31 +62,31 @@ def _merged(launch: Launch, others: Sequence[tuple[int, Launch]]) -> tuple[int |
     return None, launch, 0
 
 
-def _without(records: Sequence[Record], others: Sequence[Record]) -> list[Record]:
-    known = set(others)
-    return [record for record in records if record not in known]
+def _without(records: Sequence[Record], earlier: Sequence[Record]) -> list[Record]:
+    duplicates = set(earlier)
+    return [record for record in records if record not in duplicates]
 
 
 def _note(dropped: Sequence[tuple[str, str, int]]) -> str:
     launches, records = len(dropped), sum(lost for _, _, lost in dropped)
     files = dict.fromkeys(name for name, _, _ in dropped)
-    others = dict.fromkeys(name for _, name, _ in dropped)
+    origins = dict.fromkeys(name for _, name, _ in dropped)
     count = "1 launch" if launches == 1 else f"{launches} launches"
     of_them = "1 record" if records == 1 else f"{records} records"
     verb = "is" if launches == 1 else "are"
-    where = "there twice" if files == others else f"in {', '.join(others)} as well"
+    where = "there twice" if files == origins else f"in {', '.join(origins)} as well"
     return f"{count} ({of_them}) of {', '.join(files)} {verb} {where}: counted once"
 
 
 def runs(measurements: Measurements) -> tuple[Launch, ...]:
     """Return the launches, each with the records of those that resumed it."""
-    found: list[Launch] = []
+    result: list[Launch] = []
     for launch in measurements.launches:
-        if launch.header.resumes and found:
-            found[-1] = Launch(found[-1].header, (*found[-1].records, *launch.records))
+        if launch.header.resumes and result:
+            result[-1] = Launch(result[-1].header, (*result[-1].records, *launch.records))
         else:
-            found.append(launch)
-    return tuple(found)
+            result.append(launch)
+    return tuple(result)
 
 
 def launches_of(measurements: Measurements) -> int:

@@ -29,14 +29,14 @@ def oversubscription(header: Header) -> tuple[str, ...]:
     >>> oversubscription(Header("commmodel-results", 1, "", (), Library("MPICH"), (Host("vm", cpus=2),), ranks))
     ('vm: 3 ranks share 2 processors, so the scheduler is measured: start at most 2 ranks on it',)
     """
-    found: dict[str, list[str]] = {}
+    hosts_of: dict[str, list[str]] = {}
     for host, ranks in _crowded(header):
         problem = (
             f"{ranks} ranks share {host.cpus} processors, so the scheduler is measured: "
             f"start at most {host.cpus} ranks on it"
         )
-        found.setdefault(problem, []).append(host.name)
-    return tuple(f"{some_names(names)}: {problem}" for problem, names in found.items())
+        hosts_of.setdefault(problem, []).append(host.name)
+    return tuple(f"{some_names(names)}: {problem}" for problem, names in hosts_of.items())
 
 
 def some_names(names: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""What a configuration is a measurement of: in words, in columns, or as a function, a metric and parameters.
+"""Descriptions of a configuration: as text, as columns, or as a function, a metric and parameters.
 
 Main entries: `described`, and `columns`, which knows of a configuration what the types of its fields say.
 """
@@ -31,7 +31,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?", re.ASCII)
 
 @cache
 def _units(kind: type[Configuration]) -> dict[str, str]:
-    """Return field -> unit, or empty."""
+    """Return the unit of each field, empty without one."""
     types = get_type_hints(kind, include_extras=True)
     units = {}
     for name in kind.__struct_fields__:
@@ -59,7 +59,7 @@ def kernel_name(configuration: Configuration) -> str:
 
 
 def columns(configuration: Configuration) -> dict[str, str]:
-    """Return every field of a configuration as a column of a table: its heading and its value in words.
+    """Return the fields of a configuration as columns of a table: heading and text.
 
     >>> from commmodel.results import Burst
     >>> columns(Burst(1024, 4, "put", "same-node"))
@@ -117,21 +117,21 @@ def _ordered(parameters: dict[str, float | str]) -> dict[str, float | str]:
 
 
 def _without_labels(name: str, parameters: dict[str, float]) -> tuple[str, dict[str, float | str]]:
-    """Return a function's name and the labels behind it; the whole name where what is behind it are no labels."""
-    found = _LABELLED.fullmatch(name)
-    if found is None:
+    """Return a function's name and its labels; the full name where the rest is no list of labels."""
+    match = _LABELLED.fullmatch(name)
+    if match is None:
         return name, {}
     labels: dict[str, float | str] = {}
-    for part in found["labels"].split(", "):
+    for part in match["labels"].split(", "):
         label, equals, value = part.partition("=")
         if not (label and equals and value) or "=" in value or "," in part or label in labels or label in parameters:
             return name, {}
         labels[label] = float(value) if _NUMBER.fullmatch(value) else value
-    return found["name"], labels
+    return match["name"], labels
 
 
 def with_labels(name: str, labels: Iterable[tuple[str, float | str]]) -> str:
-    """Return a function's name with parameters behind it, for formats that know names only.
+    """Return a function's name with its parameters appended, for formats that have only names.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def with_labels(name: str, labels: Iterable[tuple[str, float | str]]) -> str:
 
 
 def shortest(value: float) -> str:
-    """Return the shortest text that is exactly this number.
+    """Return the shortest text of exactly this number.
 
     >>> shortest(64.0), shortest(1e22), shortest(0.1)
     ('64', '1e+22', '0.1')

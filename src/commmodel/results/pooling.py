@@ -23,14 +23,14 @@ def _groups(measurements: Measurements) -> list[int]:
     numbers: dict[tuple[int, str, int], int] = {}
     groups = []
     for record in measurements.records:
-        one = record.configuration
-        if not isinstance(one, PingPong | Pairs | Stream | Ping):
+        configuration = record.configuration
+        if not isinstance(configuration, PingPong | Pairs | Stream | Ping):
             groups.append(-1)
             continue
-        known = of_object.get(id(one))
-        if known is None:
-            known = of_object[id(one)] = configurations.setdefault(one, len(configurations))
-        groups.append(numbers.setdefault((known, record.unit, record.batch), len(numbers)))
+        key = of_object.get(id(configuration))
+        if key is None:
+            key = of_object[id(configuration)] = configurations.setdefault(configuration, len(configurations))
+        groups.append(numbers.setdefault((key, record.unit, record.batch), len(numbers)))
     return groups
 
 
@@ -64,7 +64,7 @@ def pooled(measurements: Measurements, most: int = MOST_REPEATS) -> Measurements
     if max(counts.values(), default=0) <= most:
         return measurements
     members: dict[tuple[int, int], list[Record]] = {}
-    seen: Counter[int] = Counter()
+    passed: Counter[int] = Counter()
     launches: list[list[list[Record]]] = []
     following = iter(groups)
     for launch in measurements.launches:
@@ -75,14 +75,14 @@ def pooled(measurements: Measurements, most: int = MOST_REPEATS) -> Measurements
             if count <= most:  # and what may not be pooled
                 launches[-1].append([record])
                 continue
-            part = group, seen[group] * most // count
-            seen[group] += 1
+            part = group, passed[group] * most // count
+            passed[group] += 1
             if part in members:
                 members[part].append(record)
             else:
                 members[part] = [record]
                 launches[-1].append(members[part])
-    found = tuple(
+    result = tuple(
         Launch(launch.header, tuple(map(as_one, parts)))
         for launch, parts in zip(measurements.launches, launches, strict=True)
     )
@@ -91,4 +91,4 @@ def pooled(measurements: Measurements, most: int = MOST_REPEATS) -> Measurements
         f"{many} records of {sum(count > most for count in counts.values())} configurations, each measured more than "
         f"{most} times, are taken as {most} records each, with the samples of all"
     )
-    return Measurements(found, (*measurements.notes, note))
+    return Measurements(result, (*measurements.notes, note))

@@ -160,7 +160,7 @@ class Record(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", 
         return summarise(self.samples)
 
     def __repr__(self) -> str:
-        """Return what was measured and the median, without the samples."""
+        """Return the configuration and the median, without the samples."""
         words = configuration_words(self.configuration)
         return f"Record({words}: {self.summary.median:.4g} {self.unit}, {len(self.samples)} samples)"
 
@@ -172,7 +172,7 @@ class Launch(Struct, frozen=True):
     records: tuple[Record, ...]
 
     def __repr__(self) -> str:
-        """Return when and where it was, and how many records it has."""
+        """Return the time, the hosts and the number of records."""
         hosts, library = len(self.header.hosts), self.header.mpi.version.partition("\n")[0]
         return f"Launch({self.header.created}, {library}, {hosts} host(s), {len(self.records)} records)"
 
@@ -214,15 +214,15 @@ class Measurements(Struct, frozen=True):
             for record in launch.records
         ]  # fmt: skip
         first, last = ("launch", "kernel"), ("unit", *Summary.__struct_fields__, "stop")
-        told = dict.fromkeys(name for row in rows for name in row)
+        columns = dict.fromkeys(name for row in rows for name in row)
         names = [
             *first,
-            *(name for name in told if name not in (*first, *last)),
-            *(name for name in last if name in told),
+            *(name for name in columns if name not in (*first, *last)),
+            *(name for name in last if name in columns),
         ]
         return {name: [row.get(name) for row in rows] for name in names}
 
     def __repr__(self) -> str:
-        """Return how many launches and records there are."""
+        """Return the numbers of launches and records."""
         records = sum(len(launch.records) for launch in self.launches)
         return f"Measurements({len(self.launches)} launch(es), {records} records)"

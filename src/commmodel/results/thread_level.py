@@ -1,4 +1,4 @@
-"""MPI thread levels of measurements, which change times more than libraries differ. Main entry: `known`.
+"""MPI thread levels of measurements, which change times more than libraries differ. Main entry: `known_level`.
 
 A program that calls MPI_Init gets what ``single`` is in MPI_Init_thread. mpi4py asks for ``multiple`` unless told
 otherwise, and libraries then take a lock or another path in every call.
@@ -10,7 +10,7 @@ from typing import Literal, get_args
 from commmodel.errors import InputError
 from commmodel.results.records import Header, Launch, ThreadLevel
 
-__all__ = ["LEVELS", "known", "refuse_different", "remarks", "words"]
+__all__ = ["LEVELS", "known_level", "refuse_different", "remarks", "words"]
 
 LEVELS: tuple[ThreadLevel, ...] = get_args(ThreadLevel)
 """In MPI's order: each allows all that those before it allow."""
@@ -18,17 +18,17 @@ LEVELS: tuple[ThreadLevel, ...] = get_args(ThreadLevel)
 _MPI4PY_DEFAULT: Literal["multiple"] = "multiple"
 
 
-def known(header: Header) -> ThreadLevel | None:
+def known_level(header: Header) -> ThreadLevel | None:
     """Return the thread level that MPI provided; None where unknown, as in most other suites' output.
 
     Files of this benchmark from before it recorded the level were measured at mpi4py's default, ``multiple``.
 
     >>> from commmodel.results import Library
-    >>> known(Header("commmodel-results", 1, "", (), Library("MPICH", thread_level="single"), (), ()))
+    >>> known_level(Header("commmodel-results", 1, "", (), Library("MPICH", thread_level="single"), (), ()))
     'single'
-    >>> known(Header("commmodel-results", 1, "", (), Library("MPICH"), (), (), versions={"mpi4py": "4.1.2"}))
+    >>> known_level(Header("commmodel-results", 1, "", (), Library("MPICH"), (), (), versions={"mpi4py": "4.1.2"}))
     'multiple'
-    >>> known(Header("commmodel-results", 1, "", (), Library("MPICH"), (), ()))
+    >>> known_level(Header("commmodel-results", 1, "", (), Library("MPICH"), (), ()))
     """
     if header.mpi.thread_level is not None:
         return header.mpi.thread_level
@@ -45,16 +45,16 @@ def words(header: Header) -> str:
     >>> words(Header("commmodel-results", 1, "", (), Library("MPICH"), (), (), versions={"mpi4py": "4.1.2"}))
     "unknown (mpi4py's default, multiple)"
     """
-    level, asked = header.mpi.thread_level, header.mpi.thread_level_asked
+    level, requested = header.mpi.thread_level, header.mpi.thread_level_asked
     if level is None:
-        return f"unknown (mpi4py's default, {_MPI4PY_DEFAULT})" if known(header) else ""
-    return level if asked in {None, level} else f"{level} (asked for: {asked})"
+        return f"unknown (mpi4py's default, {_MPI4PY_DEFAULT})" if known_level(header) else ""
+    return level if requested in {None, level} else f"{level} (asked for: {requested})"
 
 
 def _different(launches: Iterable[Launch]) -> str:
     """Return the known thread levels in words, where there are several."""
-    found = {level: words(launch.header) for launch in launches if (level := known(launch.header))}
-    return "; ".join(found.values()) if len(found) > 1 else ""
+    levels = {level: words(launch.header) for launch in launches if (level := known_level(launch.header))}
+    return "; ".join(levels.values()) if len(levels) > 1 else ""
 
 
 def refuse_different(launches: Iterable[Launch], advice: str) -> None:
@@ -72,8 +72,8 @@ def refuse_different(launches: Iterable[Launch], advice: str) -> None:
     Traceback (most recent call last):
     commmodel.errors.InputError: different MPI thread levels were measured (single; funneled): fit each on its own
     """
-    if found := _different(launches):
-        raise InputError(f"different MPI thread levels were measured ({found}): {advice}")
+    if difference := _different(launches):
+        raise InputError(f"different MPI thread levels were measured ({difference}): {advice}")
 
 
 def remarks(launches: Sequence[Launch], fitted: str = "") -> tuple[str, ...]:
@@ -84,11 +84,11 @@ def remarks(launches: Sequence[Launch], fitted: str = "") -> tuple[str, ...]:
     >>> remarks([launch]), remarks([launch], "multiple")
     ((), ('measured at MPI thread level single, but the machine was fitted at multiple: times differ by that, too',))
     """
-    if found := _different(launches):
-        return (f"measured at different MPI thread levels ({found}): times differ by that, too",)
-    levels = {level: words(launch.header) for launch in launches if (level := known(launch.header))}
+    if difference := _different(launches):
+        return (f"measured at different MPI thread levels ({difference}): times differ by that, too",)
+    levels = {level: words(launch.header) for launch in launches if (level := known_level(launch.header))}
     return tuple(
-        f"measured at MPI thread level {said}, but the machine was fitted at {fitted}: times differ by that, too"
-        for level, said in levels.items()
+        f"measured at MPI thread level {text}, but the machine was fitted at {fitted}: times differ by that, too"
+        for level, text in levels.items()
         if fitted and level != fitted
     )

@@ -67,5 +67,7 @@ def fastest_half(record: Record) -> Sequence[float]:
         return record.samples
     ends = np.cumsum(record.visits).tolist()
     parts = [record.samples[end - count : end] for end, count in zip(ends, record.visits, strict=True)]
-    kept = sorted(sorted(range(len(parts)), key=lambda index: float(np.median(parts[index])))[: (len(parts) + 1) // 2])
-    return tuple(sample for index in kept for sample in parts[index])
+    fastest = sorted(
+        sorted(range(len(parts)), key=lambda index: float(np.median(parts[index])))[: (len(parts) + 1) // 2]
+    )
+    return tuple(sample for index in fastest for sample in parts[index])

@@ -1,4 +1,4 @@
-"""Configurations in words: one place for what people read of a measurement, and for the symbols in it.
+"""Configurations as text, with one set of symbols for all reports.
 
 Main entries: `configuration_words`, `parameter_words` and `SYMBOLS`.
 """
@@ -17,7 +17,7 @@ _SIZES = {"message_size", "volume"}
 
 
 def configuration_words(configuration: Configuration) -> str:
-    """Return what was measured in words; what has its default value is left out.
+    """Return a configuration as text; fields with default values are omitted.
 
     >>> from commmodel.results import Collective, PingPong
     >>> configuration_words(Collective("bcast", 1024, 4, "round-time"))
@@ -31,7 +31,7 @@ def configuration_words(configuration: Configuration) -> str:
 
 
 def _field_words(configuration: Configuration) -> Iterable[str]:
-    """Yield the kernel with its operation, then the fields whose value is not the default."""
+    """Yield the kernel with its operation, then the fields with other than default values."""
     kernel = type(configuration)
     defaults = dict(zip(reversed(kernel.__struct_fields__), reversed(kernel.__struct_defaults__), strict=False))
     values = {name: getattr(configuration, name) for name in kernel.__struct_fields__}

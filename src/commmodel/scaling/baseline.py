@@ -66,7 +66,7 @@ def _worse(before: dict[Growth, float], after: dict[Growth, float], deviation: G
 
 def _apart(before: Ensemble, after: Ensemble) -> bool:
     """Whether the increase from the smallest to the largest common scale exceeds the baseline's beyond the scatter."""
-    old, new = (dict(zip(one.scales.tolist(), one.values.tolist(), strict=True)) for one in (before, after))
+    old, new = (dict(zip(side.scales.tolist(), side.values.tolist(), strict=True)) for side in (before, after))
     common = sorted(old.keys() & new.keys())
     ends = [values[scale] for values in (old, new) for scale in common]
     if len(common) < 2 or min(ends) <= 0:
@@ -120,7 +120,7 @@ def status_quo(
     elif worse < 1 - confidence:
         verdict = "approximate"
     else:
-        old, new = (", ".join(growth.text(over) for growth in one.shares) for one in (before, after))
+        old, new = (", ".join(growth.text(over) for growth in ensemble.shares) for ensemble in (before, after))
         advice = f"before {old} fit, now {new}: measure at more {over}, or more often, before and after"
     fitted = verdict == "match" and after.best.growth in before.shares
     expectation = (after if fitted else before).best.growth
@@ -131,23 +131,25 @@ def status_quo(
 def _only(measurements: Measurements, parameters: set[str], metric: str | None) -> Measurements:
     """Return the records that depend on one of the parameters."""
 
-    def wanted(configuration: Configuration, unit: str) -> bool:
-        _, named, own = described(configuration)
-        return bool(own.keys() & parameters) and metric in {None, named or METRICS[unit]}
+    def is_selected(configuration: Configuration, unit: str) -> bool:
+        _, metric_of, values = described(configuration)
+        return bool(values.keys() & parameters) and metric in {None, metric_of or METRICS[unit]}
 
     launches = (
-        Launch(one.header, tuple(each for each in one.records if wanted(each.configuration, each.unit)))
-        for one in measurements.launches
+        Launch(
+            launch.header, tuple(record for record in launch.records if is_selected(record.configuration, record.unit))
+        )
+        for launch in measurements.launches
     )
-    return Measurements(tuple(one for one in launches if one.records))
+    return Measurements(tuple(launch for launch in launches if launch.records))
 
 
 def _of_series(row: Difference, parameters: Iterable[str]) -> Slower:
-    name, metric, own = described(row.configuration)
-    over = next(one for one in parameters if isinstance(own.get(one), float))
-    scale = own.pop(over)
+    name, metric, values = described(row.configuration)
+    over = next(parameter for parameter in parameters if isinstance(values.get(parameter), float))
+    scale = values.pop(over)
     metric = metric or METRICS[row.unit]
-    return Slower(name, metric, over, float(scale), tuple(own.items()), row.ratio, row.low, row.high)
+    return Slower(name, metric, over, float(scale), tuple(values.items()), row.ratio, row.low, row.high)
 
 
 def slower(
@@ -173,18 +175,20 @@ def slower(
     InputError
         Where nothing was measured in both.
     """
-    named = list(parameters)
-    found = differences(
-        _only(before, set(named), metric),
-        _only(after, set(named), metric),
+    names = list(parameters)
+    result = differences(
+        _only(before, set(names), metric),
+        _only(after, set(names), metric),
         statistic=settings.statistic,
         confidence=settings.confidence,
         least=settings.least,
     )
-    worse = tuple(_of_series(row, named) for row in found.rows if row.is_worse)
-    changed = (f"since the baseline, {name}: {old} became {new}" for name, old, new in found.environment)
-    if found.together is not None and found.together.change == "slower":
-        one = found.together
-        all_of_them = Slower(TOGETHER, METRICS["s"], named[0], math.nan, (), one.ratio, one.low, one.high)
+    worse = tuple(_of_series(row, names) for row in result.rows if row.is_worse)
+    changed = (f"since the baseline, {name}: {old} became {new}" for name, old, new in result.environment)
+    if result.together is not None and result.together.change == "slower":
+        together = result.together
+        all_of_them = Slower(
+            TOGETHER, METRICS["s"], names[0], math.nan, (), together.ratio, together.low, together.high
+        )
         worse = (all_of_them, *worse)
-    return worse, len(found.rows), (*changed, *found.remarks)
+    return worse, len(result.rows), (*changed, *result.remarks)

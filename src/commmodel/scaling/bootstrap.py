@@ -140,11 +140,11 @@ def ensemble(
     values = reduce(samples, statistic)
     best = fit(x, values[None], terms).model(0)
     random = np.random.default_rng(seed)
-    made = resample(arrays, count, statistic, random), _from_residuals(x, values, best, count, random)
-    together = np.concatenate(made)
+    resamples = resample(arrays, count, statistic, random), _from_residuals(x, values, best, count, random)
+    together = np.concatenate(resamples)
     drawn = fit(x, together, terms, prior=drawn_odds)
-    scatter = [one.std(axis=0) / np.where(values == 0, 1.0, np.abs(values)) for one in made]
-    noise = float(max(np.median(one) for one in scatter))
+    scatter = [fits.std(axis=0) / np.where(values == 0, 1.0, np.abs(values)) for fits in resamples]
+    noise = float(max(np.median(spread) for spread in scatter))
     tolerance = np.maximum(TOLERATED, PLAIN * scatter[0])
     off = misfit(x, values, terms, tolerance)
     shares = _shares(best, drawn, together, x)
@@ -172,14 +172,14 @@ def _often(chosen: NDArray[np.bool_]) -> Array:
     return np.asarray(chosen.reshape(2, -1, chosen.shape[1]).mean(axis=1).max(axis=0))
 
 
-def _shares(best: Model, drawn: Fits, made: Array, scales: Array) -> dict[Growth, float]:
+def _shares(best: Model, drawn: Fits, fits: Array, scales: Array) -> dict[Growth, float]:
     """Return the set of models: the best first, then the most frequent."""
     often = _often(drawn.chosen[:, None] == np.arange(len(drawn.terms)))
     if best.growth == ONE:
         # Under noise a fit prefers the constant, so that it tells nothing of the growth which noise may hide.
         constant = often[drawn.terms.index(ONE)]
-        often = _often(growing_share(scales, made, drawn.terms) >= TELLING_SHARE)
+        often = _often(growing_share(scales, fits, drawn.terms) >= TELLING_SHARE)
         often[drawn.terms.index(ONE)] = constant
     share = dict(zip(drawn.terms, often.tolist(), strict=True))
-    others = sorted((growth for growth in share if growth != best.growth), key=lambda growth: -share[growth])
-    return {best.growth: share[best.growth]} | {one: share[one] for one in others if share[one] >= OFTEN_ENOUGH}
+    rest = sorted((growth for growth in share if growth != best.growth), key=lambda growth: -share[growth])
+    return {best.growth: share[best.growth]} | {other: share[other] for other in rest if share[other] >= OFTEN_ENOUGH}

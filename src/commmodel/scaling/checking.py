@@ -24,10 +24,22 @@ from commmodel.scaling.samples import STATISTICS
 from commmodel.scaling.series import Key, Series, series_over
 from commmodel.scaling.verdict import Judgement, Verdict, judge
 
-__all__ = ["Checked", "CheckedSeries", "Room", "Slower", "check"]
+__all__ = ["Checked", "CheckedSeries", "MemoryLimit", "Room", "Slower", "check"]
 
 
 _NEEDED = ": measure a function at three scales or more, such as collective --procs 2:all"
+
+
+@dataclass(frozen=True)
+class MemoryLimit:
+    """Memory in bytes that `each` processes share, such as those of a node."""
+
+    limit: float
+    each: float = 1
+
+    def __post_init__(self) -> None:
+        if not finite("each", self.each) > 0:
+            raise InputError(f"each = {self.each:g}: it must be positive, such as the processes of a node")
 
 
 @dataclass(frozen=True)
@@ -130,14 +142,16 @@ def _closest(series: Series, expectations: Sequence[Expectation]) -> Expectation
     return max(of_it, key=lambda one: len(one.where), default=None)
 
 
-def _room(ensemble: Ensemble, limit: float, each: float, confidence: float) -> Room:
+def _room(ensemble: Ensemble, memory: MemoryLimit, confidence: float) -> Room:
+    limit, each = memory.limit, memory.each
     low = largest_scale(lambda scale: ensemble.interval(scale, confidence)[1], limit, each)
     high = largest_scale(lambda scale: ensemble.interval(scale, confidence)[0], limit, each)
     scale = largest_scale(ensemble.best, limit, each)
     return Room(scale, min(low, scale), max(high, scale))
 
 
-def _check_options(statistic: str, confidence: float, least: float, at: float | None, each: float, draws: int) -> None:
+def _check_settings(settings: CheckSettings) -> None:
+    statistic, confidence, least, draws = settings.statistic, settings.confidence, settings.least, settings.draws
     if statistic not in STATISTICS:
         raise InputError(f"statistic {statistic!r}: there is none of this name: choose among {', '.join(STATISTICS)}")
     share("confidence", confidence)
@@ -145,10 +159,6 @@ def _check_options(statistic: str, confidence: float, least: float, at: float | 
         raise InputError(f"confidence {confidence:g}: it must be between 0 and 1, such as 0.95")
     if not 0 <= finite("least effect", least) < math.inf:
         raise InputError(f"least effect {least:g}: it must be a share from 0 up, such as 0.05")
-    if at is not None:
-        finite("target scale", at, 1)
-    if not finite("each", each) > 0:
-        raise InputError(f"each = {each:g}: it must be positive, such as the processes of a node")
     if integer("draws", draws, 1, MOST_DRAWS) < 20:
         raise InputError(f"{draws} draws: too few to tell models apart: use 20 or more, better 200")
 
@@ -159,15 +169,10 @@ def check(
     *,
     baseline: Measurements | None = None,
     at: float | None = None,
-    limit: float | None = None,
-    each: float = 1,
+    memory: MemoryLimit | None = None,
     metric: str | None = None,
     deviation: Mapping[str, Growth] | None = None,
-    statistic: str = "first quartile",
-    confidence: float = 0.95,
-    least: float = 0.05,
-    draws: int = 200,
-    seed: int = 0,
+    settings: CheckSettings | None = None,
 ) -> Checked:
     """Check that measurements grow as expected, keep the rules, and are no slower than the baseline.
 
@@ -182,20 +187,14 @@ def check(
         value should be larger than at the same scale before (`differences`).
     at : float, optional
         Scale to predict for, and up to which rules should hold.
-    limit, each : float, optional
-        Memory that `each` processes share, in bytes: up to which scale does it last?
+    memory : MemoryLimit, optional
+        Up to which scale does it last?
     metric : str, optional
         Only this one.
     deviation : dict, optional
         Parameter -> D, instead of those of the expectations.
-    statistic : str
-        What repetitions are reduced to, one of `STATISTICS`.
-    confidence : float
-        Of intervals, and of what is said to be larger.
-    least : float
-        Share by which something must be larger to be called so.
-    draws, seed : int
-        Of the bootstrap.
+    settings : CheckSettings, optional
+        Statistic, bootstrap, confidence and least effect.
 
     Raises
     ------
@@ -214,10 +213,12 @@ def check(
     >>> checked.holds
     False
     """
-    _check_options(statistic, confidence, least, at, each, draws)
+    settings = settings or CheckSettings()
+    _check_settings(settings)
+    if at is not None:
+        finite("target scale", at, 1)
     if expectations is None and baseline is None:
         raise InputError("nothing is expected: name a file of expectations, mpi, or a baseline")
-    settings = CheckSettings(statistic, draws, seed, confidence, least)
     expected = [one for one in (expectations.expectations if expectations else ()) if metric in {None, one.metric}]
     guidelines = [one for one in (expectations.guidelines if expectations else ()) if metric in {None, one.metric}]
     named = [one.over for one in expected] + [one.over for one in guidelines]
@@ -255,7 +256,7 @@ def check(
             (*notes, *missing)[0] if notes or missing else f"nothing was measured that is expected{_NEEDED}"
         )
     return Checked(
-        tuple(_with_limits(row, at, limit, each, confidence) for row in rows),
+        tuple(_with_limits(row, at, memory, settings.confidence) for row in rows),
         tuple(one for one in broken if one.certain),
         tuple(one for one in broken if not one.certain),
         worse,
@@ -326,12 +327,10 @@ def _order(series: Series) -> tuple[tuple[bool, float | str], ...]:
     return tuple((isinstance(value, str), value) for _, value in series.fixed)
 
 
-def _with_limits(
-    row: CheckedSeries, at: float | None, limit: float | None, each: float, confidence: float
-) -> CheckedSeries:
+def _with_limits(row: CheckedSeries, at: float | None, memory: MemoryLimit | None, confidence: float) -> CheckedSeries:
     found = row.judgement.ensemble
     predicted = None if at is None or not found.fits else predict(found, at, confidence)
-    room = None if limit is None or row.series.unit != "B" or not found.fits else _room(found, limit, each, confidence)
+    room = None if memory is None or row.series.unit != "B" or not found.fits else _room(found, memory, confidence)
     return CheckedSeries(row.series, row.source, row.judgement, predicted, room)
 
 

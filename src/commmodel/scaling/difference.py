@@ -186,15 +186,15 @@ def _with_launches_of(side: _Side, other: _Side) -> _Side:
     if side.launches > 1 or other.launches == 1:
         return side
     scatter = other.variance * (side.value / other.value) ** 2 if other.value else other.variance
-    known = 0.0 if math.isnan(side.variance) else side.variance
-    return _Side(side.value, max(scatter, known), other.freedom, 1)
+    variance = 0.0 if math.isnan(side.variance) else side.variance
+    return _Side(side.value, max(scatter, variance), other.freedom, 1)
 
 
 def _parts(before: _Side, after: _Side) -> list[_Part]:
     """Return the contributions to the ratio's relative variance; to the difference's where a value is 0."""
-    both = before.value > 0 and after.value > 0
+    are_positive = before.value > 0 and after.value > 0
     return [
-        _Part(side.variance / side.launches / (side.value**2 if both else 1.0), side.freedom)
+        _Part(side.variance / side.launches / (side.value**2 if are_positive else 1.0), side.freedom)
         for side in (before, after)
     ]
 
@@ -203,9 +203,9 @@ def _effect(before: _Side, after: _Side, parts: Sequence[_Part]) -> tuple[float,
     """Return the standard error of the ratio or difference, its degrees of freedom and its p-value."""
     from scipy.special import stdtr
 
-    both = before.value > 0 and after.value > 0
+    are_positive = before.value > 0 and after.value > 0
     variance = sum(part.variance for part in parts)
-    distance = abs(math.log(after.value / before.value)) if both else abs(after.value - before.value)
+    distance = abs(math.log(after.value / before.value)) if are_positive else abs(after.value - before.value)
     if math.isnan(variance):
         return math.nan, 1.0, 1.0
     if variance == 0:
@@ -230,8 +230,8 @@ def _interval(before: _Side, after: _Side, error: float, freedom: float, p_value
 
     if before.value == 0 or after.value == 0:
         ratio = 1.0 if before.value == after.value else math.inf if after.value else 0.0
-        known = p_value <= chance or (before.value == after.value and error == 0)
-        return np.array([ratio, ratio, ratio] if known else [ratio, 0.0, math.inf])
+        is_certain = p_value <= chance or (before.value == after.value and error == 0)
+        return np.array([ratio, ratio, ratio] if is_certain else [ratio, 0.0, math.inf])
     ratio = after.value / before.value
     if math.isnan(error):
         return np.array([ratio, 0.0, math.inf])
@@ -260,20 +260,20 @@ class _Measured(NamedTuple):
 
 def _collected(launches: Sequence[Launch]) -> dict[Configuration, _Measured]:
     """Return the launches of each configuration; a launch's records of one configuration are joined."""
-    found: dict[Configuration, _Measured] = {}
+    collected: dict[Configuration, _Measured] = {}
     for number, launch in enumerate(launches):
-        own: dict[Configuration, list[float]] = {}
+        gathered: dict[Configuration, list[float]] = {}
         for record in launch.records:
-            own.setdefault(record.configuration, []).extend(record.samples)
-            found.setdefault(record.configuration, _Measured(record.unit, {}))
-        for configuration, samples in own.items():
-            found[configuration].launches[number] = np.array(samples)
-    return found
+            gathered.setdefault(record.configuration, []).extend(record.samples)
+            collected.setdefault(record.configuration, _Measured(record.unit, {}))
+        for configuration, samples in gathered.items():
+            collected[configuration].launches[number] = np.array(samples)
+    return collected
 
 
 def _is_timed(unit: str, *sides: _Measured) -> bool:
     """Whether ratios of launches can be compared: for times above 0."""
-    return unit == "s" and all(float(one.min()) > 0 for side in sides for one in side.launches.values())
+    return unit == "s" and all(float(times.min()) > 0 for side in sides for times in side.launches.values())
 
 
 def _order(before: Sequence[Launch], after: Sequence[Launch]) -> list[int] | None:
@@ -293,10 +293,10 @@ def _take_turns(order: Sequence[int], before: int) -> list[tuple[int, int]]:
     >>> _take_turns([0, 2, 3, 1], 2), _take_turns([0, 1, 2, 3], 2)
     ([(0, 0), (1, 1)], [])
     """
-    both = list(zip(order[::2], order[1::2], strict=False))
-    if len(order) % 2 or any((first < before) == (second < before) for first, second in both):
+    turns = list(zip(order[::2], order[1::2], strict=False))
+    if len(order) % 2 or any((first < before) == (second < before) for first, second in turns):
         return []
-    return [(min(pair), max(pair) - before) for pair in both]
+    return [(min(pair), max(pair) - before) for pair in turns]
 
 
 class _Launches(NamedTuple):
@@ -320,12 +320,12 @@ def _arranged(before: Sequence[Launch], after: Sequence[Launch], in_pairs: bool 
 
 def _logs(sides: Sequence[tuple[_Measured, _Measured]], launches: _Launches, statistic: str) -> tuple[Array, Array]:
     """Return logarithms of the launches' values, shape (configurations, launches), before and after; nan: missing."""
-    found = tuple(np.full((len(sides), count), math.nan) for count in (launches.before, launches.after))
+    tables = tuple(np.full((len(sides), count), math.nan) for count in (launches.before, launches.after))
     for row, pair in enumerate(sides):
-        for table, side in zip(found, pair, strict=True):
+        for table, side in zip(tables, pair, strict=True):
             numbers = list(side.launches)
             table[row, numbers] = np.log(reduce(list(side.launches.values()), statistic))
-    return found[0], found[1]
+    return tables[0], tables[1]
 
 
 def _shifts(before: Array, after: Array, launches: _Launches, confidence: float) -> Shifts:
@@ -362,7 +362,7 @@ def _of_launches(launches: _Launches, shifts: Shifts, spread: float, confidence:
         return []
     fewest = fewest_launches(confidence)
     splits = math.comb(launches.before + launches.after, launches.after)
-    said = []
+    remarks = []
     if 2 / splits > 1 - confidence or min(launches.before, launches.after) == 1:
         counts = (
             "each file has one launch"
@@ -376,16 +376,16 @@ def _of_launches(launches: _Launches, shifts: Shifts, spread: float, confidence:
             else "only a time that is off by far more can be called changed"
         )
         needed = max(fewest, math.ceil(2 * (_FOUND * spread / math.log1p(WANTED)) ** 2)) if differ else fewest
-        said.append(
+        remarks.append(
             f"{counts}: launches of one program differ among themselves{differ}, so {only}; "
             f"{fewest} launches on each side can show a change, about {needed} one of {WANTED:.0%}; {in_turns}"
         )
     elif shifts.drifts:
-        said.append(
+        remarks.append(
             "the launches of both files did not take turns: drift of the machine looks like a change, so only what is "
             f"larger than it is called: {in_turns}"
         )
-    return said
+    return remarks
 
 
 def _count(launches: int) -> str:
@@ -393,21 +393,21 @@ def _count(launches: int) -> str:
 
 
 def _remarks(before: Measurements, after: Measurements, of_launches: Sequence[str], left_out: int) -> tuple[str, ...]:
-    said = [*before.notes, *after.notes]
+    remarks = [*before.notes, *after.notes]
     for name, measurements in (("before", before), ("after", after)):
         warnings = list(dict.fromkeys(text for launch in measurements.launches for text in launch.header.warnings))
         more = len(warnings) - MOST_WARNINGS
-        said += [f"{name}: {warning}" for warning in warnings[:MOST_WARNINGS]]
-        said += [f"{name}: {more} more warnings, which commmodel report shows"] if more > 0 else []
+        remarks += [f"{name}: {warning}" for warning in warnings[:MOST_WARNINGS]]
+        remarks += [f"{name}: {more} more warnings, which commmodel report shows"] if more > 0 else []
     shared = sum(launch in after.launches for launch in before.launches if launch.records)
     if shared:
-        said.append(
+        remarks.append(
             f"{_count(shared)} {'is' if shared == 1 else 'are'} in both files: leave what is the same out of one"
         )
-    said += of_launches
+    remarks += of_launches
     if left_out:
-        said.append(f"left out: {left_out} records of the kernel queue, whose samples are of different messages")
-    return tuple(said)
+        remarks.append(f"left out: {left_out} records of the kernel queue, whose samples are of different messages")
+    return tuple(remarks)
 
 
 def _timed_rows(
@@ -454,13 +454,13 @@ def _counted_rows(
     """Return the rows of bytes and counts, and of times that are 0."""
     pairs = []
     for first, second in sides.values():
-        largest = max(float(one.max()) for side in (first, second) for one in side.launches.values()) or 1.0
-        one, other = (
+        largest = max(float(times.max()) for side in (first, second) for times in side.launches.values()) or 1.0
+        first_side, other = (
             _side([launch / largest for launch in side.launches.values()], side.unit, statistic)
             for side in (first, second)
         )
-        pairs.append((_with_launches_of(one, other), _with_launches_of(other, one), largest))
-    effects = [_effect(one, other, _parts(one, other)) for one, other, _ in pairs]
+        pairs.append((_with_launches_of(first_side, other), _with_launches_of(other, first_side), largest))
+    effects = [_effect(first, other, _parts(first, other)) for first, other, _ in pairs]
     limit = _limit([p_value for _, _, p_value in effects], 1 - confidence)
     rows = []
     for (configuration, (measured, _)), (old, new, largest), (error, freedom, p_value) in zip(
@@ -529,27 +529,34 @@ def differences(
         raise InputError(f"confidence {confidence:g}: it must be between 0 and 1, such as 0.95")
     if not 0 <= least < math.inf:
         raise InputError(f"least effect {least:g}: it must be a share from 0 up, such as 0.05")
-    own = runs(before), runs(after)
-    old, new = (_collected(launches) for launches in own)
-    both: dict[Configuration, tuple[_Measured, _Measured]] = {
-        one: (old[one], new[one])
-        for one in old
-        if one in new and not isinstance(one, Queue) and old[one].unit == new[one].unit
+    sides = runs(before), runs(after)
+    old, new = (_collected(launches) for launches in sides)
+    common: dict[Configuration, tuple[_Measured, _Measured]] = {
+        configuration: (old[configuration], new[configuration])
+        for configuration in old
+        if configuration in new
+        and not isinstance(configuration, Queue)
+        and old[configuration].unit == new[configuration].unit
     }
-    if not both:
+    if not common:
         raise InputError("nothing was measured in both files: measure the same kernels, sizes and processes again")
-    launches = _arranged(*own, in_pairs)
-    timed = {one: pair for one, pair in both.items() if _is_timed(old[one].unit, *pair)}
+    launches = _arranged(*sides, in_pairs)
+    timed = {configuration: pair for configuration, pair in common.items() if _is_timed(old[configuration].unit, *pair)}
     rows, together, of_launches = _timed_rows(timed, launches, statistic, confidence, least)
-    counted = {one: pair for one, pair in both.items() if one not in timed}
+    counted = {configuration: pair for configuration, pair in common.items() if configuration not in timed}
     rows += _counted_rows(counted, statistic, confidence, least) if counted else []
     rows.sort(key=lambda row: -abs(math.log(row.ratio)) if 0 < row.ratio < math.inf else -math.inf)
     return Differences(
         tuple(rows),
-        tuple(one for one in old if one not in new),
-        tuple(one for one in new if one not in old),
+        tuple(configuration for configuration in old if configuration not in new),
+        tuple(configuration for configuration in new if configuration not in old),
         changed_environment(before, after),
-        _remarks(before, after, of_launches, sum(isinstance(one, Queue) for one in old if one in new)),
+        _remarks(
+            before,
+            after,
+            of_launches,
+            sum(isinstance(configuration, Queue) for configuration in old if configuration in new),
+        ),
         together,
         len(launches.pairs),
     )

@@ -5,14 +5,14 @@ from commmodel.results import Header, Measurements, thread_level
 __all__ = ["changed_environment"]
 
 
-def _said(header: Header) -> dict[str, str]:
-    """Return what may make times differ, in words."""
+def _facts(header: Header) -> dict[str, str]:
+    """Return properties of the environment that may change times, as text."""
     hosts, buffers = header.hosts, header.buffers
 
     def of_hosts(name: str) -> str:
         return ", ".join(dict.fromkeys(str(getattr(host, name)) for host in hosts))
 
-    said: dict[str, str] = {
+    facts: dict[str, str] = {
         "MPI library": " ".join(header.mpi.version.strip().partition("\n")[0].split()),
         "thread level": thread_level.words(header),
         "hosts": ", ".join(host.name for host in hosts),
@@ -26,8 +26,8 @@ def _said(header: Header) -> dict[str, str]:
         "binding": ", ".join(f"{rank.rank} on {rank.cpus}" for rank in header.ranks if rank.bound) or "none",
         "huge pages of the buffers": buffers.huge_pages if buffers else "",
     }
-    said |= {f"version of {name}": version for name, version in header.versions.items()}
-    return said | _options(header)
+    facts |= {f"version of {name}": version for name, version in header.versions.items()}
+    return facts | _options(header)
 
 
 def _options(header: Header) -> dict[str, str]:
@@ -46,11 +46,11 @@ def changed_environment(before: Measurements, after: Measurements) -> tuple[tupl
     """
     sides: list[dict[str, dict[str, None]]] = []
     for measurements in (before, after):
-        found: dict[str, dict[str, None]] = {}
+        values_of: dict[str, dict[str, None]] = {}
         for launch in measurements.launches:
-            for name, said in _said(launch.header).items():
-                found.setdefault(name, {})[said] = None
-        sides.append({name: {said: None for said in values if said} for name, values in found.items()})
+            for name, text in _facts(launch.header).items():
+                values_of.setdefault(name, {})[text] = None
+        sides.append({name: {value: None for value in values if value} for name, values in values_of.items()})
     old, new = sides
-    both = (name for name in old if old[name] and new.get(name) and set(old[name]) != set(new[name]))
-    return tuple((name, "; ".join(old[name]), "; ".join(new[name])) for name in both)
+    changed = (name for name in old if old[name] and new.get(name) and set(old[name]) != set(new[name]))
+    return tuple((name, "; ".join(old[name]), "; ".join(new[name])) for name in changed)

@@ -7,18 +7,22 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
 from commmodel import documents
-from commmodel.documents import convert, locate, read_toml
+from commmodel.documents import check_format, convert, locate, read_toml
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.scaling.growth import ONE, Growth, parse, parse_product
-from commmodel.scaling.rules import Rule, parse_rule
+from commmodel.scaling.rules import FunctionRule, parse_rule
 from commmodel.units import parse_size, parse_time
 
-__all__ = ["Expectation", "Expectations", "Guideline", "Where", "load", "published"]
+__all__ = ["FORMAT", "VERSION", "Expectation", "Expectations", "Guideline", "Where", "load", "published"]
+
+FORMAT: Literal["commmodel-expectations"] = "commmodel-expectations"
+VERSION = 1
+# History of the format: 1, first version.
 
 Where = tuple[tuple[str, float | str], ...]
 """Parameters and the only value of each that counts."""
@@ -68,7 +72,7 @@ class Guideline:
         Function -> its message size as a product of n, the left side's, and other parameters: ``bcast`` -> ``n p``.
     """
 
-    rule: Rule
+    rule: FunctionRule
     metric: str = "time"
     over: str = "p"
     where: Where = ()
@@ -102,6 +106,8 @@ class _RuleTable(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _File(Struct, frozen=True, forbid_unknown_fields=True):
+    format: Literal["commmodel-expectations"] = FORMAT
+    version: Annotated[int, Meta(ge=1)] = VERSION
     title: str = ""
     expectation: tuple[_ExpectationTable, ...] = ()
     rule: tuple[_RuleTable, ...] = ()
@@ -223,7 +229,9 @@ def load(name_or_path: str | os.PathLike[str]) -> Expectations:
     ('MPI', 'bcast', 'log p', 'allreduce <= reduce + bcast')
     """
     path = locate(name_or_path, published(), "a published set of expectations")
-    file: _File = convert(path, read_toml(path), _File)
+    content = {"format": FORMAT} | read_toml(path)  # people write short files by hand
+    check_format(path, content, FORMAT, VERSION)
+    file: _File = convert(path, content, _File)
     expectations = tuple(_expectation(path, f"expectation[{i}]", table) for i, table in enumerate(file.expectation))
     guidelines = tuple(_guideline(path, f"rule[{i}]", table) for i, table in enumerate(file.rule))
     if not expectations and not guidelines:

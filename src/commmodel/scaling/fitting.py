@@ -200,13 +200,13 @@ def search_positive(columns: Array, lowest: Array, values: Array, weights: Array
         below = (free.constant + free.slope * lowest < 0) & (values.min(axis=1) >= 0)[:, None]
     least = _rounding(columns)
     worth = BELOW_ZERO ** (-1 / _sharpness(columns))
-    held = below & (np.maximum(rss, least) <= worth * np.maximum(free.rss, least))
+    is_allowed = below & (np.maximum(rss, least) <= worth * np.maximum(free.rss, least))
     return Search(
-        np.where(held, slope, free.slope),
-        np.where(held, -slope * lowest, free.constant),
-        np.where(held, rss, free.rss),
-        np.where(held, loo, free.loo),
-        np.where(below & ~held, np.log(BELOW_ZERO), 0.0),
+        np.where(is_allowed, slope, free.slope),
+        np.where(is_allowed, -slope * lowest, free.constant),
+        np.where(is_allowed, rss, free.rss),
+        np.where(is_allowed, loo, free.loo),
+        np.where(below & ~is_allowed, np.log(BELOW_ZERO), 0.0),
         free.mean,
         free.total,
     )
@@ -283,10 +283,12 @@ def _over(scales: Array, terms: tuple[Growth, ...], prior: Prior = prior_odds) -
     values = np.array([term(scales) for term in terms])
     largest = values.max(axis=1)
     usable = np.flatnonzero(np.isfinite(values).all(axis=1) & (largest > values.min(axis=1)))
-    kept = [terms[place] for place in usable]
+    usable_terms = [terms[place] for place in usable]
     # What falls is 0 in the end; what grows is least at 1, or where its logarithm in the denominator lets it.
-    lowest = np.array([0.0 if term < ONE else min(float(term(1.0)), float(term(scales).min())) for term in kept])
-    before = np.array([prior(term) for term in kept], dtype=np.float64)
+    lowest = np.array(
+        [0.0 if term < ONE else min(float(term(1.0)), float(term(scales).min())) for term in usable_terms]
+    )
+    before = np.array([prior(term) for term in usable_terms], dtype=np.float64)
     if not (np.isfinite(before) & (before > 0)).all():
         raise InputError(
             f"prior odds {before.tolist()}: each must be a positive number: leave out terms that cannot be"
@@ -373,15 +375,15 @@ def fit(
     block = max(1, _BLOCK // max(over.columns.size, 1))
     for start in range(0, kernels if over.usable.size else 0, block):
         rows = slice(start, start + block)
-        found = search_positive(over.columns, over.lowest, y[rows], weights[rows])
-        odds = evidence(found, over.columns, over.prior, criterion)
+        fits = search_positive(over.columns, over.lowest, y[rows], weights[rows])
+        odds = evidence(fits, over.columns, over.prior, criterion)
         best = odds.argmax(axis=1)
-        each = np.arange(len(best))
-        grows = (found.total > x.size * _EXACT**2) & (odds[each, best] >= needed)
+        rows_ = np.arange(len(best))
+        grows = (fits.total > x.size * _EXACT**2) & (odds[rows_, best] >= needed)
         chosen[rows] = np.where(grows, over.usable[best], 0)
-        coefficient[rows] = np.where(grows, found.slope[each, best] / over.largest[best], 0.0)
-        constant[rows] = np.where(grows, found.constant[each, best], found.mean)
-        growth = np.where(grows, found.slope[each, best], 0.0)[:, None] * over.columns[best]
+        coefficient[rows] = np.where(grows, fits.slope[rows_, best] / over.largest[best], 0.0)
+        constant[rows] = np.where(grows, fits.constant[rows_, best], fits.mean)
+        growth = np.where(grows, fits.slope[rows_, best], 0.0)[:, None] * over.columns[best]
         fitted[rows] = constant[rows, None] + growth
     r2 = np.where(coefficient == 0, np.nan, _adjusted_r2(y, fitted))
     return Fits(space, chosen, constant * unit, coefficient * unit, r2)
@@ -395,12 +397,12 @@ def growing_share(scales: Array, values: Array, terms: Sequence[Growth]) -> Arra
     space = tuple(terms)
     over = _over(scales, space)
     y, weights, _ = normalised(values)
-    found = search(over.columns, y, weights)
-    last = found.slope * over.columns[:, int(scales.argmax())]
-    whole = found.constant + last
+    fits = search(over.columns, y, weights)
+    last = fits.slope * over.columns[:, int(scales.argmax())]
+    total = fits.constant + last
     share = np.zeros((len(y), len(space)))
     with np.errstate(divide="ignore", invalid="ignore"):
-        share[:, over.usable] = np.where(np.isfinite(found.rss) & (whole != 0), last / np.abs(whole), 0.0)
+        share[:, over.usable] = np.where(np.isfinite(fits.rss) & (total != 0), last / np.abs(total), 0.0)
     return share
 
 
@@ -418,9 +420,9 @@ def misfit(scales: Array, values: Array, terms: Sequence[Growth], tolerance: Arr
         return 0.0
     y, weights, _ = normalised(values[None])
     weights = weights / tolerance**2
-    found = search(_over(scales, tuple(terms)).columns, y, weights)
-    of_constant = float((weights * (y - found.mean) ** 2).sum()) / (scales.size - 1)
-    return math.sqrt(min(of_constant, float(found.rss.min(initial=np.inf)) / (scales.size - 2)))
+    fits = search(_over(scales, tuple(terms)).columns, y, weights)
+    of_constant = float((weights * (y - fits.mean) ** 2).sum()) / (scales.size - 1)
+    return math.sqrt(min(of_constant, float(fits.rss.min(initial=np.inf)) / (scales.size - 2)))
 
 
 def fit_term(scales: ArrayLike, values: ArrayLike, term: Growth) -> Model:
@@ -444,17 +446,17 @@ def fit_term(scales: ArrayLike, values: ArrayLike, term: Growth) -> Model:
     '1 + 2 p'
     """
     x = check_scales(scales)
-    given = numbers("values", values)
+    array = numbers("values", values)
     check_growths(term)
-    if given.shape != x.shape or not np.isfinite(given).all():
-        raise InputError(f"values of shape {given.shape}: give {x.size} finite numbers, one a scale")
-    y, weights, (unit,) = normalised(given[None])
+    if array.shape != x.shape or not np.isfinite(array).all():
+        raise InputError(f"values of shape {array.shape}: give {x.size} finite numbers, one a scale")
+    y, weights, (unit,) = normalised(array[None])
     if term == ONE:
         return Model(float((weights * y).sum() / weights.sum() * unit), 0.0, ONE)
     over = _over(x, (term,))
     if not over.usable.size:
         raise InputError(f"term {term.text('x')}: it is too large for a number at {x.max():g}: use smaller scales")
-    found = search(over.columns, y, weights)
-    model = Model(float(found.constant[0, 0]), float(found.slope[0, 0] / over.largest[0]), term)
+    fits = search(over.columns, y, weights)
+    model = Model(float(fits.constant[0, 0]), float(fits.slope[0, 0] / over.largest[0]), term)
     r2 = float(_adjusted_r2(y, model(x)[None])[0])
     return Model(model.constant * float(unit), model.coefficient * float(unit), term, r2)

@@ -126,11 +126,11 @@ ONE = Growth()
 """The class of constants."""
 
 
-def check_growths(*given: object) -> None:
+def check_growths(*growths: object) -> None:
     """Raise an InputError for anything but a class of growth, such as its text."""
-    for one in given:
-        if not isinstance(one, Growth):
-            raise InputError(f"{one!r} is no class of growth: make one of it with commmodel.scaling.parse")
+    for growth in growths:
+        if not isinstance(growth, Growth):
+            raise InputError(f"{growth!r} is no class of growth: make one of it with commmodel.scaling.parse")
 
 
 def _plain(number: Fraction) -> str:
@@ -162,7 +162,7 @@ def _times(left: Product, right: Product, sign: int = 1) -> Product:
     return {name: left.get(name, ONE) * right.get(name, ONE) ** sign for name in names}
 
 
-class _Parser:
+class _GrowthParser:
     """Reads one class: a descent over the tokens of `text`, one method for each rule of the notation."""
 
     def __init__(self, text: str) -> None:
@@ -172,19 +172,19 @@ class _Parser:
         if len(text) > _LONGEST:
             self.text = f"{text[:20]}..."
             self.fail(f"longer than {_LONGEST} characters, which no class of growth is")
-        for written, meant in _WRITTEN.items():
-            text = text.replace(written, meant)
+        for spelling, replacement in _WRITTEN.items():
+            text = text.replace(spelling, replacement)
         self.tokens: list[str] = []
         position = 0
         text = text.rstrip()
         while position < len(text):
-            found = _TOKEN.match(text, position)
-            if found is None:
+            match = _TOKEN.match(text, position)
+            if match is None:
                 self.fail(
                     f"{text[position:].strip()[0]!r} has no meaning here: write such as p log p, p^0.5 or 2^(k/2)"
                 )
-            self.tokens.append(found.group().strip())
-            position = found.end()
+            self.tokens.append(match.group().strip())
+            position = match.end()
         self.position = 0
 
     def fail(self, problem: str) -> NoReturn:
@@ -194,15 +194,15 @@ class _Parser:
         return self.tokens[self.position] if self.position < len(self.tokens) else ""
 
     def take(self, token: str) -> bool:
-        taken = bool(token) and self.next() == token
-        self.position += taken
-        return taken
+        is_next = bool(token) and self.next() == token
+        self.position += is_next
+        return is_next
 
     def close(self) -> None:
         if not self.take(")"):
             self.fail("a ) is missing")
 
-    def whole(self) -> Product:
+    def parse(self) -> Product:
         if not self.tokens:
             self.fail("nothing is there: write 1 for a constant")
         product = self.product()
@@ -338,7 +338,7 @@ def parse_product(text: str) -> dict[str, Growth]:
     >>> {name: growth.text(name) for name, growth in parse_product("n log p").items()}
     {'n': 'n', 'p': 'log p'}
     """
-    return _Parser(text).whole()
+    return _GrowthParser(text).parse()
 
 
 def parse(text: str, over: str | None = None) -> Growth:

@@ -15,7 +15,7 @@ from commmodel.scaling.bootstrap import Ensemble
 from commmodel.scaling.expectations import Guideline
 from commmodel.scaling.fitting import FEWEST_SCALES
 from commmodel.scaling.launch_scatter import Scatter
-from commmodel.scaling.rules import Rule, class_violation, measured_violation, modelled_violation
+from commmodel.scaling.rules import FunctionRule, class_violation, measured_violation, modelled_violation
 from commmodel.scaling.samples import reduce
 from commmodel.scaling.series import Fixed, Series
 
@@ -69,7 +69,7 @@ class BrokenRule:
         False for what may be so, or what happens at an unknown scale: it is worth a look, and no failure.
     """
 
-    rule: Rule
+    rule: FunctionRule
     metric: str
     over: str
     fixed: Fixed
@@ -91,16 +91,17 @@ class _Group:
     @property
     def samples(self) -> dict[str, list[Array]]:
         return {
-            name: [one.samples[one.scales.index(scale)] for scale in self.scales] for name, one in self.series.items()
+            name: [series.samples[series.scales.index(scale)] for scale in self.scales]
+            for name, series in self.series.items()
         }
 
 
 def usable(series: Series) -> Series:
     """Return a series without scales below 1, for which no class of growth is defined."""
-    kept = [index for index, scale in enumerate(series.scales) if scale >= 1]
-    if len(kept) == len(series.scales):
+    positive = [index for index, scale in enumerate(series.scales) if scale >= 1]
+    if len(positive) == len(series.scales):
         return series
-    scales, samples = (tuple(values[index] for index in kept) for values in (series.scales, series.samples))
+    scales, samples = (tuple(values[index] for index in positive) for values in (series.scales, series.samples))
     return Series(series.name, series.metric, series.unit, series.over, series.fixed, scales, samples)  # type: ignore[arg-type]
 
 
@@ -110,14 +111,14 @@ def _agrees(fixed: Fixed, other: Iterable[tuple[str, float | str]]) -> bool:
     >>> _agrees((("n", 8.0), ("start", "barrier")), [("n", 8.0)]), _agrees((("n", 8.0),), [("n", 16.0)])
     (True, False)
     """
-    known = dict(fixed)
-    return all(known.get(name, value) == value for name, value in other)
+    values = dict(fixed)
+    return all(values.get(name, value) == value for name, value in other)
 
 
 def _partner(left: Series, candidates: Sequence[Series]) -> Series | None:
     """Return the series with the same parameters as the left side."""
-    same = [one for one in candidates if one.fixed == left.fixed]
-    alike = same or [one for one in candidates if _agrees(left.fixed, one.fixed)]
+    equal = [candidate for candidate in candidates if candidate.fixed == left.fixed]
+    alike = equal or [candidate for candidate in candidates if _agrees(left.fixed, candidate.fixed)]
     return alike[0] if len(alike) == 1 else None
 
 
@@ -127,46 +128,46 @@ def _sized(left: Series, candidates: Sequence[Series], guideline: Guideline, nam
     A larger message only makes the right side larger, so that what is broken all the same is broken.
     """
     product = dict(dict(guideline.sizes)[name])
-    own = dict(left.fixed)
-    size = own.pop("n", None)
+    parameters = dict(left.fixed)
+    size = parameters.pop("n", None)
     if not isinstance(size, float):
         return None
     of_size = {
-        number: one
-        for one in candidates
-        if isinstance(number := dict(one.fixed).get("n"), float)
-        and _agrees(tuple(own.items()), ((key, value) for key, value in one.fixed if key != "n"))
+        number: candidate
+        for candidate in candidates
+        if isinstance(number := dict(candidate.fixed).get("n"), float)
+        and _agrees(tuple(parameters.items()), ((key, value) for key, value in candidate.fixed if key != "n"))
     }
     scales, samples = [], []
     for scale in left.scales:
         values = {"n": size, guideline.over: scale}
-        wanted = math.prod(float(growth(values[parameter])) for parameter, growth in product.items())
-        found = next((of_size[n] for n in sorted(of_size) if n >= wanted and scale in of_size[n].scales), None)
-        if found is not None:
+        least = math.prod(float(growth(values[parameter])) for parameter, growth in product.items())
+        partner = next((of_size[n] for n in sorted(of_size) if n >= least and scale in of_size[n].scales), None)
+        if partner is not None:
             scales.append(scale)
-            samples.append(found.samples[found.scales.index(scale)])
+            samples.append(partner.samples[partner.scales.index(scale)])
     return Series(name, left.metric, left.unit, left.over, left.fixed, tuple(scales), tuple(samples))
 
 
 def _groups(guideline: Guideline, series: Sequence[Series]) -> Iterator[tuple[Series, _Group | None]]:
     """Yield each series of the left side, with the series of the right side."""
-    of = [one for one in series if one.metric == guideline.metric and one.over == guideline.over]
+    of = [member for member in series if member.metric == guideline.metric and member.over == guideline.over]
     sized = dict(guideline.sizes)
     for left in of:
         if left.name != guideline.rule.left or not all(item in left.fixed for item in guideline.where):
             continue
-        found: dict[str, Series | None] = {left.name: left}
+        partners: dict[str, Series | None] = {left.name: left}
         for _, name in guideline.rule.right:
-            candidates = [one for one in of if one.name == name]
-            found[name] = _sized(left, candidates, guideline, name) if name in sized else _partner(left, candidates)
-        complete = {name: one for name, one in found.items() if one is not None}
-        scales = [scale for scale in left.scales if all(scale in one.scales for one in complete.values())]
-        testable = len(complete) == len(found) and bool(scales)
+            candidates = [member for member in of if member.name == name]
+            partners[name] = _sized(left, candidates, guideline, name) if name in sized else _partner(left, candidates)
+        complete = {name: partner for name, partner in partners.items() if partner is not None}
+        scales = [scale for scale in left.scales if all(scale in partner.scales for partner in complete.values())]
+        testable = len(complete) == len(partners) and bool(scales)
         yield left, _Group(guideline, left.fixed, complete, tuple(scales)) if testable else None
 
 
-def _raised(rule: Rule, least: float) -> Rule:
-    return Rule(rule.left, tuple((factor * (1 + least), name) for factor, name in rule.right))
+def _raised(rule: FunctionRule, least: float) -> FunctionRule:
+    return FunctionRule(rule.left, tuple((factor * (1 + least), name) for factor, name in rule.right))
 
 
 def _measured(
@@ -179,7 +180,7 @@ def _measured(
     """Return where measurements break a rule beyond their scatter, corrected for `comparisons` tests."""
     rule, samples = group.guideline.rule, group.samples
     chance = (1 - settings.confidence) / comparisons
-    values = {name: reduce(one, settings.statistic) for name, one in samples.items()}
+    values = {name: reduce(values_, settings.statistic) for name, values_ in samples.items()}
     right = sum((factor * values[name] for factor, name in rule.right), np.zeros(len(group.scales)))
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.nan_to_num(values[rule.left] / right, nan=1.0)  # 0 <= 0 holds
@@ -207,7 +208,7 @@ def _measured(
 
 
 def _launches_say(
-    rule: Rule, samples: dict[str, list[Array]], settings: CheckSettings, chance: float
+    rule: FunctionRule, samples: dict[str, list[Array]], settings: CheckSettings, chance: float
 ) -> NDArray[np.bool_]:
     """Whether the launches' values put the left side above the right, at each scale (Welch's test).
 
@@ -237,7 +238,7 @@ def _scattered(
     The left side is taken to scatter as the right does: what breaks a rule also bends its curve.
     """
     right = [group.series[name] for _, name in group.guideline.rule.right]
-    noises = [modelled(one).noise for one in right if len(one.scales) >= FEWEST_SCALES]
+    noises = [modelled(series_).noise for series_ in right if len(series_.scales) >= FEWEST_SCALES]
     return scatter.get(group.guideline.metric, Scatter()).ratio(max(noises, default=0.0), chance)
 
 
@@ -250,13 +251,13 @@ def _at_target(
     group: _Group, ensembles: dict[str, Ensemble], target: float, settings: CheckSettings
 ) -> BrokenRule | None:
     rule = _raised(group.guideline.rule, settings.least)
-    models = {name: one.best for name, one in ensembles.items()}
+    models = {name: ensemble.best for name, ensemble in ensembles.items()}
     broken = modelled_violation(rule, models, max(group.scales), target)
     if broken is None:
         return None
     random = np.random.default_rng(settings.seed)
     # Every function was drawn with the same seed: without shuffling, their errors would go together.
-    drawn = {name: random.permutation(one.drawn.values(target)) for name, one in ensembles.items()}
+    drawn = {name: random.permutation(ensemble.drawn.values(target)) for name, ensemble in ensembles.items()}
     right = sum((factor * drawn[name] for factor, name in rule.right), np.zeros(len(drawn[rule.left])))
     certain = bool((drawn[rule.left] > right).mean() >= settings.confidence)
     return _broken(group, "modelled", broken.scale, broken.ratio * (1 + settings.least), certain=certain)
@@ -265,7 +266,9 @@ def _at_target(
 def _in_the_end(group: _Group, ensembles: dict[str, Ensemble]) -> BrokenRule | None:
     """Return a class of the left side that grows faster than every model of the right side."""
     rule = group.guideline.rule
-    classes = {name: max(one.shares) for name, one in ensembles.items()} | {rule.left: min(ensembles[rule.left].shares)}
+    classes = {name: max(ensemble.shares) for name, ensemble in ensembles.items()} | {
+        rule.left: min(ensembles[rule.left].shares)
+    }
     if rule.left in rule.functions[1:] or class_violation(rule, classes) is None:
         return None
     return _broken(group, "class", math.nan, math.nan, certain=False)
@@ -274,14 +277,14 @@ def _in_the_end(group: _Group, ensembles: dict[str, Ensemble]) -> BrokenRule | N
 def _modelled(
     group: _Group, modelled: Callable[[Series], Ensemble], at: float | None, settings: CheckSettings
 ) -> BrokenRule | None:
-    if any(len(one.scales) < FEWEST_SCALES for one in group.series.values()):
+    if any(len(series.scales) < FEWEST_SCALES for series in group.series.values()):
         return None
-    found = {name: modelled(one) for name, one in group.series.items()}
+    ensembles = {name: modelled(series) for name, series in group.series.items()}
     if at is not None and at > max(group.scales):
-        broken = _at_target(group, found, at, settings)
+        broken = _at_target(group, ensembles, at, settings)
         if broken is not None:
             return broken
-    return _in_the_end(group, found)
+    return _in_the_end(group, ensembles)
 
 
 def broken_guidelines(
@@ -323,13 +326,13 @@ def broken_guidelines(
     comparisons = sum(len(group.scales) for group in groups)
     broken = []
     for group in groups:
-        found = _measured(group, modelled, scatter, chosen, comparisons) or _modelled(group, modelled, at, chosen)
-        broken += [found] if found is not None else []
+        violation = _measured(group, modelled, scatter, chosen, comparisons) or _modelled(group, modelled, at, chosen)
+        broken += [violation] if violation is not None else []
     return broken, notes
 
 
 def _untested(guideline: Guideline, series: Sequence[Series], untested: int, among: int) -> str:
-    names = {one.name for one in series if one.metric == guideline.metric and one.over == guideline.over}
+    names = {member.name for member in series if member.metric == guideline.metric and member.over == guideline.over}
     head = f"rule {guideline.rule}"
     missing = [name for name in guideline.rule.functions if name not in names]
     if missing:
@@ -342,9 +345,9 @@ def _untested(guideline: Guideline, series: Sequence[Series], untested: int, amo
         return f"{head}: not tested, since nothing was measured where it is meant for"
     part = "not tested" if untested == among else f"tested for {among - untested} of {among} series only"
     if guideline.sizes:
-        wanted = " and ".join(
+        missing_names = " and ".join(
             f"{name} of {' '.join(growth.text(over) for over, growth in product)} bytes"
             for name, product in guideline.sizes
         )
-        return f"{head}: {part}, for want of {wanted}: measure larger messages"
+        return f"{head}: {part}, for want of {missing_names}: measure larger messages"
     return f"{head}: {part}: measure its functions with the same sizes and numbers of processes"

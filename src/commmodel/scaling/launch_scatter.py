@@ -39,9 +39,9 @@ class Scatter:
 
 def between_launches(models: Mapping[Key, Ensemble]) -> dict[str, Scatter]:
     """Return the scatter of each metric: the median over all series."""
-    found = {}
+    scatters = {}
     for metric in {key[1] for key in models}:
-        of_it = [one for key, one in models.items() if key[1] == metric]
-        freedom = sum(len(one.scales) - 2 for one in of_it) * (_EFFICIENCY if len(of_it) > 2 else 1.0)
-        found[metric] = Scatter(_OF_MEDIAN * median(one.noise for one in of_it), max(freedom, 1.0))
-    return found
+        of_it = [model for key, model in models.items() if key[1] == metric]
+        freedom = sum(len(model.scales) - 2 for model in of_it) * (_EFFICIENCY if len(of_it) > 2 else 1.0)
+        scatters[metric] = Scatter(_OF_MEDIAN * median(model.noise for model in of_it), max(freedom, 1.0))
+    return scatters

@@ -198,11 +198,11 @@ def surfaces(measurements: Measurements) -> Iterator[Surface]:
     for first, second in _parameter_pairs(measurements):
         measured: dict[tuple[str, str, str, Fixed], list[tuple[float, float, float]]] = defaultdict(list)
         for series in series_over(measurements, first):
-            others = dict(series.fixed)
-            at = others.pop(second, None)
+            rest = dict(series.fixed)
+            at = rest.pop(second, None)
             if isinstance(at, float) and at >= 1:
                 values = reduce(series.samples).tolist()
-                measured[series.name, series.metric, series.unit, tuple(others.items())] += [
+                measured[series.name, series.metric, series.unit, tuple(rest.items())] += [
                     (scale, at, value)
                     for scale, value in zip(series.scales, values, strict=True)
                     if scale >= 1 and value > 0

@@ -97,10 +97,10 @@ def fewest_pairs(confidence: float) -> int:
 
 def _scale(values: Array, axis: int = 1) -> Array:
     """Return the robust scatter of each row about 0, bounded below by what is typical of all rows."""
-    known = np.where(np.isnan(values).all(axis=axis, keepdims=True), 0.0, values)
-    own = _OF_NORMAL * np.nanmedian(np.abs(known), axis=axis)
-    scatters = own[own > 0]
-    return np.maximum(own, _LEAST_SCALE * float(np.median(scatters))) if scatters.size else np.ones_like(own)
+    filled = np.where(np.isnan(values).all(axis=axis, keepdims=True), 0.0, values)
+    spreads = _OF_NORMAL * np.nanmedian(np.abs(filled), axis=axis)
+    scatters = spreads[spreads > 0]
+    return np.maximum(spreads, _LEAST_SCALE * float(np.median(scatters))) if scatters.size else np.ones_like(spreads)
 
 
 def _weighted_medians(values: Array, weights: Array) -> Array:
@@ -152,14 +152,14 @@ def _deals(sides: tuple[bool, ...], seed: int) -> Array:
 
 def _differences(dealt: Array, values: Array) -> Array:
     """Return the difference of means over its standard error, for each permutation and configuration."""
-    known = ~np.isnan(values)
-    count = known.sum(axis=1)
-    centred = np.where(known, values - np.nanmean(values, axis=1, keepdims=True), 0.0)
+    is_measured = ~np.isnan(values)
+    count = is_measured.sum(axis=1)
+    centred = np.where(is_measured, values - np.nanmean(values, axis=1, keepdims=True), 0.0)
     deviation = np.sqrt((centred**2).sum(axis=1) / np.maximum(count - 1, 1))
-    after = dealt @ known.T
+    after = dealt @ is_measured.T
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.abs(dealt @ centred.T) * np.sqrt(count / (after * (count - after))) / deviation
-    return np.asarray(np.nan_to_num(found, nan=0.0, posinf=0.0))
+        statistics = np.abs(dealt @ centred.T) * np.sqrt(count / (after * (count - after))) / deviation
+    return np.asarray(np.nan_to_num(statistics, nan=0.0, posinf=0.0))
 
 
 class _Walk(NamedTuple):
@@ -176,19 +176,19 @@ def _walk(values: Array, is_after: Flags) -> _Walk | None:
     Under a random walk of steps of variance v the difference has the variance v Σ C², C the cumulated weights of the
     launches so far. None where the sides take turns, or nothing says how large the steps are.
     """
-    known = ~np.isnan(values)
-    own, after = values[known], is_after[known]
+    is_measured = ~np.isnan(values)
+    measured, after = values[is_measured], is_after[is_measured]
     if not after.any() or after.all():
         return None
     weights = np.where(after, 1 / after.sum(), -1 / (~after).sum())
     spread = float((np.cumsum(weights)[:-1] ** 2).sum())
     if spread <= float((weights**2).sum()):
         return None
-    steps = np.concatenate([np.diff(own[after]), np.diff(own[~after])])
+    steps = np.concatenate([np.diff(measured[after]), np.diff(measured[~after])])
     if not steps.size:
-        return _Walk(float(weights @ own), math.inf, 1.0)
+        return _Walk(float(weights @ measured), math.inf, 1.0)
     error = math.sqrt(spread * float(np.mean(steps**2)))
-    return _Walk(float(weights @ own), error, max(1.0, _SUCCESSIVE * steps.size))
+    return _Walk(float(weights @ measured), error, max(1.0, _SUCCESSIVE * steps.size))
 
 
 def _drift_p_value(walk: _Walk | None) -> float:
@@ -205,9 +205,9 @@ def _holm(p_values: Array) -> Array:
     """Return p-values adjusted for multiple comparisons (Holm 1979)."""
     order = np.argsort(p_values)
     raised = np.maximum.accumulate(p_values[order] * np.arange(len(p_values), 0, -1))
-    found = np.empty_like(raised)
-    found[order] = np.minimum(raised, 1.0)
-    return found
+    adjusted = np.empty_like(raised)
+    adjusted[order] = np.minimum(raised, 1.0)
+    return adjusted
 
 
 def _interval(values: Array, is_after: Flags, walk: _Walk | None, confidence: float) -> tuple[float, float, float]:
@@ -262,9 +262,9 @@ def unpaired(logs: Array, is_after: Flags, *, in_time: bool = False, confidence:
     scale = _scale(centred)
     have_common = rows >= FEWEST_TOGETHER
     together = _weighted_medians(centred, 1 / scale) if have_common else np.zeros(count)
-    everything = np.vstack([centred / scale[:, None], _standardised(together)])
+    stacked = np.vstack([centred / scale[:, None], _standardised(together)])
     dealt = _deals(tuple(is_after.tolist()), seed)
-    statistics = _differences(dealt, np.clip(everything, -_CLIPPED, _CLIPPED))
+    statistics = _differences(dealt, np.clip(stacked, -_CLIPPED, _CLIPPED))
     alone, among, all_of_them = _tested(statistics[:, :-1], statistics[:, -1])
     walks = [_walk(row, is_after) if in_time else None for row in (*logs, together)]
     by_drift = _holm(np.array([_drift_p_value(walk) for walk in walks]))
@@ -287,9 +287,9 @@ def _plain(logs: Array, is_after: Flags, confidence: float) -> Flags:
     """
     sides = logs[:, ~is_after], logs[:, is_after]
     enough = np.min([(~np.isnan(side)).sum(axis=1) for side in sides], axis=0) >= FEWEST_PLAIN
-    found = np.zeros(len(logs), dtype=np.bool_)
+    has_drift = np.zeros(len(logs), dtype=np.bool_)
     if not enough.any() or min(side.shape[1] for side in sides) >= fewest_launches(confidence):
-        return found
+        return has_drift
     centres = [np.nanmedian(side[enough], axis=1) for side in sides]
     farthest = max(
         float(np.nanmax(np.abs(side[enough] - centre[:, None]))) for side, centre in zip(sides, centres, strict=True)
@@ -297,8 +297,8 @@ def _plain(logs: Array, is_after: Flags, confidence: float) -> Flags:
     moved = centres[1] - centres[0]
     if len(moved) >= FEWEST_TOGETHER:
         moved = moved - np.median(moved)
-    found[enough] = np.abs(moved) > _PLAIN * farthest
-    return found
+    has_drift[enough] = np.abs(moved) > _PLAIN * farthest
+    return has_drift
 
 
 def _standardised(values: Array) -> Array:
@@ -334,12 +334,12 @@ def walsh_interval(values: Array, confidence: float) -> tuple[float, float, floa
     """
     from scipy.special import ndtri
 
-    own = values[~np.isnan(values)]
-    count = len(own)
+    measured = values[~np.isnan(values)]
+    count = len(measured)
     if not count:
         return math.nan, -math.inf, math.inf
     first, second = np.triu_indices(count)
-    means = np.sort((own[first] + own[second]) / 2)
+    means = np.sort((measured[first] + measured[second]) / 2)
     spread = math.sqrt(count * (count + 1) * (2 * count + 1) / 24)
     left_out = math.floor(count * (count + 1) / 4 + float(ndtri((1 - confidence) / 2)) * spread)
     centre = float(np.median(means))
@@ -372,11 +372,11 @@ def paired(ratios: Array, *, confidence: float = 0.95, seed: int = 0) -> Shifts:
     """
     rows, count = ratios.shape
     signs = _flips(count, np.random.default_rng(seed))
-    own = _flipped(signs, ratios)
+    statistics = _flipped(signs, ratios)
     have_common = rows >= FEWEST_TOGETHER
     together = _weighted_medians(ratios, 1 / _scale(ratios)) if have_common else np.zeros(count)
-    alone, among, all_of_them = _tested(own, _flipped(signs, together[None])[:, 0], _TOGETHER)
+    alone, among, all_of_them = _tested(statistics, _flipped(signs, together[None])[:, 0], _TOGETHER)
     intervals = np.array([walsh_interval(row, confidence) for row in ratios])
     common = walsh_interval(together, confidence) if have_common else _NOTHING
-    none = np.zeros(rows, dtype=np.bool_)
-    return Shifts(alone, among, all_of_them if have_common else 1.0, intervals, common, drifts=False, plain=none)
+    no_rows = np.zeros(rows, dtype=np.bool_)
+    return Shifts(alone, among, all_of_them if have_common else 1.0, intervals, common, drifts=False, plain=no_rows)

@@ -19,7 +19,7 @@ from commmodel.scaling.fitting import Model
 from commmodel.scaling.growth import Growth, check_growths
 from commmodel.scaling.samples import check_samples, reduce, resample
 
-__all__ = ["Rule", "Violation", "class_violation", "measured_violation", "modelled_violation", "parse_rule"]
+__all__ = ["FunctionRule", "Violation", "class_violation", "measured_violation", "modelled_violation", "parse_rule"]
 
 _PART = re.compile(r"\s*(?:(?P<factor>[0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*\*?\s*)?(?P<name>[^\W\d][\w.-]*)\s*")
 _DOUBLINGS = 64  # up to which multiple of the largest scale models are compared: 2^64
@@ -27,7 +27,7 @@ _BISECTIONS = 60
 
 
 @dataclass(frozen=True)
-class Rule:
+class FunctionRule:
     """`left` ≤ Σ factor · function, over (factor, function) in `right`."""
 
     left: str
@@ -59,13 +59,13 @@ class Violation:
         Left over right: the largest measured one; of models the one at the target; nan for a class.
     """
 
-    rule: Rule
+    rule: FunctionRule
     kind: str
     scale: float
     ratio: float
 
 
-def parse_rule(text: str) -> Rule:
+def parse_rule(text: str) -> FunctionRule:
     """Return the rule that `text` says.
 
     Parameters
@@ -91,22 +91,22 @@ def parse_rule(text: str) -> Rule:
     left, *rest = text.replace("≤", "<=").split("<=")
     if len(rest) != 1:
         raise InputError(f"rule {text!r}: write it as allreduce <= reduce + bcast, with <= once")
-    found = [_PART.fullmatch(part) for part in (left, *rest[0].split("+"))]
-    if any(part is None for part in found):
+    matches = [_PART.fullmatch(part) for part in (left, *rest[0].split("+"))]
+    if any(part is None for part in matches):
         raise InputError(f"rule {text!r}: each side is made of names of functions, and + between those of the right")
-    parts = [(float(part["factor"] or 1), part["name"]) for part in found if part]
+    parts = [(float(part["factor"] or 1), part["name"]) for part in matches if part]
     if parts[0][0] != 1 or not all(0 < factor < math.inf for factor, _ in parts):
         raise InputError(f"rule {text!r}: the left side has no factor, and none is 0 or beyond a number: divide by it")
-    return Rule(parts[0][1], tuple(parts[1:]))
+    return FunctionRule(parts[0][1], tuple(parts[1:]))
 
 
-def _needed(rule: Rule, functions: Mapping[str, object], kind: str) -> None:
+def _needed(rule: FunctionRule, functions: Mapping[str, object], kind: str) -> None:
     missing = [name for name in rule.functions if name not in functions]
     if missing:
         raise InputError(f"rule {str(rule)!r}: no {kind} of {missing[0]}: add it, or leave the rule out")
 
 
-def class_violation(rule: Rule, classes: Mapping[str, Growth]) -> Violation | None:
+def class_violation(rule: FunctionRule, classes: Mapping[str, Growth]) -> Violation | None:
     """Return the violation where the left side grows faster than all of the right; else None.
 
     Raises
@@ -126,7 +126,9 @@ def class_violation(rule: Rule, classes: Mapping[str, Growth]) -> Violation | No
     return Violation(rule, "class", float("nan"), float("nan")) if broken else None
 
 
-def modelled_violation(rule: Rule, models: Mapping[str, Model], largest: float, target: float) -> Violation | None:
+def modelled_violation(
+    rule: FunctionRule, models: Mapping[str, Model], largest: float, target: float
+) -> Violation | None:
     """Return the scale between the largest measured one and the target from which the models break a rule.
 
     Parameters
@@ -171,7 +173,7 @@ def modelled_violation(rule: Rule, models: Mapping[str, Model], largest: float, 
 
 
 def measured_violation(
-    rule: Rule,
+    rule: FunctionRule,
     scales: ArrayLike,
     samples: Mapping[str, Sequence[ArrayLike]],
     *,

@@ -46,8 +46,8 @@ def check_samples(scales: Array, samples: Sequence[ArrayLike]) -> list[Array]:
     if len(samples) != len(scales):
         raise InputError(f"samples of {len(samples)} scales, but {len(scales)} scales: give as many")
     arrays = []
-    for scale, given in zip(scales, samples, strict=True):
-        array = numbers(f"samples at {scale:g}:", given)
+    for scale, row in zip(scales, samples, strict=True):
+        array = numbers(f"samples at {scale:g}:", row)
         if array.ndim not in {1, 2} or not array.size:
             raise InputError(
                 f"samples at {scale:g}: shape {array.shape}: give (repetitions,) or (launches, repetitions)"
@@ -82,7 +82,7 @@ def reduce(samples: Sequence[ArrayLike], statistic: str = "first quartile") -> A
     of = _statistic(statistic)
     if not isinstance(samples, Sequence | np.ndarray) or isinstance(samples, str):
         raise InputError(f"samples {samples!r}: give a list for each scale")
-    arrays = [numbers("samples", one) for one in samples]
+    arrays = [numbers("samples", sample) for sample in samples]
     for place, array in enumerate(arrays):
         if not array.size or not np.isfinite(array).all():
             raise InputError(f"samples[{place}]: give finite numbers, at least one")

@@ -167,8 +167,10 @@ def default_space() -> tuple[Growth, ...]:
     >>> len(default_space()), [parse(text) in default_space() for text in ("x^3", "x log^2 x", "x^4")]
     (45, [True, True, False])
     """
-    theirs = {Growth(Fraction(log), Fraction(power)) for log, powers in enumerate(_EXTRA_P) for power in powers.split()}
-    return tuple(sorted(theirs | set(case_study_space())))
+    published = {
+        Growth(Fraction(log), Fraction(power)) for log, powers in enumerate(_EXTRA_P) for power in powers.split()
+    }
+    return tuple(sorted(published | set(case_study_space())))
 
 
 @functools.lru_cache(maxsize=64)

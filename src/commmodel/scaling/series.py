@@ -77,7 +77,7 @@ def series_over(measurements: Measurements, over: str = "p") -> Iterator[Series]
     >>> found.name, found.metric, found.fixed, found.scales, found.samples[1].shape
     ('bcast', 'time', (('n', 8.0), ('start', 'barrier')), (2.0, 4.0), (1, 2))
     """
-    found: dict[tuple[str, str, str, Fixed], dict[float, dict[int, list[float]]]] = {}
+    grouped: dict[tuple[str, str, str, Fixed], dict[float, dict[int, list[float]]]] = {}
     for number, launch in enumerate(measurements.launches):
         for record in launch.records:
             name, metric, parameters = described(record.configuration)
@@ -85,9 +85,9 @@ def series_over(measurements: Measurements, over: str = "p") -> Iterator[Series]
             if not isinstance(scale, float):
                 continue
             key = name, metric or METRICS[record.unit], record.unit, tuple(parameters.items())
-            scales = found.setdefault(key, defaultdict(lambda: defaultdict(list)))
+            scales = grouped.setdefault(key, defaultdict(lambda: defaultdict(list)))
             scales[scale][number].extend(record.samples)
-    for (name, metric, unit, fixed), scales in found.items():
+    for (name, metric, unit, fixed), scales in grouped.items():
         ordered = sorted(scales)
-        samples = tuple(_thinned([np.array(one) for one in scales[scale].values()]) for scale in ordered)
+        samples = tuple(_thinned([np.array(values) for values in scales[scale].values()]) for scale in ordered)
         yield Series(name, metric, unit, over, fixed, tuple(ordered), samples)

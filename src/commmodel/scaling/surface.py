@@ -50,8 +50,10 @@ class SurfaceModel:
         """Return the formula with its numbers; `first` and `second` name the parameters."""
         words = [f"{self.constant:.4g}"]
         for coefficient, *growths in self.parts:
-            named = zip(growths, (first, second), strict=True)
-            words.append(" ".join([f"{coefficient:.6g}", *(one.text(over) for one, over in named if one != ONE)]))
+            factors = zip(growths, (first, second), strict=True)
+            words.append(
+                " ".join([f"{coefficient:.6g}", *(growth.text(over) for growth, over in factors if growth != ONE)])
+            )
         return " + ".join(words)
 
 
@@ -77,15 +79,15 @@ class _Design:
 
 def _values(terms: Sequence[Growth], at: Array) -> tuple[tuple[Growth, ...], Array, Array]:
     """Return the terms that stay finite and vary, the constant first, their values over the largest, and these."""
-    kept, rows = [ONE], [np.ones_like(at)]
+    chosen, rows = [ONE], [np.ones_like(at)]
     for term in dict.fromkeys(terms):
         row = term(at)
         if np.isfinite(row).all() and row.max() > row.min():
-            kept.append(term)
+            chosen.append(term)
             rows.append(row)
     values = np.array(rows)
     largest = values.max(axis=1)
-    return tuple(kept), values / largest[:, None], largest
+    return tuple(chosen), values / largest[:, None], largest
 
 
 @functools.lru_cache(maxsize=16)
@@ -96,7 +98,7 @@ def _designed(
     firsts, f, f_largest = _values(first, np.array(x))
     seconds, g, g_largest = _values(second, np.array(y))
     columns = (f[:, None] * g[None]).reshape(-1, len(x))[1:]
-    prior = np.outer([prior_odds(one) for one in firsts], [prior_odds(one) for one in seconds]).ravel()[1:]
+    prior = np.outer([prior_odds(growth) for growth in firsts], [prior_odds(growth) for growth in seconds]).ravel()[1:]
     needed = needed_evidence(columns, prior, "cross-validation", _DRAWS) if len(columns) else np.inf
     return _Design(firsts, seconds, f, g, (f_largest, g_largest), columns, columns**2, prior, needed)
 
@@ -118,14 +120,14 @@ def _best_sums(first: Array, second: Array, values: Array, weights: Array) -> tu
     """Return the pairs of terms whose sums c₀ + c₁ f + c₂ g leave the least residuals, as places (firsts, seconds)."""
     share = weights / weights.sum()
     off = values - share @ values
-    f, g = (one - (one @ share)[:, None] for one in (first, second))
+    f, g = (columns_ - (columns_ @ share)[:, None] for columns_ in (first, second))
     f_squares, g_squares = (f**2) @ weights, (g**2) @ weights
-    both = (f * weights) @ g.T
+    products = (f * weights) @ g.T
     along_f, along_g = (f * weights) @ off, (g * weights) @ off
     with np.errstate(divide="ignore", invalid="ignore"):
-        determinant = f_squares[:, None] * g_squares - both**2
-        c1 = (g_squares * along_f[:, None] - both * along_g) / determinant
-        c2 = (f_squares[:, None] * along_g - both * along_f[:, None]) / determinant
+        determinant = f_squares[:, None] * g_squares - products**2
+        c1 = (g_squares * along_f[:, None] - products * along_g) / determinant
+        c2 = (f_squares[:, None] * along_g - products * along_f[:, None]) / determinant
         gain = c1 * along_f[:, None] + c2 * along_g
         gain = np.where((determinant > _EXACT * f_squares[:, None] * g_squares) & (c1 > 0) & (c2 > 0), gain, -np.inf)
     best = np.argpartition(gain.ravel(), -min(_CANDIDATES, gain.size))[-_CANDIDATES:]
@@ -183,7 +185,7 @@ def fit_surface(
     >>> fit_surface(p.ravel(), n.ravel(), (3 + 2 * np.log2(p) + 5 * n).ravel(), terms, terms).text("p", "n")
     '3 + 2 log p + 5 n'
     """
-    at_x, at_y, measured = (numbers(name, one) for name, one in (("x", x), ("y", y), ("values", values)))
+    at_x, at_y, measured = (numbers(name, value) for name, value in (("x", x), ("y", y), ("values", values)))
     check_growths(*first, *second)
     if not at_x.shape == at_y.shape == measured.shape or at_x.ndim != 1:
         raise InputError(f"shapes {at_x.shape}, {at_y.shape} and {measured.shape}: give one list each, equally long")
@@ -196,18 +198,18 @@ def fit_surface(
     unit, exact = float(unit), measured.size * _EXACT**2
     products = _best_products(design, shares[0], weights[0]) if len(design.columns) else np.empty(0, np.int64)
     columns = design.columns[products]
-    found = search(columns, shares, weights)
-    constant = SurfaceModel(float(found.mean[0]) * unit, ())
-    if float(found.total[0]) <= exact or not products.size:
+    fits = search(columns, shares, weights)
+    constant = SurfaceModel(float(fits.mean[0]) * unit, ())
+    if float(fits.total[0]) <= exact or not products.size:
         return constant
-    odds = evidence(found, columns, design.prior[products], "cross-validation")[0]
+    odds = evidence(fits, columns, design.prior[products], "cross-validation")[0]
     best = int(odds.argmax())
     if float(odds[best]) < design.needed:
         return constant
     i, j = divmod(int(products[best]) + 1, len(design.seconds))
-    slope = float(found.slope[0, best]) * unit / float(design.largest[0][i] * design.largest[1][j])
-    product = SurfaceModel(float(found.constant[0, best]) * unit, ((slope, design.firsts[i], design.seconds[j]),))
-    product_error = float(found.loo[0, best])
+    slope = float(fits.slope[0, best]) * unit / float(design.largest[0][i] * design.largest[1][j])
+    product = SurfaceModel(float(fits.constant[0, best]) * unit, ((slope, design.firsts[i], design.seconds[j]),))
+    product_error = float(fits.loo[0, best])
     if len(design.firsts) < 2 or len(design.seconds) < 2 or product_error <= exact:
         return product
     i_, j_ = _best_sums(design.first[1:], design.second[1:], shares[0], weights[0])
@@ -218,7 +220,7 @@ def fit_surface(
     if not errors[least] < _LEAST_GAIN * product_error:
         return product
     i, j = int(i_[least]) + 1, int(j_[least]) + 1
-    c0, c1, c2 = (float(one) * unit for one in fitted[least])
-    one = c1 / float(design.largest[0][i]), design.firsts[i], ONE
+    c0, c1, c2 = (float(coefficient) * unit for coefficient in fitted[least])
+    first_term = c1 / float(design.largest[0][i]), design.firsts[i], ONE
     other = c2 / float(design.largest[1][j]), ONE, design.seconds[j]
-    return SurfaceModel(c0, (one, other))
+    return SurfaceModel(c0, (first_term, other))

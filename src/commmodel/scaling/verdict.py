@@ -130,7 +130,6 @@ def judge(
     deviation: Growth | None = None,
     *,
     over: str = "p",
-    terms: Sequence[Growth] | None = None,
     statistic: str = "first quartile",
     draws: int = 200,
     seed: int = 0,
@@ -149,8 +148,6 @@ def judge(
         D, by default `default_deviation`.
     over : str
         What the advice calls the parameter.
-    terms : sequence of Growth, optional
-        Search space, by default `judged_space` of the expectation.
     statistic, draws, seed
         As of `commmodel.scaling.bootstrap.ensemble`.
 
@@ -172,8 +169,7 @@ def judge(
     """
     D = default_deviation(expectation) if deviation is None else deviation
     deviation_limits(expectation, D)  # refuses what is no deviation
-    space = judged_space(expectation) if terms is None else (*terms, expectation)
-    found = ensemble(scales, samples, space, statistic=statistic, draws=draws, seed=seed)
+    found = ensemble(scales, samples, judged_space(expectation), statistic=statistic, draws=draws, seed=seed)
     ranks = {growth: rank(growth, expectation, D) for growth in found.shares}
     inside = [growth for growth in ranks if ranks[growth] != "mismatch"]
     outside = [growth for growth in ranks if ranks[growth] == "mismatch"]

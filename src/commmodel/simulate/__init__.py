@@ -1,4 +1,4 @@
-"""Simulates programs on platforms: from the predicted time of one message to that of a whole program.
+"""Simulation of programs on platforms, from the time of one message to that of a full program.
 
 ::
 

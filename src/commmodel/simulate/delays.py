@@ -1,4 +1,4 @@
-"""Simulates programs under LogP, LogGP and LogGPS: a message takes its time, whatever else is under way.
+"""Simulation under LogP, LogGP and LogGPS: messages have fixed times, independent of other messages.
 
 Only processors and NICs do one thing at a time; links have no limit. So these models are quick, and too
 optimistic where messages share links: what the hybrid model (`commmodel.simulate.flows`) is compared with. Sources:
@@ -23,7 +23,7 @@ from commmodel.simulate.result import SimulationResult, from_record
 
 if TYPE_CHECKING:
     from commmodel.machine import Hybrid, LogGP, Machine, Segment
-    from commmodel.simulate.goal import Schedule
+    from commmodel.simulate.goal import GoalSchedule
 
 __all__ = ["MODELS", "RULES", "DelayModel", "DelayParameters", "from_machine", "run_schedule", "simulated"]
 
@@ -37,7 +37,7 @@ _MOST_PAIRS = 1 << 25
 
 
 class DelayParameters(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a message of k bytes costs. All in seconds and bytes.
+    """Parameters of a message of k bytes, in seconds and bytes.
 
     LogP knows L, o and g; LogGP adds G; LogGPS knows L, o, O_s, O_r, G, G_small, small and S; LogGOPS L, o, g, G, O_s,
     O_r and S.
@@ -70,7 +70,7 @@ class DelayParameters(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DelayModel(Struct, frozen=True, forbid_unknown_fields=True):
-    """LogP, LogGP or LogGPS with its parameters: what `commmodel.simulate.run` takes as a model.
+    """LogP, LogGP or LogGPS with parameters: a model for `commmodel.simulate.run`.
 
     Its name is one of `MODELS`; any other is an `InputError`. Parameters that it does not know are left out of account.
 
@@ -117,7 +117,7 @@ def simulated(
 
 
 def _numbers(model: DelayModel) -> tuple[float, ...]:
-    """Return what the engine takes: parameters that a model does not know are 0."""
+    """Return the parameters for the engine; those that a model lacks are 0."""
     p = model.parameters
     if model.name == "loggps":
         return (p.L, p.o, p.O_s, p.O_r, 0.0, p.G, p.G_small, p.small, p.S)
@@ -125,7 +125,7 @@ def _numbers(model: DelayModel) -> tuple[float, ...]:
 
 
 def run_schedule(
-    schedule: "Schedule",
+    schedule: "GoalSchedule",
     parameters: DelayParameters,
     *,
     model: str = "loggops",
@@ -137,7 +137,7 @@ def run_schedule(
 
     Parameters
     ----------
-    schedule : Schedule
+    schedule : GoalSchedule
     parameters : DelayParameters
         The sender's O is O_s, the receiver's O_r.
     model : str
@@ -191,8 +191,8 @@ def run_schedule(
     return from_record(record_of_run, model, time.perf_counter() - begin, unit=unit, calls=_SCHEDULE_CALLS)
 
 
-def _check_width(schedule: "Schedule") -> None:
-    """Refuse more pairs of a processor and a NIC than memory holds."""
+def _check_width(schedule: "GoalSchedule") -> None:
+    """Raise where the pairs of processors and NICs do not fit into memory."""
     processors, nics = (1 + int(schedule.operations[name].max(initial=0)) for name in ("cpu", "nic"))
     if schedule.processes * processors * nics > _MOST_PAIRS:
         raise InputError(
@@ -209,7 +209,7 @@ def _ticks(value: float) -> float:
 
 
 def from_machine(machine: "Machine", path: str | None = None) -> DelayParameters:
-    """Return the parameters that a machine has, of its LogGP segments or else of its hybrid model.
+    """Return the parameters of a machine, from its LogGP segments, else from its hybrid model.
 
     L, o, g and the time of small bytes are those of the smallest messages, G that of the largest, S is where the eager
     protocol ends. These models have no more than one line, or two, for all sizes: the machine may know better.
@@ -238,11 +238,13 @@ def from_machine(machine: "Machine", path: str | None = None) -> DelayParameters
     paths = machine.paths
     path = path or ("between-nodes" if "between-nodes" in paths else paths[0])
     for name in dict.fromkeys((path, "any")):
-        on_path = [one for one in machine.segments if one.path == name]
-        known = [(one, one.loggp) for one in on_path if one.loggp is not None and one.loggp.G is not None]
-        if known:
-            return _of_segments(known, on_path)
-    models = {one.path: one for one in machine.hybrid}
+        on_path = [segment for segment in machine.segments if segment.path == name]
+        fitted = [
+            (segment, segment.loggp) for segment in on_path if segment.loggp is not None and segment.loggp.G is not None
+        ]
+        if fitted:
+            return _of_segments(fitted, on_path)
+    models = {model.path: model for model in machine.hybrid}
     hybrid = models.get(path) or models.get("any")
     if hybrid is None:
         raise MissingParameterError(
@@ -252,10 +254,10 @@ def from_machine(machine: "Machine", path: str | None = None) -> DelayParameters
     return _of_modes(hybrid)
 
 
-def _of_segments(known: "list[tuple[Segment, LogGP]]", on_path: "Iterable[Segment]") -> DelayParameters:
-    (smallest, first), (_, last) = known[0], known[-1]
-    limits = [one.limit.value for one in on_path if one.limit is not None]
-    small = float(smallest.limit.value) if len(known) > 1 and smallest.limit is not None else 0.0
+def _of_segments(fitted: "list[tuple[Segment, LogGP]]", on_path: "Iterable[Segment]") -> DelayParameters:
+    (smallest, first), (_, last) = fitted[0], fitted[-1]
+    limits = [segment.limit.value for segment in on_path if segment.limit is not None]
+    small = float(smallest.limit.value) if len(fitted) > 1 and smallest.limit is not None else 0.0
     return DelayParameters(
         L=first.L.value,
         o=first.o.value,
@@ -274,7 +276,7 @@ def _of_modes(hybrid: "Hybrid") -> DelayParameters:
     """
     modes = hybrid.modes
     first, last = modes[0], modes[-1]
-    before = [one for one in modes if one.kind != "synchronous"]
+    before = [mode for mode in modes if mode.kind != "synchronous"]
     O_s, O_r = (before[-1].O_s.value, before[-1].O_r.value) if before else (0.0, 0.0)
     o = (first.o_s.value + first.o_r.value) / 2
 

@@ -1,4 +1,4 @@
-"""Simulates a program on a platform whose links its messages share: the hybrid model, the fluid model, SMPI's.
+"""Simulation on a platform with shared links: the hybrid model, the fluid model, SMPI's model.
 
 The source of the model is Bédaride et al. 2013, Section IV; `docs/theory/simulation.md` says what each call does, and
 in which order things happen. The engine is `commmodel._core.flows.engine`. Main entry: `simulated`, which
@@ -68,7 +68,7 @@ def simulated(
 
 
 def _check(network: Network) -> None:
-    """Refuse parameters with which times would not be times."""
+    """Raise where parameters give no valid times."""
     numbers = ("header", "window", "capacity_weight", "cross_traffic", "send_buffer")
     for name in numbers:
         finite(f"network {network.name!r}: {name}", getattr(network, name), 0)

@@ -25,14 +25,14 @@ _NO_LATENCY = 1e-9
 
 
 class Reference(NamedTuple):
-    """What one way between two hosts has: seconds, and bytes per second."""
+    """Latency and bandwidth between two hosts, in seconds and bytes per second."""
 
     latency: float
     bandwidth: float
 
 
 def reference(model: Hybrid) -> Reference:
-    """Return what the factors of a model's modes are relative to.
+    """Return the reference values of the factors of a model's modes.
 
     What the model itself says; else the bandwidth of the largest messages and the latency of the smallest, or of the
     next mode that has one.
@@ -56,7 +56,7 @@ def _end(mode: Mode) -> float:
 
 
 def _last(model: Hybrid, *kinds: str) -> float:
-    """Return the largest message of some kinds of modes, 0 where there is none."""
+    """Return the largest message of some kinds of modes; 0 without any."""
     return max((_end(mode) for mode in model.modes if mode.kind in kinds), default=-1.0)
 
 
@@ -67,7 +67,7 @@ def _values(constant: Parameter | None, per_byte: Parameter | None, other: Overh
 
 
 def network(machine: Machine, path: str | None = None) -> Network:
-    """Return how messages behave on a machine's path.
+    """Return the network model of a machine's path.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def network(machine: Machine, path: str | None = None) -> Network:
 def platform(
     machine: Machine, hosts: int, path: str | None = None, *, cores: int = 1, speed: float = 1e9
 ) -> "Platform":
-    """Return hosts like those that were measured, on one switch that limits nothing.
+    """Return a platform of the measured hosts on one switch that limits nothing.
 
     Ranks of one host talk over links as of the machine's path within a node, where it has one, else at no cost.
 
@@ -152,7 +152,7 @@ def platform(
             "python -m commmodel.bench contention, then fit, or name a platform"
         )
     latency, bandwidth = reference(model)
-    within = [reference(one) for one in machine.hybrid if one.path in ("same-socket", "same-node")]
+    within = [reference(model) for model in machine.hybrid if model.path in ("same-socket", "same-node")]
     return flat(
         hosts, bandwidth, latency / 2, limiter=model.contention.value * bandwidth, cores=cores, speed=speed,
         loopback=(within[0].bandwidth, within[0].latency) if within else (_NO_LIMIT, 0.0), name=machine.name,

@@ -1,4 +1,4 @@
-"""GOAL schedules: operations of ranks that depend on one another, as text files, and from collectives.
+"""GOAL schedules: operations of ranks with dependencies, read and written as text, or made of collectives.
 
 The Group Operation Assembly Language (Hoefler, Siebert and Lumsdaine 2009) is what LogGOPSim simulates, and what its
 generators and trace converters write. Unlike in a program (`commmodel.simulate.operations`), what does not depend on
@@ -25,7 +25,7 @@ from commmodel.simulate.traces.files import pieces
 from commmodel.simulate.work.block_streams import fresh
 
 __all__ = [
-    "DEPENDENCY", "GOAL_OPERATION", "Kind", "Schedule", "from_collective", "from_program", "parse", "read", "text",
+    "DEPENDENCY", "GOAL_OPERATION", "GoalSchedule", "Kind", "from_collective", "from_program", "parse", "read", "text",
     "write",
 ]  # fmt: skip
 
@@ -33,7 +33,7 @@ _PIECE = 1 << 22
 
 
 class Kind(IntEnum):
-    """What an operation does; the engine knows these numbers."""
+    """Kinds of operations, with the numbers of the engine."""
 
     SEND = 0
     RECEIVE = 1
@@ -52,8 +52,8 @@ DEPENDENCY = np.dtype([("dependent", np.int32), ("on", np.int32), ("start", np.i
 
 
 @dataclass(frozen=True)
-class Schedule:
-    """What ranks do.
+class GoalSchedule:
+    """A GOAL schedule: operations of all ranks, with dependencies.
 
     Attributes
     ----------
@@ -89,11 +89,16 @@ class Schedule:
         self._check_dependencies()
 
     def _check_operations(self) -> None:
-        one = self.operations
-        sends, calculates = one["kind"] == Kind.SEND, one["kind"] == Kind.CALCULATE
+        operations = self.operations
+        sends, calculates = operations["kind"] == Kind.SEND, operations["kind"] == Kind.CALCULATE
         lowest = np.where(sends | calculates, 0, -1)
-        wrong = (one["peer"] < lowest) | (one["peer"] >= self.processes) | (one["tag"] < lowest) | (one["kind"] > 2)
-        wrong |= ~((one["value"] >= 0) & (one["value"] < 2.0**53))
+        wrong = (
+            (operations["peer"] < lowest)
+            | (operations["peer"] >= self.processes)
+            | (operations["tag"] < lowest)
+            | (operations["kind"] > 2)
+        )
+        wrong |= ~((operations["value"] >= 0) & (operations["value"] < 2.0**53))
         if wrong.any():
             raise InputError(
                 f"operation {int(wrong.argmax())} of the schedule: a kind, peer, tag or value that there is not"
@@ -117,7 +122,7 @@ class Schedule:
         return self.offsets.size - 1
 
 
-def read(path: str | os.PathLike[str]) -> Schedule:
+def read(path: str | os.PathLike[str]) -> GoalSchedule:
     """Read a schedule from a text file, plain or compressed by gzip, bzip2 or xz.
 
     Raises
@@ -131,7 +136,7 @@ def read(path: str | os.PathLike[str]) -> Schedule:
     return _parsed(path, pieces(path, _PIECE), path.name)
 
 
-def parse(words: str) -> Schedule:
+def parse(words: str) -> GoalSchedule:
     r"""Return the schedule that a text gives; raises as `read` does.
 
     >>> parse("num_ranks 1\nrank 0 {\na: calc 5\nb: calc 6\nb requires a\n}").dependencies.tolist()
@@ -140,7 +145,7 @@ def parse(words: str) -> Schedule:
     return _parsed("GOAL", [words.encode()], "")
 
 
-def _parsed(where: object, text_pieces: Iterable[bytes], name: str) -> Schedule:
+def _parsed(where: object, text_pieces: Iterable[bytes], name: str) -> GoalSchedule:
     try:
         begins, ends, rows, edges = parse_goal(text_pieces)
     except InputError:
@@ -166,10 +171,10 @@ def _parsed(where: object, text_pieces: Iterable[bytes], name: str) -> Schedule:
         operations = operations[order]
         for side in ("dependent", "on"):
             dependencies[side] = place[dependencies[side]]
-    return Schedule(operations, offsets, dependencies, name)
+    return GoalSchedule(operations, offsets, dependencies, name)
 
 
-def text(schedule: Schedule) -> Iterator[str]:
+def text(schedule: GoalSchedule) -> Iterator[str]:
     r"""Yield a schedule's text, rank by rank; labels are l1, l2, ... as in LogGOPSim's generators.
 
     >>> print("".join(text(parse("num_ranks 1\nrank 0 {\nx: calc 5\ncalc 6 cpu 1\n}"))))
@@ -188,8 +193,8 @@ def text(schedule: Schedule) -> Iterator[str]:
     for rank in range(schedule.processes):
         begin, end = schedule.offsets[rank : rank + 2].tolist()
         lines = [f"\nrank {rank} {{"]
-        for number, one in enumerate(schedule.operations[begin:end].tolist(), 1):
-            lines.append(f"l{number}: {_operation(*one[:6])}")
+        for number, operation in enumerate(schedule.operations[begin:end].tolist(), 1):
+            lines.append(f"l{number}: {_operation(*operation[:6])}")
         for dependent, on, start in listed[bounds[rank] : bounds[rank + 1]].tolist():
             relation = "irequires" if start else "requires"
             lines.append(f"l{dependent - begin + 1} {relation} l{on - begin + 1}")
@@ -207,12 +212,12 @@ def _operation(value: float, peer: int, tag: int, kind: int, cpu: int, nic: int)
     return words + (f" nic {nic}" if nic and kind != Kind.CALCULATE else "")
 
 
-def write(schedule: Schedule, path: str | os.PathLike[str]) -> None:
+def write(schedule: GoalSchedule, path: str | os.PathLike[str]) -> None:
     """Write a schedule as text; times and sizes as integers, as the format has them."""
     write_bytes(path, (line.encode("ascii") for line in text(schedule)))
 
 
-def from_collective(schedule: CollectiveSchedule, memory_copy: float = 0.0, reduction: float = 0.0) -> Schedule:
+def from_collective(schedule: CollectiveSchedule, memory_copy: float = 0.0, reduction: float = 0.0) -> GoalSchedule:
     """Return a collective's messages as a schedule (`commmodel.collectives.build`).
 
     What a rank does in a round depends on all that it did in the round before, its sends being done and its messages
@@ -249,8 +254,8 @@ def from_collective(schedule: CollectiveSchedule, memory_copy: float = 0.0, redu
 
 def _chained(
     operations: NDArray[np.void], ranks: NDArray[np.int64], steps: NDArray[np.int64], processes: int
-) -> Schedule:
-    """Return the schedule in which operations of a rank's step depend on those of its step before."""
+) -> GoalSchedule:
+    """Return the schedule in which each step of a rank depends on its step before."""
     count = operations.size
     new = np.ones(count, bool)
     new[1:] = (ranks[1:] != ranks[:-1]) | (steps[1:] != steps[:-1])
@@ -265,9 +270,9 @@ def _chained(
     shift = np.cumsum(joined)
     place = np.arange(count) + shift[group]
     total = count + int(joined.sum())
-    every = np.zeros(total, GOAL_OPERATION)
-    every["kind"] = Kind.CALCULATE
-    every[place] = operations
+    joined_operations = np.zeros(total, GOAL_OPERATION)
+    joined_operations["kind"] = Kind.CALCULATE
+    joined_operations[place] = operations
     owner = np.empty(total, np.int64)
     owner[place] = ranks
     joint = begins[joined] + shift[joined] - 1
@@ -275,22 +280,24 @@ def _chained(
     parts = []
     direct = np.flatnonzero(follows & ~joined)
     pairs = before[direct] * sizes[direct]
-    which = np.repeat(direct, pairs)
+    step_of = np.repeat(direct, pairs)
     step = np.arange(pairs.sum()) - np.repeat(np.cumsum(pairs) - pairs, pairs)
-    parts.append((place[begins[which] + step // before[which]], place[begins[which - 1] + step % before[which]]))
+    parts.append(
+        (place[begins[step_of] + step // before[step_of]], place[begins[step_of - 1] + step % before[step_of]])
+    )
     after = np.flatnonzero(joined[group])
     number = np.cumsum(joined) - 1
     parts.append((place[after], joint[number[group[after]]]))
     ahead = np.flatnonzero(np.append(joined[1:], False)[group]) if begins.size else np.empty(0, np.int64)
     parts.append((joint[number[group[ahead] + 1]], place[ahead]))
-    dependencies = np.zeros(sum(one.size for one, _ in parts), DEPENDENCY)
-    dependencies["dependent"] = np.concatenate([one for one, _ in parts])
-    dependencies["on"] = np.concatenate([one for _, one in parts])
+    dependencies = np.zeros(sum(part.size for part, _ in parts), DEPENDENCY)
+    dependencies["dependent"] = np.concatenate([after for after, _ in parts])
+    dependencies["on"] = np.concatenate([before_ for _, before_ in parts])
     offsets = np.searchsorted(owner, np.arange(processes + 1)).astype(np.int64)
-    return Schedule(every, offsets, dependencies)
+    return GoalSchedule(joined_operations, offsets, dependencies)
 
 
-def from_program(program: Program, *, second: float = 1e9) -> Schedule:
+def from_program(program: Program, *, second: float = 1e9) -> GoalSchedule:
     """Return a program as a schedule.
 
     What a rank does after a blocking operation depends on it; a request depends on what stood before it, and what
@@ -332,7 +339,7 @@ def from_program(program: Program, *, second: float = 1e9) -> Schedule:
     highest = int(operations["tag"].max(initial=0))
     operations["tag"][inner] = highest - 1 - operations["tag"][inner]
     dependencies = np.array(edges, DEPENDENCY)
-    return Schedule(operations, np.array(offsets, dtype=np.int64), dependencies, program.name)
+    return GoalSchedule(operations, np.array(offsets, dtype=np.int64), dependencies, program.name)
 
 
 def _all_of(program: Program, rank: int) -> Iterator[Operations]:

@@ -1,4 +1,4 @@
-"""How much of a link's capacity messages take over time: strips below a Gantt chart. Main entry: `link_loads`.
+"""Load of links over time, for the strips below a Gantt chart. Main entry: `link_loads`.
 
 The simulator counts the bytes of each link. When they pass is taken from the messages: each moves at a constant rate
 from when it leaves until it arrives; a link's strip is scaled to the bytes that the simulator counted.
@@ -33,7 +33,7 @@ def spread(
     end: NDArray[np.float64],
     weight: NDArray[np.float64] | float = 1.0,
 ) -> None:
-    """Add to each column the share of it that spans cover; the sum along the last axis then gives it.
+    """Add the covered share of each column by spans, so that the sum along the last axis is the load.
 
     Parameters
     ----------
@@ -91,17 +91,17 @@ def link_loads(
         return []
     passes = np.zeros((len(links), len(pairs)), dtype=bool)
     row_of = {number: row for row, (number, _, _) in enumerate(links)}
-    for column, (here, there) in enumerate(pairs.tolist()):
-        for number in route(here, there):
+    for column, (sender, receiver) in enumerate(pairs.tolist()):
+        for number in route(sender, receiver):
             if number in row_of:
                 passes[row_of[number], column] = True
     rate = moved["size"] / (moved["arrived"] - moved["left"])
     begin, end = (np.clip(moved[name] * (COLUMNS / seconds), 0, COLUMNS) for name in ("left", "arrived"))
     loads = []
     for row, (number, name, capacity) in enumerate(links):
-        here = passes[row, of_pair.ravel()]
+        sender = passes[row, of_pair.ravel()]
         sums = np.zeros(COLUMNS + 1)
-        spread(sums, (), begin[here], end[here], rate[here])
+        spread(sums, (), begin[sender], end[sender], rate[sender])
         moving = np.maximum(np.cumsum(sums)[:COLUMNS], 0.0)
         total = moving.sum() * seconds / COLUMNS
         if total > 0:

@@ -1,4 +1,4 @@
-"""How messages behave on the links of a platform: the parameters of the flow-level models.
+"""Parameters of messages on the links of a platform: the flow-level models.
 
 A message of n bytes, s = n + header on the wire, first takes latency_factor(s) times the sum of its route's latencies,
 without using bandwidth; then it is a flow that shares the links of its route with others, and moves

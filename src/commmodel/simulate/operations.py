@@ -1,4 +1,4 @@
-"""What ranks do, as streams of operations: the one form in which every program reaches the simulator.
+"""Programs as streams of operations per rank: the common form of all input to the simulator.
 
 A program is made from a collective, an exchange, a trace or a schedule (`commmodel.simulate.work`). A rank carries its
 operations out in order. Each takes 24 bytes. Main entry: `Program`.
@@ -17,7 +17,7 @@ __all__ = ["ANY", "COLLECTIVE_TAG", "EVERY_NAMED", "OPERATION", "UNNAMED", "Code
 
 
 class Code(IntEnum):
-    """What an operation does; the engine knows these numbers."""
+    """Codes of operations, with the numbers of the engine."""
 
     COMPUTE = 0
     """Keep the processor busy for `value` seconds."""
@@ -58,7 +58,7 @@ COLLECTIVE_TAG = -2
 
 @dataclass(frozen=True, repr=False)
 class Program:
-    """What each rank does.
+    """The operations of all ranks.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Program:
         return self.offsets.size - 1
 
     def __repr__(self) -> str:
-        """Return its name, and how many ranks and operations it has."""
+        """Return the name and the numbers of ranks and operations."""
         more = " and more" if self.refill is not None else ""
         return f"Program({self.name!r}, {self.processes} ranks, {self.operations.size} operations{more})"
 
@@ -113,5 +113,5 @@ def joined(ranks: Sequence[Operations], name: str = "") -> Program:
     >>> joined([there, here]).offsets.tolist()
     [0, 1, 2]
     """
-    offsets = np.concatenate([[0], np.cumsum([one.size for one in ranks])]).astype(np.int64)
+    offsets = np.concatenate([[0], np.cumsum([rank.size for rank in ranks])]).astype(np.int64)
     return Program(np.concatenate([np.empty(0, OPERATION), *ranks]), offsets, name=name)

@@ -1,4 +1,4 @@
-"""The result of a simulation: times, what ranks spent them on, links, and who waits for whom.
+"""The result of a simulation: times, states of ranks, links, and blocked ranks.
 
 Main entries: `SimulationResult`, and `from_record`, which makes it of an engine's record.
 """
@@ -17,7 +17,7 @@ __all__ = ["INTERVAL", "MARK", "MESSAGE", "Blocked", "SimulationResult", "State"
 
 
 class State(IntEnum):
-    """What a rank is in."""
+    """States of a rank."""
 
     COMPUTE = 0
     SEND = 1
@@ -46,7 +46,7 @@ MARK = np.dtype([("rank", np.int32), ("number", np.int32), ("time", np.float64)]
 
 @dataclass(frozen=True)
 class Blocked:
-    """A rank that waits for something that will not come."""
+    """A rank that waits for ever, and for what."""
 
     rank: int
     call: str
@@ -112,17 +112,17 @@ class SimulationResult:
 
     @property
     def seconds(self) -> float:
-        """When the last rank came to its end."""
+        """Time at which the last rank ends."""
         return float(self.ends.max(initial=0.0))
 
     def __repr__(self) -> str:
         """Return how long it took and what was sent."""
-        hanging = f", {len({one.rank for one in self.blocked})} ranks hang" if self.blocked else ""
+        hanging = f", {len({blocked.rank for blocked in self.blocked})} ranks hang" if self.blocked else ""
         counts = f"{self.ends.size} ranks, {self.messages} messages"
         return f"SimulationResult({self.model}: {self.seconds:.6g} s, {counts}{hanging})"
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Return what each rank spent its time on as columns: ``pandas.DataFrame(outcome.to_dict())``.
+        """Return the times of ranks by state as columns: ``pandas.DataFrame(result.to_dict())``.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""The one way to simulate a program, whatever the model. Main entry: `run`.
+"""Simulation of a program by any model. Main entry: `run`.
 
 The model is an option: a `commmodel.simulate.network.Network`, whose messages share the links of a platform, or a
 `commmodel.simulate.delays.DelayModel`, whose messages only take their time. GOAL schedules are no programs but graphs

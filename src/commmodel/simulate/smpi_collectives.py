@@ -1,4 +1,4 @@
-"""The collective algorithms of SimGrid's SMPI 3.32 under its names for them, message by message, to compare with it.
+"""The collective algorithms of SimGrid's SMPI 3.32 by their SMPI names, message by message, for comparisons.
 
 Which messages they consist of was seen in the traces that it writes of its collectives' inner messages
 (``tools/peers/logs.py``); the algorithms are described in Thakur, Rabenseifner and Gropp 2005 and Rabenseifner 2004.
@@ -34,29 +34,29 @@ DEFAULT = "default"
 def _scattering(algorithm: Scheduler, problem: Problem) -> Iterator[Round]:
     """Yield the rounds of an algorithm that scatters first, without empty messages in that part."""
     levels = (problem.processes - 1).bit_length()
-    for number, one in enumerate(algorithm(problem)):
-        full = one.size > 0
+    for number, round_ in enumerate(algorithm(problem)):
+        full = round_.size > 0
         if number < levels and not full.all():
-            yield Round(one.sender[full], one.receiver[full], one.size[full])
+            yield Round(round_.sender[full], round_.receiver[full], round_.size[full])
         else:
-            yield one
+            yield round_
 
 
 def _reduce_broadcast(problem: Problem) -> Iterator[Round]:
-    """Everybody sends to rank 0, which broadcasts down a binomial tree."""
+    """Every rank sends to rank 0, which broadcasts down a binomial tree."""
     problem = replace(problem, root=0)
     yield from reduce.linear(problem)
     yield from broadcast.binomial(problem)
 
 
 def _member(fold: Fold, member: Integers) -> Integers:
-    """Return which process a member is: of the first 2 (P - 2^k) the odd ones are."""
+    """Return the process of a member: of the first 2 (P - 2^k) processes, the odd ones."""
     out = fold.processes - fold.power
     return np.where(member < out, 2 * member + 1, member + out)
 
 
 def _folded(problem: Problem, inner: Iterator[Round]) -> Iterator[Round]:
-    """Yield rounds of members, and before and after them those in which even processes hand over and get back."""
+    """Yield rounds of members, between rounds in which even processes pass their data and receive the result."""
     fold = Fold(problem.processes)
     size = np.full(fold.home.size, problem.message_size)
     if fold.home.size:
@@ -82,29 +82,33 @@ def _doubled(problem: Problem) -> Iterator[Round]:
 
 
 def _reduce_scatter_allgather(problem: Problem) -> Iterator[Round]:
-    """Recursive halving of the vector, then doubling; the last block has the elements that are over."""
+    """Recursive halving of the vector, then doubling; the last block has the remaining elements."""
     return _folded(problem, _halved(problem))
 
 
 def _halved(problem: Problem) -> Iterator[Round]:
     fold = Fold(problem.processes)
-    each = problem.message_size // ELEMENT // fold.power * ELEMENT
-    borders = np.append(np.arange(fold.power) * each, problem.message_size)
+    share = problem.message_size // ELEMENT // fold.power * ELEMENT
+    borders = np.append(np.arange(fold.power) * share, problem.message_size)
     halves = list(halving(fold.power))
-    for one in [*(sends for sends, _ in halves), *(keeps for _, keeps in reversed(halves))]:
-        yield Round(_member(fold, one.sender), _member(fold, one.receiver), borders[one.last] - borders[one.first])
+    for exchange in [*(sends for sends, _ in halves), *(keeps for _, keeps in reversed(halves))]:
+        yield Round(
+            _member(fold, exchange.sender),
+            _member(fold, exchange.receiver),
+            borders[exchange.last] - borders[exchange.first],
+        )
 
 
 def _ring(problem: Problem) -> Iterator[Round]:
-    """Blocks of equally many elements go around a ring twice; what is over, or too little, takes the default way."""
+    """Equal blocks go around a ring twice; the remainder, or a short vector, uses the default algorithm."""
     processes = problem.processes
-    each = problem.message_size // ELEMENT // processes * ELEMENT
+    share = problem.message_size // ELEMENT // processes * ELEMENT
     rank = np.arange(processes)
-    if each:
+    if share:
         for _ in range(2 * (processes - 1)):
-            yield Round(rank, (rank + 1) % processes, np.full(processes, each))
-    rest = problem.message_size - each * processes
-    if rest or not each:
+            yield Round(rank, (rank + 1) % processes, np.full(processes, share))
+    rest = problem.message_size - share * processes
+    if rest or not share:
         yield from _reduce_broadcast(replace(problem, message_size=rest))
 
 
@@ -118,7 +122,7 @@ def _descending(problem: Problem) -> Iterator[Round]:
 
 
 def _scan(problem: Problem) -> Iterator[Round]:
-    """Everybody sends its vector to all ranks above it at once."""
+    """Every rank sends its vector to all higher ranks at once."""
     sender, receiver = np.triu_indices(problem.processes, 1)
     yield Round(sender, receiver, np.full(sender.size, problem.message_size))
 
@@ -169,7 +173,7 @@ ALGORITHMS: dict[str, dict[str, Scheduler]] = {
 def program(
     operation: str, message_size: int, processes: int, algorithm: str = DEFAULT, root: int = 0, number: int = 0
 ) -> Program:
-    """Return the program of a collective operation as SMPI carries it out.
+    """Return the program of a collective operation in SMPI.
 
     Parameters
     ----------

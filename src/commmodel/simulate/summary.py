@@ -65,7 +65,7 @@ class StateTime(NamedTuple):
 
 
 class LinkUse(NamedTuple):
-    """What a link carried, and the share of what it could have carried in all the time."""
+    """Bytes of a link, and their share of its capacity over the simulated time."""
 
     name: str
     carried: float
@@ -135,7 +135,7 @@ def summary_as_json(summary: RunSummary) -> dict[str, Any]:
 
 
 def deadlock_lines(outcome: SimulationResult, model: str = "") -> list[str]:
-    """Return what there is to say of a deadlock: how many ranks hang, and of the first, what each waits for."""
+    """Return lines on a deadlock: the number of blocked ranks, and the waits of the first ones."""
     first_of: dict[int, str] = {}
     for blocked in outcome.blocked:
         first_of.setdefault(blocked.rank, str(blocked))

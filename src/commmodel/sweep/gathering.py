@@ -70,7 +70,7 @@ def states(folder: str | os.PathLike[str], plan: Plan | None = None) -> tuple[Jo
 
 @dataclass(frozen=True)
 class Gathered:
-    """What was joined, and what was left out."""
+    """The joined and the omitted files."""
 
     jobs: tuple[JobState, ...]
     left_out: tuple[JobState, ...]
@@ -92,12 +92,12 @@ def gather(folder: str | os.PathLike[str], output: str | os.PathLike[str]) -> Ga
         Where the folder holds no sweep, no job is done, or the file cannot be written.
     """
     folder, output = Path(folder), Path(output)
-    found = states(folder)
-    complete = tuple(one for one in found if one.state == "done")
+    jobs = states(folder)
+    complete = tuple(state for state in jobs if state.state == "done")
     if not complete:
         raise InputError(f"{folder}: no job is done yet: run them with commmodel sweep run {folder}")
-    parts = [folder / one.job.results for one in complete]
-    of_jobs = (name for one in found for name in (one.job.script, one.job.results, one.job.done, one.job.log))
+    parts = [folder / state.job.results for state in complete]
+    of_jobs = (name for state in jobs for name in (state.job.script, state.job.results, state.job.done, state.job.log))
     refuse_inputs(output, (folder / name for name in (FILE, *of_jobs)))
     write_bytes(output, (part.read_bytes().rstrip(b"\n") + b"\n" for part in parts))
-    return Gathered(complete, tuple(one for one in found if one.state != "done"))
+    return Gathered(complete, tuple(state for state in jobs if state.state != "done"))

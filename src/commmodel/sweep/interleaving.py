@@ -29,7 +29,7 @@ SIDES = ("before", "after")
 
 @dataclass(frozen=True)
 class Turn:
-    """One launch: its pair (from 1) and its side (0 or 1)."""
+    """A launch: its pair (from 1) and its side (0 or 1)."""
 
     pair: int
     side: int
@@ -68,12 +68,12 @@ class Turns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ['pair001-before', 'pair001-after', 'pair002-after', 'pair002-before']
         """
         drawn = random.Random(self.seed)  # noqa: S311  (an order, no secret)
-        found: list[Turn] = []
+        turns: list[Turn] = []
         first = 0
         for pair in range(1, pairs + 1):
             first = drawn.randrange(2) if pair % 2 else 1 - first
-            found += [Turn(pair, first), Turn(pair, 1 - first)]
-        return found
+            turns += [Turn(pair, first), Turn(pair, 1 - first)]
+        return turns
 
 
 def turns(command: str, sides: Sequence[str], seed: int) -> Turns:
@@ -134,12 +134,12 @@ def _claimed(plan: Turns, folder: Path) -> Turns:
     path = folder / FILE
     try:
         if path.exists():
-            found = decode_json(path, read_bytes(path), msgspec.json.Decoder(Turns))
-            for what in ("command", "sides"):
-                then, now = getattr(found, what), getattr(plan, what)
+            stored = decode_json(path, read_bytes(path), msgspec.json.Decoder(Turns))
+            for field in ("command", "sides"):
+                then, now = getattr(stored, field), getattr(plan, field)
                 if then != now:
-                    raise InputError(f"{folder} was begun with {what} {then!r}, not {now!r}: name another with -o")
-            return found
+                    raise InputError(f"{folder} was begun with {field} {then!r}, not {now!r}: name another with -o")
+            return stored
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
             raise InputError(f"{folder} is not empty, and no {FILE} is in it: name a new folder with -o")
@@ -155,9 +155,9 @@ def _carry_out(plan: Turns, turn: Turn, folder: Path) -> None:
     words = plan.words(turn, part)
     try:
         part.unlink(missing_ok=True)
-        with log.open("wb") as said:
+        with log.open("wb") as log_file:
             process = subprocess.Popen(
-                words, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True
+                words, stdin=subprocess.DEVNULL, stdout=log_file, stderr=log_file, start_new_session=True
             )
     except OSError as error:
         raise InputError(f"{error.filename or words[0]}: {error.strerror}: it stands in --run") from None

@@ -161,12 +161,12 @@ def _run(
     stop: bool,
     tell: Callable[[Job, Failure | None, int], None],
 ) -> tuple[Failure, ...]:
-    found = {one.job: one for one in states(folder, plan)}
-    todo = [job for job in plan.jobs() if found[job].state in {"missing", "begun"}]
+    states_of = {state.job: state for state in states(folder, plan)}
+    todo = [job for job in plan.jobs() if states_of[job].state in {"missing", "begun"}]
     failures = [
-        Failure(one.job, f"{one.problem}: remove it and {folder / one.job.done} to measure again")
-        for one in found.values()
-        if one.state == "damaged"
+        Failure(state.job, f"{state.problem}: remove it and {folder / state.job.done} to measure again")
+        for state in states_of.values()
+        if state.state == "damaged"
     ]
     left = len(todo)
     for failure in failures:

@@ -20,7 +20,7 @@ _OURS = ("-n", "--ntasks", "-N", "--nodes", "--ntasks-per-node", "-o", "--output
 
 def _filled(template: str, **words: object) -> str:
     text = files("commmodel.sweep").joinpath(template).read_text(encoding="utf-8")
-    return re.sub(r"@([A-Z_]+)@", lambda found: str(words[found[1].lower()]), text)
+    return re.sub(r"@([A-Z_]+)@", lambda match: str(words[match[1].lower()]), text)
 
 
 def job_script(plan: Plan, job: Job) -> str:
@@ -118,8 +118,8 @@ def make(plan: Plan, folder: str | os.PathLike[str]) -> None:
         try:
             _write_all(plan, folder)
         except BaseException:  # whatever it was: half a sweep would be in the way of the next attempt
-            for made in folder.iterdir():
-                shutil.rmtree(made) if made.is_dir() else made.unlink()
+            for path in folder.iterdir():
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
             if not was_there:
                 folder.rmdir()
             raise

@@ -10,9 +10,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
+#include "common/quaternary_heap.hpp"
 #include "delays/message_rule.hpp"
 #include "program/program.hpp"
 #include "program/rank_queue.hpp"
@@ -65,7 +65,7 @@ class CriticalPath {
     void run() {
         for (Process &process : processes_) enter_rounds(process);
         for (int32_t rank = 0; rank < in_.processes; ++rank) queue_.set(rank, next_time(processes_[rank]));
-        while (queue_.least() < NEVER) {
+        while (queue_.least() < INFINITE) {
             const double horizon = queue_.horizon();
             while (queue_.least() <= horizon) act(queue_.next(horizon));
         }
@@ -85,7 +85,7 @@ class CriticalPath {
 
   private:
     struct Process : Endpoint {
-        int64_t round = -1;
+        int64_t round = NONE;
         int32_t send = 0, send_stop = 0, send_end = 0;  // next one, end of this round's, end of all
         int32_t receive = 0, receive_start = 0, receive_stop = 0, receive_end = 0;
         int32_t work = 0, work_end = 0;
@@ -99,11 +99,10 @@ class CriticalPath {
             return arrival < other.arrival || (arrival == other.arrival && order < other.order);
         }
     };
-    static constexpr int32_t CHILDREN = 4;  // of a node of a heap: siblings lie in a cache line
 
     // Least time of a message from the begin of its send to its arrival.
     double fastest() const {
-        double least = NEVER;
+        double least = INFINITE;
         for (int32_t message = 0; message < in_.messages; ++message) {
             least = std::min(least, in_.send_overhead[message] + in_.transit[message]);
         }
@@ -129,33 +128,13 @@ class CriticalPath {
     }
 
     void add_flying(Process &process, const Flying &added) {
-        Flying *const heap = flying_ + process.flying_start;
-        int32_t place = process.flying++;
-        while (place > 0) {
-            const int32_t parent = (place - 1) / CHILDREN;
-            if (!added.sooner(heap[parent])) break;
-            heap[place] = heap[parent];
-            place = parent;
-        }
-        heap[place] = added;
+        rise(flying_ + process.flying_start, static_cast<size_t>(process.flying++), added);
     }
 
     void drop_first_flying(Process &process) {
         Flying *const heap = flying_ + process.flying_start;
         const int32_t left = --process.flying;
-        const Flying moved = heap[left];
-        int32_t place = 0;
-        while (CHILDREN * place + 1 < left) {
-            int32_t best = CHILDREN * place + 1;
-            const int32_t stop = std::min(best + CHILDREN, left);
-            for (int32_t child = best + 1; child < stop; ++child) {
-                if (heap[child].sooner(heap[best])) best = child;
-            }
-            if (!heap[best].sooner(moved)) break;
-            heap[place] = heap[best];
-            place = best;
-        }
-        heap[place] = moved;
+        sink(heap, static_cast<size_t>(left), heap[left]);
     }
 
     bool has_arrival(const Process &process) const {
@@ -164,7 +143,7 @@ class CriticalPath {
 
     // When a process can do something next, by what is known; infinite where it waits or has finished.
     double next_time(const Process &process) const {
-        double time = NEVER;
+        double time = INFINITE;
         if (process.send < process.send_stop) time = sender_free(process);
         if (process.receive == process.receive_stop) return time;
         if (has_arrival(process)) return std::min(time, std::max(process.processor, arrived_[process.receive]));
@@ -208,11 +187,11 @@ class CriticalPath {
             while (process.work < process.work_end && in_.work_round[works_[process.work]] == process.round) {
                 process.processor += in_.work[works_[process.work++]];
             }
-            int64_t round = std::numeric_limits<int64_t>::max();
+            int64_t round = INT64_MAX;
             if (process.send < process.send_end) round = in_.round[sends_[process.send]];
             if (process.receive < process.receive_end) round = std::min(round, in_.round[receives_[process.receive]]);
             if (process.work < process.work_end) round = std::min(round, in_.work_round[works_[process.work]]);
-            if (round == std::numeric_limits<int64_t>::max()) return;
+            if (round == INT64_MAX) return;
             process.round = round;
             while (process.send_stop < process.send_end && in_.round[sends_[process.send_stop]] == round) {
                 ++process.send_stop;

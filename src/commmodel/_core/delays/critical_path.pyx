@@ -23,6 +23,9 @@ import numpy as np
 
 from commmodel._core.program.ordering cimport first_outside, first_unsorted
 
+cdef extern from "common/constants.hpp" namespace "commmodel" nogil:
+    const int32_t LARGEST_INDEX
+
 cdef extern from "delays/critical_path.hpp" namespace "commmodel::delays" nogil:
     cdef struct RoundMessages:
         int32_t processes, messages, works
@@ -138,8 +141,8 @@ def finish_times(
     [5.0, 5.0]
     """
     processes = int(processes)
-    if not 1 <= processes < 2**31 - 2:
-        raise ValueError(f"{processes} processes: expected from 1 to {2**31 - 3}")
+    if not 1 <= processes <= LARGEST_INDEX - 2:
+        raise ValueError(f"{processes} processes: expected from 1 to {LARGEST_INDEX - 2}")
     rounds = ("round", "work_round"), np.int64, _is_sorted, "rounds must ascend, from 0", processes
     ranks = ("sender", "receiver", "worker"), np.int64, _in_range, f"ranks are 0 to {processes - 1}", processes
     times = ("send_overhead", "receive_overhead", "gap", "transit", "work"), np.float64, _is_time
@@ -153,8 +156,8 @@ def finish_times(
         send_overhead=send_overhead, receive_overhead=receive_overhead, gap=gap, transit=transit,
     )
     _equal_lengths(work_round=work_round, worker=worker, work=work)
-    if max(round.size, work.size) >= 2**31:
-        raise ValueError(f"{max(round.size, work.size)} messages or works: at most {2**31 - 1}")
+    if max(round.size, work.size) > LARGEST_INDEX:
+        raise ValueError(f"{max(round.size, work.size)} messages or works: at most {LARGEST_INDEX}")
     return _finish_times(
         processes, round, sender, receiver, send_overhead, receive_overhead, gap, transit, work_round, worker, work
     )

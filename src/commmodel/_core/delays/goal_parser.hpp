@@ -10,6 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "common/hash_table.hpp"
+#include "program/program.hpp"
+
 namespace commmodel::delays {
 
 enum GoalKind : uint8_t { GOAL_SEND = 0, GOAL_RECEIVE = 1, GOAL_CALCULATE = 2 };
@@ -51,7 +54,7 @@ class Labels {
             if (slots_[place].hash == static_cast<uint32_t>(key >> 32) && name == text_of(slots_[place]))
                 return slots_[place].operation;
         slots_[place] = {static_cast<uint32_t>(text_.size()), static_cast<uint32_t>(name.size()),
-                         static_cast<uint32_t>(key >> 32), -1};
+                         static_cast<uint32_t>(key >> 32), NONE};
         text_.append(name);
         used_ += 1;
         return slots_[place].operation;
@@ -66,21 +69,19 @@ class Labels {
   private:
     struct Slot {
         uint32_t start = 0, length = 0, hash = 0;
-        int32_t operation = -1;
+        int32_t operation = NONE;
     };
     static uint64_t hash(std::string_view name) {
-        uint64_t mixed = name.size();
+        uint64_t key = name.size();
         size_t i = 0;
         for (; i + 8 <= name.size(); i += 8) {
             uint64_t word;
             std::memcpy(&word, name.data() + i, 8);
-            mixed = (mixed ^ word) * 0x9E3779B97F4A7C15ull;
+            key = mixed(key ^ word);
         }
         uint64_t word = 0;
         std::memcpy(&word, name.data() + i, name.size() - i);
-        mixed = (mixed ^ word) * 0x9E3779B97F4A7C15ull;
-        mixed = (mixed ^ (mixed >> 32)) * 0xBF58476D1CE4E5B9ull;
-        return mixed ^ (mixed >> 29);
+        return mixed(key ^ word);
     }
     std::string_view text_of(const Slot &slot) const { return {text_.data() + slot.start, slot.length}; }
     void grow() {
@@ -145,8 +146,6 @@ class GoalParser {
   private:
     static constexpr size_t LONGEST_LINE = 1 << 16;
     static constexpr int64_t MOST_RANKS = 1 << 24;
-    static constexpr int64_t MOST = 2147483647;
-    static constexpr double LARGEST = 9007199254740992.0;  // integers up to here are exact in a double
 
     struct Forward {  // a dependency on a label that comes later
         std::string dependent, on;
@@ -157,7 +156,7 @@ class GoalParser {
     std::string carried_;
     uint64_t line_ = 0;
     bool in_comment_ = false;
-    int64_t rank_ = -1;
+    int64_t rank_ = NONE;
     size_t first_dependency_ = 0;
     Labels labels_;
     std::vector<Forward> forward_;
@@ -259,8 +258,8 @@ class GoalParser {
             if (!begins.empty()) return fail("num_ranks for a second time");
             if (!number(MOST_RANKS, "a number of ranks", value)) return false;
             if (value < 1) return fail("num_ranks 0: there must be at least one");
-            begins.assign(static_cast<size_t>(value), -1);
-            ends.assign(static_cast<size_t>(value), -1);
+            begins.assign(static_cast<size_t>(value), NONE);
+            ends.assign(static_cast<size_t>(value), NONE);
             return true;
         }
         if (name != "rank") {
@@ -319,21 +318,23 @@ class GoalParser {
             line_ = line;
             return fail("rank " + std::to_string(rank_) + " has no label " + std::string(after < 0 ? dependent : on));
         }
-        if (static_cast<int64_t>(dependencies.size()) >= MOST) return fail("more dependencies than 2147483647");
+        if (static_cast<int64_t>(dependencies.size()) >= LARGEST_INDEX)
+            return fail("more dependencies than " + std::to_string(LARGEST_INDEX));
         dependencies.push_back({after, before, start});
         return true;
     }
 
     bool operation(std::string_view what) {
-        if (static_cast<int64_t>(operations.size()) >= MOST) return fail("more operations than 2147483647");
+        if (static_cast<int64_t>(operations.size()) >= LARGEST_INDEX)
+            return fail("more operations than " + std::to_string(LARGEST_INDEX));
         GoalOperation one{0, 0, 0, GOAL_CALCULATE, 0, 0, 0, static_cast<uint32_t>(line_)};
         double value = 0;
         if (what == "calc") {
-            if (!number(LARGEST, "a time", one.value)) return false;
+            if (!number(LARGEST_INTEGER, "a time", one.value)) return false;
         } else {
             bool sends = what == "send";
             one.kind = sends ? GOAL_SEND : GOAL_RECEIVE;
-            if (!number(LARGEST, "a number of bytes", one.value)) return false;
+            if (!number(LARGEST_INTEGER, "a number of bytes", one.value)) return false;
             skip();
             if (at_ == end_ || *at_ != 'b' || (at_ + 1 < end_ && (is_letter(at_[1]) || is_digit(at_[1]))))
                 return expected("b, as in 8b");
@@ -345,7 +346,7 @@ class GoalParser {
             }
             skip();
             if (!sends && any()) {
-                one.peer = -1;
+                one.peer = ANY;
             } else {
                 if (!number(static_cast<double>(begins.size()) - 1, "a rank", value)) return false;
                 one.peer = static_cast<int32_t>(value);
@@ -360,9 +361,9 @@ class GoalParser {
             } else if (option == "tag" && one.kind != GOAL_CALCULATE) {
                 skip();
                 if (one.kind == GOAL_RECEIVE && any()) {
-                    one.tag = -1;
+                    one.tag = ANY;
                 } else {
-                    if (!number(MOST, "a tag", value)) return false;
+                    if (!number(LARGEST_INDEX, "a tag", value)) return false;
                     one.tag = static_cast<int32_t>(value);
                 }
             } else {
@@ -394,7 +395,7 @@ class GoalParser {
         line_ = closing;
         ends[rank_] = static_cast<int64_t>(operations.size());
         if (!check_circles()) return false;
-        rank_ = -1;
+        rank_ = NONE;
         return true;
     }
 
@@ -421,7 +422,7 @@ class GoalParser {
                 if (!--missing[after[i]]) free.push_back(after[i]);
         if (done == count) return true;
         // Go back along what is missing until something comes for a second time: that is in the circle.
-        std::vector<int32_t> before(count, -1);
+        std::vector<int32_t> before(count, NONE);
         for (size_t i = first_dependency_; i < stop; i++)
             if (missing[dependencies[i].on - first] > 0)
                 before[dependencies[i].dependent - first] = dependencies[i].on - first;

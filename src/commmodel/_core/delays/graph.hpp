@@ -7,6 +7,8 @@
 // done, and goes on, when both have met. Newer: a message arrives as a whole, at t + o + (m − 1) O + L + (m − 1) G, and
 // waits in memory; when its receive is there too, it takes the NIC g, and then the receive's processor o + (m − 1) O.
 // An empty message counts as one byte.
+// message_rule.hpp cannot serve: a port is busy for the gap of the message before, not of the one that comes; and sums go
+// term by term, as LogGOPSim's do: (0.1 + 0.2) + 0.3 is one bit more than 0.1 + (0.2 + 0.3).
 //
 // A rank does what can begin first; of what can begin at one time, what became possible first; then sends before
 // receives, calculations and messages; then in the order of the file, and messages in that of arrival, of the senders'
@@ -20,6 +22,7 @@
 #include <vector>
 
 #include "delays/goal_parser.hpp"
+#include "delays/message_rule.hpp"
 #include "delays/messages.hpp"
 #include "program/deadlock.hpp"
 #include "program/matching.hpp"
@@ -64,7 +67,7 @@ class Graph {
                 if (status_[i] == HELD && !nodes_[i].child) release(rank, static_cast<int32_t>(i), 0.0);
             queue_->set(rank, first(rank).time);
         }
-        while (queue_->least() < NEVER) {
+        while (queue_->least() < INFINITE) {
             const double horizon = queue_->horizon();
             while (queue_->least() <= horizon) {
                 act(queue_->next(horizon), horizon);
@@ -105,7 +108,7 @@ class Graph {
         int32_t &sibling(int32_t one) { return nodes[one].sibling; }
     };
     struct Candidate {
-        double time = NEVER, since = NEVER;
+        double time = INFINITE, since = INFINITE;
         int32_t kind = KINDS, lane = 0;
     };
 
@@ -229,7 +232,7 @@ class Graph {
 
     void send(int32_t rank, int32_t operation, double now) {
         const GoalOperation &one = operations_[operation];
-        double rest = std::max(one.value - 1.0, 0.0);
+        double rest = bytes_after_first(one.value);
         double end = now + p_.o + rest * p_.O_s;
         processor_[static_cast<size_t>(rank) * cpus_ + one.cpu] = end;
         sending_[static_cast<size_t>(rank) * nics_ + one.nic] = now + p_.g + rest * p_.G;
@@ -281,7 +284,7 @@ class Graph {
     // Classic: a message takes the processor and the NIC, receive or not.
     void take(int32_t rank, int32_t message, double now) {
         const Message one = messages_[message];
-        double rest = std::max(one.size - 1.0, 0.0);
+        double rest = bytes_after_first(one.size);
         double end = now + p_.o + std::max(rest * p_.O_r, rest * p_.G);
         processor_[at_processor(rank, one.lane)] = end;
         receiving_[at_nic(rank, one.lane)] = now + p_.g + rest * p_.G;
@@ -313,7 +316,7 @@ class Graph {
 
     void receive(int32_t rank, int32_t message, double now) {
         const Message one = messages_[message];
-        double end = now + p_.g + p_.o + std::max(one.size - 1.0, 0.0) * p_.O_r;
+        double end = now + p_.g + p_.o + bytes_after_first(one.size) * p_.O_r;
         receiving_[at_nic(rank, one.lane)] = now + p_.g;
         processor_[at_processor(rank, one.lane)] = end;
         run_.spend(rank, IN_RECEIVE, one.source, one.tag, one.size, now, end);
@@ -327,8 +330,8 @@ class Graph {
         const Message one = messages_[message];
         if (one.size <= p_.S) return;
         int32_t lane = lane_of(one.owner);
-        time = std::max(
-            time, one.born + p_.o + std::max(one.size - 1.0, 0.0) * p_.O_s);  // or it would end before its overhead
+        time = std::max(time,
+                        one.born + p_.o + bytes_after_first(one.size) * p_.O_s);  // or it would end before its overhead
         double &processor = processor_[at_processor(one.source, lane)], &nic = sending_[at_nic(one.source, lane)];
         processor = std::max(processor, time);
         nic = std::max(nic, p_.newer ? now + p_.g : now);
@@ -338,7 +341,7 @@ class Graph {
 
     void note(int32_t rank, const Message &one, double arrived) {
         if (!run_.records) return;
-        double left = one.born + p_.o + (p_.newer ? std::max(one.size - 1.0, 0.0) * p_.O_s : 0.0);
+        double left = one.born + p_.o + (p_.newer ? bytes_after_first(one.size) * p_.O_s : 0.0);
         run_.transfers.push_back({one.source, rank, one.tag, one.size, one.born, left, arrived});
     }
 

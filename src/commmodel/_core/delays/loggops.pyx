@@ -107,7 +107,7 @@ def run_graph(offsets, operations, dependencies, parameters, newer, record):
     Parameters
     ----------
     offsets, operations, dependencies
-        Of `commmodel.simulate.goal.Schedule`, whose checks they have passed.
+        Of `commmodel.simulate.goal.GoalSchedule`, whose checks they have passed.
     parameters : seven numbers
         L, o, g, G, O of sender and receiver, S, in the schedule's unit.
     newer : bool

@@ -5,15 +5,19 @@
 #pragma once
 
 #include <algorithm>
-#include <limits>
+
+#include "common/constants.hpp"
 
 namespace commmodel::delays {
 
+// Of a message, the bytes after the first, which is in its gap; an empty message counts as one byte.
+inline double bytes_after_first(double size) { return std::max(size - 1.0, 0.0); }
+
 // What messages take up at a rank.
 struct Endpoint {
-    double processor = 0.0;                                          // free from then on
-    double send_port = 0.0;                                          // free from then on
-    double last_arrival = -std::numeric_limits<double>::infinity();  // of the message that passed the receive port last
+    double processor = 0.0;           // free from then on
+    double send_port = 0.0;           // free from then on
+    double last_arrival = -INFINITE;  // of the message that passed the receive port last
 };
 
 // When both processor and send port are free: a send begins then (LogP, LogGP, pLogP), or a message whose overhead is over

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "program/pool.hpp"
+#include "program/message_pool.hpp"
 
 namespace commmodel::delays {
 
@@ -21,15 +21,7 @@ struct Message {  // 64 bytes
     uint8_t kind;
 };
 
-class Messages : public Pool<Message, &Message::link> {
-  public:
-    // For `Matching`.
-    int32_t &link(int32_t index) { return (*this)[index].link; }
-    int32_t &before(int32_t index) { return (*this)[index].child; }
-    int32_t &after(int32_t index) { return (*this)[index].sibling; }
-    int32_t source(int32_t index) const { return (*this)[index].source; }
-    int32_t tag(int32_t index) const { return (*this)[index].tag; }
-};
+using Messages = MessagePool<Message, &Message::child, &Message::sibling>;
 
 // For heaps: the order of arrival; at one time that of the senders' ranks, and then as they were sent.
 struct ByArrival {

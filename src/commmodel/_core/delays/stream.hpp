@@ -53,7 +53,7 @@ class Stream {
     void run() {
         run_.spent.assign(ranks_.size() * STATES, 0.0);
         for (size_t rank = 0; rank < ranks_.size(); rank++) queue_.set(static_cast<int32_t>(rank), 0.0);
-        while (queue_.least() < NEVER) {
+        while (queue_.least() < INFINITE) {
             const double horizon = queue_.horizon();
             while (queue_.least() <= horizon) {
                 int32_t rank = queue_.next(horizon);
@@ -105,10 +105,10 @@ class Stream {
     };
 
     double gap(double size) const {
-        if (!p_.nic_keeps) return p_.g + std::max(size - 1.0, 0.0) * p_.G;
+        if (!p_.nic_keeps) return p_.g + bytes_after_first(size) * p_.G;
         return size < p_.small ? size * p_.G_small : p_.small * p_.G_small + (size - p_.small) * p_.G;
     }
-    double transit(double size) const { return p_.L + (p_.nic_keeps ? gap(size) : std::max(size - 1.0, 0.0) * p_.G); }
+    double transit(double size) const { return p_.L + (p_.nic_keeps ? gap(size) : bytes_after_first(size) * p_.G); }
     bool rendezvous(double size) const { return size > p_.S; }
 
     // A rank's message to itself costs its processor, but no NIC and no latency.
@@ -116,7 +116,7 @@ class Stream {
 
     // When a rank's next message has come; those that only ask or answer take no time on a NIC.
     double next_come(const Rank &rank) {
-        if (rank.flying == NONE) return NEVER;
+        if (rank.flying == NONE) return INFINITE;
         const Message &message = messages_[rank.flying];
         if (is_local(rank, message)) return message.arrival;
         bool has_bytes = message.kind == EAGER || message.kind == DATA;
@@ -358,7 +358,7 @@ class Stream {
     double advance(int32_t number, double horizon) {
         Rank &rank = ranks_[number];
         for (;;) {
-            if (run_.stopped()) return NEVER;
+            if (run_.stopped()) return INFINITE;
             if (rank.processor > horizon) return rank.processor;
             run_.events += 1;
             if (rank.call == RUNS) {

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <utility>
 #include <vector>
 
@@ -88,8 +87,6 @@ class Engine {
     }
 
   private:
-    static constexpr double INFINITE = std::numeric_limits<double>::infinity();
-
     struct Links {
         Engine *engine;
         int32_t &operator()(int32_t item) const { return engine->link(item); }
@@ -226,7 +223,7 @@ class Engine {
         message.tag = operation.tag;
         message.mode = mode;
         message.arrived = false;
-        message.sender = NOBODY;
+        message.sender = NONE;
         if (operation.code == ISEND) {
             message.sender = open(rank, operation.request, mode != SYNCHRONOUS);
         } else if (mode == SYNCHRONOUS) {
@@ -237,7 +234,7 @@ class Engine {
         if (matched) {
             message.stage = MATCHED;
         } else {
-            message.receiver = NOBODY;
+            message.receiver = NONE;
             message.stage = SENT;
             message.order = order_++;
             matching_.keep_message(operation.peer, peer.unmatched, index);
@@ -254,12 +251,12 @@ class Engine {
     int32_t open(int32_t rank, int32_t name, bool done) {
         Rank &me = ranks_[rank];
         if (name == UNNAMED) {
-            if (done) return NOBODY;
+            if (done) return NONE;
             ++me.open_unnamed;
             return UNNAMED_REQUEST;
         }
         const int32_t request = requests_.open(rank, {name, NONE, NONE, 0.0, done, false}, me.first_request);
-        return done ? NOBODY : request;
+        return done ? NONE : request;
     }
 
     // ---- receives
@@ -337,7 +334,7 @@ class Engine {
         }
         const Route &route = routes_(hosts_[message.source], hosts_[message.destination]);
         for (int32_t use = 0; use < route.links; ++use) run_.link_bytes[route.uses[use].link] += costs.wire;
-        if (message.sender != NOBODY && costs.buffered > 0.0) {
+        if (message.sender != NONE && costs.buffered > 0.0) {
             if (costs.buffered < costs.work) return add_flow(index, route, costs.work - costs.buffered);
             release_sender(message);
         }
@@ -354,13 +351,13 @@ class Engine {
     // All of a message has moved, or what its sender has to wait for: then the rest is a flow of its own.
     void end_flow(int32_t index) {
         Message &message = messages_[index];
-        if (message.sender == NOBODY || !(costs_(message.size).buffered > 0.0)) return arrive(index);
+        if (message.sender == NONE || !(costs_(message.size).buffered > 0.0)) return arrive(index);
         release_sender(message);
         const Route &route = routes_(hosts_[message.source], hosts_[message.destination]);
         add_flow(index, route, costs_(message.size).buffered);
     }
 
-    void release_sender(Message &message) { complete(message.source, std::exchange(message.sender, NOBODY), 0.0); }
+    void release_sender(Message &message) { complete(message.source, std::exchange(message.sender, NONE), 0.0); }
 
     void arrive(int32_t index) {
         Message &message = messages_[index];
@@ -369,8 +366,8 @@ class Engine {
             run_.transfers.push_back(
                 {message.source, message.destination, message.tag, message.size, posted_[index], left_[index], now_});
         }
-        if (message.sender != NOBODY) release_sender(message);
-        if (message.receiver != NOBODY) give(index);
+        if (message.sender != NONE) release_sender(message);
+        if (message.receiver != NONE) give(index);
     }
 
     // A message that is there goes to its receive.
@@ -515,7 +512,7 @@ class Engine {
     }
 
     bool hangs_on(int32_t rank, int32_t waiter) const {
-        if (waiter == NOBODY) return false;
+        if (waiter == NONE) return false;
         if (waiter == BLOCKING) return true;
         if (waiter == UNNAMED_REQUEST) return awaits_unnamed(ranks_[rank]);
         return requests_[waiter].awaited;

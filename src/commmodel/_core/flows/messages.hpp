@@ -3,15 +3,14 @@
 
 #include <cstdint>
 
-#include "program/pool.hpp"
+#include "program/message_pool.hpp"
 
 namespace commmodel {
 
 enum Stage : uint8_t { UNUSED, POSTED, SENT, MATCHED };
 enum Mode : uint8_t { ASYNCHRONOUS, DETACHED, SYNCHRONOUS };
 
-// Who waits for an end of a message: the index of a named request, or a value of these.
-constexpr int32_t NOBODY = -1;
+// Who waits for an end of a message: the index of a named request, NONE, or a value of these.
 constexpr int32_t BLOCKING = -2;         // MPI_Send or MPI_Recv
 constexpr int32_t UNNAMED_REQUEST = -3;  // counted with the rank
 
@@ -29,14 +28,8 @@ struct Message {
 };
 static_assert(sizeof(Message) <= 64, "it fits into a cache line");
 
-class Messages : public Pool<Message, &Message::link> {
+class Messages : public MessagePool<Message, &Message::before, &Message::after> {
   public:
-    // For `Matching`.
-    int32_t &link(int32_t index) { return (*this)[index].link; }
-    int32_t &before(int32_t index) { return (*this)[index].before; }
-    int32_t &after(int32_t index) { return (*this)[index].after; }
-    int32_t source(int32_t index) const { return (*this)[index].source; }
-    int32_t tag(int32_t index) const { return (*this)[index].tag; }
     bool posted_before(int32_t first, int32_t second) const { return (*this)[first].order < (*this)[second].order; }
 };
 

@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
-#include <limits>
 #include <vector>
 
+#include "common/hash_table.hpp"
 #include "flows/messages.hpp"
 #include "routing/routing.hpp"
 #include "sharing/sharing.hpp"
@@ -69,9 +68,7 @@ class CostTable {
 
     // Valid until the next call. size: not negative.
     const Costs &operator()(double size) {
-        uint64_t bits;
-        std::memcpy(&bits, &size, sizeof bits);
-        Costs &costs = table_[(bits * 0x9E3779B97F4A7C15u >> 32) & (SIZE - 1)];
+        Costs &costs = table_[mixed(bits_of(size)) & (SIZE - 1)];
         if (costs.size != size) make(size, costs);
         return costs;
     }
@@ -166,8 +163,7 @@ class RouteTable {
         }
         size_t place = side_ * from + to;
         if (side_ == 0 || to == NONE) {
-            const uint64_t key = (static_cast<uint64_t>(static_cast<uint32_t>(from)) << 32) + static_cast<uint32_t>(to);
-            place = side_ * side_ + ((key * 0x9E3779B97F4A7C15u >> 32) & (hashed_ - 1));
+            place = side_ * side_ + (mixed(pair_of(from, to)) & (hashed_ - 1));
         }
         Entry &entry = table_[place];
         if (entry.source != from || entry.destination != to) {
@@ -195,7 +191,7 @@ class RouteTable {
         links_on_route_.clear();
         uses.clear();
         routing_.route(source, destination, links_on_route_);
-        double smallest = std::numeric_limits<double>::infinity(), penalty = 0.0;
+        double smallest = INFINITE, penalty = 0.0;
         for (const int32_t number : links_on_route_) {
             const Link &link = links_[number];
             route.latency += link.latency;

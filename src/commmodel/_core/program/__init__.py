@@ -1,1 +1,1 @@
-"""What every engine shares: operations, matching, requests, event queue, deadlocks; and traces as programs."""
+"""Common parts of all engines: operations, matching, requests, event queue, deadlocks; and traces as programs."""

@@ -6,9 +6,11 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <vector>
+
+#include "common/hash_table.hpp"
+#include "common/quaternary_heap.hpp"
 
 namespace commmodel {
 
@@ -17,17 +19,18 @@ template <class Links> class EventQueue {
   public:
     static constexpr int32_t END = std::numeric_limits<int32_t>::min();  // no item has this number
 
-    explicit EventQueue(Links links) : links_(links), slots_(64, FREE) {}
+    explicit EventQueue(Links links) : links_(links) {}
 
     bool empty() const { return heap_.empty(); }
-    double first() const { return heap_.empty() ? std::numeric_limits<double>::infinity() : heap_[0].time; }
+    double first() const { return heap_.empty() ? INFINITE : heap_[0].time; }
 
     void set(double time, int32_t item) {
         links_(item) = END;
-        if (last_ == FREE || buckets_[last_].time != time) {
-            last_ = find(time);
-            if (last_ == FREE) {
-                last_ = open(time, item);
+        if (last_ == NONE || buckets_[last_].time != time) {
+            const size_t slot = bucket_of_.find({time});
+            last_ = bucket_of_[slot].first;
+            if (last_ == NONE) {
+                last_ = open(slot, time, item);
                 return;
             }
         }
@@ -38,18 +41,16 @@ template <class Links> class EventQueue {
     // Take out all items of the first time; returns the first, the links lead to the others.
     int32_t take() {
         const int32_t bucket = heap_[0].bucket;
-        erase(buckets_[bucket].time);
+        bucket_of_.empty(bucket_of_.find({buckets_[bucket].time}));
         const Entry moved = heap_.back();
         heap_.pop_back();
-        if (!heap_.empty()) sink(moved);
+        if (!heap_.empty()) sink(heap_.data(), heap_.size(), moved);
         unused_.push_back(bucket);
-        if (last_ == bucket) last_ = FREE;
+        if (last_ == bucket) last_ = NONE;
         return buckets_[bucket].head;
     }
 
   private:
-    static constexpr int32_t FREE = -1;
-    static constexpr size_t CHILDREN = 4;
     struct Bucket {
         double time;
         int32_t head, tail;
@@ -57,28 +58,15 @@ template <class Links> class EventQueue {
     struct Entry {
         double time;
         int32_t bucket;
+        bool sooner(const Entry &other) const { return time < other.time; }
+    };
+    struct Time {
+        double seconds;
+        bool operator==(const Time &other) const { return seconds == other.seconds; }
+        uint64_t hash() const { return mixed(bits_of(seconds)); }
     };
 
-    size_t place(double time) const {
-        uint64_t bits;
-        std::memcpy(&bits, &time, sizeof bits);
-        bits *= 0x9E3779B97F4A7C15u;
-        return static_cast<size_t>((bits ^ (bits >> 32)) & (slots_.size() - 1));
-    }
-
-    int32_t find(double time) const {
-        for (size_t at = place(time);; at = (at + 1) & (slots_.size() - 1)) {
-            if (slots_[at] == FREE || buckets_[slots_[at]].time == time) return slots_[at];
-        }
-    }
-
-    void enter(int32_t bucket) {
-        size_t at = place(buckets_[bucket].time);
-        while (slots_[at] != FREE) at = (at + 1) & (slots_.size() - 1);
-        slots_[at] = bucket;
-    }
-
-    int32_t open(double time, int32_t item) {
+    int32_t open(size_t slot, double time, int32_t item) {
         int32_t bucket;
         if (unused_.empty()) {
             bucket = static_cast<int32_t>(buckets_.size());
@@ -88,64 +76,18 @@ template <class Links> class EventQueue {
             unused_.pop_back();
         }
         buckets_[bucket] = {time, item, item};
-        if (2 * (heap_.size() + 1) > slots_.size()) {
-            slots_.assign(2 * slots_.size(), FREE);
-            for (const Entry &entry : heap_) enter(entry.bucket);
-        }
-        enter(bucket);
+        bucket_of_.fill(slot, {time}, {bucket});
         heap_.push_back({time, bucket});
-        rise(heap_.size() - 1);
+        rise(heap_.data(), heap_.size() - 1, heap_.back());
         return bucket;
-    }
-
-    // Take a time out of the hash, and close the gap: no slot may be free between a time's own place and where it is.
-    void erase(double time) {
-        const size_t mask = slots_.size() - 1;
-        size_t gap = place(time);
-        while (buckets_[slots_[gap]].time != time) gap = (gap + 1) & mask;
-        for (size_t at = (gap + 1) & mask; slots_[at] != FREE; at = (at + 1) & mask) {
-            const size_t own = place(buckets_[slots_[at]].time);
-            if (((at - own) & mask) >= ((at - gap) & mask)) {
-                slots_[gap] = slots_[at];
-                gap = at;
-            }
-        }
-        slots_[gap] = FREE;
-    }
-
-    void rise(size_t at) {
-        const Entry entry = heap_[at];
-        while (at > 0) {
-            const size_t parent = (at - 1) / CHILDREN;
-            if (heap_[parent].time < entry.time) break;
-            heap_[at] = heap_[parent];
-            at = parent;
-        }
-        heap_[at] = entry;
-    }
-
-    void sink(Entry entry) {
-        size_t at = 0;
-        for (;;) {
-            const size_t begin = CHILDREN * at + 1;
-            if (begin >= heap_.size()) break;
-            const size_t end = begin + CHILDREN < heap_.size() ? begin + CHILDREN : heap_.size();
-            size_t least = begin;
-            for (size_t child = begin + 1; child < end; ++child) {
-                if (heap_[child].time < heap_[least].time) least = child;
-            }
-            if (heap_[least].time > entry.time) break;
-            heap_[at] = heap_[least];
-            at = least;
-        }
-        heap_[at] = entry;
     }
 
     Links links_;
     std::vector<Entry> heap_;
     std::vector<Bucket> buckets_;
-    std::vector<int32_t> unused_, slots_;
-    int32_t last_ = FREE;
+    std::vector<int32_t> unused_;
+    HashTable<Time, Number, 64> bucket_of_;
+    int32_t last_ = NONE;
 };
 
 }  // namespace commmodel

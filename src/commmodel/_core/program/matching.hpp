@@ -9,10 +9,18 @@
 
 #include <cstdint>
 
-#include "program/matching_table.hpp"
+#include "common/hash_table.hpp"
 #include "program/program.hpp"
 
 namespace commmodel {
+
+struct MatchingKey {
+    int32_t rank, source, tag;
+    bool operator==(const MatchingKey &other) const {
+        return rank == other.rank && source == other.source && tag == other.tag;
+    }
+    uint64_t hash() const { return mixed(pair_of(rank, source) + static_cast<uint32_t>(tag) * 0xD6E8FEB86659FD93u); }
+};
 
 // What a rank keeps for matching.
 struct Unmatched {
@@ -124,7 +132,7 @@ template <class Messages, class Receives> class Matching {
 
     Messages &messages_;
     Receives &receives_;
-    MatchingTable<Queue, 256> table_;
+    HashTable<MatchingKey, Queue, 256> table_;
     size_t slot_ = 0;  // of the last look-up
     int64_t waiting_ = 0;
 };

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "common/constants.hpp"
+
 namespace commmodel {
 
 enum Code : int32_t { COMPUTE, SLEEP, SEND, ISEND, RECV, IRECV, WAIT, WAITALL, TEST, MARK, CODES };
@@ -12,7 +14,6 @@ enum State : int32_t { IN_COMPUTE, IN_SEND, IN_RECEIVE, IN_WAIT, IN_SLEEP, STATE
 constexpr int32_t ANY = -1;
 constexpr int32_t UNNAMED = -1;
 constexpr int32_t EVERY_NAMED = -2;
-constexpr int32_t NONE = -1;  // of indices
 
 #pragma pack(push, 1)  // as numpy lays them out
 struct Operation {

@@ -7,13 +7,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
-namespace commmodel {
+#include "common/constants.hpp"
 
-constexpr double NEVER = std::numeric_limits<double>::infinity();
-constexpr double LATEST = std::numeric_limits<double>::max();
+namespace commmodel {
 
 class RankQueue {
   public:
@@ -26,7 +24,7 @@ class RankQueue {
             width = (width + FAN - 1) / FAN;
             size += width * FAN;
         } while (width > 1);
-        times_.assign(size + 1, NEVER);
+        times_.assign(size + 1, INFINITE);
         begins.push_back(size);
         for (const size_t begin : begins) levels_[top_++] = times_.data() + begin;
         --top_;

@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <limits>
 
 #include "program/blocks.hpp"
 #include "program/program.hpp"
@@ -64,7 +63,8 @@ class Reader {
                 return operation.request == UNNAMED || operation.request == EVERY_NAMED ||
                        fail(rank, cursor, BAD_REQUEST, operation.request);
             case MARK:
-                return std::abs(operation.value) < 2147483648.0 || fail(rank, cursor, BAD_VALUE, 0, operation.value);
+                return std::abs(operation.value) < LARGEST_INDEX + 1.0 ||
+                       fail(rank, cursor, BAD_VALUE, 0, operation.value);
             default: return fail(rank, cursor, UNKNOWN_CODE, operation.code);
         }
     }
@@ -77,7 +77,7 @@ class Reader {
     }
 
   private:
-    static bool is_amount(double value) { return value >= 0.0 && value < std::numeric_limits<double>::infinity(); }
+    static bool is_amount(double value) { return value >= 0.0 && value < INFINITE; }
 
     template <class Requests> bool check_message(int32_t rank, Cursor &cursor, const Requests &requests) {
         const Operation &operation = *cursor.at;

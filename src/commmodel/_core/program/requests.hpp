@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "program/matching_table.hpp"
+#include "common/hash_table.hpp"
 #include "program/pool.hpp"
 #include "program/program.hpp"
 
@@ -16,7 +16,7 @@ template <class Request> class Requests {
     const Request &operator[](int32_t index) const { return pool_[index]; }
 
     // NONE where there is no such request.
-    int32_t find(int32_t rank, int32_t name) const { return names_[names_.find({rank, name, 0})].first; }
+    int32_t find(int32_t rank, int32_t name) const { return names_[names_.find({rank, name})].first; }
 
     // first: of the rank's list.
     int32_t open(int32_t rank, const Request &request, int32_t &first) {
@@ -26,7 +26,7 @@ template <class Request> class Requests {
         if (first != NONE) pool_[first].before = index;
         first = index;
         if (request.name >= 0) {
-            const MatchingKey key{rank, request.name, 0};
+            const Named key{rank, request.name};
             names_.fill(names_.find(key), key, {index});
         }
         return index;
@@ -36,16 +36,18 @@ template <class Request> class Requests {
         const Request &request = pool_[index];
         (request.before == NONE ? first : pool_[request.before].after) = request.after;
         if (request.after != NONE) pool_[request.after].before = request.before;
-        if (request.name >= 0) names_.empty(names_.find({rank, request.name, 0}));
+        if (request.name >= 0) names_.empty(names_.find({rank, request.name}));
         pool_.drop(index);
     }
 
   private:
     struct Named {
-        int32_t first = NONE;  // the only one of its name
+        int32_t rank, name;
+        bool operator==(const Named &other) const { return rank == other.rank && name == other.name; }
+        uint64_t hash() const { return mixed(pair_of(rank, name)); }
     };
     Pool<Request, &Request::after> pool_;
-    MatchingTable<Named, 256> names_;
+    HashTable<Named, Number, 256> names_;
 };
 
 }  // namespace commmodel

@@ -26,7 +26,7 @@ struct Rounds {
 inline void count_operations(const Rounds &all, int64_t *offsets) {
     std::memset(offsets, 0, sizeof(int64_t) * (all.processes + 1));
     int64_t *count = offsets + 1;
-    std::vector<int64_t> waited(all.processes, -1);
+    std::vector<int64_t> waited(all.processes, NONE);
     for (int64_t i = 0; i < all.messages; ++i)
         for (int64_t rank : {all.sender[i], all.receiver[i]}) {
             count[rank] += 1 + (waited[rank] != all.round[i]);
@@ -41,7 +41,7 @@ inline void place_operations(const Rounds &all, const int64_t *offsets, int32_t 
         int64_t receive, send, next;
     };
     std::vector<Places> of(all.processes);
-    for (int64_t rank = 0; rank < all.processes; ++rank) of[rank] = {-1, 0, offsets[rank]};
+    for (int64_t rank = 0; rank < all.processes; ++rank) of[rank] = {NONE, 0, offsets[rank]};
     int64_t message = 0, done = 0;
     while (message < all.messages || done < all.works) {
         int64_t round = INT64_MAX;
@@ -52,7 +52,7 @@ inline void place_operations(const Rounds &all, const int64_t *offsets, int32_t 
         // A rank's receives, its sends and its wait lie side by side: first find their places, then write once.
         for (int64_t i = message; i < stop; ++i) {
             for (int64_t rank : {all.sender[i], all.receiver[i]})
-                if (of[rank].receive < 0) of[rank].receive = of[rank].send = of[rank].next, ++of[rank].next;
+                if (of[rank].receive == NONE) of[rank].receive = of[rank].send = of[rank].next, ++of[rank].next;
             ++of[all.sender[i]].next;
             ++of[all.receiver[i]].next;
             ++of[all.receiver[i]].send;
@@ -65,8 +65,8 @@ inline void place_operations(const Rounds &all, const int64_t *offsets, int32_t 
         }
         for (int64_t i = message; i < stop; ++i)
             for (int64_t rank : {all.sender[i], all.receiver[i]})
-                if (of[rank].receive >= 0) {
-                    of[rank].receive = -1;
+                if (of[rank].receive != NONE) {
+                    of[rank].receive = NONE;
                     operations[of[rank].next - 1] = {WAITALL, ANY, ANY, UNNAMED, 0.0};
                 }
         message = stop;

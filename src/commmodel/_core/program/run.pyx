@@ -18,7 +18,10 @@ from commmodel.errors import InputError
 cdef extern from "Python.h":
     int PyErr_CheckSignals() except -1
 
-cdef int64_t OPERATION_BYTES = 24
+cdef extern from "common/constants.hpp" namespace "commmodel" nogil:
+    const int32_t LARGEST_INDEX
+
+cdef int64_t OPERATION_BYTES = sizeof(Operation)
 HANGING = np.dtype(
     [(name, np.int32) for name in ("rank", "call", "awaits_receive", "peer", "tag", "line")] + [("size", np.float64)]
 )
@@ -145,7 +148,7 @@ cdef const int64_t[::1] checked_offsets(operations, offsets):
     cdef int64_t ranks = bounds.shape[0] - 1, rank
     if operations.dtype.itemsize != OPERATION_BYTES:
         raise InputError(f"operations of type {operations.dtype}: they must be of type OPERATION")
-    if not 0 < ranks < 2**31 - 1:
+    if not 0 < ranks < LARGEST_INDEX:
         raise InputError(f"{ranks} ranks: there must be at least one, and fewer than 2^31")
     for rank in range(ranks):
         if bounds[rank] > bounds[rank + 1]:

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/hash_table.hpp"
 #include "program/rounds.hpp"
 
 namespace commmodel::traces {
@@ -55,7 +56,6 @@ inline void splice(const Operation *operations, int64_t count, const std::vector
 constexpr double TYPE_SIZES[] = {8, 4, 1, 2, 8, 4, 1, 8, 1, 1, 2, 4,  8,  8, 16,
                                  4, 1, 1, 2, 4, 8, 1, 2, 4, 8, 8, 16, 32, 8, 8};
 constexpr int TYPES = sizeof TYPE_SIZES / sizeof TYPE_SIZES[0];
-constexpr double MOST_COUNT = 9007199254740992.0;
 
 struct Request {
     uint64_t key;
@@ -81,13 +81,13 @@ class Requests {
         return name;
     }
 
-    // Return the name of the oldest request of a key, or -1; with `take` it is none any more.
+    // Return the name of the oldest request of a key, or NONE; with `take` it is none any more.
     int32_t find(uint64_t key, bool take) {
         named_ = true;
         for (const Request &one : unsorted_) by_key_[one.key].names.push_back(one.name);
         unsorted_.clear();
         auto found = by_key_.find(key);
-        if (found == by_key_.end()) return -1;
+        if (found == by_key_.end()) return NONE;
         Queue &queue = found->second;
         int32_t name = queue.names[queue.first];
         if (take) {
@@ -126,11 +126,7 @@ class Requests {
         size_t first = 0;
     };
     struct Mixed {
-        size_t operator()(uint64_t key) const {
-            key ^= key >> 33;
-            key *= 0xff51afd7ed558ccdULL;
-            return static_cast<size_t>(key ^ (key >> 33));
-        }
+        size_t operator()(uint64_t key) const { return static_cast<size_t>(mixed(key)); }
     };
     std::vector<Request> unsorted_;
     std::unordered_map<uint64_t, Queue, Mixed> by_key_;
@@ -276,24 +272,20 @@ class Parser {
             at = stop + 1;
         }
         if (owner >= 0) {
-            hand_out(ranks_[owner]);
+            ranks_[owner].requests.keep_names();
         } else {
-            for (Rank &rank : ranks_) hand_out(rank);
+            for (Rank &rank : ranks_) rank.requests.keep_names();
         }
         return true;
     }
 
     void forget(int64_t rank) { ranks_[rank].operations.clear(); }
 
-    int64_t open_requests(int64_t rank) const { return ranks_[rank].requests.open(); }
-
   private:
     std::vector<double> speeds_;
     std::vector<Rank> ranks_;
     std::unordered_map<std::string, int32_t> known_;
     std::vector<Word> words_;
-
-    void hand_out(Rank &rank) { rank.requests.keep_names(); }
 
     bool wrong(std::string what) {
         problem = std::move(what);
@@ -340,7 +332,7 @@ class Parser {
 
     bool bytes(size_t count_at, size_t type_at, const Rank &rank, double &value, const char *name = "count") {
         double type;
-        if (!whole(count_at, name, -1, MOST_COUNT, value)) return false;
+        if (!whole(count_at, name, -1, LARGEST_INTEGER, value)) return false;
         double size = rank.type_size;
         if (words_.size() > type_at) {
             if (!whole(type_at, "type", 0, TYPES - 1, type)) return false;

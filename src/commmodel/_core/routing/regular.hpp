@@ -40,7 +40,7 @@ class RegularZone : public Zone {
     // Check that its links exist: `count`, each of one or two directions. nodes: hosts and switches, for limiters.
     void take_links(const Description &description, int64_t nodes, int64_t count) {
         const int64_t total = times(count, directions_);
-        if (nodes > most || first_link_ < 0 || first_link_ > description.links - total)
+        if (nodes > LARGEST_INDEX || first_link_ < 0 || first_link_ > description.links - total)
             refuse(name_ + ": " + std::to_string(total) + " links from number " + std::to_string(first_link_) +
                    " are not there");
         limiter_ = description.link_numbers("limiter");

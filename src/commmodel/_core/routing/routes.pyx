@@ -12,12 +12,13 @@ from libcpp.vector cimport vector
 import numpy as np
 
 
-cdef extern from "routing/hops.hpp" namespace "commmodel::routing" nogil:
+cdef extern from "common/constants.hpp" namespace "commmodel" nogil:
+    const int32_t LARGEST_INDEX
+
+cdef extern from "routing/shortest.hpp" namespace "commmodel::routing" nogil:
     void find_shortest(int64_t, double *, int32_t *)
 
 cdef extern from "routing/routing.hpp" namespace "commmodel::routing" nogil:
-    const int64_t most
-
     cdef cppclass Description:
         Description(int64_t)
         void add(const string &, const int64_t *, int64_t)
@@ -83,7 +84,7 @@ cdef class Routing:
     fatpipe : array of uint8, shape (links,)
         1 where a link bounds each flow alone.
     zones : sequence of mappings
-        Of each zone its ``kind``, which has a header of its own in this folder, ``hosts``, ``points`` and what the kind
+        Of each zone its ``kind``, which has a file of its own in this folder, ``hosts``, ``points`` and what the kind
         takes: integers and arrays of integers. Hosts are numbered zone by zone.
     passages : mapping, optional
         Between zones: either ``leave``, ``enter`` (points, shape (zones, zones); −1 for the gateway), ``offsets`` and
@@ -104,7 +105,7 @@ cdef class Routing:
         columns = (capacity, np.float64), (latency, np.float64), (fatpipe, np.uint8)
         self.capacity, self.latency, self.fatpipe = (np.array(values, dtype) for values, dtype in columns)
         cdef int64_t links = self.capacity.size, i
-        if not self.capacity.shape == self.latency.shape == self.fatpipe.shape == (links,) or links > most:
+        if not self.capacity.shape == self.latency.shape == self.fatpipe.shape == (links,) or links > LARGEST_INDEX:
             raise ValueError("capacity, latency and fatpipe must have one number for each link")
         if not (self.capacity > 0).all() or not (self.latency >= 0).all() or not np.isfinite(self.latency).all():
             raise ValueError("capacities must be above 0, latencies finite and not negative")

@@ -37,10 +37,10 @@ class Routing {
         const int64_t begin = source - first_host_[from], end = destination - first_host_[to];
         if (from == to) return left.route(begin, end, links);
         if (passages_.empty()) {
-            left.route(begin, routing::gateway, links);
+            left.route(begin, routing::GATEWAY, links);
             outward_.append(from, links);
             inward_.append(to, links);
-            entered.route(routing::gateway, end, links);
+            entered.route(routing::GATEWAY, end, links);
         } else {
             const size_t pair = static_cast<size_t>(from) * zones_.size() + to;
             const Passage &passage = passages_[pair];
@@ -103,8 +103,8 @@ class Routing {
 
     void add_zone(const std::string &kind, const routing::Description &description) {
         std::unique_ptr<const routing::Zone> zone = routing::make_zone(kind, description);
-        if (hosts() + zone->hosts > routing::most)
-            routing::refuse("more than " + std::to_string(routing::most) + " hosts");
+        if (hosts() + zone->hosts > LARGEST_INDEX)
+            routing::refuse("more than " + std::to_string(LARGEST_INDEX) + " hosts");
         first_host_.push_back(hosts());
         zone_of_.insert(zone_of_.end(), static_cast<size_t>(zone->hosts), static_cast<int32_t>(zones_.size()));
         zones_.push_back(std::move(zone));
@@ -119,8 +119,8 @@ class Routing {
             inward_ = Lists(description, "inward", "inward_offsets", zones, "inward");
             return;
         }
-        const auto leave = description.numbers("leave", routing::gateway, routing::most, "point"),
-                   enter = description.numbers("enter", routing::gateway, routing::most, "point");
+        const auto leave = description.numbers("leave", routing::GATEWAY, LARGEST_INDEX, "point"),
+                   enter = description.numbers("enter", routing::GATEWAY, LARGEST_INDEX, "point");
         between_ = Lists(description, "links", "offsets", zones * zones, "passages");
         const auto pairs = static_cast<size_t>(zones * zones);
         if (leave.size() != pairs || enter.size() != pairs)
@@ -171,8 +171,8 @@ class Routing {
     std::vector<uint8_t> entered_at_hosts() const {
         std::vector<uint8_t> entered(zones_.size(), 0);
         for (size_t pair = 0; pair < passages_.size(); ++pair) {
-            if (passages_[pair].leave != routing::gateway) entered[pair / zones_.size()] = 1;
-            if (passages_[pair].enter != routing::gateway) entered[pair % zones_.size()] = 1;
+            if (passages_[pair].leave != routing::GATEWAY) entered[pair / zones_.size()] = 1;
+            if (passages_[pair].enter != routing::GATEWAY) entered[pair % zones_.size()] = 1;
         }
         return entered;
     }

@@ -1,28 +1,27 @@
 // A zone: a part of a platform that finds the routes between its own hosts; and the numbers that it is made of.
 //
-// A kind of zone is a class derived from `Zone` in a header of its own, which registers it by name. The build includes
-// every header of this folder in `routes`, so that no list names them; other modules know the interface only.
+// A kind of zone is a class derived from `Zone` in a .cpp file of its own, which registers it by name. All such files of a
+// folder are part of its module, so that no list names them; other modules know the interface only.
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "common/constants.hpp"
+
 namespace commmodel::routing {
 
-constexpr int64_t most = std::numeric_limits<int32_t>::max();  // hosts, and links: they are numbered by int32_t
-constexpr int64_t gateway = -1;  // the point through which a zone is left that has no point for it
-constexpr int32_t no_link = -1;
+constexpr int32_t GATEWAY = -1;  // the point through which a zone is left that has no point for it
 
 [[noreturn]] inline void refuse(const std::string &problem) { throw std::invalid_argument(problem); }
 
 // Return the product of two counts, which must not exceed what can be numbered.
 inline int64_t times(int64_t count, int64_t other) {
-    if (other != 0 && count > most / other) refuse("too large: more than " + std::to_string(most));
+    if (other != 0 && count > LARGEST_INDEX / other) refuse("too large: more than " + std::to_string(LARGEST_INDEX));
     return count * other;
 }
 
@@ -75,8 +74,9 @@ class Description {
         const Array &array = find(name);
         if (array.count == 0) refuse(name + ": none");
         for (int64_t i = 0; i < array.count; ++i)
-            if (array.values[i] < 1 || array.values[i] > most)
-                refuse(name + ": " + std::to_string(array.values[i]) + " must be from 1 to " + std::to_string(most));
+            if (array.values[i] < 1 || array.values[i] > LARGEST_INDEX)
+                refuse(name + ": " + std::to_string(array.values[i]) + " must be from 1 to " +
+                       std::to_string(LARGEST_INDEX));
         return {array.values, array.values + array.count};
     }
 
@@ -94,7 +94,7 @@ class Description {
 };
 
 struct Port {  // the links of one host alone
-    int32_t limiter = no_link, up = no_link, down = no_link, loopback = no_link;
+    int32_t limiter = NONE, up = NONE, down = NONE, loopback = NONE;
 };
 
 class Zone {
@@ -104,7 +104,7 @@ class Zone {
 
     explicit Zone(const Description &description)
         : hosts(description.number("hosts")), points(description.number("points")) {
-        if (hosts < 0 || hosts > points || points > most)
+        if (hosts < 0 || hosts > points || points > LARGEST_INDEX)
             refuse(std::to_string(hosts) + " hosts of " + std::to_string(points) + " points");
     }
     virtual ~Zone() = default;

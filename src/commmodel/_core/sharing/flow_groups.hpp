@@ -24,8 +24,8 @@ struct Group {
     double share = 0;
     double cap = 0;              // share for others on its links; infinite while it rises
     double time = 0, since = 0;  // virtual time, and when it was taken
-    double promise = infinite;   // none of its flows has a link or bound to look at up to this share
-    int32_t place = -1;          // in the queue of ends
+    double promise = INFINITE;   // none of its flows has a link or bound to look at up to this share
+    int32_t place = NONE;        // in the queue of ends
     int32_t joined = 0;          // since virtual time was set back
     bool changed = false, settled = false;
     std::vector<Waiting> queue;
@@ -38,7 +38,7 @@ struct Group {
         time = 0;
         since = now;
         joined = 0;
-        promise = infinite;
+        promise = INFINITE;
     }
 
     // Count virtual time from 0 again: keeps digits.
@@ -73,7 +73,7 @@ class FlowGroups {
     Group &operator[](int32_t number) { return groups_[number]; }
     const Group &operator[](int32_t number) const { return groups_[number]; }
 
-    double next_end(double now) const { return ends_.empty() ? infinite : std::max(now, ends_[0].end); }
+    double next_end(double now) const { return ends_.empty() ? INFINITE : std::max(now, ends_[0].end); }
 
     void join(int32_t flow, int32_t group, double now);
     void leave(int32_t flow, double now);
@@ -99,7 +99,7 @@ class FlowGroups {
     void clear_ends() {
         for (const End &end : ends_) {
             groups_[end.group].queue.clear();
-            groups_[end.group].place = -1;
+            groups_[end.group].place = NONE;
         }
         ends_.clear();
     }
@@ -146,15 +146,14 @@ inline FlowGroups::End FlowGroups::end_of(int32_t number, double now) const {
     const Waiting &first = group.queue[0];
     double left = first.end - group.time;
     double end = left > 0 ? group.since + left / group.share : std::min(now, group.since);
-    if (!(end < infinite)) return {infinite, end, number};
-    double same = same_time * table_.flows[first.flow].total / group.share + ulps * end;
-    return {end - same, end, number};
+    if (!(end < INFINITE)) return {INFINITE, end, number};
+    return {end - same_end(table_.flows[first.flow].total, group.share, end), end, number};
 }
 
 inline void FlowGroups::put_end(int32_t number, double now) {
     End end = end_of(number, now);
     int32_t at = groups_[number].place;
-    if (at < 0) {
+    if (at == NONE) {
         ends_.push_back(end);
         sift_up(ends_, ends_.size() - 1, comes_before, place_end());
     } else if (end.key < ends_[at].key) {
@@ -168,18 +167,18 @@ inline void FlowGroups::put_end(int32_t number, double now) {
 
 inline void FlowGroups::drop_end(int32_t number) {
     int32_t at = groups_[number].place;
-    if (at < 0) return;
-    groups_[number].place = -1;
+    if (at == NONE) return;
+    groups_[number].place = NONE;
     remove_at(ends_, at, comes_before, place_end());
 }
 
 inline void FlowGroups::take_due(int32_t number, double now, std::vector<int32_t> &finished) {
     Group &group = groups_[number];
-    double reached = group.share < infinite ? group.at(now) + group.share * ulps * now : infinite;
+    double reached = group.share < INFINITE ? group.at(now) + group.share * ULPS * now : INFINITE;
     places_.clear();
     find_due(
         group.queue,
-        [&](const Waiting &waiting) { return waiting.end <= reached + same_time * table_.flows[waiting.flow].total; },
+        [&](const Waiting &waiting) { return waiting.end <= reached + SAME_TIME * table_.flows[waiting.flow].total; },
         places_);
     const size_t from = finished.size();
     for (int32_t at : places_) finished.push_back(group.queue[at].flow);

@@ -10,6 +10,8 @@
 #include <limits>
 #include <vector>
 
+#include "common/constants.hpp"
+
 namespace commmodel {
 
 struct Use {
@@ -19,11 +21,12 @@ struct Use {
 
 namespace sharing {
 
-constexpr double infinite = std::numeric_limits<double>::infinity();
-constexpr double same_time = 1e-13;   // of a flow's duration: ends so close to one another are one
-constexpr double same_share = 1e-14;  // fair shares so close to one another are one
-constexpr double ulps = 4 * std::numeric_limits<double>::epsilon();
-constexpr int32_t none = -1;
+constexpr double SAME_TIME = 1e-13;   // of a flow's duration: ends so close to one another are one
+constexpr double SAME_SHARE = 1e-14;  // fair shares so close to one another are one
+constexpr double ULPS = 4 * std::numeric_limits<double>::epsilon();
+
+// Seconds before an end that count as the end: of a flow of such a total, at a fair share.
+inline double same_end(double total, double share, double end) { return SAME_TIME * total / share + ULPS * end; }
 
 // A sum without drift: what rounding loses of each term is kept apart.
 struct Sum {
@@ -43,7 +46,7 @@ struct Flow {
     double left;                     // of total, where no group's queue says it
     double share;                    // fair share, by progressive filling
     int32_t first, count, room = 0;  // its uses
-    int32_t group;                   // number of its bottleneck: a link, or its own bound; none: no rate yet
+    int32_t group;                   // number of its bottleneck: a link, or its own bound; NONE: no rate yet
 };
 
 // A link or a bound in the order in which it may become a bottleneck.
@@ -88,7 +91,7 @@ class FlowTable {
         }
         flow.demand = 1 / penalty;
         flow.total = flow.left = work * penalty;
-        flow.group = none;
+        flow.group = NONE;
         Use *copy = uses.data() + flow.first;
         if (!fatpipes_) {
             copy = std::copy(first, first + count, copy);

@@ -44,9 +44,17 @@ class IncrementalUpdate final : public Solver {
   private:
     enum Kind { LINK, GROUP, FLOW };
 
+    static constexpr int32_t MANY = 8;         // flows on a link
+    static constexpr double RESERVE = 0.8;     // part of what such a link can promise
+    static constexpr double GRANTED = 1.5;     // a group's share that it gets, where there is that much
+    static constexpr double LEAST_MORE = 1.2;  // share to grant, else it is soon used up
+
     // Up to this share of all its flows, a link is not saturated.
     static double wide(const Link &link) { return link.capacity / link.demand.value() * (1 - 1e-9); }
     static double grantable(const Link &link) { return link.capacity * (1 - 1e-6); }
+
+    // What a link promises that is not active: of many flows less than it could, or it would be looked at with each more.
+    static double promise_of(const Link &link) { return wide(link) * (link.live < MANY ? 1 : RESERVE); }
     void mark(int32_t group) {
         if (groups_[group].changed) return;
         groups_[group].changed = true;
@@ -167,31 +175,31 @@ inline void IncrementalUpdate::start(double now, double since) {
         Link &link = links_[number];
         link.active = !groups_[number].queue.empty();
         link.relaxed = false;
-        link.promise = wide(link) * (link.live < 8 ? 1 : 0.8);
+        link.promise = promise_of(link);
         link.rising = 0;
         link.risers = 0;
         links_.touch(number);
     }
     for (int32_t number : table_.living) {
         const Flow &flow = table_.flows[number];
-        if (flow.group == none) continue;
+        if (flow.group == NONE) continue;
         for (const Use *use = table_.begin(flow); use != table_.end(flow); use++)
             if (groups_[flow.group].share > links_[use->link].promise) links_[use->link].active = true;
     }
     for (int32_t number : table_.living) {
         const Flow &flow = table_.flows[number];
-        double promise = flow.group == table_.own_group(number) ? infinite : flow.bound;
+        double promise = flow.group == table_.own_group(number) ? INFINITE : flow.bound;
         for (const Use *use = table_.begin(flow); use != table_.end(flow); use++) {
             Link &link = links_[use->link];
             double demand = use->weight * flow.demand;
             if (!link.active)
                 promise = std::min(promise, link.promise);
-            else if (flow.group != none)
+            else if (flow.group != NONE)
                 links_.edge_of(use) = add_edge(use->link, flow.group, demand);
             else
                 link.rising += demand, link.risers++;
         }
-        if (flow.group != none) groups_[flow.group].promise = std::min(groups_[flow.group].promise, promise);
+        if (flow.group != NONE) groups_[flow.group].promise = std::min(groups_[flow.group].promise, promise);
     }
     running_ = true;
     update(now);
@@ -200,7 +208,7 @@ inline void IncrementalUpdate::start(double now, double since) {
 inline void IncrementalUpdate::stop(double now) {
     for (int32_t number : table_.living) {
         Flow &flow = table_.flows[number];
-        if (flow.group != none) flow.left = groups_.left(number, now);
+        if (flow.group != NONE) flow.left = groups_.left(number, now);
     }
     std::sort(table_.living.begin(), table_.living.end(),
               [this](int32_t a, int32_t b) { return groups_.positions[a].order < groups_.positions[b].order; });
@@ -219,8 +227,8 @@ inline int32_t IncrementalUpdate::add_edge(int32_t link, int32_t group, double d
     Link &at = links_[link];
     if (!at.relaxed) return number;
     double share = groups_[group].share;
-    if (edge.count == 1) {  // half as much again, where there is that much
-        edge.grant = share * 1.5;
+    if (edge.count == 1) {
+        edge.grant = share * GRANTED;
         if (demand * edge.grant > at.remaining) edge.grant = share;
     }
     at.remaining -= demand * edge.grant;
@@ -236,7 +244,7 @@ inline double IncrementalUpdate::fair_share_of(int32_t number) const {
     const Link &link = links_[number];
     double share = reached_;
     for (;;) {  // Newton's method on a concave function, from below: ends after finitely many steps
-        double taken = 0, rising = link.rising, next = infinite;
+        double taken = 0, rising = link.rising, next = INFINITE;
         for (int32_t edge_number : link.edges) {
             const Edge &edge = links_.edges[edge_number];
             const double cap = groups_[edge.group].cap, demand = edge.demand.value();
@@ -249,9 +257,9 @@ inline double IncrementalUpdate::fair_share_of(int32_t number) const {
                 taken += demand * cap;
             }
         }
-        if (!(rising > 0)) return infinite;
+        if (!(rising > 0)) return INFINITE;
         const double full = (link.capacity - taken) / rising;
-        const bool same = full < next || next == infinite;  // groups count with their fair shares there as here
+        const bool same = full < next || next == INFINITE;  // groups count with their fair shares there as here
         if (same) return std::max(share, full);
         share = full;
     }
@@ -279,7 +287,7 @@ inline void IncrementalUpdate::queue_link(int32_t number) {
 // A link has lost load: if it holds flows down, they may rise when their share comes up.
 inline void IncrementalUpdate::nudge(int32_t number) {
     const Group &group = groups_[number];
-    if (group.queue.empty() || group.settled || group.cap == infinite) return;
+    if (group.queue.empty() || group.settled || group.cap == INFINITE) return;
     double share = std::max(reached_, group.share);
     if (share >= links_[number].key) return;
     links_[number].key = share;
@@ -294,7 +302,7 @@ inline void IncrementalUpdate::relax(int32_t number) {
     for (int32_t edge_number : link.edges)
         taken += links_.edges[edge_number].demand.value() * groups_[links_.edges[edge_number].group].share;
     const double more = grantable(link) / taken;
-    if (more < 1.2) return;  // soon used up
+    if (more < LEAST_MORE) return;
     link.relaxed = true;
     link.remaining = 0;
     for (int32_t edge_number : link.edges) {
@@ -317,7 +325,7 @@ inline void IncrementalUpdate::activate(int32_t number) {
     link.risers = 0;
     links_.each_member(link, [&](const Member &member) {
         int32_t group = table_.flows[member.flow].group;
-        if (group != none)
+        if (group != NONE)
             links_.edge_of(table_.uses.data() + member.use) = add_edge(number, group, member.demand);
         else
             link.rising += member.demand, link.risers++;
@@ -328,13 +336,12 @@ inline void IncrementalUpdate::activate(int32_t number) {
 // A link that is not active may have got too narrow for what it promised.
 inline void IncrementalUpdate::check_promise(int32_t number) {
     Link &link = links_[number];
-    double promise = wide(link);
-    if (promise >= link.promise) return;
-    if (link.live >= 8) promise *= 0.8;  // not again with the next flow
+    if (wide(link) >= link.promise) return;
+    const double promise = promise_of(link);
     bool broken = false;
     links_.each_member(link, [&](const Member &member) {
         int32_t group = table_.flows[member.flow].group;
-        if (group == none) return;
+        if (group == NONE) return;
         if (groups_[group].share > promise) broken = true;
         groups_[group].promise = std::min(groups_[group].promise, promise);
     });
@@ -349,7 +356,7 @@ inline double IncrementalUpdate::examine(int32_t number) {
     for (const Use *use = table_.begin(flow); use != table_.end(flow); use++) {
         Link &link = links_[use->link];
         if (link.active) {
-            if (!link.relaxed || flow.group != none) continue;
+            if (!link.relaxed || flow.group != NONE) continue;
             double most = std::max(0.0, link.remaining) / link.rising;
             if (most <= reached_)
                 watch(use->link);
@@ -357,7 +364,7 @@ inline double IncrementalUpdate::examine(int32_t number) {
                 share = std::min(share, most);
             continue;
         }
-        link.promise = std::max(link.promise, wide(link) * (link.live < 8 ? 1 : 0.8));
+        link.promise = std::max(link.promise, promise_of(link));
         if (link.promise <= reached_)
             activate(use->link);
         else
@@ -382,11 +389,11 @@ inline void IncrementalUpdate::set_share(int32_t number, double share, double no
 inline void IncrementalUpdate::move(int32_t number, int32_t to, double now) {
     Flow &flow = table_.flows[number];
     const int32_t from = flow.group;
-    if (from != none) {
+    if (from != NONE) {
         groups_.leave(number, now);
         mark(from);
     }
-    double promise = to == table_.own_group(number) ? infinite : flow.bound;
+    double promise = to == table_.own_group(number) ? INFINITE : flow.bound;
     for (const Use *use = table_.begin(flow); use != table_.end(flow); use++) {
         Link &link = links_[use->link];
         double demand = use->weight * flow.demand;
@@ -394,7 +401,7 @@ inline void IncrementalUpdate::move(int32_t number, int32_t to, double now) {
             promise = std::min(promise, link.promise);
             continue;
         }
-        if (from != none)
+        if (from != NONE)
             links_.drop_edge(links_.edge_of(use), demand);
         else if (--link.risers == 0)
             link.rising = 0;
@@ -411,8 +418,8 @@ inline void IncrementalUpdate::move(int32_t number, int32_t to, double now) {
 inline void IncrementalUpdate::make_bottleneck(int32_t number, double share, double now) {
     Link &link = links_[number];
     Group &group = groups_[number];
-    const double above = share * (1 + same_share);
-    const bool lower = !group.queue.empty() && group.cap < infinite && share < group.share;
+    const double above = share * (1 + SAME_SHARE);
+    const bool lower = !group.queue.empty() && group.cap < INFINITE && share < group.share;
     size_t crowd = link.risers > 0 ? fresh_.size() : 0;
     bool any = link.risers > 0;
     for (int32_t edge_number : link.edges) {
@@ -436,11 +443,11 @@ inline void IncrementalUpdate::make_bottleneck(int32_t number, double share, dou
         }
         if (link.risers > 0)
             for (int32_t flow : fresh_)
-                if (table_.flows[flow].group == none && uses_it(flow)) movers_.push_back(flow);
+                if (table_.flows[flow].group == NONE && uses_it(flow)) movers_.push_back(flow);
     } else if (any) {
         links_.each_member(link, [&](const Member &member) {
             int32_t other = table_.flows[member.flow].group;
-            if (other == none || (other != number && groups_[other].cap > above)) movers_.push_back(member.flow);
+            if (other == NONE || (other != number && groups_[other].cap > above)) movers_.push_back(member.flow);
         });
     }
     set_share(number, share, now);
@@ -458,7 +465,7 @@ inline void IncrementalUpdate::settle_at_bound(int32_t flow, double now) {
 inline void IncrementalUpdate::start_rising(int32_t number) {
     Group &group = groups_[number];
     mark(number);
-    group.cap = infinite;
+    group.cap = INFINITE;
     for (int32_t edge_number : group.edges)
         if (!links_[links_.edges[edge_number].link].relaxed) queue_link(links_.edges[edge_number].link);
     push(std::max(reached_, group.promise), GROUP, number);
@@ -467,27 +474,27 @@ inline void IncrementalUpdate::start_rising(int32_t number) {
 inline void IncrementalUpdate::settle_link(int32_t number, double share, double now) {
     Link &link = links_[number];
     if (share != link.key) return;  // another entry counts
-    link.key = infinite;
+    link.key = INFINITE;
     Group &group = groups_[number];
     double fair = fair_share_of(number);
-    if (fair == infinite) return;
-    const bool held = !group.queue.empty() && group.cap < infinite;
+    if (fair == INFINITE) return;
+    const bool held = !group.queue.empty() && group.cap < INFINITE;
     if (held && group.settled) {  // what rises on it since then stops at its share as well
-        if (fair > std::max(share, group.share) * (1 + same_share)) return queue_link(number);
+        if (fair > std::max(share, group.share) * (1 + SAME_SHARE)) return queue_link(number);
         fair = group.share;
-    } else if (held && group.share <= share * (1 + same_share)) {
-        if (fair > group.share * (1 + same_share)) return start_rising(number);
-        if (fair > group.share * (1 - same_share)) fair = group.share;
-    } else if (fair > share * (1 + same_share)) {
+    } else if (held && group.share <= share * (1 + SAME_SHARE)) {
+        if (fair > group.share * (1 + SAME_SHARE)) return start_rising(number);
+        if (fair > group.share * (1 - SAME_SHARE)) fair = group.share;
+    } else if (fair > share * (1 + SAME_SHARE)) {
         return queue_link(number);
     }
     make_bottleneck(number, fair, now);
 }
 
 inline void IncrementalUpdate::settle_group(int32_t number, double now) {
-    if (groups_[number].queue.empty() || groups_[number].cap < infinite) return;
+    if (groups_[number].queue.empty() || groups_[number].cap < INFINITE) return;
     due_.clear();
-    double promise = infinite;
+    double promise = INFINITE;
     for (size_t i = 0; i < groups_[number].queue.size(); i++) {
         int32_t flow = groups_[number].queue[i].flow;
         double share = examine(flow);
@@ -505,7 +512,7 @@ inline void IncrementalUpdate::settle_group(int32_t number, double now) {
             promise = std::min(promise, edge.grant);
     }
     groups_[number].promise = promise;
-    if (promise < infinite) push(promise, GROUP, number);
+    if (promise < INFINITE) push(promise, GROUP, number);
     for (int32_t flow : due_) settle_at_bound(flow, now);
 }
 
@@ -529,7 +536,7 @@ inline void IncrementalUpdate::update(double now) {
             settle_link(task.number, task.share, now);
         } else if (task.kind == GROUP) {
             settle_group(task.number, now);
-        } else if (table_.flows[task.number].group == none) {
+        } else if (table_.flows[task.number].group == NONE) {
             double share = examine(task.number);
             if (table_.flows[task.number].bound <= reached_)
                 settle_at_bound(task.number, now);

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
+#include "common/hash_table.hpp"
 #include "sharing/flow_groups.hpp"
 
 namespace commmodel::sharing {
@@ -27,8 +27,8 @@ struct alignas(64) Link {
     bool active = false, relaxed = false, looked = false, dirty = false;
     double rising = 0;          // sum of the risers' demands
     double remaining = 0;       // relaxed: of what is not granted to groups
-    double promise = infinite;  // not active: no flow on it may pass this share without a look at it
-    double key = infinite;      // of the entry that counts in the queue of an update
+    double promise = INFINITE;  // not active: no flow on it may pass this share without a look at it
+    double key = INFINITE;      // of the entry that counts in the queue of an update
     int32_t place = 0;          // among the links in use
     std::vector<int32_t> edges;
 };
@@ -41,56 +41,10 @@ struct Edge {
     double grant;  // relaxed link: up to this share of the group, no look at the link is needed
 };
 
-// Hash table from (link, group) to the number of an edge: open addressing, nothing ever iterates over it.
-class EdgeTable {
-  public:
-    EdgeTable() : slots_(64) {}
-    int32_t &operator()(int32_t link, int32_t group) {  // -1: a new one
-        if (used_ * 2 >= slots_.size()) grow();
-        uint64_t key = key_of(link, group);
-        size_t i = home(key);
-        while (slots_[i].key && slots_[i].key != key) i = (i + 1) & (slots_.size() - 1);
-        if (!slots_[i].key) {
-            slots_[i] = {key, -1};
-            used_++;
-        }
-        return slots_[i].edge;
-    }
-    void erase(int32_t link, int32_t group) {
-        uint64_t key = key_of(link, group);
-        size_t mask = slots_.size() - 1, i = home(key);
-        while (slots_[i].key != key) i = (i + 1) & mask;
-        for (size_t j = (i + 1) & mask; slots_[j].key; j = (j + 1) & mask)
-            if (((j - home(slots_[j].key)) & mask) >= ((j - i) & mask)) slots_[i] = slots_[j], i = j;
-        slots_[i] = {};
-        used_--;
-    }
-    void clear() {
-        slots_.assign(slots_.size(), {});
-        used_ = 0;
-    }
-
-  private:
-    struct Slot {
-        uint64_t key = 0;
-        int32_t edge = -1;
-    };
-    static uint64_t key_of(int32_t link, int32_t group) {
-        return (static_cast<uint64_t>(static_cast<uint32_t>(link)) + 1) << 32 | static_cast<uint32_t>(group);
-    }
-    size_t home(uint64_t key) const { return (key * 0x9E3779B97F4A7C15u >> 24) & (slots_.size() - 1); }
-    void grow() {
-        std::vector<Slot> old(slots_.size() * 2);
-        std::swap(old, slots_);
-        for (const Slot &slot : old) {
-            if (!slot.key) continue;
-            size_t i = home(slot.key);
-            while (slots_[i].key) i = (i + 1) & (slots_.size() - 1);
-            slots_[i] = slot;
-        }
-    }
-    std::vector<Slot> slots_;
-    size_t used_ = 0;
+struct EdgeKey {
+    int32_t link, group;
+    bool operator==(const EdgeKey &other) const { return link == other.link && group == other.group; }
+    uint64_t hash() const { return mixed(pair_of(link, group)); }
 };
 
 class LinkTable {
@@ -148,7 +102,7 @@ class LinkTable {
     FlowGroups &groups_;
     std::vector<Link> links_;
     std::vector<int32_t> edge_of_, free_edges_, used_, dirty_;
-    EdgeTable edge_numbers_;
+    HashTable<EdgeKey, Number, 64> edge_numbers_;
 };
 
 // Entries of flows that have gone are dropped.
@@ -200,37 +154,35 @@ inline void LinkTable::take_off(int32_t number) {
             link.members.clear();
             link.demand = {};
             link.active = link.relaxed = false;
-            link.promise = infinite;
+            link.promise = INFINITE;
         } else {
             link.demand.add(-demand);
         }
     }
     groups_.positions[number].stamp++;
-    flow.group = none;
+    flow.group = NONE;
     table_.free_numbers.push_back(number);
 }
 
 inline int32_t LinkTable::add_edge(int32_t link, int32_t group, double demand) {
-    int32_t &number_of_edge = edge_numbers_(link, group);
-    if (number_of_edge < 0) {
+    const EdgeKey key{link, group};
+    const size_t slot = edge_numbers_.find(key);
+    int32_t number = edge_numbers_[slot].first;
+    if (number == NONE) {
         if (free_edges_.empty()) {
-            number_of_edge = static_cast<int32_t>(edges.size());
+            number = static_cast<int32_t>(edges.size());
             edges.emplace_back();
         } else {
-            number_of_edge = free_edges_.back();
+            number = free_edges_.back();
             free_edges_.pop_back();
         }
-        edges[number_of_edge] = {link,
-                                 group,
-                                 static_cast<int32_t>(links_[link].edges.size()),
-                                 static_cast<int32_t>(groups_[group].edges.size()),
-                                 0,
-                                 {},
-                                 0};
-        links_[link].edges.push_back(number_of_edge);
-        groups_[group].edges.push_back(number_of_edge);
+        std::vector<int32_t> &at_link = links_[link].edges, &at_group = groups_[group].edges;
+        edges[number] = {link, group, static_cast<int32_t>(at_link.size()), static_cast<int32_t>(at_group.size()), 0,
+                         {},   0};
+        at_link.push_back(number);
+        at_group.push_back(number);
+        edge_numbers_.fill(slot, key, {number});
     }
-    const int32_t number = number_of_edge;
     Edge &edge = edges[number];
     edge.count++;
     edge.demand.add(demand);
@@ -252,7 +204,7 @@ inline void LinkTable::drop_edge(int32_t number, double demand) {
     at_group[edge.at_group] = at_group.back();
     edges[at_group.back()].at_group = edge.at_group;
     at_group.pop_back();
-    edge_numbers_.erase(link, group);
+    edge_numbers_.empty(edge_numbers_.find({link, group}));
     free_edges_.push_back(number);
 }
 
@@ -270,7 +222,7 @@ inline void LinkTable::clear() {
         link.live = 0;
         link.members.clear();
         link.active = link.relaxed = false;
-        link.promise = infinite;
+        link.promise = INFINITE;
     }
     used_.clear();
     for (int32_t link : dirty_) links_[link].dirty = false;

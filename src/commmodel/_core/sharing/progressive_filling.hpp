@@ -37,7 +37,7 @@ class ProgressiveFilling final : public Solver {
     // Go on from here: `left` of all flows is that at `now`.
     void restart(double now) {
         since_ = now;
-        first_key_ = first_end_ = infinite;
+        first_key_ = first_end_ = INFINITE;
     }
 
   private:
@@ -64,7 +64,7 @@ class ProgressiveFilling final : public Solver {
     std::vector<Load> loads_;
     std::vector<Sum> taken_of_;  // of each link: what frozen flows take
     std::vector<double> keys_;   // of each living flow: its end, less what counts as the same time
-    double since_ = 0, first_key_ = infinite, first_end_ = infinite, last_key_ = 0;
+    double since_ = 0, first_key_ = INFINITE, first_end_ = INFINITE, last_key_ = 0;
     bool uneven_ = false;
 
     // Within `solve`.
@@ -81,28 +81,28 @@ class ProgressiveFilling final : public Solver {
 
 inline void ProgressiveFilling::solve(double now) {
     constexpr int rounds = 6;
-    first_key_ = first_end_ = infinite;
+    first_key_ = first_end_ = INFINITE;
     last_key_ = 0;
     reached_ = 0;
     double bound = begin(now);
     size_t open = table_.living.size();
     for (int round = 0; round < rounds && open > 0; round++) {
         const double share = find_shares();
-        if (share < infinite && share <= bound * (1 + same_share)) {
+        if (share < INFINITE && share <= bound * (1 + SAME_SHARE)) {
             reached_ = share;
-            const double same = share * (1 + same_share);
+            const double same = share * (1 + SAME_SHARE);
             for (size_t i = 0; i < listed_; i++)
                 if (shares_[i] <= same) loads_[links_[i]].mark = mark_ + 1;
             open = freeze_rising(open, round == 0, now, [this](int32_t, const Flow &flow) {
                 for (const Use *use = table_.begin(flow), *last = table_.end(flow); use != last; use++)
                     if (loads_[use->link].mark == mark_ + 1) return use->link;
-                return none;
+                return NONE;
             });
         } else {
             reached_ = std::max(reached_, bound);
-            const double same = bound * (1 + same_share);
+            const double same = bound * (1 + SAME_SHARE);
             open = freeze_rising(open, round == 0, now, [this, same](int32_t number, const Flow &flow) {
-                return flow.bound <= same ? table_.own_group(number) : none;
+                return flow.bound <= same ? table_.own_group(number) : NONE;
             });
         }
         if (open > 0) bound = continue_with(open);
@@ -120,11 +120,11 @@ inline double ProgressiveFilling::begin(double now) {
     links_.resize(table_.capacity.size());  // once: it stays as large
     int32_t *used = links_.data();
     keys_.resize(table_.living.size());
-    double bound = infinite;
+    double bound = INFINITE;
     for (size_t i = 0; i < table_.living.size(); i++) {
         Flow &flow = table_.flows[table_.living[i]];
         if (i < table_.settled && passed > 0) flow.left = std::max(0.0, flow.left - flow.share * passed);
-        flow.group = none;
+        flow.group = NONE;
         bound = std::min(bound, flow.bound);
         used = visit(flow, used);
     }
@@ -156,7 +156,7 @@ inline int32_t *ProgressiveFilling::visit(const Flow &flow, int32_t *used) {
 // Sum up anew for the flows that still rise: differences would lose digits. Add up what the frozen ones take of their
 // links. Return the lowest bound.
 inline double ProgressiveFilling::continue_with(size_t open) {
-    double bound = infinite;
+    double bound = INFINITE;
     mark_ += 2;
     int32_t *used = links_.data();  // none that it did not list before
     for (size_t i = 0; i < open; i++) {
@@ -186,7 +186,7 @@ inline double ProgressiveFilling::share_of(int32_t number) const {
 
 // Find the fair shares at which the links with rising flows are saturated; return the lowest.
 inline double ProgressiveFilling::find_shares() {
-    double lowest = infinite;
+    double lowest = INFINITE;
     size_t kept = 0;
     if (shares_.size() < listed_) shares_.resize(listed_);
     for (size_t i = 0; i < listed_; i++) {
@@ -209,7 +209,7 @@ inline void ProgressiveFilling::freeze(int32_t at, int32_t group, double share, 
     if (group < static_cast<int32_t>(table_.capacity.size())) loads_[group].holds++;
     const double end = flow.left > 0 ? now + flow.left / share : now;
     double key = end;
-    if (end < infinite) key -= same_time * flow.total / share + ulps * end;
+    if (end < INFINITE) key -= same_end(flow.total, share, end);
     keys_[at] = key;
     if (key < first_key_) {
         first_key_ = key;
@@ -227,7 +227,7 @@ template <class Choose> size_t ProgressiveFilling::freeze_rising(size_t open, bo
         const int32_t at = first ? static_cast<int32_t>(i) : rising_[i], number = table_.living[at];
         const Flow &flow = table_.flows[number];
         const int32_t group = choose(number, flow);
-        if (group == none) {
+        if (group == NONE) {
             rising_[kept++] = at;
         } else {
             const bool bounded = group >= static_cast<int32_t>(table_.capacity.size());
@@ -289,7 +289,7 @@ inline void ProgressiveFilling::freeze_rest(double now, size_t open) {
         open--;
     };
     while (open > 0) {
-        while (table_.flows[table_.living[bounds_[bounded].second]].group != none) bounded++;
+        while (table_.flows[table_.living[bounds_[bounded].second]].group != NONE) bounded++;
         const auto [bound, at] = bounds_[bounded];
         if (tasks_.empty() || bound <= tasks_[0].share) {
             reached_ = std::max(reached_, bound);
@@ -302,7 +302,7 @@ inline void ProgressiveFilling::freeze_rest(double now, size_t open) {
         Load &load = loads_[task.number];
         if (load.risers == 0) continue;
         const double share = share_of(task.number);
-        if (share > task.share * (1 + same_share)) {
+        if (share > task.share * (1 + SAME_SHARE)) {
             task.share = share;
             tasks_.push_back(task);
             std::push_heap(tasks_.begin(), tasks_.end(), std::greater<Task>());
@@ -312,14 +312,14 @@ inline void ProgressiveFilling::freeze_rest(double now, size_t open) {
         load.mark = mark_ + 1;
         for (int32_t i = 0; i < counts[task.kind]; i++) {
             const int32_t member = members_[places_[task.number] + i];
-            if (table_.flows[table_.living[member]].group == none) freeze_at(member, task.number, reached_);
+            if (table_.flows[table_.living[member]].group == NONE) freeze_at(member, task.number, reached_);
         }
     }
 }
 
 inline void ProgressiveFilling::take_finished(double now, std::vector<int32_t> &finished) {
     if (!(first_key_ <= now)) return;
-    first_key_ = first_end_ = infinite;
+    first_key_ = first_end_ = INFINITE;
     const size_t first = finished.size();
     if (last_key_ <= now && table_.settled == table_.living.size()) {  // all at once
         finished.insert(finished.end(), table_.living.begin(), table_.living.end());

@@ -54,7 +54,7 @@ class Sharing {
     // The rate of a flow at present, for tests and for the use of links.
     double rate(int32_t number) const {
         const sharing::Flow &flow = table_.flows[number];
-        return flow.group == sharing::none ? 0 : solver_->fair_share(flow) * flow.demand;
+        return flow.group == NONE ? 0 : solver_->fair_share(flow) * flow.demand;
     }
 
     int64_t solutions() const { return solutions_; }  // times that bandwidth was shared anew

@@ -1,4 +1,4 @@
-"""What can be measured: every module of this folder that has ``KERNELS``. Main entry: `REGISTRY`.
+"""The registry of benchmark kernels: every module of this folder that has ``KERNELS``. Main entry: `REGISTRY`.
 
 A kernel plans its configurations and measures one of them. A new kernel is a module here that is found by being here, a
 configuration in `commmodel.results.configurations` and a loop in ``_core/mpi``.
@@ -24,14 +24,14 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _found() -> list[Kernel]:
+def _kernels() -> list[Kernel]:
     """Return the kernels of all modules, those that are measured by default first."""
     modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
     kernels: list[Kernel] = [kernel for module in modules for kernel in getattr(module, "KERNELS", ())]
     return sorted(kernels, key=lambda kernel: (kernel.by_default is None, kernel.name))
 
 
-REGISTRY: dict[str, Kernel] = {kernel.name: kernel for kernel in _found()}
+REGISTRY: dict[str, Kernel] = {kernel.name: kernel for kernel in _kernels()}
 _OF_CONFIGURATION = {kind: kernel for kernel in REGISTRY.values() for kind in kernel.configurations}
 
 
@@ -41,7 +41,7 @@ def kernel_of(configuration: Configuration) -> Kernel:
 
 
 def sensible_kernels(placement: Placement, numbers: Sequence[int] = (1,)) -> tuple[str, ...]:
-    """Return what to measure where no kernel is named, on these numbers of pairs of nodes.
+    """Return the kernels to measure by default on these numbers of pairs of nodes.
 
     Everything that does not wait to be named, but no pairs where one pair is all there is, and no streams where it is
     within a node, either.
@@ -54,7 +54,7 @@ def sensible_kernels(placement: Placement, numbers: Sequence[int] = (1,)) -> tup
 def on_several_nodes(
     plan: Iterable[Configuration], options: BenchOptions, placement: Placement, further: FurtherNodes
 ) -> list[Configuration]:
-    """Return the plan, with what several pairs of ranks do on each number of pairs of nodes."""
+    """Return the plan with multi-pair configurations repeated for each number of pairs of nodes."""
     nodes = node_pairs(options, placement, further)
     spread: list[Configuration] = []
     for configuration in plan:
@@ -69,7 +69,7 @@ def on_several_nodes(
 
 
 def participants(configuration: Configuration, placement: Placement, further: FurtherNodes = ()) -> list[int]:
-    """Return the ranks that take part, rank 0 first.
+    """Return the participating ranks, rank 0 first.
 
     >>> from commmodel.results import Collective
     >>> participants(Collective("barrier", 0, 3), {})
@@ -79,14 +79,14 @@ def participants(configuration: Configuration, placement: Placement, further: Fu
 
 
 def buffer_bytes(plan: Iterable[Configuration]) -> tuple[int, int]:
-    """Return the sizes that send buffers and receive buffers need for a plan and what refines it."""
+    """Return the sizes of the send and receive buffers for a plan and its refinements."""
     rooms = [kernel_of(configuration).room(configuration) for configuration in plan]
     sent = max((room[0] for room in rooms), default=1)
     return max(sent, 1), max((room[1] for room in rooms), default=1)
 
 
 def check(comm: "MPI.Intracomm", plan: Sequence[Configuration]) -> None:
-    """Raise on every rank alike where some rank cannot measure what is planned."""
+    """Raise on every rank where some rank cannot measure the plan."""
     for name in dict.fromkeys(kernel_of(configuration).name for configuration in plan):
         kernel = REGISTRY[name]
         if kernel.check:
@@ -94,13 +94,18 @@ def check(comm: "MPI.Intracomm", plan: Sequence[Configuration]) -> None:
 
 
 def refinements(options: BenchOptions, records: Sequence[Record]) -> list[Configuration]:
-    """Return what is worth measuring beyond the plan, given all records up to now."""
+    """Return further configurations that the records up to here suggest."""
     done = {record.configuration for record in records}
-    found = [one for name in options.kernels if (refine := REGISTRY[name].refine) for one in refine(options, records)]
-    return [configuration for configuration in found if configuration not in done]
+    refined = [
+        configuration
+        for name in options.kernels
+        if (refine := REGISTRY[name].refine)
+        for configuration in refine(options, records)
+    ]
+    return [configuration for configuration in refined if configuration not in done]
 
 
 def left_out(options: BenchOptions) -> list[str]:
-    """Return a line for each kernel that leaves out some of what the options ask for."""
-    found = {name: tell(options) for name in options.kernels if (tell := REGISTRY[name].left_out)}
-    return [f"{name}: {words}" for name, words in found.items() if words]
+    """Return a line for each kernel that omits configurations of the options."""
+    omissions = {name: tell(options) for name in options.kernels if (tell := REGISTRY[name].left_out)}
+    return [f"{name}: {words}" for name, words in omissions.items() if words]

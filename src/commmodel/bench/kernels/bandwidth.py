@@ -1,4 +1,4 @@
-"""G(P, S): what a byte costs while P processes communicate in pairs, all at once. Main entry: `KERNELS`.
+"""G(P, S): time per byte while P processes communicate in pairs at the same time. Main entry: `KERNELS`.
 
 Source: Iancu and Strohmaier (2007), Section 2.1 and Figures 3 to 5. Pairs are i and i + 1 (nearest neighbour) or i and
 i + P / 2 (cross); two processes are the same in both.
@@ -41,7 +41,7 @@ def _plan(options: BenchOptions, placement: Placement) -> list[Configuration]:
         for size, count, pattern, direction in product(options.sizes, counts, get_args(_Pattern), directions)
         if count > 2
     ]
-    return [one for one in (*pairs, *more) if one.message_size]
+    return [configuration for configuration in (*pairs, *more) if configuration.message_size]
 
 
 def _room(configuration: Bandwidth) -> Room:
@@ -49,14 +49,14 @@ def _room(configuration: Bandwidth) -> Room:
 
 
 def _partner(session: Session, pattern: _Pattern) -> tuple[int, bool]:
-    """Return the other rank of the pair, and whether this one sends first."""
+    """Return the partner of this rank, and whether this rank sends first."""
     if pattern == "cross":
         return session.peer, session.first
     return session.comm.rank ^ 1, session.comm.rank % 2 == 0
 
 
 def _fastest(session: Session, peer: int, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return each repetition's time on the slower rank of the fastest pair, on every rank."""
+    """Return, on every rank, the time of the fastest pair in each repetition: that of its slower rank."""
     from mpi4py import MPI
 
     pair, fastest = np.empty_like(seconds), np.empty_like(seconds)

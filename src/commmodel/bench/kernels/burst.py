@@ -1,4 +1,4 @@
-"""What beginning messages costs, one after the other: o(S, b) in bursts, and when a queue is full.
+"""Overhead of initiating messages: o(S, b) in bursts, and the depth of the network's queue.
 
 Source: Iancu and Strohmaier (2007), Section 2.1. What is begun is completed between the repetitions. Messages lie in
 places of their own at both ends, as those of a program do; one-sided ones go to and come from a window on the buffers
@@ -31,10 +31,10 @@ __all__ = [
 
 OPERATIONS = Option(
     "operations",
-    f"some of {', '.join(get_args(MessageOperation))}; all",
+    f"operations, of {', '.join(get_args(MessageOperation))}; all",
     list_of(get_args(MessageOperation), "operation"),
 )
-BURSTS = Option("bursts", "messages begun in a row: 1:64 doubles", doubling, number_list)
+BURSTS = Option("bursts", "messages begun one after the other: 1:64 doubles", doubling, number_list)
 OneSided = Literal["put", "get"]
 Ticks = NDArray[np.uint64]
 _Value = TypeVar("_Value")
@@ -52,18 +52,18 @@ _DECIMALS = 11  # of samples, as of all kernels
 
 
 def fits(size: int, burst: int) -> bool:
-    """Return whether a burst's messages are few bytes enough to have places of their own."""
+    """Whether the messages of a burst fit into buffers of their own."""
     return burst * stride(size) <= _ROW_BYTES
 
 
 def row_room(configuration: Burst | Progress) -> Room:
-    """Return room for a burst's messages at both ends."""
+    """Return the buffer sizes for the messages of a burst at both ends."""
     room = configuration.burst * stride(configuration.message_size)
     return room, room
 
 
 def rows_left_out(sizes: Sequence[int], bursts: Sequence[int]) -> str:
-    """Return which bursts do not fit, in one line; empty where all do.
+    """Return a line that names the omitted bursts; empty where all fit.
 
     >>> rows_left_out((1 << 10, 4 << 20), (1, 16, 32))
     'left out, as a burst exceeds 16 MiB: 16 messages above 1 MiB, 32 messages above 512 KiB'
@@ -76,7 +76,7 @@ def rows_left_out(sizes: Sequence[int], bursts: Sequence[int]) -> str:
 
 
 def few(values: Sequence[_Value]) -> list[_Value]:
-    """Return at most three: the first, the one in the middle and the last.
+    """Return the first, the middle and the last of some values.
 
     >>> few([1, 2, 4, 8, 16, 32, 64]), few([1, 2])
     ([1, 8, 64], [1, 2])
@@ -86,7 +86,7 @@ def few(values: Sequence[_Value]) -> list[_Value]:
 
 @contextmanager
 def locked_window(session: Session, operation: OneSided) -> Iterator["MPI.Win"]:
-    """Make a window of what is put into, or got from, that all ranks have locked; unlock and free it afterwards.
+    """Context with an MPI window of the target buffer, locked by all ranks; freed afterwards.
 
     Called by all ranks of the session. After an exception nothing is freed: that would wait for the other ranks.
     """
@@ -102,7 +102,7 @@ def locked_window(session: Session, operation: OneSided) -> Iterator["MPI.Win"]:
 
 
 def origin_buffer(session: Session, operation: OneSided) -> NDArray[np.uint8]:
-    """Return what one-sided messages come from, or go to, on the rank that begins them."""
+    """Return the origin buffer of one-sided messages on the initiating rank."""
     return session.send_buffer if operation == "put" else session.receive_buffer
 
 
@@ -110,7 +110,7 @@ def origin_buffer(session: Session, operation: OneSided) -> NDArray[np.uint8]:
 def _row(
     session: Session, configuration: Burst | Queue, count: int, loop: Callable[..., Ticks]
 ) -> Iterator[Callable[[int], Ticks]]:
-    """Give the function repetitions -> ticks of `count` messages, while the window of one-sided ones is locked."""
+    """Context with the loop that times `count` initiations in a row: repetitions -> ticks."""
     operation, size = configuration.operation, configuration.message_size
     messages = (size, stride(size), count)
     if operation == "put" or operation == "get":
@@ -132,8 +132,8 @@ def _plan_bursts(options: BenchOptions, placement: Placement) -> list[Configurat
     }  # fmt: skip
     return [
         Burst(size, burst, operation, path)
-        for path, size, burst, asked in product(placement, options.sizes, options.bursts, options.operations)
-        for operation in ends[asked]
+        for path, size, burst, choice in product(placement, options.sizes, options.bursts, options.operations)
+        for operation in ends[choice]
         if fits(size, burst)
     ]
 
@@ -153,7 +153,7 @@ def _measure_burst(session: Session, configuration: Burst) -> Record | None:
 
 
 def initiations(size: int) -> int:
-    """Return how many messages of a size are begun in a row: a function of the size alone, as of all windows.
+    """Return the number of messages of a size in a row: a function of the size alone, as for windows.
 
     >>> initiations(8), initiations(1 << 20)
     (1024, 16)

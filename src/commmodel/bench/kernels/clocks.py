@@ -1,4 +1,4 @@
-"""How well the ranks' clocks can be made one, and what is left of that after some seconds. Main entry: `KERNELS`."""
+"""Accuracy of synchronised clocks, at once and after some seconds. Main entry: `KERNELS`."""
 
 import time
 from itertools import product
@@ -20,7 +20,7 @@ _MOST_RANKS = 64  # looked at, spread over all
 
 def _plan(options: BenchOptions, placement: Placement) -> list[Configuration]:  # noqa: ARG001
     several = [processes for processes in options.procs if processes > 1]
-    return [Clocks(*one) for one in product(_METHODS, several, options.waits)]
+    return [Clocks(*settings) for settings in product(_METHODS, several, options.waits)]
 
 
 def _room(configuration: Clocks) -> Room:  # noqa: ARG001
@@ -54,6 +54,6 @@ KERNELS = (
         _measure,
         _room,
         all_processes,
-        (Option("waits", "after which to look at the clocks", _waits, _wait_words),),
+        (Option("waits", "times after synchronisation at which clocks are compared", _waits, _wait_words),),
     ),
 )

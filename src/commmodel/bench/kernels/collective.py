@@ -6,6 +6,7 @@ from the interval of the median, or is that of the Intel MPI Benchmarks, to comp
 
 from collections.abc import Iterable
 from dataclasses import replace
+from operator import attrgetter
 from typing import get_args
 
 import msgspec
@@ -59,7 +60,7 @@ _IMB_BYTES = 640 << 16  # 640 repetitions of 64 KiB, half as many of twice the s
 
 
 def imb_repetitions(size: int) -> int:
-    """Return how often the Intel MPI Benchmarks repeat a message of `size` bytes.
+    """Return the repetitions of the Intel MPI Benchmarks for a message of `size` bytes.
 
     >>> [imb_repetitions(size) for size in (0, 32 << 10, 64 << 10, 4 << 20, 1 << 30)]
     [1000, 1000, 640, 10, 1]
@@ -68,35 +69,35 @@ def imb_repetitions(size: int) -> int:
 
 
 def _blocks(operation: CollectiveName, processes: int) -> tuple[int, int]:
-    """Return how many blocks of a message's size a rank has to send at most, and how many it receives."""
+    """Return the largest numbers of blocks that a rank sends and receives."""
     counts = {"one": 1, "per-process": processes, "per-neighbour": _NEIGHBOURS}
     return counts[OPERATIONS[operation].sent], counts[OPERATIONS[operation].received]
 
 
 def _most_bytes(operation: CollectiveName, processes: int) -> int | None:
-    """Return the largest message whose blocks fit the buffers; None where there is one block at any size."""
+    """Return the largest message whose blocks fit the buffers; None for operations of a single block."""
     return _MOST_BYTES // max(_blocks(operation, processes)) if OPERATIONS[operation].size_is_per_block else None
 
 
 def _countable(operation: CollectiveName, size: int) -> bool:
-    """Whether an int counts the elements of a reduction; what moves bytes has a datatype for any size."""
+    """Whether the elements of a reduction fit an int; data movement has a datatype for any size."""
     elements = size if size % _FLOAT_BYTES else size // _FLOAT_BYTES
     return not OPERATIONS[operation].combines or elements <= _MOST_ELEMENTS
 
 
-def _why_not(one: Collective) -> str:
-    """Return why an operation cannot be measured; empty where it can be."""
-    most = _most_bytes(one.operation, one.processes)
-    if one.mode != "blocking" and not OPERATIONS[one.operation].mpi_name:
+def _why_not(configuration: Collective) -> str:
+    """Return the reason why an operation cannot be measured; empty where it can be."""
+    most = _most_bytes(configuration.operation, configuration.processes)
+    if configuration.mode != "blocking" and not OPERATIONS[configuration.operation].mpi_name:
         return "broadcasts by hand have no non-blocking form"
-    if most is not None and one.message_size > most:
+    if most is not None and configuration.message_size > most:
         return _TOO_LARGE
-    if not _countable(one.operation, one.message_size):
+    if not _countable(configuration.operation, configuration.message_size):
         return "an int does not count their elements"
     return ""
 
 
-def _asked(options: BenchOptions) -> Iterable[Collective]:
+def _candidates(options: BenchOptions) -> Iterable[Collective]:
     for operation in options.collectives:
         for size in options.sizes if OPERATIONS[operation].has_size else (0,):
             for processes in options.procs:
@@ -105,28 +106,28 @@ def _asked(options: BenchOptions) -> Iterable[Collective]:
 
 
 def _plan(options: BenchOptions, placement: Placement) -> list[Configuration]:  # noqa: ARG001
-    return [one for one in _asked(options) if not _why_not(one)]
+    return [candidate for candidate in _candidates(options) if not _why_not(candidate)]
 
 
 def _limits(left: list[Collective]) -> str:
-    """Return above which sizes operations of several blocks are left out; empty where it is not for their blocks."""
-    found: dict[str, None] = {}
-    for one in sorted(left, key=lambda one: one.processes):
-        most = _most_bytes(one.operation, one.processes)
-        if _why_not(one) == _TOO_LARGE and most is not None:
-            near = OPERATIONS[one.operation].group == "neighbours"
-            where = f"with {_NEIGHBOURS} neighbours" if near else f"on {one.processes} processes"
-            found[f"{format_size(most)} {where}"] = None
-    return f" above {', '.join(found)}" if found else ""
+    """Return the sizes above which operations are omitted for their blocks; empty where none are."""
+    limits: dict[str, None] = {}
+    for configuration in sorted(left, key=attrgetter("processes")):
+        most = _most_bytes(configuration.operation, configuration.processes)
+        if _why_not(configuration) == _TOO_LARGE and most is not None:
+            near = OPERATIONS[configuration.operation].group == "neighbours"
+            where = f"with {_NEIGHBOURS} neighbours" if near else f"on {configuration.processes} processes"
+            limits[f"{format_size(most)} {where}"] = None
+    return f" above {', '.join(limits)}" if limits else ""
 
 
 def _left_out(options: BenchOptions) -> str:
     reasons: dict[str, list[Collective]] = {}
-    for one in _asked(options):
-        if why := _why_not(one):
-            reasons.setdefault(why, []).append(one)
+    for candidate in _candidates(options):
+        if why := _why_not(candidate):
+            reasons.setdefault(why, []).append(candidate)
     return "; ".join(
-        f"left out, as {why}: {', '.join(dict.fromkeys(one.operation for one in left))}{_limits(left)}"
+        f"left out, as {why}: {', '.join(dict.fromkeys(item.operation for item in left))}{_limits(left)}"
         for why, left in reasons.items()
     )
 
@@ -151,23 +152,23 @@ def _measure(session: Session, configuration: Collective) -> Record | None:
 
 
 def _collectives(text: str) -> tuple[CollectiveName, ...]:
-    found: dict[CollectiveName, None] = {}
-    known = {name: (name,) for name in GROUPS["all"]} | GROUPS
+    names: dict[CollectiveName, None] = {}
+    groups = {name: (name,) for name in GROUPS["all"]} | GROUPS
     for name in text.split(","):
-        if name not in known:
+        if name not in groups:
             raise InputError(
                 f"unknown collective {name!r}: choose from {', '.join(GROUPS['all'])}, or of these words for several: "
                 f"{', '.join(GROUPS)}"
             )
-        found |= dict.fromkeys(known[name])
-    return tuple(found)
+        names |= dict.fromkeys(groups[name])
+    return tuple(names)
 
 
 _OPTIONS = (
     MODE,
     Option(
         "collectives",
-        f"some of {', '.join(GROUPS['all'])}; or words for several: {', '.join(GROUPS)}",
+        f"operations, of {', '.join(GROUPS['all'])}; or words for several: {', '.join(GROUPS)}",
         _collectives,
         lambda names: next(group for group, members in GROUPS.items() if members == names),
     ),

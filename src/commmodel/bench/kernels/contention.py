@@ -1,4 +1,4 @@
-"""What several transfers leave to each other: within a node's link, and between pairs of nodes. Main entry: `KERNELS`.
+"""Bandwidth of simultaneous transfers: on the link of a node, and between pairs of nodes. Main entry: `KERNELS`.
 
 Source: Bédaride et al. (2013), Section IV-B. Large messages go one way, and both ways at once as MPI_Sendrecv sends
 them; the ratio of their rates is by how much a node's link holds more than one direction, 1 to 2. More and more pairs

@@ -1,4 +1,4 @@
-"""Who talks to whom in the kernel overlap, in which order and in which bursts. Main entry: `order`.
+"""Order of the messages of the kernel overlap: partners, sequence and bursts. Main entry: `order`.
 
 Source: Iancu and Strohmaier, "Optimizing Communication Overlap for High-Speed Networks" (2007), Sections 2.2 and 3.2 to
 3.4. What the paper leaves open is chosen so that a message is sent in the same burst, counted from 0, in which it is
@@ -23,7 +23,7 @@ _FLOAT_BYTES = 8
 
 
 class Order(NamedTuple):
-    """What one rank does: its steps and the bounds of its bursts, as the loops of `_core.overlap` take them.
+    """Order of a rank: its steps and the bounds of its bursts, for the loops of `_core`.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Order(NamedTuple):
 
 
 def _shares(problem: Overlap) -> Integers:
-    """Return the bytes of each region."""
+    """Return the size of each region in bytes."""
     peers = problem.processes - 1
     if not problem.pattern.startswith("all-to-all"):
         return np.full(peers, problem.volume)
@@ -51,7 +51,7 @@ def _shares(problem: Overlap) -> Integers:
 
 
 def largest_share(problem: Overlap) -> int:
-    """Return the most bytes that a process receives from one peer: the largest message that makes sense.
+    """Return the largest share of a peer: the largest sensible message size.
 
     >>> largest_share(Overlap(1000, 8, 1, "tight", 1, 4, "any", "all-to-all-contiguous"))
     334
@@ -60,14 +60,14 @@ def largest_share(problem: Overlap) -> int:
 
 
 def longest_burst(problem: Overlap) -> int:
-    """Return after how many messages a longer burst changes nothing."""
+    """Return the number of messages beyond which a longer burst changes nothing."""
     counts = -(-_shares(problem) // problem.message_size)
     one_peer = problem.pattern in {"end-point-congestion", "all-to-all-same-order"}
     return int(counts.max() if one_peer else counts.sum())
 
 
 def _spacing(problem: Overlap) -> int:
-    """Return how far apart the messages of a region lie: what is computed on begins where a float64 may."""
+    """Return the distance between the messages of a region; computed data begin at a multiple of a float64."""
     return -(-problem.message_size // _FLOAT_BYTES) * _FLOAT_BYTES
 
 
@@ -118,12 +118,17 @@ def _congested(problem: Overlap, rank: int) -> Order:
     """Process 0 serves all others in turns: as many bursts as each of them has, each for all of them."""
     regions, messages = _in_turns(problem)
     bounds = _bounds(longest_burst(problem), problem.burst)
-    none, no_bounds = np.empty((0, 3), dtype=np.int64), np.zeros_like(bounds)
+    empty, no_bounds = np.empty((0, 3), dtype=np.int64), np.zeros_like(bounds)
     if rank == 0:
-        return Order(none, no_bounds, _steps(problem, regions + 1, regions, messages), bounds * (problem.processes - 1))
-    mine = regions == rank - 1
+        return Order(
+            empty, no_bounds, _steps(problem, regions + 1, regions, messages), bounds * (problem.processes - 1)
+        )
+    is_origin = regions == rank - 1
     return Order(
-        _steps(problem, np.zeros(mine.sum(), dtype=np.int64), regions[mine], messages[mine]), bounds, none, no_bounds
+        _steps(problem, np.zeros(is_origin.sum(), dtype=np.int64), regions[is_origin], messages[is_origin]),
+        bounds,
+        empty,
+        no_bounds,
     )
 
 
@@ -149,7 +154,7 @@ def _same_order(problem: Overlap, rank: int) -> Order:
 
 
 def order(problem: Overlap, rank: int) -> Order:
-    """Return what a rank of the problem's communicator does.
+    """Return the order of messages of a rank of the problem's communicator.
 
     Every process i of P receives V bytes from each of its peers, in messages of S of which the last may be shorter, and
     computes on what it received. In an all-to-all pattern it receives V bytes altogether, V // (P - 1) from each peer

@@ -1,4 +1,4 @@
-"""Exchanges of every rank of a ring with several neighbours at once, as of halos. Main entry: `KERNELS`.
+"""Halo exchange: every rank of a ring with several neighbours at once. Main entry: `KERNELS`.
 
 `commmodel.models.halo` predicts it; source of the pattern: Gropp, Olson and Samfass (2016), Section 2.
 """
@@ -18,7 +18,7 @@ __all__ = ["KERNELS", "steps"]
 
 
 def steps(neighbours: int) -> NDArray[np.int32]:
-    """Return how far away in the ring the neighbours are.
+    """Return the distances to the neighbours in the ring.
 
     >>> steps(5).tolist()
     [1, -1, 2, -2, 3]
@@ -28,7 +28,7 @@ def steps(neighbours: int) -> NDArray[np.int32]:
 
 
 def _has_room(processes: int, neighbours: int) -> bool:
-    """Return whether no rank of the ring is its own neighbour."""
+    """Whether the ring is large enough that no rank is its own neighbour."""
     return neighbours <= 2 * (processes - 1)
 
 

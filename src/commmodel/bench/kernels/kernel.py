@@ -1,4 +1,4 @@
-"""What a kernel is, and what several kernels share. Main entry: `Kernel`."""
+"""The interface of a benchmark kernel, and what several kernels share. Main entry: `Kernel`."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -35,33 +35,33 @@ _LINE = 64  # messages of a window arrive in different cache lines
 
 
 def message_room(configuration: Any) -> Room:
-    """Return room for one message each way."""
+    """Return the buffer sizes for one message each way."""
     return configuration.message_size, configuration.message_size
 
 
 def one_pair(configuration: Any, placement: Placement, further: FurtherNodes) -> list[int]:  # noqa: ARG001
-    """Return the ranks of the first pair on the configuration's path."""
+    """Return the first pair of ranks on the path of the configuration."""
     return members(placement[configuration.path][:1])
 
 
 def all_processes(configuration: Any, placement: Placement, further: FurtherNodes) -> list[int]:  # noqa: ARG001
-    """Return the first ranks, as many as the configuration has processes."""
+    """Return the first ranks, up to the number of processes of the configuration."""
     return list(range(configuration.processes))
 
 
 def pair_or_all(configuration: Any, placement: Placement, further: FurtherNodes) -> list[int]:
-    """Return the ranks of a pair, or where no path is given the first ranks."""
+    """Return the first pair of ranks of the path, or without a path the first ranks."""
     return (all_processes if configuration.path == "any" else one_pair)(configuration, placement, further)
 
 
 def always(placement: Placement, node_pairs: Sequence[int]) -> bool:  # noqa: ARG001
-    """Measure a kernel wherever none is named."""
+    """Rule of a kernel that is always measured by default."""
     return True
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """All that the benchmark knows of one thing that it can measure.
+    """A benchmark kernel: help text, configurations, plan, measurement and requirements.
 
     Attributes
     ----------
@@ -117,20 +117,20 @@ class Kernel:
 
     @property
     def name(self) -> str:
-        """The word by which users and files know it."""
+        """Name on the command line and in files."""
         return str(self.configurations[0].__struct_config__.tag)
 
 
 def sampled(session: Session, configuration: Configuration, measure: Measure, batch: Batch = 1) -> Record | None:
-    """Repeat until the interval is narrow enough; return the record on the root."""
-    found = sample(session, measure, batch)
+    """Repeat until the interval is narrow enough; return the record, on the root."""
+    samples = sample(session, measure, batch)
     if not session.is_root:
         return None
-    return Record(configuration, "s", found.samples, stop=found.stop, batch=found.batch, warmup=found.warmup)
+    return Record(configuration, "s", samples.samples, stop=samples.stop, batch=samples.batch, warmup=samples.warmup)
 
 
 def undisturbed_seconds(session: Session, measure: Callable[[int], Floats]) -> float:
-    """Return the lower quartile of the root's seconds in some repetitions, on every rank, after one that warms up.
+    """Return, on every rank, the lower quartile of the root's times in some repetitions after a warm-up.
 
     For what is made of a time before it is measured well, a delay or a pause: an interruption in that would be in every
     repetition.
@@ -144,32 +144,32 @@ def undisturbed_seconds(session: Session, measure: Callable[[int], Floats]) -> f
 
 
 def pause_ticks(session: Session, round_trips: Callable[[int], Floats]) -> int:
-    """Return after how many ticks a message is there that was asked for; `round_trips` measures on the root."""
+    """Return the ticks until a requested message has arrived; `round_trips` measures on the root."""
     return session.ticks(_PAUSE_ROUND_TRIPS * undisturbed_seconds(session, round_trips))
 
 
 MODE = Option(
     "mode",
-    "how to send, receive and wait; with non-blocking, collective measures overlapped operations, too",
+    "mode of sending, receiving and waiting; with non-blocking, collective measures overlapped operations, too",
     choices=(*get_args(SendMode), "both"),
 )
 
 
 def modes(options: BenchOptions) -> tuple[SendMode, ...]:
-    """Return the modes in which to send and receive."""
+    """Return the modes of sending and receiving."""
     return ("blocking", "non-blocking") if options.mode == "both" else (options.mode,)
 
 
 def stride(size: int) -> int:
-    """Return how far apart the messages of a window arrive."""
+    """Return the distance between the receive buffers of a window's messages."""
     return -(-size // _LINE) * _LINE
 
 
 def window(size: int) -> int:
-    """Return how many messages a window has: a function of the size alone, so that --resume finds the same."""
+    """Return the number of messages in a window: a function of the size alone, so that --resume finds the same."""
     return max(1, min(WINDOW, _WINDOW_BYTES // max(stride(size), 1)))
 
 
 def window_room(size: int) -> int:
-    """Return the bytes that a window of messages needs, or of any smaller ones."""
+    """Return the buffer size of a window of messages of this size or any smaller one."""
     return max(stride(size), min(WINDOW * stride(size), _WINDOW_BYTES))

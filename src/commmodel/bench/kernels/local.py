@@ -1,4 +1,4 @@
-"""What a process does within its memory: copy bytes, combine bytes. δ and γ of the models of collectives.
+"""Work within the memory of a process: copies and reductions, for δ and γ of the models of collectives.
 
 Rank 0 measures alone. Main entry: `KERNELS`.
 """

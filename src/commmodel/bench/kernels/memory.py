@@ -1,4 +1,4 @@
-"""What MPI keeps on a rank: by calls that make communicators and windows, by its beginning, by its use.
+"""Memory that MPI keeps on a rank: after calls that create communicators and windows, after MPI_Init, after use.
 
 Bytes of a call are counted by a library that stands before the allocator (`LIBRARY`, to be preloaded); the rest is the
 process's memory as Linux counts it (`commmodel.bench.process_memory`). Shudler and others (2015), Section 4.1. Main
@@ -46,7 +46,7 @@ def _plan(options: BenchOptions, placement: Placement) -> list[Configuration]:  
 
 
 def _process_plan(options: BenchOptions) -> Iterable[Memory]:
-    """Yield the process's memory: of all ranks, since it holds what was done with all of them."""
+    """Yield the configurations of process memory, always of all ranks, since memory of earlier use remains."""
     for stage in _of_process(options.memory_operations):
         for measure in _PROCESS_MEASURES:
             if process_memory.grown(stage, measure) is not None:
@@ -63,7 +63,7 @@ def _call_plan(options: BenchOptions) -> Iterable[Memory]:
 
 def _left_out(options: BenchOptions) -> str:
     stages = _of_process(options.memory_operations)
-    missing = [one for one in _PROCESS_MEASURES if any(process_memory.grown(stage, one) is None for stage in stages)]
+    missing = [kind for kind in _PROCESS_MEASURES if any(process_memory.grown(stage, kind) is None for stage in stages)]
     if not missing:
         return ""
     return (
@@ -73,8 +73,8 @@ def _left_out(options: BenchOptions) -> str:
 
 
 def _check(comm: "MPI.Intracomm", plan: Sequence[Configuration]) -> None:
-    """Raise `MPIEnvironmentError` on every rank alike where calls are planned and some rank does not count."""
-    if not any(isinstance(one, Memory) and one.measure in _COUNTERS for one in plan):
+    """Raise `MPIEnvironmentError` on every rank where some rank lacks the counting library that the plan needs."""
+    if not any(isinstance(configuration, Memory) and configuration.measure in _COUNTERS for configuration in plan):
         return
     from commmodel._core.mpi import memory
 
@@ -86,8 +86,8 @@ def _check(comm: "MPI.Intracomm", plan: Sequence[Configuration]) -> None:
         raise MPIEnvironmentError(
             f"memory: allocations can be counted on Linux only ({LIBRARY} was not built): {otherwise}"
         )
-    asked = shlex.join(sys.argv[1:])
-    command = f"mpiexec -n {comm.size} env LD_PRELOAD={shlex.quote(str(LIBRARY))} python -m commmodel.bench {asked}"
+    arguments = shlex.join(sys.argv[1:])
+    command = f"mpiexec -n {comm.size} env LD_PRELOAD={shlex.quote(str(LIBRARY))} python -m commmodel.bench {arguments}"
     where = "" if len(silent) == comm.size else f" on rank {silent[0]}"
     raise MPIEnvironmentError(
         f"memory: the library that counts allocations is not loaded{where}: start it with {command} or {otherwise}"
@@ -99,17 +99,17 @@ def _room(configuration: Memory) -> Room:  # noqa: ARG001
 
 
 def _measure(session: Session, configuration: Memory) -> Record | None:
-    own = _own_bytes(session, configuration)
-    every: Any = session.comm.gather(own)
+    local = _own_bytes(session, configuration)
+    gathered: Any = session.comm.gather(local)
     if not session.is_root:
         return None
-    samples = np.max(every, axis=0)
-    ranks = tuple(map(tuple, every)) if session.options.per_rank else None
+    samples = np.max(gathered, axis=0)
+    ranks = tuple(map(tuple, gathered)) if session.options.per_rank else None
     return Record(configuration, "B", tuple(samples.tolist()), ranks=ranks)
 
 
 def _own_bytes(session: Session, configuration: Memory) -> list[float]:
-    """Return what this rank keeps in each repetition; nothing where it gives back more than it takes."""
+    """Return the bytes that this rank keeps in each repetition; 0 where it frees more than it allocates."""
     match configuration:
         case Memory(operation="init" | "use" as stage, measure="private" | "pss" as measure):
             return [max(0.0, float(process_memory.grown(stage, measure) or 0))]
@@ -117,14 +117,14 @@ def _own_bytes(session: Session, configuration: Memory) -> list[float]:
 
     calls = min(_CALLS, session.options.repetitions)
 
-    def kept() -> NDArray[np.int64]:
+    def growth() -> NDArray[np.int64]:
         return memory.kept(session.comm, configuration.operation, session.send_buffer, _WINDOW, calls)
 
-    kept()  # fills the stores of which the library takes objects: then the order of measurements does not matter
-    changes = kept()
+    growth()  # fills the stores of which the library takes objects: then the order of measurements does not matter
+    changes = growth()
     rows = [memory.COUNTERS.index(name) for name in _COUNTERS[configuration.measure]]
-    own: list[float] = changes[rows].sum(axis=0).clip(0).astype(float).tolist()
-    return own
+    grown: list[float] = changes[rows].sum(axis=0).clip(0).astype(float).tolist()
+    return grown
 
 
 _NAMES: tuple[MemoryOperation, ...] = get_args(MemoryOperation)
@@ -139,7 +139,7 @@ KERNELS = (
         (
             Option(
                 "memory_operations",
-                f"some of {', '.join(_NAMES)}; all",
+                f"operations, of {', '.join(_NAMES)}; all",
                 list_of(_NAMES, "operation that keeps memory"),
                 lambda names: "all" if names == _NAMES else ",".join(names),
             ),

@@ -32,20 +32,20 @@ __all__ = ["KERNELS", "several_pairs"]
 
 
 def several_pairs(configuration: Pairs | Stream | Contention, placement: Placement, further: FurtherNodes) -> list[int]:
-    """Return the ranks of the first pairs, as many in each pair of nodes."""
+    """Return the ranks of the first pairs, the same number in each pair of nodes."""
     count = 1 if isinstance(configuration, Contention) else configuration.pairs
     nodes = (placement[configuration.path], *further)[: configuration.node_pairs]
     return members([pair for pairs in nodes for pair in pairs[:count]])
 
 
 def _on_nodes(configuration: Pairs | Stream, nodes: NodePairs) -> list[int]:
-    """Return each number of pairs of nodes that was asked for and has as many pairs of ranks; within a node 1."""
+    """Return the requested numbers of pairs of nodes that have enough pairs of ranks; 1 within a node."""
     across = configuration.path == "between-nodes"
     return [count for count, room in nodes.room.items() if count == 1 or (across and configuration.pairs <= room)]
 
 
 def _counted(options: BenchOptions, placement: Placement) -> list[tuple[MessagePath, int, int]]:
-    """Return path, number of pairs and message size of everything that several pairs do."""
+    """Return the path, number of pairs and message size of all multi-pair configurations."""
     most = max(map(len, placement.values()))
     counts = options.pairs or range(1, most + 1)
     if max(counts) > most:
@@ -122,7 +122,7 @@ _OPTIONS = (
 )
 _BUFFERS = Option(
     "stream_buffers",
-    "where the messages of a window arrive: each in a buffer of its own, or all in one as OSU's do",
+    "receive buffers of a window: a buffer for each message, or one for all messages as in OSU's benchmarks",
     choices=(*get_args(StreamBuffers), "both"),
 )
 KERNELS = (

@@ -1,4 +1,4 @@
-"""Communication and computation of one problem, cut into messages and bursts in every way that is worth a look.
+"""Overlap of communication with computation: one problem in many messages and bursts.
 
 Source: Iancu and Strohmaier, "Optimizing Communication Overlap for High-Speed Networks" (2007), Figure 6 and Section 3.
 The order in which messages are exchanged is in `exchange_order`. Main entry: `KERNELS`.
@@ -49,16 +49,16 @@ _PATTERNS: tuple[Pattern, ...] = get_args(Pattern)
 
 
 def _thinned(values: Sequence[int]) -> list[int]:
-    """Return the first, and of the others those that are 4 times as large or small as the one kept before, or more.
+    """Return the first value, and others at least a factor of 4 apart.
 
     >>> _thinned([1, 2, 4, 8, 16, 100]), _thinned([64, 32, 16, 8, 1])
     ([1, 4, 16, 100], [64, 16, 1])
     """
-    kept = list(values[:1])
+    thinned = list(values[:1])
     for value in values[1:]:
-        if max(value, kept[-1]) >= _COARSE * min(value, kept[-1]):
-            kept.append(value)
-    return kept
+        if max(value, thinned[-1]) >= _COARSE * min(value, thinned[-1]):
+            thinned.append(value)
+    return thinned
 
 
 def _sizes(options: BenchOptions, largest: int) -> list[int]:
@@ -68,20 +68,20 @@ def _sizes(options: BenchOptions, largest: int) -> list[int]:
     return sizes if options.exhaustive else _thinned(sizes)
 
 
-def _decompositions(options: BenchOptions, whole: Overlap) -> Iterable[Overlap]:
-    """Return a problem in all messages and bursts that are to be measured; `whole` has one message a peer."""
-    if whole.template == "blocking":
-        yield whole
+def _decompositions(options: BenchOptions, uncut: Overlap) -> Iterable[Overlap]:
+    """Return the decompositions of a problem to measure; `uncut` has one message per peer."""
+    if uncut.template == "blocking":
+        yield uncut
         return
     bursts = options.bursts if options.exhaustive else _thinned(options.bursts)
-    for size in _sizes(options, whole.message_size):
-        cut = msgspec.structs.replace(whole, message_size=size)
+    for size in _sizes(options, uncut.message_size):
+        cut = msgspec.structs.replace(uncut, message_size=size)
         most = longest_burst(cut)
         yield from (msgspec.structs.replace(cut, burst=burst) for burst in bursts if burst <= most)
 
 
 def _scenes(options: BenchOptions, placement: Placement) -> Iterable[tuple[Pattern, int, MessagePath]]:
-    """Return pattern, number of processes and path of everything that is to be measured."""
+    """Return the pattern, number of processes and path of all problems to measure."""
     processes = [count for count in options.procs if count > 1]
     for pattern in options.patterns:
         if pattern == "point-to-point":
@@ -102,14 +102,18 @@ def _plan(options: BenchOptions, placement: Placement) -> list[Configuration]:
                     problem = Overlap(
                         volume, volume, 1, template, 0, processes, path, pattern, operation, options.iterations
                     )
-                    whole = msgspec.structs.replace(problem, message_size=largest_share(problem))
-                    cut = list(_decompositions(options, whole))
-                    plan += [msgspec.structs.replace(one, passes=passes) for one in cut for passes in amounts]
+                    uncut = msgspec.structs.replace(problem, message_size=largest_share(problem))
+                    cut = list(_decompositions(options, uncut))
+                    plan += [
+                        msgspec.structs.replace(configuration, passes=passes)
+                        for configuration in cut
+                        for passes in amounts
+                    ]
     return plan
 
 
 def _room(problem: Overlap) -> Room:
-    """Return room for what is sent, and for what is received and what is computed from it."""
+    """Return the buffer sizes: for sent data, and for received and computed data."""
     return room(problem), 2 * room(problem)
 
 
@@ -122,12 +126,12 @@ def _slowest(session: Session, seconds: Floats) -> Floats:
 
 
 def _result(session: Session, problem: Overlap) -> Bytes:
-    """Return where computed numbers go: beyond what is received."""
+    """Return the offset of the computed data: behind the received data."""
     return session.receive_buffer[room(problem) : 2 * room(problem)]
 
 
 def _alone(session: Session, problem: Overlap, steps: NDArray[np.int64]) -> Callable[[int], Floats]:
-    """Return what measures the computation alone: repetitions -> seconds on this rank."""
+    """Return the measurement of the computation alone: repetitions -> seconds on this rank."""
     from commmodel._core.mpi import overlap_templates
 
     data = session.send_buffer if problem.operation == "put" else session.receive_buffer
@@ -143,7 +147,7 @@ def _alone(session: Session, problem: Overlap, steps: NDArray[np.int64]) -> Call
 
 
 def _computation_seconds(session: Session, problem: Overlap, steps: NDArray[np.int64]) -> float:
-    """Return the median time of the computation alone on its slowest rank, on every rank."""
+    """Return, on every rank, the median time of the computation alone on its slowest rank."""
     if not problem.passes:
         return 0.0
     measure = _alone(session, problem, steps)
@@ -201,7 +205,7 @@ def _measure(session: Session, problem: Overlap) -> Record | None:
 
 
 def _least(session: Session, measure: Callable[[int], Floats]) -> float:
-    """Return the least of many repetitions on the root, on every rank; they take half the time of the session."""
+    """Return, on every rank, the root's smallest time of many repetitions in half of the session's time."""
     started, least, done, more = time.perf_counter(), np.inf, 0, True
     while more:
         least = min(least, float(measure(_BASE_CHUNK).min()))
@@ -211,7 +215,7 @@ def _least(session: Session, measure: Callable[[int], Floats]) -> float:
 
 
 def _base_passes(session: Session, path: MessagePath) -> int:
-    """Return how many vector-scalar adds take half as long as a blocking exchange, both on 1 MiB: at least 1.
+    """Return the passes of a vector-scalar add that take half as long as a blocking exchange of 1 MiB: at least 1.
 
     Called by both ranks of a pair, whose buffers have 1 MiB for what is sent and 2 MiB for what is received. It is the
     least times that are compared: with some interruption in one of them, all problems would be too large.
@@ -225,7 +229,7 @@ def _base_passes(session: Session, path: MessagePath) -> int:
 
 
 def _prepare(comm: "MPI.Intracomm", clock: Clock, options: BenchOptions, placement: Placement) -> BenchOptions:
-    """Find the base computation where it is not given, on the first pair of the last path; all other ranks sleep."""
+    """Measure the base computation where it is not given, on the first pair of the last path; other ranks sleep."""
     if options.passes is not None:
         return options
     path = list(placement)[-1]
@@ -233,13 +237,15 @@ def _prepare(comm: "MPI.Intracomm", clock: Clock, options: BenchOptions, placeme
     passes = 1
     if comm.rank in pair:
         group = comm.group.Incl(pair)
-        both = comm.Create_group(group)
+        pair_comm = comm.Create_group(group)
         group.Free()
         send_buffer = allocate(_BASE_BYTES, options.huge_pages)
         receive_buffer = allocate(2 * _BASE_BYTES, options.huge_pages)
-        session = Session(both, clock, options, send_buffer, receive_buffer, _BASE_SECONDS, GroupClock(both, clock))
+        session = Session(
+            pair_comm, clock, options, send_buffer, receive_buffer, _BASE_SECONDS, GroupClock(pair_comm, clock)
+        )
         passes = _base_passes(session, path)
-        both.Free()
+        pair_comm.Free()
     request = comm.Ibarrier()
     while not request.Test():
         time.sleep(_SLEEP_SECONDS)
@@ -260,20 +266,20 @@ def _work(text: str) -> tuple[int, ...]:
 
 
 _OPTIONS = (
-    Option("templates", f"some of {', '.join(_TEMPLATES)}; all", list_of(_TEMPLATES, "template")),
-    Option("patterns", f"some of {', '.join(_PATTERNS)}; all", list_of(_PATTERNS, "pattern")),
+    Option("templates", f"implementations, of {', '.join(_TEMPLATES)}; all", list_of(_TEMPLATES, "template")),
+    Option("patterns", f"communication patterns, of {', '.join(_PATTERNS)}; all", list_of(_PATTERNS, "pattern")),
     OPERATIONS,
     Option("volumes", "bytes that a process receives from a peer", _volumes, sizes),
     BURSTS,
     Option("work", "computation, multiples of --passes: 0:5, or 1,3", _work, number_list),
     Option(
         "passes",
-        "adds of a scalar to all data",
+        "additions of a scalar to all data",
         positive,
         unset="measured: half as long as the transfer of 1 MiB",
     ),
     Option("iterations", "problems in a row without synchronisation: 1 is balanced", positive),
-    Option("exhaustive", "all of --sizes and --bursts, not steps of a factor of 4", None),
+    Option("exhaustive", "measure all of --sizes and --bursts, not only steps of a factor of 4", None),
 )
 KERNELS = (
     Kernel(

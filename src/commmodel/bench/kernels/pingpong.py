@@ -46,23 +46,23 @@ def _plan_pingpong(options: BenchOptions, placement: Placement) -> list[Configur
 
 
 def _refine_pingpong(options: BenchOptions, records: Sequence[Record]) -> list[Configuration]:
-    """Return sizes between two that follow each other in the plan, where the time jumps: there a limit may lie."""
+    """Return sizes between neighbours of the plan at which the time jumps, as at a protocol limit."""
     times: dict[str, dict[int, float]] = {}
     for record in joined(records):
         match record.configuration:
             case PingPong(message_size=size, path=path) if size in options.sizes:
                 times.setdefault(path, {})[size] = float(np.median(fastest_half(record)))
-    found: list[Configuration] = []
+    configurations: list[Configuration] = []
     for path in get_args(MessagePath):
-        known = times.get(path, {})
-        sizes = sorted(known)
+        by_size = times.get(path, {})
+        sizes = sorted(by_size)
         for before, below, above in zip(sizes, sizes[1:], sizes[2:], strict=False):
-            slope = max(known[below] - known[before], 0.0) / (below - before)
-            jumps = known[above] > _JUMP * (known[below] + slope * (above - below))
+            slope = max(by_size[below] - by_size[before], 0.0) / (below - before)
+            jumps = by_size[above] > _JUMP * (by_size[below] + slope * (above - below))
             if jumps and below >= _LEAST_REFINED and above <= 2 * below:
                 between = ((below * (_PARTS - part) + above * part) // _PARTS for part in range(1, _PARTS))
-                found += [PingPong(size, path, options.batch or 1) for size in between]
-    return found
+                configurations += [PingPong(size, path, options.batch or 1) for size in between]
+    return configurations
 
 
 def _room(configuration: PingPong | Ping | RandomPingPong | RandomPing) -> Room:

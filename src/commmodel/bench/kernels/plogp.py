@@ -1,4 +1,4 @@
-"""The parameters of parameterised LogP, and at which sizes they are worth measuring.
+"""The parameters of pLogP, with sizes added where a straight line fails.
 
 Source: Kielmann, Bal and Verstoep, "Fast Measurement of LogP Parameters for Message Passing Platforms" (2000). As
 there, sizes are added where straight lines between those at hand do not describe the times; other than there, medians
@@ -19,7 +19,7 @@ from commmodel.bench.kernels.trains import time_trains
 from commmodel.bench.placement import Placement
 from commmodel.bench.sampling import Measure
 from commmodel.bench.session import Session
-from commmodel.results import BenchOptions, Configuration, MessagePath, PLogP, Record, SendMode
+from commmodel.results import BenchOptions, Configuration, MessagePath, PLogPParameter, Record, SendMode
 from commmodel.statistics import Summary, summarise
 
 __all__ = ["KERNELS", "refine"]
@@ -39,28 +39,28 @@ def _sizes(options: BenchOptions) -> list[int]:
 
 def _plan(options: BenchOptions, placement: Placement) -> list[Configuration]:
     return [
-        PLogP(size, quantity, path, mode)
+        PLogPParameter(size, quantity, path, mode)
         for size, quantity, path, mode in product(_sizes(options), _QUANTITIES, placement, modes(options))
     ]
 
 
-def _room(configuration: PLogP) -> Room:
+def _room(configuration: PLogPParameter) -> Room:
     size = configuration.message_size
     return size, window_room(size) if configuration.quantity == "gap" else size
 
 
-def _round_trips(session: Session, configuration: PLogP, repetitions: int) -> NDArray[np.float64]:
+def _round_trips(session: Session, configuration: PLogPParameter, repetitions: int) -> NDArray[np.float64]:
     size, mode = configuration.message_size, configuration.mode
     return time_trains(session, size, mode, count=1, answer=0, repetitions=repetitions)
 
 
-def _gaps(session: Session, configuration: PLogP, repetitions: int) -> NDArray[np.float64]:
+def _gaps(session: Session, configuration: PLogPParameter, repetitions: int) -> NDArray[np.float64]:
     size, mode = configuration.message_size, configuration.mode
     trains = time_trains(session, size, mode, count=window(size), answer=0, repetitions=repetitions)
     return trains / window(size)
 
 
-def _sends(session: Session, configuration: PLogP, repetitions: int) -> NDArray[np.float64]:
+def _sends(session: Session, configuration: PLogPParameter, repetitions: int) -> NDArray[np.float64]:
     from commmodel._core.mpi import pingpong
 
     loop = pingpong.ping_send if configuration.mode == "blocking" else pingpong.ping_isend
@@ -71,7 +71,7 @@ def _sends(session: Session, configuration: PLogP, repetitions: int) -> NDArray[
     return session.seconds(ticks) * session.first
 
 
-def _receives(session: Session, configuration: PLogP, repetitions: int, pause: int) -> NDArray[np.float64]:
+def _receives(session: Session, configuration: PLogPParameter, repetitions: int, pause: int) -> NDArray[np.float64]:
     from commmodel._core.mpi import pingpong
 
     loop = pingpong.ping_receive if configuration.mode == "blocking" else pingpong.ping_ireceive
@@ -82,7 +82,7 @@ def _receives(session: Session, configuration: PLogP, repetitions: int, pause: i
     return session.seconds(ticks) * (not session.first)
 
 
-def _measure(session: Session, configuration: PLogP) -> Record | None:
+def _measure(session: Session, configuration: PLogPParameter) -> Record | None:
     def measuring() -> Measure:
         match configuration.quantity:
             case "send":
@@ -99,7 +99,7 @@ def _measure(session: Session, configuration: PLogP) -> Record | None:
 
 
 def _bend(sizes: tuple[int, int, int], times: tuple[Summary, Summary, Summary]) -> float:
-    """Return how far the middle median is from the line between its neighbours, relatively; 0 where it may be on it.
+    """Return the relative distance of the middle median from the line between its neighbours; 0 within its interval.
 
     It may be where its interval and the tolerance around the line, drawn between the neighbours' intervals, overlap.
     A median without an interval decides nothing.
@@ -119,20 +119,20 @@ def _bend(sizes: tuple[int, int, int], times: tuple[Summary, Summary, Summary]) 
 
 
 def _divisions(times: Mapping[int, Summary]) -> list[int]:
-    """Return the sizes in the middle of two where a line fails, the worst failure first."""
+    """Return the midpoints of intervals where a line fails, the worst failure first."""
     sizes = sorted(times)
-    found: dict[int, float] = {}
+    bends: dict[int, float] = {}
     for a, b, c in zip(sizes, sizes[1:], sizes[2:], strict=False):
         bend = _bend((a, b, c), (times[a], times[b], times[c]))
         for low, high in ((a, b), (b, c)):
             if bend and high - low >= _LEAST_GAP and high > _LEAST_RATIO * low:
                 middle = (low + high) // 2
-                found[middle] = max(bend, found.get(middle, 0.0))
-    return sorted(found, key=lambda size: (-found[size], size))
+                bends[middle] = max(bend, bends.get(middle, 0.0))
+    return sorted(bends, key=lambda size: (-bends[size], size))
 
 
 def refine(options: BenchOptions, records: Sequence[Record]) -> list[Configuration]:
-    """Return the sizes in between that are still missing, given everything that was measured.
+    """Return the missing sizes between measured ones, given all records.
 
     Each measured size between two others is compared with the straight line between them. Where its median lies more
     than 10 % off, and the intervals leave no doubt, the middles towards both neighbours are added; not between sizes
@@ -140,11 +140,13 @@ def refine(options: BenchOptions, records: Sequence[Record]) -> list[Configurati
     """
     times: dict[tuple[MessagePath, Quantity, SendMode], dict[int, Summary]] = defaultdict(dict)
     for record in records:
-        if isinstance(one := record.configuration, PLogP):
-            times[one.path, one.quantity, one.mode][one.message_size] = summarise(record.samples, options.confidence)
+        if isinstance(configuration := record.configuration, PLogPParameter):
+            times[configuration.path, configuration.quantity, configuration.mode][configuration.message_size] = (
+                summarise(record.samples, options.confidence)
+            )
     planned = set(_sizes(options))
     return [
-        PLogP(size, quantity, path, mode)
+        PLogPParameter(size, quantity, path, mode)
         for (path, quantity, mode), measured in times.items()
         for size in _divisions(measured)[: max(0, _MOST_EXTRA - len(measured.keys() - planned))]
     ]
@@ -153,7 +155,7 @@ def refine(options: BenchOptions, records: Sequence[Record]) -> list[Configurati
 KERNELS = (
     Kernel(
         "send and receive overhead, gap and round trip of many sizes, for pLogP",
-        (PLogP,),
+        (PLogPParameter,),
         _plan,
         _measure,
         _room,

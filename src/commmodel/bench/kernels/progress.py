@@ -1,4 +1,4 @@
-"""How much of an exchange goes on by itself while both ranks compute outside MPI. Main entry: `KERNELS`.
+"""Share of an exchange that progresses while both ranks compute outside MPI. Main entry: `KERNELS`.
 
 The networks of Iancu and Strohmaier (2007) move data by themselves (RDMA). Where the library moves them, as within a
 node, mostly nothing goes on until a rank calls MPI again; so it has to be measured.
@@ -51,7 +51,7 @@ def _left_out(options: BenchOptions) -> str:
 
 @contextmanager
 def _exchange(session: Session, configuration: Progress) -> Iterator[Exchange]:
-    """Give the loop of an exchange, while the window of a one-sided one is locked."""
+    """Context with the loop of an exchange; the window of one-sided messages is locked in it."""
     from commmodel._core.mpi import burst as core
 
     size, operation = configuration.message_size, configuration.operation
@@ -76,7 +76,7 @@ def _measure(session: Session, configuration: Progress) -> Record | None:
     with _exchange(session, configuration) as exchange:
 
         def alone(repetitions: int) -> NDArray[np.float64]:
-            """Return the time on the slower rank, as samples have it."""
+            """Return the time of the exchange alone, on its slower rank."""
             seconds = session.seconds(exchange(0, repetitions))
             session.comm.Allreduce(MPI.IN_PLACE, seconds, op=MPI.MAX)
             return seconds

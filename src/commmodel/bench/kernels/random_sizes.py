@@ -1,4 +1,4 @@
-"""Messages of many sizes drawn at random, for the hybrid model: ping-pongs, and the time inside one call.
+"""Ping-pongs and single calls with random message sizes, for the hybrid model.
 
 Source: Bédaride et al. (2013), Section IV-A: sizes spread evenly in their logarithm, in random order, so that neither
 powers of two nor the order of sizes biases the times; raw values are kept. A record holds some tens of sizes, drawn
@@ -55,7 +55,7 @@ OPTION = Option(
 
 
 def drawn_sizes(options: BenchOptions) -> tuple[int, ...]:
-    """Return the sizes in the order in which they were drawn: evenly in their logarithm, whole bytes from 1 up."""
+    """Return the sizes in drawn order: uniform in their logarithm, whole bytes from 1 up."""
     low, high = max(1, min(options.sizes)), max(options.sizes)
     if low >= high:
         raise InputError(f"--random-sizes draws between the ends of --sizes, and these are both {high} B")
@@ -65,7 +65,7 @@ def drawn_sizes(options: BenchOptions) -> tuple[int, ...]:
 
 
 def _groups(options: BenchOptions) -> Iterator[tuple[int, ...]]:
-    """Yield the sizes of each record: drawn from all, so that no limit is made by what changed between two records.
+    """Yield the sizes of each record, spread over all sizes, so that drift between records shows as no limit.
 
     Small messages, which cost little and scatter more, are there several times.
     """
@@ -76,7 +76,7 @@ def _groups(options: BenchOptions) -> Iterator[tuple[int, ...]]:
 
 
 def plan_pingpong(options: BenchOptions, placement: Placement) -> list[RandomPingPong]:
-    """Return the ping-pongs to measure: on each path the same sizes."""
+    """Return the ping-pongs to measure: the same sizes on each path."""
     return [RandomPingPong(sizes, path) for path in placement for sizes in _groups(options)]
 
 
@@ -92,7 +92,7 @@ def plan_ping(options: BenchOptions, placement: Placement) -> list[RandomPing]:
 
 
 def room(configuration: RandomPing | RandomPingPong) -> Room:
-    """Return room for one message of the largest size each way."""
+    """Return the buffer sizes for one message of the largest size each way."""
     largest = max(configuration.message_sizes)
     return largest, largest
 
@@ -108,7 +108,7 @@ def _round_trips(session: Session, size: int, repetitions: int) -> Floats:
 
 
 def _pause(session: Session, size: int) -> int:
-    """Return after how many ticks a message is there that was asked for, from a few round trips."""
+    """Return the ticks until a requested message has arrived, from a few round trips."""
     seconds = session.comm.bcast(float(np.median(_round_trips(session, size, _LOOKS))))
     return session.ticks(_PAUSE_ROUND_TRIPS * seconds)
 
@@ -149,7 +149,7 @@ def measure_ping(session: Session, configuration: RandomPing) -> Record | None:
 def _recorded(
     session: Session, configuration: RandomPing | RandomPingPong, sizes: Sequence[int], measure: _Measure
 ) -> Record | None:
-    """Measure each size equally often, as often as the share of time allows; return the record on the root."""
+    """Measure all sizes equally often, within the share of time; return the record, on the root."""
     from mpi4py import MPI
 
     begun = time.perf_counter()
@@ -158,9 +158,9 @@ def _recorded(
     one_pass = time.perf_counter() - begun
     affordable = int((session.share - one_pass) / (_PASSES * max(one_pass, 1e-9)))
     repetitions = session.comm.bcast(max(_FEWEST, min(_MOST, affordable)))
-    own = np.stack([[measure(size, repetitions) for size in sizes] for _ in range(_PASSES)])
-    samples = np.empty_like(own)
-    session.comm.Reduce(own, samples, op=MPI.MAX)
+    local = np.stack([[measure(size, repetitions) for size in sizes] for _ in range(_PASSES)])
+    samples = np.empty_like(local)
+    session.comm.Reduce(local, samples, op=MPI.MAX)
     if not session.is_root:
         return None
     by_size = samples.transpose(1, 0, 2).reshape(-1).round(ROUNDING)

@@ -1,4 +1,4 @@
-"""How the repetitions of a collective operation begin: after a barrier, or at a time of a clock that all ranks share.
+"""Synchronisation schemes of collectives: a barrier, or start times on a global clock.
 
 Common starts after Hunold and Carpen-Amarie, "Reproducible MPI Benchmarking is Still Not as Easy as You Think" (2016):
 a repetition for which a rank came too late is left out, and leads or windows follow from how many are. Main entry:
@@ -42,7 +42,7 @@ _BEGAN_LATE = np.uint8(2)  # of `_core.collective.LATE`, which cannot be had wit
 
 
 class Repetitions(NamedTuple):
-    """What a rank has of repetitions: seconds, and 0 or how it missed the start, as `_core.collective.LATE` says."""
+    """Repetitions of a rank: seconds, and 0 or the reason of a missed start (`_core.mpi.collective.LATE`)."""
 
     seconds: Floats
     late: NDArray[np.uint8]
@@ -52,14 +52,14 @@ class Starts(Protocol):
     """One way to begin repetitions. All ranks call it alike."""
 
     def run(self, repetitions: int) -> Repetitions: ...
-    def adapt(self, own: Floats, slowest: Floats, late: NDArray[np.uint8]) -> None: ...
+    def adapt(self, local: Floats, slowest: Floats, late: NDArray[np.uint8]) -> None: ...
     def check(self, typical: float) -> float | None: ...
     @property
     def window(self) -> float | None: ...
 
 
 class Pace:
-    """How much time ranks get for a common start, and how late they may be for it, in seconds.
+    """Lead time before a common start and permitted lateness, in seconds.
 
     `seconds` is a lead or a window, at first as told; `shortest` is the time of the shortest repetition yet.
 
@@ -101,7 +101,7 @@ class Pace:
 
 
 class _Operation(NamedTuple):
-    """What the loops of `_core` are told of an operation."""
+    """Arguments of an operation for the loops of `_core`."""
 
     session: Session
     where: tuple["MPI.Intracomm", str, NDArray[np.uint8], NDArray[np.uint8], int]
@@ -127,23 +127,23 @@ def _operation(session: Session, configuration: Collective, delay: float | None)
 def _slowest(session: Session, seconds: Floats) -> Floats:
     from mpi4py import MPI
 
-    found = np.empty_like(seconds)
-    session.comm.Allreduce(seconds, found, op=MPI.MAX)
-    return found
+    longest = np.empty_like(seconds)
+    session.comm.Allreduce(seconds, longest, op=MPI.MAX)
+    return longest
 
 
 def _anyone(session: Session, late: NDArray[np.uint8]) -> NDArray[np.uint8]:
     from mpi4py import MPI
 
-    found = np.empty_like(late)
-    session.comm.Allreduce(late, found, op=MPI.BOR)
-    return found
+    any_late = np.empty_like(late)
+    session.comm.Allreduce(late, any_late, op=MPI.BOR)
+    return any_late
 
 
 class _Look(NamedTuple):
     """Seconds of a few repetitions after barriers, on this rank and on the slowest."""
 
-    own: Floats
+    local: Floats
     slowest: Floats
 
 
@@ -151,8 +151,8 @@ def _first_look(operation: _Operation) -> _Look:
     session = operation.session
 
     def look(repetitions: int) -> _Look:
-        own = operation.after_barriers(repetitions)
-        return _Look(own, _slowest(session, own))
+        local = operation.after_barriers(repetitions)
+        return _Look(local, _slowest(session, local))
 
     first = look(1)
     affordable = int(_LOOK_SHARE * session.share / max(float(first.slowest[0]), 1e-9))
@@ -160,9 +160,9 @@ def _first_look(operation: _Operation) -> _Look:
     return look(more) if more else first
 
 
-def _behind(session: Session, own: Floats, slowest: Floats) -> float:
+def _behind(session: Session, local: Floats, slowest: Floats) -> float:
     """Return how long the slowest rank mostly still works when rank 0 is done, the same on every rank."""
-    return float(session.comm.bcast(np.quantile(slowest - own, _SLOW)))
+    return float(session.comm.bcast(np.quantile(slowest - local, _SLOW)))
 
 
 def _broadcast_seconds(session: Session) -> float:
@@ -183,8 +183,8 @@ class _Barriers:
     def run(self, repetitions: int) -> Repetitions:
         return Repetitions(self._operation.after_barriers(repetitions), np.zeros(repetitions, np.uint8))
 
-    def adapt(self, own: Floats, slowest: Floats, late: NDArray[np.uint8]) -> None:
-        """Nobody is late after a barrier."""
+    def adapt(self, local: Floats, slowest: Floats, late: NDArray[np.uint8]) -> None:
+        """No rank is late after a barrier."""
 
     def check(self, typical: float) -> float | None:  # noqa: ARG002
         """No common clock was used."""
@@ -198,7 +198,7 @@ class _RoundTimes:
         self._operation = operation
         look = _first_look(operation)
         self._announcing = _LEAD_BROADCASTS * _broadcast_seconds(operation.session)
-        behind = _behind(operation.session, look.own, look.slowest)
+        behind = _behind(operation.session, look.local, look.slowest)
         self._pace = Pace(self._announcing + behind, float(look.slowest.min()))
 
     def run(self, repetitions: int) -> Repetitions:
@@ -206,13 +206,13 @@ class _RoundTimes:
 
         shared = self._operation.session.shared_clock
         shared.refresh()
-        one, clock = self._operation, shared.for_loops(self._pace.slack)
+        operation, clock = self._operation, shared.for_loops(self._pace.slack)
         return Repetitions(*collective.announced(
-            *one.where, repetitions, clock, self._pace.seconds, mode=one.mode, delay=one.delay
+            *operation.where, repetitions, clock, self._pace.seconds, mode=operation.mode, delay=operation.delay
         ))  # fmt: skip
 
-    def adapt(self, own: Floats, slowest: Floats, late: NDArray[np.uint8]) -> None:
-        self._pace.need(self._announcing + _behind(self._operation.session, own, slowest))
+    def adapt(self, local: Floats, slowest: Floats, late: NDArray[np.uint8]) -> None:
+        self._pace.need(self._announcing + _behind(self._operation.session, local, slowest))
         self._pace.adapt(slowest, late)
 
     def check(self, typical: float) -> float | None:
@@ -238,12 +238,12 @@ class _FixedWindows:
         shared = self._operation.session.shared_clock
         shared.refresh()
         lead = max(self._lead, self._pace.seconds)
-        one, clock = self._operation, shared.for_loops(self._pace.slack)
+        operation, clock = self._operation, shared.for_loops(self._pace.slack)
         return Repetitions(*collective.windowed(
-            *one.where, repetitions, clock, lead, self._pace.seconds, mode=one.mode, delay=one.delay
+            *operation.where, repetitions, clock, lead, self._pace.seconds, mode=operation.mode, delay=operation.delay
         ))  # fmt: skip
 
-    def adapt(self, own: Floats, slowest: Floats, late: NDArray[np.uint8]) -> None:  # noqa: ARG002
+    def adapt(self, local: Floats, slowest: Floats, late: NDArray[np.uint8]) -> None:  # noqa: ARG002
         # A window that cut off the slowest repetitions would make the samples faster than the operation is.
         self._pace.need(_WINDOW_REPETITIONS * float(np.quantile(slowest, _SLOW)))
         self._pace.adapt(slowest, late)
@@ -286,27 +286,33 @@ def measure_started(
             of_ranks.append(np.array(rows if rows is not None else []))
         return np.where(late == 0, slowest, np.inf)
 
-    found = repeat(session, measure, repetitions) if repetitions else sample(session, measure)
-    typical = float(np.median(found.samples)) if found.samples else 0.0  # 0 but on the root, which is asked
+    sampled = repeat(session, measure, repetitions) if repetitions else sample(session, measure)
+    typical = float(np.median(sampled.samples)) if sampled.samples else 0.0  # 0 but on the root, which is asked
     error = starts.check(typical)
     if not session.is_root:
         return None
-    if len(found.samples) < min(_FEWEST_SAMPLES, repetitions or session.options.repetitions):
-        _tell_left_out(configuration, found)
+    if len(sampled.samples) < min(_FEWEST_SAMPLES, repetitions or session.options.repetitions):
+        _tell_left_out(configuration, sampled)
         return None
-    ranks = np.concatenate(of_ranks, axis=1)[:, -len(found.samples) :].round(ROUNDING) if of_ranks else None
+    ranks = np.concatenate(of_ranks, axis=1)[:, -len(sampled.samples) :].round(ROUNDING) if of_ranks else None
     return Record(
-        configuration, "s", found.samples, stop=found.stop, warmup=found.warmup, delay=delay, late=found.left_out,
+        configuration,
+        "s",
+        sampled.samples,
+        stop=sampled.stop,
+        warmup=sampled.warmup,
+        delay=delay,
+        late=sampled.left_out,
         window=starts.window, clock_error=error,
         ranks=None if ranks is None else tuple(tuple(row) for row in ranks.tolist()),
     )  # fmt: skip
 
 
-def _tell_left_out(configuration: Collective, found: Sampled) -> None:
-    every = found.left_out + len(found.samples)
+def _tell_left_out(configuration: Collective, sampled: Sampled) -> None:
+    total = sampled.left_out + len(sampled.samples)
     print(
         f"commmodel.bench: left out {configuration.operation} of {format_size(configuration.message_size)} on "
-        f"{configuration.processes} processes: a rank was late for {found.left_out} of {every} common starts: "
+        f"{configuration.processes} processes: a rank was late for {sampled.left_out} of {total} common starts: "
         "start no more ranks than there are processors, give it more --time, or use --start barrier",
         file=sys.stderr,
         flush=True,

@@ -1,4 +1,4 @@
-"""PRTT(n, d, s), from which LogGP is assessed: n messages of s bytes, d apart, and one answer of 1 byte.
+"""PRTT(n, d, s), for LogGP: n messages of s bytes, d apart, and one answer of 1 byte.
 
 Source: Hoefler, Lichei and Rehm, "Low-Overhead LogGP Parameter Assessment for Modern Interconnection Networks"
 (2007). There the answer is as large as the messages; it is 1 byte here, and what is computed from PRTT
@@ -27,7 +27,7 @@ _ROWS = 21  # and so many such rows, most of which nothing interrupts
 
 
 def messages(size: int) -> int:
-    """Return how many messages a train has: a function of the size alone, so that --resume finds the same."""
+    """Return the number of messages in a train: a function of the size alone, so that --resume finds the same."""
     return max(_FEWEST_MESSAGES, min(_MESSAGES, _TRAIN_BYTES // max(stride(size), 1)))
 
 
@@ -72,12 +72,12 @@ def _single_seconds(session: Session, size: int, mode: SendMode) -> float:
 
 
 def _wait_seconds(session: Session, delay: int) -> float:
-    """Return how long a busy wait of so many ticks lasts: it ends a little late, by its last look at the clock."""
+    """Return the real duration of a busy wait of some ticks: it ends with its last reading of the clock."""
     from commmodel._core.mpi import trains
 
-    asked = session.ticks(_WAIT_SECONDS)
-    rows = [trains.waits(asked, _WAITS, session.clock_number) / _WAITS for _ in range(_ROWS)]
-    return float(delay + np.median(rows) - asked) / session.clock.frequency
+    ticks = session.ticks(_WAIT_SECONDS)
+    rows = [trains.waits(ticks, _WAITS, session.clock_number) / _WAITS for _ in range(_ROWS)]
+    return float(delay + np.median(rows) - ticks) / session.clock.frequency
 
 
 def _measure(session: Session, train: Train) -> Record | None:

@@ -84,7 +84,7 @@ def bruck(problem: Problem) -> Iterator[Round]:
 
 
 def _on_the_way(processes: int, distance: int, ways: Integers, rank: int) -> list[int]:
-    """Return the blocks at a rank that move on by `distance`: they have moved the lower bits of their way."""
+    """Return the blocks at a rank that move by `distance` in this round: the lower bits of their distance are done."""
     source = (rank - ways % distance) % processes
     ids: list[int] = (source * processes + (source + ways) % processes).tolist()
     return ids

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from commmodel.collectives.algorithms.blocks import block_round
-from commmodel.collectives.algorithms.patterns import Fold, binomial_tree, others
+from commmodel.collectives.algorithms.patterns import Fold, binomial_tree, other_ranks
 from commmodel.collectives.algorithms.registry import register
 from commmodel.collectives.schedule import Integers, Problem, Round
 
@@ -19,11 +19,11 @@ __all__ = ["binomial", "dissemination", "linear", "recursive_doubling"]
 
 @register("barrier", "linear")
 def linear(problem: Problem) -> Iterator[Round]:
-    """Everybody tells rank 0, and rank 0 then tells everybody."""
+    """Every process notifies rank 0, and rank 0 then notifies every process."""
     processes = problem.processes
     if processes == 1:
         return
-    callers = others(replace(problem, root=0))
+    callers = other_ranks(replace(problem, root=0))
     centre = np.zeros_like(callers)
     yield _news(problem, callers, centre, callers, callers + 1)
     yield _news(problem, centre, callers, centre, centre + processes)
@@ -31,7 +31,7 @@ def linear(problem: Problem) -> Iterator[Round]:
 
 @register("barrier", "dissemination")
 def dissemination(problem: Problem) -> Iterator[Round]:
-    """In round i process r tells r + 2^i, for ⌈log₂P⌉ rounds (Hensgen, Finkel and Manber 1988)."""
+    """In round i process r notifies r + 2^i, for ⌈log₂P⌉ rounds (Hensgen, Finkel and Manber 1988)."""
     processes = problem.processes
     ranks = np.arange(processes)
     distance = 1
@@ -62,7 +62,7 @@ def recursive_doubling(problem: Problem) -> Iterator[Round]:
 
 @register("barrier", "binomial")
 def binomial(problem: Problem) -> Iterator[Round]:
-    """The news goes up a binomial tree to rank 0, and down again ("tree")."""
+    """Notifications go up a binomial tree to rank 0, and down again ("tree")."""
     tree = binomial_tree(problem.processes)
     for level in tree:
         yield _news(problem, level.sender, level.receiver, level.first, level.last)

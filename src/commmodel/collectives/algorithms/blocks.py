@@ -123,9 +123,9 @@ def block_round(
     >>> one.size.tolist(), list(one.blocks(0))
     ([20], [3, 0])
     """
-    each = np.zeros_like(sender) + count
-    carried = partial(circular, problem.processes, first, each)
-    return _round(sender, receiver, each * problem.message_size, carried, combine)
+    counts = np.zeros_like(sender) + count
+    carried = partial(circular, problem.processes, first, counts)
+    return _round(sender, receiver, counts * problem.message_size, carried, combine)
 
 
 def circular(processes: int, first: Integers, count: Integers, message: int) -> Sequence[int]:

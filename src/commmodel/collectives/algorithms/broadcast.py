@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from commmodel.collectives.algorithms.blocks import border, vector_round
-from commmodel.collectives.algorithms.patterns import Exchange, binomial_tree, doubling, from_root, others
+from commmodel.collectives.algorithms.patterns import BlockExchange, binomial_tree, doubling, from_root, other_ranks
 from commmodel.collectives.algorithms.registry import register
 from commmodel.collectives.schedule import Integers, Problem, Round
 
@@ -20,8 +20,8 @@ __all__ = ["binary", "binomial", "binomial_at_once", "chain", "linear", "scatter
 
 @register("bcast", "linear")
 def linear(problem: Problem) -> Iterator[Round]:
-    """The root sends the vector to everybody, in the order of their ranks."""
-    receivers = others(problem)
+    """The root sends the vector to every process, in the order of their ranks."""
+    receivers = other_ranks(problem)
     if receivers.size:
         yield vector_round(problem, np.full_like(receivers, problem.root), receivers, 0, problem.message_size)
 
@@ -107,15 +107,15 @@ def scatter_ring(problem: Problem) -> Iterator[Round]:
     process = np.arange(processes)
     for step in range(processes - 1):
         block = (process - step) % processes
-        yield _blocks(problem, Exchange(process, process + 1, block, block + 1))
+        yield _blocks(problem, BlockExchange(process, process + 1, block, block + 1))
 
 
 def _scatter(problem: Problem) -> Iterator[Round]:
     for level in reversed(binomial_tree(problem.processes)):
-        yield _blocks(problem, Exchange(level.receiver, level.sender, level.first, level.last))
+        yield _blocks(problem, BlockExchange(level.receiver, level.sender, level.first, level.last))
 
 
-def _blocks(problem: Problem, exchange: Exchange) -> Round:
+def _blocks(problem: Problem, exchange: BlockExchange) -> Round:
     """Return a round that carries blocks of the vector, numbered from the root's."""
     sender, receiver = from_root(problem, exchange.sender), from_root(problem, exchange.receiver)
     low, high = (border(problem.message_size, problem.processes, block) for block in (exchange.first, exchange.last))

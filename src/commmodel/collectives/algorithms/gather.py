@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from commmodel.collectives.algorithms.blocks import block_round
-from commmodel.collectives.algorithms.patterns import binomial_tree, from_root, others
+from commmodel.collectives.algorithms.patterns import binomial_tree, from_root, other_ranks
 from commmodel.collectives.algorithms.registry import register
 from commmodel.collectives.schedule import Problem, Round
 
@@ -19,8 +19,8 @@ __all__ = ["gather_binomial", "gather_linear", "scatter_binomial", "scatter_line
 
 @register("gather", "linear")
 def gather_linear(problem: Problem) -> Iterator[Round]:
-    """Everybody sends its block to the root."""
-    sender = others(problem)
+    """Every process sends its block to the root."""
+    sender = other_ranks(problem)
     if sender.size:
         yield block_round(problem, sender, np.full_like(sender, problem.root), sender)
 
@@ -35,8 +35,8 @@ def gather_binomial(problem: Problem) -> Iterator[Round]:
 
 @register("scatter", "linear")
 def scatter_linear(problem: Problem) -> Iterator[Round]:
-    """The root sends everybody its block, in the order of their ranks."""
-    receiver = others(problem)
+    """The root sends every process its block, in the order of their ranks."""
+    receiver = other_ranks(problem)
     if receiver.size:
         yield block_round(problem, np.full_like(receiver, problem.root), receiver, receiver)
 

@@ -12,11 +12,11 @@ import numpy as np
 from commmodel.collectives.algorithms.blocks import power_below
 from commmodel.collectives.schedule import Integers, Problem
 
-__all__ = ["Exchange", "Fold", "binomial_tree", "doubling", "from_root", "halving", "others"]
+__all__ = ["BlockExchange", "Fold", "binomial_tree", "doubling", "from_root", "halving", "other_ranks"]
 
 
 @dataclass(frozen=True)
-class Exchange:
+class BlockExchange:
     """Messages of one round: a process sends the blocks from `first` up to `last`."""
 
     sender: Integers
@@ -35,16 +35,16 @@ def from_root(problem: Problem, process: Integers) -> Integers:
     return ranks
 
 
-def others(problem: Problem) -> Integers:
+def other_ranks(problem: Problem) -> Integers:
     """Return all ranks but the root, in their order.
 
-    >>> others(Problem(4, root=2)).tolist()
+    >>> other_ranks(Problem(4, root=2)).tolist()
     [0, 1, 3]
     """
     return np.delete(np.arange(problem.processes), problem.root)
 
 
-def binomial_tree(processes: int) -> list[Exchange]:
+def binomial_tree(processes: int) -> list[BlockExchange]:
     """Return the levels of a binomial tree, the parent's nearest child first, as messages from child to parent.
 
     A message carries the blocks of the child's subtree. Level i joins processes 2^i apart.
@@ -60,12 +60,12 @@ def binomial_tree(processes: int) -> list[Exchange]:
     while distance < processes:
         parent = np.arange(0, processes - distance, 2 * distance)
         child = parent + distance
-        levels.append(Exchange(child, parent, child, np.minimum(child + distance, processes)))
+        levels.append(BlockExchange(child, parent, child, np.minimum(child + distance, processes)))
         distance *= 2
     return levels
 
 
-def doubling(processes: int) -> Iterator[Exchange]:
+def doubling(processes: int) -> Iterator[BlockExchange]:
     """Yield the rounds in which P processes with a block each collect all blocks by recursive doubling.
 
     Process r exchanges with r XOR 2^i all that it has. Where P is no power of two, one group of 2^(i+1) lacks some of
@@ -81,29 +81,29 @@ def doubling(processes: int) -> Iterator[Exchange]:
         partner = everybody ^ distance
         sender = everybody[partner < processes]
         first = sender - sender % distance
-        yield Exchange(sender, partner[sender], first, np.minimum(first + distance, processes))
+        yield BlockExchange(sender, partner[sender], first, np.minimum(first + distance, processes))
         base = processes - processes % (2 * distance)
         yield from _forwarding(base, distance, base + distance, processes)
         distance *= 2
 
 
-def _forwarding(base: int, width: int, first: int, last: int) -> Iterator[Exchange]:
+def _forwarding(base: int, width: int, first: int, last: int) -> Iterator[BlockExchange]:
     """Yield the messages by which the first (last - first) of `width` processes pass on the blocks only they have.
 
     Before each round the first so many of every group of 2 `half` have them, and after it of every group of `half`.
     If there are none, nothing is passed on.
     """
-    known = last - first
+    held_blocks = last - first
     half = width // 2
     while half:
-        offset = np.arange(max(0, known - half), min(known, half))  # who has it, and whose partner has not
+        offset = np.arange(max(0, held_blocks - half), min(held_blocks, half))  # who has it, and whose partner has not
         sender = (np.arange(base, base + width, 2 * half)[:, np.newaxis] + offset).ravel()
         if sender.size:
-            yield Exchange(sender, sender + half, np.full(sender.size, first), np.full(sender.size, last))
+            yield BlockExchange(sender, sender + half, np.full(sender.size, first), np.full(sender.size, last))
         half //= 2
 
 
-def halving(power: int) -> Iterator[tuple[Exchange, Exchange]]:
+def halving(power: int) -> Iterator[tuple[BlockExchange, BlockExchange]]:
     """Yield the exchanges of recursive halving among 2^k processes: what each sends, and what it keeps.
 
     Vector halving with distance doubling: the longest messages go to the nearest process. Backwards, sending what is
@@ -119,10 +119,13 @@ def halving(power: int) -> Iterator[tuple[Exchange, Exchange]]:
     distance, half = 1, power // 2
     while half:
         upper = (member & distance != 0) * half
-        sent, kept = start + half - upper, start + upper
+        sent, remaining = start + half - upper, start + upper
         partner = member ^ distance
-        yield Exchange(member, partner, sent, sent + half), Exchange(member, partner, kept, kept + half)
-        start = kept
+        yield (
+            BlockExchange(member, partner, sent, sent + half),
+            BlockExchange(member, partner, remaining, remaining + half),
+        )
+        start = remaining
         distance, half = 2 * distance, half // 2
 
 

@@ -11,7 +11,14 @@ from functools import partial
 import numpy as np
 
 from commmodel.collectives.algorithms.blocks import border, piece_sizes, vector_round
-from commmodel.collectives.algorithms.patterns import Exchange, Fold, binomial_tree, from_root, halving, others
+from commmodel.collectives.algorithms.patterns import (
+    BlockExchange,
+    Fold,
+    binomial_tree,
+    from_root,
+    halving,
+    other_ranks,
+)
 from commmodel.collectives.algorithms.registry import register
 from commmodel.collectives.schedule import Problem, Round
 
@@ -20,8 +27,8 @@ __all__ = ["binomial", "fold_in", "hypercube_round", "linear", "reduce_scatter_g
 
 @register("reduce", "linear")
 def linear(problem: Problem) -> Iterator[Round]:
-    """Everybody sends its vector to the root, which combines all of them."""
-    sender = others(problem)
+    """Every process sends its vector to the root, which combines all of them."""
+    sender = other_ranks(problem)
     if not sender.size:
         return
     root, size = np.array([problem.root]), problem.message_size
@@ -29,14 +36,14 @@ def linear(problem: Problem) -> Iterator[Round]:
         sender,
         np.full_like(sender, problem.root),
         np.full_like(sender, size),
-        partial(_whole, problem),
+        partial(_all_ranks, problem),
         combine=True,
         reducer=root,
         reduced=np.array([sender.size * size]),
     )
 
 
-def _whole(problem: Problem, _: int) -> range:
+def _all_ranks(problem: Problem, _: int) -> range:
     return range(len(piece_sizes(problem)))
 
 
@@ -60,7 +67,9 @@ def reduce_scatter_gather(problem: Problem) -> Iterator[Round]:
         distance = int(keeps.receiver[0])
         upper = slice(distance, 2 * distance)
         yield hypercube_round(
-            problem, fold, Exchange(keeps.sender[upper], keeps.receiver[upper], keeps.first[upper], keeps.last[upper])
+            problem,
+            fold,
+            BlockExchange(keeps.sender[upper], keeps.receiver[upper], keeps.first[upper], keeps.last[upper]),
         )
 
 
@@ -71,7 +80,7 @@ def fold_in(problem: Problem, fold: Fold) -> Iterator[Round]:
         yield vector_round(problem, out, home, 0, problem.message_size, combine=True)
 
 
-def hypercube_round(problem: Problem, fold: Fold, exchange: Exchange, combine: bool = False) -> Round:
+def hypercube_round(problem: Problem, fold: Fold, exchange: BlockExchange, combine: bool = False) -> Round:
     """Return a round among the 2^k members of a fold, which cut the vector into 2^k blocks."""
     sender = from_root(problem, fold.process(exchange.sender))
     receiver = from_root(problem, fold.process(exchange.receiver))

@@ -1,8 +1,17 @@
-"""What MPI libraries pick: selectors, the rule files of MPICH and Open MPI, and rules made from predictions.
+"""Algorithm selection of MPI libraries: selectors, rule files of MPICH and Open MPI, and rules from predictions.
 
 Main entries: `load`, which knows published selectors by name, `select` and `dump`.
 """
 
-from commmodel.collectives.library.selection import Rule, Selector, dump, dumps, load, preceded, published, select
+from commmodel.collectives.library.selection import (
+    SelectionRule,
+    Selector,
+    dump,
+    dumps,
+    load,
+    preceded,
+    published,
+    select,
+)
 
-__all__ = ["Rule", "Selector", "dump", "dumps", "load", "preceded", "published", "select"]
+__all__ = ["SelectionRule", "Selector", "dump", "dumps", "load", "preceded", "published", "select"]

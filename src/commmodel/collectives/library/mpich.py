@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from commmodel.collectives.algorithms.registry import ALGORITHMS
-from commmodel.collectives.library.rules import Rule, Selector, unknown
+from commmodel.collectives.library.rules import SelectionRule, Selector, unknown
 from commmodel.collectives.operation import SCHEDULED
 from commmodel.errors import DamagedFileError, InputError
 
@@ -53,7 +53,8 @@ NAMES: dict[str, dict[str, str]] = {
 }
 """Operation -> MPICH's name, without ``MPIR_Bcast_intra_`` -> ours or the nearest of ours (of radix k: of radix 2)."""
 WRITTEN: dict[str, dict[str, str]] = {
-    operation: {ours: theirs for theirs, ours in reversed(names.items())} for operation, names in NAMES.items()
+    operation: {algorithm: native for native, algorithm in reversed(names.items())}
+    for operation, names in NAMES.items()
 }
 WRITTEN["alltoall"]["pairwise-xor"] = "pairwise"
 del WRITTEN["allreduce"]["reduce-broadcast"]
@@ -114,7 +115,7 @@ def parse(path: Path, content: Any) -> Selector:
     return Selector(path.name, rules, f"MPICH's selection file, {path.name}")
 
 
-def _read(place: _Place, node: Any, operation: str) -> Iterator[Rule]:
+def _read(place: _Place, node: Any, operation: str) -> Iterator[SelectionRule]:
     """Yield the rules below a node, in MPICH's order of evaluation."""
     if not isinstance(node, dict):
         raise place.damaged(f"expected an object, got {type(node).__name__}")
@@ -163,7 +164,7 @@ def _condition(place: _Place, key: str, name: str, value: str) -> _Place:
     return place.least(key, field, limit)
 
 
-def _leaf(place: _Place, operation: str, name: str, parameters: Any) -> Iterator[Rule]:
+def _leaf(place: _Place, operation: str, name: str, parameters: Any) -> Iterator[SelectionRule]:
     """Yield the rules of an algorithm in the file."""
     if not operation:
         raise place.damaged("an algorithm outside of any collective")
@@ -173,21 +174,21 @@ def _leaf(place: _Place, operation: str, name: str, parameters: Any) -> Iterator
         option, _, value = re.sub(r"\s", "", key).partition("=")
         options[option] = value
     conditions = dict(place.conditions)
-    ours = NAMES[operation].get(short)
+    algorithm = NAMES[operation].get(short)
     if operation == "bcast" and short in {"tree", "pipelined_tree"}:
         kind = options.get("tree_type", "")
         chain = "chain" if options.get("k") == "1" else "binary"
-        ours = {"kary": chain, "knomial_1": "binomial", "knomial_2": "binomial"}.get(kind)
+        algorithm = {"kary": chain, "knomial_1": "binomial", "knomial_2": "binomial"}.get(kind)
         segment = options.get("chunk_size", "")
-        if ours and short == "pipelined_tree" and re.fullmatch(r"0*[1-9]\d{0,17}", segment):
+        if algorithm and short == "pipelined_tree" and re.fullmatch(r"0*[1-9]\d{0,17}", segment):
             conditions["segment_size"] = int(segment)
     if (operation, short) == ("alltoall", "pairwise"):
         yield _rule(operation, "pairwise-xor", conditions | {"power_of_two": True})
-    yield _rule(operation, ours or unknown(name), conditions)
+    yield _rule(operation, algorithm or unknown(name), conditions)
 
 
-def _rule(operation: str, algorithm: str, conditions: Mapping[str, Any]) -> Rule:
-    return msgspec.convert({"operation": operation, "algorithm": algorithm, **conditions}, Rule)
+def _rule(operation: str, algorithm: str, conditions: Mapping[str, Any]) -> SelectionRule:
+    return msgspec.convert({"operation": operation, "algorithm": algorithm, **conditions}, SelectionRule)
 
 
 class _Facts(NamedTuple):
@@ -206,7 +207,7 @@ class _Facts(NamedTuple):
         return True if high <= int(limit) else False if low > int(limit) else None
 
     def with_answer(self, key: str, true: bool) -> "_Facts":
-        """Return what is known after a condition was asked."""
+        """Return the known facts after the answer to a condition."""
         name, sign, limit = key.partition("<=")
         if not sign:
             return _Facts(self.ranges, {**self.facts, key: true})
@@ -218,7 +219,7 @@ _POWER, _COUNT = "comm_size=pow2", "count<pow2"
 _ELSE = {"comm_size": "comm_size=any", "avg_msg_size": "avg_msg_size=any", "total_msg_size": "total_msg_size=any"}
 
 
-def _conditions(selector: Selector, rule: Rule) -> list[tuple[str, bool]]:
+def _conditions(selector: Selector, rule: SelectionRule) -> list[tuple[str, bool]]:
     """Return the conditions of a rule in MPICH's notation, each with the value that it must have."""
     operation = rule.operation
     for field, possible in (("upto", _BY_N), ("total_upto", _BY_TOTAL)):
@@ -229,7 +230,7 @@ def _conditions(selector: Selector, rule: Rule) -> list[tuple[str, bool]]:
         raise InputError(f"{selector.name}: MPICH's file cannot tell whether P is even (a rule for {operation} asks)")
     if rule.count_below_power_of_two is not None and operation not in {"bcast", "allreduce", "reduce"}:
         raise InputError(f"{selector.name}: MPICH's file has no count_below_power_of_two for {operation}")
-    found: list[tuple[str, bool]] = []
+    conditions: list[tuple[str, bool]] = []
     for name, limit, true in (
         ("comm_size", rule.processes_from and rule.processes_from - 1, False),
         ("comm_size", rule.processes_upto, True),
@@ -243,17 +244,17 @@ def _conditions(selector: Selector, rule: Rule) -> list[tuple[str, bool]]:
         if "=" not in name and "<" not in name:
             if limit >= _LARGEST:
                 raise InputError(f"{selector.name}: {limit} in a rule for {operation}: MPICH's file ends at {_LARGEST}")
-            found.append((f"{name}<={limit}", bool(true)))
+            conditions.append((f"{name}<={limit}", bool(true)))
         else:
-            found.append((name, bool(true)))
-    return found
+            conditions.append((name, bool(true)))
+    return conditions
 
 
-def _tree(selector: Selector, rules: Sequence[tuple[Rule, list[tuple[str, bool]]]], facts: _Facts) -> Node:
+def _tree(selector: Selector, rules: Sequence[tuple[SelectionRule, list[tuple[str, bool]]]], facts: _Facts) -> Node:
     """Return the decision tree of the rules, below the given facts."""
     for index, (rule, conditions) in enumerate(rules):
-        answers = [(key, facts.value(key), wanted) for key, wanted in conditions]
-        if any(answer is not None and answer != wanted for _, answer, wanted in answers):
+        answers = [(key, facts.value(key), expected) for key, expected in conditions]
+        if any(answer is not None and answer != expected for _, answer, expected in answers):
             continue
         for key, answer, _ in answers:
             if answer is None:
@@ -274,26 +275,26 @@ def _branch(key: str, yes: Node, no: Node) -> Node:
     return {key: yes, f"{name}=any": no}
 
 
-def _algorithm(selector: Selector, rule: Rule, facts: _Facts) -> Node:
+def _algorithm(selector: Selector, rule: SelectionRule, facts: _Facts) -> Node:
     """Return the leaf of a rule, below the conditions that MPICH's algorithm needs."""
-    operation, ours = rule.operation, rule.algorithm
+    operation, algorithm = rule.operation, rule.algorithm
     names = WRITTEN[operation]
-    if operation == "bcast" and ours in TREES:
-        tree = ["tree_type=kary", TREES[ours], "is_non_blocking=1"]
+    if operation == "bcast" and algorithm in TREES:
+        tree = ["tree_type=kary", TREES[algorithm], "is_non_blocking=1"]
         if rule.segment_size:
             return _node(operation, "pipelined_tree", *tree, f"chunk_size={rule.segment_size}", "recv_pre_posted=0")
         topology = ("overhead", "diff_groups", "diff_switches", "same_switches")
         return _node(operation, "tree", *tree, *(f"topo_{name}=0" for name in topology))
-    if ours not in names:
+    if algorithm not in names:
         choice = ", ".join([*names, *(TREES if operation == "bcast" else ())])
-        raise InputError(f"{selector.name}: MPICH has no {ours!r} of {operation}: choose one of {choice}")
-    leaf = _node(operation, names[ours], *PARAMETERS.get((operation, names[ours]), ()))
-    if "count_below_power_of_two" in OFFERS[operation][ours] and facts.value(_COUNT) is not False:
+        raise InputError(f"{selector.name}: MPICH has no {algorithm!r} of {operation}: choose one of {choice}")
+    leaf = _node(operation, names[algorithm], *PARAMETERS.get((operation, names[algorithm]), ()))
+    if "count_below_power_of_two" in OFFERS[operation][algorithm] and facts.value(_COUNT) is not False:
         few = "recursive_doubling" if operation == "allreduce" else "binomial"
         return {_COUNT: _node(operation, few), "count=any": leaf}
     if (
         operation == "allgather"
-        and ALGORITHMS[operation][ours].needs == {"power_of_two": True}
+        and ALGORITHMS[operation][algorithm].needs == {"power_of_two": True}
         and not facts.value(_POWER)
     ):
         return {_POWER: leaf, "comm_size=any": _node(operation, "brucks")}
@@ -301,7 +302,7 @@ def _algorithm(selector: Selector, rule: Rule, facts: _Facts) -> Node:
 
 
 def _node(operation: str, name: str, *parameters: str, group: str = "intra") -> Node:
-    return {f"algorithm=MPIR_{operation.capitalize()}_{group}_{name}": {one: {} for one in parameters}}
+    return {f"algorithm=MPIR_{operation.capitalize()}_{group}_{name}": {parameter: {} for parameter in parameters}}
 
 
 # What MPICH 5.0 does by itself in operations that commmodel does not predict, and on intercommunicators. A text is an
@@ -332,7 +333,7 @@ _EVERYWHERE = {
 }  # fmt: skip
 
 
-def _others() -> dict[str, Node]:
+def _fallback_trees() -> dict[str, Node]:
     """Return the trees on intracommunicators of operations that commmodel does not predict."""
     trees: dict[str, Node] = {}
     for name, kind in (("allgatherv", ""), ("iallgather", "sched_"), ("iallgatherv", "sched_")):
@@ -341,25 +342,25 @@ def _others() -> dict[str, Node]:
             _POWER: {"total_msg_size<=524287": _node(name, f"{kind}recursive_doubling"), "total_msg_size=any": ring},
             "comm_size=any": {"total_msg_size<=81919": _node(name, f"{kind}brucks"), "total_msg_size=any": ring},
         }
-    for name, one, other in (
+    for name, in_place, other in (
         ("alltoallv", "pairwise_sendrecv_replace", "scattered"),
         ("alltoallw", "pairwise_sendrecv_replace", "scattered"),
         ("ialltoallv", "sched_inplace", "sched_blocked"),
         ("ialltoallw", "sched_inplace", "sched_blocked"),
     ):
-        trees[name] = _either("is_sendbuf_inplace", _node(name, one), _node(name, other))
+        trees[name] = _branches("is_sendbuf_inplace", _node(name, in_place), _node(name, other))
     for name in ("ireduce_scatter", "ireduce_scatter_block"):
         sizes = {
             "total_msg_size<=524287": _node(name, "sched_recursive_halving"),
             "total_msg_size=any": _node(name, "sched_pairwise"),
         }
-        trees[name] = _either("is_commutative", sizes, _node(name, "sched_recursive_doubling"))
+        trees[name] = _branches("is_commutative", sizes, _node(name, "sched_recursive_doubling"))
     for name, few, many in (
         ("iallreduce", "sched_recursive_doubling", "sched_reduce_scatter_allgather"),
         ("ireduce", "sched_binomial", "sched_reduce_scatter_gather"),
     ):
         counted = {_COUNT: _node(name, few), "count=any": _node(name, many)}
-        large = _either("is_op_built_in", counted, _node(name, few))
+        large = _branches("is_op_built_in", counted, _node(name, few))
         trees[name] = {"avg_msg_size<=2048": _node(name, few), "avg_msg_size=any": large}
     binomial, ring = _node("ibcast", "sched_binomial"), _node("ibcast", "sched_scatter_ring_allgather")
     doubling = _node("ibcast", "sched_scatter_recursive_doubling_allgather")
@@ -374,16 +375,16 @@ def _others() -> dict[str, Node]:
         "comm_size<=7": large,
         "comm_size=any": {"avg_msg_size<=2048": _node("ialltoall", "sched_brucks"), **large},
     }
-    trees["ialltoall"] = _either("is_sendbuf_inplace", _node("ialltoall", "sched_inplace"), sizes)
+    trees["ialltoall"] = _branches("is_sendbuf_inplace", _node("ialltoall", "sched_inplace"), sizes)
     trees["ireduce"] = _parents(
-        _either("is_commutative", _node("ireduce", "sched_smp"), _node("ireduce", "sched_binomial")), trees["ireduce"]
+        _branches("is_commutative", _node("ireduce", "sched_smp"), _node("ireduce", "sched_binomial")), trees["ireduce"]
     )
     trees["ibcast"] = _parents(_node("ibcast", "sched_smp"), trees["ibcast"])
     trees["ibarrier"] = _node("ibarrier", "sched_recursive_doubling")
     return trees | {name: _node(name, "sched_binomial") for name in ("igather", "iscatter")}
 
 
-def _either(question: str, yes: Node, no: Node) -> Node:
+def _branches(question: str, yes: Node, no: Node) -> Node:
     return {f"{question}=yes": yes, f"{question}=no": no}
 
 
@@ -396,13 +397,13 @@ def _guarded(operation: str, tree: Node) -> Node:
     """Return the tree below commmodel's assumptions: built-in commutative operators, a send buffer."""
     match operation:
         case "allreduce":
-            return _either("is_op_built_in", tree, _node(operation, "recursive_doubling"))
+            return _branches("is_op_built_in", tree, _node(operation, "recursive_doubling"))
         case "reduce":
-            return _either("is_op_built_in", tree, _node(operation, "binomial"))
+            return _branches("is_op_built_in", tree, _node(operation, "binomial"))
         case "reduce_scatter" | "reduce_scatter_block":
-            return _either("is_commutative", tree, _node(operation, "recursive_doubling"))
+            return _branches("is_commutative", tree, _node(operation, "recursive_doubling"))
         case "alltoall":
-            return _either("is_sendbuf_inplace", _node(operation, "pairwise_sendrecv_replace"), tree)
+            return _branches("is_sendbuf_inplace", _node(operation, "pairwise_sendrecv_replace"), tree)
     return tree
 
 
@@ -415,26 +416,28 @@ def dumps(selector: Selector, default: Selector) -> str:
     >>> every = ("barrier", "dissemination"), ("scan", "recursive-doubling"), ("reduce_scatter_block", "pairwise")
     >>> every += ("allgather", "ring"), ("allreduce", "recursive-doubling"), ("alltoall", "pairwise")
     >>> every += tuple((operation, "binomial") for operation in ("bcast", "reduce", "gather", "scatter"))
-    >>> default = Selector("default", tuple(Rule(operation, algorithm) for operation, algorithm in every))
-    >>> text = dumps(Selector("mine", (Rule("bcast", "scatter-ring", processes_from=8),)), default)
+    >>> default = Selector("default", tuple(SelectionRule(operation, algorithm) for operation, algorithm in every))
+    >>> text = dumps(Selector("mine", (SelectionRule("bcast", "scatter-ring", processes_from=8),)), default)
     >>> json.loads(text)["collective=bcast"]["comm_type=intra"]["comm_size=any"]
     {'algorithm=MPIR_Bcast_intra_scatter_ring_allgather': {}}
     """
     trees: dict[str, Node] = {}
     for operation in SCHEDULED:
-        own = [rule for rule in selector.rules if rule.operation == operation and rule.algorithm != "default"]
+        specific = [rule for rule in selector.rules if rule.operation == operation and rule.algorithm != "default"]
         rest = [rule for rule in default.rules if rule.operation == operation]
-        rules = [(rule, _conditions(selector, rule)) for rule in own + rest]
+        rules = [(rule, _conditions(selector, rule)) for rule in specific + rest]
         tree = _tree(selector, rules, _Facts({"comm_size": (1, _LARGEST)}))
-        if not own and operation == "barrier":
+        if not specific and operation == "barrier":
             tree = _parents(_node(operation, "smp"), tree)
-        if not own and operation == "scan":
-            tree = _either("is_node_consecutive", _node(operation, "smp"), tree)
+        if not specific and operation == "scan":
+            tree = _branches("is_node_consecutive", _node(operation, "smp"), tree)
         if operation == "reduce_scatter_block":
             text = json.dumps(tree).replace("MPIR_Reduce_scatter_block_", "MPIR_Reduce_scatter_")
             trees["reduce_scatter"] = _guarded("reduce_scatter", json.loads(text))
         trees[operation] = _guarded(operation, tree)
-    content: Node = {f"collective={name}": _both(name, tree) for name, tree in (trees | _others()).items()}
+    content: Node = {
+        f"collective={name}": _both_groups(name, tree) for name, tree in (trees | _fallback_trees()).items()
+    }
     for name, short in _EVERYWHERE.items():
         group, _, rest_of_name = short.partition("_")
         content[f"collective={name}"] = _node(name, rest_of_name, group=group)
@@ -445,13 +448,13 @@ def dumps(selector: Selector, default: Selector) -> str:
     return text + "\n" * (len(text) % PAGE == 0)
 
 
-def _both(name: str, tree: Node) -> Node:
+def _both_groups(name: str, tree: Node) -> Node:
     """Return a tree for intra- and intercommunicators."""
     if name not in _INTER:
         return {"comm_type=intra": tree, "comm_type=inter": _node(name, "smp")}
     match _INTER[name]:
-        case str(one):
-            inter = _node(name, one, group="inter")
+        case str(leaf):
+            inter = _node(name, leaf, group="inter")
         case (short, long):
             below = "total_msg_size<=2047"
             nodes = _node(name, short, group="inter"), _node(name, long, group="inter")

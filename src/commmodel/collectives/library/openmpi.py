@@ -19,7 +19,7 @@ from commmodel.collectives.algorithms.registry import ALGORITHMS
 from commmodel.collectives.library.rules import (
     DEFAULT,
     ELEMENT_SIZE,
-    Rule,
+    SelectionRule,
     Selector,
     power_of_two_up_to,
     unknown,
@@ -110,7 +110,7 @@ INSTEAD = {("allgather", "recursive-doubling"): "bruck", ("allgather", "neighbor
 ALSO = {("bcast", "binomial"): "binomial-at-once"}
 """What Open MPI has in another form: the same tree, but it does not send to one child after the other."""
 NUMBERS = {
-    operation: {ours: number for number, (_, ours, same) in enumerate(listed, 1) if same}
+    operation: {algorithm: number for number, (_, algorithm, is_equal) in enumerate(listed, 1) if is_equal}
     for operation, listed in LIBRARY_ALGORITHMS.items()
 }
 OFFERS: dict[str, dict[str, dict[str, bool]]] = {
@@ -130,27 +130,27 @@ _LARGEST_ODD = 1024
 # Where rules tell powers of two or even numbers apart, the file says so for each up to these.
 
 
-def _rules(operation: str, number: int, segment_size: int, conditions: dict[str, Any]) -> Iterator[Rule]:
+def _rules(operation: str, number: int, segment_size: int, conditions: dict[str, Any]) -> Iterator[SelectionRule]:
     """Yield the rules of an algorithm's number in the file."""
-    known = LIBRARY_ALGORITHMS[operation]
+    algorithms = LIBRARY_ALGORITHMS[operation]
     if number == 0:
         yield _rule(operation, DEFAULT, conditions)
         return
-    name, ours, _ = known[number - 1] if number <= len(known) else (f"algorithm {number}", "", False)
-    ours = ours or unknown(f"Open MPI's {NAMES[operation]} {name}")
+    name, algorithm, _ = algorithms[number - 1] if number <= len(algorithms) else (f"algorithm {number}", "", False)
+    algorithm = algorithm or unknown(f"Open MPI's {NAMES[operation]} {name}")
     segment = {"segment_size": segment_size} if segment_size else {}
-    if (operation, ours) in INSTEAD:
-        yield _rule(operation, ours, {**conditions, **segment, **ALGORITHMS[operation][ours].needs})
-        yield _rule(operation, INSTEAD[operation, ours], conditions)
+    if (operation, algorithm) in INSTEAD:
+        yield _rule(operation, algorithm, {**conditions, **segment, **ALGORITHMS[operation][algorithm].needs})
+        yield _rule(operation, INSTEAD[operation, algorithm], conditions)
     else:
-        yield _rule(operation, ours, conditions | segment)
+        yield _rule(operation, algorithm, conditions | segment)
 
 
-def _rule(operation: str, algorithm: str, conditions: dict[str, Any]) -> Rule:
-    return msgspec.convert({"operation": operation, "algorithm": algorithm} | conditions, Rule)
+def _rule(operation: str, algorithm: str, conditions: dict[str, Any]) -> SelectionRule:
+    return msgspec.convert({"operation": operation, "algorithm": algorithm} | conditions, SelectionRule)
 
 
-def _row(operation: str, cells: Sequence[tuple[int, int, int]], conditions: dict[str, Any]) -> Iterator[Rule]:
+def _row(operation: str, cells: Sequence[tuple[int, int, int]], conditions: dict[str, Any]) -> Iterator[SelectionRule]:
     """Yield the rules of one communicator size; a cell is (bytes from which it holds, algorithm, segment size)."""
     field = "total_upto" if OPERATIONS[operation].size_is_per_block else "upto"
     ends: list[int | None] = [cell[0] - 1 for cell in cells[1:]]
@@ -205,16 +205,16 @@ def parse(path: Path, text: str) -> Selector:
     """Return the selector of a text file of rules; `DamagedFileError` names the line of what is wrong."""
     numbers = _Numbers(path, text)
     operations = {number: operation for operation, number in IDS.items()}
-    rules: list[Rule] = []
-    seen: set[int] = set()
+    rules: list[SelectionRule] = []
+    ids: set[int] = set()
     count = numbers.next("the number of collectives")
     if count > COLLECTIVES:
         numbers.fail(f"{count} collectives: Open MPI has {COLLECTIVES}")
     for _ in range(count):
         collective = numbers.next("the id of a collective")
-        if collective >= COLLECTIVES or collective in seen:
+        if collective >= COLLECTIVES or collective in ids:
             numbers.fail(f"id {collective} of a collective: expected each once, and less than {COLLECTIVES}")
-        seen.add(collective)
+        ids.add(collective)
         rows: list[tuple[int, list[tuple[int, int, int]]]] = []
         for _ in range(numbers.next("the number of communicator sizes")):
             size = numbers.next("the size of a communicator")
@@ -268,7 +268,7 @@ class _Communicator(Struct, forbid_unknown_fields=True):
     comm_rank_distribution: str = "any"
 
 
-class _File(Struct):
+class _RulesFile(Struct):
     collectives: dict[str, list[_Communicator]]
     module: str = "tuned"
 
@@ -283,41 +283,41 @@ def _bound(path: Path, where: str, value: int | str) -> int | None:
 
 def parse_json(path: Path, content: Any) -> Selector:
     """Return the selector of an Open MPI 6 file; `DamagedFileError` names the field of what is wrong."""
-    file: _File = convert(path, content, _File)
-    rules: list[Rule] = []
+    file: _RulesFile = convert(path, content, _RulesFile)
+    rules: list[SelectionRule] = []
     operations = {name: operation for operation, name in NAMES.items()}
     for name, communicators in file.collectives.items():
         if name not in operations:
             continue
         operation = operations[name]
-        for index, one in enumerate(communicators):
+        for index, communicator in enumerate(communicators):
             where = f"field collectives.{name}[{index}]"
-            if one.comm_rank_distribution != "any":
+            if communicator.comm_rank_distribution != "any":
                 continue  # of one node, or one process a node: none of a model's flat machine
-            first = _bound(path, f"{where}.comm_size_min", one.comm_size_min) or 0
-            last = _bound(path, f"{where}.comm_size_max", one.comm_size_max)
+            first = _bound(path, f"{where}.comm_size_min", communicator.comm_size_min) or 0
+            last = _bound(path, f"{where}.comm_size_max", communicator.comm_size_max)
             if last is not None and last < max(first, 1):
                 continue
             conditions = ({"processes_from": first} if first > 1 else {}) | ({"processes_upto": last} if last else {})
-            rules += _row(operation, _ranges(path, where, operation, one.rules), conditions)
+            rules += _row(operation, _ranges(path, where, operation, communicator.rules), conditions)
     return Selector(path.name, tuple(rules), f"Open MPI's dynamic rules, {path.name}", "openmpi")
 
 
 def _ranges(path: Path, where: str, operation: str, messages: Sequence[_Message]) -> list[tuple[int, int, int]]:
     """Return ranges, of which the first that holds wins, as cells."""
     listed = []
-    for index, one in enumerate(messages):
+    for index, message in enumerate(messages):
         place = f"{where}.rules[{index}]"
-        low = _bound(path, f"{place}.msg_size_min", one.msg_size_min)
-        high = _bound(path, f"{place}.msg_size_max", one.msg_size_max)
-        number = _number(operation, one.alg)
+        low = _bound(path, f"{place}.msg_size_min", message.msg_size_min)
+        high = _bound(path, f"{place}.msg_size_max", message.msg_size_max)
+        number = _number(operation, message.alg)
         if number is not None and low is not None:
-            listed.append((low, high, number, one.seg_size))
+            listed.append((low, high, number, message.seg_size))
     edges = sorted({0, *(low for low, *_ in listed), *(high + 1 for _, high, *_ in listed if high is not None)})
     cells: list[tuple[int, int, int]] = []
     for edge in edges:
-        held = (one[2:] for one in listed if one[0] <= edge and (one[1] is None or edge <= one[1]))
-        number, segment_size = next(held, (0, 0))
+        matches = (cells[2:] for cells in listed if cells[0] <= edge and (cells[1] is None or edge <= cells[1]))
+        number, segment_size = next(matches, (0, 0))
         if not cells or cells[-1][1:] != (number, segment_size):
             cells.append((edge, number, segment_size))
     return cells
@@ -331,7 +331,7 @@ def _number(operation: str, algorithm: int | str) -> int | None:
     return algorithm if 0 <= algorithm < len(names) else None
 
 
-class _Cell(NamedTuple):
+class _SizeRule(NamedTuple):
     """An algorithm for messages of at least `size` bytes."""
 
     size: int
@@ -339,7 +339,7 @@ class _Cell(NamedTuple):
     segment_size: int
 
 
-def _table(selector: Selector, operation: str) -> list[tuple[int, list[_Cell]]]:
+def _table(selector: Selector, operation: str) -> list[tuple[int, list[_SizeRule]]]:
     """Return (processes from which it holds, cells) of an operation."""
     rules = [rule for rule in selector.rules if rule.operation == operation]
     per_block = OPERATIONS[operation].size_is_per_block
@@ -358,32 +358,32 @@ def _table(selector: Selector, operation: str) -> list[tuple[int, list[_Cell]]]:
                 power *= 2
         if rule.even is not None:
             starts |= set(range(rule.processes_from or 1, min(rule.processes_upto or _LARGEST_ODD, _LARGEST_ODD) + 1))
-    table: list[tuple[int, list[_Cell]]] = []
+    table: list[tuple[int, list[_SizeRule]]] = []
     for processes in sorted(starts):
-        cells: list[_Cell] = []
+        cells: list[_SizeRule] = []
         edges = {0, *(limit + 1 for rule in rules if (limit := getattr(rule, field)) is not None)}
         if any(rule.count_below_power_of_two is not None for rule in rules):
             edges.add(power_of_two_up_to(processes) * ELEMENT_SIZE)
         for size in sorted(edges):
-            found = next((one for one in rules if one.holds(size, size, processes)), None)
-            number, segment_size = _written(selector, found, operation)
+            match = next((rule for rule in rules if rule.holds(size, size, processes)), None)
+            number, segment_size = _codes(selector, match, operation)
             if not cells or cells[-1][1:] != (number, segment_size):
-                cells.append(_Cell(size, number, segment_size))
+                cells.append(_SizeRule(size, number, segment_size))
         if not table or table[-1][1] != cells:
             table.append((processes, cells))
     return table
 
 
-def _beyond(selector: Selector, rule: Rule, field: str, foreign: str) -> InputError:
+def _beyond(selector: Selector, rule: SelectionRule, field: str, foreign: str) -> InputError:
     """Return the error for a rule with a condition that the file cannot express."""
-    what = next((name for name in (foreign, field) if getattr(rule, name) is not None), "count_below_power_of_two")
-    problem = f"{selector.name}: a rule for {rule.operation} has {what}, and Open MPI's file can have"
+    condition = next((name for name in (foreign, field) if getattr(rule, name) is not None), "count_below_power_of_two")
+    problem = f"{selector.name}: a rule for {rule.operation} has {condition}, and Open MPI's file can have"
     if rule.operation in NO_SIZES:
         return InputError(f"{problem} no message sizes there: leave it out")
     return InputError(f"{problem} {'n P' if field == 'total_upto' else 'n'} alone there: write {field}")
 
 
-def _written(selector: Selector, rule: Rule | None, operation: str) -> tuple[int, int]:
+def _codes(selector: Selector, rule: SelectionRule | None, operation: str) -> tuple[int, int]:
     """Return the number and segment size of a rule."""
     if rule is None or rule.algorithm == DEFAULT:
         return 0, 0
@@ -395,8 +395,8 @@ def _written(selector: Selector, rule: Rule | None, operation: str) -> tuple[int
 
 
 def _written_operations(selector: Selector) -> list[str]:
-    found = {rule.operation for rule in selector.rules}
-    return sorted(found, key=IDS.__getitem__)
+    operations = {rule.operation for rule in selector.rules}
+    return sorted(operations, key=IDS.__getitem__)
 
 
 def _names(operation: str) -> list[str]:
@@ -406,7 +406,7 @@ def _names(operation: str) -> list[str]:
 def dumps(selector: Selector) -> str:
     """Return the text of a file of rules for Open MPI up to version 5.
 
-    >>> print(dumps(Selector("mine", (Rule("scan", "linear"),))), end="")
+    >>> print(dumps(Selector("mine", (SelectionRule("scan", "linear"),))), end="")
     # mine
     # mpiexec --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename THIS_FILE ...
     1  # collectives
@@ -428,7 +428,7 @@ def dumps(selector: Selector) -> str:
         for processes, cells in table:
             lines.append(f"{processes} {len(cells)}  # {head}")
             lines += [
-                f"{one.size} {one.number} 0 {one.segment_size}  # {_names(operation)[one.number]}" for one in cells
+                f"{cell.size} {cell.number} 0 {cell.segment_size}  # {_names(operation)[cell.number]}" for cell in cells
             ]
     return "\n".join(lines) + "\n"
 
@@ -447,11 +447,11 @@ def dumps_json(selector: Selector) -> str:
     return msgspec.json.format(msgspec.json.encode(content), indent=1).decode() + "\n"
 
 
-def _messages(operation: str, cells: Sequence[_Cell]) -> list[dict[str, Any]]:
+def _messages(operation: str, cells: Sequence[_SizeRule]) -> list[dict[str, Any]]:
     names = ["ignore", *(name for name, _, _ in LIBRARY_ALGORITHMS[operation])]
-    ends: list[int | str] = [one.size - 1 for one in cells[1:]]
+    ends: list[int | str] = [cell.size - 1 for cell in cells[1:]]
     return [
-        {"msg_size_min": one.size, "msg_size_max": end, "alg": names[one.number]}
-        | ({"seg_size": one.segment_size} if one.segment_size else {})
-        for one, end in zip(cells, [*ends, "inf"], strict=True)
+        {"msg_size_min": cell.size, "msg_size_max": end, "alg": names[cell.number]}
+        | ({"seg_size": cell.segment_size} if cell.segment_size else {})
+        for cell, end in zip(cells, [*ends, "inf"], strict=True)
     ]

@@ -1,4 +1,4 @@
-"""The rules by which a library picks algorithms of collective operations: `Rule` and `Selector`.
+"""The rules by which a library picks algorithms of collective operations: `SelectionRule` and `Selector`.
 
 Also what a library's own file of rules (`commmodel.collectives.library.openmpi`, `commmodel.collectives.library.mpich`)
 shares with ours. `commmodel.collectives.library.selection` reads, writes and applies them.
@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from commmodel.collectives.operation import ScheduledName
 
 __all__ = [
-    "DEFAULT", "ELEMENT_SIZE", "FORMAT", "UNKNOWN", "VERSION", "Rule", "Selector", "power_of_two_up_to",
+    "DEFAULT", "ELEMENT_SIZE", "FORMAT", "UNKNOWN", "VERSION", "SelectionRule", "Selector", "power_of_two_up_to",
     "unknown",
 ]  # fmt: skip
 
@@ -30,7 +30,7 @@ Size = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Positive = Annotated[int, Meta(ge=1, le=2**63 - 1)]
 
 
-class Rule(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class SelectionRule(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """An algorithm for an operation, under conditions that must all hold."""
 
     operation: ScheduledName
@@ -55,10 +55,10 @@ class Rule(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     def holds(self, message_size: int, total: int, processes: int, element_size: int = ELEMENT_SIZE) -> bool:
         """Whether the conditions hold for n, n P (both in bytes) and P.
 
-        >>> Rule("alltoall", "bruck", upto=256, processes_from=8).holds(256, 2048, 8)
+        >>> SelectionRule("alltoall", "bruck", upto=256, processes_from=8).holds(256, 2048, 8)
         True
         """
-        asked = (
+        conditions = (
             (self.power_of_two, processes == power_of_two_up_to(processes)),
             (self.even, processes % 2 == 0),
             (self.count_below_power_of_two, message_size // element_size < power_of_two_up_to(processes)),
@@ -68,7 +68,7 @@ class Rule(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
             and (self.total_upto is None or total <= self.total_upto)
             and (self.processes_from is None or processes >= self.processes_from)
             and (self.processes_upto is None or processes <= self.processes_upto)
-            and all(wanted is None or wanted == true for wanted, true in asked)
+            and all(expected is None or expected == true for expected, true in conditions)
         )
 
 
@@ -76,7 +76,7 @@ class Selector(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     """A library's choice of algorithms."""
 
     name: str
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[SelectionRule, ...] = ()
     """The first that holds wins."""
     source: str = ""
     """Where the rules come from."""

@@ -24,7 +24,7 @@ from commmodel.collectives.library.rules import (
     FORMAT,
     UNKNOWN,
     VERSION,
-    Rule,
+    SelectionRule,
     Selector,
 )  # fmt: skip
 from commmodel.collectives.operation import operation as operation_of
@@ -33,17 +33,18 @@ from commmodel.errors import DamagedFileError, InputError
 from commmodel.files import write_text
 
 __all__ = [
-    "FORMATS", "Rule", "Selector", "check", "dump", "dumps", "load", "normalise", "preceded", "published", "select",
+    "FORMATS", "SelectionRule", "Selector", "check", "dump", "dumps", "load", "normalise", "preceded", "published",
+    "select",
 ]  # fmt: skip
 
 FORMATS = ("toml", "openmpi", "openmpi-json", "mpich")
 """What `dumps` writes; `load` recognises them."""
 
 
-def preceded(selector: Selector, rules: Sequence[Rule]) -> Selector:
+def preceded(selector: Selector, rules: Sequence[SelectionRule]) -> Selector:
     """Return the selector with a user's rules before its own.
 
-    >>> mine = preceded(load("mpich"), [Rule("bcast", "chain", segment_size=8192)])
+    >>> mine = preceded(load("mpich"), [SelectionRule("bcast", "chain", segment_size=8192)])
     >>> select(mine, "bcast", 2**20, 64).algorithm
     'chain'
     """
@@ -52,7 +53,7 @@ def preceded(selector: Selector, rules: Sequence[Rule]) -> Selector:
 
 def select(
     selector: Selector, operation: str, message_size: int, processes: int, element_size: int = ELEMENT_SIZE
-) -> Rule:
+) -> SelectionRule:
     """Return the rule that applies: its algorithm and segment size.
 
     Parameters
@@ -83,8 +84,10 @@ def select(
         problem = f"{operation} of {message_size} bytes on {processes} processes, {element_size} bytes an element"
         raise InputError(f"{problem}: sizes must not be negative, and processes and elements at least 1")
     total = message_size * processes
-    found = (one for one in selector.rules if one.operation == operation)
-    rule = next((one for one in found if one.holds(message_size, total, processes, element_size)), None)
+    candidates = (rule for rule in selector.rules if rule.operation == operation)
+    rule = next(
+        (candidate for candidate in candidates if candidate.holds(message_size, total, processes, element_size)), None
+    )
     case = f"{operation} of {message_size} bytes on {processes} processes"
     if rule is None or rule.algorithm == DEFAULT:
         if selector.fallback:
@@ -105,12 +108,12 @@ def normalise(path: Path, rules: Any, where: str) -> None:
                 rule[name] = quantity(path, f"field {where}[{index}].{name}", rule[name], "B")
 
 
-def check(path: Path, rules: Sequence[Rule], where: str) -> None:
+def check(path: Path, rules: Sequence[SelectionRule], where: str) -> None:
     """Raise where a rule names an algorithm that its operation lacks, or contradicts itself."""
     for index, rule in enumerate(rules):
-        known = ALGORITHMS[rule.operation]
-        if rule.algorithm not in known and rule.algorithm != DEFAULT and not rule.algorithm.startswith(UNKNOWN):
-            problem = f"{rule.operation} has no algorithm {rule.algorithm!r}: choose one of {', '.join(known)}"
+        algorithms = ALGORITHMS[rule.operation]
+        if rule.algorithm not in algorithms and rule.algorithm != DEFAULT and not rule.algorithm.startswith(UNKNOWN):
+            problem = f"{rule.operation} has no algorithm {rule.algorithm!r}: choose one of {', '.join(algorithms)}"
             raise DamagedFileError(path, f"field {where}[{index}].algorithm", problem)
         if (rule.processes_from or 1) > (rule.processes_upto or rule.processes_from or 1):
             problem = f"from {rule.processes_from} up to {rule.processes_upto} processes: there are none"
@@ -208,7 +211,7 @@ def dumps(selector: Selector, format: str = "toml") -> str:  # noqa: A002  (the 
 
     Examples
     --------
-    >>> print(dumps(Selector("mine", (Rule("bcast", "binomial", upto=4096),)), "openmpi").splitlines()[-2])
+    >>> print(dumps(Selector("mine", (SelectionRule("bcast", "binomial", upto=4096),)), "openmpi").splitlines()[-2])
     0 6 0 0  # binomial
     """
     match format:

@@ -11,7 +11,7 @@ import msgspec
 
 from commmodel.collectives.algorithms.registry import ALGORITHMS
 from commmodel.collectives.library import mpich, openmpi
-from commmodel.collectives.library.rules import ELEMENT_SIZE, Rule, Selector, power_of_two_up_to
+from commmodel.collectives.library.rules import ELEMENT_SIZE, SelectionRule, Selector, power_of_two_up_to
 from commmodel.collectives.operation import OPERATIONS
 from commmodel.collectives.operation import operation as operation_of
 from commmodel.errors import InputError
@@ -75,7 +75,7 @@ def tune(
         raise InputError(f"a grid of {len(columns)} sizes from 0 up and {len(counts)} numbers of processes from 1 up")
     if library not in {"", *LIBRARIES}:
         raise InputError(f"unknown library {library!r}: choose one of {', '.join(LIBRARIES)}")
-    rules: list[Rule] = []
+    rules: list[SelectionRule] = []
     for operation in dict.fromkeys(operations):
         operation_of(operation)
         rules += _tuned(predict, operation, columns, counts, library)
@@ -95,7 +95,9 @@ def _offers(operation: str, library: str) -> tuple[dict[str, dict[str, bool]], b
     return {name: {**ALGORITHMS[operation][name].needs, **needs} for name, needs in listed.items()}, not blind
 
 
-def _tuned(predict: Predict, operation: str, sizes: list[int], processes: list[int], library: str) -> Iterator[Rule]:
+def _tuned(
+    predict: Predict, operation: str, sizes: list[int], processes: list[int], library: str
+) -> Iterator[SelectionRule]:
     """Yield the rules of an operation."""
     offers, sees_sizes = _offers(operation, library)
     rows: list[tuple[int | None, list[tuple[dict[str, bool], Cells]]]] = []
@@ -122,9 +124,10 @@ def _tuned(predict: Predict, operation: str, sizes: list[int], processes: list[i
                 limits = {field: end, "processes_upto": last, **kind, **_needed(operation, name)}
                 if few != name:
                     yield msgspec.convert(
-                        {"operation": operation, "algorithm": few, "count_below_power_of_two": True, **limits}, Rule
+                        {"operation": operation, "algorithm": few, "count_below_power_of_two": True, **limits},
+                        SelectionRule,
                     )
-                yield msgspec.convert({"operation": operation, "algorithm": name, **limits}, Rule)
+                yield msgspec.convert({"operation": operation, "algorithm": name, **limits}, SelectionRule)
 
 
 def _needed(operation: str, algorithm: str) -> dict[str, bool]:
@@ -143,8 +146,8 @@ def _occurs(kind: dict[str, bool], first: int, last: int | None) -> bool:
     """Whether a range contains such a number of processes; from n to 4 n there are all kinds."""
     end = 4 * first + 4
     numbers = range(first, (end if last is None else min(last, end)) + 1)
-    wanted = (kind["power_of_two"], kind["even"])
-    return any((one == power_of_two_up_to(one), one % 2 == 0) == wanted for one in numbers)
+    expected = (kind["power_of_two"], kind["even"])
+    return any((number == power_of_two_up_to(number), number % 2 == 0) == expected for number in numbers)
 
 
 def _cells(

@@ -1,1 +1,1 @@
-"""What every table, plot and page is made of."""
+"""Components of all reports: tables, plots and pages."""

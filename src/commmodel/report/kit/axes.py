@@ -1,4 +1,4 @@
-"""How every plot looks: colours for light and dark pages, axes in human units, one legend above the axes.
+"""Style of all plots: colours of light and dark pages, axes in human units, a legend above the axes.
 
 Colours of paths are Okabe and Ito's, colours of pairs lie on matplotlib's plasma scale, those of errors on viridis;
 colour-blind readers tell them apart, and every series has its own marker besides. Main entries: `style`, `new_axes`
@@ -68,7 +68,7 @@ _ROOM = 1.35  # of a logarithmic axis beyond the data, as a factor
 
 
 def style() -> AbstractContextManager[None]:
-    """Return a context in which figures look as they should, whatever the user's matplotlibrc says."""
+    """Return a context with the style of all figures, independent of the user's matplotlibrc."""
     return matplotlib.style.context(["default", _STYLE])
 
 
@@ -78,14 +78,14 @@ def path_colour(path: str) -> str:
 
 
 def pair_colours(count: int) -> list[tuple[str, str]]:
-    """Return colours for so many numbers of pairs, from few to many: (on a light page, on a dark one)."""
+    """Return colours for some numbers of pairs, ascending: (light page, dark page)."""
     plasma = matplotlib.colormaps["plasma"]
     shares = np.linspace(0, 1, count) if count > 1 else np.zeros(1)
     return [(to_hex(plasma(0.02 + 0.64 * share)), to_hex(plasma(0.4 + 0.55 * share))) for share in shares]
 
 
 def error_colours(count: int) -> list[tuple[str, str]]:
-    """Return colours for so many classes of errors, from small to large: (on a light page, on a dark one).
+    """Return colours for some classes of errors, ascending: (light page, dark page).
 
     Small errors are near the page's own colour, large ones stand out, on either page. Colour-blind readers see the
     order in the lightness (viridis).
@@ -96,7 +96,7 @@ def error_colours(count: int) -> list[tuple[str, str]]:
 
 
 def new_axes() -> tuple[Figure, Axes]:
-    """Return an empty figure, drawn so small that its text stays legible on a phone, and its axes."""
+    """Return an empty figure, small enough for legible text on a phone, and its axes."""
     figure = Figure(figsize=(5.5, 4.2), layout="constrained")
     axes = figure.add_subplot()
     axes.set_axisbelow(True)
@@ -110,7 +110,7 @@ def _plain(text: str) -> str:
 
 
 def _sizes_on(axis: Axis, smallest: float, largest: float) -> None:
-    """Put powers of two as ticks on an axis of sizes."""
+    """Set ticks at powers of two on an axis of sizes."""
     first, last = math.floor(math.log2(smallest)), math.ceil(math.log2(largest))
     step = max(1, math.ceil((last - first) / _MOST_TICKS))
     powers = [2.0**power for power in range(first, last + 1, step)]
@@ -136,7 +136,7 @@ def vertical_size_axis(axes: Axes, smallest: float, largest: float) -> None:
 
 
 def count_axis(axes: Axes, counts: Sequence[float], label: str) -> None:
-    """Make x a logarithmic axis of counts, with those that are drawn as ticks, or powers of two where they are many."""
+    """Make x a logarithmic axis of counts, with ticks at the drawn counts, or at powers of two where there are many."""
     smallest, largest = min(counts), max(counts)
     ticks = sorted({float(count) for count in counts})
     if len(ticks) > _MOST_TICKS:

@@ -1,4 +1,4 @@
-"""What pages are made of: sections of blocks. Main entries: `Section` and the kinds of blocks."""
+"""Sections and blocks of pages. Main entries: `Section` and the kinds of blocks."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -6,14 +6,14 @@ from typing import ClassVar
 from commmodel.report.kit.tables import Cell, Table
 
 __all__ = [
-    "Block", "Bullets", "Code", "Fact", "Facts", "Figures", "Folded", "Heading", "Names", "Plot", "Section", "Words",
-    "folded",
+    "Block", "Bullets", "CodeBlock", "Fact", "Facts", "Figures", "Folded", "Heading", "NameList", "Plot", "Section",
+    "Words", "folded",
 ]  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Words:
-    """A paragraph, or with `is_hint` a small one: how to read what stands above it."""
+    """A paragraph, or with `is_hint` a small one that explains the block above it."""
 
     text: str
     is_hint: bool = False
@@ -37,16 +37,16 @@ class Bullets:
 
 
 @dataclass(frozen=True)
-class Names:
-    """What is known by name: each name with its lines."""
+class NameList:
+    """A list of names, each with lines of text."""
 
     rows: tuple[tuple[str, tuple[str, ...]], ...]
     kind: ClassVar[str] = "names"
 
 
 @dataclass(frozen=True)
-class Code:
-    """Commands, a line each."""
+class CodeBlock:
+    """Commands, one per line."""
 
     lines: tuple[str, ...]
     kind: ClassVar[str] = "code"
@@ -54,7 +54,7 @@ class Code:
 
 @dataclass(frozen=True)
 class Fact:
-    """A number, what it is, what it means, and whether it comes from a fit that is not trusted."""
+    """A headline number with its name, its meaning, and whether its fit is trusted."""
 
     label: str
     cell: Cell
@@ -64,7 +64,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Facts:
-    """Numbers that matter most, large."""
+    """Headline numbers, in large type."""
 
     facts: tuple[Fact, ...]
     kind: ClassVar[str] = "facts"
@@ -91,7 +91,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Figures:
-    """Plots beside and below each other."""
+    """Plots in a grid."""
 
     plots: tuple[Plot, ...]
     kind: ClassVar[str] = "figures"
@@ -99,7 +99,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Folded:
-    """Blocks behind a summary that can be opened and closed."""
+    """Blocks behind a summary that opens and closes."""
 
     summary: str
     blocks: "tuple[Block, ...]"
@@ -107,12 +107,12 @@ class Folded:
     kind: ClassVar[str] = "folded"
 
 
-Block = Table | Words | Heading | Bullets | Names | Code | Facts | Figures | Folded
+Block = Table | Words | Heading | Bullets | NameList | CodeBlock | Facts | Figures | Folded
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page; one without blocks is left out.
+    """A section of a page; empty sections are omitted.
 
     Attributes
     ----------
@@ -131,5 +131,5 @@ class Section:
 
 
 def folded(table: Table, *, is_open: bool = True) -> Folded:
-    """Return a table behind its title."""
+    """Return a table folded behind its title."""
     return Folded(table.title, (table.untitled(),), is_open)

@@ -1,4 +1,4 @@
-"""A figure in the making: its axes, its series, its legend. Main entries: `Canvas`, `new_canvas` and `draw_series`."""
+"""A figure under construction: axes, series and legend. Main entries: `Canvas`, `new_canvas` and `draw_series`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ Dashes = Literal["-", ""] | tuple[float, Sequence[float]]
 
 
 class SeriesStyle(NamedTuple):
-    """How a series looks, and its name."""
+    """Style and name of a series."""
 
     colour: str
     marker: str
@@ -30,7 +30,7 @@ class SeriesStyle(NamedTuple):
 
 @dataclass
 class Canvas:
-    """A figure in the making: its axes and what its points say."""
+    """A figure under construction: its axes, and texts of its points."""
 
     figure: Figure
     axes: Axes
@@ -52,7 +52,7 @@ def new_canvas() -> Canvas:
 def draw_series(
     canvas: Canvas, places: Sequence[float], values: Sequence[float], tips: Sequence[str], key: str, style: SeriesStyle
 ) -> None:
-    """Draw a series: a line, and on it points that say what they are."""
+    """Draw a series: a line, with points that have a text."""
     canvas.axes.plot(places, values, linestyle=style.dashes, color=style.colour, linewidth=1.1, zorder=2.5)
     canvas.axes.plot(places, values, style.marker, color=style.colour, gid=key, zorder=3, clip_on=False)
     canvas.points[key] = list(tips)
@@ -60,7 +60,7 @@ def draw_series(
 
 
 def legend_of(canvas: Canvas, styles: Sequence[SeriesStyle], columns: int = 4) -> None:
-    """Name the series, or where there are many, some of them evenly spread."""
+    """Add the series to the legend; of many series, some that are evenly spread."""
     most = min(len(styles), _MOST_LEGEND_ENTRIES)
     chosen = sorted({round(index * (len(styles) - 1) / max(most - 1, 1)) for index in range(most)})
     handles = [

@@ -1,4 +1,4 @@
-"""Numbers in words for cells: parameters, medians, factors, records, each with its interval.
+"""Numbers as cells of a table: parameters, medians, factors, records, each with its interval.
 
 Main entries: `parameter_cell`, `measured_cell`, `record_cell` and `error_words`.
 """
@@ -50,13 +50,13 @@ def parameter_cell(parameter: Parameter, unit: str) -> Cell:
         return Cell("not determined", f"up to {format_quantity(parameter.high, unit)}")
     if not parameter.is_limiting:
         bound = parameter.low
-        known = bound is not None and math.isfinite(bound) and bound > 0
-        return Cell("not limiting", f"up to {format_quantity(bound, unit)}" if known and bound is not None else "")
+        is_bounded = bound is not None and math.isfinite(bound) and bound > 0
+        return Cell("not limiting", f"up to {format_quantity(bound, unit)}" if is_bounded and bound is not None else "")
     return _interval_cell(parameter.value, parameter.low, parameter.high, unit)
 
 
 def measured_cell(value: float, low: float, high: float, unit: str) -> Cell:
-    """Return a median with its interval, or alone where there were too few samples for one.
+    """Return a median with its interval; alone where there are too few samples.
 
     >>> print(measured_cell(2e-6, float("-inf"), float("inf"), "s"))
     2.00 us
@@ -89,12 +89,12 @@ def error_words(error: float) -> str:
 
 
 def starred(text: str, record: Record) -> str:
-    """Return the text, with a star where the record ended before its interval was as narrow as asked."""
+    """Return the text, with a star where the record ended before its interval was narrow enough."""
     return f"{text}*" if record.stop in _EARLY else text
 
 
 def record_cell(record: Record | None) -> Cell:
-    """Return a record's median and its interval; nothing where there is no record."""
+    """Return the median of a record and its interval; an empty cell without a record."""
     if record is None:
         return Cell("")
     summary = record.summary
@@ -105,7 +105,7 @@ def record_cell(record: Record | None) -> Cell:
 def size_rows(
     cells: Mapping[int, Mapping[_Column, Sequence[Record]]], columns: Sequence[_Column]
 ) -> Iterable[tuple[Cell, ...]]:
-    """Yield a row for each size, and further ones where something was measured more than once."""
+    """Yield a row for each size, and further rows for repeated configurations."""
     for size, row in sorted(cells.items()):
         for repeated in zip_longest(*(row.get(column, []) for column in columns)):
             yield Cell(format_size(size)), *map(record_cell, repeated)

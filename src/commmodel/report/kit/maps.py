@@ -1,4 +1,4 @@
-"""Maps: a cell for each pair of places, one colour for each class of errors. Main entries: `STEPS` and `draw_cells`.
+"""Maps: a cell per pair of coordinates, a colour per class of errors. Main entries: `STEPS` and `draw_cells`.
 
 All maps of all reports have one scale, in steps of about a factor of two, so that one colour always means one error.
 """
@@ -28,7 +28,7 @@ def step_of(error: float) -> int:
 
 
 def step_names(used: Sequence[int]) -> list[str]:
-    """Return what some of the classes of errors are called: below the ends of `STEPS`, then above the last."""
+    """Return the names of classes of errors: below each end of `STEPS`, then above the last."""
     ends = [format_ratio(step).replace(".0", "") for step in STEPS]
     names = [f"≤ {end}" for end in ends] + [f"> {ends[-1]}"]
     return [names[index] for index in used]
@@ -45,7 +45,7 @@ def borders(sizes: Sequence[int]) -> list[float]:
 def draw_cells(
     canvas: Canvas, classes: Mapping[int, Sequence[tuple[Corners, str]]], colours: Sequence[tuple[str, str]]
 ) -> None:
-    """Draw the cells of each class in its colour; each cell is its corners and what it says when pointed at."""
+    """Draw the cells of each class in its colour; a cell is its corners and its text."""
     for number, members in sorted(classes.items()):
         name = f"cells-{number}"
         corners = [corners for corners, _ in members]

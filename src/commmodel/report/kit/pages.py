@@ -19,7 +19,7 @@ __all__ = ["render_page", "template_text"]
 
 
 def template_text(name: str) -> str:
-    """Return what a file beside the templates holds."""
+    """Return the content of a file in the folder of templates."""
     return files("commmodel.report.kit").joinpath("templates", name).read_text(encoding="utf-8")
 
 
@@ -43,7 +43,7 @@ def _plots(blocks: Iterable[Block]) -> Iterator[Plot]:
 
 
 def _colours(plots: Sequence[Plot], *, dark: bool) -> Markup:
-    """Return the CSS variables of the plots' colours, as they are on a light or on a dark page."""
+    """Return the CSS variables of the plots' colours, on a light or a dark page."""
     colours = {light: on_dark for plot in plots for light, on_dark in plot.colours.items()}
     shown = (f"{svg.variable(light)}: {on_dark if dark else light}" for light, on_dark in colours.items())
     return Markup("; ".join(shown))  # noqa: S704  (hex colours)
@@ -58,7 +58,7 @@ def render_page(
     template: str = "page.html",
     **values: object,
 ) -> str:
-    """Return a page; it refers to nothing outside itself.
+    """Return a page as HTML without references to other files.
 
     Parameters
     ----------

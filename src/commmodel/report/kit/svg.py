@@ -1,4 +1,4 @@
-"""From a figure to SVG for the inside of an HTML page: the same bytes for the same figure, and no clash of names.
+"""Figures as inline SVG for HTML pages: reproducible, and without name clashes.
 
 Every id gets a prefix, colours become CSS variables that a dark page can change, points get the text shown when
 one points at them, and all that is of no use inside a page (declarations, metadata, global styles) is left out.
@@ -22,7 +22,7 @@ _NO_METADATA = {"Creator": None, "Date": None, "Format": None, "Type": None}
 
 
 def variable(colour: str) -> str:
-    """Return the CSS variable that stands for a colour of a light page.
+    """Return the CSS variable of a light page's colour.
 
     >>> variable("#0072b2")
     '--c-0072b2'
@@ -58,7 +58,7 @@ def _clean(parent: ElementTree.Element, prefix: str, themed: Mapping[str, str]) 
 
 
 def _explain(root: ElementTree.Element, group: str, texts: Sequence[str]) -> None:
-    """Give each point of a series, or each cell of a map, its text."""
+    """Add texts to the points of series and the cells of maps."""
     for element in root.iter("g"):
         if element.get("id") == group:
             drawn = list(element.iter("use")) or list(

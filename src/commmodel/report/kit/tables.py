@@ -1,4 +1,4 @@
-"""Tables: every product of the report makes them; here the terminal draws them, in `pages` an HTML page does.
+"""Tables of all reports; rendered for the terminal here and as HTML in `pages`.
 
 Both draw the same object, so they cannot disagree. All text goes to rich as `Text`, never as markup: host names and
 remarks may hold anything. Main entries: `Table`, `Column`, `Cell`, `text`.
@@ -39,7 +39,7 @@ _MOST_APART = 7
 
 
 class Cell(NamedTuple):
-    """A value as text, and its interval or another remark on it."""
+    """A value as text, with an interval or a remark."""
 
     value: str
     detail: str = ""
@@ -56,7 +56,7 @@ NOTHING = Cell("–")
 
 
 class Column(NamedTuple):
-    """The heading of a column, and the side on which its cells are aligned."""
+    """A column: its heading, and the alignment of its cells."""
 
     heading: str
     align: Literal["left", "right"] = "right"
@@ -65,17 +65,17 @@ class Column(NamedTuple):
 
 
 def left(*headings: str) -> tuple[Column, ...]:
-    """Return columns of words."""
+    """Return left-aligned columns, for words."""
     return tuple(Column(heading, "left") for heading in headings)
 
 
 def right(*headings: str) -> tuple[Column, ...]:
-    """Return columns of numbers."""
+    """Return right-aligned columns, for numbers."""
     return tuple(Column(heading) for heading in headings)
 
 
 def stack(cells: Iterable[Cell], style: Style = "") -> Cell:
-    """Return one cell of several, below each other."""
+    """Return several cells as one, below each other."""
     first, *below = (cell._replace(style=style) if style else cell for cell in cells)
     return first._replace(below=tuple(below))
 
@@ -86,7 +86,7 @@ def plain_rows(rows: Iterable[Iterable[str]]) -> tuple[tuple[Cell, ...], ...]:
 
 
 def common_notes(tables: "Iterable[Table]") -> "tuple[Table, ...]":
-    """Return the tables with each note below the last table that has it."""
+    """Return the tables with each common note only below the last table that has it."""
     tables = tuple(tables)
     later: set[str] = set()
     shown = []
@@ -97,7 +97,7 @@ def common_notes(tables: "Iterable[Table]") -> "tuple[Table, ...]":
 
 
 def text(words: str, style: str = "") -> Text:
-    """Return text that cannot act on the terminal: control characters are shown as a replacement.
+    """Return text with control characters replaced, safe for a terminal.
 
     >>> str(text("a" + chr(27) + "[31m"))
     'a�[31m'
@@ -107,7 +107,7 @@ def text(words: str, style: str = "") -> Text:
 
 @dataclass(frozen=True)
 class Table:
-    """A table in words; the first cell of each row names it.
+    """A table of text; the first cell of each row names the row.
 
     Attributes
     ----------
@@ -155,7 +155,7 @@ class Table:
         return Group(*title, table, *(text(note, "dim") for note in self.notes))
 
     def _shown(self) -> list[int]:
-        """Return the columns that a terminal has room for, with the first and the last of those of one kind."""
+        """Return the columns that fit the terminal's width, including the first and the last of each kind."""
         fixed, count = self.alike_from, len(self.columns)
         if fixed is None or count - fixed <= _MOST_ALIKE:
             return list(range(count))
@@ -163,7 +163,7 @@ class Table:
         return [*range(fixed), *(fixed + round(index * step) for index in range(_MOST_ALIKE))]
 
     def groups(self) -> list[list[tuple[tuple[Cell, int], ...]]]:
-        """Return the rows of each group, each cell with the rows that it spans; cells that others span are left out."""
+        """Return the rows of each group, each cell with its row span; spanned cells are omitted."""
         groups: list[list[tuple[Cell, ...]]] = []
         for row in self.rows:
             if self.grouped and groups and not row[0].value:
@@ -177,12 +177,12 @@ class Table:
         ]
 
     def untitled(self) -> "Table":
-        """Return the table without its title, for a place that has it as a heading."""
+        """Return the table without its title, for use below a heading."""
         return replace(self, title="")
 
 
 def _spans(group: Sequence[tuple[Cell, ...]]) -> list[tuple[tuple[Cell, int], ...]]:
-    """Return the cells of a group, of which leading ones span those below them that are empty throughout."""
+    """Return the cells of a group; a leading cell spans the empty cells below it."""
     leading = 0
     while leading < len(group[0]) and not any(row[leading].value or row[leading].detail for row in group[1:]):
         leading += 1
@@ -191,7 +191,7 @@ def _spans(group: Sequence[tuple[Cell, ...]]) -> list[tuple[tuple[Cell, int], ..
 
 
 def _words(cell: Cell, details: Literal["below", "beside", "none"]) -> Text:
-    """Return a cell for the terminal."""
+    """Return a cell as text for the terminal."""
     style = _RICH_STYLES[cell.style]
     words = Text()
     if details == "beside":

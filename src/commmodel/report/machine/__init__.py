@@ -1,1 +1,1 @@
-"""A machine in tables and plots: parameters, protocols, and how wrong each model is."""
+"""Tables and plots of a machine: parameters, protocols, and errors of the models."""

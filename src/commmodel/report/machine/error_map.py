@@ -1,4 +1,4 @@
-"""Where a model is wrong: its relative error over message size and number of pairs, after Gropp 2016, Figure 2.
+"""Maps of a model's relative error over message size and number of pairs, after Gropp 2016, Figure 2.
 
 An error is the longer of both times over the shorter, less 1: a time too short by a factor is as far off as one too
 long by it. The paper scales each of its maps to its own maximum; here all have one scale. Main entry: `error_maps`.
@@ -19,7 +19,7 @@ from commmodel.report.kit.blocks import Plot
 from commmodel.report.kit.canvas import Canvas, new_canvas
 from commmodel.report.kit.maps import STEPS, Corners, borders, draw_cells, step_names, step_of
 from commmodel.report.machine.model_curves import RECOMMENDED, prediction
-from commmodel.report.machine.series import Series, pairs_word
+from commmodel.report.machine.series import PathSeries, pairs_word
 from commmodel.units import format_ratio, format_size, format_time
 
 __all__ = ["error_maps"]
@@ -29,8 +29,8 @@ _MOST_IN_A_ROW = 4  # classes in the legend
 
 
 @dataclass(frozen=True)
-class _Cell:
-    """A size and a number of pairs: the error there, as a share, and what it says."""
+class _ErrorCell:
+    """A cell of the map: size, number of pairs, relative error and text."""
 
     message_size: int
     pairs: int
@@ -38,9 +38,9 @@ class _Cell:
     words: str
 
 
-def _cells(series: Series, model: str) -> list[_Cell]:
-    """Return a cell for each size and number of pairs; of several measurements of it the worst."""
-    worst: dict[tuple[int, int], _Cell] = {}
+def _cells(series: PathSeries, model: str) -> list[_ErrorCell]:
+    """Return a cell for each size and number of pairs, with the largest error of repeated measurements."""
+    worst: dict[tuple[int, int], _ErrorCell] = {}
     for pairs in series.counts:
         points = series.points.where(series.points.pairs == pairs)
         expected = prediction(series.segments, points.message_size.astype(np.float64), pairs, model)
@@ -54,12 +54,12 @@ def _cells(series: Series, model: str) -> list[_Cell]:
                     f"{format_size(size)}, {pairs} pair{'s' * (pairs > 1)}: {format_ratio(error)} off, "
                     f"measured {format_time(measured)}, model {format_time(modelled)}"
                 )
-                worst[size, pairs] = _Cell(size, pairs, error, words)
+                worst[size, pairs] = _ErrorCell(size, pairs, error, words)
     return list(worst.values())
 
 
-def _limit_lines(canvas: Canvas, series: Series, sizes: Sequence[int], edges: Sequence[float]) -> None:
-    """Draw each limit between the sizes that it divides."""
+def _limit_lines(canvas: Canvas, series: PathSeries, sizes: Sequence[int], edges: Sequence[float]) -> None:
+    """Draw each protocol limit between its neighbouring sizes."""
     for row, limit in enumerate(limit for limit in series.limits if sizes[0] <= limit < sizes[-1]):
         edge = edges[bisect_left(sizes, limit + 1)]
         canvas.axes.axvline(edge, color=look.PAPER, linewidth=3, zorder=3)
@@ -75,7 +75,7 @@ def _pair_axis(canvas: Canvas, counts: Sequence[int]) -> None:
     canvas.axes.tick_params(left=False)
 
 
-def _draw(series: Series, cells: Sequence[_Cell], key: str, title: str, what: str) -> Plot:
+def _draw(series: PathSeries, cells: Sequence[_ErrorCell], key: str, title: str, intro: str) -> Plot:
     canvas = new_canvas()
     colours = look.error_colours(len(STEPS) + 1)
     sizes = sorted({int(size) for size in series.points.message_size})
@@ -99,7 +99,7 @@ def _draw(series: Series, cells: Sequence[_Cell], key: str, title: str, what: st
     _limit_lines(canvas, series, sizes, edges)
     worst = max(cells, key=lambda cell: cell.error)
     where = f"at {format_size(worst.message_size)} with {pairs_word(worst.pairs)}"
-    parts = [f"{what} The largest is {format_ratio(worst.error)}, {where}."]
+    parts = [f"{intro} The largest is {format_ratio(worst.error)}, {where}."]
     if len(cells) < len(set(zip(series.points.message_size.tolist(), series.points.pairs.tolist(), strict=True))):
         parts.append("Empty: not measured, or the model says nothing.")
     if len(series.hidden):
@@ -109,12 +109,12 @@ def _draw(series: Series, cells: Sequence[_Cell], key: str, title: str, what: st
     return canvas.finish(key, title, " ".join(parts), look.FIXED_COLOURS | dict(colours))
 
 
-def _chosen(series: Series) -> Mapping[str, str]:
-    """Return the models of ping-pongs that get a map, and what each map is called."""
-    there = {name for segment in series.segments for name in two_way(segment)}
+def _chosen(series: PathSeries) -> Mapping[str, str]:
+    """Return the models of ping-pongs that get a map, and the titles of the maps."""
+    available = {name for segment in series.segments for name in two_way(segment)}
     advice = {recommended(segment) for segment in series.segments if segment.recommended and recommended(segment)}
     names = {"postal": "postal, of one pair", "max-rate": "max-rate"}
-    chosen = {name: words for name, words in names.items() if name in there}
+    chosen = {name: words for name, words in names.items() if name in available}
     if not advice:
         return chosen
     if len(advice) > 1:
@@ -124,19 +124,19 @@ def _chosen(series: Series) -> Mapping[str, str]:
     return chosen | {name: f"{names.get(only, only)}, recommended"}
 
 
-def error_maps(pingpongs: Series | None, streams: Series | None) -> list[Plot]:
-    """Return a map for each model, of what was measured with at least two numbers of pairs."""
-    wanted = []
+def error_maps(pingpongs: PathSeries | None, streams: PathSeries | None) -> list[Plot]:
+    """Return a map for each model, where at least two numbers of pairs were measured."""
+    maps = []
     if pingpongs is not None and len(pingpongs.counts) > 1:
-        wanted += [(pingpongs, model, words) for model, words in _chosen(pingpongs).items()]
+        maps += [(pingpongs, model, words) for model, words in _chosen(pingpongs).items()]
     if streams is not None and len(streams.counts) > 1 and streams.segments:
-        wanted.append((streams, ONE_WAY, "streams, one way"))
+        maps.append((streams, ONE_WAY, "streams, one way"))
     plots = []
-    for series, model, words in wanted:
+    for series, model, words in maps:
         cells = _cells(series, model)
         if cells:
-            what = "Error: the longer of T_model and T over the shorter, less 1, in the same colours in all maps."
+            intro = "Error: the longer of T_model and T over the shorter, less 1, in the same colours in all maps."
             if model == "postal":
-                what = f"{what} The postal model, which knows one pair alone, taken for any number of pairs."
-            plots.append(_draw(series, cells, f"error-{model}-{series.path}", f"Error, {series.path}: {words}", what))
+                intro = f"{intro} The postal model, which knows one pair alone, taken for any number of pairs."
+            plots.append(_draw(series, cells, f"error-{model}-{series.path}", f"Error, {series.path}: {words}", intro))
     return plots

@@ -1,4 +1,4 @@
-"""Headlines: latency, bandwidth and protocol limit of each path, and whether to trust them.
+"""Headlines: latency, bandwidth and protocol limit of each path, and their trust.
 
 A path that the machine knows is summed up by its model, another one by the measurements alone. Main entry:
 `headlines`.
@@ -11,7 +11,7 @@ import numpy as np
 
 from commmodel.fit.points import Points, collect, collect_streams
 from commmodel.machine import UNITS, Extended, Limit, Machine, Parameter, Postal, Segment, recommended
-from commmodel.machine.model_choice import Model, named
+from commmodel.machine.model_choice import Model, model_of
 from commmodel.machine.rates import bandwidth, duplex_factor, node_rate
 from commmodel.report.kit.blocks import Fact
 from commmodel.report.kit.cells import factor_cell, measured_cell, parameter_cell
@@ -34,7 +34,7 @@ _FOUND_BY = {
 
 @dataclass(frozen=True)
 class Headline:
-    """The facts of one path, and where they come from."""
+    """The headline numbers of one path, and their sources."""
 
     path: str
     source: str
@@ -52,7 +52,7 @@ def _pair_rate(model: Model) -> tuple[str, Parameter]:
 
 
 def _span(limit: Limit | None, below: Limit | None) -> str:
-    """Return in words of which messages a segment is; nothing where of all."""
+    """Return the message range of a segment as text; empty for all messages."""
     if limit is not None:
         return f" up to {format_size(limit.value)}"
     return f" above {format_size(below.value)}" if below is not None else ""
@@ -62,13 +62,13 @@ def _trust(segments: tuple[Segment, ...]) -> Fact:
     doubtful, unknown = [], []
     below: Limit | None = None
     for segment in segments:
-        which = f"{segment.protocol}{_span(segment.limit, below)}"
+        place = f"{segment.protocol}{_span(segment.limit, below)}"
         below = segment.limit
         models: list[tuple[str, Model | None]] = []
         if recommended(segment) or segment.one_way is None:
-            models.append((which, named(segment, recommended(segment))))
+            models.append((place, model_of(segment, recommended(segment))))
         if segment.one_way is not None:
-            models.append((f"{which} ({STREAMS})", segment.one_way))
+            models.append((f"{place} ({STREAMS})", segment.one_way))
         for name, model in models:
             if model is None or model.quality is None:
                 unknown.append(name)
@@ -89,32 +89,35 @@ def _limits(segments: tuple[Segment, ...]) -> Fact:
         return Fact("Protocol limit", Cell("none"), "one protocol for all sizes")
     surest = min((limit.found_by for limit in limits), key=list(_FOUND_BY).index)
     chosen = [limit for limit in limits if limit.found_by == surest]
-    others = [
+    changes = [
         words if words.startswith("between") else f"at {words}"
         for words in (limit_words(limit) for limit in limits if limit.found_by != surest)
     ]
     sizes = [format_size(limit.value) for limit in chosen]
     doubts = [limit_words(limit) for limit in chosen if limit_words(limit) != format_size(limit.value)]
-    meaning = _FOUND_BY[surest] + (f"; the model also changes {' and '.join(others)}" if others else "")
+    meaning = _FOUND_BY[surest] + (f"; the model also changes {' and '.join(changes)}" if changes else "")
     return Fact("Protocol limit", Cell(", ".join(sizes), ", ".join(doubts)), meaning)
 
 
 def _shared(segments: Sequence[Segment]) -> Iterable[Fact]:
-    """Yield what the pairs of a node get together, both ways and one way, with the largest messages."""
+    """Yield the total rates of a node's pairs, both ways and one way, with the largest messages."""
     last = segments[-1]
-    both = node_rate(last)
-    if both is not None:
-        what = f"R_N of {last.protocol}" + ("; both ways at once" if last.one_way else "")
-        model = named(last, recommended(last))
+    rate_both = node_rate(last)
+    if rate_both is not None:
+        meaning = f"R_N of {last.protocol}" + ("; both ways at once" if last.one_way else "")
+        model = model_of(last, recommended(last))
         yield Fact(
-            "All pairs of a node", parameter_cell(both, UNITS["R_N"]), what, model is None or _is_doubtful(model)
+            "All pairs of a node",
+            parameter_cell(rate_both, UNITS["R_N"]),
+            meaning,
+            model is None or _is_doubtful(model),
         )
-    elif named(last, recommended(last)) is not None:
+    elif model_of(last, recommended(last)) is not None:
         yield Fact("All pairs of a node", Cell("not known"), "one pair alone was measured")
     if last.one_way is not None and last.one_way.R_N is not None:
         rate = parameter_cell(last.one_way.R_N, UNITS["R_N"])
-        what = f"R_N of {last.protocol}, of streams in one direction"
-        yield Fact("All pairs, one way", rate, what, _is_doubtful(last.one_way))
+        meaning = f"R_N of {last.protocol}, of streams in one direction"
+        yield Fact("All pairs, one way", rate, meaning, _is_doubtful(last.one_way))
     if (factor := duplex_factor(last)) is not None:
         yield Fact("Duplex factor", factor_cell(factor), DUPLEX)
 
@@ -126,7 +129,7 @@ def _is_doubtful(model: Model) -> bool:
 def _from_model(path: str, segments: tuple[Segment, ...], points: Points | None) -> Headline:
     facts = []
     modelled = [segment for segment in segments if recommended(segment)]
-    spoken = [(segment.protocol, model) for segment in modelled if (model := named(segment, recommended(segment)))]
+    spoken = [(segment.protocol, model) for segment in modelled if (model := model_of(segment, recommended(segment)))]
     if spoken:
         (smallest, first), (largest, last) = spoken[0], spoken[-1]
         latency = parameter_cell(first.alpha, UNITS["alpha"])
@@ -142,7 +145,7 @@ def _from_model(path: str, segments: tuple[Segment, ...], points: Points | None)
 
 
 def _fastest(points: Points, kind: str, label: str = "") -> list[Fact]:
-    """Return the highest rate measured; nothing where no time of a message with content was."""
+    """Return the highest measured rate; None without any."""
     timed = points.where((points.seconds > 0) & (points.message_size > 0))
     if not len(timed):
         return []
@@ -189,10 +192,12 @@ def _from_measurements(
 
 
 def headlines(measurements: Measurements, machine: Machine | None) -> list[Headline]:
-    """Return one headline for each path that was measured or that the machine knows."""
+    """Return a headline for each path that is measured or in the machine."""
     points, streams = collect(measurements), collect_streams(measurements)
     configurations = (record.configuration for record in measurements.records)
-    measured = dict.fromkeys(each.path for each in configurations if isinstance(each, PointToPoint))
+    measured = dict.fromkeys(
+        configuration.path for configuration in configurations if isinstance(configuration, PointToPoint)
+    )
     modelled = [path for path in machine.paths if path != "any" or not measured] if machine else []
     lines = []
     for path in dict.fromkeys((*measured, *modelled)):

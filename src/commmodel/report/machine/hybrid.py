@@ -15,7 +15,7 @@ _NOTE = (
 
 
 def _overhead(constant: Parameter | None, per_byte: Parameter | None) -> Cell:
-    """Return o in words, and below it what a byte adds."""
+    """Return o as text, and below it the time per byte."""
     if constant is None or (not constant.value and not (per_byte and per_byte.value)):
         return NOTHING
     slope = f"+ {format_quantity(per_byte.value * 1024, 's')}/KiB" if per_byte is not None and per_byte.value else ""
@@ -45,16 +45,16 @@ def hybrid_tables(machine: Machine) -> list[Table]:
         ends = [None, *(mode.limit.value if mode.limit else None for mode in model.modes)]
         rows = tuple(_row(mode, below) for mode, below in zip(model.modes, ends, strict=False))
         columns = (*left("mode", "messages"), *right("o_s", "MPI_Isend", "o_r", "L", "B", "error"))
-        held = ""
+        note = ""
         if model.contention is not None:
-            held = f" Both ways at once a node's link holds {factor_cell(model.contention)} B."
+            note = f" Both ways at once a node's link holds {factor_cell(model.contention)} B."
         if model.send_buffer is not None:
             buffer = format_size(round(model.send_buffer.value))
-            held += f" A synchronous send ends when {buffer} are left of it; up to that, eager messages leave in turn."
-        tables.append(Table(f"hybrid model, {model.path}", columns, rows, (f"{_NOTE}{held}",)))
+            note += f" A synchronous send ends when {buffer} are left of it; up to that, eager messages leave in turn."
+        tables.append(Table(f"hybrid model, {model.path}", columns, rows, (f"{_NOTE}{note}",)))
     return tables
 
 
 def hybrid_remarks(machine: Machine) -> list[str]:
-    """Return what there is to know of the fits of the hybrid model."""
+    """Return the remarks on the fits of the hybrid model."""
     return [f"hybrid model ({model.path}): {remark}" for model in machine.hybrid for remark in model.remarks]

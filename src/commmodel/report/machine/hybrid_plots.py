@@ -1,4 +1,4 @@
-"""Durations over size with the modes of the hybrid model, as plots of a report.
+"""Plots of durations over size, with the modes of the hybrid model.
 
 They are Figure 4 of Bédaride et al. (2013): the time inside MPI_Send, MPI_Isend and MPI_Recv and half a round trip,
 medians of raw values, and the lines of the modes. Main entry: `hybrid_plots`.
@@ -30,7 +30,7 @@ _CALLS: dict[Call, tuple[str, str, str]] = {
 
 
 def _lines(model: Hybrid, call: Call, largest: float) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield sizes and times of each mode's line of a call."""
+    """Yield the sizes and times of each mode's line for a call."""
     below = 1.0
     for mode in model.modes:
         end = largest if mode.limit is None else min(float(mode.limit.value), largest)
@@ -62,7 +62,7 @@ def _draw_call(canvas: Canvas, call: Call, sizes: np.ndarray, seconds: np.ndarra
 
 
 def hybrid_plots(measurements: Measurements, machine: Machine | None) -> list[Plot]:
-    """Return durations over size of each path with messages of random sizes, with the modes that were fitted."""
+    """Return plots of durations and fitted modes for each path with random message sizes."""
     models = {model.path: model for model in machine.hybrid} if machine is not None else {}
     plots = []
     with look.style():

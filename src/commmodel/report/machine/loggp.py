@@ -1,4 +1,4 @@
-"""LogGP and pLogP: tables of parameters with intervals, and whether two ways to them agree.
+"""Tables of LogGP and pLogP: parameters with intervals, and the agreement of two measurements.
 
 Main entries: `logp_tables` and `loggp_remarks`.
 """
@@ -21,7 +21,7 @@ _FROM_TRAINS, _FROM_TABLE = "trains", "pLogP"
 
 
 def has_other_models(machine: Machine) -> bool:
-    """Return whether a segment has a model of ping-pongs or of streams."""
+    """Whether a segment has a model of ping-pongs or of streams."""
     names = ("postal", "max_rate", "extended", "latency_aware", "one_way")
     return any(getattr(segment, name) is not None for segment in machine.segments for name in names)
 
@@ -42,7 +42,7 @@ def _cells(model: LogGP | None) -> list[Cell]:
 
 
 def loggp_table(machine: Machine) -> Table | None:
-    """Return L, o, g and G of each segment, how far the model is from its trains, and whether to trust it.
+    """Return L, o, g and G of each segment, with the error and the trust of the fit.
 
     None where no segment has LogGP parameters.
     """
@@ -65,7 +65,7 @@ def loggp_table(machine: Machine) -> Table | None:
 
 
 def loggp_remarks(machine: Machine) -> list[str]:
-    """Return what there is to know of the fits of LogGP, each remark once, with the segments that it is about."""
+    """Return the remarks on the fits of LogGP, each once, with its segments."""
     about: dict[str, list[str]] = {}
     for segment in machine.segments:
         quality = None if segment.loggp is None else segment.loggp.quality
@@ -76,8 +76,8 @@ def loggp_remarks(machine: Machine) -> list[str]:
 
 def _column(table: PLogP, name: str) -> Iterable[Cell]:
     values: tuple[float, ...] = getattr(table, name)
-    nothing = (float("nan"),) * len(values)
-    lows, highs = table.low.get(name, nothing), table.high.get(name, nothing)
+    unknown = (float("nan"),) * len(values)
+    lows, highs = table.low.get(name, unknown), table.high.get(name, unknown)
     for value, low, high in zip(values, lows, highs, strict=True):
         yield measured_cell(value, low, high, "s")
 
@@ -99,13 +99,13 @@ def _ratios(trains: LogGP, table: LogGP) -> list[Cell]:
     cells = []
     for name in _NAMES:
         above, below = getattr(trains, name), getattr(table, name)
-        known = above is not None and below is not None and below.value > 0
-        cells.append(Cell(f"{above.value / below.value:.2f}") if known else NOTHING)
+        is_positive = above is not None and below is not None and below.value > 0
+        cells.append(Cell(f"{above.value / below.value:.2f}") if is_positive else NOTHING)
     return cells
 
 
 def agreement_table(agreements: Sequence[Agreement]) -> Table | None:
-    """Return LogGP fitted to trains and to pLogP's table, their ratio, and how far each is from the ping-pong.
+    """Return LogGP from trains and from pLogP, their ratio, and the error of each against the ping-pong.
 
     None where no segment was fitted in either way.
     """
@@ -131,6 +131,6 @@ def _error(agreement: Agreement, name: str) -> Cell:
 
 
 def logp_tables(machine: Machine, agreements: Sequence[Agreement]) -> list[Table]:
-    """Return all of these tables that the machine has."""
+    """Return all LogGP and pLogP tables of the machine."""
     tables = [loggp_table(machine), *map(plogp_table, machine.plogp), agreement_table(agreements)]
     return [table for table in tables if table is not None]

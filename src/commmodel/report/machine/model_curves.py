@@ -1,4 +1,4 @@
-"""Model lines: what a protocol segment predicts, and between which bounds, over the sizes for which it holds.
+"""Model curves: predictions of a protocol segment with bounds, over its sizes.
 
 A segment fitted to one pair alone says nothing of several pairs: it has no line for them. Only where the postal
 model is asked for by its name is it taken for any number of pairs, to show what that costs (Gropp 2016, Figure 2).
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.machine import Extended, LatencyAware, MaxRate, MeasuredTimes, Parameter, Postal, Segment, speaker
-from commmodel.machine.model_choice import ONE_WAY, Model, named
+from commmodel.machine.model_choice import ONE_WAY, Model, model_of
 from commmodel.machine.rates import bandwidth
 from commmodel.models import Formula, maxrate
 
@@ -32,7 +32,7 @@ _End = Literal["low", "value", "high"]
 
 @dataclass(frozen=True)
 class Line:
-    """A segment's times over sizes, in bytes and seconds; without `fast` and `slow` where no interval is known."""
+    """The times of a segment over sizes, in bytes and seconds; `fast` and `slow` are absent without intervals."""
 
     message_size: Floats
     seconds: Floats
@@ -41,11 +41,11 @@ class Line:
 
 
 def _model(segment: Segment, name: str, pairs: int) -> Model | MeasuredTimes | None:
-    """Return the model that tells the time of so many pairs."""
+    """Return the model for a number of pairs."""
     if name == RECOMMENDED:
         chosen = speaker(segment, pairs)
         return None if chosen.name == ONE_WAY else chosen.model
-    model = named(segment, name)
+    model = model_of(segment, name)
     return None if isinstance(model, MaxRate) and model.R_N is None and pairs > 1 else model
 
 
@@ -55,7 +55,7 @@ def _end(parameter: Parameter, end: _End, least: float) -> float:
 
 
 def _times(model: Model | MeasuredTimes, sizes: Floats, pairs: int, latency: _End, rate: _End) -> Floats:
-    """Return the times of a model, its parameters at the given ends."""
+    """Return the times of a model with its parameters at the given ends of their intervals."""
     if isinstance(model, MeasuredTimes):
         end: Literal["seconds", "low", "high"] = "seconds" if latency == "value" else latency
         return np.array([model.at(float(size), end) for size in sizes])
@@ -94,7 +94,7 @@ def limits(segments: Sequence[Segment]) -> list[int]:
 
 
 def prediction(segments: Sequence[Segment], sizes: Floats, pairs: int, model: str = RECOMMENDED) -> Floats:
-    """Return a model's time for each size, nan where it says nothing."""
+    """Return the time of a model for each size; nan where it does not apply."""
     times = np.full(sizes.shape, math.nan)
     left = np.ones(sizes.shape, dtype=bool)
     for segment in segments:
@@ -117,7 +117,7 @@ def _line(model: Model | MeasuredTimes, sizes: Floats, pairs: int) -> Line:
 def lines(
     segments: Sequence[Segment], smallest: float, largest: float, pairs: int, model: str = RECOMMENDED
 ) -> list[Line]:
-    """Return one line for each segment that holds somewhere from `smallest` to `largest`, both above 0.
+    """Return a curve for each segment between `smallest` and `largest`, both above 0.
 
     The band between `fast` and `slow` has every parameter at an end of its interval.
     """

@@ -1,4 +1,4 @@
-"""Plots of several pairs: their rate together (Gropp 2016, Figure 1), and how far the model is from it.
+"""Plots of several pairs: their total rate (Gropp 2016, Figure 1), and the error of the model.
 
 Main entries: `aggregate` and `residuals`.
 """
@@ -12,7 +12,7 @@ from commmodel.report.kit.blocks import Plot
 from commmodel.report.kit.canvas import Canvas, new_canvas
 from commmodel.report.machine.model_curves import prediction
 from commmodel.report.machine.series import (
-    Series,
+    PathSeries,
     caption,
     legend_of_pairs,
     limit_lines,
@@ -25,8 +25,8 @@ from commmodel.units import format_rate, format_ratio
 __all__ = ["aggregate", "residuals"]
 
 
-def _node_rate(canvas: Canvas, series: Series) -> None:
-    """Draw R_N of the largest messages, where it limits."""
+def _node_rate(canvas: Canvas, series: PathSeries) -> None:
+    """Draw R_N of the largest messages, where it is limiting."""
     last = series.segments[-1] if series.segments else None
     if last is None:
         return
@@ -42,8 +42,8 @@ def _node_rate(canvas: Canvas, series: Series) -> None:
     canvas.shown.append(rate.value)
 
 
-def aggregate(series: Series) -> Plot:
-    """Return the rate of all pairs over size: points for each number of pairs, and the model's lines."""
+def aggregate(series: PathSeries) -> Plot:
+    """Return the plot of the total rate over size: points per number of pairs, and the model's curves."""
     canvas = new_canvas()
     styles, colours = pair_styles(series.counts)
     for pairs, colour, marker in styles:
@@ -61,14 +61,14 @@ def aggregate(series: Series) -> Plot:
     limit_lines(canvas, [series])
     is_stream = series.model == ONE_WAY
     advised = any(segment.recommended for segment in series.segments)
-    which = "the one-way model" if is_stream else "the recommended model" if advised else "the model"
+    model_name = "the one-way model" if is_stream else "the recommended model" if advised else "the model"
     words = caption(
         [series],
         len(series.hidden),
         "Bytes per second that k streams move together, all in one direction. Points: medians."
         if is_stream
         else "Bytes per second that k pairs move together. Points: medians.",
-        f"Lines: {which} of each protocol segment.",
+        f"Lines: {model_name} of each protocol segment.",
     )
     if len(series.counts) == 1:
         words += f" Only {pairs_word(series.fewest)} was measured: nothing is known of how several share the node."
@@ -78,19 +78,19 @@ def aggregate(series: Series) -> Plot:
     return canvas.finish(f"{key}-{series.path}", f"{title}, {series.path}", words, colours)
 
 
-def residuals(series: Series) -> Plot | None:
-    """Return the signed relative error of the model over size; None where it says nothing of any point."""
+def residuals(series: PathSeries) -> Plot | None:
+    """Return the plot of the model's signed relative error over size; None without predictions."""
     canvas = new_canvas()
     styles, colours = pair_styles(series.counts)
     modelled = []
     for pairs, colour, marker in styles:
         points = series.points.where(series.points.pairs == pairs)
         expected = prediction(series.segments, points.message_size.astype(np.float64), pairs, series.model)
-        known = np.isfinite(expected)
-        if known.any():
+        is_finite = np.isfinite(expected)
+        if is_finite.any():
             modelled.append((pairs, colour, marker))
-            error = expected[known] / points.seconds[known] - 1
-            mark(canvas, points.where(known), error, f"measured-{series.path}-{pairs}", colour, marker)
+            error = expected[is_finite] / points.seconds[is_finite] - 1
+            mark(canvas, points.where(is_finite), error, f"measured-{series.path}-{pairs}", colour, marker)
     if not modelled:
         return None
     legend_of_pairs(canvas, modelled)

@@ -1,4 +1,4 @@
-"""Parameters of a machine: a table with a row for each model of each segment, and remarks on the fits.
+"""Table of a machine's parameters, a row per model of each segment, and remarks on the fits.
 
 Main entries: `parameter_table`, `remarks` and `further_remarks`.
 """
@@ -48,14 +48,14 @@ _FORMULAS = {
 
 
 def segments_on(machine: Machine | None, path: str) -> tuple[Segment, ...]:
-    """Return the segments that hold on a path: its own, or where it has none, those of the path ``any``."""
+    """Return the segments of a path; without any, those of the path ``any``."""
     segments = machine.segments if machine else ()
     of_path = tuple(segment for segment in segments if segment.path == path)
     return of_path or tuple(segment for segment in segments if segment.path == "any")
 
 
 def limit_words(limit: Limit) -> str:
-    """Return where a segment ends, as closely as it is known.
+    """Return the end of a segment as text.
 
     >>> limit_words(Limit(8192, "change-point", above=16384)), limit_words(Limit(8116, "threshold", above=8120))
     ('between 8 KiB and 16 KiB', '8116 B')
@@ -67,7 +67,7 @@ def limit_words(limit: Limit) -> str:
 
 
 def message_words(machine: Machine) -> list[str]:
-    """Return of which messages each segment is, in the order of the machine.
+    """Return the message range of each segment as text, in the order of the machine.
 
     >>> message_words(Machine("m", (Segment("eager", limit=Limit(8192)), Segment("rendezvous"))))
     ['up to 8 KiB', 'above 8 KiB']
@@ -85,7 +85,7 @@ def message_words(machine: Machine) -> list[str]:
 
 
 def _shown(segment: Segment) -> dict[str, Model]:
-    """Return the models that get a line, by name, those of ping-pongs first."""
+    """Return the models with a row, by name, those of ping-pongs first."""
     models = two_way(segment)
     max_rate = segment.max_rate
     if max_rate is not None and max_rate.R_N is None and segment.postal is not None:
@@ -94,12 +94,12 @@ def _shown(segment: Segment) -> dict[str, Model]:
 
 
 def _has_choice(segment: Segment) -> bool:
-    """Return whether there are several models of the same messages."""
+    """Whether several models describe the same messages."""
     return len(_shown(segment).keys() - {STREAMS}) > 1
 
 
 def _criteria(segment: Segment) -> dict[str, float]:
-    """Return how much higher AICc is than the best model's, of the models fitted to the same points as most."""
+    """Return AICc relative to the best model, for models fitted to the same points as most."""
     judged = {
         name: model.quality
         for name, model in _shown(segment).items()
@@ -173,7 +173,7 @@ def _model_rows(segment: Segment, criteria: dict[str, float]) -> list[tuple[Cell
 
 
 def interval_words(machine: Machine) -> str:
-    """Return what the intervals of a machine's parameters are of; empty where it has none.
+    """Return what the intervals of the parameters cover, as text; empty without intervals.
 
     >>> from commmodel.machine import Origin, Segment
     >>> interval_words(Machine("m", (Segment("all"),), confidence=0.95, origin=Origin(launches=5)))
@@ -188,7 +188,7 @@ def interval_words(machine: Machine) -> str:
 
 
 def parameter_table(machine: Machine) -> Table:
-    """Return a machine's parameters, a block for each protocol segment, a row for each of its models.
+    """Return the table of a machine's parameters: a block per protocol segment, a row per model.
 
     Latency is α; the rate of one pair is R_C of the max-rate model, 1/β of the postal one, or R_Cb and R_Ci of the
     extended one; that of a node is R_N. Where a segment has several models, the recommended one is marked, and the sums
@@ -219,7 +219,7 @@ def parameter_table(machine: Machine) -> Table:
 
 
 def _findings(segment: Segment) -> Iterable[tuple[str, str, bool]]:
-    """Yield what there is to know of a segment: the model that it is about, empty for all; the words; whether first.
+    """Yield the remarks of a segment: (model, empty for all; text; whether it comes first).
 
     What is said of streams, and of models that are not recommended, can wait.
     """
@@ -244,25 +244,25 @@ def _findings(segment: Segment) -> Iterable[tuple[str, str, bool]]:
 
 
 def _remarks(machine: Machine) -> tuple[list[list[str]], list[str]]:
-    """Return remarks with the segments and models they are about: those to show, alike ones together; the others."""
+    """Return remarks with their segments and models: the shown ones, equal ones joined; and the others."""
     about: dict[tuple[bool, str], dict[tuple[str, str], list[str]]] = {}
     for segment in machine.segments:
         for model, remark, first in _findings(segment):
             about.setdefault((first, remark), {}).setdefault((segment.protocol, segment.path), []).append(model)
-    every = {(segment.protocol, segment.path) for segment in machine.segments}
+    segments = {(segment.protocol, segment.path) for segment in machine.segments}
     shown: dict[str, list[str]] = {}
-    others: list[str] = []
+    rest: list[str] = []
     for (first, remark), places in about.items():
-        words = f"{_places(places, every)}: {remark}"
+        words = f"{_places(places, segments)}: {remark}"
         if first:
             shown.setdefault(_FIGURE.sub("#", remark).partition(":")[0], []).append(words)
         else:
-            others.append(words)
-    return list(shown.values()), others
+            rest.append(words)
+    return list(shown.values()), rest
 
 
 def remarks(machine: Machine) -> list[str]:
-    """Return what there is to know of fits and limits: each remark once, with the segments and models it is about.
+    """Return the remarks on fits and limits, each once, with its segments and models.
 
     Of remarks that differ in their figures alone the first is there, with how many there are more.
     """
@@ -272,21 +272,21 @@ def remarks(machine: Machine) -> list[str]:
 
 
 def further_remarks(machine: Machine) -> list[str]:
-    """Return what `remarks` leaves out: those like another, and those on streams and models not recommended."""
-    shown, others = _remarks(machine)
-    return [*(words for alike in shown for words in alike[1:]), *others]
+    """Return the remarks that `remarks` omits: repetitions, streams, and models that are not recommended."""
+    shown, rest = _remarks(machine)
+    return [*(words for alike in shown for words in alike[1:]), *rest]
 
 
 def _more(count: int) -> str:
     return f" ({count} more like it)" if count else ""
 
 
-def _places(places: dict[tuple[str, str], list[str]], every: set[tuple[str, str]]) -> str:
-    """Return which segments and which of their models a remark is about."""
+def _places(places: dict[tuple[str, str], list[str]], segments: set[tuple[str, str]]) -> str:
+    """Return the segments and models of a remark as text."""
     models = {place: ", ".join(dict.fromkeys(filter(None, names))) for place, names in places.items()}
-    if len(every) > _FEW and every == models.keys() and len(set(models.values())) == 1:
-        which = next(iter(models.values()))
-        return f"every segment ({which})" if which else "every segment"
+    if len(segments) > _FEW and segments == models.keys() and len(set(models.values())) == 1:
+        words = next(iter(models.values()))
+        return f"every segment ({words})" if words else "every segment"
     return ", ".join(
         f"{protocol} ({'; '.join(filter(None, (path, names)))})" for (protocol, path), names in models.items()
     )

@@ -19,7 +19,7 @@ from commmodel.report.machine.error_map import error_maps
 from commmodel.report.machine.model_curves import RECOMMENDED, limits
 from commmodel.report.machine.multi_pair_plots import aggregate, residuals
 from commmodel.report.machine.parameters import segments_on
-from commmodel.report.machine.series import Series, bars, caption, limit_lines, mark, pairs_word
+from commmodel.report.machine.series import PathSeries, bars, caption, limit_lines, mark, pairs_word
 from commmodel.results import Measurements, Threshold
 from commmodel.statistics import CONFIDENCE
 from commmodel.units import format_ratio
@@ -30,8 +30,8 @@ _MOST_WITH_LINES = 2  # paths whose lines have a legend of their own
 _BARS = f"bars, where longer than the point: {format_ratio(CONFIDENCE)} intervals of the medians"
 
 
-def _over_size(drawn: Sequence[Series], *, key: str, title: str, axis: str, unit: str, what: str) -> Plot:
-    """Draw time, or with the unit B/s bandwidth, of the fewest pairs over size, all paths together."""
+def _over_size(drawn: Sequence[PathSeries], *, key: str, title: str, axis: str, unit: str, intro: str) -> Plot:
+    """Draw the time, or with the unit B/s the bandwidth, of the fewest pairs over size, for all paths."""
     canvas = new_canvas()
     marked: list[Line2D] = []
     modelled: list[Line2D] = []
@@ -66,7 +66,7 @@ def _over_size(drawn: Sequence[Series], *, key: str, title: str, axis: str, unit
     words = caption(
         drawn,
         left_out,
-        f"{what}, {counts}. Points: medians; {_BARS}.",
+        f"{intro}, {counts}. Points: medians; {_BARS}.",
         "Lines: the model of each protocol segment; shaded: every parameter at an end of its interval.",
     )
     return canvas.finish(key, title, words, look.FIXED_COLOURS)
@@ -74,8 +74,8 @@ def _over_size(drawn: Sequence[Series], *, key: str, title: str, axis: str, unit
 
 def _series(
     collected: Mapping[str, Points], machine: Machine | None, probed: Mapping[str, set[int]], model: str
-) -> list[Series]:
-    """Return what can be drawn of each path; without segments where the machine has no such model of the path."""
+) -> list[PathSeries]:
+    """Return the series of each path; without segments where the machine has no model of it."""
     drawn = []
     for path, points in collected.items():
         has_place = (points.message_size > 0) & (points.seconds > 0)
@@ -85,12 +85,12 @@ def _series(
         if model == ONE_WAY and all(segment.one_way is None for segment in segments):
             segments = ()
         if len(shown):
-            drawn.append(Series(path, shown, hidden, segments, tuple(bounds), model))
+            drawn.append(PathSeries(path, shown, hidden, segments, tuple(bounds), model))
     return drawn
 
 
 def draw(measurements: Measurements, machine: Machine | None) -> list[Plot]:
-    """Return the plots that the measurements allow, none where no times were measured.
+    """Return the plots of the measured times; empty without any.
 
     Without a machine, or where it does not know a path, only points are drawn.
     """
@@ -105,11 +105,11 @@ def draw(measurements: Measurements, machine: Machine | None) -> list[Plot]:
         if paths:
             plots += [
                 _over_size(
-                    paths, key="time", title="Time of a message", axis="time T", unit="s", what="Time of one message"
+                    paths, key="time", title="Time of a message", axis="time T", unit="s", intro="Time of one message"
                 ),
                 _over_size(
                     paths, key="bandwidth", title="Bandwidth", axis="bandwidth n / T", unit="B/s",
-                    what="Bytes per second",
+                    intro="Bytes per second",
                 ),
             ]  # fmt: skip
         for series in paths:

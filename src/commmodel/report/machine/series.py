@@ -1,6 +1,6 @@
-"""What is drawn of one path: measured points, their intervals, protocol limits, and what a caption says of them.
+"""The drawn series of a path: measured points, intervals, protocol limits, and caption.
 
-Main entries: `Series` and the functions that draw on a canvas.
+Main entries: `PathSeries` and the functions that draw on a canvas.
 """
 
 from collections.abc import Sequence
@@ -17,13 +17,13 @@ from commmodel.report.machine.model_curves import RECOMMENDED, Line, lines
 from commmodel.units import format_rate, format_size
 
 __all__ = [
-    "Series", "bars", "caption", "legend_of_pairs", "limit_lines", "mark", "pair_styles", "pairs_word", "tips",
+    "PathSeries", "bars", "caption", "legend_of_pairs", "limit_lines", "mark", "pair_styles", "pairs_word", "tips",
 ]  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Series:
-    """What is drawn of one path: its ping-pongs, or its streams."""
+class PathSeries:
+    """A drawn series of a path: its ping-pongs, or its streams."""
 
     path: str
     points: Points
@@ -37,12 +37,12 @@ class Series:
 
     @property
     def fewest(self) -> int:
-        """Least number of pairs measured: one, but for odd choices."""
+        """Smallest measured number of pairs, mostly one."""
         return int(self.points.pairs.min())
 
     @property
     def counts(self) -> list[int]:
-        """The numbers of pairs that were measured."""
+        """Measured numbers of pairs."""
         return [int(count) for count in np.unique(self.points.pairs)]
 
     @property
@@ -51,12 +51,12 @@ class Series:
         return int(self.points.message_size.min()), int(self.points.message_size.max())
 
     def lines(self, pairs: int) -> list[Line]:
-        """Return the model's lines for so many pairs."""
+        """Return the model curves for a number of pairs."""
         return lines(self.segments, *self.span, pairs, self.model)
 
 
 def pairs_word(count: int) -> str:
-    """Return how many pairs there are, in words.
+    """Return the number of pairs as text.
 
     >>> pairs_word(1), pairs_word(2)
     ('one pair', '2 pairs')
@@ -65,7 +65,7 @@ def pairs_word(count: int) -> str:
 
 
 def tips(points: Points) -> list[str]:
-    """Return what each point says when one points at it."""
+    """Return the text of each point."""
     columns = (points.message_size, points.pairs, points.seconds, points.low, points.high)
     return [
         f"{format_size(int(size))}, {pairs} pair{'s' * (pairs > 1)}: {measured_cell(seconds, low, high, 's')}, "
@@ -82,17 +82,17 @@ def mark(canvas: Canvas, points: Points, values: np.ndarray, name: str, colour: 
 
 
 def bars(canvas: Canvas, points: Points, per_second: np.ndarray | None, colour: str) -> None:
-    """Draw the interval of each median that has one; as rates where `per_second` holds the bytes."""
-    known = np.isfinite(points.low) & np.isfinite(points.high) & (points.low > 0)
-    ends = (points.low[known], points.high[known])
+    """Draw the interval of each median; as rates where `per_second` holds the bytes."""
+    is_bounded = np.isfinite(points.low) & np.isfinite(points.high) & (points.low > 0)
+    ends = (points.low[is_bounded], points.high[is_bounded])
     if per_second is not None:
-        ends = (per_second[known] / ends[1], per_second[known] / ends[0])
-    canvas.axes.vlines(points.message_size[known], *ends, color=colour, linewidth=1.2, zorder=2)
+        ends = (per_second[is_bounded] / ends[1], per_second[is_bounded] / ends[0])
+    canvas.axes.vlines(points.message_size[is_bounded], *ends, color=colour, linewidth=1.2, zorder=2)
     canvas.shown += [float(value) for end in ends for value in end]
 
 
-def limit_lines(canvas: Canvas, drawn: Sequence[Series]) -> None:
-    """Draw each protocol limit once, with its size beside it; limits of one path in that path's colour."""
+def limit_lines(canvas: Canvas, drawn: Sequence[PathSeries]) -> None:
+    """Draw each protocol limit with its size; the limit of a single path in its colour."""
     begin, end = canvas.axes.get_xlim()
     owners: dict[int, set[str]] = {}
     for series in drawn:
@@ -107,8 +107,8 @@ def limit_lines(canvas: Canvas, drawn: Sequence[Series]) -> None:
         look.limit_label(canvas.axes, format_size(limit), limit, row, colour)
 
 
-def caption(drawn: Sequence[Series], left_out: int, measured: str, model: str) -> str:
-    """Return a caption: what was measured, what the model's lines are, and what is missing."""
+def caption(drawn: Sequence[PathSeries], left_out: int, measured: str, model: str) -> str:
+    """Return the caption: measurements, model curves, and omissions."""
     parts = [measured]
     if any(series.segments for series in drawn):
         parts.append(model)
@@ -123,12 +123,12 @@ def caption(drawn: Sequence[Series], left_out: int, measured: str, model: str) -
 
 
 def pair_styles(counts: Sequence[int]) -> tuple[list[tuple[int, str, str]], dict[str, str]]:
-    """Return (number of pairs, colour, marker) of each number of pairs, and all colours as a plot wants them."""
+    """Return (number of pairs, colour, marker) of each number of pairs, and all colours for a plot."""
     colours = look.pair_colours(len(counts))
     styles = [(pairs, colours[index][0], look.MARKERS[index % len(look.MARKERS)]) for index, pairs in enumerate(counts)]
     return styles, look.FIXED_COLOURS | dict(colours)
 
 
 def legend_of_pairs(canvas: Canvas, styles: Sequence[tuple[int, str, str]]) -> None:
-    """Name the numbers of pairs."""
+    """Add the numbers of pairs to the legend."""
     legend_of(canvas, [SeriesStyle(colour, marker, f"k = {pairs}", "") for pairs, colour, marker in styles], 5)

@@ -1,1 +1,1 @@
-"""Measurements in tables: times, rates, memory, and where they were taken."""
+"""Tables of measurements: times, rates, memory, and the environment."""

@@ -1,4 +1,4 @@
-"""Overhead of calls in bursts, and long rows of calls: tables of medians. Main entry: `burst_tables`."""
+"""Tables of overheads in bursts and of long rows of calls. Main entry: `burst_tables`."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ __all__ = ["burst_tables"]
 
 
 def burst_tables(records: Iterable[Record]) -> tuple[Table, ...]:
-    """Return o(S, b) of each operation, and the first and the later initiations of a long row."""
+    """Return o(S, b) of each operation, and the times of the first and the later initiations of a long row."""
     bursts: dict[str, dict[int, dict[int, list[Record]]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
     queues = []
     for record in records:

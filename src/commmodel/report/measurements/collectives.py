@@ -1,4 +1,4 @@
-"""Collective operations, work within memory and clocks: tables of medians. Main entry: `collective_tables`."""
+"""Tables of collective operations, memory work and clocks. Main entry: `collective_tables`."""
 
 import math
 from collections import defaultdict
@@ -86,7 +86,7 @@ def _collective_table(operation: str, start: Start, mode: CollectiveMode, cells:
 
 
 def collective_tables(measurements: Measurements) -> tuple[Table, ...]:
-    """Return the work within memory, the clocks, and a table for each operation, mode and start.
+    """Return the tables of memory work, of clocks, and of each operation, mode and synchronisation scheme.
 
     Each has a row for a size, a column for a number of processes, of overlapped operations two.
     """

@@ -1,4 +1,4 @@
-"""Kernels without tables of their own: the columns that their configurations declare. Main entry: `declared_tables`."""
+"""Tables of kernels that declare their columns in the configuration. Main entry: `declared_tables`."""
 
 from collections import defaultdict
 
@@ -19,7 +19,7 @@ from commmodel.results import (
     Pairs,
     Ping,
     PingPong,
-    PLogP,
+    PLogPParameter,
     Queue,
     RandomPing,
     RandomPingPong,
@@ -34,14 +34,14 @@ from commmodel.results import (
 __all__ = ["declared_tables"]
 
 _WITH_TABLES = (
-    PingPong | Pairs | Stream | Ping | Threshold | Train | PLogP | Burst | Queue | RandomPing | RandomPingPong
+    PingPong | Pairs | Stream | Ping | Threshold | Train | PLogPParameter | Burst | Queue | RandomPing | RandomPingPong
     | Bandwidth | Overlap | Collective | Local | Clocks | Memory | Function
 )  # fmt: skip
 """Configurations that have tables, plots or fits of their own."""
 
 
 def declared_tables(measurements: Measurements) -> tuple[Table, ...]:
-    """Return a table for each kernel that the report knows only by its declared columns."""
+    """Return a table for each kernel without tables of its own."""
     kernels: dict[str, list[Record]] = defaultdict(list)
     for record in measurements.records:
         if not isinstance(record.configuration, _WITH_TABLES):

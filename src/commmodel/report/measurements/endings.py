@@ -1,4 +1,4 @@
-"""How records ended: the interval narrow enough, or time or repetitions spent. Main entry: `endings`."""
+"""Reasons for the end of records: interval, time or repetitions. Main entry: `endings`."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -27,7 +27,7 @@ _ENDINGS = {
 
 
 def endings(records: Iterable[Record]) -> tuple[str, ...]:
-    """Return how often records of each kernel ended in each way, and what a star means where there is one."""
+    """Return the number of records of each kernel by reason of their end, and the meaning of a star."""
     records = tuple(records)
     counted: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for record in records:
@@ -42,11 +42,11 @@ def endings(records: Iterable[Record]) -> tuple[str, ...]:
 
 
 def collective_endings(measurements: Measurements) -> tuple[str, ...]:
-    """Return how often records ended in each way, but those on paths, of overlap and of memory; empty without any."""
-    others = PointToPoint | Bandwidth | Overlap | Memory | Clocks | Function
-    return endings(record for record in measurements.records if not isinstance(record.configuration, others))
+    """Return the number of records by reason of their end, of all other kernels; empty without any."""
+    untimed = PointToPoint | Bandwidth | Overlap | Memory | Clocks | Function
+    return endings(record for record in measurements.records if not isinstance(record.configuration, untimed))
 
 
 def overlap_endings(measurements: Measurements) -> tuple[str, ...]:
-    """Return how often records of bandwidth and overlap ended in each way; empty where there are none."""
+    """Return the number of records of bandwidth and overlap by reason of their end; empty without any."""
     return endings(record for record in measurements.records if isinstance(record.configuration, Bandwidth | Overlap))

@@ -1,4 +1,4 @@
-"""Environment of a launch in words: MPI library, hosts, clock, binding, options, warnings; and its command line.
+"""Tables of a launch's environment: MPI library, hosts, clock, binding, options, warnings; and its command line.
 
 Main entries: `environment_rows` and `command_line`.
 """
@@ -16,7 +16,7 @@ _LAUNCHERS = {"mpiexec", "mpirun", "srun"}
 
 
 def command_line(header: Header) -> str:
-    """Return the command that repeats a launch, on as many ranks.
+    """Return the command line that repeats a launch on the same number of ranks.
 
     >>> from commmodel.results import Library, Rank
     >>> ranks = (Rank(0, 0), Rank(1, 0))
@@ -57,7 +57,7 @@ def _host(host: Host) -> dict[str, str]:
 
 
 def _hosts(hosts: Sequence[Host]) -> Iterable[tuple[str, tuple[str, ...]]]:
-    """Describe hosts, those together that differ in nothing but their names, their load and their clocks' readings."""
+    """Describe hosts; those that differ only in name, load and clock readings are joined."""
     alike: dict[tuple[tuple[str, str], ...], list[dict[str, str]]] = {}
     for host in hosts:
         facts = _host(host)
@@ -73,7 +73,7 @@ def _hosts(hosts: Sequence[Host]) -> Iterable[tuple[str, tuple[str, ...]]]:
 
 
 def _bound(ranks: Sequence[Rank]) -> str:
-    """Describe neighbouring ranks that may use the same processors."""
+    """Describe the binding of consecutive ranks with the same processors."""
     first, last = ranks[0], ranks[-1]
     numbers = f"{first.rank}" if first is last else f"{first.rank}–{last.rank}"
     return f"{numbers} → {first.cpus or 'not known'}"
@@ -99,7 +99,7 @@ def _pairs(header: Header) -> tuple[str, ...]:
 
 
 def _ranks(header: Header) -> tuple[str, ...]:
-    """Return how many ranks there were on how many hosts, as far as another suite's file tells."""
+    """Return the numbers of ranks and hosts as text, as far as the file tells."""
     if not header.ranks:
         pairs = max(map(len, header.placement.values()), default=0)
         return (f"{2 * pairs} in {pairs} pair{'s' * (pairs > 1)}; on which hosts is not known",) if pairs else ()
@@ -119,7 +119,7 @@ def _options(options: BenchOptions) -> tuple[str, ...]:
 
 
 def environment_rows(header: Header) -> list[tuple[str, tuple[str, ...]]]:
-    """Return what a launch ran on as (name, lines); what was not recorded is left out."""
+    """Return the environment of a launch as (name, lines); unrecorded values are omitted."""
     standard = f" (MPI {header.mpi.standard})" if header.mpi.standard else ""
     buffers = header.buffers
     on_huge = "" if not buffers or buffers.huge_bytes is None else f", {format_size(buffers.huge_bytes)} on them"

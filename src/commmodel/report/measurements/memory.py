@@ -1,4 +1,4 @@
-"""What MPI keeps on a rank: one table, a row for each operation, a column for each number of processes.
+"""Table of the memory that MPI keeps on a rank: a row per operation, a column per number of processes.
 
 Main entry: `memory_tables`.
 """
@@ -31,7 +31,7 @@ def _is_nothing(record: Record) -> bool:
 
 
 def memory_tables(measurements: Measurements) -> tuple[Table, ...]:
-    """Return the table of what operations keep, or nothing where no memory was measured.
+    """Return the table of memory kept by operations; empty without measurements.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Times of one pair, rates of pairs and streams, eager limits, and how each record ended. Main entry: `path_tables`.
+"""Tables of a path: times of one pair, rates of pairs and streams, eager limits, ends of records.
 
 Medians come with the interval that order statistics give them; nothing is left out.
 """
@@ -24,7 +24,7 @@ BUFFER_WORDS = {"each": "a buffer of its own each", "one": "one buffer, as OSU's
 
 @dataclass(frozen=True)
 class PathTables:
-    """All that was measured on one path."""
+    """All tables of one path."""
 
     path: str
     thresholds: tuple[str, ...]
@@ -33,7 +33,7 @@ class PathTables:
     pairs: Table | None
     streams: tuple[Table, ...]
     """In one direction, a table for each place where the messages of a window arrive."""
-    others: tuple[Table, ...]
+    details: tuple[Table, ...]
     """Trains for LogGP, quantities of pLogP, overhead in bursts and long rows of calls."""
     endings: tuple[str, ...]
     """How often records of each kind ended in each way, and what a star means where there is one."""
@@ -80,7 +80,7 @@ def _time_row(size: int, pingpong: Record | None, send: Record | None, receive: 
 
 
 def _time_table(path: str, records: Sequence[Record]) -> Table | None:
-    """Return the times of one pair; without times inside calls where none were measured."""
+    """Return the times of one pair, with times inside calls where they were measured."""
     columns: dict[int, dict[str, list[Record]]] = defaultdict(lambda: defaultdict(list))
     for record in records:
         match record.configuration:
@@ -127,7 +127,7 @@ def _stream_tables(path: str, records: Sequence[Record]) -> Iterable[Table]:
 
 
 def _rate_table(title: str, records: Sequence[Record], kernel: type[Pairs | Stream]) -> Table | None:
-    """Return the rate of all pairs together, and the median time, for each number of pairs and each size."""
+    """Return the total rate and the median time for each number of pairs and each size."""
     cells: dict[int, dict[int, list[Cell]]] = defaultdict(lambda: defaultdict(list))
     for record in records:
         configuration = record.configuration
@@ -145,7 +145,7 @@ def _rate_table(title: str, records: Sequence[Record], kernel: type[Pairs | Stre
 
 
 def path_tables(measurements: Measurements) -> list[PathTables]:
-    """Return what was measured on each path, in the order of the file; sizes ascend."""
+    """Return the tables of each path, in the order of the file; sizes ascend."""
     by_path: dict[MessagePath, list[Record]] = defaultdict(list)
     for record in measurements.records:
         if isinstance(record.configuration, PointToPoint):

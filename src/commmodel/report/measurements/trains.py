@@ -1,4 +1,4 @@
-"""Trains of messages for LogGP and quantities of pLogP: tables of medians. Main entry: `train_tables`."""
+"""Tables of LogGP trains and of pLogP quantities. Main entry: `train_tables`."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -6,7 +6,7 @@ from itertools import zip_longest
 
 from commmodel.report.kit.cells import record_cell, size_rows
 from commmodel.report.kit.tables import Cell, Table, right
-from commmodel.results import PLogP, Record, SendMode, Train
+from commmodel.results import PLogPParameter, Record, SendMode, Train
 from commmodel.units import format_quantity, format_size
 
 __all__ = ["train_tables"]
@@ -41,7 +41,7 @@ def _train_table(mode: SendMode, records: Sequence[Record]) -> Table:
 def _plogp_table(mode: SendMode, records: Sequence[Record]) -> Table:
     cells: dict[int, dict[str, list[Record]]] = defaultdict(lambda: defaultdict(list))
     for record in records:
-        if isinstance(plogp := record.configuration, PLogP):
+        if isinstance(plogp := record.configuration, PLogPParameter):
             cells[plogp.message_size][plogp.quantity].append(record)
     return Table(
         f"quantities of pLogP, {mode}",
@@ -63,7 +63,7 @@ def train_tables(records: Iterable[Record]) -> tuple[Table, ...]:
         match record.configuration:
             case Train(mode=mode):
                 trains[mode].append(record)
-            case PLogP(mode=mode):
+            case PLogPParameter(mode=mode):
                 quantities[mode].append(record)
     return (
         *(_train_table(mode, measured) for mode, measured in trains.items()),

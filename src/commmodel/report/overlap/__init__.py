@@ -1,1 +1,1 @@
-"""Overlap of communication with computation in tables and plots: measurements, choices, validation."""
+"""Tables and plots of overlap: measurements, choices, validation."""

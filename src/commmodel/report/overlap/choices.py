@@ -1,4 +1,4 @@
-"""Chosen messages and bursts: a table and sentences. Main entries: `choices_table`, `choice_lines`."""
+"""Table and sentences of chosen message sizes and bursts. Main entries: `choices_table`, `choice_lines`."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ __all__ = ["choice_lines", "choices_table"]
 
 
 def choices_table(volume: int, computation: float, choices: Sequence[Choice]) -> Table:
-    """Return what was chosen for each pattern and implementation, the fastest first."""
+    """Return the choice for each pattern and implementation, the fastest first."""
     columns = (*left("pattern", "implementation"), *right("message", "burst", "messages", "time", "blocking", "hidden"))
     has_patterns = len({choice.pattern for choice in choices}) > 1 or choices[0].pattern != "point-to-point"
     rows = []
@@ -30,7 +30,7 @@ def choices_table(volume: int, computation: float, choices: Sequence[Choice]) ->
 
 
 def choice_lines(choice: Choice, sensitivity: Sensitivity | None = None, loss: float | None = None) -> Iterator[Text]:
-    """Yield what the fastest choice means, a line each: advice, limits, alternatives, what depends on the estimate.
+    """Yield sentences on the fastest choice: advice, limits, alternatives, sensitivity.
 
     Where little of a transfer goes on by itself, that comes first.
 
@@ -46,8 +46,8 @@ def choice_lines(choice: Choice, sensitivity: Sensitivity | None = None, loss: f
     for name in choice.limits:
         yield text(f"Limited by {name}: {LIMITS[name]}.")
     if choice.alternatives:
-        others = ", ".join(f"{format_size(size)} x {burst}" for size, burst in choice.alternatives)
-        yield text(f"As fast within the parameters' intervals (message x burst): {others}.")
+        alternatives = ", ".join(f"{format_size(size)} x {burst}" for size, burst in choice.alternatives)
+        yield text(f"As fast within the parameters' intervals (message x burst): {alternatives}.")
     if sensitivity is not None:
         yield text(_sensitivity_words(sensitivity))
     if loss is not None:
@@ -63,29 +63,31 @@ def _messages_words(messages: int, message_size: int, burst: int) -> str:
 
 
 def _advice_words(choice: Choice) -> str:
-    """Return what to do: with the gain and its error, where the model has one."""
-    whole = format_time(choice.blocking_seconds)
+    """Return the advice, with the gain and its error where the model has one."""
+    blocking = format_time(choice.blocking_seconds)
     share = choice.blocking_seconds or 1.0
     gain = f"{format_time(choice.gain_seconds)} ({format_ratio(choice.gain_seconds / share)})"
     error = f"{format_time(choice.error_seconds)} ({format_ratio(choice.error_seconds / share)})"
     if choice.advice == "cut":
         words = _messages_words(choice.messages, choice.message_size, choice.burst)
         advice = f"Fastest: {words}, {choice.implementation}: {format_time(choice.seconds)}{_interval_words(choice)} "
-        advice += f"instead of {whole} in blocking messages. "
+        advice += f"instead of {blocking} in blocking messages. "
         advice += f"It hides {format_ratio(choice.hidden_fraction)} of the communication."
         return advice + (f" The gain, {gain}, is above its error, {error}." if choice.error_seconds else "")
     rejected = choice.rejected
     if rejected is None and choice.messages == 1:
-        return f"Do not cut: by the model nothing is faster than blocking messages, {whole}{_interval_words(choice)}."
+        return (
+            f"Do not cut: by the model nothing is faster than blocking messages, {blocking}{_interval_words(choice)}."
+        )
     size, burst = (choice.message_size, choice.burst) if rejected is None else (rejected.message_size, rejected.burst)
     return (
-        f"Do not cut: in blocking messages it takes {whole}. The fastest decomposition, messages of "
+        f"Do not cut: in blocking messages it takes {blocking}. The fastest decomposition, messages of "
         f"{format_size(size)} x {burst}, gains {gain} by the model, which is not above the gain's error, {error}."
     )
 
 
 def _interval_words(choice: Choice) -> str:
-    """Return the interval of the time, where it is wide enough to see."""
+    """Return the interval of the time as text, where it is visible."""
     low, high = format_time(choice.low), format_time(choice.high)
     return f" ({low} to {high})" if low != high else ""
 

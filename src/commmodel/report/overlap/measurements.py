@@ -1,4 +1,4 @@
-"""Overlap of communication with computation, as measured: tables and plain sentences.
+"""Tables and sentences on measured overlap.
 
 The network's queue, progress while nobody calls MPI, bandwidth of all processes at once, and the kernel overlap
 itself. Source: Iancu and Strohmaier 2007, Sections 2.1 and 2.2. Main entries: `overlap_tables` and `overlap_verdicts`.
@@ -24,7 +24,7 @@ _Key = tuple[str, ...]
 
 
 def decomposition_words(message_size: int, burst: int) -> str:
-    """Return a decomposition in a few letters.
+    """Return a decomposition in short notation.
 
     >>> decomposition_words(16384, 4)
     '16 KiB x 4'
@@ -33,7 +33,7 @@ def decomposition_words(message_size: int, burst: int) -> str:
 
 
 def _profiles(measurements: Measurements, machine: Machine | None) -> tuple[OverlapProfile, ...]:
-    """Return the machine's profiles, or where it has none, what the measurements say."""
+    """Return the profiles of the machine, or without any those of the measurements."""
     return machine.overlap if machine is not None and machine.overlap else fit_overlap(measurements)
 
 
@@ -44,7 +44,7 @@ def _queue_sentence(profile: OverlapProfile, longest: int) -> str:
 
 
 def overlap_verdicts(measurements: Measurements, machine: Machine | None) -> list[str]:
-    """Return plain sentences: does the MPI library make progress by itself, and how long is its queue."""
+    """Return sentences on progress outside MPI calls and on the depth of the queue."""
     longest: dict[_Key, int] = defaultdict(int)
     for record in measurements.records:
         if isinstance(queue := record.configuration, Queue):
@@ -110,7 +110,7 @@ def _bandwidth_tables(measurements: Measurements) -> Iterable[Table]:
 
 
 def problem_words(sweep: Sweep, *, with_library: bool) -> str:
-    """Return what is communicated and how, the volume and the computation apart."""
+    """Return the problem as text, without volume and computation."""
     words = [sweep.pattern, sweep.operation]
     words += [sweep.path] if sweep.path != "any" else []
     words += [f"{sweep.processes} processes"] if sweep.processes > 2 else []
@@ -156,7 +156,7 @@ def _sweep_tables(measurements: Measurements) -> Iterable[Table]:
 
 
 def overlap_tables(measurements: Measurements, machine: Machine | None) -> tuple[Table, ...]:
-    """Return progress of each path and operation, bandwidth of all processes at once, and what overlap brought."""
+    """Return tables of progress, of bandwidth of all processes at once, and of overlapped problems."""
     return (
         *_progress_tables(_profiles(measurements, machine)),
         *_bandwidth_tables(measurements),

@@ -1,4 +1,4 @@
-"""Overhead over message size for each burst, and bandwidth of pairs, as plots: after Iancu 2007, Figures 1 to 5.
+"""Plots of overhead over message size per burst, and of bandwidth of pairs: after Iancu 2007, Figures 1 to 5.
 
 Unlike the other plots of a report, these join measured points: with as many series as here one could not follow them
 otherwise. Main entry: `profile_plots`.
@@ -68,11 +68,11 @@ def _bandwidth(series: Sequence[tuple[Mapping[int, float], SeriesStyle]], key: s
     return canvas.finish(key, title, words, look.FIXED_COLOURS)
 
 
-def _medians(records: Mapping[int, Record], which: str) -> dict[int, float]:
+def _medians(records: Mapping[int, Record], pair: str) -> dict[int, float]:
     """Return the time of a message of each size; where the fastest pair was not measured, nothing of it."""
     medians = {}
     for size, record in records.items():
-        samples = record.samples if which == "slowest" else record.fastest
+        samples = record.samples if pair == "slowest" else record.fastest
         seconds = summarise(samples).median if samples else 0.0
         if size and seconds > 0:
             medians[size] = seconds
@@ -83,11 +83,13 @@ def _bandwidths(measurements: Measurements) -> list[Plot]:
     two: dict[str, dict[str, dict[int, Record]]] = defaultdict(lambda: defaultdict(dict))
     more: dict[tuple[int, str], dict[str, dict[int, Record]]] = defaultdict(lambda: defaultdict(dict))
     for record in measurements.records:
-        if isinstance(one := record.configuration, Bandwidth):
-            if one.processes == 2:
-                two[one.path][one.direction][one.message_size] = record
+        if isinstance(configuration := record.configuration, Bandwidth):
+            if configuration.processes == 2:
+                two[configuration.path][configuration.direction][configuration.message_size] = record
             else:
-                more[one.processes, one.direction][one.pattern][one.message_size] = record
+                more[configuration.processes, configuration.direction][configuration.pattern][
+                    configuration.message_size
+                ] = record
     plots = []
     for path, directions in two.items():
         series = [
@@ -100,10 +102,10 @@ def _bandwidths(measurements: Measurements) -> list[Plot]:
             plots.append(_bandwidth(series, f"bandwidth-{path}", f"Bandwidth of a pair, {path}", words))
     for (processes, direction), patterns in sorted(more.items()):
         drawn = []
-        for (pattern, which), (colour, marker, dashes) in _PAIR_STYLES.items():
-            if medians := _medians(patterns.get(pattern, {}), which):
+        for (pattern, pair), (colour, marker, dashes) in _PAIR_STYLES.items():
+            if medians := _medians(patterns.get(pattern, {}), pair):
                 drawn.append(
-                    (medians, SeriesStyle(colour, marker, f"{pattern.removesuffix('-neighbour')}, {which}", dashes))
+                    (medians, SeriesStyle(colour, marker, f"{pattern.removesuffix('-neighbour')}, {pair}", dashes))
                 )
         if drawn:
             way = direction.replace("-", " ")
@@ -117,11 +119,17 @@ def _bandwidths(measurements: Measurements) -> list[Plot]:
 
 
 def profile_plots(measurements: Measurements) -> list[Plot]:
-    """Return o(S, b) of each path and operation, then the bandwidth of two processes and of more."""
+    """Return plots of o(S, b) of each path and operation, then of the bandwidth of two and of more processes."""
     overheads: dict[tuple[str, str], dict[int, dict[int, Record]]] = defaultdict(lambda: defaultdict(dict))
     for record in measurements.records:
-        if isinstance(one := record.configuration, Burst) and one.message_size > 0 and record.summary.median > 0:
-            overheads[one.operation, one.path][one.burst][one.message_size] = record
+        if (
+            isinstance(configuration := record.configuration, Burst)
+            and configuration.message_size > 0
+            and record.summary.median > 0
+        ):
+            overheads[configuration.operation, configuration.path][configuration.burst][configuration.message_size] = (
+                record
+            )
     with look.style():
         plots = [_overhead(operation, path, bursts) for (operation, path), bursts in overheads.items()]
         return plots + _bandwidths(measurements)

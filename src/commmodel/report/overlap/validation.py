@@ -1,4 +1,4 @@
-"""Cost of the model's choices of message size and burst: tables and sentences. Main entry: `validation_tables`."""
+"""Tables and sentences on the cost of the model's choices. Main entry: `validation_tables`."""
 
 from itertools import groupby
 
@@ -106,7 +106,7 @@ def _summary_table(validation: Validation) -> Table:
 
 
 def _misestimate_table(validation: Validation) -> Table | None:
-    """Return the losses where the computation is estimated wrongly; None where there is no case to tell."""
+    """Return the losses with wrong estimates of the computation; None without cases."""
     several = _several_libraries(validation)
     rows = tuple(
         (
@@ -123,7 +123,7 @@ def _misestimate_table(validation: Validation) -> Table | None:
 
 
 def cost_tables(validation: Validation) -> tuple[Table, ...]:
-    """Return what the choices cost, and what they cost with a wrong estimate of the computation."""
+    """Return the costs of the choices, and the costs with a wrong estimate of the computation."""
     return tuple(filter(None, (_summary_table(validation), _misestimate_table(validation))))
 
 
@@ -132,7 +132,7 @@ def _cases(count: int, further: str = "") -> str:
 
 
 def verdicts(validation: Validation) -> list[str]:
-    """Return the findings in plain sentences."""
+    """Return the findings as sentences."""
     over_all = validation.summaries[0]
     sentences = []
     if over_all.cases:
@@ -172,7 +172,7 @@ def verdicts(validation: Validation) -> list[str]:
 
 
 def validation_tables(validation: Validation) -> list[Table | Text]:
-    """Return a table of cases for each pattern, what they cost, and what that means."""
+    """Return a table of cases for each pattern, the costs, and the findings."""
     return [
         *case_tables(validation),
         *cost_tables(validation),

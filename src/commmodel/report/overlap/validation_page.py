@@ -18,7 +18,7 @@ __all__ = ["render", "write_validation"]
 
 
 def render(name: str, validation: Validation) -> str:
-    """Return the page of a machine's name and its validation."""
+    """Return the validation page of a machine as HTML."""
     intervals = (
         f"Below a time: its {format_ratio(CONFIDENCE)} interval, or the least and the largest of fewer than eight "
         "samples."
@@ -39,5 +39,5 @@ def render(name: str, validation: Validation) -> str:
 
 
 def write_validation(path: str | os.PathLike[str], name: str, validation: Validation) -> None:
-    """Write the page; a file that is there is replaced."""
+    """Write the validation page, replacing an existing file."""
     write_text(path, render(name, validation))

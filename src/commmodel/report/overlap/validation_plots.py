@@ -1,4 +1,4 @@
-"""Where overlap pays, and what was chosen there: maps over volume and message size, and curves over the burst.
+"""Plots of the gain by overlap and of the choices: maps over volume and message size, curves over the burst.
 
 After Iancu 2007, Figures 7 to 12.
 Main entry: `draw`.
@@ -47,25 +47,25 @@ def _tip(timed: Timed, case: Case) -> str:
 
 def _fastest_of_each_size(case: Case) -> list[Timed]:
     by_size: dict[int, list[Timed]] = defaultdict(list)
-    for one in case.sweep.decompositions:
-        by_size[one.message_size].append(one)
+    for decomposition in case.sweep.decompositions:
+        by_size[decomposition.message_size].append(decomposition)
     return [min(same_size, key=lambda timed: timed.seconds) for same_size in by_size.values()]
 
 
 def _cells(canvas: Canvas, cases: Sequence[Case], colours: Sequence[tuple[str, str]]) -> list[int]:
-    """Draw a cell for each volume and message size; return the classes that are there."""
+    """Draw a cell for each volume and message size; return the classes in the map."""
     volumes = sorted({case.sweep.volume for case in cases})
-    sizes = sorted({one.message_size for case in cases for one in case.sweep.decompositions})
+    sizes = sorted({decomposition.message_size for case in cases for decomposition in case.sweep.decompositions})
     across, up = borders(volumes), borders(sizes)
     classes: dict[int, list[tuple[Corners, str]]] = defaultdict(list)
     for case in cases:
         column = volumes.index(case.sweep.volume)
         left, right = across[column], across[column + 1]
-        for one in _fastest_of_each_size(case):
-            row = sizes.index(one.message_size)
+        for fastest in _fastest_of_each_size(case):
+            row = sizes.index(fastest.message_size)
             below, above = up[row], up[row + 1]
             corners = [(left, below), (right, below), (right, above), (left, above)]
-            classes[_class(one, case)].append((corners, _tip(one, case)))
+            classes[_class(fastest, case)].append((corners, _tip(fastest, case)))
     draw_cells(canvas, classes, colours)
     look.size_axis(canvas.axes, volumes[0], volumes[-1])
     canvas.axes.set_xlim(across[0], across[-1])
@@ -96,7 +96,7 @@ def _map(cases: Sequence[Case], key: str, title: str) -> Plot:
         (_MEASURED, [case.sweep.best for case in cases], "o", look.INK, _SOLID),
         (_CHOSEN, [case.chosen for case in cases], "s", look.PAPER, _DASHED),
     ):
-        sizes = [one.message_size for one in chosen]
+        sizes = [decomposition.message_size for decomposition in chosen]
         series = label.partition(",")[0]
         canvas.axes.plot(volumes, sizes, color=look.PAPER, linewidth=4, zorder=3)
         canvas.axes.plot(volumes, sizes, color=look.INK, linestyle=dashes, linewidth=1.4, zorder=3.1)
@@ -104,7 +104,9 @@ def _map(cases: Sequence[Case], key: str, title: str) -> Plot:
             volumes, sizes, marker, markersize=6, markerfacecolor=filling, markeredgecolor=look.INK, gid=series,
             zorder=3.2, clip_on=False,
         )  # fmt: skip
-        canvas.points[series] = [f"{label}: {_tip(one, case)}" for one, case in zip(chosen, cases, strict=True)]
+        canvas.points[series] = [
+            f"{label}: {_tip(decomposition, case)}" for decomposition, case in zip(chosen, cases, strict=True)
+        ]
         line = Line2D([], [], color=look.INK, marker=marker, linestyle=dashes, label=label)
         line.set_markerfacecolor(filling)
         handles.append(line)
@@ -114,10 +116,10 @@ def _map(cases: Sequence[Case], key: str, title: str) -> Plot:
         for number, name in zip(used, names, strict=True)
     ]
     look.legend(canvas.figure, handles, columns=_COLUMNS)
-    nothing = " In none of them is there anything to hide." * all(case.sweep.nothing_to_hide for case in cases)
+    remark = " In none of them is there anything to hide." * all(case.sweep.nothing_to_hide for case in cases)
     words = (
         "How much longer each message size takes, with its best burst, than the best decomposition of its volume."
-        f"{_ratio_words(cases)}{nothing} Lines join the best measured and the chosen decomposition of each volume "
+        f"{_ratio_words(cases)}{remark} Lines join the best measured and the chosen decomposition of each volume "
         "(Figures 7 to 9, 11 and 12)."
     )
     return canvas.finish(key, title, words, look.FIXED_COLOURS | dict(colours))
@@ -126,23 +128,28 @@ def _map(cases: Sequence[Case], key: str, title: str) -> Plot:
 def _curves(case: Case, key: str, title: str) -> Plot:
     canvas = new_canvas()
     by_size: dict[int, list[Timed]] = defaultdict(list)
-    for one in case.sweep.decompositions:
-        by_size[one.message_size].append(one)
+    for decomposition in case.sweep.decompositions:
+        by_size[decomposition.message_size].append(decomposition)
     colours = look.pair_colours(len(by_size))
     styles = []
-    for index, (size, own) in enumerate(sorted(by_size.items())):
+    for index, (size, group) in enumerate(sorted(by_size.items())):
         style = SeriesStyle(colours[index][0], look.MARKERS[index % len(look.MARKERS)], f"S = {format_size(size)}")
-        own = sorted(own, key=lambda one: one.burst)
-        bursts, times = [one.burst for one in own], [one.seconds for one in own]
-        draw_series(canvas, bursts, times, [_tip(one, case) for one in own], f"size-{size}", style)
+        group = sorted(group, key=lambda decomposition: decomposition.burst)
+        bursts, times = (
+            [decomposition.burst for decomposition in group],
+            [decomposition.seconds for decomposition in group],
+        )
+        draw_series(
+            canvas, bursts, times, [_tip(decomposition, case) for decomposition in group], f"size-{size}", style
+        )
         styles.append(style)
     legend_of(canvas, styles)
-    look.count_axis(canvas.axes, [one.burst for one in case.sweep.decompositions], "burst b")
-    known = {
+    look.count_axis(canvas.axes, [decomposition.burst for decomposition in case.sweep.decompositions], "burst b")
+    bounds = {
         "blocking": case.sweep.blocking.seconds if case.sweep.blocking is not None else None,
         "computation alone": case.sweep.computation,
     }
-    lines = {name: seconds for name, seconds in known.items() if seconds}
+    lines = {name: seconds for name, seconds in bounds.items() if seconds}
     for name, seconds in lines.items():
         canvas.axes.axhline(seconds, color=look.INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
         canvas.axes.annotate(
@@ -152,8 +159,8 @@ def _curves(case: Case, key: str, title: str) -> Plot:
     canvas.shown += list(lines.values())
     look.log_axis(canvas.axes, canvas.shown, "s", "time T")
     best, chosen = (
-        f"{decomposition_words(one.message_size, one.burst)}, {format_time(one.seconds)}"
-        for one in (case.sweep.best, case.chosen)
+        f"{decomposition_words(decomposition.message_size, decomposition.burst)}, {format_time(decomposition.seconds)}"
+        for decomposition in (case.sweep.best, case.chosen)
     )
     words = (
         f"Time over the burst, a line for each message size. Best: {best}; chosen: {chosen}.{_ratio_words([case])} "
@@ -185,7 +192,7 @@ def draw(validation: Validation) -> list[tuple[str, list[Plot]]]:
                 if len(cases) > 1:
                     plots.append(_map(cases, f"map-{number}-{passes}", f"Message size over volume, {work}"))
                 largest = max(cases, key=lambda case: case.sweep.volume)
-                if len({one.burst for one in largest.sweep.decompositions}) > 1:
+                if len({decomposition.burst for decomposition in largest.sweep.decompositions}) > 1:
                     title = f"Burst, V = {format_size(largest.sweep.volume)}, {work}"
                     plots.append(_curves(largest, f"burst-{number}-{passes}", title))
             groups.append((name, plots))

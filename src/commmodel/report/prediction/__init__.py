@@ -1,1 +1,1 @@
-"""Predictions in tables and plots, also beside measured times."""
+"""Tables and plots of predictions, also beside measured times."""

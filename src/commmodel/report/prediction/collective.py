@@ -1,4 +1,4 @@
-"""Prediction of a collective operation: tables and sentences. Main entries: `collective_table`, `algorithms_table`."""
+"""Tables and sentences on a predicted collective. Main entries: `collective_table`, `algorithms_table`."""
 
 from collections.abc import Sequence
 
@@ -16,30 +16,30 @@ def _time(time: Seconds) -> str:
 
 
 def collective_table(predicted: CollectivePrediction) -> Table:
-    """Return the time by each model, the one that was used first, and the closed form's."""
-    others = (name for name in predicted.models if name != predicted.model)
+    """Return the time by each model, the applied one first, and the closed form's."""
+    alternatives = (name for name in predicted.models if name != predicted.model)
     rows = [
         (
             Cell(f"{predicted.model} (used)", style="strong"),
             Cell(_time(predicted.models[predicted.model]), style="strong"),
         ),
-        *((Cell(name), Cell(_time(predicted.models[name]))) for name in others),
+        *((Cell(name), Cell(_time(predicted.models[name]))) for name in alternatives),
     ]
     if predicted.closed_form is not None and predicted.evaluation == "schedule":
         rows.append((Cell(f"closed form of {predicted.model}"), Cell(format_time(predicted.closed_form))))
     return Table("", (*left("model"), *right("time")), tuple(rows))
 
 
-def _what(predicted: CollectivePrediction) -> str:
+def _problem_words(predicted: CollectivePrediction) -> str:
     size = "" if predicted.operation == "barrier" else f" of {format_size(predicted.message_size)}"
     return f"{predicted.operation}{size} on {predicted.processes} processes"
 
 
 def collective_words(predicted: CollectivePrediction) -> Text:
-    """Return how the prediction came about: the algorithm, who chose it, its messages, how good the closed form is."""
+    """Return sentences on the prediction: algorithm, selector, messages, quality of the closed form."""
     pieces = f" in pieces of {format_size(predicted.segment_size)}" if predicted.segment_size else ""
     by = {"given": "", "fastest": ", the fastest"}.get(predicted.chosen_by, f", as {predicted.chosen_by} picks")
-    words = f"{_what(predicted)}: {predicted.algorithm}{pieces}{by}"
+    words = f"{_problem_words(predicted)}: {predicted.algorithm}{pieces}{by}"
     if predicted.evaluation == "closed-form":
         words += f". Too many messages for a schedule: by the closed form, {predicted.exactness}."
     else:
@@ -58,11 +58,11 @@ def algorithms_table(ranked: Sequence[CollectivePrediction]) -> Table:
         words = (predicted.algorithm, _time(predicted.time), over, messages)
         rows.append(tuple(Cell(word, style="" if place else "strong") for word in words))
     columns = (*left("algorithm"), *right("time", "over fastest", "messages"))
-    return Table(f"{_what(first)}, {first.model}", columns, tuple(rows))
+    return Table(f"{_problem_words(first)}, {first.model}", columns, tuple(rows))
 
 
 def remark_lines(predictions: Sequence[CollectivePrediction]) -> list[Text]:
-    """Return what there is to know of the predictions, each remark once."""
+    """Return the remarks on the predictions, each once."""
     remarks = dict.fromkeys(
         remark for predicted in predictions for remark in (*predicted.extrapolates, *predicted.remarks)
     )
@@ -70,7 +70,7 @@ def remark_lines(predictions: Sequence[CollectivePrediction]) -> list[Text]:
 
 
 def choice_table(choices: Sequence[tuple[str, int, int, str]]) -> Table:
-    """Return which algorithm is chosen, a row for each range of sizes; choices are (operation, size, p, algorithm)."""
+    """Return the chosen algorithms, a row per range of sizes; choices are (operation, size, p, algorithm)."""
     rows = []
     before: tuple[str, int, str] | None = None
     for operation, size, processes, algorithm in choices:

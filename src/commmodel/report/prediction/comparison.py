@@ -1,4 +1,4 @@
-"""Measured beside predicted: tables of times and errors. Main entry: `compared_tables`."""
+"""Tables of measured beside predicted times, and of errors. Main entry: `compared_tables`."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ _TITLES = {"send": "send: a message between two processes"}
 
 
 def factor_words(factor: float) -> str:
-    """Return T_model / T as a factor by which the model is too slow or too fast.
+    """Return T_model / T as text: the factor by which the model is too slow or too fast.
 
     >>> factor_words(2.0), factor_words(0.25), factor_words(1.0)
     ('2.0 x too long', '4.0 x too short', 'right')
@@ -41,14 +41,14 @@ def _models(rows: Iterable[Compared]) -> list[str]:
 
 
 def operation_tables(rows: Sequence[Compared]) -> list[Table]:
-    """Return a table for each operation: measured, and by each model the time and its relative error."""
+    """Return a table for each operation: the measured time, and the time and relative error of each model."""
     tables = []
     for operation, group in groupby(rows, key=lambda row: row.operation):
-        same = list(group)
-        models = _models(same)
+        alike = list(group)
+        models = _models(alike)
         is_send = operation == "send"
         cells = []
-        for row in same:
+        for row in alike:
             about = (row.path,) if is_send else (str(row.processes), row.algorithm)
             line = [Cell(format_size(row.message_size)), *map(Cell, about), _time(row.measured)]
             for model in models:
@@ -66,7 +66,7 @@ def operation_tables(rows: Sequence[Compared]) -> list[Table]:
 
 
 def summary_table(summaries: Sequence[ErrorSummary]) -> Table:
-    """Return mean errors of each operation and model, and how far it is where it is farthest."""
+    """Return the mean errors of each operation and model, and the largest error."""
     rows = tuple(
         (
             *map(Cell, (summary.operation, summary.model, str(summary.points))),
@@ -91,9 +91,9 @@ def mean_tables(summaries: Sequence[ErrorSummary]) -> list[Table]:
     by_size: list[dict[int, float]] = [summary.by_size for summary in summaries]
     by_processes: list[dict[int, float]] = [summary.by_processes for summary in summaries]
     tables = []
-    for what, errors in (("size", by_size), ("number of processes", by_processes)):
+    for title, errors in (("size", by_size), ("number of processes", by_processes)):
         keys = sorted({key for table in errors for key in table})
-        headings = [format_size(key) if what == "size" else f"p = {key}" for key in keys]
+        headings = [format_size(key) if title == "size" else f"p = {key}" for key in keys]
         rows = (
             (
                 summary.operation,
@@ -104,7 +104,7 @@ def mean_tables(summaries: Sequence[ErrorSummary]) -> list[Table]:
         )
         columns = (*left("operation", "model"), *right(*headings))
         if len(keys) > 1:
-            tables.append(Table(f"Mean |E| by {what}", columns, plain_rows(rows), alike_from=2))
+            tables.append(Table(f"Mean |E| by {title}", columns, plain_rows(rows), alike_from=2))
     return tables
 
 
@@ -114,5 +114,5 @@ def compared_tables(rows: Sequence[Compared], summaries: Sequence[ErrorSummary])
 
 
 def note_lines(notes: Sequence[str]) -> list[Text]:
-    """Return what could not be compared."""
+    """Return lines on what was not compared."""
     return [text(note, "yellow") for note in notes]

@@ -1,4 +1,4 @@
-"""Page of measured beside predicted: errors, plots and all times. Main entries: `render` and `write_comparison`."""
+"""Page of measured beside predicted times: errors, plots and tables. Main entries: `render` and `write_comparison`."""
 
 import os
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _FACTOR = "The factor is that of the size at which the model is farthest from wh
 
 
 def render(name: str, comparison: Comparison, summaries: Sequence[ErrorSummary]) -> str:
-    """Return the page.
+    """Return the comparison page as HTML.
 
     Parameters
     ----------
@@ -48,5 +48,5 @@ def render(name: str, comparison: Comparison, summaries: Sequence[ErrorSummary])
 def write_comparison(
     path: str | os.PathLike[str], name: str, comparison: Comparison, summaries: Sequence[ErrorSummary]
 ) -> None:
-    """Write the page; a file that is there is replaced."""
+    """Write the comparison page, replacing an existing file."""
     write_text(path, render(name, comparison, summaries))

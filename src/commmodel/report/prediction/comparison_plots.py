@@ -1,4 +1,4 @@
-"""Measured and predicted times as plots: over message size, and over the number of processes. Main entry: `draw`.
+"""Plots of measured and predicted times over message size and over the number of processes. Main entry: `draw`.
 
 Measured medians are points with their intervals; a model's line joins its times at the measured places.
 """
@@ -33,9 +33,9 @@ def _tip(row: Compared) -> str:
     measured = row.measured
     low, high = (math.nan if end is None else end for end in (measured.low, measured.high))
     errors = ", ".join(f"{model} {error_words(row.relative_error(model))}" for model in row.predicted)
-    what = f"{format_size(row.message_size)}, {row.processes} processes"
+    point = f"{format_size(row.message_size)}, {row.processes} processes"
     by = f"; {row.algorithm}" if row.algorithm else ""
-    return f"{what}: {measured_cell(measured.seconds, low, high, 's')}{by}; {errors}"
+    return f"{point}: {measured_cell(measured.seconds, low, high, 's')}{by}; {errors}"
 
 
 def _plot(
@@ -46,12 +46,12 @@ def _plot(
     models = list(dict.fromkeys(model for row in rows for model in row.predicted))
     handles = [Line2D([], [], color=look.INK, marker="o", linestyle="", label="measured")]
     for model in models:
-        known = [row for row in rows if model in row.predicted and row.predicted[model].seconds > 0]
-        if not known:
+        predicted = [row for row in rows if model in row.predicted and row.predicted[model].seconds > 0]
+        if not predicted:
             continue
         colour, dashes = _LINES.get(model, _OTHER_LINE)
-        times = [row.predicted[model].seconds for row in known]
-        canvas.axes.plot([place(row) for row in known], times, color=colour, linestyle=dashes, zorder=2.5)
+        times = [row.predicted[model].seconds for row in predicted]
+        canvas.axes.plot([place(row) for row in predicted], times, color=colour, linestyle=dashes, zorder=2.5)
         canvas.shown += times
         handles.append(Line2D([], [], color=colour, linestyle=dashes, label=model))
     bars = [row for row in rows if row.measured.low is not None and row.measured.low > 0]
@@ -77,7 +77,7 @@ def _plot(
 
 
 def _spread(values: Sequence[int]) -> list[int]:
-    """Return some of the values, evenly spread, with the first and the last."""
+    """Return evenly spread values, including the first and the last."""
     count = len(values)
     if count <= _MOST_PLOTS:
         return list(values)
@@ -114,7 +114,7 @@ def _sizes(rows: Sequence[Compared]) -> list[int]:
 
 
 def draw(rows: Sequence[Compared]) -> list[Plot]:
-    """Return the plots of each operation: over size for some numbers of processes, over these for some sizes.
+    """Return the plots of each operation: over size for some numbers of processes, and the reverse.
 
     Messages between two processes have one plot for each path.
     """

@@ -1,4 +1,4 @@
-"""Prediction of a message or a halo exchange: a small table and sentences. Main entry: `prediction_table`."""
+"""Table and sentences on a predicted message or halo exchange. Main entry: `prediction_table`."""
 
 import math
 
@@ -16,7 +16,7 @@ def _time(time: Seconds) -> str:
 
 
 def prediction_table(predicted: Prediction) -> Table:
-    """Return the time by each model, the one that was used first, and what a ping-pong promises last.
+    """Return the time by each model, the applied one first, the ping-pong's promise last.
 
     Below the one that was used stand its terms that are of no path: queue search and link contention.
     """
@@ -47,7 +47,7 @@ def prediction_words(
     leaves_out_links: bool = False,
     launches: int | None = None,
 ) -> Text:
-    """Return what the prediction means, in a sentence or two; `filling` processes fill the way out of the node.
+    """Return sentences on the meaning of the prediction; `filling` processes fill the node's link.
 
     `leaves_out_links`: the machine has a link contention, but the bytes on the busiest link are not known. `launches`:
     how many the machine was fitted to, where that is known.
@@ -72,6 +72,6 @@ def prediction_words(
 
 
 def prediction_lines(predicted: Prediction) -> list[Text]:
-    """Return what the prediction extrapolates, how far its model is from the times, what was wrong with the machine."""
+    """Return lines on extrapolation, errors of the model, and warnings of the machine."""
     lines = (*predicted.extrapolates, *predicted.remarks)
     return [text(f"{line[:1].upper() if line[1:2] != ' ' else line[:1]}{line[1:]}.") for line in lines]

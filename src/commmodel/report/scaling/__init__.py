@@ -1,1 +1,1 @@
-"""Growth, checks and differences in tables and plots."""
+"""Tables and plots of growth, checks and differences."""

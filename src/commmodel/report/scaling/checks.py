@@ -1,4 +1,4 @@
-"""Measurements against expectations: tables and sentences. Main entries: `check_tables` and `check_lines`.
+"""Tables and sentences of checks against expectations. Main entries: `check_tables` and `check_lines`.
 
 As Table 2 of Shudler and others (2015).
 """
@@ -32,7 +32,7 @@ def _where(parameters: Parameters) -> str:
 
 
 def _common(rows: Sequence[CheckedSeries]) -> set[tuple[str, float | str]]:
-    """Return the parameters that are the same in all rows: the title has them."""
+    """Return the parameters that are equal in all rows, for the title."""
     return set.intersection(*(set(row.series.fixed) for row in rows))
 
 
@@ -60,11 +60,11 @@ def verdict_cell(verdict: Verdict) -> Cell:
 def _series_table(rows: Sequence[CheckedSeries]) -> Table:
     first = rows[0].series
     common = _common(rows)
-    same = [item for item in first.fixed if item in common]
-    title = f"{first.metric} over {first.over}" + (f", {parameter_words(same)}" if same else "")
+    shared = [item for item in first.fixed if item in common]
+    title = f"{first.metric} over {first.over}" + (f", {parameter_words(shared)}" if shared else "")
     targets = [row.predicted.scale for row in rows if row.predicted]
     is_shown = (
-        True, any(len(row.series.fixed) > len(same) for row in rows), *[True] * 5, bool(targets),
+        True, any(len(row.series.fixed) > len(shared) for row in rows), *[True] * 5, bool(targets),
         any(row.room for row in rows),
     )  # fmt: skip
     columns = (
@@ -93,7 +93,7 @@ def _series_cells(row: CheckedSeries, common: set[tuple[str, float | str]]) -> t
 
 
 def _slower_table(slower: Sequence[Slower]) -> Table:
-    """Return a row for each function: where it is worst, and in how many places it is."""
+    """Return a row for each slower function: its worst place, and the number of places."""
     groups: dict[tuple[str, str, str, Parameters], list[Slower]] = {}
     for place in slower:
         groups.setdefault((place.name, place.metric, place.over, place.fixed), []).append(place)
@@ -133,7 +133,7 @@ def _broken(broken: BrokenRule) -> str:
 
 
 def _advice(rows: Sequence[CheckedSeries]) -> dict[tuple[Verdict, str], list[str]]:
-    """Return what to measure next or to look at, each with the functions that it is for."""
+    """Return advice on further measurements, each with its functions."""
     advice: dict[tuple[Verdict, str], list[str]] = {}
     for row in rows:
         if row.judgement.advice:
@@ -143,7 +143,7 @@ def _advice(rows: Sequence[CheckedSeries]) -> dict[tuple[Verdict, str], list[str
 
 
 def check_lines(checked: Checked) -> Iterator[Text]:
-    """Yield broken rules, what to measure next, what was not tested, and how many match."""
+    """Yield lines on broken rules, further measurements, omissions, and the number of matches."""
     for broken in checked.violations:
         yield text(f"✗ {_broken(broken)}", "bold red")
     for broken in checked.possible:

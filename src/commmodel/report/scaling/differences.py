@@ -1,4 +1,4 @@
-"""Differences between two files of measurements: a table and sentences. Main entry: `difference_blocks`."""
+"""Table and sentences of differences between two files. Main entry: `difference_blocks`."""
 
 import math
 from collections import Counter
@@ -23,7 +23,7 @@ _MOST_LETTERS = 100  # such as the binding of a thousand ranks
 
 
 def _ratio(ratio: float, low: float, high: float) -> str:
-    """Return a ratio with its interval, without one that says nothing."""
+    """Return a ratio with its interval, if bounded."""
     words = format_interval(ratio, low, high, "").replace("  ", " ")
     return words if low > 0 or not math.isinf(high) else words.partition(" [")[0]
 
@@ -51,7 +51,7 @@ def difference_table(rows: Sequence[Difference]) -> Table:
 
 
 def summary_words(differences: Differences, least: float) -> str:
-    """Return how many of how many changed, in one line.
+    """Return the number of changed configurations, in one line.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def summary_words(differences: Differences, least: float) -> str:
 
 
 def together_words(differences: Differences) -> str:
-    """Return what the times of all configurations do in common, in one line; empty where there are too few."""
+    """Return the common change of all times, in one line; empty where there are too few."""
     if differences.together is None:
         return ""
     together = differences.together
@@ -79,7 +79,7 @@ def together_words(differences: Differences) -> str:
     return f"All {together.configurations} times together, after / before, {how}: {ratio}: {verdict}."
 
 
-def _named(configurations: Sequence[Configuration]) -> str:
+def _list(configurations: Sequence[Configuration]) -> str:
     shown = [configuration_words(configuration) for configuration in configurations[:_MOST_NAMED]]
     more = len(configurations) - len(shown)
     return "; ".join(shown) + (f"; and {more} more" if more else "")
@@ -90,7 +90,7 @@ def _short(words: str) -> str:
 
 
 def difference_blocks(differences: Differences, rows: Sequence[Difference], least: float) -> list[Table | Text]:
-    """Return the table, what differs in the environment, what is in one file only, the remarks, and the summary.
+    """Return the table, differences in the environment, unmatched configurations, remarks, and summary.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def difference_blocks(differences: Differences, rows: Sequence[Difference], leas
         ]
     for where, configurations in (("before", differences.only_before), ("after", differences.only_after)):
         if configurations:
-            blocks.append(text(f"Only {where}: {_named(configurations)}"))
+            blocks.append(text(f"Only {where}: {_list(configurations)}"))
     blocks += [text(f"note: {remark}", "yellow") for remark in differences.remarks]
     together = together_words(differences)
     return [*blocks, *([text(together)] if together else []), text(summary_words(differences, least))]

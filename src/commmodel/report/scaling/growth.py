@@ -1,4 +1,4 @@
-"""Growth of what was measured: tables of models, with verdicts where something is expected.
+"""Tables of growth models, with verdicts where there are expectations.
 
 As Table 2 of Shudler and others (2015). Main entries: `overview_blocks`, `model_tables` and `surface_tables`.
 """
@@ -23,7 +23,7 @@ _MOST_OTHERS = 4
 
 
 def sentences(overview: Overview) -> list[str]:
-    """Return what is to be said of the checks: broken rules, what to measure next."""
+    """Return sentences on the checks: broken rules, further measurements."""
     return [
         f"{library}: {line.plain}" if library else line.plain
         for library, checked in overview.checks
@@ -32,7 +32,7 @@ def sentences(overview: Overview) -> list[str]:
 
 
 def quantity_words(value: float, unit: str) -> str:
-    """Return a value with its unit; sizes that a model says are not whole numbers of bytes."""
+    """Return a value with its unit; predicted sizes need not be whole bytes."""
     return f"{value:.4g}" if unit == "1" else format_quantity(value, unit if unit == "s" else "B")
 
 
@@ -62,10 +62,10 @@ def surface_words(model: SurfaceModel, unit: str, first: str, second: str) -> st
         f"−{quantity_words(-model.constant, unit)}" if model.constant < 0 else quantity_words(model.constant, unit)
     ]
     for coefficient, *growths in model.parts:
-        named = zip(growths, (first, second), strict=True)
+        terms = zip(growths, (first, second), strict=True)
         words.append(
             " × ".join(
-                [quantity_words(coefficient, unit), *(growth.text(over) for growth, over in named if growth != ONE)]
+                [quantity_words(coefficient, unit), *(growth.text(over) for growth, over in terms if growth != ONE)]
             )
         )
     return " + ".join(words)
@@ -73,16 +73,16 @@ def surface_words(model: SurfaceModel, unit: str, first: str, second: str) -> st
 
 def _model_cells(row: ModelledSeries) -> tuple[Cell, ...]:
     series, best, fits, judged = row.series, row.ensemble.best, row.ensemble.fits, row.judgement
-    others = [growth.text(series.over) for growth in row.ensemble.shares if growth != best.growth]
-    if len(others) > _MOST_OTHERS:
-        others[_MOST_OTHERS:] = [f"{len(others) - _MOST_OTHERS} more"]
+    alternatives = [growth.text(series.over) for growth in row.ensemble.shares if growth != best.growth]
+    if len(alternatives) > _MOST_OTHERS:
+        alternatives[_MOST_OTHERS:] = [f"{len(alternatives) - _MOST_OTHERS} more"]
     words = [
         series.name,
         parameter_words(series.fixed),
         row.library,
         model_words(best, series.unit, series.over) if fits else NO_CLASS,
         f"{best.adjusted_r2:.3f}" if fits and best.coefficient else "–",
-        (", ".join(others) if fits else "") or "–",
+        (", ".join(alternatives) if fits else "") or "–",
         judged.expectation.text(series.over) if judged else "–",
         judged.divergence.text(series.over) if judged and fits else "–",
     ]
@@ -136,6 +136,6 @@ def surface_tables(surfaces: Sequence[Surface]) -> list[Table]:
 
 
 def overview_blocks(overview: Overview) -> list[Table | Text]:
-    """Return the tables for the terminal, and what is to be said of the checks."""
+    """Return the tables for the terminal, and sentences on the checks."""
     tables = common_notes((*model_tables(overview.rows), *surface_tables(overview.surfaces)))
     return [*tables, *map(text, sentences(overview))]

@@ -1,4 +1,4 @@
-"""Growth of measurements as a section of a report, and as the page of a check.
+"""Growth of measurements as a section of the report, and as the page of a check.
 
 Main entries: `scaling_section` and `write_check`.
 """
@@ -20,7 +20,7 @@ _NOTE = "note: "
 
 
 def scaling_section(overview: Overview) -> Section:
-    """Return the section; without blocks where nothing grows."""
+    """Return the section; without blocks where no growth was measured."""
     lines = sentences(overview)
     if not overview.rows and not lines:
         return Section("Scaling", ())
@@ -37,7 +37,7 @@ def scaling_section(overview: Overview) -> Section:
 
 
 def render_check(name: str, checked: Checked, statistic: str = "first quartile") -> str:
-    """Return the page of a check.
+    """Return the page of a check as HTML.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def render_check(name: str, checked: Checked, statistic: str = "first quartile")
 
 
 def write_check(path: str | os.PathLike[str], name: str, checked: Checked, statistic: str = "first quartile") -> None:
-    """Write the page of a check; a file that is there is replaced.
+    """Write the page of a check, replacing an existing file.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""How measurements grow: values, models, and the limits of what is expected; and how far they diverge from that.
+"""Plots of growth: values, models, expected limits, and divergence.
 
 After Shudler and others (2015), Figure 2 and Section 2.4. Main entry: `draw`.
 """
@@ -41,42 +41,42 @@ def _label(over: str) -> str:
 
 
 def _line(canvas: Canvas, at: Array, values: Array, last: float, colour: str) -> None:
-    """Draw a curve, dashed beyond the largest scale that was measured."""
+    """Draw a curve, dashed beyond the largest measured scale."""
     finite = np.isfinite(values)
     for part, dashes in ((at <= last, "-"), (at >= last, _DASHED)):
         canvas.axes.plot(at[part & finite], values[part & finite], color=colour, linestyle=dashes, zorder=2.5)
 
 
 def _places(scales: Sequence[float], first: float, growths: Iterable[Growth]) -> Array:
-    """Return where curves are drawn: from the first scale to beyond the last, the last among them."""
+    """Return the x values of curves: from the first scale to beyond the last, including the last."""
     last = scales[-1]
     reach = _REACH_EXPONENTIAL if any(growth.exponential for growth in growths) else _REACH
     return np.union1d(np.geomspace(first, reach * last, _STEPS), [last])
 
 
 def _show(canvas: Canvas, values: Array, least: float) -> None:
-    """Make room for a curve, as far as it is a number and not far below all that was measured."""
+    """Extend the axis for a curve, as far as it is finite and not far below the measurements."""
     canvas.shown += [float(value) for value in values if np.isfinite(value) and value >= least]
 
 
 def _repetitions(canvas: Canvas, row: ModelledSeries) -> int:
-    """Draw repetitions, of many those at evenly spaced quantiles; return how many there are at most at a scale."""
+    """Draw repetitions, of many those at evenly spaced quantiles; return the largest number per scale."""
     most = 0
     at, values = [], []
     for scale, samples in zip(row.series.scales, row.series.samples, strict=True):
-        own = np.sort(samples.ravel())
-        most = max(most, own.size)
-        if own.size > _MOST_REPETITIONS:
-            own = np.quantile(own, (np.arange(_MOST_REPETITIONS) + 0.5) / _MOST_REPETITIONS)
-        at += [scale] * own.size
-        values += own.tolist()
+        ordered = np.sort(samples.ravel())
+        most = max(most, ordered.size)
+        if ordered.size > _MOST_REPETITIONS:
+            ordered = np.quantile(ordered, (np.arange(_MOST_REPETITIONS) + 0.5) / _MOST_REPETITIONS)
+        at += [scale] * ordered.size
+        values += ordered.tolist()
     canvas.axes.plot(at, values, "o", color=_COLOUR, alpha=0.25, markersize=3, markeredgewidth=0, zorder=1.8)
     canvas.shown += values
     return most
 
 
 def _limits(canvas: Canvas, row: ModelledSeries, at: Array, least: float) -> list[str]:
-    """Draw the slowest and the fastest growth that the expectation allows, each fitted to the values; name them."""
+    """Draw and label the slowest and fastest growth that the expectation permits, fitted to the values."""
     if row.judgement is None:
         return []
     names = []
@@ -88,15 +88,17 @@ def _limits(canvas: Canvas, row: ModelledSeries, at: Array, least: float) -> lis
         if model.coefficient < 0:  # what was measured falls: no growth of this class is near it
             continue
         values = model(at)
-        known = np.isfinite(values) & (values >= least)
-        canvas.axes.plot(at[known], values[known], color=_LIMITS, linewidth=1.1, linestyle=(0, (1, 1.5)), zorder=2.2)
+        is_shown = np.isfinite(values) & (values >= least)
+        canvas.axes.plot(
+            at[is_shown], values[is_shown], color=_LIMITS, linewidth=1.1, linestyle=(0, (1, 1.5)), zorder=2.2
+        )
         _show(canvas, values, least)
         names.append(growth.text(row.series.over))
     return names
 
 
 def growth_plot(row: ModelledSeries, key: str) -> Plot:
-    """Return the values at each scale, the model with its band, and the limits where something is expected.
+    """Return the plot of the values, the model with its band, and the expected limits.
 
     Parameters
     ----------
@@ -114,9 +116,12 @@ def growth_plot(row: ModelledSeries, key: str) -> Plot:
     model = ensemble.best(at)
     least = _BELOW * min(canvas.shown)
     names = _limits(canvas, row, at, least)
-    known = np.isfinite(band).all(axis=1)
+    is_finite = np.isfinite(band).all(axis=1)
     low = np.maximum(band[:, 0], least)
-    canvas.axes.fill_between(at[known], low[known], np.maximum(band[known, 1], low[known]), color=_COLOUR, alpha=0.15,
+    canvas.axes.fill_between(at[is_finite],
+        low[is_finite],
+        np.maximum(band[is_finite, 1], low[is_finite]),
+        color=_COLOUR, alpha=0.15,
                              linewidth=0, zorder=1.5)  # fmt: skip
     _line(canvas, at, np.where(model >= least, model, np.nan), series.scales[-1], _COLOUR)
     canvas.axes.plot(series.scales, ensemble.values, "o", color=_COLOUR, gid="values", zorder=3, clip_on=False)
@@ -164,7 +169,7 @@ def _names(rows: Sequence[ModelledSeries]) -> str:
 
 
 def divergence_plot(rows: Sequence[ModelledSeries], key: str) -> Plot:
-    """Return δ = G / E over the parameter: how many times worse than at the first scale, over what is expected.
+    """Return the plot of δ = G / E over the parameter, relative to the first scale.
 
     Parameters
     ----------
@@ -191,20 +196,20 @@ def divergence_plot(rows: Sequence[ModelledSeries], key: str) -> Plot:
         reach = np.where(np.isfinite(reach), reach, np.nan)
         canvas.axes.fill_between(at, 1 / reach, reach, color=look.INK, alpha=0.08, linewidth=0, zorder=1)
     colours = look.pair_colours(len(classes))
-    for index, (growth, own) in enumerate(sorted(classes.items())):
+    for index, (growth, class_rows) in enumerate(sorted(classes.items())):
         colour, marker = colours[index][0], look.MARKERS[index % len(look.MARKERS)]
         values = growth(at) / growth(first)
-        measured = sorted({scale for row in own for scale in row.series.scales if scale >= first})
+        measured = sorted({scale for row in class_rows for scale in row.series.scales if scale >= first})
         _line(canvas, at, values, measured[-1] if measured else first, colour)
         points = growth(measured) / growth(first)
         name = f"delta-{index}"
         canvas.axes.plot(measured, points, marker, color=colour, gid=name, zorder=3, clip_on=False)
         canvas.points[name] = [
-            f"{over} = {scale:g}: {value:.3g} times ({_names(own)})"
+            f"{over} = {scale:g}: {value:.3g} times ({_names(class_rows)})"
             for scale, value in zip(measured, points.tolist(), strict=True)
         ]
         canvas.shown += [float(value) for value in values if np.isfinite(value)]
-        handles.append(Line2D([], [], color=colour, marker=marker, label=f"{growth.text(over)}: {_names(own)}"))
+        handles.append(Line2D([], [], color=colour, marker=marker, label=f"{growth.text(over)}: {_names(class_rows)}"))
     look.legend(canvas.figure, handles, columns=1)
     look.count_axis(canvas.axes, [first, *(scale for scale in scales if scale > first), float(at[-1])], _label(over))
     look.log_axis(canvas.axes, [0.5, 2.0, *canvas.shown], "", "δ, over its first value")
@@ -217,25 +222,25 @@ def divergence_plot(rows: Sequence[ModelledSeries], key: str) -> Plot:
 
 
 def _chosen(rows: Sequence[ModelledSeries]) -> list[ModelledSeries]:
-    """Return what is drawn: of every function something before any has more, the worst verdicts first."""
+    """Return the drawn series: at first one of each function, the worst verdicts first."""
     drawn = [row for row in rows if any(samples.any() for samples in row.series.samples)]  # 0 everywhere shows nothing
     ranked = sorted(drawn, key=lambda row: _URGENT.index(row.judgement.verdict if row.judgement else ""))
-    seen: dict[tuple[str, str], int] = defaultdict(int)
+    counts: dict[tuple[str, str], int] = defaultdict(int)
     turns = []
     for row in ranked:
-        turns.append(seen[row.name, row.series.metric])
-        seen[row.name, row.series.metric] += 1
+        turns.append(counts[row.name, row.series.metric])
+        counts[row.name, row.series.metric] += 1
     order = sorted(range(len(ranked)), key=lambda index: turns[index])[:MOST_PLOTS]
     return [ranked[index] for index in order]
 
 
 def draw(rows: Sequence[ModelledSeries]) -> list[Plot]:
-    """Return the divergence of each metric and parameter, then the growth of each series, of at most twelve."""
+    """Return plots of the divergence of each metric and parameter, and of the growth of up to twelve series."""
     groups: dict[tuple[str, str], list[ModelledSeries]] = defaultdict(list)
     for row in rows:
         if row.judgement is not None and row.ensemble.fits:
             groups[row.series.metric, row.series.over].append(row)
     with look.style():
-        plots = [divergence_plot(own, f"divergence-{index}") for index, own in enumerate(groups.values())]
+        plots = [divergence_plot(rows, f"divergence-{index}") for index, rows in enumerate(groups.values())]
         plots += [growth_plot(row, f"growth-{index}") for index, row in enumerate(_chosen(rows))]
     return plots

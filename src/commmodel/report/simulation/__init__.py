@@ -1,1 +1,1 @@
-"""Simulations in tables and charts."""
+"""Tables and charts of simulations."""

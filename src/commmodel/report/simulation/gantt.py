@@ -1,4 +1,4 @@
-"""Gantt charts of timelines: what a page needs of them, in bounded size, and an overview that needs no script.
+"""Gantt charts of timelines: page data of bounded size, and an overview without a script.
 
 A page holds so many intervals and messages as `MOST_INTERVALS` and `MOST_MESSAGES` say, over all its charts. Of more,
 those shorter than a resolution are put together where they stand side by side, into pieces that say how many they
@@ -102,8 +102,8 @@ def _groups(rows: NDArray[np.void], resolution: float) -> NDArray[np.bool_]:
     begins = np.ones(rows.size, dtype=bool)
     if resolution > 0:
         column = np.floor((rows["start"] + rows["end"]) / (2 * resolution))
-        same = (rows["rank"][1:] == rows["rank"][:-1]) & (column[1:] == column[:-1])
-        begins[1:] = ~(short[1:] & short[:-1] & same)
+        is_same = (rows["rank"][1:] == rows["rank"][:-1]) & (column[1:] == column[:-1])
+        begins[1:] = ~(short[1:] & short[:-1] & is_same)
     return begins
 
 
@@ -143,9 +143,9 @@ def _pieces(rows: NDArray[np.void], first: NDArray[np.intp]) -> NDArray[np.void]
         return pieces
     counts = np.diff(first, append=rows.size)
     alone = counts == 1
-    taken = rows["end"] - rows["start"]
+    durations = rows["end"] - rows["start"]
     by_state = np.stack(
-        [np.add.reduceat(np.where(rows["state"] == state, taken, 0.0), first) for state in range(len(DRAWN_NAMES))]
+        [np.add.reduceat(np.where(rows["state"] == state, durations, 0.0), first) for state in range(len(DRAWN_NAMES))]
     )
     total = by_state.sum(axis=0)
     for name in ("rank", "peer", "size", "start"):
@@ -158,18 +158,18 @@ def _pieces(rows: NDArray[np.void], first: NDArray[np.intp]) -> NDArray[np.void]
     return pieces
 
 
-def shares(wanted: Sequence[int], most: int) -> list[int]:
+def shares(requests: Sequence[int], most: int) -> list[int]:
     """Return how many of `most` each may have: equal shares, and what one does not need is for the others.
 
     >>> shares([10, 500, 300], 600)
     [10, 295, 295]
     """
-    given = [0] * len(wanted)
+    granted = [0] * len(requests)
     left = most
-    for rank, index in enumerate(sorted(range(len(wanted)), key=lambda index: wanted[index])):
-        given[index] = min(wanted[index], left // (len(wanted) - rank))
-        left -= given[index]
-    return given
+    for rank, index in enumerate(sorted(range(len(requests)), key=lambda index: requests[index])):
+        granted[index] = min(requests[index], left // (len(requests) - rank))
+        left -= granted[index]
+    return granted
 
 
 def _packed(values: NDArray[np.generic], kind: str) -> str:
@@ -179,7 +179,7 @@ def _packed(values: NDArray[np.generic], kind: str) -> str:
 def chart(
     timeline: Timeline, seconds: float, most_intervals: int, most_messages: int, loads: Sequence[LinkLoad] = ()
 ) -> Chart:
-    """Return what a page needs of a timeline.
+    """Return the chart of a timeline for a page.
 
     Parameters
     ----------
@@ -197,8 +197,8 @@ def chart(
     if sent.size > most_messages:
         # of equal ones, some from everywhere: multiples of the golden ratio are spread evenly, whichever come first
         spread = np.arange(sent.size) * _GOLDEN % 1.0
-        kept = np.lexsort((spread, -sent["size"]))[:most_messages]
-        sent = sent[np.sort(kept)]
+        largest = np.lexsort((spread, -sent["size"]))[:most_messages]
+        sent = sent[np.sort(largest)]
     scale = _TICKS / seconds if seconds > 0 else 0.0
 
     def ticks(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -221,8 +221,8 @@ def chart(
         "bytes": _packed(sent["size"], "<f4"),
         "left": _packed(ticks(sent["posted"]), "<u4"),
         "arrived": _packed(ticks(sent["arrived"]), "<u4"),
-        "links": [one.name for one in loads],
-        "loads": _packed(np.rint(255 * np.stack([one.shares for one in loads])) if loads else np.empty(0), "<u1"),
+        "links": [load.name for load in loads],
+        "loads": _packed(np.rint(255 * np.stack([load.shares for load in loads])) if loads else np.empty(0), "<u1"),
     }
     return Chart(
         timeline.name, timeline.processes, timeline.seconds, data, timeline.intervals.size, pieces.size,

@@ -65,7 +65,7 @@ def render(
         chart(timeline, seconds, intervals[number], messages[number], loads[number] if number < len(loads) else ())
         for number, timeline in enumerate(timelines)
     ]
-    states = sorted({state for one in charts for state in one.states})
+    states = sorted({state for chart in charts for state in chart.states})
     folds = (folded(table, is_open=False) for table in rank_tables(summaries))
     tables: list[Block] = [*summary_tables(summaries, title="Times", all_links=True), *folds] if summaries else []
     script = template_text("gantt.js")
@@ -75,14 +75,14 @@ def render(
         "states": DRAWN_NAMES,
         "letters": [LETTERS[state] for state in range(len(DRAWN_NAMES))],
         "columns": COLUMNS,
-        "charts": [one.data for one in charts],
+        "charts": [chart.data for chart in charts],
     }
     return render_page(
         name,
         f"Timeline: {name}",
         "Simulated run",
         [Section("Results", tuple(tables))],
-        [f"model {each.name}" if each.outcome else f"measured: {each.name}" for each in summaries],
+        [f"model {summary.name}" if summary.outcome else f"measured: {summary.name}" for summary in summaries],
         "gantt.html",
         policy=Markup(f"; script-src 'sha256-{digest}'"),  # noqa: S704  (base64)
         script=Markup(script),  # noqa: S704  (our own file)
@@ -91,12 +91,12 @@ def render(
         dark_states=Markup(_variables(1)),  # noqa: S704  (hex colours)
         data=Markup(_inside_script(data)),  # noqa: S704  (JSON without < and &)
         legend=[(DRAWN_NAMES[state], LETTERS[state], state) for state in states],
-        has_messages=any(one.messages for one in charts),
+        has_messages=any(chart.messages for chart in charts),
         has_loads=any(loads),
-        charts=[(one, Markup(_svg(one, number, seconds)), _left_out(one))  # noqa: S704  (drawn from numbers)
-                for number, one in enumerate(charts)],
+        charts=[(chart, Markup(_svg(chart, number, seconds)), _left_out(chart))  # noqa: S704  (drawn from numbers)
+                for number, chart in enumerate(charts)],
         seconds=format_time(seconds),
-        ends=[format_time(one.seconds) for one in charts],
+        ends=[format_time(chart.seconds) for chart in charts],
     )  # fmt: skip
 
 
@@ -113,7 +113,7 @@ def write_gantt(
 
 def axis_seconds(timelines: Sequence[Timeline]) -> float:
     """Return the length of the time axis that the timelines of a page share, in seconds."""
-    ends = (max(one.seconds, float(one.transfers["arrived"].max(initial=0.0))) for one in timelines)
+    ends = (max(timeline.seconds, float(timeline.transfers["arrived"].max(initial=0.0))) for timeline in timelines)
     return max(ends, default=0.0)
 
 
@@ -127,16 +127,16 @@ def _inside_script(data: object) -> str:
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def _left_out(one: Chart) -> str:
+def _left_out(chart: Chart) -> str:
     """Return what the page does not hold of a chart, in words."""
     sentences = []
-    if one.resolution > 0:
+    if chart.resolution > 0:
         sentences.append(
-            f"{one.intervals:,} intervals are drawn as {one.shown:,} pieces: those shorter than "
-            f"{format_time(one.resolution)} are put together with their neighbours."
+            f"{chart.intervals:,} intervals are drawn as {chart.shown:,} pieces: those shorter than "
+            f"{format_time(chart.resolution)} are put together with their neighbours."
         )
-    if one.shown_messages < one.messages:
-        sentences.append(f"Of {one.messages:,} messages {one.shown_messages:,} are drawn, the largest.")
+    if chart.shown_messages < chart.messages:
+        sentences.append(f"Of {chart.messages:,} messages {chart.shown_messages:,} are drawn, the largest.")
     return " ".join(sentences)
 
 
@@ -146,14 +146,14 @@ def _nice(step: float) -> float:
     return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= 0.999999 * step)
 
 
-def _svg(one: Chart, number: int, seconds: float) -> str:
+def _svg(chart: Chart, number: int, seconds: float) -> str:
     """Return the overview: bands of ranks, a path for each state, a few times below."""
     columns = 240
     scale = (_WIDTH - _LEFT) / columns
-    band = max(_BAND, math.ceil(96 / max(len(one.bands), 1)))  # two ranks alone would be thin
-    height = _TOP + band * len(one.bands)
+    band = max(_BAND, math.ceil(96 / max(len(chart.bands), 1)))  # two ranks alone would be thin
+    height = _TOP + band * len(chart.bands)
     paths: dict[int, list[str]] = {state: [] for state in range(len(DRAWN_NAMES))}
-    for row, runs in enumerate(one.bands):
+    for row, runs in enumerate(chart.bands):
         top = _TOP + band * row
         for state, begin, end in runs:
             width = (end - begin) * scale
@@ -165,11 +165,11 @@ def _svg(one: Chart, number: int, seconds: float) -> str:
         f"{format_time(index * step) if index else '0'}</text>"
         for index in range(int(seconds / step * 0.98) + 1)
     )
-    each = math.ceil(len(one.bands) / 12)
+    rows = math.ceil(len(chart.bands) / 12)
     labels = "".join(
         f'<text x="{_LEFT - 6}" y="{_TOP + band * row + band / 2 + 4:g}" text-anchor="end">'
-        f"{-(-row * one.processes // len(one.bands))}</text>"
-        for row in range(0, len(one.bands), each)
+        f"{-(-row * chart.processes // len(chart.bands))}</text>"
+        for row in range(0, len(chart.bands), rows)
     )
     return (
         f'<svg class="overview" id="overview-{number}" role="img" viewBox="0 0 {_WIDTH + 30} {height + 20}" '

@@ -1,4 +1,4 @@
-"""Tables of simulations: times, what ranks spent them on, the busiest links. Main entry: `summary_tables`."""
+"""Tables of simulations: times, states of ranks, busiest links. Main entry: `summary_tables`."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ def _beside(summary: RunSummary, first: RunSummary) -> str:
 
 
 def _time_table(title: str, summaries: Sequence[RunSummary]) -> Table:
-    """Return what was simulated, how long it takes and what the simulation took."""
+    """Return the simulated program, its time, and the cost of the simulation."""
     several = len(summaries) > 1
     rows = []
     for summary in summaries:
@@ -45,7 +45,7 @@ def _state_table(title: str, summary: RunSummary) -> Table:
 
 
 def _volume(carried: float) -> str:
-    """Return bytes in three digits: those of links are sums, of which nobody wants every byte."""
+    """Return bytes in three digits, for sums over links."""
     return format_rate(carried).removesuffix("/s")
 
 
@@ -55,7 +55,7 @@ def _link_table(title: str, summary: RunSummary) -> Table:
 
 
 def summary_tables(summaries: Sequence[RunSummary], *, title: str = "", all_links: bool = False) -> list[Table]:
-    """Return times, titled so; what ranks spent their time on, and the busy links of the first, or of all."""
+    """Return the times, the states of ranks, and the busiest links of the first or of all simulations."""
     several = len(summaries) > 1 or all_links
     links = []
     tables = [_time_table(title, summaries)]
@@ -68,7 +68,7 @@ def summary_tables(summaries: Sequence[RunSummary], *, title: str = "", all_link
 
 
 def rank_tables(summaries: Sequence[RunSummary]) -> list[Table]:
-    """Return what each of the first ranks spent its time on, a table for each model."""
+    """Return the times in each state for the first ranks, a table per model."""
     tables = []
     for summary in summaries:
         times = zip(summary.ends[:_MOST_RANKS].tolist(), summary.spent[:_MOST_RANKS].tolist(), strict=True)

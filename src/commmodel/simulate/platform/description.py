@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,18 +18,19 @@ from commmodel._core.routing.routes import Routing
 from commmodel.arguments import rank_count
 from commmodel.errors import InputError
 
-__all__ = ["MOST_HOSTS", "SHARING", "Assembly", "Names", "Platform"]
+__all__ = ["MOST_HOSTS", "Assembly", "LazyNames", "Platform", "Sharing"]
 
 MOST_HOSTS = 2**22
-_MOST_LINKS = 2**25
-SHARING = ("split", "shared", "fatpipe")
+MOST_LINKS = 2**25
+"""Each direction that has bandwidth for itself is one."""
+Sharing = Literal["split", "shared", "fatpipe"]
 """Each direction for itself; both directions together; each flow for itself."""
 
 
-class Names(Sequence[str]):
-    """Names made on request: those of a million hosts need no memory.
+class LazyNames(Sequence[str]):
+    """Names on request, so that those of a million hosts need no memory.
 
-    >>> names = Names([(2, "node-{}".format), (1, lambda place: "server")])
+    >>> names = LazyNames([(2, "node-{}".format), (1, lambda place: "server")])
     >>> len(names), names[1], list(names)
     (3, 'node-1', ['node-0', 'node-1', 'server'])
     """
@@ -57,7 +58,7 @@ class Names(Sequence[str]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Platform:
-    """Hosts and what connects them.
+    """Hosts, links and routes.
 
     Attributes
     ----------
@@ -93,11 +94,11 @@ class Platform:
 
     @property
     def hosts(self) -> int:
-        """How many there are."""
+        """Number of hosts."""
         return self.speeds.size
 
     def __repr__(self) -> str:
-        """Return its name and kind, and how many hosts and links it has."""
+        """Return the name, the kind, and the numbers of hosts and links."""
         return f"Platform({self.name!r}, {self.kind}, {self.hosts} hosts, {self.capacity.size} links)"
 
     @cached_property
@@ -108,7 +109,7 @@ class Platform:
             raise InputError(f"platform {self.name!r}: {error}") from None
 
     def routing(self) -> Routing:
-        """Return what computes routes; the same object at each call."""
+        """Return the object that computes routes, the same at each call."""
         return self._routing
 
     def route(self, source: int, destination: int) -> list[str]:
@@ -124,8 +125,8 @@ class Platform:
         try:
             return self._numbers[name]
         except KeyError:
-            known = ", ".join(self.host_names[:3]) + (", ..." if self.hosts > 3 else "")
-            raise InputError(f"platform {self.name!r} has no host {name!r}; its hosts are {known}") from None
+            names = ", ".join(self.host_names[:3]) + (", ..." if self.hosts > 3 else "")
+            raise InputError(f"platform {self.name!r} has no host {name!r}; its hosts are {names}") from None
 
     def place(
         self, processes: int, mapping: str | Sequence[int] | Sequence[str] | NDArray[np.integer[Any]] = "block"
@@ -169,13 +170,13 @@ class Platform:
             raise InputError(f"mapping {mapping!r}: choose block, round-robin or a list of hosts")
         if not len(mapping):
             raise InputError("a mapping names at least one host")
-        numbers = np.array([self.host(one) if isinstance(one, str) else int(one) for one in mapping], np.int64)
+        numbers = np.array([self.host(host) if isinstance(host, str) else int(host) for host in mapping], np.int64)
         if wrong := numbers[(numbers < 0) | (numbers >= self.hosts)].tolist():
             raise InputError(f"mapping: there is no host {wrong[0]}, hosts are 0 to {self.hosts - 1}")
         return np.resize(numbers, processes).astype(np.int32)
 
     def summary(self) -> dict[str, Any]:
-        """Return what a person wants to know of a platform, with numbers in base units.
+        """Return a summary of the platform, with numbers in base units.
 
         The diameter and the mean number of links of a route are those of a sample of pairs of hosts, of all pairs up to
         64 hosts.
@@ -187,7 +188,7 @@ class Platform:
             generator = np.random.default_rng(0)
             ends = generator.integers(0, hosts, (4096, 2)).tolist()
         routing = self.routing()
-        routes = [routing.route(one, other) for one, other in ends if one != other]
+        routes = [routing.route(source, other) for source, other in ends if source != other]
         latencies = [math.fsum(routing.latency[route]) for route in routes]
         return {
             "name": self.name,
@@ -223,7 +224,7 @@ class Platform:
 
 @dataclass
 class Assembly:
-    """Links and zones of a platform that is being made."""
+    """Links and zones of a platform under construction."""
 
     _names: list[tuple[int, Callable[[int], str]]] = field(default_factory=list)
     _columns: list[tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.uint8]]] = field(default_factory=list)
@@ -242,13 +243,13 @@ class Assembly:
         name: Callable[[int], str],
         sharing: str = "split",
     ) -> int:
-        """Add links of equal sharing, and return the number of the first; of split ones two each, up before down.
+        """Add links of equal sharing; return the number of the first. A split link counts as two, up before down.
 
         capacity and latency are numbers, or arrays of shape (count,).
         """
         directions = 2 if sharing == "split" else 1
-        if self.links + count * directions > _MOST_LINKS:
-            raise InputError(f"more than {_MOST_LINKS} links")
+        if self.links + count * directions > MOST_LINKS:
+            raise InputError(f"more than {MOST_LINKS} links")
         rates, times = (
             np.full(count * directions, values, np.float64)  # a file lists links by the thousand, one at a time
             if isinstance(values, float)
@@ -256,8 +257,8 @@ class Assembly:
             for values in (capacity, latency)
         )
         if not ((rates > 0) & (times >= 0) & (times < math.inf)).all():
-            which = int(np.flatnonzero(~((rates > 0) & (times >= 0) & np.isfinite(times)))[0]) // directions
-            raise InputError(f"link {name(which)!r}: a bandwidth must be above 0, a latency finite and not negative")
+            bad = int(np.flatnonzero(~((rates > 0) & (times >= 0) & np.isfinite(times)))[0]) // directions
+            raise InputError(f"link {name(bad)!r}: a bandwidth must be above 0, a latency finite and not negative")
         self._columns.append((rates, times, np.full(rates.size, sharing == "fatpipe", np.uint8)))
         if directions == 2:
             self._names.append((2 * count, lambda place: f"{name(place // 2)} {'down' if place % 2 else 'up'}"))
@@ -293,10 +294,10 @@ class Assembly:
         platform = Platform(
             name,
             kind,
-            Names(self._hosts),
+            LazyNames(self._hosts),
             np.concatenate(self._speeds),
             np.concatenate(self._cores),
-            Names(self._names),
+            LazyNames(self._names),
             np.concatenate([np.empty(0), *columns[0]]),
             np.concatenate([np.empty(0), *columns[1]]),
             np.concatenate([np.empty(0, np.uint8), *columns[2]]),

@@ -25,7 +25,7 @@ _UNITS = {"bandwidth": "B/s", "limiter": "B/s", "latency": "s", "speed": "flop/s
 
 
 def _numbers(path: Path, table: dict[str, Any], place: str = "") -> None:
-    """Make numbers of texts with units, in place; other types are left for the typed decoder to name."""
+    """Convert texts with units to numbers, in place; other types are left to the typed decoder."""
     for name, value in table.items():
         where = f"{place}.{name}".lstrip(".")
         if isinstance(value, dict):
@@ -103,7 +103,7 @@ def load(name_or_path: str | os.PathLike[str]) -> Platform:
 
 
 def dumps(platform: Platform) -> str:
-    """Return the TOML text of a platform that a builder or a TOML file made."""
+    """Return the TOML text of a platform from a builder or a TOML file."""
     import tomlkit
 
     if platform.description is None:
@@ -121,12 +121,12 @@ def dumps(platform: Platform) -> str:
             continue
         if isinstance(value, dict):
             table = tomlkit.inline_table()
-            table.update({name: one for name, one in value.items() if one is not None})
+            table.update({name: item for name, item in value.items() if item is not None})
             value = table
         document[key] = value
     return tomlkit.dumps(document)
 
 
 def dump(platform: Platform, path: str | os.PathLike[str]) -> None:
-    """Write a platform as TOML, replacing a file that is there."""
+    """Write a platform as TOML, replacing an existing file."""
     write_text(path, dumps(platform))

@@ -174,7 +174,7 @@ class _Finder:
     def __init__(self, leaves: Sequence[Leaf], trees: Sequence[Tree]) -> None:
         self.leaves = leaves
         self.ancestors = [tree.ancestors() for tree in trees]
-        self.known: dict[tuple[int, int], tuple[int, list[int], int]] = {}
+        self.passages_of: dict[tuple[int, int], tuple[int, list[int], int]] = {}
         self.paths: dict[int, tuple[dict[str, int], NDArray[np.int32]]] = {}
 
     def route(self, source: Point, destination: Point) -> list[int]:
@@ -185,44 +185,44 @@ class _Finder:
         leave, links, enter = self.between(source[0], destination[0])
         return [*first.route(source[1], leave), *links, *last.route(enter, destination[1])]
 
-    def between(self, one: int, other: int) -> tuple[int, list[int], int]:
+    def between(self, source: int, other: int) -> tuple[int, list[int], int]:
         """Return where one leaf is left, links, and where the other is entered."""
-        if (one, other) not in self.known:
-            mine, theirs = self.ancestors[one], self.ancestors[other]
+        if (source, other) not in self.passages_of:
+            ancestors, other_ancestors = self.ancestors[source], self.ancestors[other]
             depth = 0
-            while depth < min(len(mine), len(theirs)) and mine[depth] is theirs[depth]:
+            while depth < min(len(ancestors), len(other_ancestors)) and ancestors[depth] is other_ancestors[depth]:
                 depth += 1
-            if depth in (len(mine), len(theirs)):
-                names = f"{self.leaves[one].name!r} and {self.leaves[other].name!r}"
+            if depth in (len(ancestors), len(other_ancestors)):
+                names = f"{self.leaves[source].name!r} and {self.leaves[other].name!r}"
                 raise InputError(f"zones {names}: no routes between hosts of a zone and those of one within it")
-            first, links, last = self.routed(mine[depth - 1], mine[depth].name, theirs[depth].name)
+            first, links, last = self.routed(ancestors[depth - 1], ancestors[depth].name, other_ancestors[depth].name)
             leave, enter = first[1], last[1]
-            if first[0] != one:
-                leave, before, arrive = self.between(one, first[0])
+            if first[0] != source:
+                leave, before, arrive = self.between(source, first[0])
                 links = [*before, *self.leaves[first[0]].route(arrive, first[1]), *links]
             if last[0] != other:
                 depart, after, enter = self.between(last[0], other)
                 links = [*links, *self.leaves[last[0]].route(last[1], depart), *after]
-            self.known[one, other] = leave, links, enter
-        return self.known[one, other]
+            self.passages_of[source, other] = leave, links, enter
+        return self.passages_of[source, other]
 
-    def routed(self, tree: Tree, one: str, other: str) -> tuple[Point, list[int], Point]:
+    def routed(self, tree: Tree, source: str, other: str) -> tuple[Point, list[int], Point]:
         """Return the route between two inner zones of a zone."""
-        if (one, other) in tree.between:
-            direct = tree.between[one, other]
+        if (source, other) in tree.between:
+            direct = tree.between[source, other]
             if not tree.is_shortest:
                 return direct
         elif not tree.is_shortest:
-            raise InputError(f"zone {tree.name!r}: no route from zone {one!r} to zone {other!r}")
+            raise InputError(f"zone {tree.name!r}: no route from zone {source!r} to zone {other!r}")
         if id(tree) not in self.paths:
             numbers = {name: number for number, name in enumerate(tree.order)}
             hops = {(numbers[a], numbers[b]): route[1] for (a, b), route in tree.between.items()}
             self.paths[id(tree)] = numbers, shortest_routes(len(numbers), hops).before
         numbers, before = self.paths[id(tree)]
         try:
-            names = [tree.order[number] for number in walk(before, numbers[one], numbers[other])]
+            names = [tree.order[number] for number in walk(before, numbers[source], numbers[other])]
         except InputError:
-            raise InputError(f"zone {tree.name!r}: no route from zone {one!r} to zone {other!r}") from None
+            raise InputError(f"zone {tree.name!r}: no route from zone {source!r} to zone {other!r}") from None
         routes = [tree.between[pair] for pair in pairwise(names)]
         links = list(routes[0][1])
         for previous, following in pairwise(routes):
@@ -250,14 +250,14 @@ def passages(leaves: Sequence[Leaf], trees: Sequence[Tree]) -> dict[str, Any] | 
     enter = np.tile(np.array(default, np.int64)[None, :], (count, 1))
     offsets = np.zeros(count * count + 1, np.int64)
     lists: list[int] = []
-    for one in range(count):
+    for source in range(count):
         for other in range(count):
-            if one != other and leaves[one].zone["hosts"] and leaves[other].zone["hosts"]:
-                leave[one, other], links, enter[one, other] = finder.between(one, other)
-                leaves[one].check_reach(int(leave[one, other]), leaving=True)
-                leaves[other].check_reach(int(enter[one, other]), leaving=False)
+            if source != other and leaves[source].zone["hosts"] and leaves[other].zone["hosts"]:
+                leave[source, other], links, enter[source, other] = finder.between(source, other)
+                leaves[source].check_reach(int(leave[source, other]), leaving=True)
+                leaves[other].check_reach(int(enter[source, other]), leaving=False)
                 lists += links
                 if len(lists) > 2**26:
                     raise InputError("the routes between zones are too many or too long")
-            offsets[one * count + other + 1] = len(lists)
+            offsets[source * count + other + 1] = len(lists)
     return {"leave": leave, "enter": enter, "offsets": offsets, "links": np.array(lists, np.int64)}

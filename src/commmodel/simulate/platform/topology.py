@@ -1,12 +1,12 @@
-"""What every topology has: links of hosts, limiters, loopbacks; and how a platform is made of its description.
+"""The base of all topologies: links of hosts, limiters, loopbacks; and the construction of a platform.
 
-Bandwidths are in B/s, latencies in s, speeds in flop/s. A topology is a module of
+Bandwidths are in B/s, latencies in s, speeds in flop/s. Topologies stand in
 `commmodel.simulate.platform.topologies`. Main entries: `Topology`, `Link`, `Backbone`, `make`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 from msgspec import Struct
@@ -14,12 +14,10 @@ from numpy.typing import NDArray
 
 from commmodel.arguments import finite, integer
 from commmodel.errors import InputError
-from commmodel.simulate.platform.description import MOST_HOSTS, Assembly, Platform
+from commmodel.simulate.platform.description import MOST_HOSTS, Assembly, Platform, Sharing
 
-__all__ = ["MOST_LINKS", "Backbone", "Link", "Name", "Topology", "check_sizes", "make"]
+__all__ = ["Backbone", "Link", "Name", "Options", "Topology", "check_sizes", "make"]
 
-MOST_LINKS = 2**26
-"""More than a platform may have: refused before anything is counted further."""
 Name = Callable[[int], str]
 """Number of a host, switch or link -> its name."""
 
@@ -37,8 +35,20 @@ class Backbone(Link, frozen=True):
     sharing: Literal["shared", "fatpipe"] = "shared"
 
 
+class Options(TypedDict, total=False):
+    """What every platform may have beside its shape, bandwidth and latency: fields of `Topology`."""
+
+    name: str
+    limiter: float | None
+    loopback: Link | tuple[float, float] | None
+    sharing: Sharing
+    cores: int
+    speed: float
+    host_names: str
+
+
 class Topology(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="kind"):
-    """A platform in a few numbers: what every topology has."""
+    """A topology as a few numbers: the common fields of all topologies."""
 
     bandwidth: float
     """B/s of a link, in each direction."""
@@ -49,7 +59,7 @@ class Topology(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, om
     """B/s that all that a host sends and receives has together; in networks with switches, a switch's as well."""
     loopback: Link | None = None
     """Link between processes of one host; without it they use the host's link."""
-    sharing: Literal["split", "shared", "fatpipe"] = "split"
+    sharing: Sharing = "split"
     cores: int = 1
     speed: float = 1e9
     """flop/s of a core."""
@@ -58,7 +68,7 @@ class Topology(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, om
 
     @property
     def directions(self) -> int:
-        """Links of a cable, 2 where each direction has the bandwidth for itself."""
+        """Links per cable, 2 where each direction has the full bandwidth."""
         return 2 if self.sharing == "split" else 1
 
     def zone(self, assembly: Assembly, name: Name) -> dict[str, Any]:
@@ -94,13 +104,13 @@ class Topology(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, om
         return assembly.platform(self.name or kind, kind, passages, self)
 
     def add_cables(self, assembly: Assembly, count: int, name: Name, times: float = 1) -> int:
-        """Add cables, each as wide as so many; return the number of their first link."""
+        """Add cables of a given width; return the number of their first link."""
         return assembly.add_links(count, self.bandwidth * times, self.latency, name, self.sharing)
 
     def add_host_links(
         self, assembly: Assembly, hosts: int, name: Name, nodes: int = 0, switch: Name | None = None
     ) -> dict[str, NDArray[np.int64]]:
-        """Add limiters and loopbacks, and return their numbers; of `nodes`, those beyond the hosts are switches."""
+        """Add limiters and loopbacks and return their numbers; nodes beyond the hosts are switches."""
         limiter = loopback = np.empty(0, np.int64)
         if self.limiter is not None:
             first = assembly.add_links(hosts, self.limiter, 0.0, lambda host: f"{name(host)} limiter", "shared")
@@ -120,15 +130,15 @@ class Topology(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, om
         return {"kind": kind, "sizes": tuple(sizes), **numbers, **more}
 
 
-def check_sizes(sizes: Sequence[int], what: str) -> int:
-    """Return the product of sizes, which must not exceed the number of hosts that a platform may have."""
-    if prod(integer(what, size) for size in sizes) > MOST_HOSTS:
-        raise InputError(f"{what} {list(sizes)}: all must be at least 1, and their product at most {MOST_HOSTS}")
+def check_sizes(sizes: Sequence[int], title: str) -> int:
+    """Return the product of sizes; raise where it exceeds the largest number of hosts."""
+    if prod(integer(title, size) for size in sizes) > MOST_HOSTS:
+        raise InputError(f"{title} {list(sizes)}: all must be at least 1, and their product at most {MOST_HOSTS}")
     return prod(sizes)
 
 
 def make(kind: type[Topology], **fields: Any) -> Platform:
-    """Return a platform of a topology; pairs for links, as people pass them, are made links."""
+    """Return a platform of a topology; pairs of numbers stand for links."""
     for field, link in (("loopback", Link), ("backbone", Backbone)):
         if isinstance(fields.get(field), tuple):
             fields[field] = link(*fields[field])

@@ -17,10 +17,7 @@ from numpy.typing import NDArray
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.simulate.platform.description import Assembly, Platform
 from commmodel.simulate.platform.hierarchy import Leaf, Point, Tree, passages, shortest_routes, table_of
-from commmodel.simulate.platform.topologies.dragonfly import Dragonfly
-from commmodel.simulate.platform.topologies.fat_tree import FatTree
-from commmodel.simulate.platform.topologies.flat import Flat
-from commmodel.simulate.platform.topologies.torus import Torus
+from commmodel.simulate.platform.topologies import Dragonfly, FatTree, Flat, Torus
 from commmodel.simulate.platform.topology import Backbone, Link, Name
 from commmodel.simulate.platform.xml_elements import Element, Ranges, parse, parse_bytes
 
@@ -78,7 +75,7 @@ class _Own:
         self.names.add(name)
 
 
-class _Reader:
+class _PlatformReader:
     """Reads one file."""
 
     def __init__(self, path: Path) -> None:
@@ -108,22 +105,22 @@ class _Reader:
         if name in self.points:
             return self.points[name]
         for cluster in self.clusters:
-            if (found := cluster.find(name)) is not None:
-                return found
+            if (location := cluster.find(name)) is not None:
+                return location
         raise element.error(f"{attribute} {name!r} is no host or router of this file, or comes after this")
 
     def add_link(self, element: Element, name: str, rate: float, time: float, sharing: str) -> tuple[int, int]:
         """Add a link, and return its numbers upwards and downwards."""
         first = self.assembly.add_links(1, rate, time, lambda _: name, sharing)
         directions = first, first + (sharing == "split")
-        named = {name: directions}
+        directions_of = {name: directions}
         if sharing == "split":
             self.split.add(name)
-            named |= {f"{name}_UP": (first, first + 1), f"{name}_DOWN": (first + 1, first)}
-        for one in named:
-            if one in self.links:
-                element.fail(f"a second link {one!r}")
-        self.links |= named
+            directions_of |= {f"{name}_UP": (first, first + 1), f"{name}_DOWN": (first + 1, first)}
+        for link in directions_of:
+            if link in self.links:
+                element.fail(f"a second link {link!r}")
+        self.links |= directions_of
         return directions
 
     def route(self, element: Element) -> tuple[list[int], list[int]]:
@@ -189,7 +186,7 @@ class _Reader:
         element.check({"id", "routing"}, _IN_ZONE)
         routing = element.choice("routing", _ROUTING, "")
         tree.is_shortest = routing in {"Floyd", "Dijkstra", "DijkstraCache"}
-        own = _Own()
+        content = _Own()
         leaf = len(self.leaves)
         inner = [child for child in element.children if child.tag in _ZONE]
         if routing == "Cluster" and inner:
@@ -198,17 +195,17 @@ class _Reader:
             if child.tag in {"host", "router", "cabinet"} and inner:
                 child.fail(f"zone {name!r} has zones within it, so no hosts or routers of its own")
         for child in element.children:
-            self.member(child, tree, own, leaf, routing)
+            self.member(child, tree, content, leaf, routing)
         if routing == "Cluster":
-            self.star(element, tree, own)
-        elif own.hosts or own.routers:
-            self.table(element, tree, own)
+            self.star(element, tree, content)
+        elif content.hosts or content.routers:
+            self.table(element, tree, content)
         for child in element.children:
             if child.tag in {"zoneRoute", "ASroute"}:
                 self.zone_route(child, tree)
         return None
 
-    def member(self, child: Element, tree: Tree, own: _Own, leaf: int, routing: str) -> None:
+    def member(self, child: Element, tree: Tree, content: _Own, leaf: int, routing: str) -> None:
         """Read what stands in a zone, but for routes."""
         cluster_only = {"cabinet", "host_link", "backbone"}
         if child.tag in cluster_only and routing != "Cluster":
@@ -219,21 +216,21 @@ class _Reader:
             self.zone(child, tree)
         elif child.tag == "host":
             child.check({"id", "speed", "power", "core", "pstate", "coordinates"}, {"prop"})
-            self.name_point(child, child.text("id"), (leaf, len(own.hosts)))
-            own.add(child.text("id"), self.speed(child), child.count("core", "1"))
+            self.name_point(child, child.text("id"), (leaf, len(content.hosts)))
+            content.add(child.text("id"), self.speed(child), child.count("core", "1"))
         elif child.tag == "router":
             child.check({"id", "coordinates"}, {"prop"})
-            own.routers.append(child.text("id"))
+            content.routers.append(child.text("id"))
             if routing == "Cluster":
-                self.name_point(child, own.routers[-1], (leaf, -1))
+                self.name_point(child, content.routers[-1], (leaf, -1))
         elif child.tag in {"link", "backbone"}:
             child.check({"id", "bandwidth", "latency", "sharing_policy"}, {"prop"})
             sharing = child.choice("sharing_policy", _SHARING, "SHARED")
             rate, time = child.quantity("bandwidth", "bandwidth"), child.quantity("latency", "latency", "0")
-            if child.tag == "backbone" and (own.backbone >= 0 or sharing == "split"):
+            if child.tag == "backbone" and (content.backbone >= 0 or sharing == "split"):
                 child.fail("one backbone at most, and one that both directions share")
             up, _ = self.add_link(child, child.text("id"), rate, time, sharing)
-            own.backbone = up if child.tag == "backbone" else own.backbone
+            content.backbone = up if child.tag == "backbone" else content.backbone
         elif child.tag == "host_link":
             child.check({"id", "up", "down"}, set())
             names = child.text("up"), child.text("down")
@@ -241,12 +238,12 @@ class _Reader:
                 if name not in self.links:
                     child.fail(f"there is no link {name!r} before this")
             host = child.text("id")
-            if host not in own.names or host in own.ports:
+            if host not in content.names or host in content.ports:
                 child.fail(f"{host!r} is no host of this zone before this, or has its links")
             down = self.links[names[1]]
-            own.ports[host] = -1, self.links[names[0]][0], down[1] if names[1] in self.split else down[0], -1
+            content.ports[host] = -1, self.links[names[0]][0], down[1] if names[1] in self.split else down[0], -1
         elif child.tag == "cabinet":
-            self.cabinet(child, own, leaf)
+            self.cabinet(child, content, leaf)
 
     def speed(self, element: Element) -> float:
         """Return the flop/s of a host: of its first, or chosen, power state."""
@@ -255,8 +252,8 @@ class _Reader:
         text = element.text("pstate", "0")
         if not (text.isascii() and text.isdecimal() and len(text) < 9 and int(text) < len(states)):
             element.fail(f"pstate {text!r}: there are {len(states)} speeds")
-        one = Element(element.path, element.line, element.tag, {name: states[int(text)]})
-        return one.quantity(name, "speed")
+        state = Element(element.path, element.line, element.tag, {name: states[int(text)]})
+        return state.quantity(name, "speed")
 
     def ranges(self, element: Element) -> Ranges:
         """Return the numbers of the hosts of a cluster."""
@@ -288,7 +285,7 @@ class _Reader:
         rate, time = element.quantity("bb_bw", "bandwidth"), element.quantity("bb_lat", "latency", "0")
         return Backbone(rate, time, "fatpipe" if sharing == "fatpipe" else "shared")
 
-    def named(self, element: Element, leaf: int) -> tuple[_Cluster, Name]:
+    def named_cluster(self, element: Element, leaf: int) -> tuple[_Cluster, Name]:
         """Note the hosts of a cluster, and return them and their names."""
         prefix, suffix = element.text("prefix"), element.text("suffix")
         cluster = _Cluster(prefix, suffix, self.ranges(element), leaf)
@@ -297,15 +294,15 @@ class _Reader:
                 element.fail(
                     f"hosts of its names are there already: {prefix}{{{element.text('radical')[:40]}}}{suffix}"
                 )
-        if taken := [name for name in self.points if cluster.find(name)]:
-            element.fail(f"a second host or router {taken[0]!r}")
+        if duplicates := [name for name in self.points if cluster.find(name)]:
+            element.fail(f"a second host or router {duplicates[0]!r}")
         return cluster, lambda place: f"{prefix}{cluster.ranges[place]}{suffix}"
 
     def cluster(self, element: Element, tree: Tree) -> None:
         """Read a cluster."""
         element.check(_CLUSTER, {"prop"})
         leaf = len(self.leaves)
-        cluster, names = self.named(element, leaf)
+        cluster, names = self.named_cluster(element, leaf)
         hosts, links, backbone = len(cluster.ranges), self.links_of(element), self.backbone(element)
         topology = element.choice("topology", _TOPOLOGIES, "FLAT")
         if topology == "FLAT":
@@ -335,7 +332,7 @@ class _Reader:
             if topology == "FAT_TREE" and len(lists) == 4 and lists[0] == (len(lists[1]),):
                 tree = FatTree(down=lists[1], up=lists[2], parallel=lists[3], **links)
                 return tree.zone(self.assembly, names, as_simgrid=True)
-            if topology == "DRAGONFLY" and [len(one) for one in lists] == [2, 2, 2, 1]:
+            if topology == "DRAGONFLY" and [len(numbers) for numbers in lists] == [2, 2, 2, 1]:
                 (groups, blue), (chassis, black), (blades, green), (nodes,) = lists
                 links |= {"groups": groups, "chassis": chassis, "blades": blades, "nodes": nodes}
                 dragonfly = Dragonfly(parallel=(blue, black, green), **links)
@@ -345,44 +342,44 @@ class _Reader:
         shape = shapes.get(topology, "groups,n;chassis,n;blades,n;nodes")
         raise element.error(f"topo_parameters {text[:80]!r}: expected {shape} for {topology}")
 
-    def cabinet(self, element: Element, own: _Own, leaf: int) -> None:
+    def cabinet(self, element: Element, content: _Own, leaf: int) -> None:
         """Read the hosts of a cabinet into the zone around it."""
         element.check(_CABINET, {"prop"})
-        cluster, names = self.named(element, leaf)
+        cluster, names = self.named_cluster(element, leaf)
         count, speed, cores = len(cluster.ranges), self.speed(element), element.count("core", "1")
-        if len(own.hosts) + count > 2**16:
+        if len(content.hosts) + count > 2**16:
             element.fail(f"more than {2**16} hosts in cabinets of one zone: take a cluster")
         zone = Flat(hosts=count, **self.links_of(element)).zone(self.assembly, names)
         for place in range(count):
             name = names(place)
-            self.name_point(element, name, (leaf, len(own.hosts)))
-            own.add(name, speed, cores)
+            self.name_point(element, name, (leaf, len(content.hosts)))
+            content.add(name, speed, cores)
             limiter, up, down, loopback = (int(zone[key][place]) for key in ("limiter", "up", "down", "loopback"))
-            own.ports[name] = limiter, up, down, loopback
+            content.ports[name] = limiter, up, down, loopback
 
-    def star(self, element: Element, tree: Tree, own: _Own) -> None:
+    def star(self, element: Element, tree: Tree, content: _Own) -> None:
         """Make the zone of a zone of routing Cluster."""
-        for name, _, _ in own.hosts:
-            if name not in own.ports:
+        for name, _, _ in content.hosts:
+            if name not in content.ports:
                 element.fail(f"host {name!r} has no <host_link>")
-        ports = np.array([own.ports[name] for name, _, _ in own.hosts], np.int64).reshape(-1, 4)
+        ports = np.array([content.ports[name] for name, _, _ in content.hosts], np.int64).reshape(-1, 4)
         keys = dict(zip(("limiter", "up", "down", "loopback"), ports.T, strict=True))
-        count = len(own.hosts)
-        zone = {"kind": "star", "hosts": count, "points": count, "backbone": own.backbone, **keys}
-        self.finish(tree, own, zone, None)
+        count = len(content.hosts)
+        zone = {"kind": "star", "hosts": count, "points": count, "backbone": content.backbone, **keys}
+        self.finish(tree, content, zone, None)
 
-    def finish(self, tree: Tree, own: _Own, zone: dict[str, Any], routes: Any) -> None:
+    def finish(self, tree: Tree, content: _Own, zone: dict[str, Any], routes: Any) -> None:
         """Add the zone of own hosts."""
-        hosts = own.hosts
+        hosts = content.hosts
         speeds, cores = [speed for _, speed, _ in hosts], [number for _, _, number in hosts]
         self.add_leaf(tree, Leaf(tree.name, zone, routes), lambda place: hosts[place][0], speeds, cores)
 
-    def table(self, element: Element, tree: Tree, own: _Own) -> None:
+    def table(self, element: Element, tree: Tree, content: _Own) -> None:
         """Make the zone of a zone of routes."""
-        leaf, hosts = len(self.leaves), len(own.hosts)
-        for place, name in enumerate(own.routers):
+        leaf, hosts = len(self.leaves), len(content.hosts)
+        for place, name in enumerate(content.routers):
             self.name_point(element, name, (leaf, hosts + place))
-        points = hosts + len(own.routers)
+        points = hosts + len(content.routers)
         routes: dict[tuple[int, int], list[int]] = {}
         for child in element.children:
             if child.tag != "route":
@@ -399,21 +396,21 @@ class _Reader:
                 routes[host, host] = [self.loopback]
         if tree.is_shortest:
             over_hops = shortest_routes(points, routes)
-            self.check_all_reached(element, own, over_hops.before[:hosts, :hosts] < 0)
+            self.check_all_reached(element, content, over_hops.before[:hosts, :hosts] < 0)
             return self.finish(
-                tree, own, {"kind": "hops", "hosts": hosts, "points": points, **over_hops.arrays()}, over_hops
+                tree, content, {"kind": "hops", "hosts": hosts, "points": points, **over_hops.arrays()}, over_hops
             )
         zone = {"kind": "table", "hosts": hosts, "points": points, **table_of(points, routes)}
         missing = np.ones((points, points), np.bool_)
         missing[tuple(np.array(list(routes), np.int64).reshape(-1, 2).T)] = False
-        self.check_all_reached(element, own, missing[:hosts, :hosts])
-        return self.finish(tree, own, zone, routes)
+        self.check_all_reached(element, content, missing[:hosts, :hosts])
+        return self.finish(tree, content, zone, routes)
 
-    def check_all_reached(self, element: Element, own: _Own, missing: NDArray[np.bool_]) -> None:
+    def check_all_reached(self, element: Element, content: _Own, missing: NDArray[np.bool_]) -> None:
         """Raise where there is no route between two hosts."""
         if missing.any():
-            one, other = np.argwhere(missing)[0].tolist()
-            names = f"{own.hosts[one][0]!r} to {own.hosts[other][0]!r}"
+            source, other = np.argwhere(missing)[0].tolist()
+            names = f"{content.hosts[source][0]!r} to {content.hosts[other][0]!r}"
             element.fail(f"no route from {names}: every host must reach every other")
 
     def add_route(self, child: Element, routes: dict[Any, Any], ends: tuple[Any, Any], links: tuple[Any, Any]) -> None:
@@ -435,7 +432,7 @@ class _Reader:
                 child.fail(f"{end!r} is no zone within {tree.name!r}")
         gates = self.point(child, "gw_src"), self.point(child, "gw_dst")
         for gate, end in zip(gates, ends, strict=True):
-            if all(one is not self.names[end] for one in self.trees[gate[0]].ancestors()):
+            if all(ancestor is not self.names[end] for ancestor in self.trees[gate[0]].ancestors()):
                 child.fail(f"a gateway of zone {end!r} lies outside of it")
         forth, back = self.route(child)
         if ends[0] == ends[1]:
@@ -444,7 +441,7 @@ class _Reader:
 
 
 def _read(path: Path, root: Element) -> tuple[Platform, dict[str, str]]:
-    reader = _Reader(path)
+    reader = _PlatformReader(path)
     try:
         return reader.read(root), reader.properties
     except DamagedFileError:

@@ -1,4 +1,4 @@
-"""Platform XML as a tree of elements, with their lines; and the units and lists of numbers that its attributes hold.
+"""Platform XML as a tree of elements with lines; units and number lists of its attributes.
 
 The file is not trusted: a document type with declarations of its own and any entity are refused, nothing is fetched,
 and size, depth and number of elements are bounded. Main entry: `parse`.
@@ -55,30 +55,30 @@ class Element:
     children: list["Element"] = field(default_factory=list)
 
     def error(self, problem: str) -> DamagedFileError:
-        """Return what is wrong with this element."""
+        """Return the error for this element."""
         return DamagedFileError(self.path, f"line {self.line}", f"<{self.tag[:40]}>: {problem[:400]}")
 
     def fail(self, problem: str) -> NoReturn:
-        """Raise what is wrong with this element."""
+        """Raise the error for this element."""
         raise self.error(problem)
 
-    def check(self, known: set[str], children: set[str]) -> None:
-        """Raise at attributes and children that are not known."""
-        for name in self.attributes.keys() - known:
+    def check(self, attributes: set[str], children: set[str]) -> None:
+        """Raise where there are unknown attributes or children."""
+        for name in self.attributes.keys() - attributes:
             self.fail(f"unknown attribute {name!r}")
         for child in self.children:
             if child.tag not in children:
                 child.fail(f"not known in <{self.tag}>")
 
     def text(self, name: str, default: str | None = None) -> str:
-        """Return an attribute; one without a default must be there."""
+        """Return an attribute; without a default it is required."""
         value = self.attributes.get(name, default)
         if value is None:
             self.fail(f"attribute {name!r} is missing")
         return value
 
     def choice(self, name: str, choices: dict[str, Any], default: str) -> Any:
-        """Return what an attribute's word means."""
+        """Return the meaning of an attribute's word."""
         value = self.text(name, default)
         if value not in choices:
             self.fail(f"{name} {value!r}: expected one of {', '.join(choices)}")
@@ -96,14 +96,14 @@ class Element:
         return value
 
     def count(self, name: str, default: str | None = None, most: int = 2**20) -> int:
-        """Return a number of things, at least one."""
+        """Return a count of at least one."""
         try:
             return parse_whole(self.text(name, default), 1, most)
         except InputError as error:
             self.fail(f"{name} {error}")
 
     def counts(self, name: str, text: str) -> tuple[int, ...]:
-        """Return numbers with commas between them."""
+        """Return comma-separated numbers."""
         parts = [part.strip() for part in text.split(",")]
         if len(parts) > 64 or not all(part.isascii() and part.isdecimal() and len(part) < 10 for part in parts):
             self.fail(f"{name}: {text!r} are no numbers with commas between them")
@@ -155,14 +155,14 @@ class Ranges:
         return first + place - start
 
     def index(self, number: int) -> int | None:
-        """Return the place of a number, or None."""
+        """Return the index of a number, or None."""
         for first, count, start in self._ranges:
             if first <= number < first + count:
                 return start + number - first
         return None
 
     def overlaps(self, other: "Ranges") -> bool:
-        """Return whether both have a number in common."""
+        """Whether two sets of ranges have a common number."""
         return any(
             first < following + more and following < first + count
             for first, count, _ in self._ranges

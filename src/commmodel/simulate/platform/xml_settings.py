@@ -37,7 +37,7 @@ def _pieces(name: str, text: str, values: int) -> list[tuple[float, tuple[float,
     """Return thresholds in order, each with its values."""
     pieces: dict[float, tuple[float, ...]] = {}
     for part in text.split(";"):
-        numbers = [_number(name, one) for one in part.split(":")]
+        numbers = [_number(name, word) for word in part.split(":")]
         if not 2 <= len(numbers) <= values + 1 or numbers[0] in pieces or min(numbers[:2]) < 0:
             raise InputError(f"setting {name}: {part[:40]!r} is no piece like {'T:a:b' if values == 2 else 'T:v'}")
         pieces[numbers[0]] = (*numbers[1:], *[0.0] * (values + 1 - len(numbers)))
@@ -51,7 +51,10 @@ def _factors(name: str, text: str) -> tuple[Factor, ...]:
     limits = [*(limit for limit, _ in pieces[1:]), math.inf]
     if any(value[0] <= 0 for _, value in pieces):
         raise InputError(f"setting {name}: a factor must be above 0")
-    return (Factor(pieces[0][0], 1.0), *(Factor(limit, one[0]) for limit, (_, one) in zip(limits, pieces, strict=True)))
+    return (
+        Factor(pieces[0][0], 1.0),
+        *(Factor(limit, piece[0]) for limit, (_, piece) in zip(limits, pieces, strict=True)),
+    )
 
 
 def _overheads(name: str, text: str) -> tuple[Overhead, ...]:

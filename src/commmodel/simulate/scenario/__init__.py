@@ -1,4 +1,4 @@
-"""Scenarios: a workload on a platform or a machine, by a model. What the command ``commmodel simulate`` does.
+"""Scenarios: a workload on a platform or a machine, by a model; the work of ``commmodel simulate``.
 
 ::
 
@@ -12,9 +12,10 @@ Examples
 --------
 A broadcast on the links of a published platform, by the hybrid model of the machine of the same name, and by LogGPS:
 
+>>> from commmodel.collectives import Problem
 >>> from commmodel.simulate.scenario import place, prepare, workloads
 >>> graphene = place("graphene")
->>> bcast = workloads.collective(graphene, "bcast", 1 << 20, 16)
+>>> bcast = workloads.collective(graphene, "bcast", Problem(16, 1 << 20))
 >>> bcast.title
 'Bcast of 1 MiB on 16 ranks: scatter-recursive-doubling, as openmpi picks'
 >>> for model in (None, "loggps"):

@@ -1,4 +1,4 @@
-"""Where a program runs: a platform, a machine's parameters, or both. Main entries: `place`, `Place`.
+"""Places: a platform, a machine's parameters, or both. Main entries: `place`, `Place`.
 
 A name that is both a published platform and a published machine is both: the platform's links with the machine's
 parameters. How platform, parameters and model go together is a table in ``docs/howto/simulate.md``.
@@ -28,7 +28,7 @@ _SMPI = "smpi"
 
 @dataclass(frozen=True)
 class Place:
-    """A platform, a machine whose parameters hold, or both; made by `place`.
+    """A place: a platform, a machine, or both; made by `place`.
 
     Attributes
     ----------
@@ -60,12 +60,19 @@ class Place:
 
     @property
     def cores(self) -> int | None:
-        """Cores of the platform; None for a machine, which has as many hosts as there are ranks."""
+        """Number of cores of the platform; None for a machine, which has as many hosts as there are ranks."""
         return None if self.platform is None else int(self.platform.cores.sum())
+
+    def processes(self, processes: int | None = None) -> int:
+        """Return a number of processes: by default one for each core of the platform."""
+        count = processes or self.cores
+        if count is None:
+            raise InputError("a machine has as many hosts as you like: give the number of ranks, like -p 64")
+        return count
 
     @property
     def default_model(self) -> str:
-        """Model of programs where none is named."""
+        """Default model of programs."""
         if self.machine is not None:
             return "hybrid" if self.machine.hybrid else "loggps"
         if self.parameters is not None:
@@ -74,7 +81,7 @@ class Place:
 
     @property
     def selector(self) -> str | Selector:
-        """What picks collective algorithms, the machine's MPI library or else MPICH."""
+        """Selector of collective algorithms, that of the machine's MPI library or else MPICH's."""
         if self.machine is None:
             return "mpich"
         return self.machine.collectives(self.machine.library) if self.machine.selection else self.machine.library
@@ -120,37 +127,39 @@ def place(
     if are_parameters(where):
         if parameters is not None:
             raise InputError(f"--parameters: {where} are parameters already: leave it out, or name a platform")
-        found = Place(where, parameters=parse_parameters(where), model=model)
+        parsed = Place(where, parameters=parse_parameters(where), model=model)
     else:
-        found = _with_parameters(where, parameters, model, load_machine)
-    if path is not None and found.machine is None:
+        parsed = _with_parameters(where, parameters, model, load_machine)
+    if path is not None and parsed.machine is None:
         raise InputError("--path goes with a machine, and there is none: leave it out, or name one with --parameters")
-    return Place(found.name, found.platform, found.machine, path, found.network, found.parameters, model, found.is_smpi)
+    return Place(
+        parsed.name, parsed.platform, parsed.machine, path, parsed.network, parsed.parameters, model, parsed.is_smpi
+    )
 
 
 def _with_parameters(
     where: str, parameters: str | DelayParameters | None, model: str | None, load_machine: Callable[[str], Machine]
 ) -> Place:
-    found = _load(where, load_machine)
+    place = _load(where, load_machine)
     if parameters is None:
-        return found
+        return place
     if parameters == _SMPI:
         if model not in (None, _SMPI):
             raise InputError(f"--parameters smpi are of the model smpi, not of {model}: leave one out")
-        if found.platform is None:
+        if place.platform is None:
             raise InputError(f"--parameters smpi needs a platform: {where} is a machine")
-        return Place(found.name, found.platform, network=found.network, is_smpi=True)
-    if found.platform is None:
+        return Place(place.name, place.platform, network=place.network, is_smpi=True)
+    if place.platform is None:
         raise InputError(f"--parameters: {where} is a machine, which brings its own: leave it out")
     if isinstance(parameters, str) and are_parameters(parameters):
         parameters = parse_parameters(parameters)
     if isinstance(parameters, DelayParameters):
-        return Place(found.name, found.platform, network=found.network, parameters=parameters, is_smpi=found.is_smpi)
-    return Place(found.name, found.platform, load_machine(parameters))
+        return Place(place.name, place.platform, network=place.network, parameters=parameters, is_smpi=place.is_smpi)
+    return Place(place.name, place.platform, load_machine(parameters))
 
 
 def are_parameters(text: str) -> bool:
-    """Return whether a text gives parameters one by one, rather than names a file, a platform or a machine."""
+    """Whether a text gives parameters one by one, rather than a file, a platform or a machine."""
     return "=" in text and not os.path.exists(text)
 
 
@@ -165,7 +174,9 @@ def parse_parameters(text: str) -> DelayParameters:
     for part in text.split(","):
         name, equals, value = (word.strip() for word in part.partition("="))
         if not equals or name not in (*names, "O"):
-            raise InputError(f"{part!r} is no parameter of a delay model: choose of {', '.join((*names, 'O (both)'))}")
+            raise InputError(
+                f"{part!r} is no parameter of a delay model: choose from {', '.join((*names, 'O (both)'))}"
+            )
         for field in ("O_s", "O_r") if name == "O" else (name,):
             if field in values:
                 raise InputError(f"parameter {name} is given twice")
@@ -197,7 +208,7 @@ def _load(name: str, load_machine: Callable[[str], Machine]) -> Place:
 
 
 def _is_platform(path: str) -> bool:
-    """Return whether a TOML file says that it is a platform; damaged files are left to the reader of machines."""
+    """Whether a TOML file is a platform; damaged files are left to the reader of machines."""
     try:
         with open(path, "rb") as file:
             return tomllib.load(file).get("format") == "commmodel-platform"

@@ -7,13 +7,13 @@ as cores last, else round robin; the platform's speed of a core, else 1 Gflop/s.
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.errors import InputError, MissingParameterError
-from commmodel.simulate import delays, from_machine, goal
+from commmodel.simulate import delays, from_machine
 from commmodel.simulate.delays import DelayModel, DelayParameters
 from commmodel.simulate.network import SMPI, Network, fluid
 from commmodel.simulate.platform import Platform
@@ -21,6 +21,9 @@ from commmodel.simulate.result import SimulationResult
 from commmodel.simulate.run import run
 from commmodel.simulate.scenario.places import EXAMPLE, Place
 from commmodel.simulate.scenario.workloads import Workload
+
+if TYPE_CHECKING:
+    from commmodel.simulate.goal import GoalSchedule
 
 __all__ = ["FLOW_MODELS", "PROGRAM_MODELS", "SCHEDULE_MODELS", "Scenario", "prepare"]
 
@@ -63,7 +66,7 @@ class Scenario:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader of its result should know, a line each."""
+        """Notes on the result, one per line."""
         cores, count = self.place.cores, self.workload.processes
         if cores is None or self.platform is None or count <= cores:
             return ()
@@ -134,7 +137,7 @@ def prepare(
     return Scenario(name, place, workload, platform if shared else None, ranks, simulate)
 
 
-def _schedule(name: str, place: Place, workload: Workload, schedule: goal.Schedule, rules: str) -> Scenario:
+def _schedule(name: str, place: Place, workload: Workload, schedule: "GoalSchedule", rules: str) -> Scenario:
     if name not in SCHEDULE_MODELS:
         raise InputError(f"a GOAL schedule runs by {', '.join(SCHEDULE_MODELS)}, not by {name}")
     parameters = _parameters(name, place)
@@ -157,7 +160,7 @@ def _parameters(model: str, place: Place) -> DelayParameters:
 
 
 def _messages(model: str, place: Place) -> Network | DelayModel:
-    """Return how messages behave by a model: a network, or a delay model."""
+    """Return the model of messages: a network, or a delay model."""
     if model not in FLOW_MODELS:
         return DelayModel(_parameters(model, place), model)
     if model == "smpi":
@@ -171,7 +174,7 @@ def _messages(model: str, place: Place) -> Network | DelayModel:
 
 
 def _platform(model: str, place: Place, processes: int, hosts: int | None) -> Platform:
-    """Return the platform whose links messages share; that of a machine is one switch."""
+    """Return the platform of the links; that of a machine is one switch."""
     if place.platform is not None:
         if hosts is not None:
             raise InputError(f"--hosts: {place.name} is a platform, which says how many hosts it has: leave it out")
@@ -210,7 +213,7 @@ def _hosts(platform: Platform, processes: int, mapping: str | None) -> Hosts:
 
 
 def _host_names(path: str | os.PathLike[str]) -> list[str]:
-    """Return the hosts that a file names, one on each line; ``:n`` behind a name and comments are left out."""
+    """Return the hosts of a file, one per line; ``:n`` after a name and comments are ignored."""
     try:
         with open(path, encoding="utf-8") as file:
             lines = [line.partition("#")[0].strip() for line in file.read(1 << 28).splitlines()]

@@ -1,19 +1,23 @@
-"""What is simulated: a collective, an exchange, an application kernel, a replayed trace or a GOAL schedule.
+"""Workloads: a collective, an exchange, an application kernel, a replayed trace or a GOAL schedule.
 
 Each function returns a `Workload`. Where a number of processes is left out, a platform takes one for each of its cores.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from commmodel.collectives.library.selection import Selector
+from commmodel.collectives.schedule import Problem
 from commmodel.errors import InputError
-from commmodel.simulate import goal, smpi_collectives, traces, work
+from commmodel.simulate import smpi_collectives, work
 from commmodel.simulate.operations import Program
 from commmodel.simulate.scenario.places import Place
 from commmodel.simulate.work.collective import SMPI_SELECTOR, chosen
 from commmodel.units import format_size
+
+if TYPE_CHECKING:
+    from commmodel.simulate.goal import GoalSchedule
 
 __all__ = [
     "APPLICATIONS", "EXCHANGES", "Workload", "application", "collective", "exchange", "messages", "replay", "schedule",
@@ -26,7 +30,7 @@ APPLICATIONS = {"lu": work.lu, "cg": work.cg}
 
 @dataclass(frozen=True)
 class Workload:
-    """What is simulated.
+    """A workload: the program or schedule, and its description.
 
     Attributes
     ----------
@@ -47,15 +51,8 @@ class Workload:
     title: str
     program: Callable[[Any], Program]
     facts: dict[str, Any]
-    schedule: goal.Schedule | None = None
+    schedule: "GoalSchedule | None" = None
     notes: Callable[[], Sequence[str]] = tuple
-
-
-def _processes(place: Place, processes: int | None) -> int:
-    count = processes or place.cores
-    if count is None:
-        raise InputError("a machine has as many hosts as you like: give the number of ranks, like -p 64")
-    return count
 
 
 def _repeated(program: Program, rounds: int) -> Program:
@@ -77,45 +74,41 @@ def _name(selector: str | Selector) -> str:
 def collective(
     place: Place,
     operation: str,
-    message_size: int,
-    processes: int | None = None,
+    problem: Problem,
     *,
     algorithm: str | None = None,
     selector: str | Selector | None = None,
-    root: int = 0,
-    segment_size: int | None = None,
     memory_copy: float = 0.0,
     reduction: float = 0.0,
     rounds: int = 1,
 ) -> Workload:
     """Return a collective operation, by an algorithm or as a selector picks it; by default the place's selector.
 
-    The parameters are those of `commmodel.simulate.work.collective`; `rounds` is how often it is called.
+    The parameters are those of `commmodel.simulate.work.collective`; `rounds` is how often it is called. The number of
+    processes may be that of the place: ``place.processes()``.
 
     >>> from commmodel.simulate.scenario import place
-    >>> collective(place("switch"), "barrier", 0, rounds=3).title
+    >>> switch = place("switch")
+    >>> collective(switch, "barrier", Problem(switch.processes()), rounds=3).title
     'Barrier on 64 ranks: dissemination, as mpich picks, 3 times'
     """
-    count = _processes(place, processes)
+    message_size, count = problem.message_size, problem.processes
     as_smpi = selector == SMPI_SELECTOR
     if algorithm is not None and selector is not None and not as_smpi:
         raise InputError("--algorithm and --selector both say how: leave one out")
     selector = selector or place.selector
     if as_smpi:
-        name, pieces = algorithm or smpi_collectives.DEFAULT, None
+        name = algorithm or smpi_collectives.DEFAULT
     else:
         name, pieces = chosen(operation, message_size, count, algorithm, selector)
-    options: dict[str, Any] = {
-        "algorithm": name,
-        "selector": selector,
-        "root": root,
-        "segment_size": pieces if segment_size is None else segment_size,
-        "memory_copy": memory_copy,
-        "reduction": reduction,
-    }
+        if problem.segment_size is None:
+            problem = replace(problem, segment_size=pieces)
 
     def program(_: Any) -> Program:
-        return _repeated(work.collective(operation, message_size, count, **options), rounds)
+        called = work.collective(
+            operation, problem, algorithm=name, selector=selector, memory_copy=memory_copy, reduction=reduction
+        )
+        return _repeated(called, rounds)
 
     chooser = "given" if algorithm is not None else _name(selector)
     title = f"{operation}{'' if operation == 'barrier' else f' of {format_size(message_size)}'} on {_ranks(count)}: "
@@ -135,7 +128,7 @@ def exchange(
     """
     if kind not in EXCHANGES:
         raise InputError(f"{kind!r} is no exchange: choose {', '.join(EXCHANGES)}")
-    count = _processes(place, processes)
+    count = place.processes(processes)
 
     def program(_: Any) -> Program:
         if kind == "irregular":
@@ -168,7 +161,7 @@ def application(
     """
     if name not in APPLICATIONS:
         raise InputError(f"{name!r} is no application kernel: choose {' or '.join(APPLICATIONS)}")
-    count, problem = _processes(place, processes), problem.upper()
+    count, problem = place.processes(processes), problem.upper()
     actions = APPLICATIONS[name](problem, count, iterations)
     title = f"{name.upper()}, class {problem}, on {_ranks(count)}"
     title += "" if iterations is None else f", {iterations} iteration{'s' * (iterations > 1)}"
@@ -186,6 +179,8 @@ def replay(
 ) -> Workload:
     """Return time-independent traces, by the file that lists them."""
     selector = selector or place.selector
+    from commmodel.simulate import traces
+
     count = traces.replay(path, processes).processes
 
     def program(speeds: Any) -> Program:
@@ -199,6 +194,8 @@ def replay(
 
 def schedule(path: str) -> Workload:
     """Return a GOAL schedule."""
+    from commmodel.simulate import goal
+
     read = goal.read(path)
 
     def program(_: Any) -> Program:

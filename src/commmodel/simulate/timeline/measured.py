@@ -15,9 +15,11 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 import numpy as np
+from msgspec import Struct, json
 from numpy.typing import NDArray
 
 from commmodel.arguments import enough_memory
+from commmodel.documents import decode_json
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.simulate.result import INTERVAL, MESSAGE, State
 from commmodel.simulate.timeline.record import CHUNK, STATE_NAMES, Timeline, opened
@@ -52,6 +54,28 @@ _WORDS = {
     "mpi_waitall": State.WAIT,
     "mpi_waitany": State.WAIT,
 }
+
+
+class _Event(Struct):
+    """The fields of an event that are read."""
+
+    ph: str = ""
+    name: str = ""
+    ts: float = 0.0
+    dur: float = 0.0
+    tid: int | str = 0
+    id: int | str = 0
+    args: dict[str, Any] = {}
+
+
+class _Trace(Struct):
+    """The format's object form."""
+
+    traceEvents: list[_Event]  # noqa: N815  (the format's name)
+
+
+_EVENTS = json.Decoder(list[_Event])
+_TRACE = json.Decoder(_Trace)
 
 
 def _state(word: str) -> State | None:
@@ -120,10 +144,10 @@ def read(path: str | os.PathLike[str]) -> Timeline:
 
 
 def _bounded(path: object, file: IO[bytes]) -> Iterator[str]:
-    taken = 0
+    bytes_read = 0
     for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), b""), 1):
-        taken += len(line)
-        if taken > _MOST_BYTES:
+        bytes_read += len(line)
+        if bytes_read > _MOST_BYTES:
             raise DamagedFileError(path, f"line {number}", "more than 1 GiB: cut it to the part of interest")
         if not line.endswith(b"\n") and len(line) < _LONGEST_LINE:
             problem = "the last line has no end: the file is cut short, or write one behind it"
@@ -158,27 +182,27 @@ def _read_csv(path: object, file: IO[bytes]) -> NDArray[np.void]:
 def _row(path: object, place: str, header: list[str], words: list[str]) -> tuple[Any, ...]:
     if len(words) != len(header):
         raise DamagedFileError(path, place, f"{len(words)} fields instead of {len(header)}")
-    said = dict(zip(header, words, strict=True))
-    state = _state(said["state"])
+    row = dict(zip(header, words, strict=True))
+    state = _state(row["state"])
     if state is None:
-        raise DamagedFileError(path, place, f"unknown state {said['state']!r}: {', '.join(STATE_NAMES)} or MPI_...")
-    whole = [
-        _number(path, place, name, said.get(name, "").strip() or "-1", -1 if name != "rank" else 0, whole=True)
+        raise DamagedFileError(path, place, f"unknown state {row['state']!r}: {', '.join(STATE_NAMES)} or MPI_...")
+    numbers = [
+        _number(path, place, name, row.get(name, "").strip() or "-1", -1 if name != "rank" else 0, is_integer=True)
         for name in ("rank", "peer", "tag")
     ]
-    size = _number(path, place, "bytes", said.get("bytes", "").strip() or "0", 0)
-    start, end = (_number(path, place, name, said[name], -math.inf) for name in ("start", "end"))
-    _check(path, place, int(whole[0]), start, end)
-    return (int(whole[0]), int(state), int(whole[1]), int(whole[2]), size, start, end)
+    size = _number(path, place, "bytes", row.get("bytes", "").strip() or "0", 0)
+    start, end = (_number(path, place, name, row[name], -math.inf) for name in ("start", "end"))
+    _check(path, place, int(numbers[0]), start, end)
+    return (int(numbers[0]), int(state), int(numbers[1]), int(numbers[2]), size, start, end)
 
 
-def _number(path: object, place: str, name: str, word: str, least: float, *, whole: bool = False) -> float:
+def _number(path: object, place: str, name: str, word: str, least: float, *, is_integer: bool = False) -> float:
     try:
         value = parse_number(word)
     except InputError:
         value = math.nan
-    if not math.isfinite(value) or value < least or (whole and (value != round(value) or value >= 2**31)):
-        raise DamagedFileError(path, place, f"field {name}: {word!r} is no {'whole ' * whole}number that fits")
+    if not math.isfinite(value) or value < least or (is_integer and (value != round(value) or value >= 2**31)):
+        raise DamagedFileError(path, place, f"field {name}: {word!r} is no {'whole ' * is_integer}number that fits")
     return value
 
 
@@ -192,34 +216,11 @@ def _check(path: object, place: str, rank: int, start: float, end: float) -> Non
 
 
 def _read_json(path: object, file: IO[bytes]) -> tuple[NDArray[np.void], NDArray[np.void]]:
-    import msgspec
-
-    class Event(msgspec.Struct):
-        """The fields of an event that are read."""
-
-        ph: str = ""
-        name: str = ""
-        ts: float = 0.0
-        dur: float = 0.0
-        tid: int | str = 0
-        id: int | str = 0
-        args: dict[str, Any] = msgspec.field(default_factory=dict)
-
-    class Trace(msgspec.Struct):
-        """The format's object form."""
-
-        traceEvents: list[Event]  # noqa: N815  (the format's name)
-
     content = _text_of_events(path, file)
-    try:
-        if content.lstrip()[:1] == b"[":
-            events = msgspec.json.decode(content, type=list[Event])
-        else:
-            events = msgspec.json.decode(content, type=Trace).traceEvents
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise DamagedFileError(path, "", f"no trace in the Trace Event Format: {error}") from None
-    except UnicodeDecodeError:
-        raise DamagedFileError(path, "", "not UTF-8 text") from None
+    if content.lstrip()[:1] == b"[":
+        events = decode_json(path, content, _EVENTS)
+    else:
+        events = decode_json(path, content, _TRACE).traceEvents
     rows, left, sent = [], {}, []
     for number, event in enumerate(events, 1):
         if event.ph not in {"X", "s", "f"}:
@@ -247,13 +248,13 @@ def _text_of_events(path: object, file: IO[bytes]) -> bytes:
         pieces.append(piece)
         needed += 2 * len(piece) + _EVENT * piece.count(b"{")
         if needed > _MOST_JSON:
-            what = f"its events take more than {_MOST_JSON >> 30} GiB of memory"
-            raise DamagedFileError(path, "", f"{what}: cut it to the part of interest")
+            problem = f"its events take more than {_MOST_JSON >> 30} GiB of memory"
+            raise DamagedFileError(path, "", f"{problem}: cut it to the part of interest")
     enough_memory(needed, f"{path}: its events")
     return b"".join(pieces)
 
 
-def _argument(path: object, place: str, event: Any, name: str, default: float, least: float) -> float:
+def _argument(path: object, place: str, event: _Event, name: str, default: float, least: float) -> float:
     value = event.args.get(name, default)
     if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value < 2**63:
         raise DamagedFileError(path, place, f"args.{name}: {value!r} is no number that fits")
@@ -262,7 +263,7 @@ def _argument(path: object, place: str, event: Any, name: str, default: float, l
     return float(value)
 
 
-def _slice(path: object, place: str, event: Any, rank: int) -> tuple[Any, ...]:
+def _slice(path: object, place: str, event: _Event, rank: int) -> tuple[Any, ...]:
     state = _state(event.name)
     if state is None:
         raise DamagedFileError(path, place, f"unknown state {event.name!r}: {', '.join(STATE_NAMES)} or MPI_...")
@@ -271,7 +272,7 @@ def _slice(path: object, place: str, event: Any, rank: int) -> tuple[Any, ...]:
     return (rank, int(state), peer, tag, size, event.ts * _MICRO, (event.ts + event.dur) * _MICRO)
 
 
-def _message(path: object, place: str, sender: int, begun: Any, receiver: int, arrived: float) -> tuple[Any, ...]:
+def _message(path: object, place: str, sender: int, begun: _Event, receiver: int, arrived: float) -> tuple[Any, ...]:
     tag = int(_argument(path, place, begun, "tag", -1, -(2**31)))
     size = _argument(path, place, begun, "bytes", 0, 0)
     left = _argument(path, place, begun, "left", begun.ts, -math.inf)

@@ -88,8 +88,8 @@ def _events(timeline: Timeline) -> Iterator[str]:
     for first in range(0, order.size, CHUNK):
         chosen = order[first : first + CHUNK]
         lines = [
-            _line(timeline, which, number, at)
-            for which, number, at in zip(
+            _line(timeline, command, number, at)
+            for command, number, at in zip(
                 kind[chosen].tolist(), index[chosen].tolist(), time[chosen].tolist(), strict=True
             )
         ]

@@ -60,13 +60,13 @@ def _lines(timeline: Timeline) -> Iterator[str]:
 
 def _slices(rows: NDArray[np.void]) -> Iterator[str]:
     for rank, state, peer, tag, size, start, end in rows.tolist():
-        said = ",".join(
+        pairs = ",".join(
             part
             for part in (f'"peer":{peer}' if peer >= 0 else "", f'"tag":{tag}' if tag >= 0 else "",
                          f'"bytes":{size:.0f}' if size > 0 else "")
             if part
         )  # fmt: skip
-        arguments = f',"args":{{{said}}}' if said else ""
+        arguments = f',"args":{{{pairs}}}' if pairs else ""
         yield (
             f',\n{{"ph":"X","pid":0,"tid":{rank},"name":"{STATE_NAMES[state]}","cat":"state","ts":{start * _MICRO:.6f},'
             f'"dur":{(end - start) * _MICRO:.6f}{arguments}}}'
@@ -81,12 +81,12 @@ def _before(
     asks = np.repeat([0, 1] if or_at else [1, 0], [rows.size, ranks.size])  # which of two at one time comes first
     order = np.lexsort((asks, np.concatenate([rows["start"], times]), np.concatenate([rows["rank"], ranks])))
     begun = np.cumsum(order < rows.size) - 1
-    found = np.empty(ranks.size, dtype=np.int64)
+    latest = np.empty(ranks.size, dtype=np.int64)
     is_question = order >= rows.size
-    found[order[is_question] - rows.size] = begun[is_question]
+    latest[order[is_question] - rows.size] = begun[is_question]
     if not rows.size:
-        return found
-    return np.where((found >= 0) & (rows["rank"][found] == ranks), found, -1)
+        return latest
+    return np.where((latest >= 0) & (rows["rank"][latest] == ranks), latest, -1)
 
 
 class _Ends(NamedTuple):
@@ -94,29 +94,29 @@ class _Ends(NamedTuple):
 
     ranks: NDArray[np.int32]
     times: NDArray[np.float64]
-    held: NDArray[np.bool_]
+    is_held: NDArray[np.bool_]
 
 
 def _departures(timeline: Timeline) -> _Ends:
     rows, ranks, times = timeline.intervals, timeline.transfers["sender"], timeline.transfers["posted"]
-    found = _before(timeline, ranks, times, or_at=True)
-    inside = found >= 0
-    inside[inside] = times[inside] + _HOLD <= rows["end"][found[inside]]
+    place = _before(timeline, ranks, times, or_at=True)
+    inside = place >= 0
+    inside[inside] = times[inside] + _HOLD <= rows["end"][place[inside]]
     return _Ends(ranks, times, inside)
 
 
 def _arrivals(timeline: Timeline) -> _Ends:
     rows, ranks, times = timeline.intervals, timeline.transfers["receiver"], timeline.transfers["arrived"]
-    found = _before(timeline, ranks, times, or_at=False)
-    inside = found >= 0
-    row = rows[found[inside]]
+    place = _before(timeline, ranks, times, or_at=False)
+    inside = place >= 0
+    row = rows[place[inside]]
     inside[inside] = (row["start"] + _HOLD < times[inside]) & (times[inside] <= row["end"])
     return _Ends(ranks, np.where(inside, times - _HOLD, times), inside)
 
 
 def _arrows(rows: NDArray[np.void], departures: _Ends, arrivals: _Ends, first: int) -> Iterator[str]:
     chosen = slice(first, first + CHUNK)
-    columns = (departures.times[chosen], departures.held[chosen], arrivals.times[chosen], arrivals.held[chosen])
+    columns = (departures.times[chosen], departures.is_held[chosen], arrivals.times[chosen], arrivals.is_held[chosen])
     numbered = zip(rows[chosen].tolist(), *(column.tolist() for column in columns), strict=True)
     for number, (row, begin, begin_is_held, end, end_is_held) in enumerate(numbered, first):
         sender, receiver, tag, size, _, left, _ = row

@@ -83,18 +83,18 @@ def _hanging(outcome: SimulationResult) -> NDArray[np.void]:
     begins = np.zeros(outcome.ends.size)
     np.maximum.at(begins, outcome.intervals["rank"], outcome.intervals["end"])
     end = max(outcome.seconds, float(begins.max(initial=0.0)))
-    named: dict[int, list[Blocked]] = {}
-    for one in outcome.blocked:
-        named.setdefault(one.rank, []).append(one)
+    blocked_of: dict[int, list[Blocked]] = {}
+    for blocked in outcome.blocked:
+        blocked_of.setdefault(blocked.rank, []).append(blocked)
     rows = []
-    for rank, (one, *others) in named.items():
-        state = State.SEND if one.awaits == "receive" else State.RECEIVE
-        if one.call.startswith("MPI_Wait") or others:
+    for rank, (blocked, *further) in blocked_of.items():
+        state = State.SEND if blocked.awaits == "receive" else State.RECEIVE
+        if blocked.call.startswith("MPI_Wait") or further:
             rows.append((rank, State.WAIT, -1, -1, 0.0, begins[rank], end))
         else:
-            rows.append((rank, state, one.peer, one.tag, max(one.size, 0.0), begins[rank], end))
-    made = np.array(rows, dtype=INTERVAL)
-    return made[made["end"] > made["start"]] if outcome.intervals.size else made[:0]
+            rows.append((rank, state, blocked.peer, blocked.tag, max(blocked.size, 0.0), begins[rank], end))
+    intervals = np.array(rows, dtype=INTERVAL)
+    return intervals[intervals["end"] > intervals["start"]] if outcome.intervals.size else intervals[:0]
 
 
 @contextmanager

@@ -46,8 +46,8 @@ def split_waits(timeline: Timeline) -> NDArray[np.void]:
     ranks = np.concatenate([sent["sender"], sent["receiver"]])
     order = np.lexsort((np.tile(sent["left"], 2), ranks))
     ranks, left, arrived = ranks[order], np.tile(sent["left"], 2)[order], np.tile(sent["arrived"], 2)[order]
-    each = np.arange(timeline.processes + 1)
-    of_messages, of_rows = np.searchsorted(ranks, each), np.searchsorted(rows["rank"], each)
+    bounds = np.arange(timeline.processes + 1)
+    of_messages, of_rows = np.searchsorted(ranks, bounds), np.searchsorted(rows["rank"], bounds)
     pieces = []
     for rank in range(timeline.processes):
         messages = slice(of_messages[rank], of_messages[rank + 1])

@@ -97,16 +97,16 @@ def pieces(path: Path, size: int) -> Iterator[bytes]:
     """
     kind = starts_with(path)
     parts: list[bytes] = []
-    held = 0
+    length = 0
     for data in _unpacked(path, kind, size) if kind else _raw(path, size):
         cut = data.rfind(b"\n") + 1
         if cut:
             yield b"".join([*parts, data[:cut]])
-            parts, held = [], 0
+            parts, length = [], 0
         if cut < len(data):
             parts.append(data[cut:])
-            held += len(data) - cut
-            if held > LONGEST_LINE:
+            length += len(data) - cut
+            if length > LONGEST_LINE:
                 raise DamagedFileError(path, "", f"a line of more than {LONGEST_LINE >> 20} MiB: this is no trace")
     if parts:
         yield b"".join(parts)

@@ -22,7 +22,7 @@ from commmodel.errors import DamagedFileError, InputError
 from commmodel.simulate.operations import Operations, Program
 from commmodel.simulate.traces.files import pieces, starts_with
 from commmodel.simulate.work.actions import each_speed
-from commmodel.simulate.work.block_streams import NOTHING, Block, Stream
+from commmodel.simulate.work.block_streams import NOTHING, Block, BlockStream
 from commmodel.simulate.work.collective_calls import Caller
 from commmodel.simulate.work.collective_expansion import Expander
 
@@ -110,8 +110,8 @@ def _merged_blocks(path: Path, processes: int, expander: Expander, speeds: Seque
             bounds = offsets.tolist()
             parts = []
             for rank in range(processes):
-                mine = operations[bounds[rank] : bounds[rank + 1]]
-                parts.append(_of_rank(caller, rank, mine, calls))
+                of_rank = operations[bounds[rank] : bounds[rank + 1]]
+                parts.append(_of_rank(caller, rank, of_rank, calls))
             sizes = [part.size for part in parts]
             operations = np.concatenate(parts)
             offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -151,31 +151,31 @@ def _listed(path: Path) -> list[Path]:
         names = [line.strip() for line in text.decode("utf-8").splitlines()]
     except UnicodeDecodeError as error:
         raise DamagedFileError(path, f"byte {error.start}", "not text: expected names of traces") from None
-    found = []
+    traces = []
     for number, name in enumerate(names, 1):
         if not name or name.startswith("#"):
             continue
         trace = path.parent / name
         if not os.path.isfile(trace):
             raise DamagedFileError(path, f"line {number}", f"{name[:200]!r}: there is no such trace")
-        found.append(trace)
-    if not found:
+        traces.append(trace)
+    if not traces:
         raise DamagedFileError(path, "", "no traces: expected a name in each line")
-    return found
+    return traces
 
 
 def _count(path: Path) -> int:
     """Return the number of ranks of a merged trace."""
     highest = -1
-    seen = np.zeros(_MOST_PROCESSES, dtype=np.uint8)
+    ranks = np.zeros(_MOST_PROCESSES, dtype=np.uint8)
     for text in pieces(path, _LARGEST_PIECE):
-        highest = max(highest, highest_rank(text, seen))
+        highest = max(highest, highest_rank(text, ranks))
         if highest >= _MOST_PROCESSES:
             raise DamagedFileError(path, "", f"rank {highest}: at most {_MOST_PROCESSES} ranks are possible")
     if highest < 0:
         raise DamagedFileError(path, "", "no actions: expected lines of rank, action, arguments")
     try:
-        occurring_ranks(highest, int(np.count_nonzero(seen)))
+        occurring_ranks(highest, int(np.count_nonzero(ranks)))
     except InputError as error:
         raise DamagedFileError(path, _line_of(path, highest), str(error)) from None
     return highest + 1
@@ -244,7 +244,7 @@ def replay(
     finite("reduction", reduction, 0)
     listed = each_speed(speeds, processes)
     # Of a merged trace all ranks' operations lie in one block, so even large collectives are put in whole.
-    expander = Expander(processes, listed, selector, memory_copy, reduction, whole=len(traces) == 1)
+    expander = Expander(processes, listed, selector, memory_copy, reduction, complete=len(traces) == 1)
     nowhere = np.zeros(processes + 1, dtype=np.int64)
     if len(traces) > 1:
         size = min(_LARGEST_PIECE, max(_SMALLEST_PIECE, _TOGETHER // len(traces)))
@@ -252,7 +252,7 @@ def replay(
         return Program(NOTHING, nowhere, texts, place.name)
     trace = traces[0]
     count = processes
-    stream = Stream(count, lambda: _merged_blocks(trace, count, expander, listed))
+    stream = BlockStream(count, lambda: _merged_blocks(trace, count, expander, listed))
     return Program(NOTHING, nowhere, stream, place.name)
 
 

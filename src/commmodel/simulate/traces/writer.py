@@ -66,7 +66,7 @@ def write(
         Where files cannot be written, or a program waits for a request that there is not.
     """
     if compression not in _OPEN:
-        raise InputError(f"compression {compression!r}: choose one of {', '.join(repr(one) for one in _OPEN)}")
+        raise InputError(f"compression {compression!r}: choose one of {', '.join(repr(name) for name in _OPEN)}")
     if not 0 < speed < float("inf"):
         raise InputError(f"a speed of {speed} flops per second: it must be positive")
     place = Path(folder)

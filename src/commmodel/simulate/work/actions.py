@@ -31,10 +31,10 @@ def each_speed(speeds: float | Sequence[float], processes: int) -> list[float]:
     if isinstance(speeds, int | float):
         listed = [finite("speed", speeds, 0)] * processes
     else:
-        listed = [finite("speed", one, 0) for one in speeds]
+        listed = [finite("speed", speed, 0) for speed in speeds]
     if len(listed) != processes:
         raise InputError(f"{len(listed)} speeds for {processes} processes: give one for each, or one for all")
-    if not all(0 < one < float("inf") for one in listed):
+    if not all(0 < speed < float("inf") for speed in listed):
         raise InputError("the speed of a processor must be positive: flops per second")
     return listed
 

@@ -78,10 +78,10 @@ def _grid(
         integer("iterations", iterations)
     problem = classes[nas_class]
     across = 1 << processes.bit_length() // 2
-    extent, what = problem[0], problem._fields[0]
+    extent, title = problem[0], problem._fields[0]
     if extent < fewest * across:
         raise InputError(
-            f"{name} of class {nas_class} on {processes} processes: fewer than {fewest} of {extent} {what} for each"
+            f"{name} of class {nas_class} on {processes} processes: fewer than {fewest} of {extent} {title} for each"
         )
     return problem, across, processes // across
 
@@ -89,8 +89,8 @@ def _grid(
 def _actions(name: str, nas_class: str, bodies: Sequence[str], iterations: int, norm: str = "") -> Actions:
     """Return the actions of each rank: iterations, between the norms before and after them, if there are any."""
     norms = [norm.format(rank=rank) for rank in range(len(bodies))]
-    first = tuple(f"{rank} init\n{one}" for rank, one in enumerate(norms))
-    last = tuple(f"{one}{rank} finalize\n" for rank, one in enumerate(norms))
+    first = tuple(f"{rank} init\n{norm}" for rank, norm in enumerate(norms))
+    last = tuple(f"{norm}{rank} finalize\n" for rank, norm in enumerate(norms))
     return Actions(first, tuple(bodies), last, iterations, f"{name} {nas_class} on {len(bodies)} processes")
 
 
@@ -132,20 +132,20 @@ def lu(nas_class: str, processes: int, iterations: int | None = None) -> Actions
     for rank in range(processes):
         row, column = rank % across, rank // across
         nx, ny = _share(points, across, row), _share(points, down, column)
-        mine = flops * nx * ny / points**2
+        share = flops * nx * ny / points**2
         north, south = (rank - 1 if row else -1), (rank + 1 if row + 1 < across else -1)
         west, east = (rank - across if column else -1), (rank + across if column + 1 < down else -1)
         # Partner, points of a plane's edge that sweeps send, all of them: sweeps leave the cube's own border out.
         inner_x, inner_y = nx - (north < 0) - (south < 0), ny - (west < 0) - (east < 0)
         edges = {
-            side: (partner, _VARIABLES * inner, _VARIABLES * every)
-            for side, partner, inner, every in (
+            side: (partner, _VARIABLES * inner, _VARIABLES * extent)
+            for side, partner, inner, extent in (
                 ("n", north, inner_y, ny), ("s", south, inner_y, ny), ("w", west, inner_x, nx), ("e", east, inner_x, nx)
             )
             if partner >= 0
         }  # fmt: skip
         planes = points - 2
-        work = f"{rank} compute {_flops(mine / 3 / planes)}\n"
+        work = f"{rank} compute {_flops(share / 3 / planes)}\n"
         sweeps = [
             "".join(f"{rank} recv {edges[side][0]} 1 {edges[side][1]} 0\n" for side in sources if side in edges)
             + work
@@ -153,7 +153,7 @@ def lu(nas_class: str, processes: int, iterations: int | None = None) -> Actions
             for sources, targets in (("nw", "se"), ("se", "nw"))
         ]
         faces = "".join(_face(rank, edges, source, target, points) for source, target in ("ns", "sn", "we", "ew"))
-        bodies.append("".join(sweep * planes for sweep in sweeps) + faces + f"{rank} compute {_flops(mine / 3)}\n")
+        bodies.append("".join(sweep * planes for sweep in sweeps) + faces + f"{rank} compute {_flops(share / 3)}\n")
     return _actions("LU", nas_class, bodies, iterations or times, norm="{rank} allreduce 5 25 0\n")
 
 
@@ -192,10 +192,10 @@ def cg(nas_class: str, processes: int, iterations: int | None = None) -> Actions
     bodies = []
     for rank in range(processes):
         row, column = rank // columns, rank % columns
-        held = _share(rows, lines, row)
+        rows_of_rank = _share(rows, lines, row)
         partners = [row * columns + (column ^ distance) for distance in _distances(columns)]
         dot = "".join(_exchange(rank, partner, 1, 1) for partner in partners)
-        product = _row_sum(rank, partners, held, columns == lines)
+        product = _row_sum(rank, partners, rows_of_rank, columns == lines)
         if columns > 1:
             product += _transposed(rank, rows, lines, columns)
         step = f"{rank} compute {_flops(inner)}\n{product}{dot}{dot}"
@@ -215,22 +215,22 @@ def _exchange(rank: int, partner: int, sent: int, received: int) -> str:
     return f"{rank} irecv {partner} 1 {received} 0\n{rank} send {partner} 1 {sent} 0\n{rank} wait {partner} {rank} 1\n"
 
 
-def _half(rank: int, held: int) -> int:
+def _half(rank: int, count: int) -> int:
     """Return the share of a vector that a rank keeps where two share it."""
-    return (1 + held) // 2 if rank % 2 == 0 else held // 2
+    return (1 + count) // 2 if rank % 2 == 0 else count // 2
 
 
-def _row_sum(rank: int, partners: list[int], held: int, square: bool) -> str:
+def _row_sum(rank: int, partners: list[int], count: int, square: bool) -> str:
     """Return the sum of vectors over a row of the grid, the nearest first.
 
     Where the grid is twice as wide as high, two neighbours first give each other the half that the other keeps.
     """
     nearest_first = partners[::-1]
     if square:
-        return "".join(_exchange(rank, partner, held, held) for partner in nearest_first)
-    half = _half(rank, held)
+        return "".join(_exchange(rank, partner, count, count) for partner in nearest_first)
+    half = _half(rank, count)
     return "".join(
-        _exchange(rank, partner, half if number else held - half, half) for number, partner in enumerate(nearest_first)
+        _exchange(rank, partner, half if number else count - half, half) for number, partner in enumerate(nearest_first)
     )
 
 
@@ -243,7 +243,7 @@ def _transposed(rank: int, rows: int, lines: int, columns: int) -> str:
         partner = 2 * (rank // 2 % lines * lines + rank // 2 // lines) + rank % 2
     if partner == rank:
         return ""
-    mine, theirs = (_share(rows, lines, one // columns) for one in (rank, partner))
+    count, partner_count = (_share(rows, lines, process // columns) for process in (rank, partner))
     if square:
-        return _exchange(rank, partner, mine, theirs)
-    return _exchange(rank, partner, _half(rank, mine), _half(partner, theirs))
+        return _exchange(rank, partner, count, partner_count)
+    return _exchange(rank, partner, _half(rank, count), _half(partner, partner_count))

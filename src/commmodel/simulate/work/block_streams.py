@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from commmodel.errors import InputError
 from commmodel.simulate.operations import OPERATION, Operations, Program
 
-__all__ = ["BLOCK", "NOTHING", "READ_AHEAD", "Block", "Stream", "fresh", "program_of"]
+__all__ = ["BLOCK", "NOTHING", "READ_AHEAD", "Block", "BlockStream", "fresh", "program_of"]
 
 BLOCK = 1 << 20
 """Operations of a block, about: 24 MiB."""
@@ -69,7 +69,7 @@ class _Held:
             self.operations = None
 
 
-class Stream:
+class BlockStream:
     """Supplies each rank's next operations: the `Program.refill` of programs made in blocks.
 
     When all ranks have come to their end it begins anew, so that a program can be run again.
@@ -106,16 +106,16 @@ class Stream:
         if self._file is not None:
             self._file.close()
         self._source: Iterator[Block] | None = None
-        self._held: deque[_Held] = deque()
+        self._stored: deque[_Held] = deque()
         self._dropped = 0
         self._next = [0] * self._processes
         self._ended = 0
         self._in_memory = 0
         self._file = None
 
-    def fresh(self) -> "Stream":
+    def fresh(self) -> "BlockStream":
         """Return one like this that stands at the first block."""
-        return Stream(self._processes, self._blocks, self._skipped, self._read_ahead)
+        return BlockStream(self._processes, self._blocks, self._skipped, self._read_ahead)
 
     def go_on(self, source: Iterator[Block]) -> None:
         """Take the next blocks, once, from an iterator that has skipped the first ones."""
@@ -124,21 +124,21 @@ class Stream:
     def __call__(self, rank: int) -> Operations:
         """Return the next operations of a rank; none at its end."""
         self._begun = True
-        held_ones, next_ = self._held, self._next
+        held_ones, next_ = self._stored, self._next
         while True:
             place = next_[rank] - self._dropped
             if place == len(held_ones) and not self._grow():
                 return self._end()
-            held = held_ones[place]
+            block = held_ones[place]
             next_[rank] += 1
-            held.left -= 1
-            operations = held.operations  # a million ranks ask: no call of `take` where it is in memory
+            block.left -= 1
+            operations = block.operations  # a million ranks ask: no call of `take` where it is in memory
             if operations is not None:
-                offsets = held.offsets
+                offsets = block.offsets
                 operations = operations[offsets[rank] : offsets[rank + 1]]
             else:
-                operations = held.take(rank, self._file)
-            if not held.left:
+                operations = block.take(rank, self._file)
+            if not block.left:
                 self._drop()
             if len(operations):
                 return operations
@@ -146,13 +146,13 @@ class Stream:
     def next_block(self) -> Block | None:
         """Return the next block for all ranks; None where some have not taken all so far, or at the end."""
         self._begun = True
-        if self._held or not self._grow():
+        if self._stored or not self._grow():
             return None
-        held = self._held.popleft()
+        block = self._stored.popleft()
         self._in_memory = 0
         self._dropped += 1
         self._next = [self._dropped] * self._processes
-        return None if held.operations is None else Block(held.operations, np.asarray(held.offsets))
+        return None if block.operations is None else Block(block.operations, np.asarray(block.offsets))
 
     def _end(self) -> Operations:
         """Note the end of a rank; after the last rank's, start again."""
@@ -170,15 +170,15 @@ class Stream:
         block = next(self._source, None)
         if block is None:
             return False
-        self._held.append(_Held(block))
+        self._stored.append(_Held(block))
         self._in_memory += block.operations.nbytes
-        if self._in_memory > self._read_ahead and len(self._held) > 2:
+        if self._in_memory > self._read_ahead and len(self._stored) > 2:
             self._spill()
         return True
 
     def _drop(self) -> None:
-        while self._held and not self._held[0].left:
-            self._in_memory -= self._held.popleft().bytes_in_memory
+        while self._stored and not self._stored[0].left:
+            self._in_memory -= self._stored.popleft().bytes_in_memory
             self._dropped += 1
 
     def _spill(self) -> None:
@@ -186,14 +186,14 @@ class Stream:
         if self._file is None:
             self._file = tempfile.TemporaryFile(prefix="commmodel-")  # noqa: SIM115  (lives as long as the stream)
             weakref.finalize(self, self._file.close)
-        for held in list(self._held)[1:-1]:
-            before = held.bytes_in_memory
+        for block in list(self._stored)[1:-1]:
+            before = block.bytes_in_memory
             try:
-                held.spill(self._file)
+                block.spill(self._file)
             except OSError as error:
                 problem = "ranks are far apart in their programs, and what lies between them does not fit"
                 raise InputError(f"{tempfile.gettempdir()}: {error.strerror}: {problem}: set TMPDIR") from None
-            self._in_memory -= before - held.bytes_in_memory
+            self._in_memory -= before - block.bytes_in_memory
 
 
 def program_of(processes: int, blocks: Callable[[], Iterator[Block]], name: str = "") -> Program:
@@ -220,7 +220,7 @@ def program_of(processes: int, blocks: Callable[[], Iterator[Block]], name: str 
     second = next(source, None)
     if second is None:
         return Program(first.operations, first.offsets, name=name)
-    refill = Stream(processes, blocks, skipped=1)
+    refill = BlockStream(processes, blocks, skipped=1)
     refill.go_on(chain([second], source))
     return Program(first.operations, first.offsets, refill, name)
 

@@ -7,8 +7,9 @@ nothing to do in it. Large programs are made block by block while they run. Main
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 
-from commmodel.arguments import finite, integer, rank_count, whole
+from commmodel.arguments import finite, rank_count
 from commmodel.collectives import algorithm as find_algorithm
 from commmodel.collectives.library.selection import Selector, load, select
 from commmodel.collectives.operation import OPERATIONS
@@ -45,13 +46,10 @@ def chosen(
 
 def collective(
     operation: str,
-    message_size: int,
-    processes: int,
+    problem: Problem,
     *,
     algorithm: str | None = None,
     selector: str | os.PathLike[str] | Selector = "mpich",
-    root: int = 0,
-    segment_size: int | None = None,
     memory_copy: float = 0.0,
     reduction: float = 0.0,
     number: int = 0,
@@ -62,21 +60,14 @@ def collective(
     ----------
     operation : str
         One that has schedules (`commmodel.collectives.operation.SCHEDULED`).
-    message_size : int
-        n in bytes, as in `commmodel.collectives.Problem`: the whole vector of a bcast, reduce, allreduce or scan, a
-        block of the others, 0 for a barrier.
-    processes : int
-        P.
+    problem : commmodel.collectives.Problem
+        Number of processes, message size, root and segment size, by default as the selector says.
     algorithm : str, optional
         Else the selector's choice.
     selector : str, path or Selector
         A name or a file that `commmodel.collectives.library.selection.load` knows, or what it returns; ``smpi`` for the
         algorithms of `commmodel.simulate.smpi_collectives` and their names, in which copying and combining take no
         time.
-    root : int
-        Of a bcast, reduce, gather or scatter.
-    segment_size : int, optional
-        Bytes of a piece; else what the selector says, or all at once.
     memory_copy, reduction : float
         Seconds that copying and combining take for each byte.
     number : int
@@ -90,15 +81,11 @@ def collective(
 
     Examples
     --------
-    >>> program = collective("bcast", 1024, 4, algorithm="binomial")
+    >>> program = collective("bcast", Problem(4, 1024), algorithm="binomial")
     >>> program.offsets.tolist()  # the root sends and waits, twice
     [0, 4, 6, 10, 12]
     """
-    rank_count(processes)
-    message_size = whole("message_size", message_size, 0)
-    integer("root", root, 0)
-    if segment_size is not None:
-        whole("segment_size", segment_size, 0)
+    processes, message_size = rank_count(problem.processes), problem.message_size
     finite("memory_copy", memory_copy, 0)
     finite("reduction", reduction, 0)
     if message_size and operation in OPERATIONS and not OPERATIONS[operation].has_size:
@@ -107,10 +94,11 @@ def collective(
         from commmodel.simulate import smpi_collectives
 
         return smpi_collectives.program(
-            operation, message_size, processes, algorithm or smpi_collectives.DEFAULT, root, number
+            operation, message_size, processes, algorithm or smpi_collectives.DEFAULT, problem.root, number
         )
     name, pieces = chosen(operation, message_size, processes, algorithm, selector)
-    problem = Problem(processes, message_size, root, pieces if segment_size is None else segment_size)
+    if problem.segment_size is None:
+        problem = replace(problem, segment_size=pieces)
     make = find_algorithm(operation, name)
     tag = collective_tag(number)
 

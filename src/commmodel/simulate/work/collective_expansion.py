@@ -17,6 +17,7 @@ import numpy as np
 
 from commmodel.collectives.library.selection import Selector
 from commmodel.collectives.library.selection import load as load_selector
+from commmodel.collectives.schedule import Problem
 from commmodel.errors import InputError
 from commmodel.simulate.operations import ANY, COLLECTIVE_TAG, OPERATION, UNNAMED, Code, Operations, Program
 from commmodel.simulate.work.block_streams import NOTHING, fresh
@@ -122,14 +123,14 @@ class Expander:
         selector: str | os.PathLike[str] | Selector = "mpich",
         memory_copy: float = 0.0,
         reduction: float = 0.0,
-        whole: bool = False,
+        complete: bool = False,
     ) -> None:
-        self._processes, self._speeds, self._whole = processes, speeds, whole
+        self._processes, self._speeds, self._complete = processes, speeds, complete
         if not isinstance(selector, Selector) and selector != SMPI_SELECTOR:
             selector = load_selector(selector)
         self._selector = selector
         self._memory_copy, self._reduction = memory_copy, reduction
-        self._made: OrderedDict[tuple[str, int, int], Program] = OrderedDict()
+        self._programs: OrderedDict[tuple[str, int, int], Program] = OrderedDict()
         self._weight = 0
         self._read: dict[tuple[str, float], tuple[tuple[str, int, int], float]] = {}
         self._communicators = Communicators(processes)
@@ -167,8 +168,8 @@ class Expander:
         ([8.0, 8.0, 0.0], [5e-07])
         """
         key = (text, type_size)
-        found = self._read.get(key)
-        if found is None:
+        cached = self._read.get(key)
+        if cached is None:
             arguments = _Arguments(text, type_size)
             if arguments.action == "communicator":
                 number = arguments.count(0, "communicator")
@@ -182,12 +183,12 @@ class Expander:
                 if isinstance(messages, Program):
                     return LargeCall(messages, rank, None), self._computing(flops, rank)
                 return messages, self._computing(flops, rank)
-            found = self._uniform(arguments)
+            cached = self._uniform(arguments)
             if len(self._read) > 4096:
                 self._read.clear()
-            self._read[key] = found
-        called, flops = found
-        program = self._program(*called)
+            self._read[key] = cached
+        call, flops = cached
+        program = self._program(*call)
         computing = self._computing(flops, rank)
         if program.refill is not None:
             return LargeCall(program, rank, None), computing
@@ -203,7 +204,7 @@ class Expander:
         expander = self._of_size.get(processes)
         if expander is None:
             unit = [1.0] * processes
-            expander = Expander(processes, unit, self._selector, self._memory_copy, self._reduction, self._whole)
+            expander = Expander(processes, unit, self._selector, self._memory_copy, self._reduction, self._complete)
             self._of_size[processes] = expander
         text = " ".join(arguments.words[1:])
         messages, computing = expander.expand(text, arguments.type_size, communicator.rank(rank))
@@ -220,24 +221,22 @@ class Expander:
 
     def _program(self, operation: str, size: int, root: int = 0) -> Program:
         key = (operation, size, root)
-        if key in self._made:
-            self._made.move_to_end(key)
-            return self._made[key]
+        if key in self._programs:
+            self._programs.move_to_end(key)
+            return self._programs[key]
         program = collective(
             operation,
-            size,
-            self._processes,
+            Problem(self._processes, size, root),
             selector=self._selector,
-            root=root,
             memory_copy=self._memory_copy,
             reduction=self._reduction,
         )
-        if self._whole:
-            program = _whole(program)
-        self._made[key] = program
+        if self._complete:
+            program = _in_memory(program)
+        self._programs[key] = program
         self._weight += self._weight_of(program)
-        while self._weight > _CACHED and len(self._made) > 1:
-            self._weight -= self._weight_of(self._made.popitem(last=False)[1])
+        while self._weight > _CACHED and len(self._programs) > 1:
+            self._weight -= self._weight_of(self._programs.popitem(last=False)[1])
         return program
 
     def _weight_of(self, program: Program) -> int:
@@ -270,17 +269,19 @@ class Expander:
         received = arguments.counts(processes + 2, "receive_counts", processes) * arguments.size_of_type(
             2 * processes + 3
         )
-        others = (rank + np.arange(1, processes)) % processes
-        return _at_once(others[::-1], received, others, sent), 0.0
+        partners = (rank + np.arange(1, processes)) % processes
+        return _at_once(partners[::-1], received, partners, sent), 0.0
 
     def _gatherv(self, arguments: _Arguments, rank: int) -> tuple[Operations, float]:
         processes = self._processes
         root = arguments.root(processes + 1, processes)
         received = arguments.counts(1, "receive_counts", processes) * arguments.size_of_type(processes + 3)
         sent = np.full(processes, arguments.count(0, "send_count") * arguments.size_of_type(processes + 2), dtype=float)
-        others, only = _without(processes, root), np.array([root])
-        none = np.empty(0, dtype=np.int64)
-        return (_at_once(others, received, none, sent) if rank == root else _at_once(none, received, only, sent)), 0.0
+        partners, only = _without(processes, root), np.array([root])
+        empty = np.empty(0, dtype=np.int64)
+        return (
+            _at_once(partners, received, empty, sent) if rank == root else _at_once(empty, received, only, sent)
+        ), 0.0
 
     def _scatterv(self, arguments: _Arguments, rank: int) -> tuple[Operations, float]:
         processes = self._processes
@@ -288,9 +289,11 @@ class Expander:
         sent = arguments.counts(0, "send_counts", processes) * arguments.size_of_type(processes + 2)
         size = arguments.count(processes, "receive_count") * arguments.size_of_type(processes + 3)
         received = np.full(processes, size, dtype=float)
-        others, only = _without(processes, root), np.array([root])
-        none = np.empty(0, dtype=np.int64)
-        return (_at_once(none, received, others, sent) if rank == root else _at_once(only, received, none, sent)), 0.0
+        partners, only = _without(processes, root), np.array([root])
+        empty = np.empty(0, dtype=np.int64)
+        return (
+            _at_once(empty, received, partners, sent) if rank == root else _at_once(only, received, empty, sent)
+        ), 0.0
 
     def _allgatherv(self, arguments: _Arguments, rank: int) -> tuple[Operations, float]:
         processes = self._processes
@@ -361,7 +364,7 @@ def _one_by_one(sources: _Ranks, received: _Sizes, targets: _Ranks, sent: _Sizes
     return operations.reshape(-1)
 
 
-def _whole(program: Program) -> Program:
+def _in_memory(program: Program) -> Program:
     """Return a program made in blocks as one that is whole in memory.
 
     Raises

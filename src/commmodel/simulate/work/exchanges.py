@@ -56,9 +56,9 @@ def square_grid(processes: int, dimensions: int = 2) -> tuple[int, ...]:
     best: tuple[int, ...] = ()
     for side in range(round(processes ** (1 / dimensions)) + 1, 0, -1):
         if processes % side == 0:
-            found = tuple(sorted((side, *square_grid(processes // side, dimensions - 1))))
-            if not best or found[-1] < best[-1] or (found[-1] == best[-1] and found > best):
-                best = found
+            shape = tuple(sorted((side, *square_grid(processes // side, dimensions - 1))))
+            if not best or shape[-1] < best[-1] or (shape[-1] == best[-1] and shape > best):
+                best = shape
             if dimensions == 2:
                 break
     return best
@@ -123,10 +123,10 @@ def halo(
         place = rank // stride % side
         for step in (1, -1):
             neighbour = rank + ((place + step) % side - place) * stride
-            there = np.ones(processes, dtype=bool) if wrap else (place + step >= 0) & (place + step < side)
-            senders.append(rank[there])
-            receivers.append(neighbour[there])
-            bytes_.append(np.full(int(there.sum()), size))
+            exists = np.ones(processes, dtype=bool) if wrap else (place + step >= 0) & (place + step < side)
+            senders.append(rank[exists])
+            receivers.append(neighbour[exists])
+            bytes_.append(np.full(int(exists.sum()), size))
         stride *= side
     # The sends of a direction meet the receives of the same: two messages between the same two ranks keep their order.
     name = f"halo on {' x '.join(map(str, sides))} processes"
@@ -165,7 +165,7 @@ def shifts(message_size: int, processes: int, rounds: int = 1) -> Program:
     message_size = int(message_size)
     rank = np.arange(processes)
 
-    def made() -> Iterator[Round]:
+    def rounds_of_exchange() -> Iterator[Round]:
         for number in range(rounds):
             hashed = int(_multiplied(number, 2654435761))
             distance = 1 + (hashed >> 8) % (processes - 1)
@@ -174,7 +174,7 @@ def shifts(message_size: int, processes: int, rounds: int = 1) -> Program:
             yield Round(rank, (rank + distance) % processes, size)
 
     name = f"{rounds} irregular shifts on {processes} processes"
-    return program_of(processes, lambda: blocks_of(processes, made(), 2), name)
+    return program_of(processes, lambda: blocks_of(processes, rounds_of_exchange(), 2), name)
 
 
 def pairwise(message_size: int, processes: int) -> Program:
@@ -186,12 +186,12 @@ def pairwise(message_size: int, processes: int) -> Program:
     _check(processes, message_size)
     rank = np.arange(processes)
 
-    def made() -> Iterator[Round]:
+    def rounds_of_exchange() -> Iterator[Round]:
         for step in range(1, processes):
             yield Round(rank, (rank + step) % processes, np.full(processes, message_size))
 
     name = f"pairwise exchange of {message_size} bytes on {processes} processes"
-    return program_of(processes, lambda: blocks_of(processes, made(), _TAG), name)
+    return program_of(processes, lambda: blocks_of(processes, rounds_of_exchange(), _TAG), name)
 
 
 def pair(message_size: int, processes: int = 2) -> Program:
@@ -204,8 +204,8 @@ def pair(message_size: int, processes: int = 2) -> Program:
     send, receive = Code.SEND, Code.RECV
     first = np.array([(code, 1, 0, UNNAMED, message_size) for code in (send, receive)], dtype=OPERATION)
     second = np.array([(code, 0, 0, UNNAMED, message_size) for code in (receive, send)], dtype=OPERATION)
-    nothing: Operations = np.empty(0, dtype=OPERATION)
-    return joined([first, second, *[nothing] * (processes - 2)], f"ping-pong of {message_size} bytes")
+    empty: Operations = np.empty(0, dtype=OPERATION)
+    return joined([first, second, *[empty] * (processes - 2)], f"ping-pong of {message_size} bytes")
 
 
 def sparse(
@@ -254,8 +254,8 @@ def sparse(
     if not right.all():
         whole("message_size", float(sizes[np.argmin(right)]), 0)
     rounds = np.zeros(senders.size, dtype=np.int64)
-    made = arranged(processes, rounds, senders, receivers, sizes, _NO_WORK, _NO_WORK, np.empty(0), _TAG)
-    return program_of(processes, lambda: iter([Block(*made)]), name or f"{sizes.size} messages at once")
+    block = arranged(processes, rounds, senders, receivers, sizes, _NO_WORK, _NO_WORK, np.empty(0), _TAG)
+    return program_of(processes, lambda: iter([Block(*block)]), name or f"{sizes.size} messages at once")
 
 
 def read_sparse(path: str | os.PathLike[str], processes: int | None = None) -> Program:
@@ -311,13 +311,13 @@ def _row(path: Path, number: int, row: list[str], processes: int | None) -> tupl
     try:
         sender, receiver = (parse_whole(word, 0, most - 1) for word in row[:2])
     except InputError:
-        said = " and ".join(word.strip()[:40] for word in row[:2])
-        raise DamagedFileError(path, where, f"ranks {said}: they must be whole numbers from 0 to {most - 1}") from None
+        shown = " and ".join(word.strip()[:40] for word in row[:2])
+        raise DamagedFileError(path, where, f"ranks {shown}: they must be whole numbers from 0 to {most - 1}") from None
     try:
         size = parse_number(row[2])
     except InputError:
         size = -1
     if size < 0 or size != round(size):
-        said = row[2].strip()[:40]
-        raise DamagedFileError(path, where, f"{said} bytes: a size must be a whole number, finite and not negative")
+        shown = row[2].strip()[:40]
+        raise DamagedFileError(path, where, f"{shown} bytes: a size must be a whole number, finite and not negative")
     return sender, receiver, size

@@ -39,26 +39,26 @@ def blocks_of(
 
     Blocks are larger where there are many ranks: 24 operations for each, for each rank asks for its own.
     """
-    taken: list[Round] = []
+    batch: list[Round] = []
     size, most = 0, max(block, _PER_RANK * processes)
-    for one in rounds:
-        more = 2 * one.size.size + 2 * min(one.size.size, processes) + one.copier.size + one.reducer.size
-        if taken and size + more > most:
-            yield _block(processes, taken, tag, memory_copy, reduction)
-            taken, size = [], 0
-        taken.append(one)
+    for round_ in rounds:
+        more = 2 * round_.size.size + 2 * min(round_.size.size, processes) + round_.copier.size + round_.reducer.size
+        if batch and size + more > most:
+            yield _block(processes, batch, tag, memory_copy, reduction)
+            batch, size = [], 0
+        batch.append(round_)
         size += more
-    if taken:
-        yield _block(processes, taken, tag, memory_copy, reduction)
+    if batch:
+        yield _block(processes, batch, tag, memory_copy, reduction)
 
 
 def _block(processes: int, rounds: Sequence[Round], tag: int, memory_copy: float, reduction: float) -> Block:
     rank = rounds[0].sender
-    if all(_is_exchange(one, rank) for one in rounds) and np.array_equal(rank, np.arange(processes)):
+    if all(_is_exchange(round_, rank) for round_ in rounds) and np.array_equal(rank, np.arange(processes)):
         # Each sends one message: most rounds of many ranks are so, and need no sorting.
-        made = exchanged(processes, [one.receiver for one in rounds], [one.size for one in rounds], tag)
-        if made is not None:
-            return Block(*made)
+        block = exchanged(processes, [round_.receiver for round_ in rounds], [round_.size for round_ in rounds], tag)
+        if block is not None:
+            return Block(*block)
     schedule = flatten(processes, rounds)
     seconds = schedule.copied * memory_copy + schedule.reduced * reduction
     return Block(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.arguments import integer, rank_count
+from commmodel.collectives.schedule import Problem
 from commmodel.errors import InputError
 from commmodel.simulate.operations import ANY, OPERATION, UNNAMED, Code, Operations, Program
 from commmodel.simulate.result import SimulationResult
@@ -27,7 +28,7 @@ class _Chain:
 
     def restart(self) -> None:
         """Begin from the first program."""
-        self._made: dict[int, tuple[Program, memoryview]] = {}
+        self._programs: dict[int, tuple[Program, memoryview]] = {}
         self._left: dict[int, int] = {}
         self._place = [0] * self._processes
         self._in_refill = bytearray(self._processes)
@@ -40,11 +41,11 @@ class _Chain:
     def __call__(self, rank: int) -> Operations:
         """Return the next operations of a rank, none at its end."""
         while (place := self._place[rank]) < self._count:
-            if place not in self._made:
+            if place not in self._programs:
                 program = fresh(self._make(place))
-                self._made[place] = program, program.offsets.data
+                self._programs[place] = program, program.offsets.data
                 self._left[place] = self._processes
-            program, offsets = self._made[place]
+            program, offsets = self._programs[place]
             operations: Operations = NOTHING
             if self._in_refill[rank]:
                 operations = program.refill(rank) if program.refill else NOTHING
@@ -58,7 +59,7 @@ class _Chain:
                 self._in_refill[rank] = 0
                 self._left[place] -= 1
                 if not self._left[place]:
-                    del self._made[place], self._left[place]
+                    del self._programs[place], self._left[place]
             if operations.size:
                 return operations
         self._ended += 1
@@ -94,7 +95,7 @@ def sequence(programs: Sequence[Program], name: str = "") -> Program:
 
     Examples
     --------
-    >>> barrier = collective("barrier", 0, 4)
+    >>> barrier = collective("barrier", Problem(4))
     >>> sequence([barrier, mark(4, 0)]).operations.size - barrier.operations.size
     4
     """
@@ -109,30 +110,30 @@ def sequence(programs: Sequence[Program], name: str = "") -> Program:
     total = sum(program.operations.size for program in programs)
     if total <= BLOCK and all(program.refill is None for program in programs):
         return _flat(programs, name)
-    kept = [fresh(program) for program in programs]
-    return _chained(sizes.pop(), len(kept), kept.__getitem__, name)
+    copies = [fresh(program) for program in programs]
+    return _chained(sizes.pop(), len(copies), copies.__getitem__, name)
 
 
 def repeated(program: Program, times: int) -> Program:
     """Return the program repeated so many times.
 
-    >>> repeated(collective("barrier", 0, 2), 3).offsets.tolist()
+    >>> repeated(collective("barrier", Problem(2)), 3).offsets.tolist()
     [0, 9, 18]
     """
     integer("times", times)
     name = f"{times} times {program.name}"
     if program.refill is not None:
-        kept = fresh(program)
-        return _chained(program.processes, times, lambda _: kept, name)
+        copy = fresh(program)
+        return _chained(program.processes, times, lambda _: copy, name)
     at_once = min(times, max(1, BLOCK // max(1, program.operations.size)))
     several = _flat([program] * at_once, name)
     if at_once == times:
         return several
-    whole, rest = divmod(times, at_once)
+    full, rest = divmod(times, at_once)
     last = _flat([program] * rest, name) if rest else None
-    count = whole + bool(rest)
+    count = full + bool(rest)
     return _chained(
-        program.processes, count, lambda place: last if last is not None and place == whole else several, name
+        program.processes, count, lambda place: last if last is not None and place == full else several, name
     )
 
 
@@ -151,12 +152,12 @@ def measured(program: Program, barrier: Program | None = None) -> Program:
     The barrier is by dissemination; its messages have the first collective tag, so give the program number 1 or later
     where it is a collective.
 
-    >>> barrier = collective("barrier", 0, 2)
+    >>> barrier = collective("barrier", Problem(2))
     >>> measured(barrier, barrier).operations["code"].tolist()
     [5, 3, 7, 9, 5, 3, 7, 9, 5, 3, 7, 9, 5, 3, 7, 9]
     """
     processes = program.processes
-    before = barrier or collective("barrier", 0, processes, algorithm="dissemination")
+    before = barrier or collective("barrier", Problem(processes), algorithm="dissemination")
     return sequence([before, mark(processes, 0), program, mark(processes, 1)], program.name)
 
 

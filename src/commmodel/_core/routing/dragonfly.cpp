@@ -1,7 +1,5 @@
 // Dragonfly: groups of chassis of blades, each with a router and its hosts.
 // Sources: Kim et al. 2008; the three colours of links are those of the Cray XC (Alverson et al. 2012).
-#pragma once
-
 #include <vector>
 
 #include "routing/regular.hpp"
@@ -72,6 +70,6 @@ class Dragonfly final : public RegularZone {
     int64_t green_, black_, blue_;  // first link of each colour
 };
 
-inline const Registered<Dragonfly> dragonfly{"dragonfly"};
+const Registered<Dragonfly> dragonfly{"dragonfly"};
 
 }  // namespace commmodel::routing

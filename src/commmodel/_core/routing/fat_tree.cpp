@@ -1,7 +1,5 @@
 // Fat tree: a tree with several parents of each node, and several cables to each parent.
 // Source: parallel-ports generalised fat trees and D-mod-k: Zahavi 2010.
-#pragma once
-
 #include <algorithm>
 #include <vector>
 
@@ -91,6 +89,6 @@ class FatTree final : public RegularZone {
     std::vector<int64_t> level_link_, level_node_;  // of level: its first link upwards, its first node
 };
 
-inline const Registered<FatTree> fat_tree{"fat-tree"};
+const Registered<FatTree> fat_tree{"fat-tree"};
 
 }  // namespace commmodel::routing

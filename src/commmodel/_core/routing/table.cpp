@@ -1,6 +1,4 @@
 // Hosts and routers with a table of the links between each two.
-#pragma once
-
 #include <vector>
 
 #include "routing/zone.hpp"
@@ -25,6 +23,6 @@ class Table final : public Zone {
     const std::vector<int64_t> offsets_;  // of each pair of points: where its links begin
 };
 
-inline const Registered<Table> table{"table"};
+const Registered<Table> table{"table"};
 
 }  // namespace commmodel::routing

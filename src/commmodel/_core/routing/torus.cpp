@@ -1,6 +1,4 @@
 // Torus: a grid closed to a ring in each dimension. Each host has one link upwards in each dimension.
-#pragma once
-
 #include <vector>
 
 #include "routing/regular.hpp"
@@ -48,6 +46,6 @@ class Torus final : public RegularZone {
     int64_t dimensions() const { return static_cast<int64_t>(sizes_.size()); }
 };
 
-inline const Registered<Torus> torus{"torus"};
+const Registered<Torus> torus{"torus"};
 
 }  // namespace commmodel::routing

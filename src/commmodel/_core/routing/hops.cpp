@@ -1,44 +1,18 @@
 // Routes made of hops: of each pair of points only the point before the last is kept, and of each hop its links. All
 // routes of a ring of 500 hosts, listed, would be 31 million links; so they are 250,000 points and 1000 hops.
-// Source: Floyd 1962 (algorithm 97).
-#pragma once
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 #include "routing/zone.hpp"
 
 namespace commmodel::routing {
 
-// Shorten routes between all points, rows of `distance`, in place, with the points as middles in their order; of equally
-// long routes the first one found stands. before: of each route the point before the last.
-inline void find_shortest(int64_t points, double *distance, int32_t *before) {
-    for (int64_t middle = 0; middle < points; ++middle) {
-        const double *onward = distance + middle * points;
-        const int32_t *last = before + middle * points;
-        for (int64_t source = 0; source < points; ++source) {
-            double *row = distance + source * points;
-            int32_t *before_row = before + source * points;
-            const double first_part = row[middle];
-            if (source == middle || first_part == std::numeric_limits<double>::infinity()) continue;
-            for (int64_t destination = 0; destination < points; ++destination) {
-                const double through = first_part + onward[destination];
-                if (through < row[destination]) {
-                    row[destination] = through;
-                    before_row[destination] = last[destination];
-                }
-            }
-        }
-    }
-}
-
 class Hops final : public Zone {
   public:
     explicit Hops(const Description &description)
-        : Zone(description), before_(description.numbers("before", -1, points - 1, "point")),
+        : Zone(description), before_(description.numbers("before", NONE, points - 1, "point")),
           ends_(description.numbers("ends", 0, points - 1, "point")), links_(description.link_numbers("links")),
           first_(description.offsets("first", points, ends_.size(), "hops")),
           offsets_(description.offsets("offsets", static_cast<int64_t>(ends_.size()), links_.size(), "links of hops")) {
@@ -50,11 +24,11 @@ class Hops final : public Zone {
     void route(int64_t source, int64_t destination, std::vector<int32_t> &links) const override {
         const size_t begin = links.size();
         const int32_t *last = &before_[static_cast<size_t>(source * points)];
-        if (source != destination && last[destination] < 0) return;
+        if (source != destination && last[destination] == NONE) return;
         for (int64_t point = destination;;) {
             const int64_t from = point == source ? source : last[point];
             const int64_t hop = find(from, point);
-            if (hop >= 0)
+            if (hop != NONE)
                 for (int64_t place = offsets_[hop + 1]; place-- > offsets_[hop];) links.push_back(links_[place]);
             point = from;
             if (point == source) break;
@@ -65,11 +39,11 @@ class Hops final : public Zone {
     bool has_gateway() const override { return false; }
 
   private:
-    // Number of the hop from one point to another, -1 where there is none.
+    // Number of the hop from one point to another, NONE where there is none.
     int64_t find(int64_t source, int64_t destination) const {
         const auto begin = ends_.begin() + first_[source], end = ends_.begin() + first_[source + 1];
         const auto place = std::lower_bound(begin, end, static_cast<int32_t>(destination));
-        return place == end || *place != destination ? -1 : place - ends_.begin();
+        return place == end || *place != destination ? NONE : place - ends_.begin();
     }
 
     // Whether every route consists of hops that exist, and comes to its end.
@@ -97,13 +71,13 @@ class Hops final : public Zone {
         return true;
     }
 
-    const std::vector<int32_t> before_;  // of each pair of points: the point before the last, -1: no route
+    const std::vector<int32_t> before_;  // of each pair of points: the point before the last, NONE: no route
     const std::vector<int32_t> ends_;    // of each hop: the point to which it leads, ascending for each point
     const std::vector<int32_t> links_;
     const std::vector<int64_t> first_;    // of each point: its first hop, and where the last one's end
     const std::vector<int64_t> offsets_;  // of each hop: where its links begin
 };
 
-inline const Registered<Hops> hops{"hops"};
+const Registered<Hops> hops{"hops"};
 
 }  // namespace commmodel::routing

@@ -1,6 +1,4 @@
 // Hosts on one switch, each by links of its own; a backbone may lie on every route.
-#pragma once
-
 #include <vector>
 
 #include "routing/zone.hpp"
@@ -10,16 +8,15 @@ namespace commmodel::routing {
 class Star final : public Zone {
   public:
     explicit Star(const Description &description) : Zone(description) {
-        const auto limiter = description.link_numbers("limiter", no_link), up = description.link_numbers("up", no_link),
-                   down = description.link_numbers("down", no_link),
-                   loopback = description.link_numbers("loopback", no_link);
+        const auto limiter = description.link_numbers("limiter", NONE), up = description.link_numbers("up", NONE),
+                   down = description.link_numbers("down", NONE), loopback = description.link_numbers("loopback", NONE);
         const auto count = static_cast<size_t>(hosts);
         if (limiter.size() != count || up.size() != count || down.size() != count || loopback.size() != count)
             refuse("a star has one limiter, up, down and loopback link for each host");
         ports_.reserve(count);
         for (size_t host = 0; host < count; ++host)
             ports_.push_back({limiter[host], up[host], down[host], loopback[host]});
-        const auto backbone = description.link_numbers("backbone", no_link);
+        const auto backbone = description.link_numbers("backbone", NONE);
         if (backbone.size() != 1) refuse("a star has one backbone, or -1");
         backbone_ = backbone[0];
     }
@@ -51,8 +48,7 @@ class Star final : public Zone {
     void count_owners(std::vector<int32_t> &owners) const override {
         if (backbone_ >= 0) owners[backbone_] += 2;
         for (const Port &port : ports_)
-            for (const int32_t link :
-                 {port.limiter, port.up, port.down == port.up ? no_link : port.down, port.loopback})
+            for (const int32_t link : {port.limiter, port.up, port.down == port.up ? NONE : port.down, port.loopback})
                 if (link >= 0) ++owners[link];
     }
 
@@ -62,9 +58,9 @@ class Star final : public Zone {
     }
 
     std::vector<Port> ports_;
-    int32_t backbone_ = no_link;
+    int32_t backbone_ = NONE;
 };
 
-inline const Registered<Star> star{"star"};
+const Registered<Star> star{"star"};
 
 }  // namespace commmodel::routing

@@ -1,7 +1,5 @@
 // HyperX: a grid of routers, each with hosts and a link to every other router of its row in each dimension.
 // Source: Ahn et al. 2009. With two routers in each dimension it is a hypercube, with two dimensions a flattened butterfly.
-#pragma once
-
 #include <vector>
 
 #include "routing/regular.hpp"
@@ -50,6 +48,6 @@ class HyperX final : public RegularZone {
     std::vector<int64_t> first_;  // of each dimension: its first link
 };
 
-inline const Registered<HyperX> hyperx{"hyperx"};
+const Registered<HyperX> hyperx{"hyperx"};
 
 }  // namespace commmodel::routing
