@@ -36,7 +36,7 @@ MAY_IMPORT = {
         *("models", "collectives", "machine", "results"),
         *("_core.flows", "_core.delays", "_core.routing", "_core.program"),
     },
-    "record": {"simulate", "_core.program"},
+    "record": {"simulate", "collectives", "_core.program"},
     "scaling": {"models", "collectives", "machine", "results", "_core.flows"},
     "pytest_plugin": {"scaling", "results"},
     "sweep": {"results"},

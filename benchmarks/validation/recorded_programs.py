@@ -109,20 +109,19 @@ def replayed(
     return Row(name, plain, launch, recording.seconds, outcome.seconds, left_out)
 
 
-def show(found: Sequence[Row]) -> bool:
+def show(rows_: Sequence[Row]) -> bool:
     """Print what was measured beside the replays, and return whether errors are as small as wanted."""
     columns = ("program", "launch", "launch, recorded", "run", "replay", "error", "as time alone")
     table = Table(*columns, title="Recorded programs, run and replayed")
-    for row in found:
+    for row in rows_:
         times = (format_time(value) for value in (row.launched, row.launched_recorded, row.seconds, row.replayed))
         table.add_row(row.program, *times, f"{row.error:+.1%}", row.not_carried)
     Console(width=120).print(table)
-    errors = np.abs([row.error for row in found])
-    kept = bool(np.median(errors) <= MEDIAN and errors.max() <= WORST)
-    print(
-        f"median |E| {np.median(errors):.1%}, worst {errors.max():.1%} of {errors.size}: {'' if kept else 'not '}kept"
-    )
-    return kept
+    errors = np.abs([row.error for row in rows_])
+    is_kept = bool(np.median(errors) <= MEDIAN and errors.max() <= WORST)
+    verdict = "kept" if is_kept else "not kept"
+    print(f"errors: median {np.median(errors):.1%}, worst {errors.max():.1%} of {errors.size}: {verdict}")
+    return is_kept
 
 
 def main() -> None:
@@ -140,8 +139,8 @@ def main() -> None:
     if problem := emulated_cluster.missing():
         raise SystemExit(f"no emulated cluster here: {problem}")
     with tempfile.TemporaryDirectory() as temporary:
-        found = list(rows(options, options.keep or Path(temporary)))
-    raise SystemExit(0 if show(found) else 1)
+        rows_ = list(rows(options, options.keep or Path(temporary)))
+    raise SystemExit(0 if show(rows_) else 1)
 
 
 if __name__ == "__main__":

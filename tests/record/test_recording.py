@@ -9,7 +9,7 @@ from collections import Counter
 from textwrap import dedent
 
 import pytest
-from support.launching import ENVIRONMENT, find, launch, said
+from support.launching import ENVIRONMENT, error_lines, find, launch
 from support.recordings import calls, decode
 
 pytestmark = pytest.mark.mpi
@@ -235,6 +235,6 @@ def test_c_programs_are_recorded_with_their_pmpi_calls(tmp_path):
 def test_a_folder_that_exists_ends_all_ranks_in_one_line(tmp_path):
     completed = launch(2, *RECORD, tmp_path, "--", sys.executable, "-c", "from mpi4py import MPI")
     assert completed.returncode == 2
-    assert said(completed, "commmodel") == [
+    assert error_lines(completed, "commmodel") == [
         f"commmodel: {tmp_path} exists: choose another folder, or replace it with --force"
     ]

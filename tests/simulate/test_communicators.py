@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commmodel.collectives import Problem
 from commmodel.errors import DamagedFileError
 from commmodel.simulate import SMPI, platform, run
 from commmodel.simulate.traces import replay
@@ -47,7 +48,7 @@ def test_collective_of_a_communicator_is_that_of_its_ranks_alone(tmp_path, name,
     texts = [f"communicator 3 5 1 2 7; within 3 {COLLECTIVES[name]}" if rank in ranks else "" for rank in range(8)]
     size = 0 if name == "barrier" else 4096
     root = 1 if name in ("bcast", "reduce") else 0
-    alone = run(collective(name, size, 4, root=root), SMPI, flat(4)).seconds
+    alone = run(collective(name, Problem(4, size, root)), SMPI, flat(4)).seconds
     assert run(replay(trace(tmp_path, texts, merged)), SMPI, flat(8)).seconds == alone > 0
 
 
@@ -71,7 +72,7 @@ def test_large_collective_of_a_communicator_is_made_in_blocks(tmp_path):
     members = " ".join(str(rank) for rank in range(0, 256, 2))
     text = f"communicator 1 {members}; within 1 alltoall 100 100 6 6"
     texts = [text if rank % 2 == 0 else "" for rank in range(256)]
-    alone = run(collective("alltoall", 100, 128), SMPI, flat(128)).seconds
+    alone = run(collective("alltoall", Problem(128, 100)), SMPI, flat(128)).seconds
     assert run(replay(trace(tmp_path, texts)), SMPI, flat(256)).seconds == alone
 
 

@@ -106,8 +106,8 @@ def _split(arguments: argparse.Namespace) -> tuple[str | None, list[str]]:
     if len(expected) > 1:
         raise InputError(f"{expected[0]} and {expected[1]} are both expectations: name one")
     if not expected and not arguments.baseline:
-        known = ", ".join(published())
-        raise InputError(f"no expectations: name a .toml file or {known} first, or earlier results with --baseline")
+        baseline = ", ".join(published())
+        raise InputError(f"no expectations: name a .toml file or {baseline} first, or earlier results with --baseline")
     if not results:
         raise InputError("no results: name results.jsonl after the expectations")
     return (expected[0] if expected else None), results

@@ -12,9 +12,9 @@ _EXAMPLE = "mpiexec -n 4 commmodel record -o recording -- python app.py"
 
 def add(verbs: Any) -> None:
     """Add the verb."""
-    what = "run a program and record its calls of MPI: on the ranks of mpiexec or srun"
+    purpose = "run a program and record its calls of MPI: on the ranks of mpiexec or srun"
     record = verbs.add_parser(
-        "record", help=what, description=what, epilog=f"example: {_EXAMPLE}",
+        "record", help=purpose, description=purpose, epilog=f"example: {_EXAMPLE}",
         usage="commmodel record [-o FOLDER] [--force] -- PROGRAM [ARGUMENT ...]",
     )  # fmt: skip
     record.add_argument(

@@ -88,16 +88,16 @@ def _run_recording(arguments: argparse.Namespace) -> int:
     hosts = {recording.texts(rank).get("host", "") for rank in recording.ranks} - {""}
     subtitle = (f"{recording.processes} processes", *sorted(hosts)[:3], recording.created)
     output = output_path(arguments)
-    written = wrote_page(lambda: report.write_recording(output, name, profile, tuple(filter(None, subtitle))))
+    is_written = wrote_page(lambda: report.write_recording(output, name, profile, tuple(filter(None, subtitle))))
     for fault in profile.faults:
         print(f"note: {fault}", file=sys.stderr)
     if arguments.json:
-        print_json({"output": output if written else None, **profile.to_dict()})
+        print_json({"output": output if is_written else None, **profile.to_dict()})
     else:
         show(*(text(sentence, "bold") for sentence in verdict(profile)), text(""), *profile_tables(profile))
-        if written:
+        if is_written:
             print(f"written to {output}")
-    return 0 if written or arguments.output is None else MissingPackageError.exit_code
+    return 0 if is_written or arguments.output is None else MissingPackageError.exit_code
 
 
 def _as_json(output: str | None, measurements: Any, read_machine: Any, scaling: Any) -> dict[str, Any]:

@@ -52,9 +52,9 @@ _HOW = {"mapping", "hosts", "speed", "rules"}
 
 def add(verbs: Any) -> None:
     """Add the verb and its workloads."""
-    what = "a program on a platform: how long it takes, and why"
+    purpose = "a program on a platform: how long it takes, and why"
     simulate = verbs.add_parser(
-        "simulate", help=f"simulate {what}", description=f"simulate {what}",
+        "simulate", help=f"simulate {purpose}", description=f"simulate {purpose}",
         epilog="example: commmodel simulate graphene alltoall -p 64 -n 100KiB -o timeline.html; options of each WHAT: "
         "commmodel simulate WHERE WHAT --help",
     )  # fmt: skip
@@ -250,7 +250,7 @@ def _run(arguments: argparse.Namespace) -> int:
     """Simulate, write files, and print tables or JSON."""
     from commmodel.simulate import scenario, timeline
 
-    others = _others(arguments)
+    beside = _others(arguments)
     if arguments.trace is not None:
         _check_trace(arguments.trace, timeline)
     page = None if arguments.output is None else _page_writer()
@@ -264,22 +264,26 @@ def _run(arguments: argparse.Namespace) -> int:
     )
     warn_of(place.machine)
     workload = _workload(arguments, place)
-    models = [None, *(name for name in others if name in arguments.models)]
+    models = [None, *(name for name in beside if name in arguments.models)]
     scenarios = [scenario.prepare(place, workload, name, **_given(arguments, _HOW)) for name in models]
-    if len({each.model for each in scenarios}) < len(scenarios):
+    if len({prepared.model for prepared in scenarios}) < len(scenarios):
         problem = "it would be set beside itself, name another model"
         raise InputError(f"--compare {scenarios[0].model}: {problem}")
-    measured = _measured_timelines([path for path in others if path not in arguments.models], workload)
+    measured = _measured_timelines([path for path in beside if path not in arguments.models], workload)
     outcomes = [
-        _simulated(each, record=page is not None or (number == 0 and arguments.trace is not None))
-        for number, each in enumerate(scenarios)
+        _simulated(timeline_, record=page is not None or (number == 0 and arguments.trace is not None))
+        for number, timeline_ in enumerate(scenarios)
     ]
 
-    timelines = [timeline.Timeline.of(outcome, each.model) for outcome, each in zip(outcomes, scenarios, strict=True)]
-    results = _results(scenarios, outcomes) + [_measured(each) for each in measured]
-    hanging = [(each.model, outcome) for each, outcome in zip(scenarios, outcomes, strict=True) if outcome.blocked]
+    timelines = [
+        timeline.Timeline.of(outcome, prepared.model) for outcome, prepared in zip(outcomes, scenarios, strict=True)
+    ]
+    results = _results(scenarios, outcomes) + [_measured(prepared) for prepared in measured]
+    hanging = [
+        (prepared.model, outcome) for prepared, outcome in zip(scenarios, outcomes, strict=True) if outcome.blocked
+    ]
     title = f"{workload.title}, {place.name}"
-    notes = [*dict.fromkeys(note for each in scenarios for note in each.notes), *workload.notes()]
+    notes = [*dict.fromkeys(note for prepared in scenarios for note in prepared.notes), *workload.notes()]
     try:
         if arguments.trace is not None:
             timeline.write(arguments.trace, timelines[0])
@@ -310,10 +314,10 @@ def _measured_timelines(paths: Sequence[str], workload: Any) -> list[Any]:
     from commmodel.simulate import timeline
 
     measured = [timeline.read(path) for path in paths]
-    for each in measured:
-        if each.processes != workload.processes:
-            problem = f"a timeline of {each.processes} ranks beside a program of {workload.processes}"
-            raise InputError(f"--compare {each.name}: {problem}: measure and simulate the same number (-p)")
+    for timeline_ in measured:
+        if timeline_.processes != workload.processes:
+            problem = f"a timeline of {timeline_.processes} ranks beside a program of {workload.processes}"
+            raise InputError(f"--compare {timeline_.name}: {problem}: measure and simulate the same number (-p)")
     return measured
 
 
@@ -338,24 +342,28 @@ def _write_page(
     from commmodel.simulate.summary import loads_of, spent_in_states
 
     seconds = axis_seconds(timelines)
-    told = [replace(result, spent=spent_in_states(each)) for result, each in zip(results, timelines, strict=True)]
-    loads = [
-        [] if each.platform is None else loads_of(result, each.hosts, each.platform.routing().route, seconds)
-        for each, result in zip(scenarios, results, strict=False)
+    summaries = [
+        replace(result, spent=spent_in_states(timeline_)) for result, timeline_ in zip(results, timelines, strict=True)
     ]
-    write(path, title, timelines, told, loads)
+    loads = [
+        []
+        if prepared.platform is None
+        else loads_of(result, prepared.hosts, prepared.platform.routing().route, seconds)
+        for prepared, result in zip(scenarios, results, strict=False)
+    ]
+    write(path, title, timelines, summaries, loads)
 
 
 def _others(arguments: argparse.Namespace) -> list[str]:
     """Return the compared models and timelines; raise for any other word before all work."""
-    others = [word for part in arguments.compare for word in part.split(",") if word]
-    for word in others:
+    beside = [word for part in arguments.compare for word in part.split(",") if word]
+    for word in beside:
         if word not in arguments.models and not word.lower().removesuffix(".gz").endswith((".csv", ".json")):
             names = ", ".join(arguments.models)
             raise InputError(f"--compare {word}: choose {names}, or a timeline that was measured (.csv, .json)")
-    if len(set(others)) < len(others):
+    if len(set(beside)) < len(beside):
         raise InputError("--compare names something twice: name it once")
-    return others
+    return beside
 
 
 def _check_trace(path: str, timeline: Any) -> None:
@@ -374,10 +382,10 @@ def _results(scenarios: list[Any], outcomes: list[Any]) -> list[Any]:
     from commmodel.simulate.summary import RunSummary
 
     return [
-        RunSummary(each.model, outcome.seconds, outcome.ends, outcome.spent, outcome,
-               () if each.platform is None else each.platform.link_names,
-               None if each.platform is None else each.platform.capacity)
-        for each, outcome in zip(scenarios, outcomes, strict=True)
+        RunSummary(result.model, outcome.seconds, outcome.ends, outcome.spent, outcome,
+               () if result.platform is None else result.platform.link_names,
+               None if result.platform is None else result.platform.capacity)
+        for result, outcome in zip(scenarios, outcomes, strict=True)
     ]  # fmt: skip
 
 
@@ -416,8 +424,8 @@ def _as_json(
 
     from commmodel.simulate.summary import summary_as_json
 
-    first, *others = (summary_as_json(result) for result in results)
-    for row in (first, *others):
+    first, *beside = (summary_as_json(result) for result in results)
+    for row in (first, *beside):
         if row["model"] in {model for model, _ in hanging}:
             row["seconds"] = None  # it never ends
     blocked = [
@@ -430,7 +438,7 @@ def _as_json(
         "platform": place.name,
         "warnings": [] if origin is None else origin.warnings,
         "work": {"title": workload.title, **workload.facts},
-        "compared": others,
+        "compared": beside,
         "blocked": blocked,
         "output": arguments.output,
         "trace": arguments.trace,

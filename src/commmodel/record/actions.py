@@ -23,7 +23,7 @@ from typing import Any
 from commmodel._core.program.recordings import CALL
 from commmodel.collectives.library.selection import Selector
 from commmodel.record.calls import CALLS
-from commmodel.record.files import Block, Recording
+from commmodel.record.files import CallBlock, Recording
 from commmodel.simulate.operations import Program
 from commmodel.simulate.traces import replay_texts
 from commmodel.simulate.work.communicators import ranks_text
@@ -52,17 +52,17 @@ _Wait = Callable[[int, int], str]
 """Source and tag of what has been received -> the line that waits for it."""
 _named_tuple: Any = namedtuple  # of names that are known at run time alone
 Row = _named_tuple("Row", CALL.names)
-"""A call; see the columns of `Block.calls`."""
+"""A call; see the columns of `CallBlock.calls`."""
 
 
-def _numbers(call: Any, block: Block, field: str) -> list[int]:
+def _numbers(call: Any, block: CallBlock, field: str) -> list[int]:
     """Return the list that a call has in a field."""
     first = getattr(call, f"{field}_at")
     numbers: list[int] = block.numbers[first : first + getattr(call, field)].tolist()
     return numbers
 
 
-def _with_counts(call: Any, block: Block) -> Any:
+def _with_counts(call: Any, block: CallBlock) -> Any:
     """Return the call with its lists of bytes in place of their lengths."""
     if not (call.sent_counts or call.received_counts):
         return call
@@ -185,8 +185,8 @@ class RecordedActions:
         def opened(rank: int) -> Iterator[bytes]:
             return (text.encode("ascii") for text in self.text(rank))
 
-        each = [faster] * self.processes if isinstance(faster, int | float) else list(faster)
-        speeds = [self.speed * factor for factor in each]
+        factors = [faster] * self.processes if isinstance(faster, int | float) else list(faster)
+        speeds = [self.speed * factor for factor in factors]
         return replay_texts(
             opened, names, speeds=speeds, selector=selector, memory_copy=memory_copy, reduction=reduction,
             title=f"replay of {self.recording.folder.name}",
@@ -208,7 +208,7 @@ class _Rank:
         self._waits: dict[int, list[_Wait]] = {}
         self._persistent: dict[int, tuple[str, Any]] = {}
 
-    def lines(self, block: Block) -> str:
+    def lines(self, block: CallBlock) -> str:
         """Return the actions of a block of calls."""
         for call in map(Row._make, block.calls.tolist()):
             name = NAMES[call.code]
@@ -236,7 +236,7 @@ class _Rank:
         self._previous_end = max(call.end, self._previous_end or call.end)
         self._previous_poll = poll
 
-    def _carry(self, verb: str, call: Any, block: Block) -> bool:
+    def _carry(self, verb: str, call: Any, block: CallBlock) -> bool:
         """Write the actions of a call; return whether it has any form in a trace."""
         group = _GROUPS[call.code]
         if call.communicator and call.communicator not in self._views:
@@ -316,7 +316,7 @@ class _Rank:
             lambda source, received: f"wait {self._world(call, source)} {self._rank} {self._tag(call, received)}"
         )
 
-    def _complete(self, call: Any, block: Block) -> bool:
+    def _complete(self, call: Any, block: CallBlock) -> bool:
         first = call.completed_at
         for request, _, source, tag in block.completed[first : first + call.completed].tolist():
             self._completed(request, source, tag)

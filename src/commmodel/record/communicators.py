@@ -131,26 +131,28 @@ def unify(
     for rank, listed in of_ranks.items():
         counts: dict[tuple[object, ...], int] = defaultdict(int)
         views[rank] = []
-        known: set[int] = set()
-        for each in listed:
-            if each.number in known:
+        numbers_of_rank: set[int] = set()
+        for local_communicator in listed:
+            if local_communicator.number in numbers_of_rank:
                 continue  # its name is new, and that is all
-            known.add(each.number)
-            local, remote = groups.number(each.local), groups.number(each.remote)
+            numbers_of_rank.add(local_communicator.number)
+            local, remote = groups.number(local_communicator.local), groups.number(local_communicator.remote)
             places = [] if local is None else np.flatnonzero(groups.lists[local] == rank).tolist()
             if local is None or remote is None or not places:
-                faults.append(f"rank {rank}: its communicator {each.number} has no sound group: left out")
+                faults.append(f"rank {rank}: its communicator {local_communicator.number} has no sound group: left out")
                 continue
-            is_inter = each.kind == _INTER
-            both = tuple(sorted((local, remote))) if is_inter else (local,)
-            key = (each.kind, *both)
+            is_inter = local_communicator.kind == _INTER
+            groups_of_key = tuple(sorted((local, remote))) if is_inter else (local,)
+            key = (local_communicator.kind, *groups_of_key)
             counts[key] += 1
             number = numbers.setdefault((key, counts[key]), len(communicators))
             if number == len(communicators):
-                members = np.unique(np.concatenate([groups.lists[group] for group in both]))
-                kind = KINDS[each.kind] if each.kind < len(KINDS) else "unknown"
-                communicators.append(Communicator(number, each.name, kind, members[members < processes]))
-            views[rank].append(View(each.number, number, places[0], is_inter, remote if is_inter else local))
+                members = np.unique(np.concatenate([groups.lists[group] for group in groups_of_key]))
+                kind = KINDS[local_communicator.kind] if local_communicator.kind < len(KINDS) else "unknown"
+                communicators.append(Communicator(number, local_communicator.name, kind, members[members < processes]))
+            views[rank].append(
+                View(local_communicator.number, number, places[0], is_inter, remote if is_inter else local)
+            )
     return tuple(communicators), views, groups.lists, faults
 
 
@@ -161,6 +163,7 @@ def names(communicators: Sequence[Communicator]) -> list[str]:
     ['communicator 3 of 4 ranks']
     """
     return [
-        each.name or f"communicator {each.number} of {each.ranks.size} rank{'s' * (each.ranks.size > 1)}"
-        for each in communicators
+        communicator.name
+        or f"communicator {communicator.number} of {communicator.ranks.size} rank{'s' * (communicator.ranks.size > 1)}"
+        for communicator in communicators
     ]

@@ -20,11 +20,11 @@ from commmodel._core.program.recordings import Decoder
 from commmodel.documents import check_format, convert, decode_json, read_bytes
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.record.calls import CALLS, FINGERPRINT
-from commmodel.record.clocks import Clock, Comparison
+from commmodel.record.clocks import ClockComparison, RankClock
 from commmodel.record.communicators import Communicator, LocalCommunicator, Runs, View, unify
 from commmodel.record.sites import Site, resolve
 
-__all__ = ["Block", "Header", "Recording", "is_recording", "load"]
+__all__ = ["CallBlock", "LogHeader", "Recording", "is_recording", "load"]
 
 HEADER = struct.Struct("<8sIIIIdQqIIQ")
 MAGIC = b"CMRECORD"
@@ -44,7 +44,7 @@ _ENDINGS = {
 }
 
 
-class _Description(msgspec.Struct):
+class _RecordingFile(msgspec.Struct):
     format: str
     version: int
     command: list[str] = []
@@ -52,7 +52,7 @@ class _Description(msgspec.Struct):
     commmodel: str = ""
 
 
-class Header(msgspec.Struct, frozen=True):
+class LogHeader(msgspec.Struct, frozen=True):
     """What stands at the beginning of a log."""
 
     rank: int
@@ -64,7 +64,7 @@ class Header(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Block:
+class CallBlock:
     """Some of the calls of a rank, in the order of their ends on each thread.
 
     Attributes
@@ -89,11 +89,11 @@ class Block:
 class _Log:
     """What stands in the log of a rank beside calls."""
 
-    header: Header
+    header: LogHeader
     path: Path
     sites: dict[int, Site] = field(default_factory=dict)
     communicators: list[LocalCommunicator] = field(default_factory=list)
-    comparisons: list[Comparison] = field(default_factory=list)
+    comparisons: list[ClockComparison] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
     calls: int = 0
     last_tick: float = 0.0
@@ -117,12 +117,12 @@ def load(folder: str | os.PathLike[str]) -> "Recording":
     place = Path(folder)
     if not place.is_dir():
         raise InputError(f"{place}: no folder: name one that commmodel record has written")
-    description, faults = _Description("", 0), []
+    description, faults = _RecordingFile("", 0), []
     file = place / "recording.json"
     if file.exists():
         content = decode_json(file, read_bytes(file), msgspec.json.Decoder(dict[str, Any]))
         check_format(file, content, "commmodel-recording", _VERSION)
-        description = convert(file, content, _Description)
+        description = convert(file, content, _RecordingFile)
     else:
         faults.append("recording.json is missing: the command is not known")
     logs, problems = {}, []
@@ -145,7 +145,7 @@ def load(folder: str | os.PathLike[str]) -> "Recording":
     return Recording(place, description, processes, logs, tuple(faults + problems))
 
 
-def _header(path: Path) -> Header | str:
+def _header(path: Path) -> LogHeader | str:
     """Return the header of a log, or why there is none."""
     try:
         with open(path, "rb") as file:
@@ -163,7 +163,7 @@ def _header(path: Path) -> Header | str:
     sound = size == HEADER.size and 0 < processes <= _MOST_PROCESSES and rank < processes and 0 < rate < 1e12
     if not sound:
         return f"{path.name} is no log: its header is damaged"
-    return Header(rank, processes, rate, unix * 1e-9, _ABIS.get(abi, "unknown"), level)
+    return LogHeader(rank, processes, rate, unix * 1e-9, _ABIS.get(abi, "unknown"), level)
 
 
 class Recording:
@@ -178,15 +178,15 @@ class Recording:
         When, in ISO format.
     processes : int
     headers : dict
-        Rank -> `Header`, of those ranks whose log there is.
+        Rank -> `LogHeader`, of those ranks whose log there is.
     """
 
     def __init__(
         self,
         folder: Path,
-        description: _Description,
+        description: _RecordingFile,
         processes: int,
-        logs: dict[int, tuple[Header, Path]],
+        logs: dict[int, tuple[LogHeader, Path]],
         faults: tuple[str, ...],
     ) -> None:
         self.folder = folder
@@ -264,12 +264,12 @@ class Recording:
         """Return what a rank has noted: host, library, ..."""
         return self._logs[rank].texts
 
-    def clock(self, rank: int) -> Clock:
+    def clock(self, rank: int) -> RankClock:
         """Return a rank's clock."""
         log = self._logs[rank]
         first = self.headers.get(0, log.header)
         offset = log.header.unix_seconds - first.unix_seconds
-        return Clock(log.header.ticks_per_second, log.comparisons, offset)
+        return RankClock(log.header.ticks_per_second, log.comparisons, offset)
 
     def calls(self, rank: int) -> int:
         """Return the number of calls that a rank has logged."""
@@ -280,7 +280,7 @@ class Recording:
         begin, end = self.clock(rank).seconds(np.array([0.0, self._logs[rank].last_tick])).tolist()
         return begin, end
 
-    def events(self, rank: int, most: int = _MOST_CALLS) -> Iterator[Block]:
+    def events(self, rank: int, most: int = _MOST_CALLS) -> Iterator[CallBlock]:
         """Yield the calls of a rank in blocks of at most so many; no more than one block is in memory."""
         clock = self.clock(rank)
         decoder = Decoder(_FIELDS)
@@ -288,7 +288,7 @@ class Recording:
             calls, numbers, completed, _ = decoder.take()
             if calls.size:
                 calls["begin"], calls["end"] = clock.seconds(calls["begin"]), clock.seconds(calls["end"])
-                yield Block(calls, numbers, completed)
+                yield CallBlock(calls, numbers, completed)
 
 
 def _decoded(decoder: Decoder, path: Path, most: int, *, keep: bool) -> Iterator[int]:
@@ -313,7 +313,7 @@ def _decoded(decoder: Decoder, path: Path, most: int, *, keep: bool) -> Iterator
         size = piece if used else 2 * size  # for a record longer than what was read
 
 
-def _scan(header: Header, path: Path) -> _Log:
+def _scan(header: LogHeader, path: Path) -> _Log:
     """Read all that stands in a log beside calls."""
     log = _Log(header, path)
     decoder = Decoder(_FIELDS)
@@ -326,7 +326,7 @@ def _scan(header: Header, path: Path) -> _Log:
                 elif kind == _COMMUNICATOR:
                     log.communicators.append(_communicator(numbers, texts))
                 elif kind == _CLOCK:
-                    log.comparisons.append(Comparison(numbers[0], times[0], times[1]))
+                    log.comparisons.append(ClockComparison(numbers[0], times[0], times[1]))
                 elif kind == _TEXT:
                     log.texts[texts[0]] = texts[1]
                 elif kind == _LEAVE:

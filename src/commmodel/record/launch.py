@@ -47,8 +47,8 @@ def rank(environment: Mapping[str, str] = os.environ) -> int:
     >>> rank({"PMI_RANK": "3"}), rank({})
     (3, 0)
     """
-    told = (environment.get(name, "") for name in _RANKS)
-    return next((int(word) for word in told if word.isdecimal()), 0)
+    values = (environment.get(name, "") for name in _RANKS)
+    return next((int(word) for word in values if word.isdecimal()), 0)
 
 
 def launch(command: Sequence[str], folder: str | os.PathLike[str] = "recording", *, force: bool = False) -> NoReturn:
@@ -90,12 +90,12 @@ def launch(command: Sequence[str], folder: str | os.PathLike[str] = "recording",
         except InputError as error:
             _end_all(error, abi, library)
             raise
-    ours = ":".join(preloaded)
-    others = os.environ.get("LD_PRELOAD", "")
+    libraries = ":".join(preloaded)
+    preloaded_before = os.environ.get("LD_PRELOAD", "")
     environment = os.environ | {
-        "LD_PRELOAD": f"{ours}:{others}" if others else ours,
+        "LD_PRELOAD": f"{libraries}:{preloaded_before}" if preloaded_before else libraries,
         "COMMMODEL_RECORD": str(target),
-        "COMMMODEL_RECORD_PRELOAD": ours,
+        "COMMMODEL_RECORD_PRELOAD": libraries,
     }
     try:
         os.execve(program, [*command], environment)  # noqa: S606  (the program is the user's)
@@ -194,8 +194,8 @@ def _library_of_python(python: str) -> tuple[str, str | None] | None:
             module, opened = mpi4py_library.find()
         else:
             words = [python, mpi4py_library.__file__]
-            found = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
-            module, opened = (line or None for line in found)
+            lines = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+            module, opened = (line or None for line in lines)
     except (RuntimeError, subprocess.CalledProcessError) as error:
         problem = (getattr(error, "stderr", None) or str(error)).strip().partition("\n")[0]
         raise MPIEnvironmentError(f"mpi4py of {python} finds no MPI library: {problem}") from None

@@ -4,7 +4,7 @@ import heapq
 from collections.abc import Iterator
 
 from commmodel._core.program.recordings import Analysis
-from commmodel.record.files import Block, Recording
+from commmodel.record.files import CallBlock, Recording
 from commmodel.record.roles import kinds
 
 __all__ = ["analyse"]
@@ -21,16 +21,16 @@ def analyse(recording: Recording) -> Analysis:
     are in memory whose send or receive has not come yet.
     """
     analysis = Analysis(
-        recording.processes, kinds(), [each.ranks for each in recording.communicators], recording.groups
+        recording.processes, kinds(), [communicator.ranks for communicator in recording.communicators], recording.groups
     )
     for rank in range(recording.processes):
         if rank not in recording.ranks:
             analysis.close(rank)
     most = min(_MOST, max(_LEAST, _MOST_CALLS // max(len(recording.ranks), 1)))
     queue: list[tuple[float, int]] = []
-    streams: dict[int, Iterator[Block]] = {}
+    streams: dict[int, Iterator[CallBlock]] = {}
     for rank in recording.ranks:
-        views = [(each.local, each.number, each.place, each.is_inter, each.group) for each in recording.views(rank)]
+        views = [(view.local, view.number, view.place, view.is_inter, view.group) for view in recording.views(rank)]
         analysis.define(rank, recording.site_numbers(rank), views)
         streams[rank] = recording.events(rank, most)
         queue.append((float("-inf"), rank))

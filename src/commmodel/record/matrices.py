@@ -34,7 +34,7 @@ class Matrix:
     messages: NDArray[np.int64]
     bytes: NDArray[np.int64]
 
-    def dense(self, what: str = "bytes") -> NDArray[np.int64]:
+    def dense(self, quantity: str = "bytes") -> NDArray[np.int64]:
         """Return ``bytes`` or ``messages`` as a square array, a row for each source.
 
         Raises
@@ -45,7 +45,7 @@ class Matrix:
         if self.processes > _MOST_DENSE:
             raise InputError(f"{self.processes} processes: a matrix of more than {_MOST_DENSE} has no dense form")
         square = np.zeros((self.processes, self.processes), dtype=np.int64)
-        square[self.source, self.destination] = getattr(self, what)
+        square[self.source, self.destination] = getattr(self, quantity)
         return square
 
     def to_dict(self) -> dict[str, Any]:

@@ -262,4 +262,4 @@ def _unmatched(sends: int, receives: int, collectives: int) -> list[str]:
         (receives, "receives without a send in the recording"),
         (collectives, "collectives that not all ranks have entered in the recording"),
     )
-    return [f"{what}: {count}" for count, what in counts if count]
+    return [f"{kind}: {count}" for count, kind in counts if count]

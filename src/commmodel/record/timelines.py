@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from commmodel.arguments import enough_memory
 from commmodel.record.calls import CALLS
-from commmodel.record.files import Block, Recording
+from commmodel.record.files import CallBlock, Recording
 from commmodel.simulate.result import INTERVAL, State
 from commmodel.simulate.timeline.record import Timeline
 
@@ -63,7 +63,7 @@ def timeline(recording: Recording, name: str = "") -> Timeline:
     return Timeline(name or recording.folder.name, recording.processes, rows[rows["end"] > rows["start"]])
 
 
-def _calls(recording: Recording, rank: int, block: Block) -> NDArray[np.void]:
+def _calls(recording: Recording, rank: int, block: CallBlock) -> NDArray[np.void]:
     calls = block.calls
     rows = np.zeros(calls.size, INTERVAL)
     rows["rank"], rows["state"], rows["tag"] = rank, _STATES[calls["code"]], calls["tag"]
@@ -72,12 +72,12 @@ def _calls(recording: Recording, rank: int, block: Block) -> NDArray[np.void]:
     rows["peer"] = -1
     source = np.where(calls["source"] >= 0, calls["source"], calls["peer"])
     for view in recording.views(rank):
-        mine = (calls["communicator"] == view.local) & (source >= 0)
-        rows["peer"][mine] = recording.groups[view.group][source[mine]]
+        in_communicator = (calls["communicator"] == view.local) & (source >= 0)
+        rows["peer"][in_communicator] = recording.groups[view.group][source[in_communicator]]
     return rows
 
 
-def _computing(rank: int, block: Block, previous_end: float | None) -> NDArray[np.void]:
+def _computing(rank: int, block: CallBlock, previous_end: float | None) -> NDArray[np.void]:
     begin, end = block.calls["begin"], block.calls["end"]
     rows = np.zeros(begin.size, INTERVAL)
     rows["rank"], rows["state"], rows["peer"], rows["tag"] = rank, State.COMPUTE, -1, -1

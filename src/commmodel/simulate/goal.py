@@ -357,7 +357,7 @@ def _append_rank(
     """Append a rank's operations and what they depend on."""
     last: int | None = None
     unnamed: list[int] = []
-    named: dict[int, int] = {}
+    by_name: dict[int, int] = {}
 
     def add(value: float, peer: int, tag: int, kind: Kind, after: Iterable[int | None]) -> int:
         rows.append((value, peer, tag, kind, 0, 0, 0, 0))
@@ -377,14 +377,14 @@ def _append_rank(
                     kind = Kind.SEND if code == Code.ISEND else Kind.RECEIVE
                     number = add(max(value, 0.0), peer, tag, kind, [last])
                     if request >= 0:
-                        named[request] = number
+                        by_name[request] = number
                     else:
                         unnamed.append(number)
-                case Code.WAIT if request in named:
-                    last = add(0, 0, 0, Kind.CALCULATE, [last, named.pop(request)])
+                case Code.WAIT if request in by_name:
+                    last = add(0, 0, 0, Kind.CALCULATE, [last, by_name.pop(request)])
                 case Code.WAITALL:
-                    awaited = list(named.values()) if request == EVERY_NAMED else unnamed
+                    awaited = list(by_name.values()) if request == EVERY_NAMED else unnamed
                     last = add(0, 0, 0, Kind.CALCULATE, [last, *awaited])
-                    (named if request == EVERY_NAMED else unnamed).clear()
+                    (by_name if request == EVERY_NAMED else unnamed).clear()
                 case _:
                     pass

@@ -43,18 +43,18 @@ class Prototype:
             )
         declared = []
         for part, parameter in zip(parts, names, strict=True):
-            found = re.fullmatch(r"(.*?[\s*])(\w+)\s*((?:\[\w*\])*)", part, re.DOTALL)
-            if found is None:
+            match = re.fullmatch(r"(.*?[\s*])(\w+)\s*((?:\[\w*\])*)", part, re.DOTALL)
+            if match is None:
                 raise SystemExit(f"commmodel: mpi.h: {name}: a parameter without a name: {part}")
-            declared.append(f"{found[1]}{parameter}{found[3]}")
+            declared.append(f"{match[1]}{parameter}{match[3]}")
         self.name, self.names, self.types = name, tuple(names), declared
-        self.declaration = f"int {name}({', '.join(' '.join(each.split()) for each in declared) or 'void'})"
+        self.declaration = f"int {name}({', '.join(' '.join(type_.split()) for type_ in declared) or 'void'})"
 
 
 def prototypes(header: str) -> dict[str, str]:
     """Return the parameters of each function in a preprocessed mpi.h."""
-    found = re.finditer(r"\bint\s+(MPI_\w+)\s*\(([^()]*)\)", header)
-    return {match[1]: " ".join(match[2].split()) for match in found}
+    functions = re.finditer(r"\bint\s+(MPI_\w+)\s*\(([^()]*)\)", header)
+    return {match[1]: " ".join(match[2].split()) for match in functions}
 
 
 def generate(calls: Iterable[Call], fingerprint: int, header: str) -> dict[str, str]:
@@ -226,8 +226,8 @@ class _Writer:
         if "partitions" in self.has:
             return "(uint64_t)partitions * volume(count, datatype)"
         if "sendcount" not in self.has:
-            one = "volume(count, datatype)" if "count" in self.has else "size_of(datatype)"
-            return f"of->inter && root == MPI_PROC_NULL ? 0 : {one}" if "root" in self.has else one
+            size = "volume(count, datatype)" if "count" in self.has else "size_of(datatype)"
+            return f"of->inter && root == MPI_PROC_NULL ? 0 : {size}" if "root" in self.has else size
         sent = "volume(sendcount, sendtype)"
         if self.call.group != "collective":
             return sent

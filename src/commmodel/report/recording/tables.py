@@ -63,9 +63,9 @@ def _share(part: float, whole: float) -> str:
     return format_ratio(part / whole) if whole > 0 else ""
 
 
-def _notes(rows: Sequence[object], what: str) -> tuple[str, ...]:
+def _notes(rows: Sequence[object], rows_name: str) -> tuple[str, ...]:
     left_out = len(rows) - _MOST_ROWS
-    return (f"And {left_out} more {what}.",) if left_out > 0 else ()
+    return (f"And {left_out} more {rows_name}.",) if left_out > 0 else ()
 
 
 def _time(profile: Profile) -> float:
@@ -136,11 +136,11 @@ def _end(most: int) -> str:
 
 
 def _communicators(profile: Profile) -> Table:
-    listed = sorted(profile.communicators, key=lambda each: -each.seconds)
+    listed = sorted(profile.communicators, key=lambda group: -group.seconds)
     rows = (
-        (each.name, str(each.processes or ""), str(each.count), volume(each.bytes), format_time(each.seconds),
-         _share(each.waiting, each.seconds))
-        for each in listed[:_MOST_ROWS]
+        (group.name, str(group.processes or ""), str(group.count), volume(group.bytes), format_time(group.seconds),
+         _share(group.waiting, group.seconds))
+        for group in listed[:_MOST_ROWS]
     )  # fmt: skip
     columns = (*left("communicator"), *right("ranks", "calls", "bytes", "time", "waiting"))
     return Table("Communicators", columns, plain_rows(rows), _notes(listed, "communicators"))

@@ -29,7 +29,7 @@ _OPEN: dict[str, Any] = {
 }
 
 
-class Text(Protocol):
+class ActionText(Protocol):
     """Ranks' actions that are text already: of an application kernel, or of a recording."""
 
     @property
@@ -41,7 +41,7 @@ class Text(Protocol):
 
 
 def write(
-    program: Program | Text,
+    program: Program | ActionText,
     folder: str | os.PathLike[str],
     *,
     speed: float = 1e9,
@@ -51,7 +51,7 @@ def write(
 
     Parameters
     ----------
-    program : Program or Text
+    program : Program or ActionText
         What ranks do.
     folder : str or path
         Made where there is none.

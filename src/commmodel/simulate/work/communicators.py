@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from commmodel.errors import InputError
 from commmodel.simulate.operations import Code, Operations
 
-__all__ = ["Communicator", "Communicators", "parse_ranks", "ranks_text", "translated"]
+__all__ = ["CommunicatorRanks", "Communicators", "parse_ranks", "ranks_text", "translated"]
 
 Ranks = NDArray[np.int64]
 _RUN = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?")
 _WITH_PEER = (Code.SEND, Code.ISEND, Code.RECV, Code.IRECV)
 
 
-class Communicator:
+class CommunicatorRanks:
     """The ranks of a communicator, in their order in it.
 
     Attributes
@@ -68,7 +68,7 @@ class Communicators:
 
     def __init__(self, processes: int) -> None:
         self._processes = processes
-        self._communicators: dict[int, Communicator] = {}
+        self._communicators: dict[int, CommunicatorRanks] = {}
 
     def define(self, number: int, text: str, rank: int) -> None:
         """Take a definition; all members give the same.
@@ -79,14 +79,14 @@ class Communicators:
             Where it is damaged, or another than a member gave before.
         """
         members = parse_ranks(text, self._processes)
-        known = self._communicators.get(number)
-        if known is None:
-            known = self._communicators[number] = Communicator(number, members)
-        elif not np.array_equal(known.members, members):
+        communicator = self._communicators.get(number)
+        if communicator is None:
+            communicator = self._communicators[number] = CommunicatorRanks(number, members)
+        elif not np.array_equal(communicator.members, members):
             raise InputError(f"communicator {number} has other ranks than before: each needs a number of its own")
-        known.rank(rank)
+        communicator.rank(rank)
 
-    def __getitem__(self, number: int) -> Communicator:
+    def __getitem__(self, number: int) -> CommunicatorRanks:
         """Return a communicator.
 
         Raises
