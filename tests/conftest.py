@@ -5,6 +5,7 @@ run once, side by side, with ``--without-mpi``. No MPI can start there: a test t
 """
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -27,6 +28,8 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a background job, and in all programs that it starts
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("--without-mpi"):
         if "mpi4py.MPI" in sys.modules:
             raise pytest.UsageError(

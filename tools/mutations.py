@@ -28,6 +28,7 @@ PLUGINS = ["-p", "no:mpi-pytest", "-p", "no:cacheprovider", "-p", "executed_line
 OPTIONS = [*PLUGINS, "--without-mpi", "-q", "-W", "ignore"]
 TESTS = ["tests", "src", "--ignore", "tests/mpi", "--ignore", "tests/cluster"]
 NOT_COPIED = (".git", ".venv*", "build", "_build", "demo", "__pycache__", ".mypy_cache", ".hypothesis")
+COMPILED = {"models", "optimize"}  # rooms in which numba hides lines from coverage
 SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
     ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
@@ -191,16 +192,20 @@ class Tree:
                         self.executed.setdefault((path, line), set()).add(test)
 
     def tests_of(self, mutation: Mutation) -> list[str]:
-        """Return the tests that execute a place, else those of its module or its room, quick ones first."""
+        """Return the tests that execute a place, else those of its module; then those of its room, quick ones first."""
         tests: set[str] = set()
         if mutation.body:
             lines = mutation.lines if mutation.lines.start in mutation.body else mutation.body
             tests = set().union(*(self.executed.get((mutation.path, line), ()) for line in lines))
         tests = tests or self.executed_modules.get(mutation.path, set())
-        if not tests:  # compiled, or constants alone
-            room = f"{Path(mutation.path).parts[0]}/"
-            tests = set().union(*(tests for path, tests in self.executed_modules.items() if path.startswith(room)))
-        return sorted(tests, key=lambda test: (self.seconds[test], test))
+        room = Path(mutation.path).parts[0]
+        others: set[str] = set()
+        if not tests or room in COMPILED:
+            others = set().union(
+                *(tests for path, tests in self.executed_modules.items() if Path(path).parts[0] == room)
+            )
+        quick = [sorted(some, key=lambda test: (self.seconds[test], test)) for some in (tests, others - tests)]
+        return quick[0] + quick[1]
 
     def is_found(self, mutation: Mutation, limit: float) -> bool:
         """Run the tests with a mutation in a copy; one that takes far too long is found, too."""

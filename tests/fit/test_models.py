@@ -11,7 +11,7 @@ from support.paths import SHARED
 
 from commmodel.fit import Settings, fit_machine
 from commmodel.fit.latency_aware import fit_latency_aware
-from commmodel.fit.least_squares import fit_extended, fit_max_rate, merge_cells
+from commmodel.fit.least_squares import _parabola, fit_extended, fit_max_rate, merge_cells
 from commmodel.fit.model_errors import error_sums
 from commmodel.fit.points import Points
 from commmodel.fit.segment import fit_extended_model, fit_latency_aware_model
@@ -182,3 +182,12 @@ def test_streams_alone_make_a_machine():
     machine = fit_machine(measurements(*as_records(one, Stream)), limits=[])
     assert machine.segments[0].max_rate is None
     assert machine.segments[0].one_way.R_N.is_limiting
+
+
+def test_the_minimum_of_a_parabola_through_three_costs_is_its_vertex():
+    grid = np.array([0.0, 0.1, 0.3, 0.7, 1.0])
+    lowest = np.array([0.12, 0.35, 0.55])
+    middle, every = np.array([1, 2, 3]), np.arange(3)
+    costs = 5.0 + (grid[:, None] - lowest) ** 2
+    assert _parabola(grid, costs, middle, every) == pytest.approx(lowest)
+    assert _parabola(grid, -costs, middle, every) == pytest.approx(grid[middle])

@@ -253,3 +253,15 @@ def test_a_linear_alltoall_is_under_way_for_its_latency_at_the_end(L, is_right):
     exact = closed("alltoall", "linear", Problem(P, 1), L, o, 2 * o)
     assert exact == pytest.approx((P - 2) * 2 * o + L + 2 * o)
     assert (exact == pytest.approx((P - 1) * 2 * o + 2 * o)) == is_right
+
+
+@pytest.mark.parametrize("processes", [3, 5, 7, 12])
+def test_processes_beyond_a_power_of_two_cost_an_allreduce_two_messages_and_a_reduction(processes):
+    L, o, g, G, reduction = 2.0, 1.0, 1.5, 0.5, 0.25
+    power = 1 << processes.bit_length() - 1
+    for size in (0, 1, 64):
+        below, beyond = (
+            closed("allreduce", "reduce-scatter-allgather", Problem(count, size), L, o, g, G, reduction=reduction)
+            for count in (power, processes)
+        )
+        assert beyond - below == pytest.approx(2 * (L + 2 * o + (max(size, 1) - 1) * G) + size * reduction)
