@@ -289,15 +289,9 @@ def sweeps(measurements: Measurements) -> tuple[Sweep, ...]:
         for record in launch.records:
             if isinstance(configuration := record.configuration, Overlap):
                 problem = _Problem(
-                    configuration.pattern,
-                    configuration.operation,
-                    configuration.path,
-                    configuration.processes,
-                    configuration.iterations,
-                    library,
-                    configuration.volume,
-                    configuration.passes,
-                )
+                    configuration.pattern, configuration.operation, configuration.path, configuration.processes,
+                    configuration.iterations, library, configuration.volume, configuration.passes,
+                )  # fmt: skip
                 groups[problem][configuration.template][configuration.message_size, configuration.burst].append(record)
     result = []
     for problem, templates in groups.items():
