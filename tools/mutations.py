@@ -268,28 +268,28 @@ def main() -> int:
         folder = arguments.folder or Path(temporary)
         roots = {"after": ROOT} | ({"before": arguments.before} if arguments.before else {})
         trees = {name: Tree(root, folder / name, arguments.workers, arguments.ignore) for name, root in roots.items()}
-        every = {name: unique(tree.mutations()) for name, tree in trees.items()}
-        common = set.intersection(*map(set, every.values()))
-        drawn_from = [key for key in common if not rooms or Path(every["after"][key].path).parts[0] in rooms]
+        mutations = {name: unique(tree.mutations()) for name, tree in trees.items()}
+        common = set.intersection(*map(set, mutations.values()))
+        drawn_from = [key for key in common if not rooms or Path(mutations["after"][key].path).parts[0] in rooms]
         choice = random.Random(arguments.seed)  # noqa: S311 (no secret)
         sample = choice.sample(sorted(drawn_from), min(arguments.sample, len(drawn_from)))
         for tree in trees.values():
             tree.collect()
-        found: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
 
         def attempt(task: tuple[int, str]) -> None:
             number, name = task
-            mutation = every[name][sample[number]]
+            mutation = mutations[name][sample[number]]
             begin = time.monotonic()
             result = trees[name].is_found(mutation, arguments.limit)
-            found[name] += result
+            counts[name] += result
             seconds = time.monotonic() - begin
             print(f"{number} {name} {'found' if result else 'SURVIVES'} {mutation} ({seconds:.0f} s)", flush=True)
 
         with ThreadPoolExecutor(arguments.workers) as pool:
             list(pool.map(attempt, [(number, name) for number in range(len(sample)) for name in trees]))
     for name in trees:
-        print(f"{name}: {found[name]} of {len(sample)} mutations found, of {len(drawn_from)} to draw from")
+        print(f"{name}: {counts[name]} of {len(sample)} mutations found, of {len(drawn_from)} to draw from")
     return 0
 
 

@@ -76,10 +76,10 @@ def warm(rounds: int) -> None:
         times = [turn[name] for turn in turns]
         processor = median(turn[name].processor / turn[REFERENCE].processor for turn in turns)
         clock = median(turn[name].clock / turn[REFERENCE].clock for turn in turns)
-        least, middle = (end(each.processor for each in times) for end in (min, median))
+        least, middle = (end(start.processor for start in times) for end in (min, median))
         print(
             f"{name:<22}{least:>8.3f} s{middle:>8.3f} s{processor:>10.2f}"
-            f"{median(each.clock for each in times):>8.3f} s{clock:>10.2f}"
+            f"{median(start.clock for start in times):>8.3f} s{clock:>10.2f}"
         )
 
 

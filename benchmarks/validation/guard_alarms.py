@@ -192,8 +192,8 @@ def of_files(names: list[str], count: int, seed: int) -> None:
                 )
                 compared_ones += is_alarm(differences(before, after))
                 checked_ones += not check(after, baseline=before, settings=CheckSettings(draws=20)).holds
-            both = (f"{alarms} of {len(drawn)}" for alarms in (compared_ones, checked_ones))
-            print(f"{size:21}  {how:15}  {next(both):>17}  {next(both):>15}", flush=True)
+            shares = (f"{alarms} of {len(drawn)}" for alarms in (compared_ones, checked_ones))
+            print(f"{size:21}  {how:15}  {next(shares):>17}  {next(shares):>15}", flush=True)
 
 
 def checked(count: int, seed: int) -> None:

@@ -103,8 +103,8 @@ def judged(count: int, seed: int, implementation: str) -> dict[str, NDArray[np.f
         times = all_simulated(problem, implementation)
         best, uncut = min(times.values()), times[problem["volume"], 1]
         transfer = TransferProblem(problem["volume"], problem["computation"])
-        known = ("overhead", "latency", "byte_time", "queue_depth")
-        costs = MessageCosts(**{name: problem[name] for name in known})
+        cost_names = ("overhead", "latency", "byte_time", "queue_depth")
+        costs = MessageCosts(**{name: problem[name] for name in cost_names})
         for model in MODELS:
             choice = choose(costs, transfer, Candidates(implementation), model=model)
             seconds = times[choice.message_size, choice.burst]

@@ -176,10 +176,10 @@ class Exchange:
         received: list[_HalfTransfer] = []
         if problem is None:
             try:
-                burst = _whole("burst", burst)
+                burst = _positive_integer("burst", burst)
                 _check_word("order", order, get_args(Order))
                 _check_word("implementation", implementation, get_args(Implementation))
-                sent, received = _sides(transfers, ranks, _whole("message_size", message_size))
+                sent, received = _sides(transfers, ranks, _positive_integer("message_size", message_size))
             except InputError as error:
                 problem = str(error)
         problem = _agree(comm, tag, order, sent, received, ranks, problem)
@@ -279,7 +279,7 @@ class Exchange:
         for later, (begun, arrivals, sends) in enumerate(self._steps[number:], number):
             if later > number:
                 _begin(begun)
-            MPI.Request.Waitall([*(one.request for one in arrivals), *sends])
+            MPI.Request.Waitall([*(arrival.request for arrival in arrivals), *sends])
 
     def free(self) -> None:
         """Free the MPI requests; the exchange cannot be run any more."""
@@ -344,7 +344,10 @@ def _steps(bursts: list[list[tuple[Any, list[_Arrival], "list[MPI.Prequest]"]]],
     """Return the steps of a schedule in which `ahead` bursts are started before the one that is waited for."""
     begun = [
         # A message that finds its receive waiting need not be copied: receives before sends.
-        [*(one.request for _, coming, _ in burst for one in coming), *(one for *_, leaving in burst for one in leaving)]
+        [
+            *(arrival.request for _, arrivals, _ in burst for arrival in arrivals),
+            *(send for *_, sends in burst for send in sends),
+        ]
         for burst in bursts
     ]
     first = [request for requests in begun[: ahead + 1] for request in requests]
@@ -352,8 +355,8 @@ def _steps(bursts: list[list[tuple[Any, list[_Arrival], "list[MPI.Prequest]"]]],
     return [
         _Step(
             starting,
-            [one for _, coming, _ in burst for one in coming],
-            [one for *_, leaving in burst for one in leaving],
+            [arrival for _, arrivals, _ in burst for arrival in arrivals],
+            [send for *_, sends in burst for send in sends],
         )
         for starting, burst in zip([first, *later], bursts, strict=False)
     ]
@@ -363,7 +366,7 @@ def _check_partners_can_be_told(comm: "MPI.Comm", transfers: Sequence[Transfer],
     """Raise where partners could not be informed of an error."""
     from mpi4py import MPI
 
-    if not isinstance(transfers, Sequence) or not all(isinstance(one, Transfer) for one in transfers):
+    if not isinstance(transfers, Sequence) or not all(isinstance(transfer, Transfer) for transfer in transfers):
         raise InputError(f"transfers is a {type(transfers).__name__}: give a list of Transfer")
     if not isinstance(comm, MPI.Comm) or comm == MPI.COMM_NULL:
         raise InputError(f"comm is {comm!r}: give a communicator, such as MPI.COMM_WORLD")
@@ -377,14 +380,14 @@ def _check_word(name: str, word: str, words: tuple[str, ...]) -> None:
         raise InputError(f"{name} is {word!r}: give {' or '.join(words)}")
 
 
-def _whole(name: str, number: int) -> int:
+def _positive_integer(name: str, number: int) -> int:
     try:
-        found = operator.index(number)
+        integer = operator.index(number)
     except TypeError:
         raise InputError(f"{name} is {number!r}: give an integer") from None
-    if found < 1:
-        raise InputError(f"{name} is {found}: give at least 1")
-    return found
+    if integer < 1:
+        raise InputError(f"{name} is {integer}: give at least 1")
+    return integer
 
 
 def _partners(comm: "MPI.Comm", transfers: Sequence[Transfer]) -> tuple[list[tuple[int, int]], str | None]:
@@ -404,7 +407,8 @@ def _partners(comm: "MPI.Comm", transfers: Sequence[Transfer]) -> tuple[list[tup
         return MPI.PROC_NULL
 
     ranks = [
-        (checked(index, "dest", one.dest), checked(index, "source", one.source)) for index, one in enumerate(transfers)
+        (checked(index, "dest", transfer.dest), checked(index, "source", transfer.source))
+        for index, transfer in enumerate(transfers)
     ]
     return ranks, problem
 
@@ -463,14 +467,14 @@ def _side(name: str, buffer: Any, partner: int, message_size: int) -> _HalfTrans
 
 def _check_apart(sent: list[_HalfTransfer], received: list[_HalfTransfer]) -> None:
     """Raise where a receive buffer overlaps another buffer of the exchange."""
-    found = []
+    extents = []
     for name, sides in (("send", sent), ("receive", received)):
         for index, side in enumerate(sides):
             if side.flat.size:
                 begin = side.flat.__array_interface__["data"][0]
-                found.append((begin, begin + side.flat.nbytes, name, index))
+                extents.append((begin, begin + side.flat.nbytes, name, index))
     furthest = {"send": (0, "send", 0), "receive": (0, "receive", 0)}
-    for begin, end, name, index in sorted(found):
+    for begin, end, name, index in sorted(extents):
         for before, other, its_index in furthest.values():
             if begin < before and "receive" in (name, other):
                 raise InputError(
@@ -504,16 +508,16 @@ def _agree(
     from mpi4py import MPI
 
     partners = sorted({rank for pair in ranks for rank in pair} - {MPI.PROC_NULL})
-    mine: dict[int, _Description] = {rank: _Description(problem, order, [], []) for rank in partners}
+    descriptions: dict[int, _Description] = {rank: _Description(problem, order, [], []) for rank in partners}
     for index, (out, into) in enumerate(zip(sent, received, strict=True)):
         if out.partner != MPI.PROC_NULL:
-            mine[out.partner].sent.append(out.end(index))
+            descriptions[out.partner].sent.append(out.end(index))
         if into.partner != MPI.PROC_NULL:
-            mine[into.partner].received.append(into.end(index))
-    telling = [comm.isend(mine[rank], dest=rank, tag=tag) for rank in partners]
+            descriptions[into.partner].received.append(into.end(index))
+    telling = [comm.isend(descriptions[rank], dest=rank, tag=tag) for rank in partners]
     for rank in partners:
-        theirs = comm.recv(source=rank, tag=tag)
-        problem = problem or _difference(rank, mine[rank], theirs)
+        description = comm.recv(source=rank, tag=tag)
+        problem = problem or _difference(rank, descriptions[rank], description)
     MPI.Request.Waitall(telling)
     return problem
 
@@ -524,20 +528,21 @@ def _difference(rank: int, own_side: _Description, partner_side: _Description) -
         return f"rank {rank} has refused its end: {partner_side.problem}"
     if partner_side.order != own_side.order:
         return f"order is {own_side.order} here and {partner_side.order} on rank {rank}: give the same on all ranks"
-    for here, there, way in (
+    for local_ends, partner_ends, way in (
         (own_side.sent, partner_side.received, f"from this rank to rank {rank}"),
         (own_side.received, partner_side.sent, f"from rank {rank} to this rank"),
     ):
-        if len(here) != len(there):
+        if len(local_ends) != len(partner_ends):
             return (
-                f"{len(here)} transfers go {way} by this rank, {len(there)} by the other: "
+                f"{len(local_ends)} transfers go {way} by this rank, {len(partner_ends)} by the other: "
                 "give each transfer to both, the one with dest, the other with source"
             )
-        for one, other in zip(here, there, strict=True):
-            for field, own, its in zip(_End._fields, one, other, strict=True):
-                if own != its:
+        for local_end, partner_end in zip(local_ends, partner_ends, strict=True):
+            for field, local_value, partner_value in zip(_End._fields, local_end, partner_end, strict=True):
+                if local_value != partner_value:
                     return (
-                        f"transfer {one.number}, {way}: its {field} is {own} on this rank and {its} on rank {rank}: "
+                        f"transfer {local_end.number}, {way}: its {field} is {local_value} on this rank "
+                        f"and {partner_value} on rank {rank}: "
                         f"{_MENDS[field]}"
                     )
     return None

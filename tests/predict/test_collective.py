@@ -155,7 +155,7 @@ def test_the_library_chooses_unless_told_otherwise(tmp_path):
     assert predict.collective(own, "bcast", Problem(4, 2048, segment_size=256)).segment_size == 256
     assert predict.collective(own, "bcast", Problem(4, 2048), selector="mpich").algorithm == "binomial"
     path = tmp_path / "rules.json"
-    selection.dump(selection.Selector("mine", (selection.Rule("bcast", "linear"),)), path)
+    selection.dump(selection.Selector("mine", (selection.SelectionRule("bcast", "linear"),)), path)
     assert predict.collective(own, "bcast", Problem(4, 2048), selector=path).algorithm == "linear"
     given = selection.Selector("mine", (rule,))
     assert predict.collective(TWO, "bcast", Problem(4, 2048), selector=given).chosen_by == "mine"

@@ -47,7 +47,7 @@ NONSENSE = {
     "interval confidence": [lambda given: FOUND.interval(8, given), 0, 1, 95, NAN, "95 %"],
     "predict": [lambda given: scaling.predict(FOUND, given), NAN, INF, 0.5, "8", None],
     "limit": [lambda given: scaling.largest_scale(MODEL, given), NAN, INF, -5, "24GB", None],
-    "each": [lambda given: scaling.largest_scale(MODEL, 5, given), NAN, INF, 0, -1, "8"],
+    "processes": [lambda given: scaling.largest_scale(MODEL, 5, given), NAN, INF, 0, -1, "8"],
     "surface x": [lambda given: scaling.fit_surface(given, NINE, NINE, [LINEAR], []), [NAN] * 9, [INF] * 9, ["x"] * 9],
     "surface terms": [lambda given: scaling.fit_surface(NINE, NINE, NINE, given, [LINEAR]), ["p"], [None]],
     "largest": [lambda given: scaling.modelled_violation(RULE, MODELS, given, 8), NAN, 0, -5, "4"],

@@ -73,7 +73,7 @@ def test_memory_is_counted_exactly_and_says_up_to_where_it_lasts():
     measurements = Measurements(
         (launch(*(memory_record(name, growth, p) for name, growth in growths.items() for p in PROCESSES)),)
     )
-    checked = check(measurements, MPI, at=8192, memory=MemoryLimit(8 * (1000 + 24 * 5000), each=8))
+    checked = check(measurements, MPI, at=8192, memory=MemoryLimit(8 * (1000 + 24 * 5000), processes=8))
     assert verdicts(checked) == {
         "comm_create": "match",
         "comm_dup": "mismatch",
@@ -323,8 +323,8 @@ def test_what_makes_no_sense_is_one_line(measurements, expectations, options, me
 
 
 def test_a_limit_of_no_processes_is_refused():
-    with pytest.raises(InputError, match="each = 0: it must be positive"):
-        MemoryLimit(1e9, each=0)
+    with pytest.raises(InputError, match="processes = 0: it must be positive"):
+        MemoryLimit(1e9, processes=0)
 
 
 def test_the_same_seed_gives_the_same_answer_and_hundreds_of_series_are_no_trouble():

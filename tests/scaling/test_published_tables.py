@@ -104,7 +104,7 @@ def test_the_memory_wall():
     model = Model(wall["constant"], wall["coefficient"], Growth(power=1))
     on_node = wall["processes_on_a_node"]
     assert on_node * float(model(wall["processes"])) == pytest.approx(wall["needed"], rel=0.03)
-    most = largest_scale(model, wall["node_memory"], each=on_node)
+    most = largest_scale(model, wall["node_memory"], processes=on_node)
     assert on_node * float(model(most)) == pytest.approx(wall["node_memory"])
     assert most < wall["processes"]
 
@@ -114,7 +114,7 @@ def test_limits_that_are_never_or_always_passed():
     assert largest_scale(Model(3.0, 0.0, ONE), 2.0) == 0
     assert largest_scale(Model(0.0, 1.0, Growth(exponential=1)), 1e300) == pytest.approx(math.log2(1e300))
     with pytest.raises(InputError, match="must be positive"):
-        largest_scale(Model(3.0, 0.0, ONE), 2.0, each=0)
+        largest_scale(Model(3.0, 0.0, ONE), 2.0, processes=0)
 
 
 def test_the_search_spaces_have_the_papers_terms():

@@ -5,15 +5,15 @@ from commmodel.optimize import Candidates, MessageCosts, SurfaceAxes, TransferPr
 from commmodel.optimize.problem import DecompositionSearch
 
 
-def taken(options, struct):
+def fields_of(options, struct):
     return {name: options.pop(name) for name in struct.__struct_fields__ if name in options}
 
 
 def structs(volume, computation, machine=None, **options):
     """Return costs, problem and candidates, and the options that are left."""
-    costs = MessageCosts(machine, **taken(options, MessageCosts))
-    problem = TransferProblem(volume, computation, **taken(options, TransferProblem))
-    return (costs, problem, Candidates(**taken(options, Candidates))), options
+    costs = MessageCosts(machine, **fields_of(options, MessageCosts))
+    problem = TransferProblem(volume, computation, **fields_of(options, TransferProblem))
+    return (costs, problem, Candidates(**fields_of(options, Candidates))), options
 
 
 def applied(function):
@@ -31,5 +31,5 @@ decomposition_search = applied(DecompositionSearch)
 
 
 def surface(volumes, sizes, bursts, computations, machine=None, **options):
-    costs = MessageCosts(machine, **taken(options, MessageCosts))
+    costs = MessageCosts(machine, **fields_of(options, MessageCosts))
     return optimize.surface(costs, SurfaceAxes(volumes, sizes, bursts, computations), **options)

@@ -39,7 +39,7 @@ def fit_local(
     estimate = nonnegative(design, weights, seconds)
     fitted = np.maximum(design @ estimate, 1e-3 * seconds)  # no time is 0
     fit = bootstrap.WeightedFit(design[:, estimate > 0], weights, fitted, seconds)
-    made = bootstrap.resample(fit, settings.samples, settings.confidence, settings.seed)
-    slopes = np.array([nonnegative(design, weights, one)[1] for one in made])
+    resamples = bootstrap.resample(fit, settings.samples, settings.confidence, settings.seed)
+    slopes = np.array([nonnegative(design, weights, resample)[1] for resample in resamples])
     low, high = bootstrap.interval(slopes, settings.confidence)
     return Parameter(rounded(float(estimate[1])), "s/B", rounded(low), rounded(high))

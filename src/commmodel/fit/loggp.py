@@ -134,8 +134,8 @@ def fit_loggp_model(trains: Trains, settings: Settings) -> LogGP | None:
     estimates = spread = None
     if len(points) - free.shape[1] >= 2:
         fit = bootstrap.WeightedFit(free, weights, fitted, points.seconds)
-        made = bootstrap.resample(fit, settings.samples, settings.confidence, settings.seed)
-        estimates = np.array([nonnegative(design, weights, one - waited) for one in made])
+        resamples = bootstrap.resample(fit, settings.samples, settings.confidence, settings.seed)
+        estimates = np.array([nonnegative(design, weights, resample - waited) for resample in resamples])
         low, high = np.quantile(estimates @ design.T, (0.5 - settings.confidence / 2, 0.5 + settings.confidence / 2), 0)
         spread = (high - low) / 2 / fitted
 

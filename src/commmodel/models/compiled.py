@@ -5,7 +5,7 @@ Compiled code does the same arithmetic in the same order as Python. It may call 
 
 Compiled code is kept on disk from one start to the next, where there is a folder for it. numba keeps it under the name
 of the function, and compiles anew where the file of that function has changed; of formulas in other files it knows
-nothing. So `kept` adds a digest to the name, of that file and of all files of this folder, where the formulas stand.
+nothing. So `compile_cached` adds a digest to the name, of that file and of all files of this folder.
 """
 
 import warnings
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar
 from zlib import crc32
 
-__all__ = ["Compiled", "compiled", "kept"]
+__all__ = ["Compiled", "compile_cached", "compiled"]
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -30,9 +30,9 @@ class Compiled(Generic[Arguments, Result]):
         self._signature = signature
         update_wrapper(self, function)
 
-    def __call__(self, *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
+    def __call__(self, *arguments: Arguments.args, **keywords: Arguments.kwargs) -> Result:
         """Run the compiled form."""
-        result: Result = self.compiled(*arguments, **named)
+        result: Result = self.compiled(*arguments, **keywords)
         return result
 
     @cached_property
@@ -42,7 +42,7 @@ class Compiled(Generic[Arguments, Result]):
 
         compile_with = partial(numba.njit, error_model="numpy")
         if self._signature:
-            return kept(partial(compile_with, self._signature), self.python)
+            return compile_cached(partial(compile_with, self._signature), self.python)
         return compile_with(self.python)
 
     @property
@@ -57,7 +57,7 @@ def compiled(signature: str = "") -> Callable[[Callable[Arguments, Result]], Com
     return partial(Compiled, signature=signature)
 
 
-def kept(compile_with: Callable[..., Any], function: Callable[..., Any], named_after: Any = None) -> Any:
+def compile_cached(compile_with: Callable[..., Any], function: Callable[..., Any], named_after: Any = None) -> Any:
     """Return a compiled function that is kept on disk, or where there is no folder for it, in memory.
 
     Its name there is its own or that of another function, which it calls, with the digest of that function's sources.

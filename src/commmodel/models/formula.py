@@ -11,7 +11,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from commmodel.models.compiled import kept
+from commmodel.models.compiled import compile_cached
 from commmodel.models.surface import Array, is_worthwhile, over_grid, takes_grid
 
 __all__ = ["Formula", "formula"]
@@ -63,7 +63,7 @@ class Formula:
         import numba
 
         signature = numba.float64(*[numba.float64] * self.python.__code__.co_argcount)
-        return kept(partial(numba.vectorize, [signature], nopython=True), self.python)
+        return compile_cached(partial(numba.vectorize, [signature], nopython=True), self.python)
 
     def __reduce__(self) -> Any:
         """Pickle by name, as functions are; numba tells compiled code that calls formulas apart by that."""

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.models.compiled import kept
+from commmodel.models.compiled import compile_cached
 
 __all__ = ["Array", "is_worthwhile", "over_grid", "takes_grid"]
 
@@ -88,7 +88,7 @@ def _loop(formula: Any) -> Any:
     def write(arguments: tuple[Any, ...], table: Array) -> None:
         function(*arguments, table)
 
-    return kept(partial(numba.njit, error_model="numpy"), write, formula.python)
+    return compile_cached(partial(numba.njit, error_model="numpy"), write, formula.python)
 
 
 def _fresh(shape: tuple[int, ...]) -> Array:

@@ -86,9 +86,8 @@ def communicating_processes(machine: Machine, message_size: float, path: str | N
     2
     """
     segment = machine.segment(message_size, path)
-    most = max((one.pairs for one in segment.measured), default=2)
-    found = speaker(segment, max(most, 2))
-    match found.model:
+    most = max((measured.pairs for measured in segment.measured), default=2)
+    match speaker(segment, max(most, 2)).model:
         case None:
             machine.max_rate(message_size, path)  # raises: nothing is known of several
             raise AssertionError
@@ -108,11 +107,11 @@ def communicating_processes(machine: Machine, message_size: float, path: str | N
 def _filling_as_measured(machine: Machine, segment: Segment, message_size: float) -> int:
     """Return the smallest measured number of processes with nearly the highest total rate."""
     rates = {}
-    for one in segment.measured:
-        found = speaker(segment, one.pairs)
-        if found.model is not None:
-            time = seconds(found.model, message_size, one.pairs)
-            rates[one.pairs] = one.pairs / time if time > 0 else 0.0
+    for pairs in (measured.pairs for measured in segment.measured):
+        model = speaker(segment, pairs).model
+        if model is not None:
+            time = seconds(model, message_size, pairs)
+            rates[pairs] = pairs / time if time > 0 else 0.0
     highest = max(rates.values())
     count = min(pairs for pairs, rate in rates.items() if rate >= _ALL_BUT * highest)
     if count == max(rates):

@@ -145,36 +145,36 @@ def choose(
     (32768, 16, 32, 0.41)
     """
     solver = DecompositionSearch(machine, problem, candidates, model=model)
-    found = solver.solve()
+    result = solver.solve()
     offered = solver.grid
-    size, length = int(offered.sizes[found.row]), int(offered.bursts[found.column])
+    size, length = int(offered.sizes[result.row]), int(offered.bursts[result.column])
     # What messages of another size add to the computation is no communication, hidden or not.
     repeats = solver.shape.repeats / solver.shape.parts
-    whole, own = float(solver.computed[0]) * repeats, float(solver.computed[found.row]) * repeats
-    (is_cut, gain, error), rejected = solver.advice(found), None
-    seconds, low, high = found.seconds, found.low, found.high
+    whole, computation = float(solver.computed[0]) * repeats, float(solver.computed[result.row]) * repeats
+    (is_cut, gain, error), rejected = solver.advice(result), None
+    seconds, low, high = result.seconds, result.low, result.high
     if not is_cut and solver.offers_whole:
-        if found.row > 0:
-            rejected = Rejected(size, length, found.seconds)
-        size, length, own = int(offered.sizes[0]), 1, whole
-        seconds, low, high = found.blocking_seconds, found.blocking_low, found.blocking_high
+        if result.row > 0:
+            rejected = Rejected(size, length, result.seconds)
+        size, length, computation = int(offered.sizes[0]), 1, whole
+        seconds, low, high = result.blocking_seconds, result.blocking_low, result.blocking_high
     return Choice(
         message_size=size,
         burst=length,
         messages=-(-solver.volume // size),
         seconds=seconds,
-        blocking_seconds=found.blocking_seconds,
-        hidden_fraction=overlap.hidden_share.python(seconds - own + whole, found.blocking_seconds, whole),
-        limits=tuple(name for name, bit in _BITS.items() if found.limits & bit) if found.limits else (),
-        implementation=_NAMES[found.implementation],
+        blocking_seconds=result.blocking_seconds,
+        hidden_fraction=overlap.hidden_share.python(seconds - computation + whole, result.blocking_seconds, whole),
+        limits=tuple(name for name, bit in _BITS.items() if result.limits & bit) if result.limits else (),
+        implementation=_NAMES[result.implementation],
         pattern=solver.pattern,
-        alternatives=() if rejected else tuple(each for each in _neighbours(solver, found) if each != (size, length)),
+        alternatives=() if rejected else tuple(cut for cut in _neighbours(solver, result) if cut != (size, length)),
         low=low,
         high=high,
         advice="cut" if is_cut else "do not cut",
         gain_seconds=gain,
         error_seconds=error,
-        progress=float(solver.known.progress[0, offered.first_row :].max()),
+        progress=float(solver.parameters.progress[0, offered.first_row :].max()),
         rejected=rejected,
     )
 

@@ -22,7 +22,7 @@ from commmodel.optimize.smoothing import steady_costs, steady_shares
 __all__ = ["MessageCosts", "ProblemParameters", "problem_parameters", "profile"]
 
 Array = NDArray[np.float64]
-Given = float | Callable[[int, int], float] | ParameterTable | None
+CostValue = float | Callable[[int, int], float] | ParameterTable | None
 Quantity = Callable[[Array, Array], Array]
 """From sizes and counts (bursts, or a number of peers) to an array (1 or 3, sizes, counts or 1): value, low, high."""
 
@@ -69,13 +69,13 @@ class MessageCosts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``two-sided``, ``put`` or ``get``, whose profile of overlap is used."""
     direction: str = "both-ways"
     """Direction of the bandwidth, ``both-ways`` where both sides send at once, or ``one-way``."""
-    overhead: Given = None
+    overhead: CostValue = None
     """o of both ends, or o(S, b), or a `Table`; in place of the machine's, as all that follow."""
     latency: float | None = None
     """L."""
-    byte_time: Given = None
+    byte_time: CostValue = None
     """G in seconds per byte; or a function G(P, S); or a `Table`, its bursts being numbers of peers."""
-    progress: Given = None
+    progress: CostValue = None
     """φ, the share of a transfer that goes on while nobody calls MPI, 0 to 1, or φ(S, b). 1 where nobody knows."""
     queue_depth: int | None = None
     """HD, of which a burst must be shorter."""
@@ -92,7 +92,7 @@ class MessageCosts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return costs
 
 
-class _Same:
+class _IdentityKey:
     """A value that equals itself alone, as a key of caches: comparing machines takes long."""
 
     def __init__(self, value: Any) -> None:
@@ -102,13 +102,13 @@ class _Same:
         return id(self.value)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.value is other.value
+        return isinstance(other, _IdentityKey) and self.value is other.value
 
 
 class _Segments(Protocol):
     """o, L and G over sizes from LogGP or pLogP, with the ends of their intervals, shape (3, 3, sizes)."""
 
-    def __call__(self, sizes: Array, wanted: tuple[bool, bool, bool]) -> Array: ...
+    def __call__(self, sizes: Array, needs: tuple[bool, bool, bool]) -> Array: ...
 
 
 def problem_parameters(
@@ -119,64 +119,64 @@ def problem_parameters(
     `pattern_profile` is that of bandwidth: nearest-neighbour or cross; empty for two processes alone.
     """
     machine, conditions = costs.machine, Conditions(costs.path, costs.operation, costs.direction, pattern_profile)
-    named = {"overhead": costs.overhead, "latency": costs.latency, "byte_time": costs.byte_time}
-    quantities = [None if given is None else _given(name, given) for name, given in named.items()]
-    share = None if costs.progress is None else _given("progress", costs.progress)
+    values = {"overhead": costs.overhead, "latency": costs.latency, "byte_time": costs.byte_time}
+    quantities = [None if value is None else _quantity_of(name, value) for name, value in values.items()]
+    share = None if costs.progress is None else _quantity_of("progress", costs.progress)
     segments: _Segments | None = None
-    wanted = (False, False, False)
+    needs = (False, False, False)
     if machine is not None:
-        same = _Same(machine)
-        found, its_share = _profiles(same, conditions)
-        quantities = [own or other for own, other in zip(quantities, found, strict=True)]
-        share = share or its_share
-        wanted = (quantities[0] is None, quantities[1] is None, quantities[2] is None)
-        if any(wanted):
-            segments = _segments(same, conditions, wanted)
+        key = _IdentityKey(machine)
+        defaults, default_share = _profiles(key, conditions)
+        quantities = [quantity or other for quantity, other in zip(quantities, defaults, strict=True)]
+        share = share or default_share
+        needs = (quantities[0] is None, quantities[1] is None, quantities[2] is None)
+        if any(needs):
+            segments = _segments(key, conditions, needs)
     elif not all(quantities):
         raise InputError("overhead, latency and byte_time are not all known: give them, or a machine")
     counts = (bursts, bursts[-1:], np.array([float(peers)]))
-    of_segments = _NONE if segments is None else segments(sizes, wanted)[..., None]
+    of_segments = _NONE if segments is None else segments(sizes, needs)[..., None]
     o, L, G = (
-        of_segments[index] if one is None else one(sizes, count)
-        for index, (one, count) in enumerate(zip(quantities, counts, strict=True))
+        of_segments[index] if quantity is None else quantity(sizes, count)
+        for index, (quantity, count) in enumerate(zip(quantities, counts, strict=True))
     )
     if segments is not None:
         G = np.maximum(G, _FASTEST)
-    own_share = np.ones((1, sizes.size, 1)) if share is None else share(sizes, bursts)
-    return ProblemParameters(*map(np.ascontiguousarray, (o, L[:, :, 0], G[:, :, 0], own_share)))
+    progress = np.ones((1, sizes.size, 1)) if share is None else share(sizes, bursts)
+    return ProblemParameters(*map(np.ascontiguousarray, (o, L[:, :, 0], G[:, :, 0], progress)))
 
 
-def _given(name: str, given: Any) -> Quantity:
+def _quantity_of(name: str, value: Any) -> Quantity:
     """Return the values of a number, a table or a function, checked."""
-    if isinstance(given, ParameterTable):
-        return _checked(name, _of_table(_Same(given)))
-    if callable(given):
+    if isinstance(value, ParameterTable):
+        return _checked(name, _of_table(_IdentityKey(value)))
+    if callable(value):
         swap = name == "byte_time"  # G(P, S), but o(S, b)
 
         def of_function(sizes: Array, counts: Array) -> Array:
             pairs = [[(int(S), int(count)) for count in counts] for S in sizes]
-            values = [[given(*(reversed(pair) if swap else pair)) for pair in row] for row in pairs]
+            values = [[value(*(reversed(pair) if swap else pair)) for pair in row] for row in pairs]
             return np.array(values, dtype=np.float64)[None]
 
         return _checked(name, of_function)
-    if not isinstance(given, Real):
-        raise InputError(f"{name} is {given!r}: give a number, or a function or a table of them")
-    number = np.full((1, 1, 1), float(given))
+    if not isinstance(value, Real):
+        raise InputError(f"{name} is {value!r}: give a number, or a function or a table of them")
+    number = np.full((1, 1, 1), float(value))
     _check(name, number)
     return lambda sizes, _counts: number.repeat(sizes.size, axis=1)
 
 
 def _checked(name: str, quantity: Quantity) -> Quantity:
     def of(sizes: Array, counts: Array) -> Array:
-        found = quantity(sizes, counts)
-        _check(name, found)
-        return found
+        values = quantity(sizes, counts)
+        _check(name, values)
+        return values
 
     return of
 
 
-def _check(name: str, found: Array) -> None:
-    least, most = float(found.min()), float(found.max())
+def _check(name: str, values: Array) -> None:
+    least, most = float(values.min()), float(values.max())
     if name == "progress" and not 0 <= least <= most <= 1:
         raise InputError("progress must be a share, 0 to 1, everywhere")
     if not ((least > 0 if name == "byte_time" else least >= 0) and most < math.inf):  # nor NaN
@@ -184,28 +184,28 @@ def _check(name: str, found: Array) -> None:
 
 
 @lru_cache(maxsize=64)
-def _of_table(same: _Same) -> Quantity:
-    table: ParameterTable = same.value
+def _of_table(key: _IdentityKey) -> Quantity:
+    table: ParameterTable = key.value
     axes = [np.array(axis, dtype=np.float64) for axis in (table.sizes, table.bursts)]
     values = np.array(table.values, dtype=np.float64)
 
     def of_table(sizes: Array, counts: Array) -> Array:
-        found: Array = look_up(sizes, counts, axes[0], axes[1], values)
-        return found[None]
+        grid: Array = look_up(sizes, counts, axes[0], axes[1], values)
+        return grid[None]
 
     return of_table
 
 
 @lru_cache(maxsize=64)
-def _of_measured(same: _Same, *, are_shares: bool = False) -> Quantity:
+def _of_measured(key: _IdentityKey, *, are_shares: bool = False) -> Quantity:
     """Return the values of a machine's table, smoothed over neighbours, with the ends of their intervals."""
-    table: ParameterTable = same.value
+    table: ParameterTable = key.value
     axes = [np.array(axis, dtype=np.float64) for axis in (table.sizes, table.bursts)]
-    columns = [np.ascontiguousarray(each) for each in (steady_shares(table) if are_shares else steady_costs(table))]
-    kept = columns[:1] if all(np.array_equal(columns[0], each) for each in columns[1:]) else columns
+    columns = [np.ascontiguousarray(column) for column in (steady_shares(table) if are_shares else steady_costs(table))]
+    distinct = columns[:1] if all(np.array_equal(columns[0], column) for column in columns[1:]) else columns
 
     def of_measured(sizes: Array, counts: Array) -> Array:
-        return np.array([look_up(sizes, counts, axes[0], axes[1], each) for each in kept])
+        return np.array([look_up(sizes, counts, axes[0], axes[1], column) for column in distinct])
 
     return of_measured
 
@@ -216,44 +216,46 @@ def _path(machine: Machine, path: str | None) -> str:
 
 def profile(machine: Machine, path: str | None, operation: str) -> OverlapProfile | None:
     """Return the overlap profile of a path, else that of any path; None without either."""
-    profiles = {one.path: one for one in machine.overlap if one.operation == operation}
+    profiles = {candidate.path: candidate for candidate in machine.overlap if candidate.operation == operation}
     chosen = _path(machine, path)
-    found = profiles.get(chosen) or profiles.get("any")
-    if found is None and path is None and chosen == "any" and len(profiles) == 1:
+    result = profiles.get(chosen) or profiles.get("any")
+    if result is None and path is None and chosen == "any" and len(profiles) == 1:
         return next(iter(profiles.values()))
-    return found
+    return result
 
 
 def _bandwidth(machine: Machine, conditions: Conditions) -> BandwidthProfile | None:
     """Return the bandwidth profile for a pattern, else that of pairs."""
-    profiles = {one.pattern: one for one in machine.bandwidth if one.direction == conditions.direction}
+    profiles = {
+        candidate.pattern: candidate for candidate in machine.bandwidth if candidate.direction == conditions.direction
+    }
     if conditions.profile:
         return profiles.get(conditions.profile)  # type: ignore[call-overload, no-any-return]
-    of_two = [one for one in profiles.values() if one.byte_time.bursts[0] <= 2]
-    return min(of_two, key=lambda one: one.pattern != "nearest-neighbour", default=None)
+    of_two = [candidate for candidate in profiles.values() if candidate.byte_time.bursts[0] <= 2]
+    return min(of_two, key=lambda candidate: candidate.pattern != "nearest-neighbour", default=None)
 
 
 @lru_cache(maxsize=64)
-def _profiles(same: _Same, conditions: Conditions) -> tuple[tuple[Quantity | None, ...], Quantity | None]:
+def _profiles(key: _IdentityKey, conditions: Conditions) -> tuple[tuple[Quantity | None, ...], Quantity | None]:
     """Return o, L, G and progress, as far as the machine's profiles have them."""
-    machine: Machine = same.value
-    if conditions.path is not None and conditions.path not in {one.path for one in machine.overlap}:
+    machine: Machine = key.value
+    if conditions.path is not None and conditions.path not in {candidate.path for candidate in machine.overlap}:
         machine.segment(0, conditions.path)  # raises where there is no such path
-    own, bandwidth = profile(machine, conditions.path, conditions.operation), _bandwidth(machine, conditions)
+    overlap, bandwidth = profile(machine, conditions.path, conditions.operation), _bandwidth(machine, conditions)
     o: Quantity | None = None
     L: Quantity | None = None
     G: Quantity | None = None
     share: Quantity | None = None
-    if own is not None:
-        o = None if own.overhead is None else _of_measured(_Same(own.overhead))
-        L = None if own.L is None else _of_parameter(own.L)
-        share = None if own.progress is None else _of_single(_Same(own.progress))
+    if overlap is not None:
+        o = None if overlap.overhead is None else _of_measured(_IdentityKey(overlap.overhead))
+        L = None if overlap.L is None else _of_parameter(overlap.L)
+        share = None if overlap.progress is None else _of_single(_IdentityKey(overlap.progress))
     if bandwidth is not None:
         G = _of_bandwidth(bandwidth.byte_time, None if conditions.profile else np.array([2.0]))
     return (o, L, G), share
 
 
-def _of_single(table: _Same) -> Quantity:
+def _of_single(table: _IdentityKey) -> Quantity:
     """Return the values of bursts of one message, with an MPI call after the computation on each."""
     of_table = _of_measured(table, are_shares=True)
     return lambda sizes, _bursts: of_table(sizes, np.ones(1))
@@ -261,7 +263,7 @@ def _of_single(table: _Same) -> Quantity:
 
 def _of_bandwidth(byte_time: ParameterTable, processes: Array | None) -> Quantity:
     """Return G for the given number of processes."""
-    table = _of_measured(_Same(byte_time))
+    table = _of_measured(_IdentityKey(byte_time))
     return lambda sizes, peers: np.maximum(table(sizes, peers if processes is None else processes), _FASTEST)
 
 
@@ -288,13 +290,13 @@ def _of_plogp(table: PLogP) -> _Segments:
     """Return o = o_s + o_r, L = L' + g(1) − o_s(1) − o_r(1) and G = g / S (March 2009, Eq 1 to 4)."""
     ends = (table, msgspec.structs.replace(table, **table.low), msgspec.structs.replace(table, **table.high))
     L = np.array([
-        max(0.0, whole + float(one.at("g", 1) - one.at("o_s", 1) - one.at("o_r", 1)))
-        for whole, one in zip(_three(table.L), ends, strict=True)
+        max(0.0, latency + float(end.at("g", 1) - end.at("o_s", 1) - end.at("o_r", 1)))
+        for latency, end in zip(_three(table.L), ends, strict=True)
     ])  # fmt: skip
-    columns = np.array([getattr(one, name) for name in ("o_s", "o_r", "g") for one in ends], dtype=np.float64)
+    columns = np.array([getattr(end, name) for name in ("o_s", "o_r", "g") for end in ends], dtype=np.float64)
     edges = np.array(table.sizes, dtype=np.float64)
 
-    def at(sizes: Array, wanted: tuple[bool, bool, bool]) -> Array:  # noqa: ARG001, it knows everything
+    def at(sizes: Array, needs: tuple[bool, bool, bool]) -> Array:  # noqa: ARG001, it knows everything
         o_s, o_r, g = interpolate(sizes, edges, columns).reshape(3, 3, -1)
         return np.array((o_s + o_r, L[:, None].repeat(sizes.size, axis=1), g / sizes))
 
@@ -302,41 +304,45 @@ def _of_plogp(table: PLogP) -> _Segments:
 
 
 @lru_cache(maxsize=64)
-def _segments(same: _Same, conditions: Conditions, wanted: tuple[bool, bool, bool]) -> _Segments:
+def _segments(key: _IdentityKey, conditions: Conditions, needs: tuple[bool, bool, bool]) -> _Segments:
     """Return o, L and G from LogGP or pLogP where neither the caller nor the profiles have them."""
-    machine: Machine = same.value
+    machine: Machine = key.value
     chosen = _path(machine, conditions.path)
     machine.segment(0, chosen)  # raises where there is no such path
-    if conditions.operation != "two-sided" and any(wanted[:2]):
-        raise _missing(machine, conditions, (*wanted[:2], False))
-    own = [one for one in machine.segments if one.path == chosen]
-    segments = own or [one for one in machine.segments if one.path == "any"]
-    edges = np.array([math.inf if one.limit is None else one.limit.value for one in segments])
-    values = np.array([_of_loggp(one.loggp) for one in segments]).transpose(1, 2, 0)
+    if conditions.operation != "two-sided" and any(needs[:2]):
+        raise _missing(machine, conditions, (*needs[:2], False))
+    path_segments = [segment for segment in machine.segments if segment.path == chosen]
+    segments = path_segments or [segment for segment in machine.segments if segment.path == "any"]
+    edges = np.array([math.inf if segment.limit is None else segment.limit.value for segment in segments])
+    values = np.array([_of_loggp(segment.loggp) for segment in segments]).transpose(1, 2, 0)
     tables = {table.path: table for table in machine.plogp}
     table = tables.get(chosen) or tables.get("any")
-    lacking = np.isnan(values[:, 0])[list(wanted)]
+    lacking = np.isnan(values[:, 0])[list(needs)]
     if table is not None and lacking.any():
         return _of_plogp(table)
     if lacking.all(axis=1).any():
-        raise _missing(machine, conditions, tuple(np.isnan(values[:, 0]).all(axis=1) & wanted))
+        raise _missing(machine, conditions, tuple(np.isnan(values[:, 0]).all(axis=1) & needs))
 
-    def at(sizes: Array, wanted: tuple[bool, bool, bool]) -> Array:
+    def at(sizes: Array, needs: tuple[bool, bool, bool]) -> Array:
         if (largest := float(sizes.max())) > edges[-1]:
             machine.segment(largest, chosen)  # raises: the machine ends before
         rows = edges.searchsorted(sizes)
         if lacking.any():
-            missing = np.isnan(values[:, 0, rows]) & np.array(wanted)[:, None]
+            missing = np.isnan(values[:, 0, rows]) & np.array(needs)[:, None]
             if missing.any():
                 raise _missing(machine, conditions, tuple(missing.any(axis=1)), sizes[missing.any(axis=0)][0])
-        found: Array = values[:, :, rows]
-        return found
+        parameters: Array = values[:, :, rows]
+        return parameters
 
     return at
 
 
-def _missing(machine: Machine, conditions: Conditions, which: Any, size: float | None = None) -> MissingParameterError:
-    *first, last = (name for name, one in zip(("overhead", "latency", "byte_time"), which, strict=True) if one)
+def _missing(
+    machine: Machine, conditions: Conditions, are_missing: Any, size: float | None = None
+) -> MissingParameterError:
+    *first, last = (
+        name for name, is_missing in zip(("overhead", "latency", "byte_time"), are_missing, strict=True) if is_missing
+    )
     names = f"{', '.join(first)} and {last}" if first else last
     where = "" if size is None else f" for messages of {int(size)} bytes"
     of = "" if conditions.operation == "two-sided" else f" of {conditions.operation}"

@@ -188,22 +188,22 @@ class DecompositionSearch:
         self.shape = shape(self.pattern, self.volume, self.peers)
         queue_depth, outstanding = costs.queue_depth, costs.outstanding_volume
         if costs.machine is not None and costs.machine.overlap:
-            own = profile(costs.machine, costs.path, costs.operation)
-            if own is not None:
-                queue_depth = own.queue_depth if queue_depth is None else queue_depth
-                outstanding = own.outstanding_volume if outstanding is None else outstanding
+            overlap_profile = profile(costs.machine, costs.path, costs.operation)
+            if overlap_profile is not None:
+                queue_depth = overlap_profile.queue_depth if queue_depth is None else queue_depth
+                outstanding = overlap_profile.outstanding_volume if outstanding is None else outstanding
         self.queue_depth = math.inf if queue_depth is None else float(queue_depth)
         self.outstanding_volume = math.inf if outstanding is None else float(outstanding)
         self.grid = decompositions(
             self.volume, self.shape.largest, kind, queue_depth, candidates.sizes, candidates.bursts
         )
-        self.known = problem_parameters(costs, self.shape.profile, self.grid.sizes, self.grid.bursts, self.peers)
+        self.parameters = problem_parameters(costs, self.shape.profile, self.grid.sizes, self.grid.bursts, self.peers)
         self.model = MODELS[model]
         if self.model == search.BOUNDED:  # cutting makes nothing cheaper: what says so is a cache, or noise
-            o, G = self.known.o, self.known.G
+            o, G = self.parameters.o, self.parameters.G
             pieces = np.ceil(self.grid.sizes[0] / self.grid.sizes)
             o = np.maximum(o, o[:, :1, -1:] / pieces[:, None])
-            self.known = self.known._replace(o=o, G=np.maximum(G, G[:, :1]))
+            self.parameters = self.parameters._replace(o=o, G=np.maximum(G, G[:, :1]))
         self.implementations = _CODES[candidates.implementation]
         self.computed = self._computed(problem.computation)
         self._instead: Decompositions | None = None
@@ -230,9 +230,9 @@ class DecompositionSearch:
         """Use the best schedule measured for all-to-all (Section 3.4) in place of that of the equations."""
         if not self.pattern.startswith("all-to-all"):
             raise InputError(f"the rule measured is of all-to-all patterns: leave it out for {self.pattern}")
-        if self.computed[0] < _BALANCED * self.volume * self.known.G[0, 0]:
-            others = float(max(1, self.peers - 1))
-            self.shape = self.shape._replace(added=search.ALONE, repeats=others, parts=others)
+        if self.computed[0] < _BALANCED * self.volume * self.parameters.G[0, 0]:
+            partners = float(max(1, self.peers - 1))
+            self.shape = self.shape._replace(added=search.ALONE, repeats=partners, parts=partners)
             return
         offered = self.grid.bursts[: self.grid.last_column + 1]
         if _SHORT_BURST not in offered:
@@ -240,10 +240,10 @@ class DecompositionSearch:
         # The last column is kept: it is that of single messages, which are what is left where no two fit.
         columns = [int(np.flatnonzero(offered == _SHORT_BURST)[0]), self.grid.bursts.size - 1]
         o, progress = (
-            np.ascontiguousarray(one[..., columns]) if one.shape[-1] > 1 else one
-            for one in (self.known.o, self.known.progress)
+            np.ascontiguousarray(array[..., columns]) if array.shape[-1] > 1 else array
+            for array in (self.parameters.o, self.parameters.progress)
         )
-        self.known = self.known._replace(o=o, progress=progress)
+        self.parameters = self.parameters._replace(o=o, progress=progress)
         if self.grid.last_column == self.grid.bursts.size - 1:
             self._instead = self.grid._replace(bursts=self.grid.bursts[columns], last_column=1)
         self.grid = self.grid._replace(bursts=self.grid.bursts[columns], last_column=0)
@@ -251,16 +251,16 @@ class DecompositionSearch:
     @property
     def communicates(self) -> bool:
         """Whether the whole transfer takes longer than the computation."""
-        return bool(self.computed[0] < self.volume * self.known.G[0, 0])
+        return bool(self.computed[0] < self.volume * self.parameters.G[0, 0])
 
     def solve(self, factor: float = 1.0, bound: str | None = None) -> SearchResult:
         """Return the fastest decomposition with the computation scaled by a factor, by one bound or both."""
-        found = self._search(self.grid, factor, bound)
-        if found.implementation < 0 and self._instead is not None:
-            found = self._search(self._instead, factor, bound)
-        if found.implementation < 0:
+        result = self._search(self.grid, factor, bound)
+        if result.implementation < 0 and self._instead is not None:
+            result = self._search(self._instead, factor, bound)
+        if result.implementation < 0:
             raise InputError(self._why_nothing())
-        return found
+        return result
 
     @property
     def offers_whole(self) -> bool:
@@ -275,24 +275,24 @@ class DecompositionSearch:
         return (result.row > 0 or self.grid.first_row > 0) and gain > error, gain, error
 
     def _search(self, grid: Decompositions, factor: float, bound: str | None) -> SearchResult:
-        shape, known = self.shape, self.known
-        found = search.search(
+        shape, parameters = self.shape, self.parameters
+        values = search.search(
             (self.model, _BOUNDS[bound], shape.added, float(self.peers), shape.repeats), self.implementations,
             (grid.sizes, grid.bursts, grid.first_row, grid.last_column), self.volume / shape.parts,
-            self.computed * (factor / shape.parts), (known.o, known.L, known.G, known.progress),
+            self.computed * (factor / shape.parts), (parameters.o, parameters.L, parameters.G, parameters.progress),
             (self.queue_depth, self.outstanding_volume),
         )  # fmt: skip
         kinds = SearchResult.__annotations__.values()
         # Uncompiled, they are numpy's.
-        return SearchResult(*(kind(value) for kind, value in zip(kinds, found, strict=True)))
+        return SearchResult(*(kind(value) for kind, value in zip(kinds, values, strict=True)))
 
     def _why_nothing(self) -> str:
         size, burst = self.grid.sizes[-1], self.grid.bursts[self.grid.last_column]
         if size * burst > self.outstanding_volume:
-            what = "the smallest message" if burst == 1 else f"the shortest burst, {int(burst)} messages"
+            subject = "the smallest message" if burst == 1 else f"the shortest burst, {int(burst)} messages"
             return (
-                f"{what}, of {int(size)} bytes, does not fit into outstanding_volume = {int(self.outstanding_volume)}: "
-                f"raise it, or move less than {self.volume} bytes at a time"
+                f"{subject}, of {int(size)} bytes, does not fit into outstanding_volume = "
+                f"{int(self.outstanding_volume)}: raise it, or move less than {self.volume} bytes at a time"
             )
         return (
             f"no burst is possible with any of the sizes (the shortest is {int(burst)}, the queue takes fewer than "
@@ -301,7 +301,7 @@ class DecompositionSearch:
 
     def seconds(self, result: SearchResult) -> float:
         """Return the time of a decomposition by the formulas of the case at hand."""
-        grid, (o, L, G, progress), shape = self.grid, self.known, self.shape
+        grid, (o, L, G, progress), shape = self.grid, self.parameters, self.shape
         row, column = result.row, result.column
         volume = self.volume / shape.parts
         messages = math.ceil(volume / grid.sizes[row])

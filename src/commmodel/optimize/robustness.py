@@ -57,23 +57,23 @@ def sensitivity(
     solver = DecompositionSearch(machine, problem, candidates, model=model)
 
     def chosen(factor: float) -> tuple[int, int, int]:
-        found = solver.solve(factor)
-        if solver.offers_whole and not solver.advice(found)[0]:
+        result = solver.solve(factor)
+        if solver.offers_whole and not solver.advice(result)[0]:
             return -1, 0, 0
-        return found.implementation, found.row, found.column
+        return result.implementation, result.row, result.column
 
     right = chosen(1.0)
 
     def changes(direction: int) -> float:
-        same, other = 1.0, _STEP
-        while chosen(other**direction) == right:
-            same, other = other, other * _STEP
-            if same > _FURTHEST:
+        inner, outer = 1.0, _STEP
+        while chosen(outer**direction) == right:
+            inner, outer = outer, outer * _STEP
+            if inner > _FURTHEST:
                 return math.inf
         for _ in range(20):
-            middle = math.sqrt(same * other)
-            same, other = (middle, other) if chosen(middle**direction) == right else (same, middle)
-        return same
+            middle = math.sqrt(inner * outer)
+            inner, outer = (middle, outer) if chosen(middle**direction) == right else (inner, middle)
+        return inner
 
     return Sensitivity(overestimate=changes(-1), underestimate=changes(1))
 

@@ -296,23 +296,23 @@ def first_within(times: Array, broken: NDArray[np.uint8], most: float) -> tuple[
 
 
 @compiled(f"{_TWO}({_ONE}, {_ONE}, {_ONE}, {_ONE}, {_TWO})")
-def look_up(asked_sizes: Array, asked_counts: Array, sizes: Array, counts: Array, values: Array) -> Array:
+def look_up(row_sizes: Array, column_counts: Array, sizes: Array, counts: Array, values: Array) -> Array:
     """Return a table's values as `commmodel.machine.Table.at` does, at sizes (rows) and counts (columns)."""
-    found = np.empty((asked_sizes.size, asked_counts.size))
-    columns = np.empty(asked_counts.size, dtype=np.int64)
-    rights = np.empty(asked_counts.size)
-    for across in range(asked_counts.size):
-        columns[across], rights[across] = place(counts, asked_counts[across])
-    for down in range(asked_sizes.size):
-        row, below = place(sizes, asked_sizes[down])
+    result = np.empty((row_sizes.size, column_counts.size))
+    columns = np.empty(column_counts.size, dtype=np.int64)
+    rights = np.empty(column_counts.size)
+    for across in range(column_counts.size):
+        columns[across], rights[across] = place(counts, column_counts[across])
+    for down in range(row_sizes.size):
+        row, below = place(sizes, row_sizes[down])
         upper, lower = values[row], values[min(row + 1, sizes.size - 1)]
-        for across in range(asked_counts.size):
+        for across in range(column_counts.size):
             column, right = columns[across], rights[across]
             beside = min(column + 1, counts.size - 1)
             above = upper[column] + right * (upper[beside] - upper[column])
             under = lower[column] + right * (lower[beside] - lower[column])
-            found[down, across] = above + below * (under - above)
-    return found
+            result[down, across] = above + below * (under - above)
+    return result
 
 
 @compiled()
@@ -329,21 +329,21 @@ def place(axis: Array, value: float) -> tuple[int, float]:
 
 
 @compiled(f"{_TWO}({_ONE}, {_ONE}, {_TWO})")
-def interpolate(asked: Array, sizes: Array, columns: Array) -> Array:
+def interpolate(points: Array, sizes: Array, columns: Array) -> Array:
     """Return several columns as `commmodel.machine.PLogP.at` does, a row each, at sizes (columns)."""
-    found = np.empty((columns.shape[0], asked.size))
-    for across in range(asked.size):
-        index, size = 0, asked[across]
+    result = np.empty((columns.shape[0], points.size))
+    for across in range(points.size):
+        index, size = 0, points[across]
         while index < sizes.size - 2 and sizes[index + 1] < size:
             index += 1
         step, beyond = sizes[index + 1] - sizes[index], size > sizes[sizes.size - 1]
         for down in range(columns.shape[0]):
             low, high = columns[down, index], columns[down, index + 1]
             if beyond:
-                found[down, across] = high + (size - sizes[index + 1]) * max(0.0, (high - low) / step)
+                result[down, across] = high + (size - sizes[index + 1]) * max(0.0, (high - low) / step)
             else:
-                found[down, across] = low + max(0.0, size - sizes[index]) * ((high - low) / step)
-    return found
+                result[down, across] = low + max(0.0, size - sizes[index]) * ((high - low) / step)
+    return result
 
 
 @compiled(

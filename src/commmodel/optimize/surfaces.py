@@ -90,18 +90,18 @@ def surface(
     one_of("model", model)
     check_peers(pattern, peers)
     shapes = [shape(pattern, int(volume), peers) for volume in V]
-    own = shapes[0]
-    found = problem_parameters(costs, own.profile, S, b, peers)
-    largest = np.array([each.largest for each in shapes], dtype=np.float64)
-    whole = problem_parameters(replace(costs, progress=None), own.profile, largest, np.ones(1), peers)
+    first = shapes[0]
+    parameters = problem_parameters(costs, first.profile, S, b, peers)
+    largest = np.array([volume_shape.largest for volume_shape in shapes], dtype=np.float64)
+    whole = problem_parameters(replace(costs, progress=None), first.profile, largest, np.ones(1), peers)
     least_o = np.zeros((V.size, S.size))
     if model == "bounded":
         least_o = whole.o[0] / np.ceil(largest[:, None] / np.minimum(S, largest[:, None]))
-    o, share = (np.broadcast_to(each[0], (S.size, b.size)).copy() for each in (found.o, found.progress))
-    times = _taken(out, (V.size, S.size, b.size, t.size))
+    o, share = (np.broadcast_to(values[0], (S.size, b.size)).copy() for values in (parameters.o, parameters.progress))
+    times = _output(out, (V.size, S.size, b.size, t.size))
     search.fill(
-        times, (MODELS[model], _CODES[implementation], own.added, float(peers), own.repeats),
-        (V / own.parts, S, b, t / own.parts), (o, least_o, found.L[0], found.G[0], whole.G[0], share),
+        times, (MODELS[model], _CODES[implementation], first.added, float(peers), first.repeats),
+        (V / first.parts, S, b, t / first.parts), (o, least_o, parameters.L[0], parameters.G[0], whole.G[0], share),
     )  # fmt: skip
     return times
 
@@ -117,9 +117,9 @@ def _axis(name: str, values: Any, least: float) -> Array:
     return axis
 
 
-def _taken(out: Array | None, whole: tuple[int, ...]) -> Array:
+def _output(out: Array | None, shape: tuple[int, ...]) -> Array:
     if out is None:
-        return np.empty(whole)
-    if not isinstance(out, np.ndarray) or out.shape != whole or out.dtype != np.float64 or not out.flags.carray:
-        raise InputError(f"out: give an array of float64 of shape {whole}, its values one after the other in memory")
+        return np.empty(shape)
+    if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != np.float64 or not out.flags.carray:
+        raise InputError(f"out: give an array of float64 of shape {shape}, its values one after the other in memory")
     return out

@@ -89,7 +89,7 @@ class Sweep(msgspec.Struct, frozen=True):
     @property
     def best(self) -> Timed:
         """The fastest decomposition."""
-        return min(self.decompositions, key=lambda one: one.seconds)
+        return min(self.decompositions, key=lambda decomposition: decomposition.seconds)
 
     @property
     def ratio(self) -> float | None:
@@ -248,10 +248,10 @@ def _library(header: Header) -> str:
 
 
 def _timed(message_size: int, burst: int, records: Sequence[Record]) -> Timed:
-    found = summarise([sample for record in records for sample in record.samples])
-    low = found.low if math.isfinite(found.low) else found.minimum
-    high = found.high if math.isfinite(found.high) else found.maximum
-    return Timed(message_size, burst, found.median, low, high)
+    summary = summarise([sample for record in records for sample in record.samples])
+    low = summary.low if math.isfinite(summary.low) else summary.minimum
+    high = summary.high if math.isfinite(summary.high) else summary.maximum
+    return Timed(message_size, burst, summary.median, low, high)
 
 
 def _computation(problem: _Problem, records: Iterable[Record]) -> float | None:
@@ -281,36 +281,37 @@ def sweeps(measurements: Measurements) -> tuple[Sweep, ...]:
     >>> found.best.message_size, round(found.ratio, 2), round(found.hidden_share(found.best.seconds), 2)
     (1024, 0.8, 0.4)
     """
-    found: dict[_Problem, dict[str, dict[tuple[int, int], list[Record]]]] = defaultdict(
+    groups: dict[_Problem, dict[str, dict[tuple[int, int], list[Record]]]] = defaultdict(
         lambda: defaultdict(lambda: defaultdict(list))
     )
     for launch in measurements.launches:
         library = _library(launch.header)
         for record in launch.records:
-            if isinstance(one := record.configuration, Overlap):
+            if isinstance(configuration := record.configuration, Overlap):
                 problem = _Problem(
-                    one.pattern, one.operation, one.path, one.processes, one.iterations, library, one.volume, one.passes
-                )
-                found[problem][one.template][one.message_size, one.burst].append(record)
-    made = []
-    for problem, templates in found.items():
+                    configuration.pattern, configuration.operation, configuration.path, configuration.processes,
+                    configuration.iterations, library, configuration.volume, configuration.passes,
+                )  # fmt: skip
+                groups[problem][configuration.template][configuration.message_size, configuration.burst].append(record)
+    result = []
+    for problem, templates in groups.items():
         whole = templates.pop("blocking", {})
         largest = max(whole, default=(problem.volume, 1))  # less than V where that comes from several peers
         base = whole.get(largest, [])
         blocking = _timed(*largest, base) if base else None
         for template, decompositions in templates.items():
-            others = [record for records in decompositions.values() for record in records]
-            made.append(
+            all_records = [record for records in decompositions.values() for record in records]
+            result.append(
                 Sweep(
                     **problem._asdict(),
                     template=template,
                     decompositions=tuple(_timed(*where, records) for where, records in sorted(decompositions.items())),
                     blocking=blocking,
-                    computation=_computation(problem, base or others),
-                    scatter=_scatter([*base, *others]),
+                    computation=_computation(problem, base or all_records),
+                    scatter=_scatter([*base, *all_records]),
                 )
             )
-    return tuple(sorted(made, key=_order))
+    return tuple(sorted(result, key=_order))
 
 
 def required_sweeps(measurements: Measurements) -> tuple[Sweep, ...]:
@@ -323,13 +324,13 @@ commmodel.bench pingpong burst bandwidth progress overlap --exhaustive
     """
     if not any(isinstance(record.configuration, Overlap) for record in measurements.records):
         raise InputError(f"no records of the kernel overlap: measure them with {_MEASURE}")
-    found = sweeps(measurements)
-    if not found:
+    result = sweeps(measurements)
+    if not result:
         raise InputError(
             "the records of the kernel overlap are all of the template blocking: measure others too, with --templates "
             "blocking,pipelined"
         )
-    return found
+    return result
 
 
 def _group(sweep: Sweep) -> _Names:
@@ -359,24 +360,24 @@ def _choice(sweep: Sweep, blocking: Timed, machine: Machine, computation: float,
     )
     costs = MessageCosts(machine, None if sweep.path == "any" else sweep.path, sweep.operation)
     problem = TransferProblem(sweep.volume, computation / peers if several else computation, sweep.pattern, peers)
-    measured = {(one.message_size, one.burst): one for one in sweep.decompositions}
+    measured = {(timed.message_size, timed.burst): timed for timed in sweep.decompositions}
     least = math.inf
     chosen: _Chosen | None = None
     refused: InputError | None = None
-    for size in sorted({one.message_size for one in sweep.decompositions}, reverse=True):
+    for size in sorted({timed.message_size for timed in sweep.decompositions}, reverse=True):
         try:
-            bursts = tuple(one.burst for one in sweep.decompositions if one.message_size == size)
+            bursts = tuple(timed.burst for timed in sweep.decompositions if timed.message_size == size)
             candidates = Candidates(sweep.template, sizes=(size,), bursts=bursts)
-            found = choose(costs, problem, candidates, model=model)
+            choice = choose(costs, problem, candidates, model=model)
         except InputError as error:  # messages of this size keep no constraint: others may
             refused = error
             continue
-        if found.seconds < least * (1 - _EQUAL):
-            least = found.seconds
-            if found.advice == "cut" or model == "paper":
-                chosen = _Chosen(measured[found.message_size, found.burst], least, found.advice)
+        if choice.seconds < least * (1 - _EQUAL):
+            least = choice.seconds
+            if choice.advice == "cut" or model == "paper":
+                chosen = _Chosen(measured[choice.message_size, choice.burst], least, choice.advice)
             else:
-                chosen = _Chosen(blocking, found.blocking_seconds, found.advice)
+                chosen = _Chosen(blocking, choice.blocking_seconds, choice.advice)
     if chosen is None:
         raise refused or InputError(f"no decomposition of {sweep.volume} bytes can be chosen")
     return chosen
@@ -404,9 +405,11 @@ def _summary(names: _Names, cases: Sequence[Case]) -> ValidationSummary:
     telling = [case for case in cases if not case.sweep.nothing_to_hide]
     losses = [case.loss for case in telling]
     shares = [case.share_of_best for case in telling if case.share_of_best is not None]
-    nothing = [case.loss for case in cases if case.sweep.nothing_to_hide]
+    losses_of_nothing = [case.loss for case in cases if case.sweep.nothing_to_hide]
     by_factor = {
-        factor: [one.loss for case in telling for one in case.misestimates if one.factor == factor]
+        factor: [
+            misestimate.loss for case in telling for misestimate in case.misestimates if misestimate.factor == factor
+        ]
         for factor in MISESTIMATES
     }
     pattern, operation, path, template, library = names
@@ -421,9 +424,13 @@ def _summary(names: _Names, cases: Sequence[Case]) -> ValidationSummary:
         median_loss=median(losses) if losses else None,
         worst_loss=max(losses, default=None),
         least_share_of_best=min(shares, default=None),
-        nothing_to_hide=len(nothing),
-        worst_loss_of_nothing=max(nothing, default=None),
-        misestimates=tuple((factor, median(found), max(found)) for factor, found in by_factor.items() if found),
+        nothing_to_hide=len(losses_of_nothing),
+        worst_loss_of_nothing=max(losses_of_nothing, default=None),
+        misestimates=tuple(
+            (factor, median(factor_losses), max(factor_losses))
+            for factor, factor_losses in by_factor.items()
+            if factor_losses
+        ),
         not_cut=sum(case.advice == "do not cut" for case in cases),
         median_loss_of_all=median(case.loss for case in cases),
         worst_against_blocking=max(case.against_blocking for case in cases),

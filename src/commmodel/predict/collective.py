@@ -105,9 +105,9 @@ def _schedule(task: _Task) -> Schedule | None:
         return None
     rounds: list[Round] = []
     messages = 0
-    for one in algorithm(task.problem):
-        messages += one.size.size
-        rounds.append(one)
+    for round_ in algorithm(task.problem):
+        messages += round_.size.size
+        rounds.append(round_)
         if messages > _MOST_MESSAGES or len(rounds) > _MOST_ROUNDS:
             return None
     return flatten(processes, rounds)
@@ -141,15 +141,15 @@ def _by_formula(task: _Task, model: str, largest: int, end: End) -> float | None
     form = CLOSED_FORMS.get(task.operation, {}).get(task.algorithm)
     if form is None or model == "plogp":
         return None
-    known = loggp_at(task.machine, largest, task.path, needs_G=model == "loggp")
+    loggp = loggp_at(task.machine, largest, task.path, needs_G=model == "loggp")
 
     def at(parameter: Parameter) -> float:
         return parameter.value if end == "value" else end_of(parameter, slow=end == "high")
 
-    G = at(known.G) if known.G is not None and model == "loggp" else 0.0
+    G = at(loggp.G) if loggp.G is not None and model == "loggp" else 0.0
     problem = task.problem
     pieces = (float(problem.segment_size or max(problem.message_size, 1)),) if form.takes_segment_size else ()
-    numbers = (float(problem.processes), float(problem.message_size), at(known.L), at(known.o), at(known.g), G)
+    numbers = (float(problem.processes), float(problem.message_size), at(loggp.L), at(loggp.o), at(loggp.g), G)
     return float(form.formula(*numbers, *task.work(end), *pieces))
 
 
@@ -165,7 +165,7 @@ def _timed(task: _Task, schedule: Schedule, model: str) -> Seconds:
 
 def _has_intervals(task: _Task, model: str, sizes: Integers) -> bool:
     value, low, high = (message_costs(task.machine, model, task.path, end)(sizes) for end in ("value", "low", "high"))
-    alike = all(np.array_equal(one, other) for ends in (low, high) for one, other in zip(value, ends, strict=True))
+    alike = all(np.array_equal(costs, other) for ends in (low, high) for costs, other in zip(value, ends, strict=True))
     return not alike or len({task.work(end) for end in ("value", "low", "high")}) > 1
 
 
@@ -289,9 +289,9 @@ def chosen_rule(
     >>> chosen_rule(Machine("m", (Segment("all"),)), "bcast", 1 << 20, 16, "mvapich2-1.0")
     ('scatter-ring', None, 'MVAPICH2 1.0')
     """
-    found = _selector(machine, selector)
-    rule = selection.select(found, operation, message_size, processes)
-    return rule.algorithm, rule.segment_size, found.name
+    library = _selector(machine, selector)
+    rule = selection.select(library, operation, message_size, processes)
+    return rule.algorithm, rule.segment_size, library.name
 
 
 def _check(machine: Machine, operation: str, problem: Problem, path: str | None, model: str | None) -> None:
@@ -391,16 +391,16 @@ def algorithms(
     'bruck'
     """
     _check(machine, operation, problem, path, model)
-    found = []
+    predictions = []
     problems: list[InputError] = []
     for name in ALGORITHMS[operation]:
         try:
-            found.append(_predicted(_task(machine, operation, name, problem, path), model, "fastest"))
+            predictions.append(_predicted(_task(machine, operation, name, problem, path), model, "fastest"))
         except InputError as error:  # not on so many processes
             problems.append(error)
-    if not found:
+    if not predictions:
         raise problems[0]
-    return sorted(found, key=lambda one: one.time.seconds)
+    return sorted(predictions, key=lambda prediction: prediction.time.seconds)
 
 
 def algorithm_seconds(

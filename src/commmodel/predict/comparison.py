@@ -88,12 +88,12 @@ def _path_of(header: Header, processes: int, machine: Machine) -> str | None:
     if not ranks:  # a file of another suite
         return None
     sockets = {rank.socket for rank in ranks}
-    wanted: tuple[str, ...] = ("same-node", "same-socket")
+    paths: tuple[str, ...] = ("same-node", "same-socket")
     if len({rank.host for rank in ranks}) > 1:
-        wanted = ("between-nodes",)
+        paths = ("between-nodes",)
     elif len(sockets) == 1 and None not in sockets:
-        wanted = ("same-socket", "same-node")
-    return next((path for path in wanted if path in machine.paths), None)
+        paths = ("same-socket", "same-node")
+    return next((path for path in paths if path in machine.paths), None)
 
 
 def _measured(record: Record) -> Seconds:
@@ -219,14 +219,14 @@ def compare(
 
     for launch in measurements.launches:
         for record in launch.records:
-            one = record.configuration
-            name = one.operation if isinstance(one, Collective) else SEND
-            if not isinstance(one, Collective | PingPong) or operation not in {None, name}:
+            configuration = record.configuration
+            name = configuration.operation if isinstance(configuration, Collective) else SEND
+            if not isinstance(configuration, Collective | PingPong) or operation not in {None, name}:
                 continue
-            if isinstance(one, Collective):
+            if isinstance(configuration, Collective):
                 if of_collectives == []:
                     continue
-                if why := _unmodelled(one):
+                if why := _unmodelled(configuration):
                     left_out[why] += 1
                     continue
             measured = _measured(record)
@@ -235,9 +235,9 @@ def compare(
                 continue
             try:
                 row = (
-                    collective_row(launch.header, one, measured)
-                    if isinstance(one, Collective)
-                    else message_row(one, measured)
+                    collective_row(launch.header, configuration, measured)
+                    if isinstance(configuration, Collective)
+                    else message_row(configuration, measured)
                 )
             except MissingParameterError as error:
                 left_out[str(error)] += 1
@@ -247,8 +247,8 @@ def compare(
     notes = thread_level.remarks(measurements.launches, origin.thread_level if origin else "")
     notes += tuple(f"{count} record{'s' * (count > 1)} left out: {why}" for why, count in left_out.items())
     if not rows:
-        what = notes[-1] if left_out else "no records of the kernels collective or pingpong"
-        raise InputError(f"nothing to compare{f' of {operation}' if operation else ''}: {what}")
+        reason = notes[-1] if left_out else "no records of the kernels collective or pingpong"
+        raise InputError(f"nothing to compare{f' of {operation}' if operation else ''}: {reason}")
     return Comparison(tuple(sorted(rows, key=_place)), notes)
 
 
@@ -258,7 +258,7 @@ def _place(row: Compared) -> tuple[int, str, int, int]:
 
 
 def _means(errors: Iterable[tuple[int, float]]) -> dict[int, float]:
-    by_key = groupby(sorted(errors), key=lambda one: one[0])
+    by_key = groupby(sorted(errors), key=lambda pair: pair[0])
     return {key: fmean(error for _, error in group) for key, group in by_key}
 
 
@@ -274,18 +274,20 @@ def summarise(rows: Iterable[Compared]) -> list[ErrorSummary]:
     for operation in dict.fromkeys(row.operation for row in listed):
         of_it = [row for row in listed if row.operation == operation]
         for model in dict.fromkeys(name for row in of_it for name in row.predicted):
-            known = [row for row in of_it if model in row.predicted]
-            most = max(row.processes for row in known)
-            factors = [(1 + row.relative_error(model), row.message_size) for row in known if row.processes == most]
-            factor, size = max(factors, key=lambda one: abs(math.log(one[0])) if one[0] > 0 else math.inf)
-            errors = [(row, abs(row.relative_error(model))) for row in known]
+            predicted_rows = [row for row in of_it if model in row.predicted]
+            most = max(row.processes for row in predicted_rows)
+            factors = [
+                (1 + row.relative_error(model), row.message_size) for row in predicted_rows if row.processes == most
+            ]
+            factor, size = max(factors, key=lambda pair: abs(math.log(pair[0])) if pair[0] > 0 else math.inf)
+            errors = [(row, abs(row.relative_error(model))) for row in predicted_rows]
             summaries.append(
                 ErrorSummary(
                     operation,
                     model,
-                    len(known),
+                    len(predicted_rows),
                     fmean(error for _, error in errors),
-                    fmean(abs(row.absolute_error(model)) for row in known),
+                    fmean(abs(row.absolute_error(model)) for row in predicted_rows),
                     most,
                     factor,
                     size,

@@ -32,14 +32,14 @@ _NEEDED = ": measure a function at three scales or more, such as collective --pr
 
 @dataclass(frozen=True)
 class MemoryLimit:
-    """Memory in bytes that `each` processes share, such as those of a node."""
+    """Memory in bytes that several processes share, such as those of a node."""
 
     limit: float
-    each: float = 1
+    processes: float = 1
 
     def __post_init__(self) -> None:
-        if not finite("each", self.each) > 0:
-            raise InputError(f"each = {self.each:g}: it must be positive, such as the processes of a node")
+        if not finite("processes", self.processes) > 0:
+            raise InputError(f"processes = {self.processes:g}: it must be positive, such as the processes of a node")
 
 
 @dataclass(frozen=True)
@@ -120,8 +120,8 @@ def _key(series: Series) -> Key:
 
 
 def _all_series(measurements: Measurements, parameters: Iterable[str]) -> dict[Key, Series]:
-    found = (usable(one) for over in parameters for one in series_over(measurements, over))
-    return {_key(one): one for one in found if one.scales}
+    usable_series = (usable(series) for over in parameters for series in series_over(measurements, over))
+    return {_key(series): series for series in usable_series if series.scales}
 
 
 def _own_parameters(measurements: Measurements) -> Iterator[str]:
@@ -134,19 +134,19 @@ def _own_parameters(measurements: Measurements) -> Iterator[str]:
 def _closest(series: Series, expectations: Sequence[Expectation]) -> Expectation | None:
     """Return the expectation of a series: of several, the one with the most conditions."""
     of_it = [
-        one
-        for one in expectations
-        if (one.name, one.metric, one.over) == (series.name, series.metric, series.over)
-        and all(item in series.fixed for item in one.where)
+        expectation
+        for expectation in expectations
+        if (expectation.name, expectation.metric, expectation.over) == (series.name, series.metric, series.over)
+        and all(item in series.fixed for item in expectation.where)
     ]
-    return max(of_it, key=lambda one: len(one.where), default=None)
+    return max(of_it, key=lambda expectation: len(expectation.where), default=None)
 
 
 def _room(ensemble: Ensemble, memory: MemoryLimit, confidence: float) -> Room:
-    limit, each = memory.limit, memory.each
-    low = largest_scale(lambda scale: ensemble.interval(scale, confidence)[1], limit, each)
-    high = largest_scale(lambda scale: ensemble.interval(scale, confidence)[0], limit, each)
-    scale = largest_scale(ensemble.best, limit, each)
+    limit, processes = memory.limit, memory.processes
+    low = largest_scale(lambda scale: ensemble.interval(scale, confidence)[1], limit, processes)
+    high = largest_scale(lambda scale: ensemble.interval(scale, confidence)[0], limit, processes)
+    scale = largest_scale(ensemble.best, limit, processes)
     return Room(scale, min(low, scale), max(high, scale))
 
 
@@ -219,29 +219,43 @@ def check(
         finite("target scale", at, 1)
     if expectations is None and baseline is None:
         raise InputError("nothing is expected: name a file of expectations, mpi, or a baseline")
-    expected = [one for one in (expectations.expectations if expectations else ()) if metric in {None, one.metric}]
-    guidelines = [one for one in (expectations.guidelines if expectations else ()) if metric in {None, one.metric}]
-    named = [one.over for one in expected] + [one.over for one in guidelines]
-    parameters = tuple(dict.fromkeys(("p", *named, *_own_parameters(measurements))))
-    everything = _all_series(measurements, parameters)
-    series = {key: one for key, one in everything.items() if metric in {None, one.metric}}
-    if not series:
-        known = ", ".join(dict.fromkeys(one.metric for one in everything.values()))
-        of_it = f" of metric {metric!r}, but {known}" if known else ""
+    expected = [
+        expectation
+        for expectation in (expectations.expectations if expectations else ())
+        if metric in {None, expectation.metric}
+    ]
+    guidelines = [
+        guideline
+        for guideline in (expectations.guidelines if expectations else ())
+        if metric in {None, guideline.metric}
+    ]
+    names = [expectation.over for expectation in expected] + [guideline.over for guideline in guidelines]
+    parameters = tuple(dict.fromkeys(("p", *names, *_own_parameters(measurements))))
+    all_series = _all_series(measurements, parameters)
+    series_by_key = {key: series for key, series in all_series.items() if metric in {None, series.metric}}
+    if not series_by_key:
+        metrics = ", ".join(dict.fromkeys(series.metric for series in all_series.values()))
+        of_it = f" of metric {metric!r}, but {metrics}" if metrics else ""
         raise InputError(f"nothing was measured{of_it}{_NEEDED}")
     _check_deviation(deviation or {}, parameters)
     earlier = {} if baseline is None else _all_series(baseline, parameters)
-    before = {key: modelled(one, settings) for key, one in earlier.items() if key in series and _is_enough(one)}
-    rows, notes = _rows(series, before, expected, settings, deviation or {})
+    before = {
+        key: modelled(series, settings)
+        for key, series in earlier.items()
+        if key in series_by_key and _is_enough(series)
+    }
+    rows, notes = _rows(series_by_key, before, expected, settings, deviation or {})
     models = {_key(row.series): row.judgement.ensemble for row in rows}
 
     def models_of(series_of_rule: Series) -> Ensemble:
         # Of message sizes that a rule chose there is no series, though one may have the same key.
-        known = models.get(_key(series_of_rule)) if series.get(_key(series_of_rule)) is series_of_rule else None
-        return known or modelled(series_of_rule, settings)
+        ensemble = (
+            models.get(_key(series_of_rule)) if series_by_key.get(_key(series_of_rule)) is series_of_rule else None
+        )
+        return ensemble or modelled(series_of_rule, settings)
 
     broken, untested = broken_guidelines(
-        guidelines, list(series.values()), models_of, between_launches(models), at, settings
+        guidelines, list(series_by_key.values()), models_of, between_launches(models), at, settings
     )
     worse: tuple[Slower, ...] = ()
     values = 0
@@ -249,7 +263,9 @@ def check(
     if baseline is not None:
         worse, values, compared = slower(baseline, measurements, parameters, settings, metric)
     missing = (
-        [] if expectations is None else list(_missing(expected, guidelines, series, {_key(row.series) for row in rows}))
+        []
+        if expectations is None
+        else list(_missing(expected, guidelines, series_by_key, {_key(row.series) for row in rows}))
     )
     if baseline is None and not rows and (expected or len(untested) == len(guidelines)):
         raise InputError(
@@ -257,8 +273,8 @@ def check(
         )
     return Checked(
         tuple(_with_limits(row, at, memory, settings.confidence) for row in rows),
-        tuple(one for one in broken if one.certain),
-        tuple(one for one in broken if not one.certain),
+        tuple(violation for violation in broken if violation.certain),
+        tuple(violation for violation in broken if not violation.certain),
         worse,
         (*notes, *missing, *untested, *compared),
         values,
@@ -278,7 +294,7 @@ def _check_deviation(deviation: Mapping[str, Growth], parameters: Iterable[str])
 
 
 def _rows(
-    series: Mapping[Key, Series],
+    series_by_key: Mapping[Key, Series],
     before: Mapping[Key, Ensemble],
     expected: Sequence[Expectation],
     settings: CheckSettings,
@@ -287,29 +303,29 @@ def _rows(
     """Return the verdicts, in order of expectations, then parameters; and the series with too few scales."""
     rows: list[tuple[int, CheckedSeries]] = []
     few: dict[tuple[str, str], list[int]] = {}
-    for key, one in series.items():
-        expectation = _closest(one, expected)
+    for key, series in series_by_key.items():
+        expectation = _closest(series, expected)
         if expectation is None and key not in before:
             continue
-        if not _is_enough(one):
-            few.setdefault((one.name, one.over), []).append(len(one.scales))
+        if not _is_enough(series):
+            few.setdefault((series.name, series.over), []).append(len(series.scales))
             continue
-        D = deviation.get(one.over, expectation.deviation if expectation else None)
+        D = deviation.get(series.over, expectation.deviation if expectation else None)
         if expectation is None:
-            judgement = status_quo(before[key], modelled(one, settings), one.over, settings.confidence, D)
-            rows.append((len(expected), CheckedSeries(one, "before", judgement)))
+            judgement = status_quo(before[key], modelled(series, settings), series.over, settings.confidence, D)
+            rows.append((len(expected), CheckedSeries(series, "before", judgement)))
             continue
         judgement = judge(
-            one.scales,
-            one.samples,
+            series.scales,
+            series.samples,
             expectation.expect,
             D,
-            over=one.over,
+            over=series.over,
             statistic=settings.statistic,
             draws=settings.draws,
             seed=settings.seed,
         )
-        rows.append((expected.index(expectation), CheckedSeries(one, "expected", judgement)))
+        rows.append((expected.index(expectation), CheckedSeries(series, "expected", judgement)))
     rows.sort(key=lambda row: (row[0], _order(row[1].series) if row[0] < len(expected) else ()))
     notes = [
         f"{name}: no growth over {over} can be seen with {_scales(max(counts))}: measure at {FEWEST_SCALES} or more, "
@@ -328,36 +344,38 @@ def _order(series: Series) -> tuple[tuple[bool, float | str], ...]:
 
 
 def _with_limits(row: CheckedSeries, at: float | None, memory: MemoryLimit | None, confidence: float) -> CheckedSeries:
-    found = row.judgement.ensemble
-    predicted = None if at is None or not found.fits else predict(found, at, confidence)
-    room = None if memory is None or row.series.unit != "B" or not found.fits else _room(found, memory, confidence)
+    ensemble = row.judgement.ensemble
+    predicted = None if at is None or not ensemble.fits else predict(ensemble, at, confidence)
+    room = (
+        None if memory is None or row.series.unit != "B" or not ensemble.fits else _room(ensemble, memory, confidence)
+    )
     return CheckedSeries(row.series, row.source, row.judgement, predicted, room)
 
 
 def _missing(
     expected: Sequence[Expectation],
     guidelines: Sequence[Guideline],
-    series: Mapping[Key, Series],
+    series_by_key: Mapping[Key, Series],
     judged: set[Key],
 ) -> Iterator[str]:
     """Yield a line about expectations without measurements, and one about measurements without expectations."""
     without: dict[str, dict[str, list[str]]] = {}
-    for one in expected:
+    for expectation in expected:
         of_it = (
-            (each.name, each.metric, each.over) == (one.name, one.metric, one.over)
-            and all(item in each.fixed for item in one.where)
-            for each in series.values()
+            (series.name, series.metric, series.over) == (expectation.name, expectation.metric, expectation.over)
+            and all(item in series.fixed for item in expectation.where)
+            for series in series_by_key.values()
         )
         if not any(of_it):
-            where = ", ".join(f"{name} = {value}" for name, value in one.where)
-            names = without.setdefault(one.over, {}).setdefault(one.metric, [])
-            names.append(f"{one.name} ({where})" if where else one.name)
+            where = ", ".join(f"{name} = {value}" for name, value in expectation.where)
+            names = without.setdefault(expectation.over, {}).setdefault(expectation.metric, [])
+            names.append(f"{expectation.name} ({where})" if where else expectation.name)
     for over, metrics in without.items():
         words = "; ".join(f"{metric} of {', '.join(names)}" for metric, names in metrics.items())
         yield f"expected, but not measured over {over}: {words}"
     # What has a row of another parameter, or too few scales, is not without expectation.
-    known = {one.name for one in expected} | {name for name, *_ in judged}
-    known |= {name for one in guidelines for name in one.rule.functions}
-    others = dict.fromkeys(one.name for one in series.values() if one.name not in known)
-    if others:
-        yield f"measured, but nothing is expected: {', '.join(others)}"
+    known_names = {expectation.name for expectation in expected} | {name for name, *_ in judged}
+    known_names |= {name for guideline in guidelines for name in guideline.rule.functions}
+    rest = dict.fromkeys(series.name for series in series_by_key.values() if series.name not in known_names)
+    if rest:
+        yield f"measured, but nothing is expected: {', '.join(rest)}"

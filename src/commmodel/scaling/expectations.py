@@ -113,29 +113,29 @@ class _File(Struct, frozen=True, forbid_unknown_fields=True):
     rule: tuple[_RuleTable, ...] = ()
 
 
-def _value(written: str | float) -> float | str:
+def _value(entry: str | float) -> float | str:
     """Return the value of a condition: a number with its unit, or a word such as ``round-time``."""
-    if not isinstance(written, str):
-        return float(written)
-    if not written.strip()[:1].isdigit():
-        return written
+    if not isinstance(entry, str):
+        return float(entry)
+    if not entry.strip()[:1].isdigit():
+        return entry
     try:
-        return float(parse_size(written))
+        return float(parse_size(entry))
     except InputError:
-        return parse_time(written)
+        return parse_time(entry)
 
 
-def _where(path: Path, place: str, written: dict[str, str | float], over: str) -> Where:
-    found = []
-    for name, value in written.items():
+def _where(path: Path, place: str, table: dict[str, str | float], over: str) -> Where:
+    conditions = []
+    for name, value in table.items():
         if name == over:
             problem = f"{name} is what it is over, and cannot be one value: leave it out, or choose another over"
             raise DamagedFileError(path, f"field {place}.where.{name}", problem)
         try:
-            found.append((name, _value(value)))
+            conditions.append((name, _value(value)))
         except InputError as error:
             raise DamagedFileError(path, f"field {place}.where.{name}", str(error)) from None
-    return tuple(sorted(found))
+    return tuple(sorted(conditions))
 
 
 def _growth(path: Path, place: str, text: str, over: str) -> Growth:
@@ -184,12 +184,13 @@ def _guideline(path: Path, place: str, table: _RuleTable) -> Guideline:
 
 
 def _check_each_once(path: Path, expectations: Sequence[Expectation]) -> None:
-    seen: dict[tuple[str, str, str, Where], int] = {}
-    for index, one in enumerate(expectations):
-        first = seen.setdefault((one.name, one.metric, one.over, one.where), index)
+    indices: dict[tuple[str, str, str, Where], int] = {}
+    for index, expectation in enumerate(expectations):
+        first = indices.setdefault((expectation.name, expectation.metric, expectation.over, expectation.where), index)
         if first != index:
             problem = (
-                f"a second one of {one.metric} of {one.name} over {one.over}, after expectation[{first}]: keep one"
+                f"a second one of {expectation.metric} of {expectation.name} over {expectation.over}, "
+                f"after expectation[{first}]: keep one"
             )
             raise DamagedFileError(path, f"field expectation[{index}]", problem)
 

@@ -60,8 +60,8 @@ def predict(ensemble: Ensemble, scale: float, confidence: float = 0.95) -> Scale
     return ScalePrediction(scale, value, min(low, value), max(high, value))
 
 
-def largest_scale(model: Model | Callable[[float], float], limit: float, each: float = 1) -> float:
-    """Return the scale up to which `each` times the model stays within a limit: the memory wall.
+def largest_scale(model: Model | Callable[[float], float], limit: float, processes: float = 1) -> float:
+    """Return the scale up to which `processes` times the model stays within a limit: the memory wall.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def largest_scale(model: Model | Callable[[float], float], limit: float, each: f
         From a scale to a value that never falls, such as bytes of a process over the number of processes.
     limit : float
         In the model's unit, such as the bytes of a node.
-    each : float
+    processes : float
         How many of them share the limit, such as the processes of a node; > 0.
 
     Returns
@@ -81,7 +81,7 @@ def largest_scale(model: Model | Callable[[float], float], limit: float, each: f
     Raises
     ------
     InputError
-        Where `each` is not positive, or the limit is no number from 0 up.
+        Where `processes` is not positive, or the limit is no number from 0 up.
 
     Notes
     -----
@@ -90,15 +90,15 @@ def largest_scale(model: Model | Callable[[float], float], limit: float, each: f
     Examples
     --------
     >>> from commmodel.scaling.growth import Growth
-    >>> int(largest_scale(Model(16e6, 0.56e6, Growth(power=1)), 24e9, each=8))
+    >>> int(largest_scale(Model(16e6, 0.56e6, Growth(power=1)), 24e9, processes=8))
     5328
     """
-    if not finite("each", each) > 0:
-        raise InputError(f"each = {each:g}: it must be positive, such as the processes of a node")
+    if not finite("processes", processes) > 0:
+        raise InputError(f"processes = {processes:g}: it must be positive, such as the processes of a node")
     limit = finite("limit", limit, 0)
 
     def fits(scale: float) -> bool:
-        return each * float(model(scale)) <= limit
+        return processes * float(model(scale)) <= limit
 
     if not fits(1.0):
         return 0.0

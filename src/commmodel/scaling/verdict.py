@@ -169,23 +169,23 @@ def judge(
     """
     D = default_deviation(expectation) if deviation is None else deviation
     deviation_limits(expectation, D)  # refuses what is no deviation
-    found = ensemble(scales, samples, judged_space(expectation), statistic=statistic, draws=draws, seed=seed)
-    ranks = {growth: rank(growth, expectation, D) for growth in found.shares}
+    models = ensemble(scales, samples, judged_space(expectation), statistic=statistic, draws=draws, seed=seed)
+    ranks = {growth: rank(growth, expectation, D) for growth in models.shares}
     inside = [growth for growth in ranks if ranks[growth] != "mismatch"]
     outside = [growth for growth in ranks if ranks[growth] == "mismatch"]
     verdict: Verdict = "mismatch" if not inside else "match" if expectation in inside else "approximate"
     advice = ""
-    if not found.fits:
-        verdict, advice = _without_class(found, over)
+    if not models.fits:
+        verdict, advice = _without_class(models, over)
     elif inside and outside:
-        verdict, advice = "uncertain", _advice(found, inside[0], outside[0], over)
-    elif outside and _too_few(found, expectation):
+        verdict, advice = "uncertain", _advice(models, inside[0], outside[0], over)
+    elif outside and _too_few(models, expectation):
         verdict = "uncertain"
         advice = f"{FEWEST_SCALES} scales hardly show a growth: measure at {ENOUGH_SCALES} or more"
-    elif found.best.adjusted_r2 < LEAST_ADJUSTED_R2:
+    elif models.best.adjusted_r2 < LEAST_ADJUSTED_R2:
         verdict = "uncertain"
-        advice = f"the model explains {max(found.best.adjusted_r2, 0):.0%} of the variation: repeat more often"
-    return Judgement(expectation, D, verdict, divergence(found.best.growth, expectation), found, advice)
+        advice = f"the model explains {max(models.best.adjusted_r2, 0):.0%} of the variation: repeat more often"
+    return Judgement(expectation, D, verdict, divergence(models.best.growth, expectation), models, advice)
 
 
 def _without_class(ensemble: Ensemble, over: str) -> tuple[Verdict, str]:

@@ -39,7 +39,7 @@ def _star(
     integer("hosts", hosts, 1, MOST_HOSTS)
     up = topology.add_cables(assembly, hosts, name) + topology.directions * np.arange(hosts, dtype=np.int64)
     links = topology.add_host_links(assembly, hosts, name)
-    none = np.full(hosts, -1, np.int64)
+    no_links = np.full(hosts, -1, np.int64)
     number = -1
     if backbone is not None:
         full_title = f"{title} backbone".strip()
@@ -50,8 +50,8 @@ def _star(
         "points": hosts,
         "up": up,
         "down": up + topology.directions - 1,
-        "limiter": links["limiter"] if links["limiter"].size else none,
-        "loopback": links["loopback"] if links["loopback"].size else none,
+        "limiter": links["limiter"] if links["limiter"].size else no_links,
+        "loopback": links["loopback"] if links["loopback"].size else no_links,
         "backbone": number,
     }
 
@@ -164,10 +164,10 @@ class Crossbar(Topology, frozen=True, tag="crossbar"):
         numbers[high, low, 1] = numbers[low, high, 1] + self.directions - 1
         if self.limiter is not None:
             numbers[:, :, 0], numbers[:, :, 2] = links["limiter"][:, None], links["limiter"][None, :]
-        same = np.arange(hosts)
-        numbers[same, same] = -1
+        diagonal = np.arange(hosts)
+        numbers[diagonal, diagonal] = -1
         if self.loopback is not None:
-            numbers[same, same, 1] = links["loopback"]
+            numbers[diagonal, diagonal, 1] = links["loopback"]
         used = (numbers >= 0).reshape(hosts * hosts, 3)
         offsets = np.concatenate([[0], np.cumsum(used.sum(axis=1))]).astype(np.int64)
         routes = numbers.reshape(hosts * hosts, 3)[used]
