@@ -199,12 +199,12 @@ class Tree:
             tests = set().union(*(self.executed.get((mutation.path, line), ()) for line in lines))
         tests = tests or self.executed_modules.get(mutation.path, set())
         room = Path(mutation.path).parts[0]
-        others: set[str] = set()
+        room_tests: set[str] = set()
         if not tests or room in COMPILED:
-            others = set().union(
+            room_tests = set().union(
                 *(tests for path, tests in self.executed_modules.items() if Path(path).parts[0] == room)
             )
-        quick = [sorted(some, key=lambda test: (self.seconds[test], test)) for some in (tests, others - tests)]
+        quick = [sorted(some, key=lambda test: (self.seconds[test], test)) for some in (tests, room_tests - tests)]
         return quick[0] + quick[1]
 
     def is_found(self, mutation: Mutation, limit: float) -> bool:

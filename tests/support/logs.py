@@ -89,8 +89,8 @@ class Log:
         site = self.site(file, line) if line else 0
         defaults = {"communicator": WORLD} | NOTHING
         fields = b"".join(
-            field(each, values.get(each, () if each in LISTS | {"completed"} else defaults.get(each, 0)))
-            for each in call.fields
+            field(name, values.get(name, () if name in LISTS | {"completed"} else defaults.get(name, 0)))
+            for name in call.fields
         )
         self.parts.append(
             b"\x10" + unsigned(call.code) + signed(begin - self.last) + unsigned(end - begin) + unsigned(site) + fields

@@ -129,25 +129,25 @@ def _choose(arguments: argparse.Namespace) -> int:
         raise InputError("the problem is incomplete: give --volume and --compute, like --volume 8MiB --compute 3ms")
     machine = None if arguments.machine is None else known_machine(arguments.machine)
     warnings = warn_of(machine)
-    costs = optimize.MessageCosts(machine, **_given(arguments, _OF_COSTS))
+    costs = optimize.MessageCosts(machine, **_typed_options(arguments, _OF_COSTS))
     is_any = arguments.implementation in {None, "any"}
     model = arguments.model or "bounded"
-    made = []
+    ranked = []
     for pattern in patterns:
         problem = _problem(arguments, pattern, compared=len(patterns) > 1)
-        candidates = _given(arguments, _OF_CANDIDATES)
+        candidates = _typed_options(arguments, _OF_CANDIDATES)
         if arguments.rule is not None and (pattern.startswith("all-to-all") or len(patterns) == 1):
             candidates["rule"] = arguments.rule
         for name in _IMPLEMENTATIONS if is_any else (arguments.implementation,):
             offered = optimize.Candidates(name, **candidates)
-            made.append((optimize.choose(costs, problem, offered, model=model), problem, offered))
-    made.sort(key=lambda row: row[0].seconds)
-    best, problem, offered = made[0]
+            ranked.append((optimize.choose(costs, problem, offered, model=model), problem, offered))
+    ranked.sort(key=lambda row: row[0].seconds)
+    best, problem, offered = ranked[0]
     sensitivity = loss = None
     if arguments.sensitivity:
         sensitivity = optimize.sensitivity(costs, problem, offered, model=model)
         loss = optimize.misdiagnosis(costs, problem, offered, model=model)
-    offers = [choice for choice, *_ in made]
+    offers = [choice for choice, *_ in ranked]
     extrapolates = _extrapolates(machine, offers, problem, arguments.path)
     if arguments.json:
         print_json(_as_json(offers, sensitivity, loss) | {"extrapolates": extrapolates, "warnings": warnings})
@@ -189,7 +189,7 @@ def _problem(arguments: argparse.Namespace, pattern: str, *, compared: bool) -> 
     return TransferProblem(arguments.volume, arguments.compute, pattern, peers)
 
 
-def _given(arguments: argparse.Namespace, names: tuple[str, ...]) -> dict[str, Any]:
+def _typed_options(arguments: argparse.Namespace, names: tuple[str, ...]) -> dict[str, Any]:
     """Return those of some options that were typed."""
     return {name: value for name in names if (value := getattr(arguments, name)) is not None}
 

@@ -72,7 +72,10 @@ class Parser(argparse.ArgumentParser):
     def _typed(self, name: str) -> str:
         """Return the typed spelling of an option that has several, like -o/--output."""
         spellings = name.split("/")
-        return next((one for one in spellings if any(_is_option(word, one) for word in self._words)), spellings[0])
+        return next(
+            (spelling for spelling in spellings if any(_is_option(word, spelling) for word in self._words)),
+            spellings[0],
+        )
 
 
 def _is_option(word: str, spelling: str) -> bool:
@@ -121,10 +124,10 @@ def choices(names: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
     return typed(parse)
 
 
-def new_verb(verbs: Any, name: str, function: Callable[[argparse.Namespace], int], what: str, example: str,
+def new_verb(verbs: Any, name: str, function: Callable[[argparse.Namespace], int], purpose: str, example: str,
              parents: Sequence[Any] = ()) -> Any:  # fmt: skip
     """Return the parser of a verb or of a sub-verb, with the option --json."""
-    parser = verbs.add_parser(name, help=what, description=what, epilog=f"example: {example}", parents=parents)
+    parser = verbs.add_parser(name, help=purpose, description=purpose, epilog=f"example: {example}", parents=parents)
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     parser.set_defaults(verb=function)
     return parser
@@ -135,11 +138,11 @@ def parent() -> Parser:
     return Parser(add_help=False)
 
 
-def add_output(parser: Any, what: str, *, default: str | None = None, required: bool = False) -> None:
+def add_output(parser: Any, purpose: str, *, default: str | None = None, required: bool = False) -> None:
     """Add the output file and --force."""
     parser.add_argument(
         "-o", "--output", metavar="FILE", required=required,
-        help=f"{what}; must not exist" + ("" if required else f" (default: {default or 'none'})"),
+        help=f"{purpose}; must not exist" + ("" if required else f" (default: {default or 'none'})"),
     )  # fmt: skip
     parser.add_argument("--force", action="store_true", help="replace files that exist")
     parser.set_defaults(default_output=default)
@@ -150,17 +153,17 @@ def output_path(arguments: argparse.Namespace) -> Any:
     return arguments.output or arguments.default_output
 
 
-def add_machine(parser: Any, what: str = "", nargs: str | None = None) -> None:
+def add_machine(parser: Any, purpose: str = "", nargs: str | None = None) -> None:
     """Add the machine of a verb."""
     parser.add_argument(
         "machine", nargs=nargs, metavar="MACHINE",
-        help=f"machine file, name of a published machine (commmodel list machines), or results.jsonl to fit{what}",
+        help=f"machine file, name of a published machine (commmodel list machines), or results.jsonl to fit{purpose}",
     )  # fmt: skip
 
 
-def add_processes(parser: Any, what: str, kind: Callable[[str], Any], *, required: bool = False) -> None:
+def add_processes(parser: Any, purpose: str, kind: Callable[[str], Any], *, required: bool = False) -> None:
     """Add the number of MPI processes."""
-    parser.add_argument("-p", "--processes", metavar="P", type=kind, required=required, help=what)
+    parser.add_argument("-p", "--processes", metavar="P", type=kind, required=required, help=purpose)
 
 
 def add_size(parser: Any, *, required: bool = True) -> None:

@@ -38,9 +38,9 @@ def add(verbs: Any) -> None:
     """Add the verb and what it predicts."""
     from commmodel.collectives.operation import SCHEDULED
 
-    what = "time of a message, a halo exchange or a collective operation"
+    purpose = "time of a message, a halo exchange or a collective operation"
     predict = verbs.add_parser(
-        "predict", help=what, description=f"Predict the {what}.",
+        "predict", help=purpose, description=f"Predict the {purpose}.",
         epilog="example: commmodel predict machine.toml bcast -n 1MiB -p 256 --algorithm all; options of each WHAT: "
         "commmodel predict MACHINE WHAT --help",
     )  # fmt: skip
@@ -92,20 +92,25 @@ def add(verbs: Any) -> None:
 
 
 def _add(
-    works: Any, name: str, run: Callable[[argparse.Namespace], int], what: str, example: str, parents: Sequence[Parser]
+    works: Any,
+    name: str,
+    run: Callable[[argparse.Namespace], int],
+    purpose: str,
+    example: str,
+    parents: Sequence[Parser],
 ) -> Any:
-    return new_verb(works, name, run, what, f"commmodel predict {example}", parents)
+    return new_verb(works, name, run, purpose, f"commmodel predict {example}", parents)
 
 
-def _models(what: str) -> Parser:
+def _models(purpose: str) -> Parser:
     options = parent()
-    options.add_argument("--model", metavar="M", help=what)
+    options.add_argument("--model", metavar="M", help=purpose)
     return options
 
 
-def _add_algorithm(options: Parser, what: str) -> None:
+def _add_algorithm(options: Parser, purpose: str) -> None:
     group = options.add_mutually_exclusive_group()
-    group.add_argument("--algorithm", metavar="A", help=f"{what} (default: what the MPI library would pick)")
+    group.add_argument("--algorithm", metavar="A", help=f"{purpose} (default: what the MPI library would pick)")
     group.add_argument(
         "--selector", metavar="S", help="library or file of rules that picks the algorithm (default: the machine's)"
     )
@@ -134,11 +139,11 @@ def _collective(arguments: argparse.Namespace) -> int:
     from commmodel import predict
     from commmodel.collectives import Problem
 
-    given = vars(arguments)  # an operation has only those of these options that apply
-    size = {name: given[name] for name in ("message_size", "root", "segment_size") if name in given}
+    options = vars(arguments)  # an operation has only those of these options that apply
+    size = {name: options[name] for name in ("message_size", "root", "segment_size") if name in options}
     machine = known_machine(arguments.machine)
     warn_of(machine)
-    machine = predict.with_byte_times(machine, given.get("memory_copy"), given.get("reduction"))
+    machine = predict.with_byte_times(machine, options.get("memory_copy"), options.get("reduction"))
     call = machine, arguments.operation, Problem(arguments.processes, **size)
     if arguments.algorithm == "all":
         predictions = predict.algorithms(*call, model=arguments.model, path=arguments.path)

@@ -206,7 +206,7 @@ def _add_replay(works: Any, programs: Sequence[Parser]) -> None:
     _add_speed(replay)
 
 
-def _given(arguments: argparse.Namespace, names: set[str]) -> dict[str, Any]:
+def _typed_options(arguments: argparse.Namespace, names: set[str]) -> dict[str, Any]:
     """Return the arguments that this workload has."""
     return {name: value for name, value in vars(arguments).items() if name in names}
 
@@ -217,18 +217,20 @@ def _workload(arguments: argparse.Namespace, place: Any) -> Any:
     from commmodel.collectives.operation import SCHEDULED
     from commmodel.simulate.scenario import workloads
 
-    what, options = arguments.what, _given(arguments, _WHAT)
-    if what in SCHEDULED:
+    workload, options = arguments.what, _typed_options(arguments, _WHAT)
+    if workload in SCHEDULED:
         size = {name: options.pop(name) for name in ("message_size", "root", "segment_size") if name in options}
         processes = place.processes(options.pop("processes"))
-        return workloads.collective(place, what, Problem(processes, **size), **options)
-    if what in _EXCHANGES:
-        return workloads.exchange(place, what, **options)
-    if what in _APPLICATIONS:
-        return workloads.application(place, what, **options)
-    if what == "replay":
+        return workloads.collective(place, workload, Problem(processes, **size), **options)
+    if workload in _EXCHANGES:
+        return workloads.exchange(place, workload, **options)
+    if workload in _APPLICATIONS:
+        return workloads.application(place, workload, **options)
+    if workload == "replay":
         return _replay(arguments, place, options)
-    return workloads.messages(arguments.file, **options) if what == "exchange" else workloads.schedule(arguments.file)
+    return (
+        workloads.messages(arguments.file, **options) if workload == "exchange" else workloads.schedule(arguments.file)
+    )
 
 
 def _replay(arguments: argparse.Namespace, place: Any, options: dict[str, Any]) -> Any:
@@ -250,7 +252,7 @@ def _run(arguments: argparse.Namespace) -> int:
     """Simulate, write files, and print tables or JSON."""
     from commmodel.simulate import scenario, timeline
 
-    beside = _others(arguments)
+    beside = _beside(arguments)
     if arguments.trace is not None:
         _check_trace(arguments.trace, timeline)
     page = None if arguments.output is None else _page_writer()
@@ -265,7 +267,7 @@ def _run(arguments: argparse.Namespace) -> int:
     warn_of(place.machine)
     workload = _workload(arguments, place)
     models = [None, *(name for name in beside if name in arguments.models)]
-    scenarios = [scenario.prepare(place, workload, name, **_given(arguments, _HOW)) for name in models]
+    scenarios = [scenario.prepare(place, workload, name, **_typed_options(arguments, _HOW)) for name in models]
     if len({prepared.model for prepared in scenarios}) < len(scenarios):
         problem = "it would be set beside itself, name another model"
         raise InputError(f"--compare {scenarios[0].model}: {problem}")
@@ -354,7 +356,7 @@ def _write_page(
     write(path, title, timelines, summaries, loads)
 
 
-def _others(arguments: argparse.Namespace) -> list[str]:
+def _beside(arguments: argparse.Namespace) -> list[str]:
     """Return the compared models and timelines; raise for any other word before all work."""
     beside = [word for part in arguments.compare for word in part.split(",") if word]
     for word in beside:

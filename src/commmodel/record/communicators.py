@@ -92,10 +92,10 @@ class _Groups:
             if ranks is None:
                 self._of_runs[runs] = None
             else:
-                known = self._numbers.setdefault(ranks.tobytes(), len(self.lists))
-                if known == len(self.lists):
+                list_number = self._numbers.setdefault(ranks.tobytes(), len(self.lists))
+                if list_number == len(self.lists):
                     self.lists.append(ranks)
-                self._of_runs[runs] = known
+                self._of_runs[runs] = list_number
         return self._of_runs[runs]
 
 

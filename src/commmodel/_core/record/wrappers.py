@@ -18,7 +18,7 @@ WIDEST = 10
 """Bytes of the longest number in a log."""
 
 
-class Call(Protocol):
+class RecordedCall(Protocol):
     """A row of the table of calls."""
 
     name: str
@@ -57,7 +57,7 @@ def prototypes(header: str) -> dict[str, str]:
     return {match[1]: " ".join(match[2].split()) for match in functions}
 
 
-def generate(calls: Iterable[Call], fingerprint: int, header: str) -> dict[str, str]:
+def generate(calls: Iterable[RecordedCall], fingerprint: int, header: str) -> dict[str, str]:
     """Return the generated files: name -> content.
 
     Parameters
@@ -116,7 +116,7 @@ def _without_large_counts(plain: Prototype, large: Prototype) -> list[str]:
     return [f"if ({lacking}) {{", f"    return {'MPI_ERR_UNSUPPORTED_OPERATION' if lists else fallback};", "}"]
 
 
-def _wrapper(call: Call, prototype: Prototype, before: Sequence[str]) -> str:
+def _wrapper(call: RecordedCall, prototype: Prototype, before: Sequence[str]) -> str:
     """Return the wrapper of one function."""
     writer = _Writer(call, prototype)
     for field in call.fields:
@@ -146,7 +146,7 @@ def _wrapper(call: Call, prototype: Prototype, before: Sequence[str]) -> str:
 class _Writer:
     """The statements that a wrapper needs for its fields."""
 
-    def __init__(self, call: Call, prototype: Prototype) -> None:
+    def __init__(self, call: RecordedCall, prototype: Prototype) -> None:
         self.call, self.has, self.declaration = call, set(prototype.names), prototype.declaration
         self.stem = call.name.removeprefix("MPI_").removesuffix("_init").lower()
         self.arguments: dict[str, str] = {}  # parameter -> what the library's function gets instead

@@ -77,6 +77,6 @@ def summary(operation_name: str, name: str) -> str:
     """Return one line on what an algorithm does, with its source.
 
     >>> summary("barrier", "dissemination")
-    'In round i process r tells r + 2^i, for ⌈log₂P⌉ rounds (Hensgen, Finkel and Manber 1988).'
+    'In round i process r notifies r + 2^i, for ⌈log₂P⌉ rounds (Hensgen, Finkel and Manber 1988).'
     """
     return (algorithm(operation_name, name).scheduler.__doc__ or "").partition("\n")[0]

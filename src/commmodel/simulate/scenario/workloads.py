@@ -105,10 +105,10 @@ def collective(
             problem = replace(problem, segment_size=pieces)
 
     def program(_: Any) -> Program:
-        called = work.collective(
+        operation_program = work.collective(
             operation, problem, algorithm=name, selector=selector, memory_copy=memory_copy, reduction=reduction
         )
-        return _repeated(called, rounds)
+        return _repeated(operation_program, rounds)
 
     chooser = "given" if algorithm is not None else _name(selector)
     title = f"{operation}{'' if operation == 'barrier' else f' of {format_size(message_size)}'} on {_ranks(count)}: "
