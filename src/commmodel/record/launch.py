@@ -67,7 +67,7 @@ def launch(command: Sequence[str], folder: str | os.PathLike[str] = "recording",
     ------
     InputError
         The folder exists or cannot be made.
-    ProgramError
+    commmodel.record.launch.ProgramError
         There is no such program.
     MPIEnvironmentError
         Nothing is built for the program's MPI library, or it is not that of the launcher.

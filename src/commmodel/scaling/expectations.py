@@ -64,7 +64,7 @@ class Guideline:
 
     Attributes
     ----------
-    rule : Rule
+    rule : FunctionRule
         On the right and on the left all other parameters are the same, but for `sizes`.
     metric, over, where
         As of `Expectation`.

@@ -55,7 +55,7 @@ class BrokenRule:
 
     Attributes
     ----------
-    rule : Rule
+    rule : FunctionRule
     metric, over : str
     fixed : tuple of (str, float or str)
         The left side's other parameters.

@@ -50,7 +50,7 @@ class Violation:
 
     Attributes
     ----------
-    rule : Rule
+    rule : FunctionRule
     kind : "measured", "modelled" or "class"
         What breaks it.
     scale : float
@@ -133,7 +133,7 @@ def modelled_violation(
 
     Parameters
     ----------
-    rule : Rule
+    rule : FunctionRule
     models : dict
         Function -> its model.
     largest, target : float
@@ -186,7 +186,7 @@ def measured_violation(
 
     Parameters
     ----------
-    rule : Rule
+    rule : FunctionRule
     scales : shape (scales,)
         At which every function was measured.
     samples : dict

@@ -41,7 +41,7 @@ class Workload:
         (flop/s of each rank) -> a new program: a streamed one runs once. Not called for a schedule.
     facts : dict
         What it is, for JSON.
-    schedule : Schedule, optional
+    schedule : GoalSchedule, optional
         Of GOAL.
     notes : callable
         Returns what is to be said of the program once it has been simulated.
