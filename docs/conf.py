@@ -34,8 +34,9 @@ nitpick_ignore_regex = [
     # One of some words, such as "match", the union of all kernels' configurations, and what is compiled.
     ("py:class", r'"[^"]*"|Configuration|CommonClock|struct types|Option|Path'),
     # Types that are named in signatures only.
-    ("py:class", r"commmodel\.(collectives\.schedule\.Schedule|fit\.robust\.Fit|documents\.Struct|simulate\.traces\.writer\..*)"),
-    ("py:class", r"commmodel\.record\.(files\._RecordingFile|files\.LogHeader|communicators\..*|sites\.Site|clocks\..*)"),
+    ("py:class", r"commmodel\.(collectives\.schedule\.Schedule|fit\.robust\.Fit|documents\.Struct)"),
+    ("py:class", r"commmodel\.simulate\.traces\.writer\..*"),
+    ("py:class", r"commmodel\.record\.(files\.(_RecordingFile|LogHeader)|communicators\..*|sites\.Site|clocks\..*)"),
     # Parts of aliases such as dict[str, float], which Sphinx cuts at their commas.
     ("py:.*", r"(typing\.Annotated|tuple|dict)\[.*"),
 ]

@@ -49,7 +49,7 @@ class Row(NamedTuple):
     """Seconds of the whole launch without the recorder, the least."""
     launched_recorded: float
     seconds: float
-    """From MPI_Init to MPI_Finalize, recorded."""
+    """From the end of MPI_Init to MPI_Finalize, recorded."""
     replayed: float
     not_carried: str
 
@@ -106,7 +106,7 @@ def replayed(
     program = actions.program(selector=selector)
     outcome = run(program, from_machine.network(machine), from_machine.platform(machine, hosts))
     left_out = ", ".join(f"{count} {call}" for call, count in actions.not_carried.items())
-    return Row(name, plain, launch, recording.seconds, outcome.seconds, left_out)
+    return Row(name, plain, launch, record.efficiency(recording).seconds, outcome.seconds, left_out)
 
 
 def show(rows_: Sequence[Row]) -> bool:

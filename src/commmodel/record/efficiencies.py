@@ -9,11 +9,14 @@ import numpy as np
 
 from commmodel.errors import InputError
 from commmodel.record.actions import RecordedActions
+from commmodel.record.calls import CALLS
 from commmodel.record.files import Recording
 from commmodel.simulate import DelayModel, run
 from commmodel.simulate.delays import DelayParameters
 
 __all__ = ["Efficiency", "efficiency"]
+
+_FINALIZE = next(call.code for call in CALLS if call.name == "MPI_Finalize")
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ class Efficiency:
     transfer : float
         Run time on an ideal network divided by the run time: what is lost to moving data.
     seconds, ideal_seconds : float
-        Run time as recorded, and replayed on the ideal network.
+        Run time as recorded, from the end of MPI_Init to MPI_Finalize, and replayed on the ideal network.
     """
 
     parallel: float
@@ -63,9 +66,11 @@ def efficiency(recording: Recording) -> Efficiency:
     for rank in range(recording.processes):
         previous_end: float | None = None
         for block in recording.events(rank):
-            begin, end = block.calls["begin"], block.calls["end"]
+            begin, end = block.calls["begin"], block.calls["end"].copy()
             if not begin.size:
                 continue
+            finalize = block.calls["code"] == _FINALIZE
+            end[finalize] = begin[finalize]  # the run ends where ranks come to MPI_Finalize
             ends = np.maximum.accumulate(end)
             if previous_end is None:
                 first = min(first, float(end[0]))  # of MPI_Init: what is before it is no part of the run
