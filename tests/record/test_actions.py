@@ -1,9 +1,13 @@
 """Recordings as traces: what becomes of each kind of call, and replays that take as long as they should."""
 
+import json
+
 import pytest
 from support.logs import SELF, Log, write
 
 from commmodel import record
+from commmodel.cli import main
+from commmodel.errors import InputError
 from commmodel.simulate import SMPI, platform, run
 from commmodel.simulate.traces import replay
 
@@ -114,6 +118,67 @@ def test_calls_without_form_last_as_long_as_they_did(tmp_path):
     assert actions.notes() == ["carried over as the time that they took, not as messages: 1 MPI_Put"]
 
 
+def test_counts_are_those_of_the_last_reading(tmp_path):
+    first, second = pair()
+    first.call("Put", 0, SECOND, target=1, bytes=8, window=1)
+    actions, _ = actions_of(tmp_path, first, second)
+    "".join(actions.text(0))
+    assert actions.not_carried == {"MPI_Put": 1}
+
+
+def test_cancelled_receive_is_not_waited_for(tmp_path):
+    first, second = pair()
+    first.call("Irecv", 0, 1, peer=1, tag=3, bytes=64, request=7)
+    first.call("Wait", 1, 2, given=1, completed=[(7, -2, 0, 0)])
+    _, (lines, _) = actions_of(tmp_path, first, second)
+    assert lines == ["irecv 1 3 64 6"]
+
+
+def test_group_alone_makes_its_communicator(tmp_path):
+    logs = [Log(rank, 3) for rank in range(3)]
+    for log in logs[:2]:
+        log.communicator(3, [(0, 1, 2)])
+        log.call("Comm_create_group", 0, 1, new_communicator=3)
+    write(tmp_path / "run", logs)
+    actions = record.RecordedActions(record.load(tmp_path / "run"))
+    assert "within" in "".join(actions.text(0))
+    assert not run(actions.program(), SMPI, FLAT).blocked
+
+
+def test_recordings_without_all_logs_are_not_replayed(tmp_path):
+    write(tmp_path / "run", [Log(0, 3)])
+    recording = record.load(tmp_path / "run")
+    with pytest.raises(InputError, match="no log of ranks 1, 2"):
+        record.RecordedActions(recording)
+    assert record.timeline(recording).processes == 3
+
+
+def test_command_replays_and_converts(tmp_path, capsys):
+    write(tmp_path / "run", ring_of(4))
+    folder, traces = str(tmp_path / "run"), str(tmp_path / "traces")
+    assert main(["simulate", "graphene", "replay", folder, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["processes"] == 4
+    assert main(["convert", folder, "-o", traces]) == 0
+    assert main(["convert", folder, "-o", traces]) == 2
+    assert "exists" in capsys.readouterr().err
+    assert main(["convert", folder, "-o", traces, "--force"]) == 0
+    capsys.readouterr()
+    wrong = [
+        ["convert", folder, "-o", str(tmp_path / "x.what")],
+        ["simulate", "graphene", "replay", folder, "-p", "5"],
+        ["simulate", "graphene", "replay", folder, "--speed", "1Gf"],
+        ["simulate", "graphene", "replay", folder, "--faster", "0"],
+        ["simulate", "graphene", "replay", f"{traces}/list.txt", "--faster", "2"],
+        ["simulate", "graphene", "replay", str(tmp_path)],
+    ]
+    for words in wrong:
+        assert main(words) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+    (tmp_path / "run" / "rank-000002.log").unlink()
+    assert main(["simulate", "graphene", "replay", folder]) == 2
+    assert "no log of ranks 2" in capsys.readouterr().err
+
+
 def ring_of(processes, steps=3):
     """Return logs of ranks that pass a message around, and reduce."""
     logs = [Log(rank, processes) for rank in range(processes)]
@@ -128,6 +193,7 @@ def ring_of(processes, steps=3):
             log.call("Wait", at + 9, at + 10, given=1, completed=[(step + 1, -2, 0, 0)])
         log.call("Allreduce", 9000, 9100, bytes=8, operation=3)
         log.call("Finalize", 9200, 9300)
+        log.leave()
     return logs
 
 

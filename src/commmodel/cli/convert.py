@@ -77,10 +77,13 @@ def _convert_recording(arguments: argparse.Namespace) -> int:
     """Write a recording as traces, as a schedule, as a timeline or as a page with its chart."""
     from commmodel import record
 
-    if len(arguments.files) > 1 or arguments.to or arguments.over or arguments.format:
+    if len(arguments.files) > 1 or arguments.to or arguments.over or arguments.format != "auto":
         raise InputError("a recording is converted alone, to what the suffix of the output tells: leave the rest out")
     recording = record.load(arguments.files[0])
     notes = list(recording.faults)
+    folder = Path(arguments.output)
+    if folder.is_dir() and any(folder.iterdir()) and not arguments.force:
+        raise InputError(f"{folder} exists: replace its traces with --force, or name another folder with -o")
     if Path(arguments.output).suffix == ".html":
         from commmodel import report
 

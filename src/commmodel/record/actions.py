@@ -9,7 +9,7 @@ extension of the format (`commmodel.simulate.work.communicators`). How each call
 - Iprobe and Test without success: nothing, and the time between two such calls from one place is none of computation;
 - persistent calls: at each start;
 - non-blocking collectives: at their completion, as a rank of a replay does one thing at a time;
-- calls that make communicators: an allreduce of 8 bytes of the communicator they are made from.
+- calls that make communicators: an allreduce of 8 bytes of the ranks that call them.
 
 What has no action (one-sided calls, files, intercommunicators' and neighbourhood collectives) lasts as long as it did,
 and is counted. Main entry: `RecordedActions`.
@@ -22,6 +22,7 @@ from typing import Any
 
 from commmodel._core.program.recordings import CALL
 from commmodel.collectives.library.selection import Selector
+from commmodel.errors import InputError
 from commmodel.record.calls import CALLS
 from commmodel.record.files import CallBlock, Recording
 from commmodel.simulate.operations import Program
@@ -44,12 +45,13 @@ _WITHOUT_TIME = {
     "MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Pcontrol", "MPI_Comm_set_name", "MPI_Comm_free", "MPI_Probe",
     "MPI_Iprobe", "MPI_Mrecv", "MPI_Imrecv", "MPI_Request_get_status", "MPI_Buffer_attach", "MPI_Buffer_detach",
 }  # fmt: skip
+_OTHER_PROGRAMS = {"MPI_Comm_spawn", "MPI_Comm_spawn_multiple", "MPI_Comm_accept", "MPI_Comm_connect", "MPI_Comm_join"}
 _COLLECTIVES = {
     "barrier", "bcast", "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv", "alltoall", "alltoallv",
     "alltoallw", "reduce", "allreduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan",
 }  # fmt: skip
 _Wait = Callable[[int, int], str]
-"""Source and tag of what has been received -> the line that waits for it."""
+"""Source and tag of what has been received -> the line that waits for it; empty where nothing has come."""
 _named_tuple: Any = namedtuple  # of names that are known at run time alone
 Row = _named_tuple("Row", CALL.names)
 """A call; see the columns of `CallBlock.calls`."""
@@ -131,19 +133,32 @@ class RecordedActions:
     ----------
     processes : int
         P.
-    not_carried : Counter
-        Names of calls that have no action -> how many have been written as time alone, so far.
+
+    Raises
+    ------
+    InputError
+        Where the log of a rank is missing.
     """
 
     def __init__(self, recording: Recording, speed: float = 1e9) -> None:
         self.recording, self.speed = recording, speed
         self.processes = recording.processes
-        self.not_carried: Counter[str] = Counter()
+        missing = sorted(set(range(self.processes)) - set(recording.ranks))
+        if missing:
+            shown = ", ".join(map(str, missing[:8])) + ", ..." * (len(missing) > 8)
+            raise InputError(f"{recording.folder}: no log of ranks {shown}: only complete recordings can be replayed")
         self.tags = _Tags()
+        self._not_carried: dict[int, Counter[str]] = {}
+
+    @property
+    def not_carried(self) -> Counter[str]:
+        """Names of calls that have no action -> how many have been written as time alone, so far."""
+        return sum(self._not_carried.values(), Counter())
 
     def text(self, rank: int) -> Iterator[str]:
         """Yield the lines of a rank, a block of the recording at a time."""
-        writer = _Rank(self, rank)
+        not_carried = self._not_carried[rank] = Counter()  # anew: a text may be read more than once
+        writer = _Rank(self, rank, not_carried)
         yield f"{rank} init\n"
         for block in self.recording.events(rank):
             yield writer.lines(block)
@@ -196,9 +211,9 @@ class RecordedActions:
 class _Rank:
     """Writes the actions of one rank."""
 
-    def __init__(self, actions: RecordedActions, rank: int) -> None:
+    def __init__(self, actions: RecordedActions, rank: int, not_carried: Counter[str]) -> None:
         self._rank, self._speed, self._tags = rank, actions.speed, actions.tags
-        self._not_carried = actions.not_carried
+        self._not_carried = not_carried
         self._views = {view.local: view for view in actions.recording.views(rank)}
         self._groups = actions.recording.groups
         self._defined: set[int] = set()
@@ -312,9 +327,13 @@ class _Rank:
         if peer == _NO_PROCESS:
             return
         self._add(f"irecv {self._world(call, peer)} {self._tag(call, tag)} {call.room or call.bytes} 6")
-        self._waits.setdefault(call.request, []).append(
-            lambda source, received: f"wait {self._world(call, source)} {self._rank} {self._tag(call, received)}"
-        )
+
+        def wait(source: int, received: int) -> str:
+            if source < 0:  # cancelled: no message has come
+                return ""
+            return f"wait {self._world(call, source)} {self._rank} {self._tag(call, received)}"
+
+        self._waits.setdefault(call.request, []).append(wait)
 
     def _complete(self, call: Any, block: CallBlock) -> bool:
         first = call.completed_at
@@ -324,12 +343,17 @@ class _Rank:
 
     def _completed(self, request: int, source: int, tag: int) -> None:
         for wait in self._waits.pop(request, ()):
-            self._add(wait(source, tag))
+            if line := wait(source, tag):
+                self._add(line)
 
     # Collectives
 
     def _created(self, call: Any) -> bool:
-        return call.communicator != 0 and self._collective_of(call, "allreduce 8 0 6")
+        if NAMES[call.code] == "MPI_Comm_create_group":  # called by the members of the new one alone
+            call = call._replace(communicator=call.new_communicator)
+        if call.communicator not in self._views or NAMES[call.code] in _OTHER_PROGRAMS:
+            return False
+        return self._collective_of(call, "allreduce 8 0 6")
 
     def _collective(self, verb: str, call: Any) -> bool:
         verb = verb.lower()

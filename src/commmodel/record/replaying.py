@@ -52,4 +52,4 @@ def workload(
     ranks = "one rank" if recording.processes == 1 else f"{recording.processes} ranks"
     title = f"Replay of the recording {recording.folder} on {ranks}"
     facts = {"recording": str(recording.folder), "faster": faster, "chosen_by": name}
-    return Workload(recording.processes, title, program, facts, notes=actions.notes)
+    return Workload(recording.processes, title, program, facts, notes=lambda: [*recording.faults, *actions.notes()])

@@ -47,7 +47,7 @@ def timeline(recording: Recording, name: str = "") -> Timeline:
         Where it does not fit into memory.
     """
     parts = [np.empty(0, INTERVAL)]
-    for rank in range(recording.processes):
+    for rank in recording.ranks:
         previous_end: float | None = None
         for block in recording.events(rank):
             if not block.calls.size:
