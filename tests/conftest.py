@@ -5,8 +5,10 @@ run once, side by side, with ``--without-mpi``. No MPI can start there: a test t
 """
 
 import os
+import shutil
 import signal
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -27,7 +29,11 @@ def pytest_addoption(parser):
     parser.addoption("--without-mpi", action="store_true", help="run what is not marked mpi, where no MPI can start")
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest chooses a folder for temporary files
 def pytest_configure(config):
+    if config.option.basetemp is None:  # a run's own, as runs and ranks side by side would clear the common one together
+        config.option.basetemp = tempfile.mkdtemp(prefix="commmodel-tests-")
+        config.add_cleanup(lambda: shutil.rmtree(config.option.basetemp, ignore_errors=True))
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a background job, and in all programs that it starts
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("--without-mpi"):
