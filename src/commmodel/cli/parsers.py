@@ -3,7 +3,7 @@
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
@@ -60,10 +60,12 @@ class Parser(argparse.ArgumentParser):
         behind = self._words[len(self._get_positional_actions()) + 1 :]
         return super().add_subparsers(**{"parser_class": partial(Parser, behind), **options})
 
-    def typed_alone(self, names: Iterable[str]) -> list[str]:
-        """Return the verb that is typed, alone; where none of these is, all of them."""
-        names, place = [*names], len(self._get_positional_actions()) - 1
-        return [word for word in self._words[place : place + 1] if word in names] or names
+    def typed_alone(self, names: Collection[str]) -> list[str]:
+        """Return the verb that is typed, alone; all verbs where none is, or an option comes first, like --help."""
+        place = len(self._get_positional_actions()) - 1
+        if any(word.startswith("-") for word in self._words[:place]):
+            return [*names]
+        return [word for word in self._words[place : place + 1] if word in names] or [*names]
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse words and keep them for error messages."""
