@@ -1,6 +1,7 @@
 """Who may import whom, and what may not be loaded before it is needed."""
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -326,6 +327,67 @@ def test_a_small_command_loads_what_it_needs_and_no_more(words, allowed):
     ).replace("HEAVY", repr(HEAVY | {"numpy", "rich", "tomlkit", "jinja2"}))
     done = subprocess.run([sys.executable, "-c", code, *words.split()], capture_output=True, text=True, check=True)
     assert set(done.stderr.split()) <= allowed
+
+
+READERS = {"csv", "gzip", "json", "tempfile", "xml"}
+"""Of the standard library: what reads and writes files of formats."""
+
+
+@pytest.mark.parametrize(
+    ("words", "others"),
+    [
+        (
+            "simulate graphene bcast -p 16 -n 1KiB --json",
+            {
+                *("commmodel.models", "commmodel._core.delays", "commmodel.collectives.library.openmpi"),
+                *("commmodel.collectives.library.mpich", "commmodel.simulate.link_load"),
+                *("commmodel.simulate.platform.xml", "commmodel.simulate.smpi_collectives"),
+                *("commmodel.simulate.timeline.measured", "commmodel.simulate.work.application_kernels"),
+                *("commmodel.simulate.work.exchanges", "commmodel.simulate.work.sequences"),
+            },
+        ),
+        (
+            "predict blue-waters send -n 64KiB --json",
+            {"commmodel.optimize.search", "commmodel.predict.comparison", "commmodel.simulate", "statistics"},
+        ),
+        ("--help", {"msgspec", "commmodel.machine", "commmodel.simulate"}),
+    ],
+)
+def test_a_small_command_leaves_out_readers_and_other_workloads(words, others):
+    code = (
+        "import sys; from commmodel.cli import main\ntry: main()\nexcept SystemExit: pass\n"
+        f"print(*sorted({READERS | others!r} & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *words.split()], capture_output=True, text=True, check=True)
+    assert done.stderr == "\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "threads"), [("predict ranger send -n 8", "1"), ("list models", "1"), ("sweep status nowhere", "None")]
+)
+def test_a_command_has_one_thread_of_openblas_and_what_it_starts_is_left_alone(words, threads):
+    code = (
+        "import os, sys; from commmodel.cli import run\ntry: run()\nexcept SystemExit: pass\n"
+        "print(os.environ.get('OPENBLAS_NUM_THREADS'))"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words.split()], capture_output=True, text=True, check=True, env=environment
+    )
+    assert done.stdout.splitlines()[-1] == threads
+
+
+@pytest.mark.parametrize("words", ["simulate switch halo -n 8", "predict ranger bcast -n 8 -p 4"])
+def test_the_typed_verb_among_verbs_is_made_alone_and_where_none_is_typed_all_are(words):
+    def made(words):
+        verbs = cli._parser(words)._subparsers._group_actions[0].choices
+        return [*verbs[words[0]]._subparsers._group_actions[0].choices]
+
+    verb, where, what, *options = words.split()
+    assert made([verb, where, what, *options]) == [what]
+    for others in ([verb], [verb, where], [verb, where, "nosuch", what], [verb, "--help", what]):
+        assert what in made(others)
+        assert len(made(others)) > 10
 
 
 def test_the_verb_that_is_typed_is_loaded_alone():

@@ -4,8 +4,9 @@
 
 The commands take turns, so that a busy machine is as busy for each. A row has the least and the median processor time,
 the median time on the clock, and the median of its ratios to ``import numpy`` of the same turn. Warm: files are in the
-system's cache after the first turn, which is not counted. Cold: the cache is emptied before each command, where that is
-allowed; the time is then the clock's, as the disk is waited for.
+system's cache after the first turn, which is not counted. Commands let OpenBLAS start one thread, as ``numpy, one
+thread`` does. Cold: the cache is emptied before each command, where that is allowed; the time is then the clock's, as
+the disk is waited for.
 """
 
 import argparse
@@ -24,6 +25,9 @@ SIMULATE = [*COMMMODEL, "simulate", "graphene", "bcast", "-p", "16", "-n", "1KiB
 ROWS = {
     "python alone": [sys.executable, "-c", ""],
     REFERENCE: [sys.executable, "-c", "import numpy"],
+    "numpy, one thread": [sys.executable, "-c", (
+        "import os; os.environ['OPENBLAS_NUM_THREADS'] = '1'; import numpy"
+    )],
     "import commmodel": [sys.executable, "-c", "import commmodel"],
     "commmodel --help": [*COMMMODEL, "--help"],
     "commmodel predict": [*COMMMODEL, "predict", "blue-waters", "send", "-n", "64KiB", "--json"],

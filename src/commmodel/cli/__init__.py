@@ -6,6 +6,7 @@ how it ended. Main entry: `main`.
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -24,6 +25,8 @@ _VERBS = (
 )  # fmt: skip
 """Verbs, in the order of the help text: modules of this package."""
 _BENCH = "bench"
+_LAUNCHING = ("bench", "record", "sweep")
+"""Verbs that start or measure programs of the user, whose environment must stay as it is."""
 _INTERRUPTED = 130  # what a shell says of a program that Ctrl-C ends
 
 
@@ -71,13 +74,20 @@ def _fail(problem: str, code: int = 2) -> int:
 
 
 def run() -> NoReturn:
-    """Run the command and exit."""
+    """Run the command and exit.
+
+    OpenBLAS, of numpy and scipy, starts a thread for each core as it is loaded. Matrices here are small, so it gets
+    one thread, unless the user says otherwise.
+    """
+    if not sys.argv[1:] or sys.argv[1] not in _LAUNCHING:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     raise SystemExit(main())
 
 
 def _parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     """Return the parser of the verb that is typed, or where there is none, of all verbs."""
     parser = Parser(
+        words,
         prog="commmodel",
         description="Models of a machine's MPI communication: measure, fit, predict, optimise, simulate, guard.",
         epilog="example: mpiexec -n 2 commmodel bench && commmodel fit results.jsonl",
@@ -85,7 +95,7 @@ def _parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=_version())
     verbs = parser.add_subparsers(required=True, metavar="VERB")
     verbs.add_parser(_BENCH, help="measure on the ranks that mpiexec or srun starts (= python -m commmodel.bench)")
-    for verb in [*words[:1]] if words and words[0] in _VERBS else _VERBS:
+    for verb in parser.typed_alone(_VERBS):
         import_module(f"{__name__}.{verb}").add(verbs)
     return parser
 

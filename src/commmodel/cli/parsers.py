@@ -3,7 +3,8 @@
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 from commmodel.errors import InputError, MissingPackageError
@@ -40,11 +41,31 @@ _STREAMS = ("/dev/", "/proc/")
 
 
 class Parser(argparse.ArgumentParser):
-    """Argument parser with errors of one line that names an option as typed."""
+    """Argument parser with errors of one line that names an option as typed.
 
-    def __init__(self, **options: Any) -> None:
+    Parameters
+    ----------
+    words : sequence of str
+        The words that it will parse, for `typed_alone`.
+    options : dict
+        Those of `argparse.ArgumentParser`.
+    """
+
+    def __init__(self, words: Sequence[str] = (), **options: Any) -> None:
         super().__init__(**options, allow_abbrev=False)
-        self._words: list[str] = []
+        self._words = [*words]
+
+    def add_subparsers(self, **options: Any) -> Any:
+        """Add verbs, whose parsers know the words behind the verb."""
+        behind = self._words[len(self._get_positional_actions()) + 1 :]
+        return super().add_subparsers(**{"parser_class": partial(Parser, behind), **options})
+
+    def typed_alone(self, names: Collection[str]) -> list[str]:
+        """Return the verb that is typed, alone; all verbs where none is, or an option comes first, like --help."""
+        place = len(self._get_positional_actions()) - 1
+        if any(word.startswith("-") for word in self._words[:place]):
+            return [*names]
+        return [word for word in self._words[place : place + 1] if word in names] or [*names]
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse words and keep them for error messages."""

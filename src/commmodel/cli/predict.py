@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 from commmodel.cli.parsers import (
@@ -46,19 +47,21 @@ def add(verbs: Any) -> None:
     )  # fmt: skip
     add_machine(predict)
     works = predict.add_subparsers(dest="operation", required=True, metavar="WHAT", title="what to predict")
-    messages, path, per_node, ranks = (parent() for _ in range(4))
-    add_size(messages)
-    path.add_argument("--path", help="path of the messages (default: between-nodes, if the machine has it)")
-    per_node.add_argument(
-        "-k", "--per-node", metavar="K", type=whole(1), default=1,
-        help="processes of the node that send at once (default: %(default)s)",
-    )  # fmt: skip
-    add_processes(ranks, "number of MPI processes", whole(1), required=True)
-    of_messages = [messages, per_node, path, _models("postal, max-rate, extended, latency-aware, plogp, loggp or logp "
-                                                     "(default: the recommended one)")]  # fmt: skip
-    _add(works, "send", _send, "one message", "blue-waters send -n 1MiB -k 16", of_messages)
-    halo = _add(works, "halo", _halo, "one message to each neighbour",
-                "blue-waters halo -n 64KiB -k 16 --neighbours 6", of_messages)  # fmt: skip
+    kinds: dict[str, Callable[[Any, str], None]] = {
+        "send": _add_send, "halo": _add_halo, **dict.fromkeys(SCHEDULED, _add_collective),
+        "measurements": _add_measurements,
+    }  # fmt: skip
+    for name in predict.typed_alone(kinds):
+        kinds[name](works, name)
+
+
+def _add_send(works: Any, name: str) -> None:
+    _add(works, name, _send, "one message", f"blue-waters {name} -n 1MiB -k 16", _message_options())
+
+
+def _add_halo(works: Any, name: str) -> None:
+    halo = _add(works, name, _halo, "one message to each neighbour",
+                f"blue-waters {name} -n 64KiB -k 16 --neighbours 6", _message_options())  # fmt: skip
     halo.add_argument(
         "--neighbours", metavar="E", type=typed(_neighbours), required=True,
         help="messages of each process: 6, or between-nodes=4,same-node=2",
@@ -66,21 +69,25 @@ def add(verbs: Any) -> None:
     halo.add_argument(
         "--link-volume", metavar="SIZE", type=size, help="bytes on the busiest link (default: not considered)"
     )
-    algorithms, compared, pieces, root, copying, combining = (parent() for _ in range(6))
-    _add_algorithm(algorithms, "name of the algorithm, best or all")
+
+
+def _add_collective(works: Any, operation: str) -> None:
+    algorithms, ranks, models, root = _collective_options()
+    pieces, copying, combining = _pieces_and_times()
+    parents = collective_parents(operation, _messages(), pieces, copying, root, combining)
+    example = operation if operation == "barrier" else f"{operation} -n 1MiB"
+    _add(works, operation, _collective, f"collective operation {operation}",
+         f"machine.toml {example} -p 256 --algorithm all", [*parents, ranks, algorithms, _path(), models])  # fmt: skip
+
+
+def _add_measurements(works: Any, name: str) -> None:
+    from commmodel.collectives.operation import SCHEDULED
+
+    compared = parent()
     _add_algorithm(compared, "name of the algorithm, or best")
-    add_segment_size(pieces)
-    add_root(root)
-    add_byte_times(copying, combining)
-    for operation in SCHEDULED:
-        parents = collective_parents(operation, messages, pieces, copying, root, combining)
-        example = operation if operation == "barrier" else f"{operation} -n 1MiB"
-        _add(works, operation, _collective, f"collective operation {operation}",
-             f"machine.toml {example} -p 256 --algorithm all",
-             [*parents, ranks, algorithms, path, _models(_OF_COLLECTIVES)])  # fmt: skip
-    measured = _add(works, "measurements", _compare, "measured times beside predicted ones",
-                    "machine.toml measurements results.jsonl -o comparison.html",
-                    [compared, pieces, copying, combining])  # fmt: skip
+    measured = _add(works, name, _compare, "measured times beside predicted ones",
+                    f"machine.toml {name} results.jsonl -o comparison.html",
+                    [compared, *_pieces_and_times()])  # fmt: skip
     measured.add_argument("results", metavar="RESULTS", help="results.jsonl with collectives and ping-pongs")
     measured.add_argument(
         "--operation", dest="of_operation", choices=("send", *SCHEDULED), metavar="OPERATION",
@@ -100,6 +107,53 @@ def _add(
     parents: Sequence[Parser],
 ) -> Any:
     return new_verb(works, name, run, purpose, f"commmodel predict {example}", parents)
+
+
+@cache
+def _messages() -> Parser:
+    """Return the option of a message's size."""
+    options = parent()
+    add_size(options)
+    return options
+
+
+@cache
+def _path() -> Parser:
+    """Return the option of the path."""
+    options = parent()
+    options.add_argument("--path", help="path of the messages (default: between-nodes, if the machine has it)")
+    return options
+
+
+@cache
+def _message_options() -> list[Parser]:
+    """Return the options of messages: size, processes that send, path, model."""
+    per_node = parent()
+    per_node.add_argument(
+        "-k", "--per-node", metavar="K", type=whole(1), default=1,
+        help="processes of the node that send at once (default: %(default)s)",
+    )  # fmt: skip
+    models = "postal, max-rate, extended, latency-aware, plogp, loggp or logp (default: the recommended one)"
+    return [_messages(), per_node, _path(), _models(models)]
+
+
+@cache
+def _collective_options() -> list[Parser]:
+    """Return the options of algorithms, ranks, models and the root."""
+    algorithms, ranks, root = (parent() for _ in range(3))
+    _add_algorithm(algorithms, "name of the algorithm, best or all")
+    add_processes(ranks, "number of MPI processes", whole(1), required=True)
+    add_root(root)
+    return [algorithms, ranks, _models(_OF_COLLECTIVES), root]
+
+
+@cache
+def _pieces_and_times() -> list[Parser]:
+    """Return the options of segments, copying and combining."""
+    pieces, copying, combining = (parent() for _ in range(3))
+    add_segment_size(pieces)
+    add_byte_times(copying, combining)
+    return [pieces, copying, combining]
 
 
 def _models(purpose: str) -> Parser:

@@ -3,7 +3,8 @@
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 from commmodel.cli.parsers import (
@@ -26,7 +27,6 @@ from commmodel.cli.parsers import (
     warn_of,
     whole,
 )
-from commmodel.cli.progress import ProgressLine
 from commmodel.errors import InputError, MissingPackageError
 
 __all__ = ["add"]
@@ -52,6 +52,8 @@ _HOW = {"mapping", "hosts", "speed", "rules"}
 
 def add(verbs: Any) -> None:
     """Add the verb and its workloads."""
+    from commmodel.collectives.operation import SCHEDULED
+
     purpose = "a program on a platform: how long it takes, and why"
     simulate = verbs.add_parser(
         "simulate", help=f"simulate {purpose}", description=f"simulate {purpose}",
@@ -64,33 +66,36 @@ def add(verbs: Any) -> None:
         "model's parameters, like L=2500ns,o=1500ns,g=1us,G=6ps",
     )  # fmt: skip
     works = simulate.add_subparsers(dest="what", required=True, metavar="WHAT", title="what to simulate")
-    ranks, rounds, messages = parent(), parent(), parent()
-    add_processes(ranks, "number of MPI processes (default: one for each core of the platform)", whole(1))
-    ranks.add_argument("--hosts", metavar="H", type=whole(1), help="hosts of a machine (default: one for each process)")
-    ranks.add_argument(
-        "--mapping", metavar="M",
-        help="block, round-robin, or a file that names a host on each line (default: block while cores last)",
-    )  # fmt: skip
-    rounds.add_argument("--rounds", metavar="N", type=whole(1), default=1, help="repetitions (default: %(default)s)")
-    add_size(messages)
-    programs = [ranks, _models(_PROGRAM_MODELS), _files()]
-    _add_collectives(works, [rounds, *programs], messages)
-    for kind, meaning in _EXCHANGES.items():
-        exchange = _add(works, kind, meaning, f"{kind} -n 64KiB", [messages, rounds, *programs])
-        if kind == "halo":
-            exchange.add_argument(
-                "--dimensions",
-                metavar="D",
-                type=whole(1, 3),
-                default=2,
-                help="dimensions of the grid, 1 to 3 (default: %(default)s)",
-            )
-    listed = _add(works, "exchange", "messages that a file lists, all at once", "exchange messages.csv",
-                  [rounds, *programs])  # fmt: skip
+    kinds: dict[str, Callable[[Any, str], None]] = {
+        **dict.fromkeys(SCHEDULED, _add_collective), **dict.fromkeys(_EXCHANGES, _add_exchange),
+        "exchange": _add_messages, **dict.fromkeys(_APPLICATIONS, _add_application), "replay": _add_replay,
+        "goal": _add_schedule,
+    }  # fmt: skip
+    for name in simulate.typed_alone(kinds):
+        kinds[name](works, name)
+
+
+def _add_exchange(works: Any, kind: str) -> None:
+    parents = [_messages(), _rounds(), *_programs()]
+    exchange = _add(works, kind, _EXCHANGES[kind], f"{kind} -n 64KiB", parents)
+    if kind == "halo":
+        exchange.add_argument(
+            "--dimensions",
+            metavar="D",
+            type=whole(1, 3),
+            default=2,
+            help="dimensions of the grid, 1 to 3 (default: %(default)s)",
+        )
+
+
+def _add_messages(works: Any, name: str) -> None:
+    listed = _add(works, name, "messages that a file lists, all at once", f"{name} messages.csv",
+                  [_rounds(), *_programs()])  # fmt: skip
     listed.add_argument("file", metavar="FILE", help="CSV file: sender,receiver,bytes")
-    _add_applications(works, programs)
-    _add_replay(works, programs)
-    schedule = _add(works, "goal", "GOAL schedule", "goal schedule.goal",
+
+
+def _add_schedule(works: Any, name: str) -> None:
+    schedule = _add(works, name, "GOAL schedule", f"{name} schedule.goal",
                     [_models(_SCHEDULE_MODELS), _files()], where="L=2500ns,o=1500ns,g=1us,G=6ps")  # fmt: skip
     schedule.add_argument("file", metavar="FILE", help="GOAL schedule, as text or compressed")
     schedule.add_argument(
@@ -102,6 +107,43 @@ def _add(works: Any, name: str, meaning: str, example: str, parents: Sequence[Pa
     return new_verb(works, name, _run, meaning, f"commmodel simulate {where} {example}", parents)
 
 
+def _programs() -> list[Parser]:
+    """Return the options of programs."""
+    return [_ranks(), _models(_PROGRAM_MODELS), _files()]
+
+
+@cache
+def _ranks() -> Parser:
+    """Return the options of ranks and their hosts."""
+    options = parent()
+    add_processes(options, "number of MPI processes (default: one for each core of the platform)", whole(1))
+    options.add_argument(
+        "--hosts", metavar="H", type=whole(1), help="hosts of a machine (default: one for each process)"
+    )
+    options.add_argument(
+        "--mapping", metavar="M",
+        help="block, round-robin, or a file that names a host on each line (default: block while cores last)",
+    )  # fmt: skip
+    return options
+
+
+@cache
+def _rounds() -> Parser:
+    """Return the option of repetitions."""
+    options = parent()
+    options.add_argument("--rounds", metavar="N", type=whole(1), default=1, help="repetitions (default: %(default)s)")
+    return options
+
+
+@cache
+def _messages() -> Parser:
+    """Return the option of a message's size."""
+    options = parent()
+    add_size(options)
+    return options
+
+
+@cache
 def _models(names: Sequence[str]) -> Parser:
     """Return the options of the model and its parameters."""
     options = parent()
@@ -130,6 +172,7 @@ def _parameters(word: str) -> Any:
     return parse_parameters(word) if are_parameters(word) else word
 
 
+@cache
 def _files() -> Parser:
     """Return the options of files to write."""
     options = parent()
@@ -142,9 +185,17 @@ def _files() -> Parser:
     return options
 
 
-def _add_collectives(works: Any, shared: Sequence[Parser], messages: Parser) -> None:
-    from commmodel.collectives.operation import SCHEDULED
+def _add_collective(works: Any, operation: str) -> None:
+    algorithms, pieces, root, copying, reducing = _collective_options()
+    parents = collective_parents(operation, _messages(), pieces, copying, root, reducing)
+    example = operation if operation == "barrier" else f"{operation} -p 64 -n 100KiB"
+    _add(works, operation, f"collective operation {operation}", example,
+         [*parents, algorithms, _rounds(), *_programs()])  # fmt: skip
 
+
+@cache
+def _collective_options() -> list[Parser]:
+    """Return the options of algorithms, segments, the root, copying and reduction."""
     algorithms, pieces, root, copying, reducing = (parent() for _ in range(5))
     algorithms.add_argument("--algorithm", metavar="A", help="algorithm (default: the selector's choice)")
     _add_selector(algorithms)
@@ -152,10 +203,7 @@ def _add_collectives(works: Any, shared: Sequence[Parser], messages: Parser) -> 
     add_root(root)
     _add_copying(copying)
     _add_reduction(reducing)
-    for operation in SCHEDULED:
-        parents = [*collective_parents(operation, messages, pieces, copying, root, reducing), algorithms, *shared]
-        example = operation if operation == "barrier" else f"{operation} -p 64 -n 100KiB"
-        _add(works, operation, f"collective operation {operation}", example, parents)
+    return [algorithms, pieces, root, copying, reducing]
 
 
 def _add_selector(options: Any) -> None:
@@ -179,20 +227,19 @@ def _add_speed(options: Any) -> None:
     options.add_argument("--speed", metavar="FLOPS", type=flop_rate, help="flop/s of a core (default: the platform's)")
 
 
-def _add_applications(works: Any, programs: Sequence[Parser]) -> None:
-    for name in _APPLICATIONS:
-        kernel = _add(works, name, f"messages and computation of NAS benchmark {name.upper()}",
-                      f"{name} -p 16 --class S", programs)  # fmt: skip
-        kernel.add_argument("--class", dest="problem", metavar="C", default="A",
-                            help="problem class: S, W, A, B, C or D (default: %(default)s)")  # fmt: skip
-        kernel.add_argument(
-            "--iterations", metavar="N", type=whole(1), help="iterations (default: as many as the class has)"
-        )
-        _add_speed(kernel)
+def _add_application(works: Any, name: str) -> None:
+    kernel = _add(works, name, f"messages and computation of NAS benchmark {name.upper()}",
+                  f"{name} -p 16 --class S", _programs())  # fmt: skip
+    kernel.add_argument("--class", dest="problem", metavar="C", default="A",
+                        help="problem class: S, W, A, B, C or D (default: %(default)s)")  # fmt: skip
+    kernel.add_argument(
+        "--iterations", metavar="N", type=whole(1), help="iterations (default: as many as the class has)"
+    )
+    _add_speed(kernel)
 
 
-def _add_replay(works: Any, programs: Sequence[Parser]) -> None:
-    replay = _add(works, "replay", "a recording, or time-independent traces", "replay recording", programs)
+def _add_replay(works: Any, name: str) -> None:
+    replay = _add(works, name, "a recording, or time-independent traces", f"{name} recording", _programs())
     replay.add_argument(
         "traces", metavar="FROM", help="folder of a recording, file that lists traces, or a merged trace"
     )
@@ -308,6 +355,8 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _simulated(scenario: Any, *, record: bool) -> Any:
+    from commmodel.cli.progress import ProgressLine
+
     with ProgressLine(f"{scenario.workload.title}, by {scenario.model}") as progress:
         return scenario.run(record=record, progress=progress.note)
 

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from commmodel.machine.description import MeasuredTimes, Segment
 from commmodel.machine.parameters import Extended, LatencyAware, MaxRate, Postal
-from commmodel.models import maxrate, postal
 
 __all__ = [
     "DESCRIBES", "MEASURED", "ONE_WAY", "Model", "Speaker", "knows_several", "model_of", "recommended", "seconds",
@@ -82,6 +81,8 @@ def seconds(model: Model | MeasuredTimes, message_size: float, processes: int) -
     """
     if isinstance(model, MeasuredTimes):
         return model.at(message_size)
+    from commmodel.models import maxrate, postal
+
     alpha, formula = model.alpha.value, maxrate.time
     R_N = getattr(model, "R_N", None)
     node = math.inf if R_N is None else R_N.value

@@ -2,9 +2,12 @@
 
 Main entries: `communicating_processes`, how many processes of a node should talk at once, and `choose`, in which
 messages and bursts to cut a transfer so that computation hides it; `surface` gives the times of many such at once.
+All but the first is loaded at its first use.
 """
 
 import math
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from commmodel.errors import MissingParameterError
 from commmodel.machine import (
@@ -21,31 +24,34 @@ from commmodel.machine import (
 )
 from commmodel.machine.model_choice import seconds
 from commmodel.models import maxrate
-from commmodel.optimize.choice import LIMITS, Choice, Rejected, choose
-from commmodel.optimize.parameters import MessageCosts
-from commmodel.optimize.problem import Candidates, TransferProblem
-from commmodel.optimize.robustness import Sensitivity, misdiagnosis, sensitivity
-from commmodel.optimize.surfaces import SurfaceAxes, surface
+
+if TYPE_CHECKING:
+    from commmodel.optimize.choice import LIMITS, Choice, Rejected, choose
+    from commmodel.optimize.parameters import MessageCosts
+    from commmodel.optimize.problem import Candidates, TransferProblem
+    from commmodel.optimize.robustness import Sensitivity, misdiagnosis, sensitivity
+    from commmodel.optimize.surfaces import SurfaceAxes, surface
 
 __all__ = [
-    "LIMITS",
-    "Candidates",
-    "Choice",
-    "MessageCosts",
-    "ParameterTable",
-    "Rejected",
-    "Sensitivity",
-    "SurfaceAxes",
-    "TransferProblem",
-    "choose",
-    "communicating_processes",
-    "misdiagnosis",
-    "sensitivity",
-    "surface",
+    "LIMITS", "Candidates", "Choice", "MessageCosts", "ParameterTable", "Rejected", "Sensitivity", "SurfaceAxes",
+    "TransferProblem", "choose", "communicating_processes", "misdiagnosis", "sensitivity", "surface",
 ]  # fmt: skip
 
+_MODULES = {
+    **dict.fromkeys(("LIMITS", "Choice", "Rejected", "choose"), "choice"),
+    **dict.fromkeys(("Candidates", "TransferProblem"), "problem"),
+    **dict.fromkeys(("Sensitivity", "misdiagnosis", "sensitivity"), "robustness"),
+    **dict.fromkeys(("SurfaceAxes", "surface"), "surfaces"),
+    "MessageCosts": "parameters",
+}
 _ALL_BUT = 0.95
 """Share of the highest rate that is as good as all of it."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
 
 
 def communicating_processes(machine: Machine, message_size: float, path: str | None = None) -> int:

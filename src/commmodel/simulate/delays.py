@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from commmodel._core.delays import loggops
 from commmodel.arguments import finite
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.simulate.operations import Code, Program
@@ -103,6 +102,8 @@ def simulated(
     >>> simulated(joined([there, here]), DelayModel(DelayParameters(L=4.0, o=1.0, G=0.5)), False).ends.tolist()
     [1.0, 506.0]
     """
+    from commmodel._core.delays import loggops
+
     begin = time.perf_counter()
     record_of_run = loggops.run_program(
         program.operations,
@@ -184,6 +185,8 @@ def run_schedule(
         p = DelayParameters(p.L, p.o, p.g, p.G, S=p.S)
     ticks = (*(_ticks(value / unit) for value in (p.L, p.o, p.g, p.G, p.O_s, p.O_r)), p.S)
     _check_width(schedule)
+    from commmodel._core.delays import loggops
+
     begin = time.perf_counter()
     record_of_run = loggops.run_graph(
         schedule.offsets, schedule.operations, schedule.dependencies, ticks, rules == "newer", record

@@ -5,14 +5,16 @@ Main entries: `RunSummary`, `breakdown` and `busiest_links`.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.simulate.link_load import LinkLoad, link_loads
 from commmodel.simulate.result import SimulationResult
 from commmodel.simulate.timeline import DRAWN_NAMES, Timeline, split_waits
+
+if TYPE_CHECKING:
+    from commmodel.simulate.link_load import LinkLoad
 
 __all__ = [
     "LinkUse", "RunSummary", "StateTime", "breakdown", "busiest_links", "deadlock_lines", "loads_of",
@@ -105,11 +107,13 @@ def spent_in_states(timeline: Timeline) -> NDArray[np.float64]:
 
 def loads_of(
     summary: RunSummary, hosts: NDArray[np.int64], route: Callable[[int, int], list[int]], seconds: float
-) -> list[LinkLoad]:
+) -> "list[LinkLoad]":
     """Return the load over time of the busiest links, on a time axis of so many seconds."""
     outcome, capacity = summary.outcome, summary.capacity
     if outcome is None or capacity is None:
         return []
+    from commmodel.simulate.link_load import link_loads
+
     links = [(link.number, link.name, float(capacity[link.number])) for link in busiest_links(summary)]
     return link_loads(links, outcome.transfers, hosts, route, outcome.link_bytes, seconds)
 

@@ -17,7 +17,6 @@ import msgspec
 
 from commmodel import documents
 from commmodel.collectives.algorithms.registry import ALGORITHMS
-from commmodel.collectives.library import mpich, openmpi
 from commmodel.collectives.library.rules import (
     DEFAULT,
     ELEMENT_SIZE,
@@ -143,12 +142,16 @@ def _read(path: Path) -> Selector:
     if first.startswith("{"):
         return _parse_json(path, text)
     if re.match(r"[-+]?\d+\b(?!\s*[=.])|rule-file-version-", first):
+        from commmodel.collectives.library import openmpi
+
         return openmpi.parse(path, text)
     return _parse(path, text)
 
 
 def _parse_json(path: Path, text: str) -> Selector:
     """Return the selector of an Open MPI 6 or MPICH file."""
+    from commmodel.collectives.library import mpich, openmpi
+
     content = decode_json(path, text.encode(), msgspec.json.Decoder())
     try:
         return openmpi.parse_json(path, content) if "collectives" in content else mpich.parse(path, content)
@@ -214,6 +217,8 @@ def dumps(selector: Selector, format: str = "toml") -> str:  # noqa: A002  (the 
     >>> print(dumps(Selector("mine", (SelectionRule("bcast", "binomial", upto=4096),)), "openmpi").splitlines()[-2])
     0 6 0 0  # binomial
     """
+    from commmodel.collectives.library import mpich, openmpi
+
     match format:
         case "toml":
             return _dumps(selector)

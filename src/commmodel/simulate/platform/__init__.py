@@ -1,15 +1,29 @@
 """Platforms to simulate on: hosts, links and the routes between hosts.
 
 Made by a function (`flat`, `cabinets`, `fat_tree`, `torus`, `dragonfly`, `crossbar`, `hyperx`), or read from a file
-(`load`). The functions stand in `commmodel.simulate.platform.topologies`, with their descriptions.
+(`load`). The functions stand in `commmodel.simulate.platform.topologies`, with their descriptions. What reads XML is
+loaded at its first use.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from commmodel.simulate.platform import topologies
 from commmodel.simulate.platform.description import Platform
 from commmodel.simulate.platform.file import dump, dumps, load, loads, published
 from commmodel.simulate.platform.topologies import *  # noqa: F403  (its functions)
-from commmodel.simulate.platform.xml import read_xml
-from commmodel.simulate.platform.xml_settings import network
+
+if TYPE_CHECKING:
+    from commmodel.simulate.platform.xml import read_xml
+    from commmodel.simulate.platform.xml_settings import network
 
 __all__ = ["Platform", "dump", "dumps", "load", "loads", "network", "published", "read_xml"]
 __all__ += topologies.__all__
+
+_MODULES = {"network": "xml_settings", "read_xml": "xml"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -16,7 +16,6 @@ from commmodel.files import write_text
 from commmodel.simulate.platform.description import Platform
 from commmodel.simulate.platform.topologies import Description
 from commmodel.simulate.platform.topology import Topology
-from commmodel.simulate.platform.xml import read_xml
 
 __all__ = ["FORMAT", "VERSION", "dump", "dumps", "load", "loads", "published"]
 
@@ -98,6 +97,8 @@ def load(name_or_path: str | os.PathLike[str]) -> Platform:
     """
     path = locate(name_or_path, published(), "a published platform")
     if path.suffix.lower() == ".xml" or read_bytes(path).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+        from commmodel.simulate.platform.xml import read_xml
+
         return read_xml(path)[0]
     return loads(read_text(path), path)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from commmodel.collectives.library.selection import Selector
 from commmodel.collectives.schedule import Problem
 from commmodel.errors import InputError
-from commmodel.simulate import smpi_collectives, work
+from commmodel.simulate import work
 from commmodel.simulate.operations import Program
 from commmodel.simulate.scenario.places import Place
 from commmodel.simulate.work.collective import SMPI_SELECTOR, chosen
@@ -24,8 +24,8 @@ __all__ = [
 ]  # fmt: skip
 
 EXCHANGES = ("halo", "ring", "irregular", "pairwise")
-APPLICATIONS = {"lu": work.lu, "cg": work.cg}
-"""Name of an application kernel -> what makes its actions."""
+APPLICATIONS = ("lu", "cg")
+"""Application kernels: functions of `commmodel.simulate.work` that make their actions."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,9 @@ def collective(
         raise InputError("--algorithm and --selector both say how: leave one out")
     selector = selector or place.selector
     if as_smpi:
-        name = algorithm or smpi_collectives.DEFAULT
+        from commmodel.simulate.smpi_collectives import DEFAULT
+
+        name = algorithm or DEFAULT
     else:
         name, pieces = chosen(operation, message_size, count, algorithm, selector)
         if problem.segment_size is None:
@@ -162,7 +164,7 @@ def application(
     if name not in APPLICATIONS:
         raise InputError(f"{name!r} is no application kernel: choose {' or '.join(APPLICATIONS)}")
     count, problem = place.processes(processes), problem.upper()
-    actions = APPLICATIONS[name](problem, count, iterations)
+    actions = (work.lu if name == "lu" else work.cg)(problem, count, iterations)
     title = f"{name.upper()}, class {problem}, on {_ranks(count)}"
     title += "" if iterations is None else f", {iterations} iteration{'s' * (iterations > 1)}"
     return Workload(count, title, actions.program, {"kernel": name, "class": problem})

@@ -7,45 +7,37 @@
     perfetto.py   the Trace Event Format (Perfetto, chrome://tracing), written
     paje.py       Paje (ViTE, pj_dump), written
     measured.py   our CSV, written and read; the Trace Event Format, read
+    writing.py    all of them, by a file's name
 
 Files are written piece by piece, so that millions of intervals need no more memory than their arrays. A name that
-ends in ``.gz`` is compressed. Main entries: `Timeline`, `write` and `read`.
+ends in ``.gz`` is compressed. Main entries: `Timeline`, `write` and `read`. What reads and
+writes files is loaded at its first use.
 """
 
-import os
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from commmodel.errors import InputError
-from commmodel.simulate.timeline.measured import read, write_csv
-from commmodel.simulate.timeline.paje import write_paje
-from commmodel.simulate.timeline.perfetto import write_perfetto
 from commmodel.simulate.timeline.record import STATE_NAMES, Timeline
 from commmodel.simulate.timeline.transferring import DRAWN_NAMES, TRANSFER, split_waits
+
+if TYPE_CHECKING:
+    from commmodel.simulate.timeline.measured import read, write_csv
+    from commmodel.simulate.timeline.paje import write_paje
+    from commmodel.simulate.timeline.perfetto import write_perfetto
+    from commmodel.simulate.timeline.writing import WRITERS, write
 
 __all__ = [
     "DRAWN_NAMES", "STATE_NAMES", "TRANSFER", "WRITERS", "Timeline", "read", "split_waits", "write", "write_csv",
     "write_paje", "write_perfetto",
 ]  # fmt: skip
 
-WRITERS = {".json": write_perfetto, ".paje": write_paje, ".trace": write_paje, ".csv": write_csv}
-"""Which format a file's name asks for."""
+_MODULES = {
+    "WRITERS": "writing", "read": "measured", "write": "writing", "write_csv": "measured", "write_paje": "paje",
+    "write_perfetto": "perfetto",
+}  # fmt: skip
 
 
-def write(path: str | os.PathLike[str], timeline: Timeline) -> None:
-    """Write a timeline in the format of the file's name; an existing file is replaced.
-
-    Parameters
-    ----------
-    path : path
-        Ends in ``.json`` (Perfetto), ``.paje`` or ``.trace`` (Paje), or ``.csv`` (ours), with ``.gz`` behind it or not.
-    timeline : Timeline
-
-    Raises
-    ------
-    InputError
-        Where the name says no format, or the file cannot be written.
-    """
-    name = os.fspath(path).lower()
-    suffix = os.path.splitext(name.removesuffix(".gz"))[1]
-    if suffix not in WRITERS:
-        raise InputError(f"{path}: no format of a timeline: the name must end in {', '.join(WRITERS)} (and .gz)")
-    WRITERS[suffix](path, timeline)
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

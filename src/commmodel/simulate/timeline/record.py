@@ -1,18 +1,20 @@
 """A timeline: states of each rank over time, and messages. Main entry: `Timeline`."""
 
-import gzip
 import io
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import IO, TextIO
+from typing import IO, TYPE_CHECKING, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.files import open_output
 from commmodel.simulate.result import INTERVAL, MESSAGE, Blocked, SimulationResult, State
+
+if TYPE_CHECKING:
+    from gzip import GzipFile
 
 __all__ = ["CHUNK", "STATE_NAMES", "Timeline", "opened"]
 
@@ -102,7 +104,9 @@ def opened(path: str | os.PathLike[str]) -> Iterator[TextIO]:
     """Open a file for writing, compressed by its suffix; equal content gives equal bytes."""
     with open_output(path) as raw:
         if os.fspath(path).endswith(".gz"):  # without name and time inside: equal timelines are equal files
-            with gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0) as packed, _as_text(packed) as text:
+            from gzip import GzipFile
+
+            with GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0) as packed, _as_text(packed) as text:
                 yield text
         else:
             with _as_text(raw) as text:
@@ -110,7 +114,7 @@ def opened(path: str | os.PathLike[str]) -> Iterator[TextIO]:
 
 
 @contextmanager
-def _as_text(file: IO[bytes] | gzip.GzipFile) -> Iterator[TextIO]:
+def _as_text(file: "IO[bytes] | GzipFile") -> Iterator[TextIO]:
     """Write text into a file that stays open."""
     text = io.TextIOWrapper(file, encoding="utf-8", newline="\n")
     try:

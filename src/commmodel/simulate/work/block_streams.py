@@ -6,7 +6,6 @@ rank beyond a bound go to a temporary file. Main entries: `program_of`, and `fre
 """
 
 import os
-import tempfile
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -183,6 +182,8 @@ class BlockStream:
 
     def _spill(self) -> None:
         """Move all blocks but the oldest and the newest to an unnamed file."""
+        import tempfile
+
         if self._file is None:
             self._file = tempfile.TemporaryFile(prefix="commmodel-")  # noqa: SIM115  (lives as long as the stream)
             weakref.finalize(self, self._file.close)

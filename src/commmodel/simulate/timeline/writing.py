@@ -1,0 +1,35 @@
+"""Files of timelines, in the format of their names. Main entry: `write`."""
+
+import os
+
+from commmodel.errors import InputError
+from commmodel.simulate.timeline.measured import write_csv
+from commmodel.simulate.timeline.paje import write_paje
+from commmodel.simulate.timeline.perfetto import write_perfetto
+from commmodel.simulate.timeline.record import Timeline
+
+__all__ = ["WRITERS", "write"]
+
+WRITERS = {".json": write_perfetto, ".paje": write_paje, ".trace": write_paje, ".csv": write_csv}
+"""Which format a file's name asks for."""
+
+
+def write(path: str | os.PathLike[str], timeline: Timeline) -> None:
+    """Write a timeline in the format of the file's name; an existing file is replaced.
+
+    Parameters
+    ----------
+    path : path
+        Ends in ``.json`` (Perfetto), ``.paje`` or ``.trace`` (Paje), or ``.csv`` (ours), with ``.gz`` behind it or not.
+    timeline : Timeline
+
+    Raises
+    ------
+    InputError
+        Where the name says no format, or the file cannot be written.
+    """
+    name = os.fspath(path).lower()
+    suffix = os.path.splitext(name.removesuffix(".gz"))[1]
+    if suffix not in WRITERS:
+        raise InputError(f"{path}: no format of a timeline: the name must end in {', '.join(WRITERS)} (and .gz)")
+    WRITERS[suffix](path, timeline)
