@@ -92,7 +92,9 @@ def add(verbs: Any) -> None:
     _add_replay(works, programs)
     schedule = _add(works, "goal", "GOAL schedule", "goal schedule.goal",
                     [_models(_SCHEDULE_MODELS), _files()], where="L=2500ns,o=1500ns,g=1us,G=6ps")  # fmt: skip
-    schedule.add_argument("file", metavar="FILE", help="GOAL schedule, as text or compressed")
+    schedule.add_argument(
+        "file", metavar="FILE", help="GOAL schedule: text, also compressed, or LogGOPSim's binary form"
+    )
     schedule.add_argument(
         "--rules", choices=("classic", "newer"), default="classic", help="rules of messages (default: %(default)s)"
     )
