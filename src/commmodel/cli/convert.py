@@ -60,7 +60,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
     if any(record.is_recording(path) for path in arguments.files):
         return _convert_recording(arguments)
-    if arguments.to is None and conversion.is_convertible(arguments.output):
+    if arguments.to is None and conversion.is_convertible(arguments.files[0], arguments.output):
         return _convert_program(arguments)
     output = Path(arguments.output)
     target = _target(output, arguments.to)

@@ -11,9 +11,10 @@ __all__ = ["convert", "is_convertible"]
 _SUFFIXES = (".goal", ".bin")
 
 
-def is_convertible(output: str | os.PathLike[str]) -> bool:
-    """Whether the name of an output tells a format of `convert`."""
-    return Path(output).suffix in _SUFFIXES
+def is_convertible(source: str | os.PathLike[str], output: str | os.PathLike[str]) -> bool:
+    """Whether `convert` is what writes this source to this output."""
+    suffix = Path(output).suffix
+    return suffix in _SUFFIXES or (not suffix and traces.is_foreign(source))
 
 
 def convert(source: str | os.PathLike[str], output: str | os.PathLike[str]) -> list[str]:
@@ -22,9 +23,10 @@ def convert(source: str | os.PathLike[str], output: str | os.PathLike[str]) -> l
     Parameters
     ----------
     source : path
-        A GOAL schedule as text or binary, or a time-independent trace; its content tells.
+        A GOAL schedule as text or binary, or a trace of any format; its content tells.
     output : path
-        ``.goal`` for a GOAL schedule as text, ``.bin`` for LogGOPSim's binary form.
+        ``.goal`` for a GOAL schedule as text, ``.bin`` for LogGOPSim's binary form, or a folder (no suffix) for
+        time-independent traces.
 
     Returns
     -------
@@ -37,8 +39,15 @@ def convert(source: str | os.PathLike[str], output: str | os.PathLike[str]) -> l
         Where the source cannot be read or has no such form.
     """
     suffix = Path(output).suffix
-    if suffix not in _SUFFIXES:
-        raise InputError(f"{output}: its suffix tells no format: choose {' or '.join(_SUFFIXES)}")
-    schedule = goal.read(source) if goal.is_schedule(source) else goal.from_program(traces.replay(source))
-    goal.write(schedule, output)
-    return []
+    if suffix in _SUFFIXES and goal.is_schedule(source):
+        goal.write(goal.read(source), output)
+        return []
+    trace = traces.load(source)
+    if suffix in _SUFFIXES:
+        goal.write(goal.from_program(trace.program()), output)
+    elif not suffix and isinstance(trace, traces.ForeignTrace):
+        traces.write(trace, output)
+    else:
+        choice = "a folder (no suffix), .goal or .bin" if isinstance(trace, traces.ForeignTrace) else ".goal or .bin"
+        raise InputError(f"{output}: its suffix tells no format that {source} is converted to: choose {choice}")
+    return [*trace.notes()]
