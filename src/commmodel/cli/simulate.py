@@ -198,7 +198,7 @@ def _add_replay(works: Any, programs: Sequence[Parser]) -> None:
     replay.add_argument(
         "traces",
         metavar="FROM",
-        help="folder of a recording; time-independent traces of SimGrid or liballprof's traces: file that lists them, "
+        help="folder of a recording; traces of SimGrid (time-independent), liballprof, Chakra or OTF2: file that lists them, "
         "folder, or a merged trace",
     )
     replay.add_argument(

@@ -3,9 +3,10 @@
 All counts are in bytes (type 6), seconds of computation are flops at `SPEED`.
 """
 
+import re
 from collections.abc import Sequence
 
-__all__ = ["COLLECTIVES", "SPEED", "Tags", "collective_text"]
+__all__ = ["COLLECTIVES", "SPEED", "Tags", "collective_text", "is_opaque", "is_polling", "is_waiting"]
 
 SPEED = 1e9
 """Flops per second: a second of computation becomes so many flops."""
@@ -15,6 +16,37 @@ COLLECTIVES = frozenset({
     "barrier", "bcast", "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv", "alltoall", "alltoallv",
     "alltoallw", "reduce", "allreduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan",
 })  # fmt: skip
+
+_POLLING = re.compile(r"MPI_(Im?probe|Test(all|any|some)?)$")
+_WAITING = re.compile(r"MPI_(Init|Init_thread|Finalize|Probe|Mprobe|Wait(all|any|some)?|Comm_free|Pcontrol)$")
+_OPAQUE = re.compile(
+    r"MPI_(Win_|File_|R?(put|get|accumulate|get_accumulate)$|Compare_and_swap|Fetch_and_op"
+    r"|Comm_(spawn|accept|connect|join)|Intercomm|Cart_sub|I?alltoallw|I?neighbor_)",
+    re.IGNORECASE,
+)
+
+
+def is_polling(name: str) -> bool:
+    """Whether a call asks whether something has happened, and goes on.
+
+    >>> is_polling("MPI_Testall"), is_polling("MPI_Wait")
+    (True, False)
+    """
+    return _POLLING.match(name) is not None
+
+
+def is_waiting(name: str) -> bool:
+    """Whether a call that carries nothing waits, so that its time is none of computation."""
+    return _WAITING.match(name) is not None or is_polling(name)
+
+
+def is_opaque(name: str) -> bool:
+    """Whether a call communicates, or waits for a device, and has no action.
+
+    >>> is_opaque("MPI_File_open"), is_opaque("MPI_Put"), is_opaque("MPI_Type_commit")
+    (True, True, False)
+    """
+    return _OPAQUE.match(name) is not None
 
 
 class Tags:

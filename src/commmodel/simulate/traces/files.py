@@ -15,7 +15,7 @@ from typing import Any
 
 from commmodel.errors import DamagedFileError, InputError
 
-__all__ = ["beginning", "listed", "pieces"]
+__all__ = ["beginning", "chunks", "listed", "pieces"]
 
 LONGEST_LINE = 1 << 24
 """Bytes; an alltoallv on 10^6 ranks has 2 * 10^6 numbers."""
@@ -90,6 +90,12 @@ def _unpacked(path: Path, kind: str, size: int) -> Iterator[bytes]:
         raise DamagedFileError(path, "at its end", f"the {kind} data are cut off: the file is not complete")
 
 
+def chunks(path: Path, size: int) -> Iterator[bytes]:
+    """Yield the bytes of a file, unpacked where it is compressed, at most `size` at a time; raises as `pieces`."""
+    kind = _compression(path)
+    return _unpacked(path, kind, size) if kind else _raw(path, size)
+
+
 def pieces(path: Path, size: int) -> Iterator[bytes]:
     """Yield the text of a file in pieces of whole lines, of about `size` bytes.
 
@@ -100,10 +106,9 @@ def pieces(path: Path, size: int) -> Iterator[bytes]:
     DamagedFileError
         Where compressed data are damaged or cut off, or a line is longer than 16 MiB.
     """
-    kind = _compression(path)
     parts: list[bytes] = []
     length = 0
-    for data in _unpacked(path, kind, size) if kind else _raw(path, size):
+    for data in chunks(path, size):
         cut = data.rfind(b"\n") + 1
         if cut:
             yield b"".join([*parts, data[:cut]])
@@ -121,8 +126,7 @@ def beginning(path: Path) -> bytes:
     """Return the first bytes of a file, unpacked where it is compressed; nothing of what is no file."""
     if not path.is_file():
         return b""
-    kind = _compression(path)
-    return next(_unpacked(path, kind, _BEGINNING) if kind else _raw(path, _BEGINNING), b"")
+    return next(chunks(path, _BEGINNING), b"")
 
 
 def listed(path: Path) -> list[Path]:

@@ -13,7 +13,7 @@ from typing import Protocol
 from commmodel.collectives.library.selection import Selector
 from commmodel.errors import InputError
 from commmodel.simulate.operations import Program
-from commmodel.simulate.traces import liballprof
+from commmodel.simulate.traces import chakra, liballprof, otf2
 from commmodel.simulate.traces.files import beginning, listed
 from commmodel.simulate.traces.rank_actions import ForeignTrace
 from commmodel.simulate.traces.reader import TimeIndependentTrace
@@ -21,7 +21,9 @@ from commmodel.simulate.traces.reader import TimeIndependentTrace
 __all__ = ["FORMATS", "Trace", "is_foreign", "load", "replay"]
 
 FORMATS: dict[str, tuple[Callable[[bytes], bool], Callable[[Path, Sequence[Path]], ForeignTrace]]] = {
+    "chakra": (chakra.recognise, chakra.load),
     "liballprof": (liballprof.recognise, liballprof.load),
+    "otf2": (otf2.recognise, otf2.load),
 }
 """Name -> whether a file that begins so is of this format, and what reads the files of all ranks."""
 _NUMBER = re.compile(r"(\d+)\D*$")
@@ -57,6 +59,8 @@ def _of_folder(path: Path) -> list[Path]:
     """Return the files of a folder in the order of the numbers in their names: rank 0 to P − 1."""
     if (path / "list.txt").is_file():
         return listed(path / "list.txt")
+    if anchors := sorted(path.glob("*.otf2")):
+        return anchors
     by_rank = {}
     try:
         files = [file for file in path.iterdir() if file.is_file() and not file.name.startswith(".")]

@@ -83,8 +83,8 @@ class _Resolver:
         if 0 <= use.rank < use.size and (found := next(fits, None)) is not None:
             number = found
             unused.remove(found)
-        elif use.size == self.processes and use.rank == rank:
-            number = 0
+        elif use.size == self.processes and (use.rank == rank or not self.numbers[rank]):
+            number = 0  # the first that a rank uses is MPI_COMM_WORLD, even where a hand-made trace tells another rank
         elif use.size == 1:
             number = self._new((rank,))
         self._known[rank][use.handle] = number

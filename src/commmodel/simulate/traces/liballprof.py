@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from commmodel.errors import DamagedFileError
-from commmodel.simulate.traces.action_text import COLLECTIVES, Tags, collective_text
+from commmodel.simulate.traces.action_text import COLLECTIVES, Tags, collective_text, is_opaque, is_polling, is_waiting
 from commmodel.simulate.traces.files import pieces
 from commmodel.simulate.traces.handles import Event, Made, Members, Use, resolved
 from commmodel.simulate.traces.rank_actions import ForeignTrace, RankActions
@@ -59,10 +59,6 @@ _SIGNATURES = {
 """Arguments: `p` a pointer and `o` an operation (of no use here), `i` a number, `t` a type, `c` a communicator, `q` a
 request's address, `v` counts (an address and a list), `d` a list of no use. Times stand around them."""
 _ALL_OF_PARENT = {"Comm_dup", "Cart_create", "Graph_create"}
-_POLLS = {"Test", "Testall", "Testany", "Testsome", "Iprobe"}
-_WITHOUT_TIME = {*_POLLS, "Init", "Init_thread", "Finalize", "Probe", "Comm_free", "Pcontrol"}
-_OPAQUE = re.compile(r"Win_|File_|Put$|Get$|Accumulate$|Comm_(spawn|accept|connect|join)|Intercomm|Cart_sub|Alltoallw")
-"""Calls that communicate, or wait for a device, and have no action."""
 _MPICH_HANDLES = {0x44, 0x84, 0xC4}
 """Highest byte of MPICH's handles of communicators; those of Open MPI are addresses, or small numbers in Fortran."""
 
@@ -242,7 +238,7 @@ class _Writer:
     def write(self, call: _Call) -> None:
         """Write a call and the computation before it."""
         name, actions = call.name, self._actions
-        polls = name in _POLLS
+        polls = is_polling(f"MPI_{name}")
         actions.call(call.begin, call.end, polls=polls and self._polled)
         self._polled = polls
         number: int | None = None
@@ -251,11 +247,11 @@ class _Writer:
                 self._number[call.communicator[0]] = next(self._numbers)
             number = self._number[call.communicator[0]]
         seconds = 0.0 if call.begin is None or call.end is None else max(call.end - call.begin, 0.0)
-        if name in _WITHOUT_TIME:
+        if is_waiting(f"MPI_{name}") and not call.arguments:
             if name == "Finalize":
                 actions.complete_all()
         elif call.communicator is None and not call.arguments:
-            if _OPAQUE.match(name):
+            if is_opaque(f"MPI_{name}"):
                 actions.opaque(f"MPI_{name}", seconds)
             else:
                 actions.compute(seconds)
@@ -280,7 +276,7 @@ class _Writer:
             self._message(call, name, communicator, arguments)
             return True
         request = arguments.pop() if later else None
-        text = self._collective_text(verb.removeprefix("i") if later else verb, call)
+        text = self._collective_text(verb.removeprefix("i") if later else verb, call, communicator)
         if text is not None:
             self._actions.collective(communicator, text, request)
         return text is not None
@@ -316,10 +312,10 @@ class _Writer:
         self._actions.complete("received")
         self._actions.complete("sent")
 
-    def _collective_text(self, verb: str, call: _Call) -> str | None:
+    def _collective_text(self, verb: str, call: _Call, communicator: int) -> str | None:
         """Return a collective's action; what means nothing on this rank is left out."""
-        _, rank, processes = call.communicator or (0, 0, 0)
-        arguments = call.arguments
+        members, arguments = self._members[communicator], call.arguments
+        rank, processes = members.index(self._actions.rank), len(members)
         root = 0
         if verb in ("bcast", "reduce", "gather", "scatter", "gatherv", "scatterv"):
             root = arguments[-1]

@@ -33,6 +33,10 @@ _MOST_PROCESSES = 1 << 20
 _MERGED_RANK = 6000
 """Bytes of a rank of a merged trace that calls one collective: its operations, and what waits for it."""
 _TOGETHER = 1 << 26
+_SPLITS = (
+    "the trace makes communicators of some ranks (comm_split, comm_size) and does not say which: all its collectives "
+    "are taken as those of all ranks, as SimGrid takes them; lines `communicator` and `within` can say it"
+)
 _SMALLEST_PIECE, _LARGEST_PIECE = 1 << 12, 1 << 20
 
 
@@ -40,9 +44,15 @@ class _Texts:
     """Reads each rank's operations from a text of its own, as the rank comes to it."""
 
     def __init__(
-        self, opened: Callable[[int], Iterator[bytes]], names: Sequence[object], expander: Expander, speeds: Speeds
+        self,
+        opened: Callable[[int], Iterator[bytes]],
+        names: Sequence[object],
+        expander: Expander,
+        speeds: Speeds,
+        remarks: set[str],
     ) -> None:
         self._opened, self._names, self._expander, self._speeds = opened, names, expander, speeds
+        self._remarks = remarks
         self._parser = Parser(len(names), speeds)
         self.restart()
 
@@ -57,7 +67,7 @@ class _Texts:
 
     def fresh(self) -> "_Texts":
         """Return a copy at the beginning."""
-        return _Texts(self._opened, self._names, self._expander, self._speeds)
+        return _Texts(self._opened, self._names, self._expander, self._speeds, self._remarks)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -81,6 +91,8 @@ class _Texts:
                 parsed, calls, self._lines[rank] = parser.parse(text, rank, self._lines[rank])
             except TraceError as error:
                 raise self._damaged(error.line, rank, error.problem) from None
+            if parser.splits:
+                self._remarks.add(_SPLITS)
             operations = self._caller.put(rank, parsed, calls)
             if operations.size:
                 return operations
@@ -90,7 +102,9 @@ class _Texts:
         return NOTHING
 
 
-def _merged_blocks(path: Path, processes: int, expander: Expander, speeds: Sequence[float]) -> Iterator[Block]:
+def _merged_blocks(
+    path: Path, processes: int, expander: Expander, speeds: Sequence[float], remarks: set[str]
+) -> Iterator[Block]:
     parser = Parser(processes, speeds)
     line = 0
 
@@ -102,6 +116,8 @@ def _merged_blocks(path: Path, processes: int, expander: Expander, speeds: Seque
             operations, offsets, calls, line = parser.parse_merged(text, line)
         except TraceError as error:
             raise damaged(error.line, 0, error.problem) from None
+        if parser.splits:
+            remarks.add(_SPLITS)
         if calls:
             caller = Caller(processes, expander, damaged)
             bounds = offsets.tolist()
@@ -182,10 +198,11 @@ class TimeIndependentTrace:
         if len(files) == 1:
             rank_count(processes, bytes_each=_MERGED_RANK)
         self.path, self.processes, self._files = path, processes, files
+        self._remarks: set[str] = set()
 
-    def notes(self) -> tuple[str, ...]:
-        """Return nothing."""
-        return ()
+    def notes(self) -> list[str]:
+        """Return a sentence where communicators cannot be told; complete when a program has run."""
+        return sorted(self._remarks)
 
     def program(
         self,
@@ -208,9 +225,9 @@ class TimeIndependentTrace:
         nowhere = np.zeros(processes + 1, dtype=np.int64)
         if len(files) > 1:
             size = min(_LARGEST_PIECE, max(_SMALLEST_PIECE, _TOGETHER // len(files)))
-            texts = _Texts(lambda rank: pieces(files[rank], size), files, expander, listed)
+            texts = _Texts(lambda rank: pieces(files[rank], size), files, expander, listed, self._remarks)
             return Program(NOTHING, nowhere, texts, self.path.name)
-        stream = BlockStream(processes, lambda: _merged_blocks(files[0], processes, expander, listed))
+        stream = BlockStream(processes, lambda: _merged_blocks(files[0], processes, expander, listed, self._remarks))
         return Program(NOTHING, nowhere, stream, self.path.name)
 
 
@@ -248,4 +265,4 @@ def replay_texts(
     listed = each_speed(speeds, processes)
     expander = Expander(processes, listed, selector, memory_copy, reduction)
     nowhere = np.zeros(processes + 1, dtype=np.int64)
-    return Program(NOTHING, nowhere, _Texts(opened, names, expander, listed), title)
+    return Program(NOTHING, nowhere, _Texts(opened, names, expander, listed, set()), title)
