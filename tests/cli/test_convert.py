@@ -172,3 +172,21 @@ def test_nor_can_a_machine_be_compared_with_them(asked, tmp_path, capsys, monkey
     said = capsys.readouterr()
     assert "no records of the kernel" in said.err
     assert said.err.count("\n") == 1
+
+
+def test_schedules_become_binary_and_back(tmp_path, capsys):
+    text = "num_ranks 2\n\nrank 0 {\nl1: send 8b to 1\n}\n\nrank 1 {\nl1: recv 8b from 0\n}\n"
+    (tmp_path / "x.goal").write_text(text)
+    assert main(["convert", str(tmp_path / "x.goal"), "-o", str(tmp_path / "x.bin")]) == 0
+    assert (tmp_path / "x.bin").read_bytes()[:8] == b"\x7f\x10" + bytes(6)
+    assert main(["convert", str(tmp_path / "x.bin"), "-o", str(tmp_path / "y.goal"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[1]) == {"output": str(tmp_path / "y.goal"), "notes": []}
+    assert (tmp_path / "y.goal").read_text() == text
+    assert main(["convert", str(tmp_path / "x.goal"), str(tmp_path / "x.bin"), "-o", str(tmp_path / "z.bin")]) == 2
+    assert "is converted alone" in capsys.readouterr().err
+
+
+def test_time_independent_traces_become_schedules(tmp_path):
+    (tmp_path / "trace").write_text("0 init\n0 compute 1000\n0 send 1 3 8\n1 init\n1 recv 0 3 8\n")
+    assert main(["convert", str(tmp_path / "trace"), "-o", str(tmp_path / "x.goal")]) == 0
+    assert "calc 1000\n" in (tmp_path / "x.goal").read_text()

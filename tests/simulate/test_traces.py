@@ -21,7 +21,7 @@ from commmodel.simulate import fluid, run
 from commmodel.simulate.operations import EVERY_NAMED, UNNAMED, Code, Program
 from commmodel.simulate.platform import flat
 from commmodel.simulate.result import State
-from commmodel.simulate.traces import files, reader, replay, write
+from commmodel.simulate.traces import files, formats, reader, replay, write
 from commmodel.simulate.work import cg, collective, halo, lu, repeated, sequence
 from commmodel.simulate.work.actions import Actions
 from commmodel.simulate.work.collective_expansion import Expander
@@ -353,3 +353,19 @@ def test_a_trace_of_ranks_that_do_nothing_takes_no_time(tmp_path):
     path = tmp_path / "merged.trace"
     path.write_text("0 init\n1 init\n")
     assert run(replay(path), fluid(), flat(2, 1e9, 1e-6)).seconds == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "told"), [("comm_split 2", 1), ("comm_size 1", 1), ("comm_size 2", 0), ("comm_dup 2", 0), ("comm_size", 0)]
+)
+@pytest.mark.parametrize("merged", [False, True])
+def test_communicators_that_cannot_be_told_are_noted_once(tmp_path, line, told, merged):
+    texts = [f"{rank} init\n{rank} {line}\n{rank} bcast 8 0 6\n" for rank in range(2)]
+    (tmp_path / "merged").write_text("".join(texts))
+    (tmp_path / "list").write_text("0\n1\n")
+    for rank, text in enumerate(texts):
+        (tmp_path / str(rank)).write_text(text)
+    trace = formats.load(tmp_path / ("merged" if merged else "list"))
+    run(trace.program(), fluid(), flat(2, 1e8, 1e-6))
+    run(trace.program(), fluid(), flat(2, 1e8, 1e-6))
+    assert ["does not say which" in note for note in trace.notes()] == [True] * told

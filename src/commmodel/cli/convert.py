@@ -1,7 +1,8 @@
-"""The verb ``convert``: measurements and recordings from one format to another."""
+"""The verb ``convert``: measurements, recordings, traces and schedules from one format to another."""
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +15,20 @@ __all__ = ["add"]
 def add(verbs: Any) -> None:
     """Add the verb."""
     convert = new_verb(
-        verbs, "convert", _run, "convert measurements or a recording from one format to another",
+        verbs, "convert", _run, "convert measurements, a recording, a trace or a schedule from one format to another",
         "commmodel convert results.jsonl -o results.txt --to extrap-text --over p",
     )  # fmt: skip
     convert.add_argument(
-        "files", nargs="+", metavar="IN", help="results.jsonl, files of other programs, or the folder of a recording"
+        "files",
+        nargs="+",
+        metavar="IN",
+        help="results.jsonl, files of other programs, the folder of a recording, a trace, or a GOAL schedule",
     )
     add_format(convert)
     add_output(
-        convert, "file to write, of a recording a folder for traces or a file .goal, .json, .paje, .trace, .csv, .html",
+        convert,
+        "file to write: .goal or .bin for schedules of recordings and traces, a folder for their time-independent "
+        "traces; of a recording also .json, .paje, .trace, .csv, .html",
         required=True,
     )  # fmt: skip
     convert.add_argument(
@@ -50,9 +56,12 @@ def _target(output: Path, name: str | None) -> str:
 def _run(arguments: argparse.Namespace) -> int:
     """Convert the files and print notes on omitted content."""
     from commmodel import formats, record
+    from commmodel.simulate import conversion
 
     if any(record.is_recording(path) for path in arguments.files):
         return _convert_recording(arguments)
+    if arguments.to is None and conversion.is_convertible(arguments.files[0], arguments.output):
+        return _convert_program(arguments)
     output = Path(arguments.output)
     target = _target(output, arguments.to)
     over = None if arguments.over is None else [name.strip() for name in arguments.over.split(",")]
@@ -73,6 +82,37 @@ def _run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _convert_program(arguments: argparse.Namespace) -> int:
+    """Write a trace or a schedule in another format."""
+    from commmodel.simulate import conversion
+
+    if len(arguments.files) > 1 or arguments.over or arguments.format != "auto":
+        raise InputError(
+            f"-o {arguments.output}: a trace or a schedule is converted alone, to what the suffix tells: leave the "
+            "rest out, or name the format of measurements with --to"
+        )
+    _refuse_traces(arguments)
+    notes = conversion.convert(arguments.files[0], arguments.output)
+    _say_written(arguments, {}, notes)
+    return 0
+
+
+def _refuse_traces(arguments: argparse.Namespace) -> None:
+    """Raise where the output is a folder that holds something."""
+    folder = Path(arguments.output)
+    if folder.is_dir() and any(folder.iterdir()) and not arguments.force:
+        raise InputError(f"{folder} exists: replace its traces with --force, or name another folder with -o")
+
+
+def _say_written(arguments: argparse.Namespace, facts: dict[str, Any], notes: Sequence[str]) -> None:
+    for text in notes:
+        print(f"note: {text}", file=sys.stderr)
+    if arguments.json:
+        print_json({"output": arguments.output, **facts, "notes": [*notes]})
+    else:
+        print(f"written to {arguments.output}")
+
+
 def _convert_recording(arguments: argparse.Namespace) -> int:
     """Write a recording as traces, as a schedule, as a timeline or as a page with its chart."""
     from commmodel import record
@@ -81,9 +121,7 @@ def _convert_recording(arguments: argparse.Namespace) -> int:
         raise InputError("a recording is converted alone, to what the suffix of the output tells: leave the rest out")
     recording = record.load(arguments.files[0])
     notes = list(recording.faults)
-    folder = Path(arguments.output)
-    if folder.is_dir() and any(folder.iterdir()) and not arguments.force:
-        raise InputError(f"{folder} exists: replace its traces with --force, or name another folder with -o")
+    _refuse_traces(arguments)
     if Path(arguments.output).suffix == ".html":
         from commmodel import report
 
@@ -91,10 +129,5 @@ def _convert_recording(arguments: argparse.Namespace) -> int:
     else:
         left_out = record.convert(recording, arguments.output)
         notes += [f"{count} {name}: carried over as the time that they took" for name, count in left_out.most_common()]
-    for text in notes:
-        print(f"note: {text}", file=sys.stderr)
-    if arguments.json:
-        print_json({"output": arguments.output, "processes": recording.processes, "notes": notes})
-    else:
-        print(f"written to {arguments.output}")
+    _say_written(arguments, {"processes": recording.processes}, notes)
     return 0

@@ -97,7 +97,9 @@ def _add_messages(works: Any, name: str) -> None:
 def _add_schedule(works: Any, name: str) -> None:
     schedule = _add(works, name, "GOAL schedule", f"{name} schedule.goal",
                     [_models(_SCHEDULE_MODELS), _files()], where="L=2500ns,o=1500ns,g=1us,G=6ps")  # fmt: skip
-    schedule.add_argument("file", metavar="FILE", help="GOAL schedule, as text or compressed")
+    schedule.add_argument(
+        "file", metavar="FILE", help="GOAL schedule: text, also compressed, or LogGOPSim's binary form"
+    )
     schedule.add_argument(
         "--rules", choices=("classic", "newer"), default="classic", help="rules of messages (default: %(default)s)"
     )
@@ -239,13 +241,16 @@ def _add_application(works: Any, name: str) -> None:
 
 
 def _add_replay(works: Any, name: str) -> None:
-    replay = _add(works, name, "a recording, or time-independent traces", f"{name} recording", _programs())
+    replay = _add(works, name, "a recording, or traces of other programs", f"{name} recording", _programs())
     replay.add_argument(
-        "traces", metavar="FROM", help="folder of a recording, file that lists traces, or a merged trace"
+        "traces",
+        metavar="FROM",
+        help="folder of a recording; traces of SimGrid (time-independent), liballprof, Chakra or OTF2: file that lists "
+        "them, folder, or a merged trace",
     )
     replay.add_argument(
         "--faster", metavar="FACTOR", type=number,
-        help="how many times faster cores are than those of the recording (default: 1)",
+        help="how many times faster cores are than those of a recording or of traces in seconds (default: 1)",
     )  # fmt: skip
     _add_selector(replay)
     _add_copying(replay)
@@ -283,15 +288,19 @@ def _workload(arguments: argparse.Namespace, place: Any) -> Any:
 def _replay(arguments: argparse.Namespace, place: Any, options: dict[str, Any]) -> Any:
     """Return the workload of a recording or of traces."""
     from commmodel import record
+    from commmodel.simulate import traces
     from commmodel.simulate.scenario import workloads
 
-    if not record.is_recording(arguments.traces):
+    is_recording = record.is_recording(arguments.traces)
+    if not is_recording and not traces.is_foreign(arguments.traces):
         if arguments.faster is not None:
-            raise InputError("--faster is of recordings: of traces give --speed")
+            raise InputError("--faster is of traces in seconds: of time-independent ones give --speed")
         return workloads.replay(place, arguments.traces, **options)
     if arguments.speed is not None:
-        raise InputError("--speed is of traces: of a recording, whose computation is in seconds, give --faster")
+        raise InputError("--speed is of time-independent traces: of others, which are in seconds, give --faster")
     faster = 1.0 if arguments.faster is None else arguments.faster
+    if not is_recording:
+        return workloads.replay(place, arguments.traces, faster=faster, **options)
     return record.workload(place, record.load(arguments.traces), faster=faster, **options)
 
 

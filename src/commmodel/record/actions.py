@@ -27,6 +27,7 @@ from commmodel.record.calls import CALLS
 from commmodel.record.files import CallBlock, Recording
 from commmodel.simulate.operations import Program
 from commmodel.simulate.traces import replay_texts
+from commmodel.simulate.traces.action_text import COLLECTIVES, Tags, collective_text
 from commmodel.simulate.work.communicators import ranks_text
 
 __all__ = ["RecordedActions"]
@@ -34,8 +35,6 @@ __all__ = ["RecordedActions"]
 NAMES = {call.code: call.name for call in CALLS}
 _GROUPS = {call.code: call.group for call in CALLS}
 _ANY, _NO_PROCESS = -1, -2
-_OWN_TAGS = 500_000
-"""Tags of MPI_COMM_WORLD below this are written as they are; all others get one from here on."""
 _WORLD = 1  # MPI_COMM_WORLD in each log
 _EXCHANGE = -1  # the request of an MPI_Sendrecv
 _POLLS = {"MPI_Iprobe", "MPI_Improbe", "MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome"}
@@ -46,10 +45,6 @@ _WITHOUT_TIME = {
     "MPI_Iprobe", "MPI_Mrecv", "MPI_Imrecv", "MPI_Request_get_status", "MPI_Buffer_attach", "MPI_Buffer_detach",
 }  # fmt: skip
 _OTHER_PROGRAMS = {"MPI_Comm_spawn", "MPI_Comm_spawn_multiple", "MPI_Comm_accept", "MPI_Comm_connect", "MPI_Comm_join"}
-_COLLECTIVES = {
-    "barrier", "bcast", "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv", "alltoall", "alltoallv",
-    "alltoallw", "reduce", "allreduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan",
-}  # fmt: skip
 _Wait = Callable[[int, int], str]
 """Source and tag of what has been received -> the line that waits for it; empty where nothing has come."""
 _named_tuple: Any = namedtuple  # of names that are known at run time alone
@@ -72,52 +67,9 @@ def _with_counts(call: Any, block: CallBlock) -> Any:
     return call._replace(sent_counts=sent, received_counts=received)
 
 
-def _words(counts: list[int] | int, processes: int) -> str:
-    """Return bytes to or from each rank; where they mean nothing on this rank, nothing."""
-    return " ".join(map(str, counts if isinstance(counts, list) else [0] * processes))
-
-
-def _collective_text(verb: str, call: Any, processes: int) -> str | None:
-    """Return a collective's action with its arguments in bytes (type 6), None where there is none."""
-    match verb:
-        case "barrier":
-            return "barrier"
-        case "bcast":
-            return f"bcast {call.bytes} {call.root} 6"
-        case "reduce":
-            return f"reduce {call.bytes} 0 {call.root} 6"
-        case "allreduce" | "scan" | "exscan":
-            return f"{verb} {call.bytes} 0 6"
-        case "gather" | "scatter":
-            return f"{verb} {call.bytes} {call.room} {call.root} 6 6"
-        case "allgather" | "alltoall":
-            return f"{verb} {call.bytes} {call.room} 6 6"
-        case "gatherv":
-            return f"gatherv {call.bytes} {_words(call.received_counts, processes)} {call.root} 6 6"
-        case "scatterv":
-            return f"scatterv {_words(call.sent_counts, processes)} {call.room} {call.root} 6 6"
-        case "allgatherv":
-            return f"allgatherv {call.bytes} {_words(call.received_counts, processes)} 6"
-        case "alltoallv" | "alltoallw":
-            sent, received = (_words(counts, processes) for counts in (call.sent_counts, call.received_counts))
-            return f"alltoallv 0 {sent} 0 {received} 6 6"
-        case "reduce_scatter":
-            return f"reducescatter {_words(call.received_counts, processes)} 0 6"
-        case "reduce_scatter_block":
-            return f"reducescatter {' '.join([str(call.bytes)] * processes)} 0 6"
-    return None
-
-
-class _Tags:
-    """Numbers of pairs of a communicator and a tag in it."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[tuple[int, int], int] = {}
-
-    def __call__(self, communicator: int, tag: int) -> int:
-        if tag == _ANY or (communicator == 0 and 0 <= tag < _OWN_TAGS):
-            return tag
-        return self._numbers.setdefault((communicator, tag), _OWN_TAGS + len(self._numbers))
+def _counts(counts: Any) -> list[int]:
+    """Return bytes to or from each rank; none where they mean nothing on this rank."""
+    return counts if isinstance(counts, list) else []
 
 
 class RecordedActions:
@@ -147,7 +99,7 @@ class RecordedActions:
         if missing:
             shown = ", ".join(map(str, missing[:8])) + ", ..." * (len(missing) > 8)
             raise InputError(f"{recording.folder}: no log of ranks {shown}: only complete recordings can be replayed")
-        self.tags = _Tags()
+        self.tags = Tags()
         self._not_carried: dict[int, Counter[str]] = {}
 
     @property
@@ -357,9 +309,11 @@ class _Rank:
 
     def _collective(self, verb: str, call: Any) -> bool:
         verb = verb.lower()
-        later = verb not in _COLLECTIVES
+        later = verb not in COLLECTIVES
         processes = len(self._groups[self._views[call.communicator].group])
-        text = _collective_text(verb.removeprefix("i") if later else verb, call, processes)
+        counts = _counts(call.sent_counts), _counts(call.received_counts)
+        verb = verb.removeprefix("i") if later else verb
+        text = collective_text(verb, processes, call.bytes, call.room, call.root, counts)
         if text is None:
             return False
         if not later:

@@ -21,8 +21,9 @@ def convert(recording: Recording, output: str | os.PathLike[str]) -> Counter[str
     ----------
     recording : Recording
     output : path
-        A folder (no suffix) for time-independent traces; ``.goal`` for a GOAL schedule; ``.json`` for the Trace Event
-        Format of Perfetto, ``.paje`` or ``.trace`` for Paje and ``.csv`` for a table, which are timelines.
+        A folder (no suffix) for time-independent traces; ``.goal`` for a GOAL schedule, ``.bin`` for one in binary
+        form; ``.json`` for the Trace Event Format of Perfetto, ``.paje`` or ``.trace`` for Paje and ``.csv`` for a
+        table, which are timelines.
 
     Returns
     -------
@@ -40,11 +41,11 @@ def convert(recording: Recording, output: str | os.PathLike[str]) -> Counter[str
         WRITERS[suffix](path, timeline(recording))
         return Counter()
     actions = RecordedActions(recording)
-    if suffix == ".goal":
+    if suffix == ".goal" or path.suffix == ".bin":
         goal.write(goal.from_program(actions.program()), path)
     elif not suffix:
         traces.write(actions, path)
     else:
-        formats = f"none for a folder of traces, .goal, {', '.join(WRITERS)}"
+        formats = f"none for a folder of traces, .goal, .bin, {', '.join(WRITERS)}"
         raise InputError(f"{path}: its suffix tells no format of a recording: choose {formats}")
     return actions.not_carried

@@ -252,6 +252,7 @@ class Parser {
     int64_t line = 0;     // lines read so far
     std::vector<Call> calls;
     int64_t actions = 0, skipped = 0, unmatched = 0;
+    bool splits = false;  // communicators of some ranks are made or asked for, and no line says which ranks they have
 
     Parser(int64_t processes, std::vector<double> speeds) : speeds_(std::move(speeds)), ranks_(processes) {}
 
@@ -509,6 +510,9 @@ class Parser {
         for (std::string_view name : {"finalize", "comm_size", "comm_split", "comm_dup", "location"})
             if (action.is(name)) {
                 ++skipped;
+                splits = splits || action.is("comm_split");
+                if (action.is("comm_size") && words_.size() > 2)
+                    splits = splits || !read_digits(words_[2], value) || value != static_cast<double>(processes());
                 return true;
             }
         return wrong("unknown action " + action.shown());

@@ -25,6 +25,7 @@ def highest_rank(text: bytes, seen: NDArray[np.uint8]) -> int: ...
 class Parser:
     actions: int
     skipped: int
+    splits: bool
     unmatched: int
     def __init__(self, processes: int, speeds: ArrayLike) -> None: ...
     def parse(

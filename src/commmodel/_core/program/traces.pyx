@@ -59,6 +59,7 @@ cdef extern from "program/traces.hpp" namespace "commmodel::traces" nogil:
         vector[Call] calls
         int64_t actions
         int64_t skipped
+        cbool splits
         int64_t unmatched
         _Parser(int64_t processes, vector[double] speeds) except +
         int64_t processes()
@@ -267,6 +268,11 @@ cdef class Parser:
     def actions(self):
         """Lines with an action, read so far."""
         return self.parser.actions
+
+    @property
+    def splits(self):
+        """Whether communicators of some ranks are made or asked for, and no line says which ranks they have."""
+        return self.parser.splits
 
     @property
     def skipped(self):

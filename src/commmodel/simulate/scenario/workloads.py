@@ -175,23 +175,25 @@ def replay(
     path: str,
     processes: int | None = None,
     *,
+    faster: float = 1.0,
     selector: str | Selector | None = None,
     memory_copy: float = 0.0,
     reduction: float = 0.0,
 ) -> Workload:
-    """Return time-independent traces, by the file that lists them."""
+    """Return a trace, of any format that `commmodel.simulate.traces` reads.
+
+    `faster` is how many times faster processors are than those of a trace whose computation is in seconds.
+    """
     selector = selector or place.selector
     from commmodel.simulate import traces
 
-    count = traces.replay(path, processes).processes
+    trace = traces.load(path, processes)
 
     def program(speeds: Any) -> Program:
-        return traces.replay(
-            path, count, speeds=speeds, selector=selector, memory_copy=memory_copy, reduction=reduction
-        )
+        return trace.program(speeds, faster=faster, selector=selector, memory_copy=memory_copy, reduction=reduction)
 
-    title = f"Replay of {path} on {_ranks(count)}"
-    return Workload(count, title, program, {"replay": path, "chosen_by": _name(selector)})
+    title = f"Replay of {path} on {_ranks(trace.processes)}"
+    return Workload(trace.processes, title, program, {"replay": path, "chosen_by": _name(selector)}, notes=trace.notes)
 
 
 def schedule(path: str) -> Workload:

@@ -1,6 +1,8 @@
-"""Time-independent traces: reading as programs, and writing. Main entries: `replay`, `replay_texts`, `write`."""
+"""Traces: reading as programs, and writing as time-independent traces. Main entries: `load`, `replay`, `write`."""
 
-from commmodel.simulate.traces.reader import replay, replay_texts
+from commmodel.simulate.traces.formats import FORMATS, Trace, is_foreign, load, replay
+from commmodel.simulate.traces.rank_actions import ForeignTrace
+from commmodel.simulate.traces.reader import replay_texts
 from commmodel.simulate.traces.writer import write
 
-__all__ = ["replay", "replay_texts", "write"]
+__all__ = ["FORMATS", "ForeignTrace", "Trace", "is_foreign", "load", "replay", "replay_texts", "write"]

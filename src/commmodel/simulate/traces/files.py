@@ -1,11 +1,13 @@
 """Text of traces in pieces of whole lines, from plain or compressed files that are open only while being read.
 
 A trace has a file for each of thousands of ranks, more than may be open at once; so a file is opened for each piece.
-Compression (gzip, bzip2, xz) is known by how a file begins. Main entry: `pieces`.
+Compression (gzip, bzip2, xz) is known by how a file begins. Main entries: `pieces`, `listed`.
 """
 
 import bz2
 import lzma
+import os
+import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,16 +15,19 @@ from typing import Any
 
 from commmodel.errors import DamagedFileError, InputError
 
-__all__ = ["pieces", "starts_with"]
+__all__ = ["beginning", "chunks", "listed", "pieces"]
 
 LONGEST_LINE = 1 << 24
 """Bytes; an alltoallv on 10^6 ranks has 2 * 10^6 numbers."""
+_LARGEST_LIST = 1 << 28
+_BEGINNING = 1 << 16
+_ACTION = re.compile(rb"\s*\d+\s+[A-Za-z_]+(\s|$)")
 _COMPRESSED = 1 << 16
 """Bytes of a compressed file that are read at a time: what they hold is many times more."""
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz"}
 
 
-def starts_with(path: Path) -> str:
+def _compression(path: Path) -> str:
     """Return how a file is compressed, by its first bytes: empty where it is not."""
     try:
         with path.open("rb") as file:
@@ -85,6 +90,12 @@ def _unpacked(path: Path, kind: str, size: int) -> Iterator[bytes]:
         raise DamagedFileError(path, "at its end", f"the {kind} data are cut off: the file is not complete")
 
 
+def chunks(path: Path, size: int) -> Iterator[bytes]:
+    """Yield the bytes of a file, unpacked where it is compressed, at most `size` at a time; raises as `pieces`."""
+    kind = _compression(path)
+    return _unpacked(path, kind, size) if kind else _raw(path, size)
+
+
 def pieces(path: Path, size: int) -> Iterator[bytes]:
     """Yield the text of a file in pieces of whole lines, of about `size` bytes.
 
@@ -95,10 +106,9 @@ def pieces(path: Path, size: int) -> Iterator[bytes]:
     DamagedFileError
         Where compressed data are damaged or cut off, or a line is longer than 16 MiB.
     """
-    kind = starts_with(path)
     parts: list[bytes] = []
     length = 0
-    for data in _unpacked(path, kind, size) if kind else _raw(path, size):
+    for data in chunks(path, size):
         cut = data.rfind(b"\n") + 1
         if cut:
             yield b"".join([*parts, data[:cut]])
@@ -110,3 +120,44 @@ def pieces(path: Path, size: int) -> Iterator[bytes]:
                 raise DamagedFileError(path, "", f"a line of more than {LONGEST_LINE >> 20} MiB: this is no trace")
     if parts:
         yield b"".join(parts)
+
+
+def beginning(path: Path) -> bytes:
+    """Return the first bytes of a file, unpacked where it is compressed; nothing of what is no file."""
+    if not path.is_file():
+        return b""
+    return next(chunks(path, _BEGINNING), b"")
+
+
+def listed(path: Path) -> list[Path]:
+    """Return the traces that a list file names, or the file itself where it is a trace."""
+    if _compression(path):
+        return [path]
+    try:
+        if not os.path.isfile(path):
+            raise InputError(f"{path}: not a file: give a list of traces, or a trace")
+        with path.open("rb") as file:
+            begin = file.read(_BEGINNING)
+            lines = [line for line in begin.splitlines() if line.strip() and not line.lstrip().startswith(b"#")]
+            if lines and _ACTION.match(lines[0]):
+                return [path]
+            text = begin + file.read(_LARGEST_LIST)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    if len(text) > _LARGEST_LIST:
+        raise DamagedFileError(path, "", f"a list of more than {_LARGEST_LIST >> 20} MiB: this is none")
+    try:
+        names = [line.strip() for line in text.decode("utf-8").splitlines()]
+    except UnicodeDecodeError as error:
+        raise DamagedFileError(path, f"byte {error.start}", "not text: expected names of traces") from None
+    traces = []
+    for number, name in enumerate(names, 1):
+        if not name or name.startswith("#"):
+            continue
+        trace = path.parent / name
+        if not os.path.isfile(trace):
+            raise DamagedFileError(path, f"line {number}", f"{name[:200]!r}: there is no such trace")
+        traces.append(trace)
+    if not traces:
+        raise DamagedFileError(path, "", "no traces: expected a name in each line")
+    return traces

@@ -4,12 +4,11 @@ A list file names one trace for each rank, in the order of ranks, or one merged 
 to the list file. Traces may be compressed. With a file for each rank, each rank's file is read as the rank comes to it:
 memory does not grow with the trace. A merged trace is read once from its beginning, and what has been read and not yet
 been asked for waits in memory, beyond 256 MiB in a temporary file; so one that is written rank after rank works too.
-Format: SimGrid's documentation; the actions stand in ``docs/reference/traces.md``. Main entries: `replay`, and
-`replay_texts` for texts that are in no file.
+Format: SimGrid's documentation; the actions stand in ``docs/reference/traces.md``. Main entries:
+`TimeIndependentTrace`, and `replay_texts` for texts that are in no file.
 """
 
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -20,32 +19,40 @@ from commmodel.arguments import finite, occurring_ranks, rank_count
 from commmodel.collectives.library.selection import Selector
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.simulate.operations import Operations, Program
-from commmodel.simulate.traces.files import pieces, starts_with
+from commmodel.simulate.traces.files import pieces
 from commmodel.simulate.work.actions import each_speed
 from commmodel.simulate.work.block_streams import NOTHING, Block, BlockStream
 from commmodel.simulate.work.collective_calls import Caller
 from commmodel.simulate.work.collective_expansion import Expander
 
-__all__ = ["replay", "replay_texts"]
+__all__ = ["TimeIndependentTrace", "replay_texts"]
 
 Speeds = Sequence[float]
 
-_LARGEST_LIST = 1 << 28
 _MOST_PROCESSES = 1 << 20
 _MERGED_RANK = 6000
 """Bytes of a rank of a merged trace that calls one collective: its operations, and what waits for it."""
 _TOGETHER = 1 << 26
+_SPLITS = (
+    "the trace makes communicators of some ranks (comm_split, comm_size) and does not say which: all its collectives "
+    "are taken as those of all ranks, as SimGrid takes them; lines `communicator` and `within` can say it"
+)
 _SMALLEST_PIECE, _LARGEST_PIECE = 1 << 12, 1 << 20
-_ACTION = re.compile(rb"\s*\d+\s+[A-Za-z_]+(\s|$)")
 
 
 class _Texts:
     """Reads each rank's operations from a text of its own, as the rank comes to it."""
 
     def __init__(
-        self, opened: Callable[[int], Iterator[bytes]], names: Sequence[object], expander: Expander, speeds: Speeds
+        self,
+        opened: Callable[[int], Iterator[bytes]],
+        names: Sequence[object],
+        expander: Expander,
+        speeds: Speeds,
+        remarks: set[str],
     ) -> None:
         self._opened, self._names, self._expander, self._speeds = opened, names, expander, speeds
+        self._remarks = remarks
         self._parser = Parser(len(names), speeds)
         self.restart()
 
@@ -60,7 +67,7 @@ class _Texts:
 
     def fresh(self) -> "_Texts":
         """Return a copy at the beginning."""
-        return _Texts(self._opened, self._names, self._expander, self._speeds)
+        return _Texts(self._opened, self._names, self._expander, self._speeds, self._remarks)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -84,6 +91,8 @@ class _Texts:
                 parsed, calls, self._lines[rank] = parser.parse(text, rank, self._lines[rank])
             except TraceError as error:
                 raise self._damaged(error.line, rank, error.problem) from None
+            if parser.splits:
+                self._remarks.add(_SPLITS)
             operations = self._caller.put(rank, parsed, calls)
             if operations.size:
                 return operations
@@ -93,7 +102,9 @@ class _Texts:
         return NOTHING
 
 
-def _merged_blocks(path: Path, processes: int, expander: Expander, speeds: Sequence[float]) -> Iterator[Block]:
+def _merged_blocks(
+    path: Path, processes: int, expander: Expander, speeds: Sequence[float], remarks: set[str]
+) -> Iterator[Block]:
     parser = Parser(processes, speeds)
     line = 0
 
@@ -105,6 +116,8 @@ def _merged_blocks(path: Path, processes: int, expander: Expander, speeds: Seque
             operations, offsets, calls, line = parser.parse_merged(text, line)
         except TraceError as error:
             raise damaged(error.line, 0, error.problem) from None
+        if parser.splits:
+            remarks.add(_SPLITS)
         if calls:
             caller = Caller(processes, expander, damaged)
             bounds = offsets.tolist()
@@ -128,40 +141,6 @@ def _of_rank(caller: Caller, rank: int, operations: Operations, calls: list[tupl
     markers = renumbered["code"] == -1
     renumbered["request"][markers] = np.searchsorted(used, renumbered["request"][markers])
     return caller.put(rank, renumbered, [calls[number] for number in used.tolist()])
-
-
-def _listed(path: Path) -> list[Path]:
-    """Return the traces that a list file names, or the file itself where it is a trace."""
-    if starts_with(path):
-        return [path]
-    try:
-        if not os.path.isfile(path):
-            raise InputError(f"{path}: not a file: give a list of traces, or a trace")
-        with path.open("rb") as file:
-            begin = file.read(1 << 16)
-            lines = [line for line in begin.splitlines() if line.strip() and not line.lstrip().startswith(b"#")]
-            if lines and _ACTION.match(lines[0]):
-                return [path]
-            text = begin + file.read(_LARGEST_LIST)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
-    if len(text) > _LARGEST_LIST:
-        raise DamagedFileError(path, "", f"a list of more than {_LARGEST_LIST >> 20} MiB: this is none")
-    try:
-        names = [line.strip() for line in text.decode("utf-8").splitlines()]
-    except UnicodeDecodeError as error:
-        raise DamagedFileError(path, f"byte {error.start}", "not text: expected names of traces") from None
-    traces = []
-    for number, name in enumerate(names, 1):
-        if not name or name.startswith("#"):
-            continue
-        trace = path.parent / name
-        if not os.path.isfile(trace):
-            raise DamagedFileError(path, f"line {number}", f"{name[:200]!r}: there is no such trace")
-        traces.append(trace)
-    if not traces:
-        raise DamagedFileError(path, "", "no traces: expected a name in each line")
-    return traces
 
 
 def _count(path: Path) -> int:
@@ -192,68 +171,64 @@ def _line_of(path: Path, rank: int) -> str:
     return ""
 
 
-def replay(
-    path: str | os.PathLike[str],
-    processes: int | None = None,
-    *,
-    speeds: float | Sequence[float] = 1e9,
-    selector: str | os.PathLike[str] | Selector = "mpich",
-    memory_copy: float = 0.0,
-    reduction: float = 0.0,
-) -> Program:
-    """Return the program that replays a time-independent trace.
+class TimeIndependentTrace:
+    """A time-independent trace; its computation is in flops.
 
     Parameters
     ----------
-    path : str or path
-        A list file, or a merged trace itself.
+    path : path
+        What names it.
+    files : sequence of paths
+        A trace for each rank, or a merged one.
     processes : int, optional
-        P; else as many as the list has traces, or as a merged trace has ranks (it is read through to count them).
-    speeds : float or sequence of float
-        Flops per second of all ranks' processors, or of each.
-    selector : str, path or Selector
-        Which algorithms collectives take.
-    memory_copy, reduction : float
-        Seconds per byte in collectives.
-
-    Returns
-    -------
-    Program
-        A stream: damage behind the beginning of a trace is found when a rank comes to it.
-
-    Raises
-    ------
-    InputError
-        Where a file cannot be read, or there are not as many traces as processes.
-    DamagedFileError
-        Naming file and line, where it is not what it should be.
+        P; else as many as there are traces, or as a merged trace has ranks (it is read through to count them).
     """
-    place = Path(path)
-    traces = _listed(place)
-    if processes is not None and not 1 <= rank_count(processes) <= _MOST_PROCESSES:
-        raise InputError(f"{processes} processes: 1 to {_MOST_PROCESSES} are possible")
-    if len(traces) > 1:
-        if processes not in (None, len(traces)):
-            raise InputError(f"{place}: {len(traces)} traces for {processes} processes: there must be one for each")
-        processes = len(traces)
-    elif processes is None:
-        processes = _count(traces[0])
-    if len(traces) == 1:
-        rank_count(processes, bytes_each=_MERGED_RANK)
-    finite("memory_copy", memory_copy, 0)
-    finite("reduction", reduction, 0)
-    listed = each_speed(speeds, processes)
-    # Of a merged trace all ranks' operations lie in one block, so even large collectives are put in whole.
-    expander = Expander(processes, listed, selector, memory_copy, reduction, complete=len(traces) == 1)
-    nowhere = np.zeros(processes + 1, dtype=np.int64)
-    if len(traces) > 1:
-        size = min(_LARGEST_PIECE, max(_SMALLEST_PIECE, _TOGETHER // len(traces)))
-        texts = _Texts(lambda rank: pieces(traces[rank], size), traces, expander, listed)
-        return Program(NOTHING, nowhere, texts, place.name)
-    trace = traces[0]
-    count = processes
-    stream = BlockStream(count, lambda: _merged_blocks(trace, count, expander, listed))
-    return Program(NOTHING, nowhere, stream, place.name)
+
+    in_seconds = False
+
+    def __init__(self, path: Path, files: Sequence[Path], processes: int | None = None) -> None:
+        if processes is not None and not 1 <= rank_count(processes) <= _MOST_PROCESSES:
+            raise InputError(f"{processes} processes: 1 to {_MOST_PROCESSES} are possible")
+        if len(files) > 1:
+            if processes not in (None, len(files)):
+                raise InputError(f"{path}: {len(files)} traces for {processes} processes: there must be one for each")
+            processes = len(files)
+        elif processes is None:
+            processes = _count(files[0])
+        if len(files) == 1:
+            rank_count(processes, bytes_each=_MERGED_RANK)
+        self.path, self.processes, self._files = path, processes, files
+        self._remarks: set[str] = set()
+
+    def notes(self) -> list[str]:
+        """Return a sentence where communicators cannot be told; complete when a program has run."""
+        return sorted(self._remarks)
+
+    def program(
+        self,
+        speeds: float | Sequence[float] = 1e9,
+        *,
+        faster: float = 1.0,
+        selector: str | os.PathLike[str] | Selector = "mpich",
+        memory_copy: float = 0.0,
+        reduction: float = 0.0,
+    ) -> Program:
+        """Return the program that replays it; see `commmodel.simulate.traces.replay`."""
+        finite("memory_copy", memory_copy, 0)
+        finite("reduction", reduction, 0)
+        if faster != 1:
+            raise InputError(f"{self.path}: a trace that counts flops is not {faster} times faster: give a speed")
+        processes, files = self.processes, self._files
+        listed = each_speed(speeds, processes)
+        # Of a merged trace all ranks' operations lie in one block, so even large collectives are put in whole.
+        expander = Expander(processes, listed, selector, memory_copy, reduction, complete=len(files) == 1)
+        nowhere = np.zeros(processes + 1, dtype=np.int64)
+        if len(files) > 1:
+            size = min(_LARGEST_PIECE, max(_SMALLEST_PIECE, _TOGETHER // len(files)))
+            texts = _Texts(lambda rank: pieces(files[rank], size), files, expander, listed, self._remarks)
+            return Program(NOTHING, nowhere, texts, self.path.name)
+        stream = BlockStream(processes, lambda: _merged_blocks(files[0], processes, expander, listed, self._remarks))
+        return Program(NOTHING, nowhere, stream, self.path.name)
 
 
 def replay_texts(
@@ -275,7 +250,7 @@ def replay_texts(
     names : sequence
         What each rank's text is called where it is damaged.
     title : str
-        For people. The other parameters are those of `replay`.
+        For people. The other parameters are those of `commmodel.simulate.traces.replay`.
 
     Examples
     --------
@@ -290,4 +265,4 @@ def replay_texts(
     listed = each_speed(speeds, processes)
     expander = Expander(processes, listed, selector, memory_copy, reduction)
     nowhere = np.zeros(processes + 1, dtype=np.int64)
-    return Program(NOTHING, nowhere, _Texts(opened, names, expander, listed), title)
+    return Program(NOTHING, nowhere, _Texts(opened, names, expander, listed, set()), title)

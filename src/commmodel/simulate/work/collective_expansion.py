@@ -71,7 +71,8 @@ class _Arguments:
         """Return a count for each rank."""
         if place + processes > len(self.words):
             have = max(0, len(self.words) - place)
-            raise InputError(f"{self.action!r} has {have} {name}: expected one for each of {processes} ranks")
+            mend = "; of a communicator of fewer, say which with `communicator` and `within`"
+            raise InputError(f"{self.action!r} has {have} {name}: expected one for each of {processes} ranks{mend}")
         return np.array([self.count(place + rank, name) for rank in range(processes)], dtype=np.float64)
 
     def size_of_type(self, place: int) -> int:

@@ -1,0 +1,191 @@
+"""The actions of a rank of another program's trace, written call by call. Main entries: `RankActions`, `ForeignTrace`.
+
+Computation is what lies between calls. Calls that have no action last as long as they did, and are counted.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+from commmodel.arguments import finite
+from commmodel.collectives.library.selection import Selector
+from commmodel.simulate.operations import Program
+from commmodel.simulate.traces.action_text import SPEED, Tags
+from commmodel.simulate.traces.reader import replay_texts
+from commmodel.simulate.work.communicators import ranks_text
+
+__all__ = ["ForeignTrace", "RankActions", "RankText"]
+
+WORLD = 0
+"""Number of MPI_COMM_WORLD."""
+
+
+class RankActions:
+    """Writes the actions of one rank.
+
+    Parameters
+    ----------
+    rank : int
+    members : mapping of int to sequence of int
+        Ranks of each communicator, in their order in it; 0 is MPI_COMM_WORLD.
+    tags : Tags
+        Of all ranks.
+    not_carried : Counter
+        Where calls without an action are counted.
+    """
+
+    def __init__(self, rank: int, members: dict[int, Sequence[int]], tags: Tags, not_carried: Counter[str]) -> None:
+        self.rank = rank
+        self._members, self._tags, self._not_carried = members, tags, not_carried
+        self._lines = ["init"]
+        self._defined: set[int] = set()
+        self._end: float | None = None
+        self._waits: dict[object, str] = {}
+
+    def take(self) -> str:
+        """Return the lines since the last call."""
+        text = "".join([f"{self.rank} {line}\n" for line in self._lines])
+        self._lines.clear()
+        return text
+
+    def compute(self, seconds: float) -> None:
+        """Write computation."""
+        if seconds > 0:
+            self._lines.append(f"compute {seconds * SPEED:.12g}")
+
+    def call(self, begin: float | None, end: float | None, *, polls: bool = False) -> None:
+        """Write the computation before a call; none between two calls that poll."""
+        if begin is not None and self._end is not None and not polls:
+            self.compute(begin - self._end)
+        if end is not None:
+            self._end = end if self._end is None else max(end, self._end)
+
+    def opaque(self, name: str, seconds: float) -> None:
+        """Write a call that has no action as the time that it took."""
+        self._not_carried[name] += 1
+        if seconds > 0:
+            self._lines.append(f"sleep {seconds:.12g}")
+
+    def send(self, communicator: int, peer: int, tag: int, size: int, request: object = None) -> None:
+        """Write a send of `size` bytes to a rank in a communicator; `request` makes it one that does not block."""
+        target, number = self._members[communicator][peer], self._tags(communicator, tag)
+        self._lines.append(f"{'send' if request is None else 'isend'} {target} {number} {size} 6")
+        self._post(request, f"wait {self.rank} {target} {number}")
+
+    def receive(self, communicator: int, peer: int, tag: int, size: int, request: object = None) -> None:
+        """Write a receive of at most `size` bytes; a negative rank or tag is any."""
+        source, number = -1 if peer < 0 else self._members[communicator][peer], self._tags(communicator, tag)
+        self._lines.append(f"{'recv' if request is None else 'irecv'} {source} {number} {size} 6")
+        self._post(request, f"wait {source} {self.rank} {number}")
+
+    def _post(self, request: object, wait: str) -> None:
+        if request is not None:
+            self.complete(request)  # it is used again, so what it stood for has ended
+            self._waits[request] = wait
+
+    def is_open(self, request: object) -> bool:
+        """Whether a request waits to be completed."""
+        return request in self._waits
+
+    def complete(self, request: object) -> None:
+        """Write that a request has been completed; nothing of one that is not open."""
+        line = self._waits.pop(request, None)
+        if line:
+            self._lines.append(line)
+
+    def complete_all(self) -> None:
+        """Write that all open requests have been completed."""
+        for request in list(self._waits):
+            self.complete(request)
+
+    def collective(self, communicator: int, text: str, request: object = None) -> None:
+        """Write a collective of a communicator; with a request, when that is completed."""
+        members = self._members[communicator]
+        if len(members) == 1 and communicator != WORLD:
+            text = ""
+        elif communicator != WORLD:
+            if communicator not in self._defined:
+                self._defined.add(communicator)
+                self._lines.append(f"communicator {communicator} {ranks_text(list(members))}")
+            text = f"within {communicator} {text}"
+        if request is not None:
+            self.complete(request)
+            self._waits[request] = text
+        elif text:
+            self._lines.append(text)
+
+
+class RankText(Protocol):
+    """Makes the text of a rank, from the beginning; counts calls that have no action."""
+
+    def __call__(self, rank: int, not_carried: Counter[str], /) -> Iterator[str]:
+        """Yield lines."""
+
+
+class ForeignTrace:
+    """Another program's trace, as actions of each rank that are made while it is read; its computation is in seconds.
+
+    Parameters
+    ----------
+    path : path
+        What it was read from.
+    processes : int
+        P.
+    rank_text : RankText
+    remarks : callable
+        Returns further sentences on what has been read.
+
+    Attributes
+    ----------
+    in_seconds : bool
+        True: processors' speeds do not matter.
+    """
+
+    in_seconds = True
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        processes: int,
+        rank_text: RankText,
+        remarks: Callable[[], Sequence[str]] = tuple,
+    ) -> None:
+        self.path, self.processes = path, processes
+        self._rank_text, self._remarks = rank_text, remarks
+        self._not_carried: dict[int, Counter[str]] = {}
+
+    def text(self, rank: int) -> Iterator[str]:
+        """Yield the lines of a rank."""
+        not_carried = self._not_carried[rank] = Counter()  # anew: a text may be read more than once
+        yield from self._rank_text(rank, not_carried)
+        yield f"{rank} finalize\n"
+
+    def notes(self) -> list[str]:
+        """Return sentences on what has been read and not carried over; complete when all ranks have been read."""
+        total = sum(self._not_carried.values(), Counter())
+        if not total:
+            return [*self._remarks()]
+        calls = ", ".join(f"{count} {name}" for name, count in total.most_common())
+        return [f"carried over as the time that they took, not as messages: {calls}", *self._remarks()]
+
+    def program(
+        self,
+        speeds: float | Sequence[float] = SPEED,  # noqa: ARG002  (of traces that count flops)
+        *,
+        faster: float = 1.0,
+        selector: str | os.PathLike[str] | Selector = "mpich",
+        memory_copy: float = 0.0,
+        reduction: float = 0.0,
+    ) -> Program:
+        """Return the program that does what the ranks did; see `commmodel.simulate.traces.replay`."""
+        finite("faster", faster, above=0)
+
+        def opened(rank: int) -> Iterator[bytes]:
+            return (text.encode("ascii") for text in self.text(rank) if text)
+
+        names = [f"{self.path}, rank {rank}" for rank in range(self.processes)]
+        return replay_texts(
+            opened, names, speeds=SPEED * faster, selector=selector, memory_copy=memory_copy, reduction=reduction,
+            title=os.path.basename(self.path),
+        )  # fmt: skip
