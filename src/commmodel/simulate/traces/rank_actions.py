@@ -35,7 +35,7 @@ class RankActions:
         Where calls without an action are counted.
     """
 
-    def __init__(self, rank: int, members: dict[int, Sequence[int]], tags: Tags, not_carried: Counter[str]) -> None:
+    def __init__(self, rank: int, members: Mapping[int, Sequence[int]], tags: Tags, not_carried: Counter[str]) -> None:
         self.rank = rank
         self._members, self._tags, self._not_carried = members, tags, not_carried
         self._lines = ["init"]
