@@ -389,6 +389,10 @@ class _Rank:
             if source < 0:  # cancelled: no message has come
                 self._cancelled[key] += 1
                 return ""
+            source, received = (
+                peer if peer >= 0 else source,
+                tag if tag >= 0 else received,
+            )  # MPICH gives MPI_Isendrecv no status
             return f"wait {self._world(call, source)} {self._rank} {self._tag(call, received)}"
 
         self._waits.setdefault(call.request, []).append(wait)

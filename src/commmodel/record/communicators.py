@@ -25,8 +25,8 @@ class LocalCommunicator:
     name: str
     local: Runs
     remote: Runs = ()
-    sources: tuple[int, ...] = ()
-    destinations: tuple[int, ...] = ()
+    sources: tuple[int, ...] | None = None
+    destinations: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ class View:
     is_inter : bool
     group, own_group : int
         Lists of ranks: of the peers whom messages go to, and of this rank; different ones of an intercommunicator.
-    sources, destinations : tuple of int
-        Neighbours in its topology, ranks in it; -2 stands for none.
+    sources, destinations : tuple of int or None
+        Neighbours in its topology, ranks in it; -2 stands for nobody. None where it has no topology.
     """
 
     local: int
@@ -74,8 +74,8 @@ class View:
     is_inter: bool
     group: int
     own_group: int = 0
-    sources: tuple[int, ...] = ()
-    destinations: tuple[int, ...] = ()
+    sources: tuple[int, ...] | None = None
+    destinations: tuple[int, ...] | None = None
 
 
 def expand(runs: Runs, processes: int) -> NDArray[np.int32] | None:
@@ -170,9 +170,9 @@ def unify(
                 communicators.append(Communicator(number, local_communicator.name, kind, members[members < processes]))
             neighbours = (local_communicator.sources, local_communicator.destinations)
             size = groups.lists[local].size
-            if not all(-2 <= neighbour < size for part in neighbours for neighbour in part):
+            if not all(-2 <= neighbour < size for part in neighbours for neighbour in part or ()):
                 faults.append(f"rank {rank}: its communicator {local_communicator.number} has no sound neighbours")
-                neighbours = ((), ())
+                neighbours = (None, None)
             peers = remote if is_inter else local
             views[rank].append(View(local_communicator.number, number, places[0], is_inter, peers, local, *neighbours))
     return tuple(communicators), views, groups.lists, faults

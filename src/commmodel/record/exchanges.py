@@ -47,19 +47,19 @@ def of_neighbours(call: Any, view: View, *, is_cartesian: bool) -> Exchange | No
     The k-th message to a neighbour is the k-th that it has from this rank. In a Cartesian topology what goes up a
     dimension comes from below, which matters where both neighbours are the same rank.
     """
-    sizes = []
-    for counts, size, peers in (
-        (call.sent_counts, call.bytes, view.destinations),
-        (call.received_counts, call.room, view.sources),
-    ):
-        sizes.append(counts if isinstance(counts, list) else [size] * len(peers))
-        if len(sizes[-1]) != len(peers) or not peers:
-            return None
-    sends, receives = list(zip(view.destinations, sizes[0], strict=True)), zip(view.sources, sizes[1], strict=True)
+    if view.sources is None or view.destinations is None:
+        return None
+    sends = _messages(view.destinations, call.sent_counts, call.bytes)
+    receives = _messages(view.sources, call.received_counts, call.room)
     if is_cartesian:
         sends = [sends[number ^ 1] for number in range(len(sends))]
     without = [message for message in sends if message[0] != _NO_PROCESS]
     return Exchange(without, [message for message in receives if message[0] != _NO_PROCESS])
+
+
+def _messages(peers: tuple[int, ...], counts: list[int] | int, size: int) -> list[tuple[int, int]]:
+    sizes = counts if isinstance(counts, list) and counts else [size] * len(peers)
+    return list(zip(peers, sizes, strict=False))
 
 
 def between_groups(verb: str, call: Any, local: int, remote: int, place: int) -> Exchange | None:
