@@ -43,19 +43,19 @@ static void point_to_point(void) {
     MPI_Message message;
     char *buffer = malloc(1 << 16);
     CALL(Buffer_attach, 0, buffer, 1 << 16);
-#define PAIR(name, bytes, ...)                                                                     \
-    CALL(Irecv, bytes, in, SIZE, MPI_BYTE, before, MPI_ANY_TAG, world, &request);                  \
-    CALL(Barrier, 0, world); /* or MPI_Rsend may come before its receive */                        \
-    SEND(name, bytes, after, __VA_ARGS__);                                                         \
+#define PAIR(name, bytes, ...)                                                    \
+    CALL(Irecv, bytes, in, SIZE, MPI_BYTE, before, MPI_ANY_TAG, world, &request); \
+    CALL(Barrier, 0, world); /* or MPI_Rsend may come before its receive */       \
+    SEND(name, bytes, after, __VA_ARGS__);                                        \
     WAIT()
     PAIR(Send, 1, out, 1, MPI_BYTE, after, 1, world);
     PAIR(Bsend, 2, out, 2, MPI_BYTE, after, 2, world);
     PAIR(Ssend, 3, out, 3, MPI_BYTE, after, 3, world);
     PAIR(Rsend, 4, out, 4, MPI_BYTE, after, 4, world);
-#define LATER(name, bytes)                                                                         \
-    CALL(Irecv, bytes, in, SIZE, MPI_BYTE, MPI_ANY_SOURCE, 9, world, &two[0]);                     \
-    CALL(Barrier, 0, world);                                                                       \
-    SEND(name, bytes, after, out, bytes, MPI_BYTE, after, 9, world, &two[1]);                      \
+#define LATER(name, bytes)                                                     \
+    CALL(Irecv, bytes, in, SIZE, MPI_BYTE, MPI_ANY_SOURCE, 9, world, &two[0]); \
+    CALL(Barrier, 0, world);                                                   \
+    SEND(name, bytes, after, out, bytes, MPI_BYTE, after, 9, world, &two[1]);  \
     CALL(Waitall, 0, 2, two, MPI_STATUSES_IGNORE)
     LATER(Isend, 5);
     LATER(Ibsend, 6);
@@ -101,8 +101,8 @@ static void point_to_point(void) {
     CALL(Send, 0, out, 8, MPI_BYTE, MPI_PROC_NULL, 1, world);
     CALL(Recv, 0, in, 8, MPI_BYTE, MPI_PROC_NULL, 1, world, &status);
     /* completion */
-#define EXCHANGE(bytes)                                                                            \
-    CALL(Irecv, bytes, in, SIZE, MPI_BYTE, before, 3, world, &two[0]);                             \
+#define EXCHANGE(bytes)                                                \
+    CALL(Irecv, bytes, in, SIZE, MPI_BYTE, before, 3, world, &two[0]); \
     SEND(Isend, bytes, after, out, bytes, MPI_BYTE, after, 3, world, &two[1])
     EXCHANGE(1);
     CALL(Waitany, 0, 2, two, &index, &status);
@@ -131,17 +131,17 @@ static void point_to_point(void) {
     CALL(Cancel, 0, &request);
     WAIT();
     /* persistent and partitioned */
-#define PERSISTENT(name, bytes)                                                                    \
-    CALL(Recv_init, 2 * bytes, in, SIZE, MPI_BYTE, before, 4, world, &two[0]);                     \
-    CALL(name, 2 * bytes, out, bytes, MPI_BYTE, after, 4, world, &two[1]);                         \
-    for (int i = 0; i < 2; i++) {                                                                  \
-        CALL(Start, 0, &two[0]);                                                                   \
-        CALL(Barrier, 0, world);                                                                   \
-        note_message(after, bytes);                                                                \
-        CALL(Startall, 0, 1, &two[1]);                                                             \
-        CALL(Waitall, 0, 2, two, MPI_STATUSES_IGNORE);                                             \
-    }                                                                                              \
-    CALL(Request_free, 0, &two[0]);                                                                \
+#define PERSISTENT(name, bytes)                                                \
+    CALL(Recv_init, 2 * bytes, in, SIZE, MPI_BYTE, before, 4, world, &two[0]); \
+    CALL(name, 2 * bytes, out, bytes, MPI_BYTE, after, 4, world, &two[1]);     \
+    for (int i = 0; i < 2; i++) {                                              \
+        CALL(Start, 0, &two[0]);                                               \
+        CALL(Barrier, 0, world);                                               \
+        note_message(after, bytes);                                            \
+        CALL(Startall, 0, 1, &two[1]);                                         \
+        CALL(Waitall, 0, 2, two, MPI_STATUSES_IGNORE);                         \
+    }                                                                          \
+    CALL(Request_free, 0, &two[0]);                                            \
     CALL(Request_free, 0, &two[1])
     PERSISTENT(Send_init, 5);
     PERSISTENT(Bsend_init, 6);
@@ -165,15 +165,15 @@ static void point_to_point(void) {
 }
 
 /* A collective in its three forms; arguments end in a comma, as the communicator follows. */
-#define FORMS(Name, name, bytes, ...)                                                              \
-    CALL(Name, bytes, __VA_ARGS__ comm);                                                           \
-    CALL(I##name, bytes, __VA_ARGS__ comm, &request);                                              \
-    WAIT();                                                                                        \
-    CALL(Name##_init, 2 * (bytes), __VA_ARGS__ comm, MPI_INFO_NULL, &request);                     \
-    for (int i = 0; i < 2; i++) {                                                                  \
-        CALL(Start, 0, &request);                                                                  \
-        WAIT();                                                                                    \
-    }                                                                                              \
+#define FORMS(Name, name, bytes, ...)                                          \
+    CALL(Name, bytes, __VA_ARGS__ comm);                                       \
+    CALL(I##name, bytes, __VA_ARGS__ comm, &request);                          \
+    WAIT();                                                                    \
+    CALL(Name##_init, 2 * (bytes), __VA_ARGS__ comm, MPI_INFO_NULL, &request); \
+    for (int i = 0; i < 2; i++) {                                              \
+        CALL(Start, 0, &request);                                              \
+        WAIT();                                                                \
+    }                                                                          \
     CALL(Request_free, 0, &request)
 #define REDUCED(n) out, in, n, MPI_CHAR, MPI_MAX
 

@@ -441,7 +441,8 @@ class Analysis {
         }
 
         void settle_receive(Request &request, const Completed &done, const OpenWait &wait) {
-            const bool exchanges = request.role == EXCHANGES_LATER;  // its bytes are those sent; MPICH gives it no status
+            const bool exchanges =
+                request.role == EXCHANGES_LATER;  // its bytes are those sent; MPICH gives it no status
             const int32_t peer = exchanges && request.peer >= 0 ? request.peer : done.source;
             const int32_t source = world(view(request.communicator), peer);
             if (source < 0) return drop(request);

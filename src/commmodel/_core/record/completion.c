@@ -74,19 +74,19 @@ static void record(unsigned code, uint64_t begin, uint64_t end, const void *call
 
 /* A function of this family. Once the requests are taken, `list`, its parameter for one status or several, is room for
  * them where it was `none`; in Open MPI and the standard's ABI the two names of no status differ in type. */
-#define COMPLETION(name, parameters, arguments, number, handles, list, none, completed, indices)     \
-    VISIBLE int MPI_##name parameters {                                                              \
-        PASS_ON(next.name arguments);                                                                \
-        struct given given;                                                                          \
-        take_requests(&given, number, handles, list, list != none);                                  \
-        list = given.statuses;                                                                       \
-        uint64_t begin = ticks();                                                                    \
-        int code = next.name arguments;                                                              \
-        uint64_t end = ticks();                                                                      \
-        int number_completed = code == MPI_SUCCESS ? (completed) : 0;                                \
+#define COMPLETION(name, parameters, arguments, number, handles, list, none, completed, indices)         \
+    VISIBLE int MPI_##name parameters {                                                                  \
+        PASS_ON(next.name arguments);                                                                    \
+        struct given given;                                                                              \
+        take_requests(&given, number, handles, list, list != none);                                      \
+        list = given.statuses;                                                                           \
+        uint64_t begin = ticks();                                                                        \
+        int code = next.name arguments;                                                                  \
+        uint64_t end = ticks();                                                                          \
+        int number_completed = code == MPI_SUCCESS ? (completed) : 0;                                    \
         record(CODE_##name, begin, end, __builtin_return_address(0), &given, number_completed, indices); \
-        return code;                                                                                 \
-    }                                                                                                \
+        return code;                                                                                     \
+    }                                                                                                    \
     ALSO_PMPI(name)
 
 #define ONE(name, parameters, arguments, number, handles, completed, indices) \
@@ -94,15 +94,15 @@ static void record(unsigned code, uint64_t begin, uint64_t end, const void *call
 #define SEVERAL(name, parameters, arguments, completed, indices) \
     COMPLETION(name, parameters, arguments, count, requests, statuses, MPI_STATUSES_IGNORE, completed, indices)
 
-ONE(Wait, (MPI_Request *request, MPI_Status *status), (request, status), 1, request, 1, NULL)
-ONE(Test, (MPI_Request *request, int *flag, MPI_Status *status), (request, flag, status), 1, request, *flag != 0, NULL)
+ONE(Wait, (MPI_Request * request, MPI_Status *status), (request, status), 1, request, 1, NULL)
+ONE(Test, (MPI_Request * request, int *flag, MPI_Status *status), (request, flag, status), 1, request, *flag != 0, NULL)
 ONE(Waitany, (int count, MPI_Request *requests, int *index, MPI_Status *status), (count, requests, index, status),
     count, requests, *index != MPI_UNDEFINED, index)
 ONE(Testany, (int count, MPI_Request *requests, int *index, int *flag, MPI_Status *status),
     (count, requests, index, flag, status), count, requests, *flag && *index != MPI_UNDEFINED, index)
 SEVERAL(Waitall, (int count, MPI_Request *requests, MPI_Status *statuses), (count, requests, statuses), count, NULL)
-SEVERAL(Testall, (int count, MPI_Request *requests, int *flag, MPI_Status *statuses),
-        (count, requests, flag, statuses), *flag ? count : 0, NULL)
+SEVERAL(Testall, (int count, MPI_Request *requests, int *flag, MPI_Status *statuses), (count, requests, flag, statuses),
+        *flag ? count : 0, NULL)
 SEVERAL(Waitsome, (int count, MPI_Request *requests, int *outcount, int *indices, MPI_Status *statuses),
         (count, requests, outcount, indices, statuses), *outcount != MPI_UNDEFINED ? *outcount : 0, indices)
 SEVERAL(Testsome, (int count, MPI_Request *requests, int *outcount, int *indices, MPI_Status *statuses),
