@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from support.logs import SELF, Log, write
+from support.logs import CODES, SELF, Log, write
 
 from commmodel import record
 from commmodel.cli import main
@@ -143,6 +143,167 @@ def test_group_alone_makes_its_communicator(tmp_path):
     actions = record.RecordedActions(record.load(tmp_path / "run"))
     assert "within" in "".join(actions.text(0))
     assert not run(actions.program(), SMPI, FLAT).blocked
+
+
+def replayed(tmp_path, logs):
+    """Write a recording and return what is not carried over, and the lines of each rank, after a replay that ends."""
+    actions, lines = actions_of(tmp_path, *logs)
+    assert not run(actions.program(), SMPI, FLAT).blocked
+    return actions.not_carried, lines
+
+
+def test_neighbours_of_a_ring_of_two_exchange_two_messages(tmp_path):
+    logs = pair()
+    for rank, log in enumerate(logs):
+        log.communicator(3, [(0, 1, 2)], kind=1)
+        log.neighbours(3, [1 - rank] * 2, [1 - rank] * 2)
+        log.call("Neighbor_alltoallv", 0, 1, communicator=3, sent_counts=[10, 20], received_counts=[20, 10])
+    not_carried, (lines, _) = replayed(tmp_path, logs)
+    assert lines == ["irecv 1 500000 20 6", "irecv 1 500000 10 6", "isend 1 500000 20 6", "isend 1 500000 10 6",
+                     *["wait 1 0 500000"] * 2, *["wait 0 1 500000"] * 2]  # fmt: skip
+    assert not not_carried
+
+
+def test_neighbours_that_do_not_exist_and_requests(tmp_path):
+    logs = [Log(rank, 3) for rank in range(3)]
+    for rank, log in enumerate(logs):
+        around = [rank - 1 if rank else -2, rank + 1 if rank < 2 else -2]
+        log.communicator(3, [(0, 1, 3)], kind=1)
+        log.neighbours(3, around, around)
+        log.call("Ineighbor_allgather", 0, 1, communicator=3, bytes=8, room=8, request=1)
+        log.call("Neighbor_alltoall_init", 1, 2, communicator=3, bytes=4, room=4, request=2)
+        log.call("Start", 2, 3, requests=[2])
+        log.call("Waitall", 3, 4, given=2, completed=[(1, -2, 0, 0), (2, -2, 0, 0)])
+    not_carried, (lines, *_) = replayed(tmp_path, logs)
+    assert lines == [
+        "irecv 1 500000 8 6", "isend 1 500000 8 6", "irecv 1 500000 4 6", "isend 1 500000 4 6",
+        *["wait 1 0 500000", "wait 0 1 500000"] * 2,
+    ]  # fmt: skip
+    assert not not_carried
+
+
+ROOTED = {"Bcast", "Gather", "Gatherv", "Scatter", "Scatterv", "Reduce"}
+
+
+@pytest.mark.parametrize("name", [
+    "Barrier", "Bcast", "Gather", "Gatherv", "Scatter", "Scatterv", "Allgather", "Allgatherv", "Alltoall", "Alltoallv",
+    "Alltoallw", "Reduce", "Allreduce", "Reduce_scatter", "Reduce_scatter_block",
+])  # fmt: skip
+@pytest.mark.parametrize("form", ["", "I"])
+def test_collectives_between_two_groups_are_messages(tmp_path, name, form):
+    logs, groups = [Log(rank, 4) for rank in range(4)], [[(0, 1, 1)], [(1, 1, 3)]]
+    for rank, log in enumerate(logs):
+        side = int(rank > 0)
+        log.communicator(3, groups[side], groups[1 - side], kind=4)
+        given = {"bytes": 100, "room": 100, "operation": 3, "sent_counts": [100] * (3 if side == 0 else 1),
+                 "received_counts": [100] * (3 if side == 0 else 1)}  # fmt: skip
+        if name == "Reduce_scatter":  # counts of the own group
+            given["received_counts"] = [300] if side == 0 else [100] * 3
+        if name == "Reduce_scatter_block":
+            given["bytes"] = 300 if side == 0 else 100
+        if name in ROOTED:
+            given["root"] = 1 if side == 0 else -3 if rank == 2 else -2
+        if form:
+            given["request"] = 5
+        fields = CODES[f"MPI_{form}{name.lower() if form else name}"].fields
+        values = {field: value for field, value in given.items() if field in fields}
+        log.call(f"{form}{name.lower() if form else name}", 0, 1, communicator=3, **values)
+        if form:
+            log.call("Wait", 1, 2, given=1, completed=[(5, -2, 0, 0)])
+    not_carried, lines = replayed(tmp_path, logs)
+    assert not not_carried
+    assert any("send" in line for line in lines[0] + lines[2])
+
+
+def test_operations_between_fences_are_messages(tmp_path):
+    logs = pair()
+    for log in logs:
+        log.window(1)
+        log.call("Win_create", 0, 1, window=1)
+        log.call("Win_fence", 1, 2, window=1)
+        if log.rank == 0:
+            log.call("Put", 2, 3, target=1, bytes=800, window=1)
+            log.call("Get", 3, 4, target=1, bytes=40, window=1)
+        log.call("Win_fence", 4, 5, window=1)
+        log.call("Win_free", 5, 6, window=1)
+    not_carried, (origin, target) = replayed(tmp_path, logs)
+    assert origin == [
+        "allreduce 8 0 6", "barrier", "isend 1 500000 800 6", "isend 1 500000 0 6", "irecv 1 500001 40 6",
+        "wait 0 1 500000", "wait 0 1 500000", "wait 1 0 500001", "barrier", "barrier",
+    ]  # fmt: skip
+    assert target == [
+        "allreduce 8 0 6", "barrier", "compute 2", "irecv 0 500000 800 6", "irecv 0 500000 0 6", "wait 0 1 500000",
+        "wait 0 1 500000", "isend 0 500001 40 6", "wait 1 0 500001", "barrier", "barrier",
+    ]  # fmt: skip
+    assert not not_carried
+
+
+def test_operations_under_locks_last_as_long_as_they_did(tmp_path):
+    logs = pair()
+    for log in logs:
+        log.window(1)
+        log.call("Win_fence", 0, 0, window=1)
+    logs[0].call("Win_lock", 0, 0, target=1, window=1)
+    logs[0].call("Put", 0, SECOND, target=1, bytes=8, window=1)
+    logs[0].call("Win_unlock", SECOND, SECOND, target=1, window=1)
+    not_carried, (lines, _) = replayed(tmp_path, logs)
+    assert lines == ["barrier", "sleep 0", "sleep 1", "sleep 0"]
+    assert not_carried == {"MPI_Put": 1, "MPI_Win_lock": 1, "MPI_Win_unlock": 1}
+
+
+def test_partitioned_messages_start_with_their_first_partition(tmp_path):
+    first, second = pair()
+    first.call("Psend_init", 0, 0, peer=1, tag=3, bytes=800, request=1)
+    first.call("Send_init", 0, 0, peer=1, tag=3, bytes=16, request=2)
+    second.call("Precv_init", 0, 0, peer=0, tag=3, bytes=800, request=1)
+    for _ in range(2):
+        first.call("Startall", 0, 0, requests=[1, 2])
+        first.call("Pready", 0, 0, requests=[1])
+        first.call("Pready_range", 0, 0, requests=[1])
+        first.call("Waitall", 0, 0, given=2, completed=[(1, -2, 0, 0), (2, -2, 0, 0)])
+        second.call("Start", 0, 0, requests=[1])
+        second.call("Recv", 0, 0, peer=-1, tag=3, bytes=16, source=0, received_tag=3, received_bytes=16)
+        second.call("Wait", 0, 0, given=1, completed=[(1, 0, 3, 800)])
+    not_carried, (send, receive) = replayed(tmp_path, (first, second))
+    assert send == ["isend 1 3 16 6", "isend 1 500000 800 6", "wait 0 1 500000", "wait 0 1 3"] * 2
+    assert receive == ["irecv 0 500000 800 6", "recv -1 3 16 6", "wait 0 1 500000"] * 2
+    assert not not_carried
+
+
+def test_a_request_that_is_not_known_leaves_those_that_are(tmp_path):
+    first, second = pair()
+    first.call("Send_init", 0, 0, peer=1, tag=1, bytes=16, request=3)
+    first.call("Startall", 0, 0, requests=[7, 3])
+    first.call("Wait", 0, 0, given=1, completed=[(3, -2, 0, 0)])
+    second.call("Recv", 0, 0, peer=0, tag=1, bytes=16, source=0, received_tag=1, received_bytes=16)
+    _, (lines, _) = replayed(tmp_path, (first, second))
+    assert lines == ["isend 1 1 16 6", "wait 0 1 1"]
+
+
+def test_a_cancelled_receive_takes_no_message_from_the_next(tmp_path):
+    first, second = pair()
+    second.call("Irecv", 0, 0, peer=0, tag=1, bytes=8, request=1)
+    second.call("Cancel", 0, 0, requests=[1])
+    second.call("Wait", 0, 0, given=1, completed=[(1, -2, -1, 0)])
+    for number in range(2):
+        first.call("Send", 0, 0, peer=1, tag=1, bytes=8)
+        if number:
+            second.call("Irecv", 0, 0, peer=0, tag=1, bytes=8, request=2)
+            second.call("Wait", 0, 0, given=1, completed=[(2, 0, 1, 8)])
+        else:
+            second.call("Recv", 0, 0, peer=0, tag=1, bytes=8, source=0, received_tag=1, received_bytes=8)
+    _, (_, lines) = replayed(tmp_path, (first, second))
+    assert lines == ["irecv 0 1 8 6", "wait 0 1 1", "irecv 0 1 8 6", "wait 0 1 1"]
+
+
+def test_calls_with_processes_of_another_program_last_as_long_as_they_did(tmp_path):
+    logs = pair()
+    logs[0].communicator(3, [(0, 1, 1)], [(2, 0, 1)], kind=4)
+    logs[0].call("Send", 0, SECOND, communicator=3, peer=0, tag=1, bytes=8)
+    logs[0].call("Barrier", SECOND, SECOND, communicator=3)
+    not_carried, (lines, _) = replayed(tmp_path, logs)
+    assert lines == ["sleep 1", "sleep 0"]
+    assert not_carried == {"MPI_Send": 1, "MPI_Barrier": 1}
 
 
 def test_recordings_without_all_logs_are_not_replayed(tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -232,8 +233,9 @@ def test_c_programs_are_recorded_with_their_pmpi_calls(tmp_path):
     )  # fmt: skip
 
 
-def test_a_folder_that_exists_ends_all_ranks_in_one_line(tmp_path):
-    completed = launch(2, *RECORD, tmp_path, "--", sys.executable, "-c", "from mpi4py import MPI")
+@pytest.mark.parametrize("words", ["true", "sleep 100", f"{sys.executable} -c 'from mpi4py import MPI'"])
+def test_a_folder_that_exists_ends_all_ranks_in_one_line(tmp_path, words):
+    completed = launch(3, *RECORD, tmp_path, "--", *shlex.split(words))
     assert completed.returncode == 2
     assert error_lines(completed, "commmodel") == [
         f"commmodel: {tmp_path} exists: choose another folder, or replace it with --force"

@@ -65,6 +65,13 @@ class Log:
             b"\x02" + unsigned(number) + unsigned(parent) + unsigned(kind) + text(name) + runs(local) + runs(remote)
         )
 
+    def neighbours(self, number, sources, destinations):
+        lists = (unsigned(len(ranks)) + b"".join(map(signed, ranks)) for ranks in (sources, destinations))
+        self.parts.append(b"\x08" + unsigned(number) + b"".join(lists))
+
+    def window(self, number, communicator=WORLD, size=0):
+        self.parts.append(b"\x04" + unsigned(number) + unsigned(communicator) + unsigned(size) + unsigned(1))
+
     def clock(self, ticks, seconds, uncertainty=1e-6):
         self.parts.append(b"\x03" + unsigned(ticks) + struct.pack("<dd", seconds, uncertainty))
 

@@ -9,7 +9,17 @@ HEADER = (
     *("magic", "version", "header_size", "rank", "processes", "ticks_per_second"),
     *("first_tick", "unix_ns", "abi", "thread_level", "table"),
 )
-KINDS = {1: "site", 2: "communicator", 3: "clock", 4: "window", 5: "thread", 6: "text", 7: "leave", 16: "call"}
+KINDS = {
+    1: "site",
+    2: "communicator",
+    3: "clock",
+    4: "window",
+    5: "thread",
+    6: "text",
+    7: "leave",
+    8: "neighbours",
+    16: "call",
+}
 BY_CODE = {call.code: call for call in CALLS}
 SIGNED = {"peer", "tag", "receive_peer", "receive_tag", "root", "source", "received_tag", "target", "level"}
 
@@ -79,6 +89,9 @@ def decode(path):
             record |= {"tick": cursor.unsigned(), "seconds": cursor.double(), "uncertainty": cursor.double()}
         elif kind == "window":
             record |= {name: cursor.unsigned() for name in ("id", "communicator", "bytes", "unit")}
+        elif kind == "neighbours":
+            record["id"] = cursor.unsigned()
+            record |= {way: [cursor.signed() for _ in range(cursor.unsigned())] for way in ("sources", "destinations")}
         elif kind == "thread":
             record["thread"] = cursor.unsigned()
         elif kind == "text":

@@ -9,22 +9,30 @@ extension of the format (`commmodel.simulate.work.communicators`). How each call
 - Iprobe and Test without success: nothing, and the time between two such calls from one place is none of computation;
 - persistent calls: at each start;
 - non-blocking collectives: at their completion, as a rank of a replay does one thing at a time;
-- calls that make communicators: an allreduce of 8 bytes of the ranks that call them.
+- partitioned messages: whole, at the first MPI_Pready after each start;
+- neighbourhood collectives: as messages to and from neighbours, posted where the call was;
+- collectives of intercommunicators: within each group, with messages between the groups;
+- one-sided operations between fences: as messages that the target takes at the fence, which is a barrier;
+- calls that make communicators and windows: an allreduce of 8 bytes of the ranks that call them.
 
-What has no action (one-sided calls, files, intercommunicators' and neighbourhood collectives) lasts as long as it did,
-and is counted. Main entry: `RecordedActions`.
+What has no action (other one-sided calls, files, calls with processes of other programs) lasts as long as it did, and
+is counted. Main entry: `RecordedActions`.
 """
 
 import os
 from collections import Counter, namedtuple
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 from commmodel._core.program.recordings import CALL
 from commmodel.collectives.library.selection import Selector
 from commmodel.errors import InputError
 from commmodel.record.calls import CALLS
+from commmodel.record.communicators import View
+from commmodel.record.exchanges import Exchange, between_groups, lines, of_neighbours
 from commmodel.record.files import CallBlock, Recording
+from commmodel.record.windows import Epochs, Windows
 from commmodel.simulate.operations import Program
 from commmodel.simulate.traces import replay_texts
 from commmodel.simulate.traces.action_text import COLLECTIVES, Tags, collective_text
@@ -37,6 +45,8 @@ _GROUPS = {call.code: call.group for call in CALLS}
 _ANY, _NO_PROCESS = -1, -2
 _WORLD = 1  # MPI_COMM_WORLD in each log
 _EXCHANGE = -1  # the request of an MPI_Sendrecv
+_NEIGHBOURS, _BETWEEN_GROUPS, _TO_WINDOW, _FROM_WINDOW, _PARTITIONED = -10, -11, -12, -13, -20
+"""Tags of messages that are not point-to-point ones; that of a partitioned message is _PARTITIONED less its own."""
 _POLLS = {"MPI_Iprobe", "MPI_Improbe", "MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome"}
 _SENDS = {"send", "bsend", "ssend", "rsend"}
 _EXCHANGES = {"sendrecv", "sendrecv_replace", "isendrecv", "isendrecv_replace"}
@@ -107,6 +117,11 @@ class RecordedActions:
         """Names of calls that have no action -> how many have been written as time alone, so far."""
         return sum(self._not_carried.values(), Counter())
 
+    @cached_property
+    def windows(self) -> Windows:
+        """The recording's windows, with the operations on them."""
+        return Windows(self.recording)
+
     def text(self, rank: int) -> Iterator[str]:
         """Yield the lines of a rank, a block of the recording at a time."""
         not_carried = self._not_carried[rank] = Counter()  # anew: a text may be read more than once
@@ -166,14 +181,23 @@ class _Rank:
     def __init__(self, actions: RecordedActions, rank: int, not_carried: Counter[str]) -> None:
         self._rank, self._speed, self._tags = rank, actions.speed, actions.tags
         self._not_carried = not_carried
-        self._views = {view.local: view for view in actions.recording.views(rank)}
         self._groups = actions.recording.groups
+        self._views = {  # without those that processes of other programs belong to
+            view.local: view
+            for view in actions.recording.views(rank)
+            if (self._groups[view.group] < actions.processes).all()
+        }
+        self._kinds = [communicator.kind for communicator in actions.recording.communicators]
+        self._windows, self._epochs = actions.windows, Epochs()
+        self._window_waits: dict[int, list[str]] = {}
         self._defined: set[int] = set()
         self._lines: list[str] = []
         self._previous_end: float | None = None
         self._previous_poll: tuple[int, int] | None = None
         self._waits: dict[int, list[_Wait]] = {}
         self._persistent: dict[int, tuple[str, Any]] = {}
+        self._partitioned: dict[int, Any] = {}  # started, and no partition is ready
+        self._cancelled: Counter[tuple[int, int]] = Counter()  # posted receives that the recorded program took back
 
     def lines(self, block: CallBlock) -> str:
         """Return the actions of a block of calls."""
@@ -210,12 +234,20 @@ class _Rank:
             return False
         if verb.endswith("_init"):
             self._persistent[call.request] = verb.removesuffix("_init"), _with_counts(call, block)
-            return group in ("point-to-point", "collective") and not verb.startswith("P")
+            return True
         if group == "completion":
             return self._complete(call, block)
         if verb in ("Start", "Startall"):
             started = [self._persistent.get(request) for request in _numbers(call, block, "requests")]
-            return all(item is not None and self._carry_one("I" + item[0].lower(), item[1]) for item in started)
+            carried = [item is not None and self._carry_one("I" + item[0].lower(), item[1]) for item in started]
+            return any(carried) or not carried  # what has a counterpart elsewhere must not be missing
+        if verb.startswith("Pready"):
+            for request in _numbers(call, block, "requests"):
+                if request in self._partitioned:
+                    self._post_partitioned(self._partitioned.pop(request), is_send=True)
+            return True
+        if group in ("one-sided", "synchronisation"):
+            return self._one_sided(verb, call)
         if group == "communicator":
             return self._created(call)
         return self._carry_one(verb, _with_counts(call, block))
@@ -229,7 +261,7 @@ class _Rank:
             if call.message and call.peer != _NO_PROCESS:  # a matched probe that has found its message is the receive
                 self._receive(call)
             return True
-        if group == "collective":
+        if group in ("collective", "neighbourhood"):
             return self._collective(verb, call)
         return False
 
@@ -259,12 +291,34 @@ class _Rank:
             self._post_send("isend", exchange)
             if blocks:
                 self._completed(_EXCHANGE, call.source, call.received_tag)
+        elif verb == "ipsend":
+            self._partitioned[call.request] = call
+        elif verb == "iprecv":
+            self._post_partitioned(call, is_send=False)
         else:
             return False
         return True
 
     def _receive(self, call: Any) -> None:
-        self._add(f"recv {self._world(call, call.peer)} {self._tag(call, call.tag)} {call.received_bytes} 6")
+        peer, tag = self._world(call, call.peer), self._tag(call, call.tag)
+        if self._cancelled[peer, tag] and call.source >= 0:  # its message comes to the receive that was taken back
+            self._cancelled[peer, tag] -= 1
+            self._add(f"wait {self._world(call, call.source)} {self._rank} {self._tag(call, call.received_tag)}")
+        else:
+            self._add(f"recv {peer} {tag} {call.received_bytes} 6")
+
+    def _post_partitioned(self, call: Any, *, is_send: bool) -> None:
+        if call.peer == _NO_PROCESS:
+            return
+        message = [(self._world(call, call.peer), call.bytes)]
+        tag = self._tag(call, _PARTITIONED - call.tag)
+        posts, waits = lines(self._rank, tag, *((message, []) if is_send else ([], message)))
+        self._lines += posts
+        self._wait_later(call.request, waits)
+
+    def _wait_later(self, request: int, texts: Iterable[str]) -> None:
+        """Keep lines until a request completes."""
+        self._waits.setdefault(request, []).extend((lambda *_, text=text: text) for text in texts)
 
     def _post_send(self, action: str, call: Any) -> None:
         if call.peer == _NO_PROCESS:
@@ -272,17 +326,25 @@ class _Rank:
         peer, tag = self._world(call, call.peer), self._tag(call, call.tag)
         self._add(f"{action} {peer} {tag} {call.bytes} 6")
         if action == "isend":
-            text = f"wait {self._rank} {peer} {tag}"
-            self._waits.setdefault(call.request, []).append(lambda *_: text)
+            self._wait_later(call.request, [f"wait {self._rank} {peer} {tag}"])
 
     def _post_receive(self, call: Any, peer: int, tag: int) -> None:
         if peer == _NO_PROCESS:
             return
-        self._add(f"irecv {self._world(call, peer)} {self._tag(call, tag)} {call.room or call.bytes} 6")
+        key = self._world(call, peer), self._tag(call, tag)
+        if self._cancelled[key]:
+            self._cancelled[key] -= 1
+        else:
+            self._add(f"irecv {key[0]} {key[1]} {call.room or call.bytes} 6")
 
         def wait(source: int, received: int) -> str:
             if source < 0:  # cancelled: no message has come
+                self._cancelled[key] += 1
                 return ""
+            source, received = (
+                peer if peer >= 0 else source,
+                tag if tag >= 0 else received,
+            )  # MPICH gives MPI_Isendrecv no status
             return f"wait {self._world(call, source)} {self._rank} {self._tag(call, received)}"
 
         self._waits.setdefault(call.request, []).append(wait)
@@ -305,38 +367,94 @@ class _Rank:
             call = call._replace(communicator=call.new_communicator)
         if call.communicator not in self._views or NAMES[call.code] in _OTHER_PROGRAMS:
             return False
-        return self._collective_of(call, "allreduce 8 0 6")
+        return self._collective("allreduce", call._replace(bytes=8))
 
     def _collective(self, verb: str, call: Any) -> bool:
+        """Write a collective; of one that does not block, what is to be done once its request completes."""
         verb = verb.lower()
-        later = verb not in COLLECTIVES
-        processes = len(self._groups[self._views[call.communicator].group])
-        counts = _counts(call.sent_counts), _counts(call.received_counts)
+        later = verb not in COLLECTIVES and not verb.startswith("neighbor")
         verb = verb.removeprefix("i") if later else verb
-        text = collective_text(verb, processes, call.bytes, call.room, call.root, counts)
-        if text is None:
-            return False
-        if not later:
-            return self._collective_of(call, text)
-        line = self._within(call, text)
-        if line is not None:
-            self._waits.setdefault(call.request, []).append(lambda *_: line)
-        return line is not None
-
-    def _collective_of(self, call: Any, text: str) -> bool:
-        line = self._within(call, text)
-        if line is not None:
-            self._add(line)
-        return line is not None
-
-    def _within(self, call: Any, text: str) -> str | None:
-        """Return a collective as that of its communicator, None where that is one between two groups."""
-        if call.communicator == _WORLD:
-            return text
         view = self._views[call.communicator]
-        if view.is_inter:
-            return None
-        if view.number not in self._defined:
-            self._defined.add(view.number)
-            self._add(f"communicator {view.number} {ranks_text(self._groups[view.group].tolist())}")
-        return f"within {view.number} {text}"
+        local, remote = len(self._groups[view.own_group]), len(self._groups[view.group])
+        posts: list[str] = []
+        if verb.startswith("neighbor"):
+            exchange = of_neighbours(call, view, is_cartesian=self._kinds[view.number] == "Cartesian")
+            if exchange is None:
+                return False
+            posts, rest = self._exchanged(exchange, call, _NEIGHBOURS)
+        elif view.is_inter:
+            exchange = between_groups(verb, call, local, remote, view.place)
+            if exchange is None:
+                return False
+            rest = self._between_groups(exchange, call, view)
+        else:
+            counts = _counts(call.sent_counts), _counts(call.received_counts)
+            text = collective_text(verb, local, call.bytes, call.room, call.root, counts)
+            if text is None:
+                return False
+            rest = [self._within(0 if call.communicator == _WORLD else view.number, view.group, text)]
+        self._lines += posts
+        if later:
+            self._wait_later(call.request, rest)
+        else:
+            self._lines += rest
+        return True
+
+    def _exchanged(self, exchange: Exchange, call: Any, tag: int) -> list[list[str]]:
+        """Return the lines that post messages, and those that wait for them."""
+        ways = [[(self._world(call, peer), size) for peer, size in way] for way in exchange[:2]]
+        return lines(self._rank, self._tag(call, tag), *ways)
+
+    def _between_groups(self, exchange: Exchange, call: Any, view: View) -> list[str]:
+        posts, waits = self._exchanged(exchange, call, _BETWEEN_GROUPS)
+        number = len(self._kinds) + view.own_group
+        before, after = (
+            [self._within(number, view.own_group, text)] * bool(text) for text in (exchange.before, exchange.after)
+        )
+        return [*before, *posts, *waits, *after]
+
+    def _within(self, number: int, group: int, text: str) -> str:
+        """Return a collective as that of a communicator, 0 for MPI_COMM_WORLD, which is defined where it is new."""
+        if number == 0:
+            return text
+        if number not in self._defined:
+            self._defined.add(number)
+            self._add(f"communicator {number} {ranks_text(self._groups[group].tolist())}")
+        return f"within {number} {text}"
+
+    # Windows
+
+    def _one_sided(self, name: str, call: Any) -> bool:
+        if call.communicator:
+            return self._created(call)
+        operation = self._epochs.operation(name, call)
+        view = self._windows.view(self._rank, call.window)
+        if view is None or view.local not in self._views:
+            return False
+        call = call._replace(communicator=view.local)
+        if name == "Win_free":
+            return self._collective("barrier", call)
+        if name == "Win_fence":
+            self._fence(call)
+            return self._collective("barrier", call)
+        if operation is None:
+            return False
+        if call.target != _NO_PROCESS:
+            parts = [(Exchange([(call.target, operation.sent)], []), _TO_WINDOW)]
+            if operation.answer is not None:
+                parts.append((Exchange([], [(call.target, operation.answer)]), _FROM_WINDOW))
+            for exchange, tag in parts:
+                posts, waits = self._exchanged(exchange, call, tag)
+                self._lines += posts
+                self._window_waits.setdefault(call.window, []).extend(waits)
+        return True
+
+    def _fence(self, call: Any) -> None:
+        """Take and answer what others have sent since the last fence, and wait for what this rank has."""
+        key = (self._rank, self._windows.numbers[self._rank, call.window], self._epochs.fences[call.window] - 1)
+        incoming = self._windows.incoming.get(key, [])
+        to_window, from_window = (self._tag(call, tag) for tag in (_TO_WINDOW, _FROM_WINDOW))
+        takes = lines(self._rank, to_window, [], [(origin, operation.sent) for origin, operation in incoming])
+        answers = [(origin, operation.answer) for origin, operation in incoming if operation.answer is not None]
+        posts, waits = lines(self._rank, from_window, answers, [])
+        self._lines += [*takes[0], *takes[1], *posts, *self._window_waits.pop(call.window, []), *waits]

@@ -25,6 +25,8 @@ class LocalCommunicator:
     name: str
     local: Runs
     remote: Runs = ()
+    sources: tuple[int, ...] | None = None
+    destinations: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -51,13 +53,29 @@ class Communicator:
 
 @dataclass(frozen=True)
 class View:
-    """A communicator as a rank sees it: numbers in its log and in the recording, its place, and its peers' group."""
+    """A communicator as a rank sees it.
+
+    Attributes
+    ----------
+    local, number : int
+        Its numbers in the rank's log and in the recording.
+    place : int
+        This rank's in its own group.
+    is_inter : bool
+    group, own_group : int
+        Lists of ranks: of the peers whom messages go to, and of this rank; different ones of an intercommunicator.
+    sources, destinations : tuple of int or None
+        Neighbours in its topology, ranks in it; -2 stands for nobody. None where it has no topology.
+    """
 
     local: int
     number: int
     place: int
     is_inter: bool
     group: int
+    own_group: int = 0
+    sources: tuple[int, ...] | None = None
+    destinations: tuple[int, ...] | None = None
 
 
 def expand(runs: Runs, processes: int) -> NDArray[np.int32] | None:
@@ -150,9 +168,13 @@ def unify(
                 members = np.unique(np.concatenate([groups.lists[group] for group in groups_of_key]))
                 kind = KINDS[local_communicator.kind] if local_communicator.kind < len(KINDS) else "unknown"
                 communicators.append(Communicator(number, local_communicator.name, kind, members[members < processes]))
-            views[rank].append(
-                View(local_communicator.number, number, places[0], is_inter, remote if is_inter else local)
-            )
+            neighbours = (local_communicator.sources, local_communicator.destinations)
+            size = groups.lists[local].size
+            if not all(-2 <= neighbour < size for part in neighbours for neighbour in part or ()):
+                faults.append(f"rank {rank}: its communicator {local_communicator.number} has no sound neighbours")
+                neighbours = (None, None)
+            peers = remote if is_inter else local
+            views[rank].append(View(local_communicator.number, number, places[0], is_inter, peers, local, *neighbours))
     return tuple(communicators), views, groups.lists, faults
 
 

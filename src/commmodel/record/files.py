@@ -7,7 +7,7 @@ import os
 import struct
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ _MOST_PROCESSES = 1 << 24
 _MOST_CALLS = 65_536
 _MOST_SITES = 1 << 20
 _MOST_BYTES = 1 << 22
-_SITE, _COMMUNICATOR, _CLOCK, _TEXT, _LEAVE = 1, 2, 3, 6, 7
+_SITE, _COMMUNICATOR, _CLOCK, _WINDOW, _TEXT, _LEAVE, _NEIGHBOURS = 1, 2, 3, 4, 6, 7, 8
 _FIELDS = {call.code: call.fields for call in CALLS}
 _ENDINGS = {
     2: "MPI_Abort, code {}",
@@ -94,6 +94,7 @@ class _Log:
     sites: dict[int, Site] = field(default_factory=dict)
     communicators: list[LocalCommunicator] = field(default_factory=list)
     comparisons: list[ClockComparison] = field(default_factory=list)
+    windows: dict[int, int] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     calls: int = 0
     last_tick: float = 0.0
@@ -240,6 +241,10 @@ class Recording:
         """Return the communicators of a rank."""
         return self._unified[1][rank]
 
+    def windows(self, rank: int) -> dict[int, int]:
+        """Return the windows of a rank in the order in which they were made: number -> communicator, as in its log."""
+        return self._logs[rank].windows
+
     @cached_property
     def sites(self) -> tuple[Site, ...]:
         """All call sites; number 0 stands for an unknown one."""
@@ -325,6 +330,10 @@ def _scan(header: LogHeader, path: Path) -> _Log:
                     log.sites[numbers[0]] = Site(texts[0], numbers[1], texts[1], numbers[2])
                 elif kind == _COMMUNICATOR:
                     log.communicators.append(_communicator(numbers, texts))
+                elif kind == _NEIGHBOURS and log.communicators and log.communicators[-1].number == numbers[0]:
+                    log.communicators[-1] = _with_neighbours(log.communicators[-1], numbers[1:])
+                elif kind == _WINDOW:
+                    log.windows[numbers[0]] = numbers[1]
                 elif kind == _CLOCK:
                     log.comparisons.append(ClockComparison(numbers[0], times[0], times[1]))
                 elif kind == _TEXT:
@@ -359,6 +368,11 @@ def _communicator(numbers: list[int], texts: list[str]) -> LocalCommunicator:
     local, rest = _runs(rest)
     remote, _ = _runs(rest)
     return LocalCommunicator(number, parent, kind, texts[0], local, remote)
+
+
+def _with_neighbours(communicator: LocalCommunicator, numbers: list[int]) -> LocalCommunicator:
+    first = 1 + numbers[0]
+    return replace(communicator, sources=tuple(numbers[1:first]), destinations=tuple(numbers[first + 1 :]))
 
 
 def _runs(numbers: list[int]) -> tuple[Runs, list[int]]:

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NoReturn
@@ -88,7 +89,7 @@ def launch(command: Sequence[str], folder: str | os.PathLike[str] = "recording",
         try:
             _make_folder(target, command, force)
         except InputError as error:
-            _end_all(error, abi, library)
+            _end_other_ranks(error)
             raise
     libraries = ":".join(preloaded)
     preloaded_before = os.environ.get("LD_PRELOAD", "")
@@ -111,17 +112,20 @@ def quiet_but_first(error: CommModelError) -> int:
     return error.exit_code
 
 
-def _end_all(error: InputError, abi: str, library: str | None) -> None:
-    """Say what is wrong on rank 0 and end the other ranks, which do not know of it and wait in MPI_Init."""
-    if not any(name in os.environ for name in _RANKS):
+def _end_other_ranks(error: InputError) -> None:
+    """Say what is wrong on rank 0 and have MPICH's launcher end the other ranks, which do not know of it.
+
+    They may wait in MPI_Init for ever, as that launcher goes on where a rank exits with an error; those of Open MPI and
+    Slurm end all ranks. What the launcher is told is a line of its protocol, PMI-1.
+    """
+    descriptor = os.environ.get("PMI_FD", "")
+    if not descriptor.isdecimal():
         return
     print(f"commmodel: {error}", file=sys.stderr, flush=True)
-    os.environ["MPI4PY_MPIABI"] = abi
-    if library is not None:
-        os.environ["MPI4PY_LIBMPI"] = library
-    from mpi4py import MPI
-
-    MPI.COMM_WORLD.Abort(error.exit_code)
+    time.sleep(0.5)  # or the launcher ends this rank before it has passed the line on
+    with suppress(OSError):
+        os.write(int(descriptor), f"cmd=abort exitcode={error.exit_code}\n".encode())
+        time.sleep(5)  # until the launcher ends this rank, too
     os._exit(error.exit_code)
 
 

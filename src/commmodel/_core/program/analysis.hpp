@@ -441,11 +441,14 @@ class Analysis {
         }
 
         void settle_receive(Request &request, const Completed &done, const OpenWait &wait) {
-            const int32_t source = world(view(request.communicator), done.source);
+            const bool exchanges =
+                request.role == EXCHANGES_LATER;  // its bytes are those sent; MPICH gives it no status
+            const int32_t peer = exchanges && request.peer >= 0 ? request.peer : done.source;
+            const int32_t source = world(view(request.communicator), peer);
             if (source < 0) return drop(request);
-            add_bytes(request.row, request.communicator, done.bytes);
+            if (!exchanges) add_bytes(request.row, request.communicator, done.bytes);
             request.receive->source = source;
-            request.receive->tag = done.tag;
+            request.receive->tag = exchanges && request.tag >= 0 ? request.tag : done.tag;
             request.receive->is_complete = true;
             request.receive->wait = wait;
             request.receive.reset();

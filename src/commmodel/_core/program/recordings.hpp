@@ -64,7 +64,7 @@ enum Field : uint8_t {
     RECEIVE_TAG,
 };
 
-enum Kind : uint8_t { END = 0, SITE, NEW_GROUP, CLOCK, NEW_WINDOW, THREAD, TEXT, LEAVE, CALL = 16 };
+enum Kind : uint8_t { END = 0, SITE, NEW_GROUP, CLOCK, NEW_WINDOW, THREAD, TEXT, LEAVE, NEIGHBOURS, CALL = 16 };
 
 // What stands between the calls: numbers, texts and times in their order.
 struct Definition {
@@ -277,7 +277,7 @@ class Decoder {
         for (int32_t left = length; left > 0 && bytes.fine(); --left) numbers.push_back(bytes.natural());
     }
 
-    // A letter for each part: u and z numbers, t a text, f a time, r runs of ranks.
+    // A letter for each part: u and z numbers, t a text, f a time, r runs of ranks, l a list of ranks.
     static const char *parts(uint8_t kind) {
         switch (kind) {
             case SITE: return "ututu";
@@ -287,6 +287,7 @@ class Decoder {
             case THREAD: return "u";
             case TEXT: return "tt";
             case LEAVE: return "uzu";
+            case NEIGHBOURS: return "ull";
             default: return nullptr;
         }
     }
@@ -301,6 +302,12 @@ class Decoder {
                 case 'z': definition.numbers.push_back(bytes.integer()); break;
                 case 't': definition.texts.push_back(bytes.text()); break;
                 case 'f': definition.times.push_back(bytes.time()); break;
+                case 'l': {
+                    int32_t left = bytes.length();
+                    definition.numbers.push_back(left);
+                    for (; left > 0 && bytes.fine(); --left) definition.numbers.push_back(bytes.small_integer());
+                    break;
+                }
                 default: {
                     int32_t left = bytes.length();
                     definition.numbers.push_back(left);

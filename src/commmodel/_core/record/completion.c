@@ -13,7 +13,7 @@ enum { FEW = 64 };
 struct given {
     long long count;
     struct request *requests, few[FEW];
-    MPI_Status *statuses, ignored[FEW];
+    MPI_Status *statuses, *allocated, ignored[FEW];
 };
 
 static void take_requests(struct given *given, int count, const MPI_Request *handles, MPI_Status *statuses,
@@ -21,9 +21,12 @@ static void take_requests(struct given *given, int count, const MPI_Request *han
     given->count = count > 0 ? count : 0;
     given->requests = given->few;
     given->statuses = wanted ? statuses : given->ignored;
+    given->allocated = NULL;
     if (given->count > FEW) {
         given->requests = malloc((size_t)given->count * sizeof *given->requests);
-        given->statuses = wanted ? statuses : malloc((size_t)given->count * sizeof *given->statuses);
+        if (!wanted) {
+            given->statuses = given->allocated = malloc((size_t)given->count * sizeof *given->statuses);
+        }
         if (given->requests == NULL || given->statuses == NULL) {
             abort();
         }
@@ -65,108 +68,42 @@ static void record(unsigned code, uint64_t begin, uint64_t end, const void *call
     close_call(p);
     if (given->requests != given->few) {
         free(given->requests);
+        free(given->allocated);
     }
 }
 
-static void free_statuses(struct given *given, const MPI_Status *statuses) {
-    if (given->statuses != statuses && given->statuses != given->ignored) {
-        free(given->statuses);
-    }
-}
+/* A function of this family. Once the requests are taken, `list`, its parameter for one status or several, is room for
+ * them where it was `none`; in Open MPI and the standard's ABI the two names of no status differ in type. */
+#define COMPLETION(name, parameters, arguments, number, handles, list, none, completed, indices)         \
+    VISIBLE int MPI_##name parameters {                                                                  \
+        PASS_ON(next.name arguments);                                                                    \
+        struct given given;                                                                              \
+        take_requests(&given, number, handles, list, list != none);                                      \
+        list = given.statuses;                                                                           \
+        uint64_t begin = ticks();                                                                        \
+        int code = next.name arguments;                                                                  \
+        uint64_t end = ticks();                                                                          \
+        int number_completed = code == MPI_SUCCESS ? (completed) : 0;                                    \
+        record(CODE_##name, begin, end, __builtin_return_address(0), &given, number_completed, indices); \
+        return code;                                                                                     \
+    }                                                                                                    \
+    ALSO_PMPI(name)
 
-/* One status, or one for each request; in Open MPI and the standard's ABI the two names of no status differ in type. */
-#define TAKE_ONE(count, handles) take_requests(&given, count, handles, status, status != MPI_STATUS_IGNORE);
-#define TAKE_ALL(count, handles) take_requests(&given, count, handles, statuses, statuses != MPI_STATUSES_IGNORE);
-#define CALL_TIMED(call)      \
-    uint64_t begin = ticks(); \
-    int code = call;          \
-    uint64_t end = ticks();   \
-    int ok = code == MPI_SUCCESS
-#define RECORD(name, completed, indices) \
-    record(CODE_##name, begin, end, __builtin_return_address(0), &given, completed, indices)
+#define ONE(name, parameters, arguments, number, handles, completed, indices) \
+    COMPLETION(name, parameters, arguments, number, handles, status, MPI_STATUS_IGNORE, completed, indices)
+#define SEVERAL(name, parameters, arguments, completed, indices) \
+    COMPLETION(name, parameters, arguments, count, requests, statuses, MPI_STATUSES_IGNORE, completed, indices)
 
-VISIBLE int MPI_Wait(MPI_Request *request, MPI_Status *status) {
-    PASS_ON(next.Wait(request, status));
-    struct given given;
-    TAKE_ONE(1, request)
-    CALL_TIMED(next.Wait(request, given.statuses));
-    RECORD(Wait, ok, NULL);
-    return code;
-}
-ALSO_PMPI(Wait)
-
-VISIBLE int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) {
-    PASS_ON(next.Test(request, flag, status));
-    struct given given;
-    TAKE_ONE(1, request)
-    CALL_TIMED(next.Test(request, flag, given.statuses));
-    RECORD(Test, ok && *flag, NULL);
-    return code;
-}
-ALSO_PMPI(Test)
-
-VISIBLE int MPI_Waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
-    PASS_ON(next.Waitall(count, requests, statuses));
-    struct given given;
-    TAKE_ALL(count, requests)
-    CALL_TIMED(next.Waitall(count, requests, given.statuses));
-    RECORD(Waitall, ok ? count : 0, NULL);
-    free_statuses(&given, statuses);
-    return code;
-}
-ALSO_PMPI(Waitall)
-
-VISIBLE int MPI_Testall(int count, MPI_Request *requests, int *flag, MPI_Status *statuses) {
-    PASS_ON(next.Testall(count, requests, flag, statuses));
-    struct given given;
-    TAKE_ALL(count, requests)
-    CALL_TIMED(next.Testall(count, requests, flag, given.statuses));
-    RECORD(Testall, ok && *flag ? count : 0, NULL);
-    free_statuses(&given, statuses);
-    return code;
-}
-ALSO_PMPI(Testall)
-
-VISIBLE int MPI_Waitany(int count, MPI_Request *requests, int *index, MPI_Status *status) {
-    PASS_ON(next.Waitany(count, requests, index, status));
-    struct given given;
-    TAKE_ONE(count, requests)
-    CALL_TIMED(next.Waitany(count, requests, index, given.statuses));
-    RECORD(Waitany, ok && *index != MPI_UNDEFINED, index);
-    free_statuses(&given, status);
-    return code;
-}
-ALSO_PMPI(Waitany)
-
-VISIBLE int MPI_Testany(int count, MPI_Request *requests, int *index, int *flag, MPI_Status *status) {
-    PASS_ON(next.Testany(count, requests, index, flag, status));
-    struct given given;
-    TAKE_ONE(count, requests)
-    CALL_TIMED(next.Testany(count, requests, index, flag, given.statuses));
-    RECORD(Testany, ok && *flag && *index != MPI_UNDEFINED, index);
-    free_statuses(&given, status);
-    return code;
-}
-ALSO_PMPI(Testany)
-
-VISIBLE int MPI_Waitsome(int count, MPI_Request *requests, int *completed, int *indices, MPI_Status *statuses) {
-    PASS_ON(next.Waitsome(count, requests, completed, indices, statuses));
-    struct given given;
-    TAKE_ALL(count, requests)
-    CALL_TIMED(next.Waitsome(count, requests, completed, indices, given.statuses));
-    RECORD(Waitsome, ok && *completed != MPI_UNDEFINED ? *completed : 0, indices);
-    free_statuses(&given, statuses);
-    return code;
-}
-ALSO_PMPI(Waitsome)
-
-VISIBLE int MPI_Testsome(int count, MPI_Request *requests, int *completed, int *indices, MPI_Status *statuses) {
-    PASS_ON(next.Testsome(count, requests, completed, indices, statuses));
-    struct given given;
-    TAKE_ALL(count, requests)
-    CALL_TIMED(next.Testsome(count, requests, completed, indices, given.statuses));
-    RECORD(Testsome, ok && *completed != MPI_UNDEFINED ? *completed : 0, indices);
-    free_statuses(&given, statuses);
-    return code;
-}
-ALSO_PMPI(Testsome)
+ONE(Wait, (MPI_Request * request, MPI_Status *status), (request, status), 1, request, 1, NULL)
+ONE(Test, (MPI_Request * request, int *flag, MPI_Status *status), (request, flag, status), 1, request, *flag != 0, NULL)
+ONE(Waitany, (int count, MPI_Request *requests, int *index, MPI_Status *status), (count, requests, index, status),
+    count, requests, *index != MPI_UNDEFINED, index)
+ONE(Testany, (int count, MPI_Request *requests, int *index, int *flag, MPI_Status *status),
+    (count, requests, index, flag, status), count, requests, *flag && *index != MPI_UNDEFINED, index)
+SEVERAL(Waitall, (int count, MPI_Request *requests, MPI_Status *statuses), (count, requests, statuses), count, NULL)
+SEVERAL(Testall, (int count, MPI_Request *requests, int *flag, MPI_Status *statuses), (count, requests, flag, statuses),
+        *flag ? count : 0, NULL)
+SEVERAL(Waitsome, (int count, MPI_Request *requests, int *outcount, int *indices, MPI_Status *statuses),
+        (count, requests, outcount, indices, statuses), *outcount != MPI_UNDEFINED ? *outcount : 0, indices)
+SEVERAL(Testsome, (int count, MPI_Request *requests, int *outcount, int *indices, MPI_Status *statuses),
+        (count, requests, outcount, indices, statuses), *outcount != MPI_UNDEFINED ? *outcount : 0, indices)

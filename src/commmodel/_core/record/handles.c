@@ -242,6 +242,44 @@ static void write_communicator(MPI_Comm comm, const struct communicator *of, uin
     log_commit(record, p, COMMUNICATOR);
 }
 
+/* The neighbours of this process, from the first source on, then the destinations; 0 where they cannot be had. */
+static int list_neighbours(MPI_Comm comm, const struct communicator *of, int *neighbours) {
+    int code = MPI_SUCCESS;
+    switch (of->kind) {
+        case CARTESIAN:
+            for (int i = 0; i < of->sources && code == MPI_SUCCESS; i += 2) {
+                code = PMPI_Cart_shift(comm, i / 2, 1, &neighbours[i], &neighbours[i + 1]);
+            }
+            break;
+        case GRAPH: code = PMPI_Graph_neighbors(comm, of->rank, of->sources, neighbours); break;
+        default: { /* weights are asked for, as not all libraries let them be ignored */
+            int *weights = neighbours + of->sources + of->destinations;
+            return PMPI_Dist_graph_neighbors(comm, of->sources, neighbours, weights, of->destinations,
+                                             neighbours + of->sources, weights + of->sources) == MPI_SUCCESS;
+        }
+    }
+    memcpy(neighbours + of->sources, neighbours, (size_t)of->sources * sizeof *neighbours);
+    return code == MPI_SUCCESS;
+}
+
+static void write_neighbours(MPI_Comm comm, const struct communicator *of) {
+    size_t number = (size_t)of->sources + (size_t)of->destinations;
+    int *neighbours = calloc(2 * number + 1, sizeof *neighbours);
+    if (neighbours != NULL && list_neighbours(comm, of, neighbours)) {
+        unsigned char *record = log_reserve(64 + 10 * number);
+        unsigned char *p = record == NULL ? NULL : put_unsigned(record + 1, of->id);
+        for (size_t i = 0; p != NULL && i <= number; i++) {
+            p = i == 0 ? put_unsigned(p, (uint64_t)of->sources) : p;
+            p = i == (size_t)of->sources ? put_unsigned(p, (uint64_t)of->destinations) : p;
+            p = i == number ? p : put_signed(p, peer_number(neighbours[i]));
+        }
+        if (p != NULL) {
+            log_commit(record, p, NEIGHBOURS);
+        }
+    }
+    free(neighbours);
+}
+
 /* A copy that is not complete (MPI_Comm_idup) must not be asked: its parent knows. */
 static struct communicator *add(MPI_Comm comm, uint64_t parent, MPI_Comm members) {
     if (ids + 1 >= room) {
@@ -267,6 +305,9 @@ static struct communicator *add(MPI_Comm comm, uint64_t parent, MPI_Comm members
     }
     put(&communicators, (uintptr_t)comm, of->id, 0);
     write_communicator(comm, of, parent, members);
+    if (of->kind != PLAIN && of->kind != INTER) {
+        write_neighbours(members, of);
+    }
     return of;
 }
 

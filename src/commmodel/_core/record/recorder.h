@@ -50,7 +50,7 @@ static inline uint64_t ticks(void) {
 
 /* log.c: the file. Numbers are LEB128 varints, signed ones in zigzag. */
 
-enum { SITE = 1, COMMUNICATOR, CLOCK, WINDOW, THREAD, TEXT, LEAVE, CALL = 16 };
+enum { SITE = 1, COMMUNICATOR, CLOCK, WINDOW, THREAD, TEXT, LEAVE, NEIGHBOURS, CALL = 16 };
 enum { FINALISED = 1, ABORTED, EXITED, DISK_FULL = 5 };
 
 struct log_header {

@@ -61,8 +61,8 @@ class Tags:
         self._numbers: dict[tuple[int, int], int] = {}
 
     def __call__(self, communicator: int, tag: int) -> int:
-        """Return the number of a tag in a communicator, of which 0 is MPI_COMM_WORLD; a negative tag is any."""
-        if tag < 0 or (communicator == 0 and tag < _FIRST_TAG):
+        """Return the number of a tag in a communicator, of which 0 is MPI_COMM_WORLD; -1 is any."""
+        if tag == -1 or (communicator == 0 and 0 <= tag < _FIRST_TAG):
             return tag
         return self._numbers.setdefault((communicator, tag), _FIRST_TAG + len(self._numbers))
 

@@ -5,7 +5,7 @@ Computation is what lies between calls. Calls that have no action last as long a
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from commmodel.arguments import finite
