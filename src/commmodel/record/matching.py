@@ -14,15 +14,14 @@ _MOST_CALLS = 1 << 20
 _LEAST, _MOST = 256, 65_536
 
 
-def analyse(recording: Recording) -> Analysis:
-    """Return the sums over a recording's calls.
+def analyse(recording: Recording, *, keeps_transfers: bool = False) -> Analysis:
+    """Return the sums over a recording's calls, and with `keeps_transfers` its messages.
 
     Ranks are read side by side, block by block, always the one that is furthest behind in time: of messages, only those
     are in memory whose send or receive has not come yet.
     """
-    analysis = Analysis(
-        recording.processes, kinds(), [communicator.ranks for communicator in recording.communicators], recording.groups
-    )
+    members = [communicator.ranks for communicator in recording.communicators]
+    analysis = Analysis(recording.processes, kinds(), members, recording.groups, keeps_transfers)
     for rank in range(recording.processes):
         if rank not in recording.ranks:
             analysis.close(rank)
