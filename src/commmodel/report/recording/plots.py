@@ -11,7 +11,7 @@ from commmodel.report.kit import axes as look
 from commmodel.report.kit.blocks import Plot
 from commmodel.report.kit.canvas import Canvas, new_canvas
 from commmodel.report.kit.maps import Corners, draw_cells
-from commmodel.report.recording.tables import volume
+from commmodel.report.recording.findings import volume
 from commmodel.units import format_quantity, format_time
 
 __all__ = ["draw"]
