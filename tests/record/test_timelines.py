@@ -1,4 +1,4 @@
-"""Messages in timelines of recordings: who sends to whom, when they leave and arrive, and their arrows in each format."""
+"""Messages in timelines of recordings: who sends to whom, when, and their arrows in each format."""
 
 import json
 

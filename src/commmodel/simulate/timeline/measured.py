@@ -191,14 +191,15 @@ def _read_csv(path: object, file: IO[bytes]) -> tuple[NDArray[np.void], NDArray[
         raise DamagedFileError(path, f"row {lines.line_num}", str(error)) from None
     whole = np.concatenate(pieces) if pieces else np.empty(0, _ROW)
     is_message = whole["state"] == _MESSAGE_STATE
-    rows, sent = np.zeros(np.count_nonzero(~is_message), INTERVAL), np.zeros(np.count_nonzero(is_message), MESSAGE)
+    intervals = np.zeros(np.count_nonzero(~is_message), INTERVAL)
     for column in INTERVAL.names or ():
-        rows[column] = whole[column][~is_message]
+        intervals[column] = whole[column][~is_message]
+    messages = np.zeros(np.count_nonzero(is_message), MESSAGE)
     columns_of = {"sender": "rank", "receiver": "peer", "tag": "tag", "size": "size", "posted": "start",
                   "left": _LEFT, "arrived": "end"}  # fmt: skip
     for column, source in columns_of.items():
-        sent[column] = whole[source][is_message]
-    return rows, sent
+        messages[column] = whole[source][is_message]
+    return intervals, messages
 
 
 def _row(path: object, place: str, header: list[str], words: list[str]) -> tuple[Any, ...]:
