@@ -271,6 +271,8 @@ class _Rank:
     def _carry_one(self, verb: str, call: Any) -> bool:
         """Write a message or a collective that is posted now."""
         group = _GROUPS[call.code]
+        if call.communicator not in self._views:
+            return False
         if group == "point-to-point":
             return self._message(verb, call)
         if group == "probe":
@@ -285,7 +287,12 @@ class _Rank:
 
     def _world(self, call: Any, peer: int) -> int:
         """Return the rank of a peer in the whole program."""
-        return peer if peer < 0 else int(self._groups[self._views[call.communicator].group][peer])
+        if peer < 0:
+            return peer
+        group = self._groups[self._views[call.communicator].group]
+        if peer >= group.size:
+            raise InputError(f"rank {self._rank}: a message to rank {peer} of {group.size}: its log is damaged")
+        return int(group[peer])
 
     def _tag(self, call: Any, tag: int) -> int:
         is_world = call.communicator == _WORLD

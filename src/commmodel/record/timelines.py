@@ -91,8 +91,9 @@ def _calls(recording: Recording, rank: int, block: CallBlock) -> NDArray[np.void
     rows["peer"] = -1
     source = np.where(calls["source"] >= 0, calls["source"], calls["peer"])
     for view in recording.views(rank):
-        in_communicator = (calls["communicator"] == view.local) & (source >= 0)
-        rows["peer"][in_communicator] = recording.groups[view.group][source[in_communicator]]
+        group = recording.groups[view.group]
+        in_communicator = (calls["communicator"] == view.local) & (source >= 0) & (source < group.size)
+        rows["peer"][in_communicator] = group[source[in_communicator]]
     return rows
 
 
