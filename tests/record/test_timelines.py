@@ -73,7 +73,7 @@ def ring(folder, steps=3):
 
 
 @pytest.mark.parametrize(
-    ("name", "arrow"), [("t.json", '"ph":"s"'), ("t.paje", '\n7 '), ("t.trace", '\n7 '), ("t.csv", ",message,")]
+    ("name", "arrow"), [("t.json", '"ph":"s"'), ("t.paje", "\n7 "), ("t.trace", "\n7 "), ("t.csv", ",message,")]
 )
 def test_each_format_has_an_arrow_for_each_message(tmp_path, name, arrow):
     assert main(["convert", str(ring(tmp_path)), "-o", str(tmp_path / name)]) == 0

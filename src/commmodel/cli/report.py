@@ -90,7 +90,8 @@ def _run_recording(arguments: argparse.Namespace) -> int:
     except InputError as error:
         efficiency = None
         notes.append(str(error))
-    name = shlex.join(recording.command) or os.path.basename(os.path.abspath(folder))
+    program, *rest = recording.command or (os.path.abspath(folder),)
+    name = shlex.join([os.path.basename(program), *rest])
     hosts = {recording.texts(rank).get("host", "") for rank in recording.ranks} - {""}
     subtitle = (f"{recording.processes} processes", *sorted(hosts)[:3], recording.created)
     output = output_path(arguments)

@@ -36,6 +36,7 @@ _GROUPS = {call.code: call.group for call in CALLS}
 _ANY, _NO_PROCESS = -1, -2
 _OWN_TAGS = 500_000
 """Tags of MPI_COMM_WORLD below this are written as they are; all others get one from here on."""
+_ROOM = 1 << 30  # bytes that a matched probe with wildcards has room for: no call says so
 _WORLD = 1  # MPI_COMM_WORLD in each log
 _EXCHANGE = -1  # the request of an MPI_Sendrecv
 _POLLS = {"MPI_Iprobe", "MPI_Improbe", "MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome"}
@@ -319,7 +320,10 @@ class _Rank:
         return True
 
     def _receive(self, call: Any) -> None:
-        self._add(f"recv {self._world(call, call.peer)} {self._tag(call, call.tag)} {call.received_bytes} 6")
+        size = call.received_bytes
+        if _ANY in (call.peer, call.tag):  # a replay may have another, longer message for it
+            size = max(size, call.bytes or _ROOM)
+        self._add(f"recv {self._world(call, call.peer)} {self._tag(call, call.tag)} {size} 6")
 
     def _post_send(self, action: str, call: Any) -> None:
         if call.peer == _NO_PROCESS:

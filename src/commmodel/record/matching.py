@@ -10,8 +10,8 @@ from commmodel.record.roles import kinds
 __all__ = ["analyse"]
 
 _MOST_CALLS = 1 << 20
-"""In memory at a time, of all ranks together."""
-_LEAST, _MOST = 256, 65_536
+"""In memory at a time, of all ranks together; of a rank, what a cache of the processor holds."""
+_LEAST, _MOST = 256, 2048
 
 
 def analyse(recording: Recording, *, keeps_transfers: bool = False) -> Analysis:

@@ -200,7 +200,7 @@ def next_commands(folder: str) -> tuple[str, ...]:
     commands = {
         f"commmodel convert {name} -o timeline.html": "each rank over time, with its messages",
         f"commmodel simulate graphene replay {name}": "the same ranks on another machine",
-        f"commmodel simulate graphene replay {name} --faster 2": "and with processors twice as fast",
+        f"commmodel simulate graphene replay {name} --mapping round-robin": "and a node for each of them",
     }
     width = max(map(len, commands))
     return tuple(f"{command:{width}}  # {purpose}" for command, purpose in commands.items())

@@ -55,7 +55,7 @@ def _legend(canvas: Canvas, colours: Sequence[str], labels: Sequence[str]) -> No
     handles = [
         Patch(facecolor=colour, edgecolor="none", label=label) for colour, label in zip(colours, labels, strict=True)
     ]
-    look.legend(canvas.figure, handles, columns=3)
+    look.legend(canvas.figure, handles, columns=2 if len(handles) == 4 else 3)
 
 
 def _map(profile: Profile) -> Plot:
