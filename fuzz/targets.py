@@ -5,6 +5,7 @@ crash, a hang, or more memory than the machine should give for a small file (`ru
 """
 
 import os
+import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -124,6 +125,23 @@ def _sweep(path: Path) -> object:
     return load(path.parent).jobs()
 
 
+def _recording(path: Path) -> object:
+    """Read a recording of two ranks: their logs stand one behind the other in the file."""
+    from commmodel import record
+    from commmodel.record.files import MAGIC
+
+    folder = path.parent / "recording"
+    folder.mkdir(exist_ok=True)
+    for before in folder.glob("rank-*.log"):
+        before.unlink()
+    for rank, log in enumerate(path.read_bytes().split(MAGIC, 2)[1:] or [b""]):
+        (folder / f"rank-{rank:06d}.log").write_bytes(MAGIC + log)
+    recording = record.load(folder)
+    with suppress(CommModelError):
+        record.efficiency(recording)
+    return record.profile(recording).to_dict(), record.timeline(recording)
+
+
 def _expectations(path: Path) -> object:
     from commmodel.scaling import load
 
@@ -148,6 +166,7 @@ READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "platform-xml": ("platform.xml", _platform),
     "sweep": ("sweep.toml", _sweep),
     "expectations": ("expectations.toml", _expectations),
+    "recording": ("rank.logs", _recording),
 }
 """Target -> the name of its file, and what reads that."""
 TARGETS: dict[str, Target] = {name: _reads(*one) for name, one in READERS.items()} | {"units": _units}
@@ -225,6 +244,34 @@ def _lines(path: Path) -> list[bytes]:
     return [b"".join(path.read_bytes().splitlines(keepends=True)[:20])] if path.is_file() else []
 
 
+def _recordings() -> list[bytes]:
+    """Return logs of two ranks: messages of all kinds, collectives, communicators, a rank that was killed."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    from support.logs import new_logs
+
+    logs = new_logs(2)
+    for log in logs:
+        other = 1 - log.rank
+        log.note("host", "node")
+        log.call("Init", 0, 10)
+        log.communicator(3, [(0, 1, 2)], name="pair")
+        log.call("Comm_dup", 20, 30, new_communicator=3)
+        log.call("Isend", 40, 41, peer=other, tag=1, bytes=100, request=1, communicator=3)
+        log.call("Irecv", 42, 43, peer=-1, tag=-1, bytes=200, request=2, communicator=3)
+        log.call("Waitall", 44, 90, given=2, completed=[(1, -2, 0, 0), (2, other, 1, 100)])
+        log.call("Sendrecv", 100, 120, peer=other, receive_peer=other, bytes=8, source=other, received_bytes=8)
+        log.call("Send_init", 130, 131, peer=other, tag=2, bytes=50, request=3)
+        log.call("Start", 140, 141, requests=[3])
+        log.call("Recv", 142, 150, peer=other, tag=2, bytes=50, source=other, received_tag=2, received_bytes=50)
+        log.call("Wait", 151, 152, given=1, completed=[(3, -2, 0, 0)])
+        log.call("Alltoallv", 160, 170, sent_counts=[4, 5], received_counts=[4, 4])
+        log.call("Allreduce", 180, 200, bytes=8, operation=3)
+        log.call("Bcast", 210, 220, bytes=1000, root=0, communicator=3)
+        log.call("Finalize", 300, 310)
+    logs[0].leave()
+    return [b"".join(log.content() for log in logs), logs[0].content()]
+
+
 def seeds(name: str) -> list[bytes]:
     """Return inputs of a target that are right."""
     texts: dict[str, list[str]] = {
@@ -260,5 +307,6 @@ def seeds(name: str) -> list[bytes]:
         "machine": _package("machine/published/*.toml"),
         "expectations": _package("scaling/published/*.toml"),
         "platform-toml": _package("platforms/*.toml"),
+        "recording": _recordings() if name == "recording" else [],
     }
     return [text.encode() for text in texts.get(name, [])] + files.get(name, [])

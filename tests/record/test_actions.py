@@ -34,7 +34,7 @@ def test_messages_and_computation(tmp_path):
     second.call("Init", 0, 10)
     second.call("Recv", 20, 1030, peer=-1, tag=-1, bytes=100, source=0, received_tag=5, received_bytes=80)
     _, lines = actions_of(tmp_path, first, second)
-    assert lines == [["compute 1000", "send 1 5 80 6"], ["compute 10", "recv -1 -1 80 6"]]
+    assert lines == [["compute 1000", "send 1 5 80 6"], ["compute 10", "recv -1 -1 100 6"]]
 
 
 def test_requests_are_waited_for_as_they_completed(tmp_path):
@@ -63,7 +63,7 @@ def test_matched_probe_is_the_receive(tmp_path):
     first.call("Mprobe", 0, 1, peer=-1, tag=-1, message=1, **found)
     first.call("Mrecv", 1, 2, bytes=70, message=1, **found)
     _, (lines, _) = actions_of(tmp_path, first, second)
-    assert lines == ["recv -1 -1 70 6"]
+    assert lines == ["recv -1 -1 1073741824 6"]
 
 
 def test_persistent_messages_are_sent_at_each_start(tmp_path):

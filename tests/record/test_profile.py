@@ -29,6 +29,8 @@ def test_a_receive_waits_for_a_late_sender(tmp_path):
     assert profile.calls["MPI_Recv"].bytes == 100
     assert profile.calls["MPI_Send"].waiting == 0.0
     assert site(profile, "Recv").waits_for == 0
+    assert site(profile, "Recv").waits_for_share == 1
+    assert site(profile, "Recv").reasons == {"late sender": 2.0}
     assert (site(profile, "Recv").line, site(profile, "Recv").place) == (9, "solver.py:9")
     assert [rank.computing for rank in profile.ranks] == [9.0, 6.0]
     assert [rank.waiting for rank in profile.ranks] == [0.0, 2.0]
@@ -49,6 +51,7 @@ def test_a_send_waits_for_a_late_receiver_unless_it_was_buffered(tmp_path):
     assert profile.calls["MPI_Send"].waiting == 3.0
     assert profile.calls["MPI_Recv"].waiting == 0.0
     assert site(profile, "Send").waits_for == 1
+    assert site(profile, "Send").reasons == {"late receiver": 3.0}
 
 
 def test_a_wait_for_many_receives_waits_for_the_last_sender(tmp_path):

@@ -9,8 +9,9 @@ from support.whole_html import Balance
 
 from commmodel import record
 from commmodel.cli import main
+from commmodel.report.recording.findings import costly_sites, factors_table, next_commands, verdict
 from commmodel.report.recording.page import render
-from commmodel.report.recording.tables import profile_tables, verdict
+from commmodel.report.recording.tables import profile_tables
 
 SECOND = 10**9
 
@@ -49,13 +50,83 @@ def test_the_verdict_of_a_program_that_only_transfers_or_does_nothing(tmp_path):
     assert first.endswith("is MPI_Barrier at solver.py:1, which transfers more than it waits.")
 
 
+def test_the_sites_that_matter_say_why_and_what_to_do(tmp_path):
+    first, *others = costly_sites(record.profile(record.load(unbalanced(tmp_path))))
+    assert first.title == "solver.py:81 in main, MPI_Allreduce"
+    assert first.cost == "100 % of communication: 16.0 s of all ranks, 4 calls"
+    assert first.why == (
+        "75 % wait at N x N: waits until the last rank comes; 25 % transfer (8 B a call); it waits for rank 3."
+    )
+    assert first.advice.endswith("; begin with rank 3")
+    assert not others  # what takes less than a fiftieth does not matter
+
+
+@pytest.mark.parametrize(
+    ("size", "advice"), [(8, "latency counts"), (10**6, "bandwidth counts"), (None, "make communicators once")]
+)
+def test_what_only_transfers_is_told_what_kind_it_is(tmp_path, size, advice):
+    logs = new_logs(2)
+    for log in logs:
+        if size is None:
+            log.call("Comm_dup", 0, SECOND)
+        else:
+            log.call("Allreduce", 0, SECOND, bytes=size)
+    end(logs)
+    (site,) = costly_sites(record.profile(record.load(write(tmp_path / "r", logs))))
+    assert site.advice.startswith(advice)
+    assert site.why.startswith("100 % transfer")
+
+
+def test_waits_for_changing_ranks_blame_nobody(tmp_path):
+    logs = new_logs(3)
+    for step in range(3):
+        for log in logs:
+            begin = 10 * step + (5 if log.rank == step else 1)
+            log.call("Barrier", begin * SECOND, (10 * step + 6) * SECOND)
+    end(logs)
+    profile = record.profile(record.load(write(tmp_path / "r", logs)))
+    (site,) = costly_sites(profile)
+    assert "it waits for one rank, then another." in site.why
+    assert "no rank is always the last" in site.advice
+    assert verdict(profile)[0].endswith("which waits for one rank, then another.")
+
+
+def test_the_efficiency_is_in_the_verdict_and_has_a_table(tmp_path):
+    recording = record.load(unbalanced(tmp_path))
+    efficiency = record.efficiency(recording)
+    assert "Parallel efficiency 60 %; most is lost to load balance (67 %)." in verdict(
+        record.profile(recording), efficiency
+    )
+    rows = [[str(cell) for cell in row][:2] for row in factors_table(efficiency).rows]
+    assert rows[:3] == [["parallel efficiency", "60 %"], ["load balance", "67 %"], ["communication", "90 %"]]
+
+
+def test_an_efficiency_without_a_replay_says_why(tmp_path, capsys):
+    folder = unbalanced(tmp_path)
+    efficiency = record.efficiency(record.load(folder), most_calls=3)
+    assert efficiency.serialisation is efficiency.transfer is efficiency.ideal_seconds is None
+    assert efficiency.problem == "12 calls are more than the 3 that are replayed"
+    assert "need a replay: 12 calls are more" in factors_table(efficiency).notes[-1]
+    (folder / "rank-000001.log").unlink()
+    assert main(["report", str(folder), "--json", "-o", str(tmp_path / "page.html")]) == 0
+    content = json.loads(capsys.readouterr().out)["efficiency"]
+    assert content["load_balance"] > 0
+    assert content["transfer"] is None
+    assert "no log of ranks 1" in content["problem"]
+
+
+def test_commands_to_type_next_name_the_folder():
+    assert all(" 'my run' " in command for command in next_commands("my run"))
+
+
 def test_tables_hold_calls_sites_ranks_sizes_communicators_and_pairs(tmp_path):
     tables = profile_tables(record.profile(record.load(unbalanced(tmp_path))))
     assert [table.title for table in tables] == [
         "Calls", "Call sites", "Ranks", "Sizes", "Communicators", "Pairs of ranks that send most"
     ]  # fmt: skip
     assert [str(cell) for cell in tables[0].rows[0]] == ["MPI_Allreduce", "4", "32 B", "16.0 s", "40 %", "75 %"]
-    assert [str(cell) for cell in tables[1].rows[0]][:3] == ["solver.py:81", "main", "MPI_Allreduce"]
+    assert [str(cell) for cell in tables[1].rows[0]][:2] == ["solver.py:81 main", "MPI_Allreduce"]
+    assert [str(cell) for cell in tables[1].rows[0]][-2:] == ["3", "wait at N x N"]
     assert [str(cell) for cell in tables[-1].rows[0]] == ["0", "1", "1", "1.00 MB"]
 
 
@@ -97,7 +168,8 @@ def test_json_has_the_names_of_the_contract(tmp_path, capsys):
     assert main(["report", str(folder), "--json", "-o", str(tmp_path / "page.html")]) == 0
     printed = capsys.readouterr()
     content = json.loads(printed.out)
-    assert {"seconds", "processes", "messages", "bytes", "calls", "sites", "matrix"} <= content.keys()
+    assert {"seconds", "processes", "messages", "bytes", "calls", "sites", "matrix", "efficiency"} <= content.keys()
+    assert content["sites"][0]["reasons"].keys() == {"wait at N x N"}
     assert content["calls"]["MPI_Allreduce"].items() >= {"count": 3, "bytes": 24}.items()
     assert content["sites"][0]["line"] == 81
     assert content["matrix"]["bytes"] == [10**6] * 3

@@ -203,6 +203,18 @@ def test_reading_csv_gives_back_what_was_written(tmp_path_factory, drawn):
     assert back["start"].min() == 0.0
 
 
+def test_reading_csv_gives_back_messages_to_the_last_bit(tmp_path):
+    timeline = random_timeline(3, 40)
+    write(tmp_path / "t.csv", timeline)
+    back = read(tmp_path / "t.csv")
+    first = timeline.intervals["start"].min()
+    assert back.processes == 3
+    for name in ("sender", "receiver", "tag", "size"):
+        assert np.array_equal(back.transfers[name], timeline.transfers[name])
+    for name in ("posted", "left", "arrived"):
+        assert np.array_equal(back.transfers[name], timeline.transfers[name] - first)
+
+
 def test_reading_a_perfetto_trace_gives_back_states_and_messages(tmp_path):
     write(tmp_path / "t.json", PING_PONG)
     back = read(tmp_path / "t.json")
@@ -239,6 +251,8 @@ DAMAGED = [
     ("t.csv", HEAD + "0.5,wait,0,1\n", "field rank: '0.5' is no whole number"),
     ("t.csv", HEAD + "0,wait,nan,1\n", "field start: 'nan'"),
     ("t.csv", HEAD + "99999999,wait,0,1\n", "rank 99999999 is beyond"),
+    ("t.csv", HEAD + "0,message,0,1\n", "a message needs a peer"),
+    ("t.csv", "rank,state,start,end,peer,left\n0,message,0,1,1,2\n", "leaves between start and end"),
     ("t.csv.gz", HEAD, "damaged or cut short"),
     ("t.json", "{", "not JSON: "),
     ("t.json", '{"traceEvents": []}', "no interval"),

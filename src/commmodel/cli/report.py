@@ -76,25 +76,41 @@ def _run(arguments: argparse.Namespace) -> int:
 def _run_recording(arguments: argparse.Namespace) -> int:
     """Print and write where a recorded program's communication time goes."""
     from commmodel import record, report
-    from commmodel.report.kit.tables import text
-    from commmodel.report.recording.tables import profile_tables, verdict
+    from commmodel.report.recording.findings import verdict
+    from commmodel.report.recording.tables import recording_blocks
 
     if len(arguments.files) > 1 or arguments.expectations is not None:
         raise InputError("a recording is reported alone: name its folder, and nothing else")
     (folder,) = arguments.files
     recording = record.load(folder)
     profile = record.profile(recording)
-    name = shlex.join(recording.command) or os.path.basename(os.path.abspath(folder))
+    notes = list(profile.faults)
+    try:
+        efficiency = record.efficiency(recording)
+    except InputError as error:
+        efficiency = None
+        notes.append(str(error))
+    program, *rest = recording.command or (os.path.abspath(folder),)
+    name = shlex.join([os.path.basename(program), *rest])
     hosts = {recording.texts(rank).get("host", "") for rank in recording.ranks} - {""}
     subtitle = (f"{recording.processes} processes", *sorted(hosts)[:3], recording.created)
     output = output_path(arguments)
-    is_written = wrote_page(lambda: report.write_recording(output, name, profile, tuple(filter(None, subtitle))))
-    for fault in profile.faults:
-        print(f"note: {fault}", file=sys.stderr)
+    is_written = wrote_page(
+        lambda: report.write_recording(
+            output, name, profile, tuple(filter(None, subtitle)), efficiency=efficiency, folder=folder
+        )
+    )
+    for note_ in notes:
+        print(f"note: {note_}", file=sys.stderr)
     if arguments.json:
-        print_json({"output": output if is_written else None, **profile.to_dict()})
+        print_json({
+            "output": output if is_written else None,
+            "verdict": verdict(profile, efficiency),
+            "efficiency": efficiency and efficiency.to_dict(),
+            **profile.to_dict(),
+        })  # fmt: skip
     else:
-        show(*(text(sentence, "bold") for sentence in verdict(profile)), text(""), *profile_tables(profile))
+        show(*recording_blocks(profile, efficiency, folder))
         if is_written:
             print(f"written to {output}")
     return 0 if is_written or arguments.output is None else MissingPackageError.exit_code

@@ -43,6 +43,7 @@ __all__ = ["RecordedActions"]
 NAMES = {call.code: call.name for call in CALLS}
 _GROUPS = {call.code: call.group for call in CALLS}
 _ANY, _NO_PROCESS = -1, -2
+_ROOM = 1 << 30  # bytes that a matched probe with wildcards has room for: no call says so
 _WORLD = 1  # MPI_COMM_WORLD in each log
 _EXCHANGE = -1  # the request of an MPI_Sendrecv
 _NEIGHBOURS, _BETWEEN_GROUPS, _TO_WINDOW, _FROM_WINDOW, _PARTITIONED = -10, -11, -12, -13, -20
@@ -255,6 +256,8 @@ class _Rank:
     def _carry_one(self, verb: str, call: Any) -> bool:
         """Write a message or a collective that is posted now."""
         group = _GROUPS[call.code]
+        if call.communicator not in self._views:
+            return False
         if group == "point-to-point":
             return self._message(verb, call)
         if group == "probe":
@@ -269,7 +272,12 @@ class _Rank:
 
     def _world(self, call: Any, peer: int) -> int:
         """Return the rank of a peer in the whole program."""
-        return peer if peer < 0 else int(self._groups[self._views[call.communicator].group][peer])
+        if peer < 0:
+            return peer
+        group = self._groups[self._views[call.communicator].group]
+        if peer >= group.size:
+            raise InputError(f"rank {self._rank}: a message to rank {peer} of {group.size}: its log is damaged")
+        return int(group[peer])
 
     def _tag(self, call: Any, tag: int) -> int:
         is_world = call.communicator == _WORLD
@@ -305,7 +313,10 @@ class _Rank:
             self._cancelled[peer, tag] -= 1
             self._add(f"wait {self._world(call, call.source)} {self._rank} {self._tag(call, call.received_tag)}")
         else:
-            self._add(f"recv {peer} {tag} {call.received_bytes} 6")
+            size = call.received_bytes
+            if _ANY in (call.peer, call.tag):  # a replay may have another, longer message for it
+                size = max(size, call.bytes or _ROOM)
+            self._add(f"recv {peer} {tag} {size} 6")
 
     def _post_partitioned(self, call: Any, *, is_send: bool) -> None:
         if call.peer == _NO_PROCESS:

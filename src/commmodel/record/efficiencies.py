@@ -4,10 +4,12 @@ Main entry: `efficiency`.
 """
 
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from commmodel.errors import InputError
+from commmodel.errors import CommModelError, InputError
 from commmodel.record.actions import RecordedActions
 from commmodel.record.calls import CALLS
 from commmodel.record.files import Recording
@@ -17,11 +19,13 @@ from commmodel.simulate.delays import DelayParameters
 __all__ = ["Efficiency", "efficiency"]
 
 _FINALIZE = next(call.code for call in CALLS if call.name == "MPI_Finalize")
+_MOST_CALLS = 3_000_000
+"""A replay of so many takes about a minute."""
 
 
 @dataclass(frozen=True)
 class Efficiency:
-    """Parallel efficiency and its factors, all from 0 to 1.
+    """Parallel efficiency and its factors, all from 0 to 1; of the ranks whose log there is.
 
     Attributes
     ----------
@@ -31,51 +35,78 @@ class Efficiency:
         Mean time of computing divided by the longest of any rank.
     communication : float
         Longest time of computing of any rank divided by the run time: serialisation times transfer.
-    serialisation : float
+    serialisation : float or None
         Longest time of computing divided by the run time on an ideal network, where messages take no time: what is lost
-        to ranks waiting for each other.
-    transfer : float
+        to ranks waiting for each other. None where the replay is not possible.
+    transfer : float or None
         Run time on an ideal network divided by the run time: what is lost to moving data.
-    seconds, ideal_seconds : float
-        Run time as recorded, from the end of MPI_Init to MPI_Finalize, and replayed on the ideal network.
+    seconds : float
+        Run time as recorded, from the end of MPI_Init to MPI_Finalize.
+    ideal_seconds : float or None
+        The same, replayed on the ideal network.
+    problem : str
+        Why there is no replay; empty where there is one.
     """
 
     parallel: float
     load_balance: float
     communication: float
-    serialisation: float
-    transfer: float
+    serialisation: float | None
+    transfer: float | None
     seconds: float
-    ideal_seconds: float
+    ideal_seconds: float | None
+    problem: str = ""
 
-    def to_dict(self) -> dict[str, float]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the attributes as a dictionary."""
         return asdict(self)
 
 
-def efficiency(recording: Recording) -> Efficiency:
-    """Return the parallel efficiency of a recorded run, by replaying it on an ideal network.
+def efficiency(recording: Recording, most_calls: int = _MOST_CALLS) -> Efficiency:
+    """Return the parallel efficiency of a recorded run, with a replay on an ideal network.
+
+    Parameters
+    ----------
+    recording : Recording
+    most_calls : int
+        A recording of more calls is not replayed.
 
     Raises
     ------
     InputError
-        Where the recording has no calls, or its replay does not come to an end.
+        Where the recording has no calls between MPI_Init and MPI_Finalize.
     """
-    computing = np.zeros(recording.processes)
+    computing, seconds = _computing(recording)
+    longest, mean = float(computing.max()), float(computing.mean())
+    replayed, problem = _ideal_seconds(recording, most_calls)
+    ideal_seconds = None if replayed is None else min(max(replayed, longest), seconds)
+    return Efficiency(
+        parallel=mean / seconds,
+        load_balance=mean / longest if longest else 1.0,
+        communication=longest / seconds,
+        serialisation=ideal_seconds and longest / ideal_seconds,
+        transfer=None if ideal_seconds is None else ideal_seconds / seconds,
+        seconds=seconds,
+        ideal_seconds=ideal_seconds,
+        problem=problem,
+    )
+
+
+def _computing(recording: Recording) -> tuple[NDArray[np.float64], float]:
+    """Return the seconds that each rank computed, and those of the run."""
+    computing = np.zeros(len(recording.ranks))
     first, last = np.inf, -np.inf
-    for rank in range(recording.processes):
+    for place, rank in enumerate(recording.ranks):
         previous_end: float | None = None
         for block in recording.events(rank):
             begin, end = block.calls["begin"], block.calls["end"].copy()
-            if not begin.size:
-                continue
             finalize = block.calls["code"] == _FINALIZE
             end[finalize] = begin[finalize]  # the run ends where ranks come to MPI_Finalize
             ends = np.maximum.accumulate(end)
             if previous_end is None:
                 first = min(first, float(end[0]))  # of MPI_Init: what is before it is no part of the run
                 previous_end = float(begin[0])
-            computing[rank] += max(begin[0] - previous_end, 0.0) + np.maximum(begin[1:] - ends[:-1], 0.0).sum()
+            computing[place] += max(begin[0] - previous_end, 0.0) + np.maximum(begin[1:] - ends[:-1], 0.0).sum()
             previous_end = max(previous_end, float(ends[-1]))
         if previous_end is not None:
             last = max(last, previous_end)
@@ -83,19 +114,19 @@ def efficiency(recording: Recording) -> Efficiency:
         raise InputError(
             f"{recording.folder.name}: no calls between MPI_Init and MPI_Finalize: nothing to say of efficiency"
         )
-    seconds = float(last - first)
+    return computing, float(last - first)
+
+
+def _ideal_seconds(recording: Recording, most_calls: int) -> tuple[float | None, str]:
+    """Return the run time on an ideal network; where that is not known, why."""
+    calls = sum(map(recording.calls, recording.ranks))
+    if calls > most_calls:
+        return None, f"{calls:,} calls are more than the {most_calls:,} that are replayed"
     ideal = DelayModel(DelayParameters(L=0.0, o=0.0, g=0.0, G=0.0), "loggp")
-    outcome = run(RecordedActions(recording).program(), ideal)
+    try:
+        outcome = run(RecordedActions(recording).program(), ideal)
+    except CommModelError as error:
+        return None, str(error)
     if outcome.blocked:
-        raise InputError(f"{recording.folder.name}: its replay does not end: the recording is not complete")
-    longest, mean = float(computing.max()), float(computing.mean())
-    ideal_seconds = min(max(outcome.seconds, longest), seconds)
-    return Efficiency(
-        parallel=mean / seconds,
-        load_balance=mean / longest if longest else 1.0,
-        communication=longest / seconds,
-        serialisation=longest / ideal_seconds if ideal_seconds else 1.0,
-        transfer=ideal_seconds / seconds,
-        seconds=seconds,
-        ideal_seconds=ideal_seconds,
-    )
+        return None, f"the replay does not end: {outcome.blocked[0]}"
+    return outcome.seconds, ""

@@ -31,6 +31,9 @@ MAGIC = b"CMRECORD"
 _VERSION = 1
 _ABIS = {1: "MPICH", 2: "Open MPI", 3: "standard"}
 _MOST_PROCESSES = 1 << 24
+_FEW_PROCESSES = 4096
+_MOST_ABSENT = 64
+"""Processes for each log; where there are more, the header is damaged or the recording of no use."""
 _MOST_CALLS = 65_536
 _MOST_SITES = 1 << 20
 _MOST_BYTES = 1 << 22
@@ -143,6 +146,8 @@ def load(folder: str | os.PathLike[str]) -> "Recording":
         if header.processes != processes or rank >= processes:
             problems.append(f"rank {rank}: of a program of {header.processes} processes, not {processes}: not read")
             del logs[rank]
+    if processes > max(_MOST_ABSENT * len(logs), _FEW_PROCESSES):
+        raise InputError(f"{place}: logs of {len(logs)} ranks of a program of {processes}: copy the others here, too")
     return Recording(place, description, processes, logs, tuple(faults + problems))
 
 
@@ -328,7 +333,7 @@ def _scan(header: LogHeader, path: Path) -> _Log:
             for kind, numbers, texts, times in decoder.take()[3]:
                 if kind == _SITE and len(log.sites) < _MOST_SITES and numbers[0] < _MOST_SITES:
                     log.sites[numbers[0]] = Site(texts[0], numbers[1], texts[1], numbers[2])
-                elif kind == _COMMUNICATOR:
+                elif kind == _COMMUNICATOR and numbers[0] < _MOST_SITES:
                     log.communicators.append(_communicator(numbers, texts))
                 elif kind == _NEIGHBOURS and log.communicators and log.communicators[-1].number == numbers[0]:
                     log.communicators[-1] = _with_neighbours(log.communicators[-1], numbers[1:])

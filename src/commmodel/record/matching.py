@@ -10,19 +10,18 @@ from commmodel.record.roles import kinds
 __all__ = ["analyse"]
 
 _MOST_CALLS = 1 << 20
-"""In memory at a time, of all ranks together."""
-_LEAST, _MOST = 256, 65_536
+"""In memory at a time, of all ranks together; of a rank, what a cache of the processor holds."""
+_LEAST, _MOST = 256, 2048
 
 
-def analyse(recording: Recording) -> Analysis:
-    """Return the sums over a recording's calls.
+def analyse(recording: Recording, *, keeps_transfers: bool = False) -> Analysis:
+    """Return the sums over a recording's calls, and with `keeps_transfers` its messages.
 
     Ranks are read side by side, block by block, always the one that is furthest behind in time: of messages, only those
     are in memory whose send or receive has not come yet.
     """
-    analysis = Analysis(
-        recording.processes, kinds(), [communicator.ranks for communicator in recording.communicators], recording.groups
-    )
+    members = [communicator.ranks for communicator in recording.communicators]
+    analysis = Analysis(recording.processes, kinds(), members, recording.groups, keeps_transfers)
     for rank in range(recording.processes):
         if rank not in recording.ranks:
             analysis.close(rank)

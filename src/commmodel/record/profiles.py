@@ -32,7 +32,7 @@ from commmodel.record.communicators import names
 from commmodel.record.files import Recording
 from commmodel.record.matching import analyse
 from commmodel.record.matrices import Matrix, matrix_of
-from commmodel.record.roles import Share, is_communication
+from commmodel.record.roles import REASONS, Share, is_communication
 
 __all__ = ["CallProfile", "CommunicatorProfile", "Profile", "RankProfile", "SiteProfile", "SizeProfile", "profile"]
 
@@ -59,7 +59,22 @@ class CallProfile(msgspec.Struct, frozen=True):
 
 
 class SiteProfile(msgspec.Struct, frozen=True):
-    """All calls of one name at one line of the program; `waits_for` is the rank that has caused most of the waiting."""
+    """All calls of one name at one line of the program.
+
+    Attributes
+    ----------
+    file, function, call : str
+    line, count, bytes : int
+    seconds, waiting : float
+    waits_for : int or None
+        The rank that has caused most of the waiting.
+    waits_for_share : float
+        The part of the waiting that it has caused.
+    reasons : dict
+        Why calls wait, like ``late sender`` -> seconds, the longest first.
+    place : str
+        File and line as people write them.
+    """
 
     file: str
     line: int
@@ -70,8 +85,9 @@ class SiteProfile(msgspec.Struct, frozen=True):
     seconds: float
     waiting: float
     waits_for: int | None
+    waits_for_share: float
+    reasons: dict[str, float]
     place: str
-    """File and line as people write them."""
 
 
 class RankProfile(msgspec.Struct, frozen=True):
@@ -182,16 +198,17 @@ def profile(recording: Recording) -> Profile:
     by_code = {call.code: call for call in CALLS}
     calls: dict[str, CallProfile] = {}
     sites = []
-    for code, site, count, size, seconds, waiting, causes in analysis.rows:
+    for code, site, count, size, seconds, waiting, causes, reasons in analysis.rows:
         call, where = by_code[code], recording.sites[site]
         before = calls.get(call.name, CallProfile(0, 0, 0.0, 0.0, call.group))
         calls[call.name] = CallProfile(
             before.count + count, before.bytes + size, before.seconds + seconds, before.waiting + waiting, call.group
         )
+        by_reason = sorted(zip(REASONS, reasons, strict=True), key=lambda item: -item[1])
         sites.append(
             SiteProfile(
-                where.file, where.line, where.function, call.name, count, size, seconds, waiting, _most(causes),
-                str(where),
+                where.file, where.line, where.function, call.name, count, size, seconds, waiting, *_most(causes),
+                {reason: time for reason, time in by_reason if time > 0}, str(where),
             )
         )  # fmt: skip
     messages, sent, sends, receives, collectives = analysis.totals
@@ -227,9 +244,12 @@ def profile(recording: Recording) -> Profile:
     )
 
 
-def _most(causes: Mapping[int, float]) -> int | None:
-    """Return the rank that others have waited for longest."""
-    return max(sorted(causes), key=causes.__getitem__) if causes else None
+def _most(causes: Mapping[int, float]) -> tuple[int | None, float]:
+    """Return the rank that others have waited for longest, and its share of the waiting."""
+    if not causes:
+        return None, 0.0
+    rank = max(sorted(causes), key=causes.__getitem__)
+    return rank, causes[rank] / sum(causes.values())
 
 
 def _ranks(recording: Recording, rows: list[tuple[Any, ...]]) -> tuple[RankProfile, ...]:

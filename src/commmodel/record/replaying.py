@@ -39,7 +39,10 @@ def workload(
         Seconds per byte in collectives.
     """
     if processes not in (None, recording.processes):
-        raise InputError(f"{recording.folder}: a recording of {recording.processes} processes: leave -p out")
+        raise InputError(
+            f"{recording.folder} has {recording.processes} processes, and so has its replay: leave -p out; for "
+            f"{processes}, record the program again: mpiexec -n {processes} commmodel record ... (few cores will do)"
+        )
     if not finite("faster", faster, 0) > 0:
         raise InputError("processors 0 times faster: give a factor above 0")
     selector = selector or place.selector

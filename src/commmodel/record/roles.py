@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from commmodel.record.calls import CALLS, Call
 
-__all__ = ["Role", "Rule", "Share", "Volume", "is_communication", "kinds"]
+__all__ = ["REASONS", "Role", "Rule", "Share", "Volume", "is_communication", "kinds"]
 
 
 class Role(IntEnum):
@@ -46,6 +46,10 @@ class Rule(IntEnum):
     FOR_ROOT = 2
     AS_ROOT = 3
     PREFIX = 4
+
+
+REASONS = ("late sender", "late receiver", "wait at N x N", "late broadcast", "early reduce", "wait in a scan")
+"""Why a call waits; the order is that of ``_core/program/waits.hpp``."""
 
 
 class Share(IntEnum):

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from commmodel.arguments import enough_memory
 from commmodel.record.calls import CALLS
 from commmodel.record.files import CallBlock, Recording
-from commmodel.simulate.result import INTERVAL, State
+from commmodel.record.matching import analyse
+from commmodel.simulate.result import INTERVAL, MESSAGE, State
 from commmodel.simulate.timeline.record import Timeline
 
 __all__ = ["timeline"]
@@ -33,7 +34,10 @@ _STATES = _states()
 
 
 def timeline(recording: Recording, name: str = "") -> Timeline:
-    """Return the timeline of a recording: sending, receiving, waiting (all other calls), and computing between them.
+    """Return the timeline of a recording: sending, receiving, waiting (all other calls), computing, and messages.
+
+    A message leaves when its send begins, or where that waits for a late receiver, when the receive is posted; it
+    arrives when the call ends that completes its receive.
 
     Parameters
     ----------
@@ -46,13 +50,15 @@ def timeline(recording: Recording, name: str = "") -> Timeline:
     InputError
         Where it does not fit into memory.
     """
+    messages = _messages(recording)
     parts = [np.empty(0, INTERVAL)]
     for rank in recording.ranks:
         previous_end: float | None = None
         for block in recording.events(rank):
             if not block.calls.size:
                 continue
-            enough_memory(sum(part.nbytes for part in parts) + block.calls.size * _BYTES_OF_A_CALL, "a timeline")
+            taken = messages.nbytes + sum(part.nbytes for part in parts)
+            enough_memory(taken + block.calls.size * _BYTES_OF_A_CALL, "a timeline")
             parts.append(_calls(recording, rank, block))
             parts.append(_computing(rank, block, previous_end))
             previous_end = float(block.calls["end"].max())
@@ -60,7 +66,20 @@ def timeline(recording: Recording, name: str = "") -> Timeline:
     origin = rows["start"].min(initial=np.inf)
     for column in ("start", "end"):
         rows[column] -= origin if rows.size else 0.0
-    return Timeline(name or recording.folder.name, recording.processes, rows[rows["end"] > rows["start"]])
+    for column in ("posted", "left", "arrived"):
+        messages[column] -= origin if rows.size else 0.0
+    return Timeline(name or recording.folder.name, recording.processes, rows[rows["end"] > rows["start"]], messages)
+
+
+def _messages(recording: Recording) -> NDArray[np.void]:
+    """Return the messages whose send and receive are in the recording."""
+    enough_memory(sum(map(recording.calls, recording.ranks)) * 2 * MESSAGE.itemsize, "the messages of a timeline")
+    transfers = analyse(recording, keeps_transfers=True).transfers
+    messages = np.zeros(transfers.size, MESSAGE)
+    for column in ("sender", "receiver", "tag", "size", "posted", "left"):
+        messages[column] = transfers[column]
+    messages["arrived"] = np.maximum(transfers["arrived"], transfers["left"])
+    return messages
 
 
 def _calls(recording: Recording, rank: int, block: CallBlock) -> NDArray[np.void]:
@@ -72,8 +91,9 @@ def _calls(recording: Recording, rank: int, block: CallBlock) -> NDArray[np.void
     rows["peer"] = -1
     source = np.where(calls["source"] >= 0, calls["source"], calls["peer"])
     for view in recording.views(rank):
-        in_communicator = (calls["communicator"] == view.local) & (source >= 0)
-        rows["peer"][in_communicator] = recording.groups[view.group][source[in_communicator]]
+        group = recording.groups[view.group]
+        in_communicator = (calls["communicator"] == view.local) & (source >= 0) & (source < group.size)
+        rows["peer"][in_communicator] = group[source[in_communicator]]
     return rows
 
 

@@ -84,8 +84,8 @@ class Analysis {
     // `members` of each communicator of the recording; number 0 is that of calls without one and has none. `groups` are
     // lists of ranks that views name by their numbers.
     Analysis(int64_t ranks, std::vector<CallKind> kinds, std::vector<std::vector<int32_t>> members,
-             std::vector<std::vector<int32_t>> groups)
-        : by_communicator(members.size()), of_ranks(static_cast<size_t>(ranks)), matching(ranks),
+             std::vector<std::vector<int32_t>> groups, bool keeps_transfers)
+        : by_communicator(members.size()), of_ranks(static_cast<size_t>(ranks)), matching(ranks, keeps_transfers),
           collectives(ranks, members), kinds_(std::move(kinds)), groups_(std::move(groups)),
           states_(static_cast<size_t>(ranks)), ranks_(ranks) {
         waits.ranks = ranks;
@@ -243,6 +243,7 @@ class Analysis {
             if (is_new) {
                 all_.rows.push_back({call_.code, site, {}});
                 all_.waits.of_row.push_back(0.0);
+                all_.waits.of_row_by_reason.resize(all_.rows.size() * REASONS);
             }
             add(all_.rows[row_].sums, 1, bytes, seconds);
             add(all_.by_communicator[view_.communicator], 1, bytes, seconds);
@@ -318,7 +319,9 @@ class Analysis {
             ++all_.messages, all_.bytes += bytes;
             ++all_.of_ranks[rank_].messages;
             add(size(0, bytes), 1, bytes, seconds);
-            return all_.matching.send({view.communicator, rank_, destination, tag}, call_.begin, std::move(wait));
+            const bool blocks = kind_.role == SENDS || kind_.role == EXCHANGES;
+            return all_.matching.send({view.communicator, rank_, destination, tag}, call_.begin,
+                                      blocks ? call_.end : 0.0, bytes, std::move(wait));
         }
 
         // What a blocking call has received, or found.
@@ -327,6 +330,7 @@ class Analysis {
             if (source < 0) return;
             auto received = std::make_shared<Receive>();
             received->posted = call_.begin;
+            received->completed = call_.end;
             received->takes = takes;
             received->wait = std::move(wait);
             received->communicator = view_.communicator;
@@ -435,7 +439,8 @@ class Analysis {
 
         void settle_send(Request &request, const OpenWait &wait) {
             Message &message = *request.message;
-            if (message.is_matched && wait) wait->until_if_within(message.posted, message.receiver);
+            all_.matching.complete(message, call_.end);
+            if (message.is_matched && wait) wait->until_received(message.posted, message.receiver);
             if (!message.is_matched) message.wait = wait;
             request.message.reset();
         }
@@ -449,6 +454,7 @@ class Analysis {
             if (!exchanges) add_bytes(request.row, request.communicator, done.bytes);
             request.receive->source = source;
             request.receive->tag = exchanges && request.tag >= 0 ? request.tag : done.tag;
+            request.receive->completed = call_.end;
             request.receive->is_complete = true;
             request.receive->wait = wait;
             request.receive.reset();

@@ -6,6 +6,7 @@ from numpy.typing import ArrayLike, NDArray
 FIELDS: tuple[str, ...]
 CALL: np.dtype[np.void]
 COMPLETED: np.dtype[np.void]
+TRANSFER: np.dtype[np.void]
 
 Definition = tuple[int, list[int], list[str], list[float]]
 
@@ -21,17 +22,19 @@ class Decoder:
 class Analysis:
     totals: tuple[int, int, int, int, int]
     open: int
-    rows: list[tuple[int, int, int, int, float, float, dict[int, float]]]
+    rows: list[tuple[int, int, int, int, float, float, dict[int, float], list[float]]]
     communicators: list[tuple[int, int, float, float]]
     sizes: tuple[dict[int, tuple[int, int, float]], dict[int, tuple[int, int, float]]]
     of_ranks: list[tuple[float, float, list[float], list[float], int, int, int, float, float]]
     cells: NDArray[np.int64]
+    transfers: NDArray[np.void]
     def __init__(
         self,
         ranks: int,
         kinds: NDArray[np.int32],
         members: Sequence[ArrayLike],
         groups: Sequence[ArrayLike],
+        keeps_transfers: bool = False,
     ) -> None: ...
     def define(self, rank: int, sites: ArrayLike, views: Sequence[tuple[int, int, int, bool, int]]) -> None: ...
     def add(

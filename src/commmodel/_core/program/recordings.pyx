@@ -44,9 +44,17 @@ cdef extern from "program/waits.hpp" namespace "commmodel::recordings" nogil:
     cdef cppclass Waits:
         vector[double] of_row, of_rank, of_communicator, caused_by
         unordered_map[uint64_t, double] by_row_and_cause
+        vector[double] of_row_by_reason
+
+    cdef enum Reason:
+        REASONS
+
+    cdef struct _Transfer "commmodel::recordings::Transfer":
+        pass
 
     cdef cppclass Matching:
         int64_t unmatched_sends, unmatched_receives
+        vector[_Transfer] transfers
         size_t open()
 
     cdef cppclass Collectives:
@@ -111,7 +119,8 @@ cdef extern from "program/analysis.hpp" namespace "commmodel::recordings" nogil:
         int64_t messages
         int64_t bytes
         _Analysis(
-            int64_t ranks, vector[CallKind] kinds, vector[vector[int32_t]] members, vector[vector[int32_t]] groups
+            int64_t ranks, vector[CallKind] kinds, vector[vector[int32_t]] members, vector[vector[int32_t]] groups,
+            cbool keeps_transfers
         ) except +
         void define(int32_t rank, vector[int32_t] sites) except +
         void define(int32_t rank, int32_t number, View view, int32_t group) except +
@@ -135,7 +144,12 @@ CALL = np.dtype(
     + [(name, np.int32) for name in ("level", "given", "receive_peer", "receive_tag")]
 )
 COMPLETED = np.dtype([("request", np.int64), ("bytes", np.int64), ("source", np.int32), ("tag", np.int32)])
+TRANSFER = np.dtype(
+    [(name, np.float64) for name in ("size", "posted", "left", "arrived")]
+    + [(name, np.int32) for name in ("sender", "receiver", "tag", "communicator")]
+)
 assert CALL.itemsize == sizeof(_Call) and COMPLETED.itemsize == sizeof(_Completed)
+assert TRANSFER.itemsize == sizeof(_Transfer)
 
 
 cdef class Decoder:
@@ -260,12 +274,14 @@ cdef class Analysis:
         Ranks of each communicator; of number 0, which stands for none, an empty one.
     groups : list of int32 arrays
         Lists of ranks that `define` names by number.
+    keeps_transfers : bool
+        Whether `transfers` has each message, for timelines: 48 bytes of memory each.
     """
 
     cdef _Analysis *analysis
     cdef int64_t ranks
 
-    def __cinit__(self, ranks, kinds, members, groups):
+    def __cinit__(self, ranks, kinds, members, groups, keeps_transfers=False):
         cdef vector[CallKind] listed
         cdef CallKind kind
         for role, rule, share, volume in kinds.tolist():
@@ -273,7 +289,7 @@ cdef class Analysis:
             kind.share, kind.volume = <Share><int>share, <Volume><int>volume
             listed.push_back(kind)
         self.ranks = ranks
-        self.analysis = new _Analysis(self.ranks, listed, _lists(members), _lists(groups))
+        self.analysis = new _Analysis(self.ranks, listed, _lists(members), _lists(groups), keeps_transfers)
 
     def __dealloc__(self):
         del self.analysis
@@ -335,12 +351,15 @@ cdef class Analysis:
 
     @property
     def rows(self):
-        """For each call and site: code, site, count, bytes, seconds, of which waiting, and {rank: waiting for it}."""
+        """For each call and site: code, site, count, bytes, seconds, of which waiting.
+
+        Then {rank: waiting for it}, and the waiting for each `Reason`.
+        """
         cdef pair[uint64_t, double] cause
         causes = {}
         for cause in self.analysis.waits.by_row_and_cause:
             causes.setdefault(cause.first // self.ranks, {})[cause.first % self.ranks] = cause.second
-        cdef size_t number
+        cdef size_t number, reason
         cdef Row row
         result = []
         for number in range(self.analysis.rows.size()):
@@ -348,6 +367,10 @@ cdef class Analysis:
             result.append((
                 row.code, row.site, row.sums.count, row.sums.bytes, row.sums.seconds,
                 self.analysis.waits.of_row[number], causes.get(number, {}),
+                [
+                    self.analysis.waits.of_row_by_reason[number * <size_t>REASONS + reason]
+                    for reason in range(<int>REASONS)
+                ],
             ))
         return result
 
@@ -409,3 +432,13 @@ cdef class Analysis:
             table[place, 3] = item.second.bytes
             place += 1
         return result[np.lexsort((result[:, 1], result[:, 0]))]
+
+    @property
+    def transfers(self):
+        """Messages that are matched: structured array of `TRANSFER`, in the order in which they were matched."""
+        result = np.empty(self.analysis.matching.transfers.size(), dtype=TRANSFER)
+        cdef uint8_t[::1] raw
+        if result.size:
+            raw = result.view(np.uint8)
+            memcpy(&raw[0], self.analysis.matching.transfers.data(), raw.shape[0])
+        return result

@@ -14,8 +14,21 @@
 
 namespace commmodel::recordings {
 
+// Why a call waits: those of collectives come in the order of their `Rule`. `Reason` of commmodel.record.roles has the
+// same names.
+enum Reason : int32_t {
+    LATE_SENDER,
+    LATE_RECEIVER,
+    WAIT_AT_ALL,
+    LATE_BROADCAST,
+    EARLY_REDUCE,
+    WAIT_IN_SCAN,
+    REASONS,
+};
+
 struct Waits {  // sums, in seconds
     std::vector<double> of_row, of_rank, of_communicator, caused_by;
+    std::vector<double> of_row_by_reason;  // of each row, as many as there are reasons
     std::unordered_map<uint64_t, double> by_row_and_cause;
     int64_t ranks = 0;
 };
@@ -29,19 +42,20 @@ class Wait {
     Wait &operator=(const Wait &) = delete;
 
     // It could not go on before `time`, due to a rank: a late sender, or the last of a collective.
-    void until(double time, int32_t cause) {
+    void until(double time, int32_t cause, Reason reason) {
         const double seconds = std::min(time, end_) - begin_;
-        if (seconds > seconds_) seconds_ = seconds, cause_ = cause;
+        if (seconds > seconds_) seconds_ = seconds, cause_ = cause, reason_ = reason;
     }
 
-    // The same, where the call need not have waited: a send that ended before its receive began had been buffered.
-    void until_if_within(double time, int32_t cause) {
-        if (time < end_) until(time, cause);
+    // The receiver of a message came at `time`: a send that ended before that had been buffered, and has not waited.
+    void until_received(double time, int32_t receiver) {
+        if (time < end_) until(time, receiver, LATE_RECEIVER);
     }
 
     ~Wait() {
         if (seconds_ <= 0.0) return;
         sums_.of_row[row_] += seconds_;
+        sums_.of_row_by_reason[static_cast<size_t>(row_) * REASONS + reason_] += seconds_;
         sums_.of_rank[rank_] += seconds_;
         sums_.of_communicator[communicator_] += seconds_;
         sums_.caused_by[cause_] += seconds_;
@@ -51,6 +65,7 @@ class Wait {
   private:
     Waits &sums_;
     int32_t row_, rank_, communicator_, cause_ = 0;
+    Reason reason_ = LATE_SENDER;
     double begin_, end_, seconds_ = 0.0;
 };
 using OpenWait = std::shared_ptr<Wait>;
@@ -77,6 +92,8 @@ template <class T> class Queue {  // first in, first out; small and cheap to mak
 // A message that is sent, and its receive once they are matched.
 struct Message {
     double sent = 0.0, posted = 0.0;  // when its send, and its receive, began
+    double completed = 0.0;           // when the call ended that completed its send; 0: not yet known
+    int64_t size = 0, transfer = -1;
     int32_t receiver = 0;
     bool is_matched = false;
     OpenWait wait;  // of the send, or of what completes it
@@ -84,10 +101,16 @@ struct Message {
 
 // A receive, or a probe, which takes no message away.
 struct Receive {
-    double posted = 0.0;
+    double posted = 0.0, completed = 0.0;  // when it began, and when the call ended that completed it
     int32_t communicator = 0, source = -1, tag = 0;  // the message that it has got
     bool is_complete = false, is_void = false, takes = true;
     OpenWait wait;
+};
+
+// A message on its way, as timelines show it.
+struct Transfer {
+    double size, posted, left, arrived;  // bytes; when its send began, when it left, when it was received
+    int32_t sender, receiver, tag, communicator;
 };
 
 struct Channel {
@@ -115,13 +138,17 @@ struct Hash {
 // Messages of all ranks, matched first in, first out for each communicator, source, destination and tag.
 class Matching {
   public:
-    explicit Matching(int64_t ranks) : is_gone_(static_cast<size_t>(ranks)) {}
+    Matching(int64_t ranks, bool keeps_transfers)
+        : is_gone_(static_cast<size_t>(ranks)), keeps_transfers_(keeps_transfers) {}
 
     int64_t unmatched_sends = 0, unmatched_receives = 0;
+    std::vector<Transfer> transfers;  // of matched messages, where they are kept
 
-    std::shared_ptr<Message> send(const Channel &channel, double begin, OpenWait wait) {
+    std::shared_ptr<Message> send(const Channel &channel, double begin, double completed, int64_t size, OpenWait wait) {
         auto message = std::make_shared<Message>();
         message->sent = begin;
+        message->completed = completed;
+        message->size = size;
         message->wait = std::move(wait);
         const auto place = queues_.find(channel);
         if (place != queues_.end()) {
@@ -155,6 +182,12 @@ class Matching {
         }
     }
 
+    // The call that completed a send has ended.
+    void complete(Message &message, double time) {
+        message.completed = time;
+        if (message.transfer >= 0) transfers[message.transfer].left = left(message);
+    }
+
     // No more comes from this rank.
     void close(int32_t rank) {
         is_gone_[rank] = 1;
@@ -178,19 +211,29 @@ class Matching {
         Queue<std::shared_ptr<Receive>> receives;
     };
 
-    static void match(const Channel &channel, Message &message, Receive &receive) {
-        if (receive.wait) receive.wait->until(message.sent, channel.source);
+    // When a message left: at its send, or where that waited for the receiver, when the receiver came.
+    static double left(const Message &message) {
+        return message.posted < message.completed ? std::max(message.sent, message.posted) : message.sent;
+    }
+
+    void match(const Channel &channel, Message &message, Receive &receive) {
+        if (receive.wait) receive.wait->until(message.sent, channel.source, LATE_SENDER);
         receive.wait.reset();
         if (!receive.takes) return;
         message.is_matched = true;
         message.posted = receive.posted;
         message.receiver = channel.destination;
-        if (message.wait) message.wait->until_if_within(message.posted, message.receiver);
+        if (message.wait) message.wait->until_received(message.posted, message.receiver);
         message.wait.reset();
+        if (!keeps_transfers_) return;
+        message.transfer = static_cast<int64_t>(transfers.size());
+        transfers.push_back({static_cast<double>(message.size), message.sent, left(message), receive.completed,
+                             channel.source, channel.destination, channel.tag, channel.communicator});
     }
 
     std::unordered_map<Channel, Queues, Hash> queues_;
     std::vector<uint8_t> is_gone_;
+    const bool keeps_transfers_;
 };
 
 // For whom a rank waits in a collective: nobody; all; the root, unless it is itself that; all, where it is the root; all
@@ -249,7 +292,8 @@ class Instance {
                                                 [](const Entry &each, int32_t value) { return each.place < value; });
             if (place != entries_.end()) awaited = &*place;
         }
-        if (awaited != nullptr && awaited->rank != entry.rank) wait.until(awaited->begin, awaited->rank);
+        if (awaited == nullptr || awaited->rank == entry.rank) return;
+        wait.until(awaited->begin, awaited->rank, static_cast<Reason>(WAIT_AT_ALL + rule_ - EVERYBODY));
     }
 
     const Rule rule_;

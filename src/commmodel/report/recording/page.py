@@ -3,12 +3,13 @@
 import os
 
 from commmodel.files import write_text
-from commmodel.record import Profile
-from commmodel.report.kit.blocks import Block, Bullets, Fact, Facts, Figures, Section, Words, folded
+from commmodel.record import Efficiency, Profile
+from commmodel.report.kit.blocks import Bullets, CodeBlock, Fact, Facts, Figures, NameList, Section, Words, folded
 from commmodel.report.kit.pages import render_page
 from commmodel.report.kit.tables import Cell
+from commmodel.report.recording.findings import costly_sites, factors_table, next_commands, verdict, volume
 from commmodel.report.recording.plots import draw
-from commmodel.report.recording.tables import profile_tables, verdict, volume
+from commmodel.report.recording.tables import profile_tables
 from commmodel.units import format_ratio, format_time
 
 __all__ = ["render", "write_recording"]
@@ -22,7 +23,14 @@ _HOW_TO_READ = (
 )
 
 
-def render(name: str, profile: Profile, subtitle: tuple[str, ...] = ()) -> str:
+def render(
+    name: str,
+    profile: Profile,
+    subtitle: tuple[str, ...] = (),
+    *,
+    efficiency: Efficiency | None = None,
+    folder: str = "FOLDER",
+) -> str:
     """Return the page; it refers to nothing outside itself.
 
     Parameters
@@ -32,24 +40,40 @@ def render(name: str, profile: Profile, subtitle: tuple[str, ...] = ()) -> str:
     profile : Profile
     subtitle : tuple of str
         Small, below the name.
+    efficiency : Efficiency or None
+        None: it is left out.
+    folder : str
+        The recording's, for the commands to type next.
     """
-    calls, *tables = profile_tables(profile) or (None,)
-    first: list[Block] = [Bullets(tuple(verdict(profile))), Facts(_facts(profile))]
-    details: list[Block] = [folded(table, is_open=table.title == "Call sites") for table in (calls, *tables) if table]
+    first = (Bullets(tuple(verdict(profile, efficiency))), Facts(_facts(profile)))
+    sites = tuple((site.title, (site.cost, site.why, f"To do: {site.advice}.")) for site in costly_sites(profile))
+    details = tuple(folded(table, is_open=table.title == "Call sites") for table in profile_tables(profile))
+    factors = (factors_table(efficiency).untitled(),) if efficiency is not None else ()
     faults = (Bullets(profile.faults),) if profile.faults else ()
     sections = [
         Section("Before you trust these numbers", faults, is_warning=True),
-        Section("Where the communication time goes", tuple(first)),
+        Section("Where the communication time goes", first),
+        Section("The call sites that matter", (NameList(sites),) if sites else ()),
+        Section("Parallel efficiency", factors),
         Section("Ranks and messages", (Figures(tuple(draw(profile))),)),
-        Section("In numbers", tuple(details)),
+        Section("In numbers", details),
+        Section("What to do next", (CodeBlock(next_commands(folder)),)),
         Section("How to read it", tuple(Words(text, is_hint=True) for text in _HOW_TO_READ)),
     ]  # fmt: skip
     return render_page(name, f"Communication of {name}", "Recorded program", sections, subtitle)
 
 
-def write_recording(path: str | os.PathLike[str], name: str, profile: Profile, subtitle: tuple[str, ...] = ()) -> None:
+def write_recording(
+    path: str | os.PathLike[str],
+    name: str,
+    profile: Profile,
+    subtitle: tuple[str, ...] = (),
+    *,
+    efficiency: Efficiency | None = None,
+    folder: str = "FOLDER",
+) -> None:
     """Write the page; a file that is there is replaced."""
-    write_text(path, render(name, profile, subtitle))
+    write_text(path, render(name, profile, subtitle, efficiency=efficiency, folder=folder))
 
 
 def _facts(profile: Profile) -> tuple[Fact, ...]:

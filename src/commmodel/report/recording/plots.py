@@ -11,7 +11,7 @@ from commmodel.report.kit import axes as look
 from commmodel.report.kit.blocks import Plot
 from commmodel.report.kit.canvas import Canvas, new_canvas
 from commmodel.report.kit.maps import Corners, draw_cells
-from commmodel.report.recording.tables import volume
+from commmodel.report.recording.findings import volume
 from commmodel.units import format_quantity, format_time
 
 __all__ = ["draw"]
@@ -55,7 +55,7 @@ def _legend(canvas: Canvas, colours: Sequence[str], labels: Sequence[str]) -> No
     handles = [
         Patch(facecolor=colour, edgecolor="none", label=label) for colour, label in zip(colours, labels, strict=True)
     ]
-    look.legend(canvas.figure, handles, columns=3)
+    look.legend(canvas.figure, handles, columns=2 if len(handles) == 4 else 3)
 
 
 def _map(profile: Profile) -> Plot:

@@ -1,51 +1,29 @@
-"""Tables of a recording, and its verdict in words. Main entries: `verdict`, `profile_tables`."""
+"""Tables of a recording, and what a terminal shows of it. Main entries: `profile_tables`, `recording_blocks`."""
 
 from collections.abc import Iterable, Sequence
 
-from commmodel.record import Profile
-from commmodel.report.kit.tables import Table, left, plain_rows, right
-from commmodel.units import format_rate, format_ratio, format_size, format_time
+from rich.console import RenderableType
+from rich.padding import Padding
 
-__all__ = ["profile_tables", "verdict", "volume"]
+from commmodel.record import Efficiency, Profile
+from commmodel.report.kit.tables import Cell, Table, left, plain_rows, right, text
+from commmodel.report.recording.findings import costly_sites, factors_table, next_commands, place, verdict, volume
+from commmodel.units import format_ratio, format_size, format_time
+
+__all__ = ["profile_tables", "recording_blocks"]
 
 _MOST_ROWS = 20
-_UNBALANCED = 0.9
-_WAITS = 0.5
 
 
-def volume(size: float) -> str:
-    """Return bytes in three digits: sums, of which nobody wants every byte.
-
-    >>> volume(123456789), volume(32)
-    ('123 MB', '32 B')
-    """
-    return f"{size:.0f} B" if size < 1000 else format_rate(size).removesuffix("/s")
-
-
-def verdict(profile: Profile) -> list[str]:
-    """Return what a reader should know first, a sentence each."""
-    total = sum(rank.waiting + rank.transferring for rank in profile.ranks)
-    share, seconds = format_ratio(profile.communication), format_time(profile.seconds)
-    if not total:
-        return [f"No communication in {seconds}."]
-    waiting = sum(rank.waiting for rank in profile.ranks) / total
-    first = profile.communication_sites[0]
-    part = first.seconds / total
-    subject = "most of it" if part > 0.5 else "the largest part of it"
-    waits = first.waiting >= _WAITS * first.seconds and first.waits_for is not None
-    how = f"which waits for rank {first.waits_for}" if waits else "which transfers more than it waits"
-    sentences = [
-        f"{share} of {seconds} is communication; {subject} ({format_ratio(part)}) is {first.call} at {first.place}, "
-        f"{how}.",
-        f"Of all time in communication {format_ratio(waiting)} is waiting for other ranks.",
-    ]  # fmt: skip
-    if profile.load_balance < _UNBALANCED:
-        longest = max(profile.ranks, key=lambda rank: rank.computing)
-        sentences.append(
-            f"Computing is unbalanced: ranks compute {format_ratio(profile.load_balance)} of what rank {longest.rank} "
-            f"does, {format_time(longest.computing)}."
-        )
-    return sentences
+def recording_blocks(profile: Profile, efficiency: Efficiency | None, folder: str) -> list[RenderableType]:
+    """Return the verdict, the call sites that matter, the efficiency, what to type next, and all tables."""
+    blocks: list[RenderableType] = [text(sentence, "bold") for sentence in verdict(profile, efficiency)]
+    for number, site in enumerate(costly_sites(profile), 1):
+        blocks += [text(""), text(f"{number}. {site.title}", "bold")]
+        blocks += [Padding(text(words), (0, 0, 0, 3)) for words in (site.cost, site.why, f"To do: {site.advice}.")]
+    blocks += [text(""), factors_table(efficiency)] if efficiency is not None else []
+    blocks += [text(""), text("What to do next", "bold"), *(text(f"  {line}") for line in next_commands(folder))]
+    return [*blocks, text(""), *profile_tables(profile)]
 
 
 def profile_tables(profile: Profile) -> list[Table]:
@@ -86,17 +64,22 @@ def _calls(profile: Profile) -> Table:
 
 def _sites(profile: Profile) -> Table:
     time = _time(profile)
-    rows = (
-        (site.place, site.function, site.call, str(site.count), volume(site.bytes), format_time(site.seconds),
-         _share(site.seconds, time), _share(site.waiting, site.seconds),
-         "" if site.waits_for is None else str(site.waits_for))
-        for site in profile.sites[:_MOST_ROWS]
+    sites = [site for site in profile.sites if profile.calls[site.call].group != "environment"]
+    rows = tuple(
+        (Cell(place(site), site.function.strip("<>")),
+         *map(Cell, (site.call, str(site.count), volume(site.bytes), format_time(site.seconds),
+                     _share(site.seconds, time), _share(site.waiting, site.seconds),
+                     "" if site.waits_for is None else str(site.waits_for), next(iter(site.reasons), ""))))
+        for site in sites[:_MOST_ROWS]
     )  # fmt: skip
     columns = (
-        *left("site", "function", "call"), *right("calls", "bytes", "time", "of all time", "waiting", "for rank")
+        *left("site", "call"), *right("calls", "bytes", "time", "of all time", "waiting", "for rank"), *left("mostly")
     )  # fmt: skip
-    notes = ("For rank: the one that has caused most of the waiting.", *_notes(profile.sites, "sites"))
-    return Table("Call sites", columns, plain_rows(rows), notes)
+    notes = (
+        "For rank: the one that has caused most of the waiting; mostly: why. Starting and ending MPI is not here.",
+        *_notes(sites, "sites"),
+    )
+    return Table("Call sites", columns, rows, notes, details="none")
 
 
 def _ranks(profile: Profile) -> Table:

@@ -80,7 +80,7 @@ def render(
     return render_page(
         name,
         f"Timeline: {name}",
-        "Simulated run",
+        "Simulated run" if summaries else "Recorded run",
         [Section("Results", tuple(tables))],
         [f"model {summary.name}" if summary.outcome else f"measured: {summary.name}" for summary in summaries],
         "gantt.html",

@@ -1,8 +1,9 @@
 """Measured timelines, for comparison with simulated ones: CSV, and the Trace Event Format as `perfetto` writes it.
 
-The CSV has the columns rank, state, start and end, in seconds, and may have peer, tag and bytes; states are compute,
-send, receive, wait and sleep, or names of MPI's functions. Times count from the first start: clocks begin anywhere.
-Main entries: `read` and `write_csv`.
+The CSV has the columns rank, state, start and end, in seconds, and may have peer, tag, bytes and left; states are
+compute, send, receive, wait and sleep, or names of MPI's functions. A row of the state message is a message from the
+rank to the peer: posted at its start, gone since `left` (default: its start), there at its end. Times count from the
+first start: clocks begin anywhere. Main entries: `read` and `write_csv`.
 """
 
 import csv
@@ -29,6 +30,8 @@ __all__ = ["read", "write_csv"]
 
 _COLUMNS = ("rank", "state", "start", "end")
 _MORE = ("peer", "tag", "bytes")
+_LEFT = "left"
+_SENT = "message"
 _MOST_ROWS = 20_000_000
 _MOST_BYTES = 1 << 30
 _MOST_JSON = 1 << 32
@@ -39,6 +42,8 @@ _MOST_RANKS = 1 << 24
 _LATEST = 1e300
 _MICRO = 1e-6
 _LONGEST_LINE = 1 << 16
+_MESSAGE_STATE = len(State)
+_ROW = np.dtype([*((name, INTERVAL[name]) for name in INTERVAL.names or ()), (_LEFT, np.float64)])
 _WORDS = {
     **{name: State(number) for number, name in enumerate(STATE_NAMES)},
     "computing": State.COMPUTE,
@@ -85,7 +90,7 @@ def _state(word: str) -> State | None:
 
 
 def write_csv(path: str | os.PathLike[str], timeline: Timeline) -> None:
-    """Write a timeline's intervals as CSV, as `read` reads it, without messages.
+    """Write a timeline as CSV, as `read` reads it: intervals, then messages.
 
     Raises
     ------
@@ -93,12 +98,19 @@ def write_csv(path: str | os.PathLike[str], timeline: Timeline) -> None:
         Where it cannot be written.
     """
     with opened(path) as file:
-        file.write(",".join((*_COLUMNS, *_MORE)) + "\n")
+        sent = timeline.transfers
+        file.write(",".join((*_COLUMNS, *_MORE, *((_LEFT,) if sent.size else ()))) + "\n")
+        end_of_row = "," if sent.size else ""
         for first in range(0, timeline.intervals.size, CHUNK):
             file.writelines(
                 f"{rank},{STATE_NAMES[state]},{start!r},{end!r},{peer if peer >= 0 else ''},{tag if tag >= 0 else ''},"
-                f"{size:.0f}\n"
+                f"{size:.0f}{end_of_row}\n"
                 for rank, state, peer, tag, size, start, end in timeline.intervals[first : first + CHUNK].tolist()
+            )
+        for first in range(0, sent.size, CHUNK):
+            file.writelines(
+                f"{sender},{_SENT},{posted!r},{arrived!r},{receiver},{tag if tag >= 0 else ''},{size:.0f},{left!r}\n"
+                for sender, receiver, tag, size, posted, left, arrived in sent[first : first + CHUNK].tolist()
             )
 
 
@@ -127,7 +139,7 @@ def read(path: str | os.PathLike[str]) -> Timeline:
     try:
         opener: Any = gzip.open if os.fspath(path).lower().endswith(".gz") else open
         with opener(path, "rb") as file:
-            rows, sent = _read_json(path, file) if name.endswith(".json") else (_read_csv(path, file), None)
+            rows, messages = _read_json(path, file) if name.endswith(".json") else _read_csv(path, file)
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise DamagedFileError(path, "", "the compressed data is damaged or cut short: compress it anew") from None
     except OSError as error:
@@ -137,10 +149,10 @@ def read(path: str | os.PathLike[str]) -> Timeline:
     origin = rows["start"].min()
     for column in ("start", "end"):
         rows[column] -= origin
-    messages = np.empty(0, MESSAGE) if sent is None else sent
     for column in ("posted", "left", "arrived"):
         messages[column] -= origin
-    return Timeline(os.path.basename(os.fspath(path)), int(rows["rank"].max()) + 1, rows, messages)
+    processes = 1 + max(int(rows["rank"].max()), *(int(messages[end].max(initial=0)) for end in ("sender", "receiver")))
+    return Timeline(os.path.basename(os.fspath(path)), processes, rows, messages)
 
 
 def _bounded(path: object, file: IO[bytes]) -> Iterator[str]:
@@ -158,7 +170,7 @@ def _bounded(path: object, file: IO[bytes]) -> Iterator[str]:
             raise DamagedFileError(path, f"line {number}", "not UTF-8 text") from None
 
 
-def _read_csv(path: object, file: IO[bytes]) -> NDArray[np.void]:
+def _read_csv(path: object, file: IO[bytes]) -> tuple[NDArray[np.void], NDArray[np.void]]:
     lines = csv.reader(line for line in _bounded(path, file) if line.strip() and not line.startswith("#"))
     pieces: list[NDArray[np.void]] = []
     try:
@@ -166,34 +178,50 @@ def _read_csv(path: object, file: IO[bytes]) -> NDArray[np.void]:
         missing = [name for name in _COLUMNS if name not in header]
         if missing:
             raise DamagedFileError(path, "line 1", f"no column {missing[0]}: begin with {','.join(_COLUMNS)}")
-        unknown = [name for name in header if name not in (*_COLUMNS, *_MORE)]
+        columns = (*_COLUMNS, *_MORE, _LEFT)
+        unknown = [name for name in header if name not in columns]
         if unknown or len(set(header)) < len(header):
-            raise DamagedFileError(path, "line 1", f"columns are {', '.join((*_COLUMNS, *_MORE))}, each once")
+            raise DamagedFileError(path, "line 1", f"columns are {', '.join(columns)}, each once")
         rows = (_row(path, f"interval {number}", header, words) for number, words in enumerate(lines, 1))
         while piece := list(itertools.islice(rows, CHUNK)):
-            pieces.append(np.array(piece, dtype=INTERVAL))
+            pieces.append(np.array(piece, dtype=_ROW))
             if len(pieces) * CHUNK > _MOST_ROWS:
                 raise DamagedFileError(path, "", f"more than {_MOST_ROWS} intervals: cut it to the part of interest")
     except csv.Error as error:
         raise DamagedFileError(path, f"row {lines.line_num}", str(error)) from None
-    return np.concatenate(pieces) if pieces else np.empty(0, INTERVAL)
+    whole = np.concatenate(pieces) if pieces else np.empty(0, _ROW)
+    is_message = whole["state"] == _MESSAGE_STATE
+    intervals = np.zeros(np.count_nonzero(~is_message), INTERVAL)
+    for column in INTERVAL.names or ():
+        intervals[column] = whole[column][~is_message]
+    messages = np.zeros(np.count_nonzero(is_message), MESSAGE)
+    columns_of = {"sender": "rank", "receiver": "peer", "tag": "tag", "size": "size", "posted": "start",
+                  "left": _LEFT, "arrived": "end"}  # fmt: skip
+    for column, source in columns_of.items():
+        messages[column] = whole[source][is_message]
+    return intervals, messages
 
 
 def _row(path: object, place: str, header: list[str], words: list[str]) -> tuple[Any, ...]:
     if len(words) != len(header):
         raise DamagedFileError(path, place, f"{len(words)} fields instead of {len(header)}")
     row = dict(zip(header, words, strict=True))
-    state = _state(row["state"])
+    is_message = row["state"].strip().lower() == _SENT
+    state = _MESSAGE_STATE if is_message else _state(row["state"])
     if state is None:
-        raise DamagedFileError(path, place, f"unknown state {row['state']!r}: {', '.join(STATE_NAMES)} or MPI_...")
+        states = ", ".join((*STATE_NAMES, _SENT))
+        raise DamagedFileError(path, place, f"unknown state {row['state']!r}: {states} or MPI_...")
     numbers = [
         _number(path, place, name, row.get(name, "").strip() or "-1", -1 if name != "rank" else 0, is_integer=True)
         for name in ("rank", "peer", "tag")
     ]
     size = _number(path, place, "bytes", row.get("bytes", "").strip() or "0", 0)
     start, end = (_number(path, place, name, row[name], -math.inf) for name in ("start", "end"))
+    left = _number(path, place, _LEFT, row.get(_LEFT, "").strip() or row["start"], -math.inf)
     _check(path, place, int(numbers[0]), start, end)
-    return (int(numbers[0]), int(state), int(numbers[1]), int(numbers[2]), size, start, end)
+    if is_message and not (0 <= numbers[1] < _MOST_RANKS and start <= left <= end):
+        raise DamagedFileError(path, place, "a message needs a peer that receives it, and leaves between start and end")
+    return (int(numbers[0]), int(state), int(numbers[1]), int(numbers[2]), size, start, end, left)
 
 
 def _number(path: object, place: str, name: str, word: str, least: float, *, is_integer: bool = False) -> float:
