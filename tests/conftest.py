@@ -31,7 +31,7 @@ def pytest_addoption(parser):
 
 @pytest.hookimpl(tryfirst=True)  # before pytest chooses a folder for temporary files
 def pytest_configure(config):
-    if config.option.basetemp is None:  # a run's own, as runs and ranks side by side would clear the common one together
+    if config.option.basetemp is None:  # runs side by side would clear the common one
         config.option.basetemp = tempfile.mkdtemp(prefix="commmodel-tests-")
         config.add_cleanup(lambda: shutil.rmtree(config.option.basetemp, ignore_errors=True))
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a background job, and in all programs that it starts
