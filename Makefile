@@ -54,7 +54,7 @@ ONE_PROTOCOL_openmpi := 1:256
 # Else every program that a test starts would compile our modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo quick test thorough openmpi openmpi-library docs-in-the-background test-one test-without-mpi test-mpi cluster-test sanitize fuzz mutations freeze lint docs html doctest bench cluster-bench clean
+.PHONY: demo quick test thorough openmpi openmpi-library test-one test-without-mpi test-mpi cluster-test sanitize fuzz mutations freeze lint docs html doctest bench cluster-bench clean
 
 demo:
 	@echo "commmodel: measures this machine's MPI ($(MPI)), fits a model of it and writes a report. About a minute."
@@ -81,14 +81,15 @@ quick: lint
 	$(MAKE) test-without-mpi
 
 # Both libraries are set up before any test: one test needs the other library beside its own. Their environments are made
-# side by side, but what is compiled for one is there for the other. The documentation takes what time ranks leave.
+# side by side, but what is compiled for one is there for the other.
 test:
 	$(MAKE) --jobs=2 .venv/.test-ready openmpi-library
 	$(MAKE) --jobs=2 --output-sync=recurse lint openmpi
 	$(MAKE) test-without-mpi
-	$(MAKE) --jobs=2 --output-sync=recurse docs-in-the-background test-mpi
+	$(MAKE) test-mpi MPI=mpich
 	$(MAKE) test-mpi MPI=openmpi
 	$(MAKE) cluster-test MPI=openmpi
+	$(MAKE) docs
 
 thorough: test
 	$(MAKE) test-without-mpi PROFILE=thorough
@@ -160,9 +161,6 @@ lint: .venv/.test-ready
 
 docs: .venv/.test-ready
 	$(MAKE) --jobs=2 html doctest
-
-docs-in-the-background: .venv/.test-ready
-	nice -n 19 $(MAKE) docs
 
 html: .venv/.test-ready
 	.venv/bin/sphinx-build -E -W -n -q --keep-going -b html docs docs/_build/html
