@@ -84,7 +84,7 @@ quick: lint
 # side by side, but what is compiled for one is there for the other.
 test:
 	$(MAKE) --jobs=2 .venv/.test-ready openmpi-library
-	$(MAKE) --jobs=2 lint openmpi
+	$(MAKE) --jobs=2 --output-sync=recurse lint openmpi
 	$(MAKE) test-without-mpi
 	$(MAKE) test-mpi MPI=mpich
 	$(MAKE) test-mpi MPI=openmpi

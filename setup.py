@@ -252,6 +252,7 @@ uses_mpi = {extension.name: extension.uses_mpi for extension in extensions}
 stale = [extension for extension in extensions if extension.sources[0].endswith(".pyx")]
 ext_modules = cythonize(
     stale,
+    nthreads=os.cpu_count() or 1,
     build_dir="build/cython",
     include_path=["src"],
     compiler_directives={"language_level": 3, "boundscheck": False, "wraparound": False},

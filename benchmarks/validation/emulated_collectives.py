@@ -6,7 +6,6 @@ library takes is told to it by a file of rules that commmodel writes, so both ar
 pairwise, in the library's own form. Wanted: a median error below 15 %, none above 50 %; with less the exit code is 1.
 """
 
-import argparse
 import os
 import subprocess
 import sys
@@ -75,13 +74,10 @@ def forced(folder: Path, mpiexec: str) -> tuple[Selector, dict[str, str]]:
 
 def main() -> None:
     """Measure, predict and print."""
-    parser = argparse.ArgumentParser(description="Collectives on emulated hosts, predicted and measured.")
-    parser.add_argument("--rate", type=float, default=20e6, help="of each link, bits a second (20e6)")
+    parser = emulated_cluster.parser("Collectives on emulated hosts, predicted and measured.")
     parser.add_argument("--hosts", type=int, default=8, help="a power of two (8)")
     parser.add_argument("--sizes", default="10KiB,100KiB", help="of the collectives (10KiB,100KiB)")
     parser.add_argument("--time", default="90s", help="of each of the two measurements (90s)")
-    parser.add_argument("--mpiexec", default=str(Path(sys.executable).with_name("mpiexec")), help="of the MPI library")
-    parser.add_argument("--keep", type=Path, help="folder that keeps the measurements (none)")
     arguments = parser.parse_args()
     if problem := emulated_cluster.missing():
         raise SystemExit(f"no emulated cluster here: {problem}")

@@ -95,16 +95,13 @@ def verdicts(*arguments: str | Path) -> dict[str, str]:
 
 def main() -> None:
     """Measure, check and print."""
-    parser = argparse.ArgumentParser(description="commmodel check on emulated hosts, with a planted broadcast.")
-    parser.add_argument("--rate", type=float, default=20e6, help="of each link, bits a second (20e6)")
+    parser = emulated_cluster.parser("commmodel check on emulated hosts, with a planted broadcast.")
     parser.add_argument("--hosts", type=int, default=16, help="of one rank each (16)")
     parser.add_argument("--procs", default="2:all", help="numbers of processes (2:all)")
     parser.add_argument("--operations", default=OPERATIONS, help="bcast and bcast_linear among them (%(default)s)")
     parser.add_argument("--size", default="10KiB", help="of the messages: larger than a link's bucket, 8 kB (10KiB)")
     parser.add_argument("--time", default="30s", help="of each launch (30s)")
     parser.add_argument("--launches", type=int, default=3, help="of each of the two runs (3)")
-    parser.add_argument("--mpiexec", default=str(Path(sys.executable).with_name("mpiexec")), help="of the MPI library")
-    parser.add_argument("--keep", type=Path, help="folder that keeps the measurements (none)")
     arguments = parser.parse_args()
     if problem := emulated_cluster.missing():
         raise SystemExit(f"no emulated cluster here: {problem}")

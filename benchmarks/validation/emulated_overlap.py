@@ -6,7 +6,6 @@ decomposition: several times over, in launches of their own, as what disturbs on
 median and 15 % at worst, and in the median 90 % of what the best one hides; else the exit code is 1.
 """
 
-import argparse
 import os
 import subprocess
 import sys
@@ -57,15 +56,12 @@ def base_passes(problems: Path) -> int:
 
 def main() -> None:
     """Measure, choose and print."""
-    parser = argparse.ArgumentParser(description="Chosen message sizes and bursts on emulated hosts.")
-    parser.add_argument("--rate", type=float, default=20e6, help="of each link, bits a second (20e6)")
+    parser = emulated_cluster.parser("Chosen message sizes and bursts on emulated hosts.")
     parser.add_argument("--volumes", default="16KiB:128KiB", help="bytes to exchange (16KiB:128KiB)")
     parser.add_argument("--work", default="1,2,4", help="computation, in half times of the transfer (1,2,4)")
     parser.add_argument("--operations", default="two-sided", help="two-sided, put, get (two-sided)")
     parser.add_argument("--launches", type=int, default=3, help="of the decompositions (3)")
     parser.add_argument("--time", default="60s", help="of each of them (60s)")
-    parser.add_argument("--mpiexec", default=str(Path(sys.executable).with_name("mpiexec")), help="of the MPI library")
-    parser.add_argument("--keep", type=Path, help="folder that keeps the measurements and a page (none)")
     arguments = parser.parse_args()
     if reason := emulated_cluster.missing():
         raise SystemExit(f"no emulated cluster here: {reason}")

@@ -12,7 +12,6 @@ the best of a few repetitions is what is compared.
 """
 
 import argparse
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -143,15 +142,13 @@ def errors(rows: Sequence[Row], topology: str, model: str, large: bool) -> NDArr
 
 def main() -> None:
     """Measure, simulate and print."""
-    parser = argparse.ArgumentParser(description="Operations on emulated hosts, simulated and measured.")
-    parser.add_argument("--rate", type=float, default=20e6, help="of each host's link, bits a second (20e6)")
+    parser = emulated_cluster.parser("Operations on emulated hosts, simulated and measured.")
     parser.add_argument("--uplink", type=float, default=2.0, help="rate between cabinets over that of a host (2)")
     parser.add_argument("--hosts", type=int, default=8, help="a power of two (8)")
     parser.add_argument("--sizes", default="10KiB,100KiB,1MiB", help="of the messages (10KiB,100KiB,1MiB)")
     parser.add_argument("--random-sizes", default="80", help="for the calibration (80)")
     parser.add_argument("--calibration-time", default="30s", help="of the calibration, which may take longer (30s)")
     parser.add_argument("--time", default="100s", help="of the measurement in each topology (100s)")
-    parser.add_argument("--mpiexec", default=str(Path(sys.executable).with_name("mpiexec")), help="of the MPI library")
     parser.add_argument(
         "--variable",
         action="append",
@@ -159,7 +156,6 @@ def main() -> None:
         metavar="NAME=VALUE",
         help="of the library's environment, several times",
     )
-    parser.add_argument("--keep", type=Path, help="folder that keeps the measurements (none)")
     arguments = parser.parse_args()
     if problem := emulated_cluster.missing():
         raise SystemExit(f"no emulated cluster here: {problem}")

@@ -438,15 +438,17 @@ def test_refinements_are_planned_again_from_the_file(run, tmp_path):
 
 
 @pytest.mark.mpi
-def test_collectives_of_some_processes_repeat_as_imb_does(tmp_path):
+@pytest.mark.parametrize(("ranks", "procs", "counts"), [(2, "1:all", (1, 2)), (3, "2", (2,))])
+def test_collectives_of_some_processes_repeat_as_imb_does(tmp_path, ranks, procs, counts):
+    """No more than two processes communicate: a thousand times, which takes long where they share a core."""
     output = tmp_path / "results.jsonl"
-    arguments = ("collective", "--collectives", "bcast,barrier", "--procs", "1:all", "--sizes", "8,1MiB")
-    completed = bench(3, *arguments, "--imb-repetitions", "--time", "1s", "-o", output)
+    arguments = ("collective", "--collectives", "bcast,barrier", "--procs", procs, "--sizes", "8,1MiB")
+    completed = bench(ranks, *arguments, "--imb-repetitions", "--time", "1s", "-o", output)
     assert completed.returncode == 0, completed.stderr
     found = {record.configuration: len(record.samples) for record in results.load(output).records}
     assert found == {
         Collective(operation, size, processes): imb_repetitions(size)
-        for processes in (1, 2, 3)
+        for processes in counts
         for operation, size in (("bcast", 8), ("bcast", 1 << 20), ("barrier", 0))
     }
 

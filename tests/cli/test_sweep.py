@@ -138,7 +138,7 @@ def test_real_launches_are_killed_go_on_and_stay_apart(tmp_path, capsys):
     launcher = shlex.join(["bash", str(script)]) + " {processes}"
     bench = ["collective", "--collectives", "barrier,bcast,allreduce", "--sizes", "4KiB:64KiB", "--procs", "all"]
     limits = ["--start", "barrier", "--ci", "0.01%", "--repetitions", "100000"]
-    seconds.write_text("30s")
+    seconds.write_text("20s")
     make(folder, "-p", "2,3", "--launches", "2", "--launcher", launcher, "--seed", "1", "--", *bench, *limits)
     command = [sys.executable, "-m", "commmodel", "sweep", "run", str(folder)]
     process = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -157,7 +157,7 @@ def test_real_launches_are_killed_go_on_and_stay_apart(tmp_path, capsys):
     assert found.pop(first) == "begun"
     assert set(found.values()) == {"missing"}
 
-    seconds.write_text("1s")
+    seconds.write_text("0.4s")
     done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"{folder}: 4 of 4 jobs done; next: commmodel sweep gather")

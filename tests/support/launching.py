@@ -22,7 +22,7 @@ ENVIRONMENT = os.environ | {
 NETWORK = {name: value for name, value in ENVIRONMENT.items() if name != "OMPI_MCA_btl"}
 """The environment for ranks on several hosts."""
 BENCHMARK = [sys.executable, "-m", "commmodel.bench"]
-OF_A_PROCESS = {"memory", "--resume", "--thread-level"}
+OF_A_PROCESS = {"memory", "--thread-level"}
 """What the benchmark finds out about a process from its start on."""
 _ranks: dict[int, Ranks] = {}
 
@@ -34,13 +34,14 @@ def find(name):
 
 
 def launch(ranks, *command):
-    """Run a program on several ranks: the benchmark on ranks that stay, where it makes no difference.
+    """Run a program on several ranks: the benchmark and Python files on ranks that stay, where it is the same.
 
     Rarely Open MPI's launcher loses what a rank printed before it exited with an error. Wrong input, exit code 2, is
     said in a line that begins with the program's name: where there is none, the program is run again, twice at most.
     """
     command = list(map(str, command))
-    if command[:3] == BENCHMARK and not OF_A_PROCESS & {word.partition("=")[0] for word in command}:
+    stays = command[:3] == BENCHMARK or (command[0] == sys.executable and command[1].endswith(".py"))
+    if stays and not OF_A_PROCESS & {word.partition("=")[0] for word in command}:
         if ranks not in _ranks or not _ranks[ranks].alive:
             _ranks[ranks] = Ranks(find("mpiexec"), ranks, ENVIRONMENT)
         return _ranks[ranks].run(command[1:])

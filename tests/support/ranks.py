@@ -53,7 +53,7 @@ class Ranks:
         return bool(self.connections)
 
     def run(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-        """Run ``python -m MODULE ARGUMENTS`` on all ranks, as a launch of its own would."""
+        """Run ``python COMMAND`` on all ranks, as a launch of its own would."""
         request = json.dumps({"command": command, "folder": os.getcwd()}).encode() + b"\n"
         codes = []
         try:
@@ -97,13 +97,20 @@ def redirect(targets: dict[int, int]) -> None:
 
 
 def execute(command: Sequence[str]) -> int:
-    """Run ``-m MODULE ARGUMENTS``; return its exit code."""
-    _, module, *arguments = command
-    sys.argv[:] = [module, *arguments]
+    """Run ``-m MODULE ARGUMENTS`` or ``FILE ARGUMENTS``; return its exit code."""
+    is_module = command[0] == "-m"
+    program, *arguments = command[is_module:]
+    sys.argv[:] = [program, *arguments]
     sys.orig_argv[:] = [sys.executable, *command]
     try:
-        runpy.run_module(module, run_name="__main__", alter_sys=True)
+        if is_module:
+            runpy.run_module(program, run_name="__main__", alter_sys=True)
+        else:
+            sys.path[0] = os.path.dirname(program)
+            runpy.run_path(program, run_name="__main__")
     except SystemExit as end:
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
         return end.code if isinstance(end.code, int) else int(bool(end.code))
     except BaseException:
         traceback.print_exc()
@@ -126,6 +133,7 @@ def serve(folder: Path) -> None:
             redirect({number: os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) for number, path in files.items()})
             code = execute(request["command"])
             redirect(saved)
+            sys.path[0] = ""
             os.environ.clear()
             os.environ.update(environment)
             gc.collect()

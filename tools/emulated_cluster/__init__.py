@@ -5,6 +5,7 @@ bridge; a token bucket limits it in both directions. Hosts may stand in two cabi
 one link between these. Needs root on Linux, and the commands ip and tc.
 """
 
+import argparse
 import fcntl
 import json
 import os
@@ -20,7 +21,7 @@ from pathlib import Path
 from shutil import which
 
 __all__ = [
-    "BRIDGE", "cluster", "hosts", "launcher", "link", "missing", "mpi_environment", "set_rate", "set_sockets",
+    "BRIDGE", "cluster", "hosts", "launcher", "link", "missing", "mpi_environment", "parser", "set_rate", "set_sockets",
     "set_uplink_rate", "socket_rate",
 ]  # fmt: skip
 
@@ -51,6 +52,15 @@ def link(host: str) -> str:
 
 def _number(host: str) -> str:
     return host.removeprefix(_OURS)
+
+
+def parser(description: str) -> argparse.ArgumentParser:
+    """Return a parser with the options of every program that measures on emulated hosts."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--rate", type=float, default=20e6, help="of each host's link, bits a second (20e6)")
+    parser.add_argument("--mpiexec", default=str(Path(sys.executable).with_name("mpiexec")), help="of the MPI library")
+    parser.add_argument("--keep", type=Path, help="folder that keeps what is measured and written (none)")
+    return parser
 
 
 def launcher(mpiexec: str, names: Sequence[str], ranks: int) -> list[str]:
