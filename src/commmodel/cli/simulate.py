@@ -198,8 +198,8 @@ def _add_replay(works: Any, programs: Sequence[Parser]) -> None:
     replay.add_argument(
         "traces",
         metavar="FROM",
-        help="folder of a recording; traces of SimGrid (time-independent), liballprof, Chakra or OTF2: file that lists them, "
-        "folder, or a merged trace",
+        help="folder of a recording; traces of SimGrid (time-independent), liballprof, Chakra or OTF2: file that lists "
+        "them, folder, or a merged trace",
     )
     replay.add_argument(
         "--faster", metavar="FACTOR", type=number,
