@@ -42,7 +42,7 @@ def is_binary(begin: bytes) -> bool:
     return int.from_bytes(begin[:8], "little") in (_COOKIE, _SPOILT) and len(begin) >= 8
 
 
-class _File:
+class _BinaryFile:
     """The bytes of a schedule, of which parts are taken as arrays."""
 
     def __init__(self, path: Path) -> None:
@@ -56,10 +56,12 @@ class _File:
     def damaged(self, byte: int, problem: str) -> DamagedFileError:
         return DamagedFileError(self.path, f"byte {byte}", problem)
 
-    def take(self, byte: int, count: int, dtype: np.dtype[Any], end: int, what: str) -> NDArray[Any]:
+    def take(self, byte: int, count: int, dtype: np.dtype[Any], end: int, content: str) -> NDArray[Any]:
         """Return `count` rows from a byte on, which must end before another."""
         if byte + count * dtype.itemsize > end:
-            raise self.damaged(byte, f"{count} {what} do not fit in before byte {end}: the file is cut off or damaged")
+            raise self.damaged(
+                byte, f"{count} {content} do not fit in before byte {end}: the file is cut off or damaged"
+            )
         return np.frombuffer(self._bytes[byte : byte + count * dtype.itemsize].tobytes(), dtype)
 
 
@@ -73,7 +75,7 @@ def read(path: str | os.PathLike[str]) -> GoalSchedule:
     DamagedFileError
         Where it is no such schedule: the message names the byte.
     """
-    file = _File(Path(path))
+    file = _BinaryFile(Path(path))
     header = file.take(0, 1, _HEADER, file.size, "header")[0]
     if header["cookie"] == _SPOILT:
         raise file.damaged(0, "a simulation of LogGOPSim that saves memory has spoilt this schedule: make it anew")
@@ -108,7 +110,9 @@ def read(path: str | os.PathLike[str]) -> GoalSchedule:
         raise DamagedFileError(file.path, "", str(error)) from None
 
 
-def _part(file: _File, rank: int, begin: int, end: int, processes: int) -> tuple[NDArray[np.void], NDArray[np.void]]:
+def _part(
+    file: _BinaryFile, rank: int, begin: int, end: int, processes: int
+) -> tuple[NDArray[np.void], NDArray[np.void]]:
     """Return a rank's operations, and its dependencies by the rank's numbers."""
     count, roots = file.take(begin, 1, _COUNTS, end, "counts")[0].tolist()
     roots_at = begin + _COUNTS.itemsize
@@ -172,7 +176,7 @@ def _edges(lists: NDArray[Any], sizes: NDArray[Any], begins: NDArray[Any], start
     return edges
 
 
-def _check_circles(file: _File, rank: int, rows_at: int, count: int, edges: NDArray[np.void]) -> None:
+def _check_circles(file: _BinaryFile, rank: int, rows_at: int, count: int, edges: NDArray[np.void]) -> None:
     """Raise where dependencies go in a circle; only those on later operations can make one."""
     if not (edges["on"] >= edges["dependent"]).any():
         return

@@ -210,7 +210,7 @@ def _nodes(path: Path) -> Iterator[_Node]:
             raise DamagedFileError(path, f"byte {byte + error.byte}", error.problem) from None
 
 
-class _Groups:
+class _ProcessGroups:
     """Process groups: their ranks are those whose collectives name them."""
 
     def __init__(self, files: Sequence[Path]) -> None:
@@ -232,13 +232,13 @@ def _group_name(node: _Node) -> str:
 
 def load(path: Path, files: Sequence[Path]) -> ForeignTrace:
     """Return the trace of files, one for each rank in the order of ranks; reads through them once."""
-    groups = _Groups(files)
+    groups = _ProcessGroups(files)
     tags = Tags()
     left_out: dict[int, int] = {}
 
     def text(rank: int, not_carried: Counter[str]) -> Iterator[str]:
         actions = RankActions(rank, groups.members, tags, not_carried)
-        writer = _Writer(actions, files[rank], groups)
+        writer = _NodeWriter(actions, files[rank], groups)
         nodes, left_out[rank] = _with_known_dependencies([*_nodes(files[rank])])
         for number, node in enumerate(_in_order(nodes, files[rank]), 1):
             writer.write(node)
@@ -256,11 +256,11 @@ def load(path: Path, files: Sequence[Path]) -> ForeignTrace:
 
 def _with_known_dependencies(nodes: list[_Node]) -> tuple[list[_Node], int]:
     """Return nodes without dependencies on others, which traces have that were cut out of larger ones, and how many."""
-    known = {node.number for node in nodes}
+    numbers = {node.number for node in nodes}
     count = 0
     for place, node in enumerate(nodes):
-        if not known.issuperset(node.depends_on):
-            depends_on = tuple(number for number in node.depends_on if number in known)
+        if not numbers.issuperset(node.depends_on):
+            depends_on = tuple(number for number in node.depends_on if number in numbers)
             count += len(node.depends_on) - len(depends_on)
             nodes[place] = node._replace(depends_on=depends_on)
     return nodes, count
@@ -304,10 +304,10 @@ def _in_order(nodes: Sequence[_Node], path: Path) -> Iterator[_Node]:
         raise DamagedFileError(path, f"byte {node.byte}", problem)
 
 
-class _Writer:
+class _NodeWriter:
     """Writes a rank's nodes as actions."""
 
-    def __init__(self, actions: RankActions, path: Path, groups: _Groups) -> None:
+    def __init__(self, actions: RankActions, path: Path, groups: _ProcessGroups) -> None:
         self._actions, self._path, self._groups = actions, path, groups
 
     def write(self, node: _Node) -> None:

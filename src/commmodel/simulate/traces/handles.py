@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 __all__ = ["Event", "Made", "Use", "resolved"]
 
-Members = tuple[int, ...] | range
+Members = Sequence[int]
 
 
 class Use(NamedTuple):
@@ -40,7 +40,7 @@ class _Resolver:
         self.numbers: list[list[int | None]] = [[] for _ in events]
         """Of each rank's uses."""
         self._left = [deque(listed) for listed in events]
-        self._known: list[dict[int, int | None]] = [{} for _ in events]
+        self._handles: list[dict[int, int | None]] = [{} for _ in events]
         self._unused: list[list[int]] = [[] for _ in events]
         """Communicators of each rank that have been made and not been used."""
         self._calls: list[dict[int, int]] = [defaultdict(int) for _ in events]
@@ -55,7 +55,7 @@ class _Resolver:
                 event = self._left[rank].popleft()
                 if isinstance(event, Use):
                     self._use(rank, event)
-                elif (parent := self._known[rank].get(event.parent)) is not None:
+                elif (parent := self._handles[rank].get(event.parent)) is not None:
                     number = self._calls[rank][parent]
                     self._calls[rank][parent] += 1
                     arrived = self._arrived[parent, number]
@@ -80,14 +80,14 @@ class _Resolver:
         unused = self._unused[rank]
         number: int | None = None
         fits = (n for n in unused if len(self.members[n]) == use.size and self.members[n][use.rank] == rank)
-        if 0 <= use.rank < use.size and (found := next(fits, None)) is not None:
-            number = found
-            unused.remove(found)
+        if 0 <= use.rank < use.size and (fitting := next(fits, None)) is not None:
+            number = fitting
+            unused.remove(fitting)
         elif use.size == self.processes and (use.rank == rank or not self.numbers[rank]):
             number = 0  # the first that a rank uses is MPI_COMM_WORLD, even where a hand-made trace tells another rank
         elif use.size == 1:
             number = self._new((rank,))
-        self._known[rank][use.handle] = number
+        self._handles[rank][use.handle] = number
         self.numbers[rank].append(number)
 
     def _new(self, members: Members) -> int:
@@ -97,7 +97,7 @@ class _Resolver:
 
     def _make(self, parent: int, arrived: dict[int, Made]) -> None:
         order = self.members[parent]
-        if not any(made.is_split for made in arrived.values()):
+        if not any(call.is_split for call in arrived.values()):
             groups = [order]
         else:
             by_color: dict[int, list[int]] = defaultdict(list)

@@ -79,7 +79,7 @@ def load(path: Path, files: Sequence[Path]) -> ForeignTrace:
 
     def text(rank: int, not_carried: Counter[str]) -> Iterator[str]:
         actions = RankActions(rank, members, tags, not_carried)
-        writer = _Writer(actions, numbers[rank], members)
+        writer = _CallWriter(actions, numbers[rank], members)
         for calls in _calls(files[rank]):
             for call in calls:
                 writer.write(call)
@@ -126,13 +126,13 @@ class _Call:
             raise self._damaged(f"time {field[:40]!r}: expected microseconds")
         return time
 
-    def _numbers(self, field: str, count: int | None, what: str) -> list[int]:
+    def _numbers(self, field: str, count: int | None, expected: str) -> list[int]:
         try:
             numbers = [int(word) for word in field.split(",")]
         except ValueError:
             numbers = []
         if not numbers or (count is not None and len(numbers) != count) or max(map(abs, numbers)) >= 1 << 64:
-            raise self._damaged(f"{self.name}: {field[:60]!r}: expected {what}")
+            raise self._damaged(f"{self.name}: {field[:60]!r}: expected {expected}")
         return numbers
 
     def _read(self, signature: str, fields: list[str]) -> None:
@@ -201,23 +201,23 @@ def _calls(path: Path) -> Iterator[list[_Call]]:
         yield calls
 
 
-def _is_new(known: dict[int, tuple[int, int]], communicator: tuple[int, int, int]) -> bool:
+def _is_new(handles: dict[int, tuple[int, int]], communicator: tuple[int, int, int]) -> bool:
     """Note a handle; return whether it has not been seen with this rank and size."""
     handle, rank, size = communicator
-    if known.get(handle) == (rank, size):
+    if handles.get(handle) == (rank, size):
         return False
-    known[handle] = rank, size
+    handles[handle] = rank, size
     return True
 
 
 def _events(path: Path) -> Iterator[Event]:
     """Yield what a rank's calls tell of communicators."""
-    known: dict[int, tuple[int, int]] = {}
+    handles: dict[int, tuple[int, int]] = {}
     for calls in _calls(path):
         for call in calls:
             if call.communicator is None:
                 continue
-            if _is_new(known, call.communicator):
+            if _is_new(handles, call.communicator):
                 yield Use(*call.communicator)
             if call.name == "Comm_split":
                 yield Made(call.communicator[0], True, *call.arguments[:2])
@@ -225,12 +225,12 @@ def _events(path: Path) -> Iterator[Event]:
                 yield Made(call.communicator[0], False)
 
 
-class _Writer:
+class _CallWriter:
     """Writes a rank's calls as actions."""
 
     def __init__(self, actions: RankActions, numbers: Sequence[int | None], members: dict[int, Members]) -> None:
         self._actions, self._numbers, self._members = actions, iter(numbers), members
-        self._known: dict[int, tuple[int, int]] = {}
+        self._handles: dict[int, tuple[int, int]] = {}
         self._number: dict[int, int | None] = {}
         self._persistent: dict[int, Any] = {}
         self._polled = False
@@ -243,7 +243,7 @@ class _Writer:
         self._polled = polls
         number: int | None = None
         if call.communicator is not None:
-            if _is_new(self._known, call.communicator):
+            if _is_new(self._handles, call.communicator):
                 self._number[call.communicator[0]] = next(self._numbers)
             number = self._number[call.communicator[0]]
         seconds = 0.0 if call.begin is None or call.end is None else max(call.end - call.begin, 0.0)
@@ -370,8 +370,8 @@ class _Writer:
         """Return the addresses of an array of requests: of 8 bytes, or of 4 where that finds more open ones."""
         count = min(max(count, 0), 1 << 20)
 
-        def known(address: int) -> bool:
+        def is_in_use(address: int) -> bool:
             return self._actions.is_open(address) or address in self._persistent
 
         arrays = [[first + step * place for place in range(count)] for step in (8, 4)]
-        return max(arrays, key=lambda array: sum(map(known, array)))
+        return max(arrays, key=lambda array: sum(map(is_in_use, array)))

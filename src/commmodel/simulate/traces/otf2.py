@@ -112,7 +112,7 @@ def load(path: Path, files: Sequence[Path]) -> ForeignTrace:
         actions = RankActions(rank, communicators.members, tags, not_carried)
         with _reader(anchor) as reader:
             location = reader.definitions.locations[communicators.locations[rank]]
-            writer = _Writer(actions, communicators, anchor, reader.definitions.clock_properties)
+            writer = _EventWriter(actions, communicators, anchor, reader.definitions.clock_properties)
             events = (event for _, event in reader.events([location]))
             for number, (event, receive) in enumerate(_with_receives(events), 1):
                 writer.write(event, receive)
@@ -153,7 +153,7 @@ def _with_receives(events: Iterator[Any]) -> Iterator[tuple[Any, Any]]:
         yield event, receive
 
 
-class _Writer:
+class _EventWriter:
     """Writes a rank's events as actions."""
 
     def __init__(self, actions: RankActions, communicators: _Communicators, path: Path, clock: Any) -> None:
