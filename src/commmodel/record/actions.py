@@ -30,7 +30,7 @@ from commmodel.collectives.library.selection import Selector
 from commmodel.errors import InputError
 from commmodel.record.calls import CALLS
 from commmodel.record.communicators import View
-from commmodel.record.exchanges import Exchange, between_groups, lines, of_neighbours
+from commmodel.record.exchanges import CollectiveMessages, between_groups, lines, of_neighbours
 from commmodel.record.files import CallBlock, Recording
 from commmodel.record.windows import Epochs, Windows
 from commmodel.simulate.operations import Program
@@ -411,12 +411,12 @@ class _Rank:
             self._lines += rest
         return True
 
-    def _exchanged(self, exchange: Exchange, call: Any, tag: int) -> list[list[str]]:
+    def _exchanged(self, exchange: CollectiveMessages, call: Any, tag: int) -> list[list[str]]:
         """Return the lines that post messages, and those that wait for them."""
         ways = [[(self._world(call, peer), size) for peer, size in way] for way in exchange[:2]]
         return lines(self._rank, self._tag(call, tag), *ways)
 
-    def _between_groups(self, exchange: Exchange, call: Any, view: View) -> list[str]:
+    def _between_groups(self, exchange: CollectiveMessages, call: Any, view: View) -> list[str]:
         posts, waits = self._exchanged(exchange, call, _BETWEEN_GROUPS)
         number = len(self._kinds) + view.own_group
         before, after = (
@@ -451,9 +451,9 @@ class _Rank:
         if operation is None:
             return False
         if call.target != _NO_PROCESS:
-            parts = [(Exchange([(call.target, operation.sent)], []), _TO_WINDOW)]
+            parts = [(CollectiveMessages([(call.target, operation.sent)], []), _TO_WINDOW)]
             if operation.answer is not None:
-                parts.append((Exchange([], [(call.target, operation.answer)]), _FROM_WINDOW))
+                parts.append((CollectiveMessages([], [(call.target, operation.answer)]), _FROM_WINDOW))
             for exchange, tag in parts:
                 posts, waits = self._exchanged(exchange, call, tag)
                 self._lines += posts

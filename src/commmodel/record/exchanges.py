@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 from commmodel.record.communicators import View
 
-__all__ = ["Exchange", "between_groups", "lines", "of_neighbours"]
+__all__ = ["CollectiveMessages", "between_groups", "lines", "of_neighbours"]
 
 _NO_PROCESS, _ROOT = -2, -3
 
 
-class Exchange(NamedTuple):
+class CollectiveMessages(NamedTuple):
     """Messages of one rank in a collective, and what its own group does before and after them.
 
     Attributes
@@ -41,7 +41,7 @@ def lines(rank: int, tag: int, sends: list[tuple[int, int]], receives: list[tupl
     return [posts, waits + [f"wait {rank} {peer} {tag}" for peer, _ in sends]]
 
 
-def of_neighbours(call: Any, view: View, *, is_cartesian: bool) -> Exchange | None:
+def of_neighbours(call: Any, view: View, *, is_cartesian: bool) -> CollectiveMessages | None:
     """Return a neighbourhood collective; None where the log does not say with whom.
 
     The k-th message to a neighbour is the k-th that it has from this rank. In a Cartesian topology what goes up a
@@ -54,7 +54,7 @@ def of_neighbours(call: Any, view: View, *, is_cartesian: bool) -> Exchange | No
     if is_cartesian:
         sends = [sends[number ^ 1] for number in range(len(sends))]
     without = [message for message in sends if message[0] != _NO_PROCESS]
-    return Exchange(without, [message for message in receives if message[0] != _NO_PROCESS])
+    return CollectiveMessages(without, [message for message in receives if message[0] != _NO_PROCESS])
 
 
 def _messages(peers: tuple[int, ...], counts: list[int] | int, size: int) -> list[tuple[int, int]]:
@@ -62,7 +62,7 @@ def _messages(peers: tuple[int, ...], counts: list[int] | int, size: int) -> lis
     return list(zip(peers, sizes, strict=False))
 
 
-def between_groups(verb: str, call: Any, local: int, remote: int, place: int) -> Exchange | None:
+def between_groups(verb: str, call: Any, local: int, remote: int, place: int) -> CollectiveMessages | None:
     """Return a collective between two groups, as libraries do it: within a group, between the two first ranks.
 
     Parameters
@@ -78,14 +78,14 @@ def between_groups(verb: str, call: Any, local: int, remote: int, place: int) ->
 
     Returns
     -------
-    Exchange or None
+    CollectiveMessages or None
         None where there is no such collective between two groups.
     """
     size, room, root = call.bytes, call.room, call.root
     first = place == 0
     peers = range(remote)
     if verb in {"bcast", "scatter", "scatterv", "gather", "gatherv", "reduce"} and root == _NO_PROCESS:
-        return Exchange([], [])
+        return CollectiveMessages([], [])
     match verb:
         case "barrier":
             return _of_leaders(first, 0, 0, "barrier", "bcast 1 0 6")
@@ -100,36 +100,36 @@ def between_groups(verb: str, call: Any, local: int, remote: int, place: int) ->
             scatter = f"scatterv {words} {counts[place]} 0 6 6"
             return _of_leaders(first, total, total, f"reduce {total} 0 0 6", scatter)
         case "bcast" | "scatter" if root == _ROOT:
-            return Exchange([(0, size * (remote if verb == "scatter" else 1))], [])
+            return CollectiveMessages([(0, size * (remote if verb == "scatter" else 1))], [])
         case "bcast":
-            return Exchange([], [(root, size)] * first, after=f"bcast {size} 0 6")
+            return CollectiveMessages([], [(root, size)] * first, after=f"bcast {size} 0 6")
         case "scatter":
-            return Exchange([], [(root, room * local)] * first, after=f"scatter {room} {room} 0 6 6")
+            return CollectiveMessages([], [(root, room * local)] * first, after=f"scatter {room} {room} 0 6 6")
         case "gather" | "reduce" if root == _ROOT:
-            return Exchange([], [(0, room * remote if verb == "gather" else size)])
+            return CollectiveMessages([], [(0, room * remote if verb == "gather" else size)])
         case "gather":
-            return Exchange([(root, size * local)] * first, [], before=f"gather {size} {size} 0 6 6")
+            return CollectiveMessages([(root, size * local)] * first, [], before=f"gather {size} {size} 0 6 6")
         case "reduce":
-            return Exchange([(root, size)] * first, [], before=f"reduce {size} 0 0 6")
+            return CollectiveMessages([(root, size)] * first, [], before=f"reduce {size} 0 0 6")
         case "scatterv" if root == _ROOT:
-            return Exchange(_listed(call.sent_counts, peers), [])
+            return CollectiveMessages(_listed(call.sent_counts, peers), [])
         case "scatterv":
-            return Exchange([], [(root, room)])
+            return CollectiveMessages([], [(root, room)])
         case "gatherv" if root == _ROOT:
-            return Exchange([], _listed(call.received_counts, peers))
+            return CollectiveMessages([], _listed(call.received_counts, peers))
         case "gatherv":
-            return Exchange([(root, size)], [])
+            return CollectiveMessages([(root, size)], [])
         case "alltoall":
-            return Exchange([(peer, size) for peer in peers], [(peer, room) for peer in peers])
+            return CollectiveMessages([(peer, size) for peer in peers], [(peer, room) for peer in peers])
         case "allgatherv":
-            return Exchange([(peer, size) for peer in peers], _listed(call.received_counts, peers))
+            return CollectiveMessages([(peer, size) for peer in peers], _listed(call.received_counts, peers))
         case "alltoallv" | "alltoallw":
-            return Exchange(_listed(call.sent_counts, peers), _listed(call.received_counts, peers))
+            return CollectiveMessages(_listed(call.sent_counts, peers), _listed(call.received_counts, peers))
     return None
 
 
-def _of_leaders(first: bool, sent: int, received: int, before: str, after: str) -> Exchange:
-    return Exchange([(0, sent)] * first, [(0, received)] * first, before, after)
+def _of_leaders(first: bool, sent: int, received: int, before: str, after: str) -> CollectiveMessages:
+    return CollectiveMessages([(0, sent)] * first, [(0, received)] * first, before, after)
 
 
 def _listed(counts: list[int] | int, peers: range) -> list[tuple[int, int]]:

@@ -13,7 +13,7 @@ from commmodel.record.calls import CALLS
 from commmodel.record.communicators import View
 from commmodel.record.files import Recording
 
-__all__ = ["Epochs", "Operation", "Windows"]
+__all__ = ["Epochs", "WindowAccess", "Windows"]
 
 _NAMES = {call.code: call.name.removeprefix("MPI_") for call in CALLS if call.group in {"one-sided", "synchronisation"}}
 _PUTS = {"Put", "Accumulate", "Get_accumulate", "Fetch_and_op", "Compare_and_swap"}
@@ -22,7 +22,7 @@ _BEGINS = {"Win_lock", "Win_lock_all", "Win_start"}
 _ENDS = {"Win_unlock", "Win_unlock_all", "Win_complete"}
 
 
-class Operation(NamedTuple):
+class WindowAccess(NamedTuple):
     """What an operation sends to its target, and what that answers: None, or bytes."""
 
     sent: int
@@ -36,7 +36,7 @@ class Epochs:
         self.fences: Counter[int] = Counter()
         self._accesses: Counter[int] = Counter()
 
-    def operation(self, name: str, call: Any) -> Operation | None:
+    def operation(self, name: str, call: Any) -> WindowAccess | None:
         """Take a call; return what it moves where it is an operation between fences."""
         self.fences[call.window] += name == "Win_fence"
         self._accesses[call.window] += (name in _BEGINS) - (name in _ENDS)
@@ -44,7 +44,7 @@ class Epochs:
         if not is_operation or self._accesses[call.window] or not self.fences[call.window]:
             return None
         received = int(call.room) if name == "Get_accumulate" else int(call.bytes)
-        return Operation(int(call.bytes) if name in _PUTS else 0, received if name in _GETS else None)
+        return WindowAccess(int(call.bytes) if name in _PUTS else 0, received if name in _GETS else None)
 
 
 class Windows:
@@ -56,12 +56,12 @@ class Windows:
         (rank, window in its log) -> (number of its communicator, which of that communicator's windows), the same on all
         ranks.
     incoming : dict
-        (rank, those two numbers, fences so far) -> list of (origin, `Operation`), each origin's in their order.
+        (rank, those two numbers, fences so far) -> list of (origin, `WindowAccess`), each origin's in their order.
     """
 
     def __init__(self, recording: Recording) -> None:
         self.numbers: dict[tuple[int, int], tuple[int, int]] = {}
-        self.incoming: dict[tuple[int, tuple[int, int], int], list[tuple[int, Operation]]] = defaultdict(list)
+        self.incoming: dict[tuple[int, tuple[int, int], int], list[tuple[int, WindowAccess]]] = defaultdict(list)
         self._views: dict[tuple[int, int], View] = {}
         for rank in recording.ranks:
             views = {view.local: view for view in recording.views(rank)}
