@@ -79,12 +79,12 @@ def main() -> int:
         with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
             folder = Path(name) / "recording"
             calls = write(folder, int(size), arguments.ranks)
-            written = sum(path.stat().st_size for path in folder.glob("*.log"))
+            volume = sum(path.stat().st_size for path in folder.glob("*.log"))
             peak, seconds = reported(folder)
         peaks.append(peak)
         table.add_row(
-            f"{written / MB:.0f} MB", f"{calls / MB:.1f} million", f"{peak / MB:.0f} MB", f"{seconds:.1f}",
-            f"{written / MB / seconds:.0f}", f"{1e9 * seconds / calls:.0f}",
+            f"{volume / MB:.0f} MB", f"{calls / MB:.1f} million", f"{peak / MB:.0f} MB", f"{seconds:.1f}",
+            f"{volume / MB / seconds:.0f}", f"{1e9 * seconds / calls:.0f}",
         )  # fmt: skip
     Console(width=120).print(table)
     return int(max(peaks) - peaks[0] > parse_size(arguments.allowed))

@@ -264,3 +264,33 @@ def test_the_compiled_decoder_reads_what_the_plain_one_reads(tmp_path):
                 assert [(r["request"], r["source"], r["tag"], r["bytes"]) for r in rows] == expected[name]
             else:
                 assert row[name] == expected[name]
+
+
+def changed(names, tmp_path):
+    """Return the folder of a recording with one call that has been damaged."""
+    logs = new_logs(2)
+    for log in logs:
+        log.call("Init", 0, 10)
+    logs[0].call("Irecv", 20, 21, **({"peer": 1, "bytes": 8, "request": 1} | names))
+    for log in logs:
+        log.leave()
+    return write(tmp_path / "damaged", logs)
+
+
+def test_a_peer_outside_of_its_communicator_is_damage_in_one_line(tmp_path):
+    recording = record.load(changed({"peer": 16}, tmp_path))
+    assert record.efficiency(recording).problem == "rank 0: a message to rank 16 of 2: its log is damaged"
+    assert record.timeline(recording).transfers.size == record.profile(recording).messages == 0
+
+
+def test_a_message_without_a_communicator_is_no_message(tmp_path):
+    recording = record.load(changed({"communicator": 0}, tmp_path))
+    actions = record.RecordedActions(recording)
+    assert "irecv" not in "".join(actions.text(0))
+    assert actions.not_carried == {"MPI_Irecv": 1}
+
+
+def test_a_header_of_far_more_processes_than_logs_is_refused(tmp_path):
+    (tmp_path / "rank-000000.log").write_bytes(header(0, 1 << 23))
+    with pytest.raises(InputError, match="logs of 1 ranks of a program of 8388608"):
+        record.load(tmp_path)

@@ -62,7 +62,13 @@ def test_the_sites_that_matter_say_why_and_what_to_do(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("size", "advice"), [(8, "latency counts"), (10**6, "bandwidth counts"), (None, "make communicators once")]
+    ("size", "advice"),
+    [
+        (0, "latency counts: call it less often"),
+        (8, "latency counts: put several"),
+        (10**6, "bandwidth counts"),
+        (None, "make communicators once"),
+    ],
 )
 def test_what_only_transfers_is_told_what_kind_it_is(tmp_path, size, advice):
     logs = new_logs(2)

@@ -57,8 +57,8 @@ def timeline(recording: Recording, name: str = "") -> Timeline:
         for block in recording.events(rank):
             if not block.calls.size:
                 continue
-            taken = messages.nbytes + sum(part.nbytes for part in parts)
-            enough_memory(taken + block.calls.size * _BYTES_OF_A_CALL, "a timeline")
+            memory = messages.nbytes + sum(part.nbytes for part in parts)
+            enough_memory(memory + block.calls.size * _BYTES_OF_A_CALL, "a timeline")
             parts.append(_calls(recording, rank, block))
             parts.append(_computing(rank, block, previous_end))
             previous_end = float(block.calls["end"].max())

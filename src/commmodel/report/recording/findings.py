@@ -189,6 +189,8 @@ def _transfer_advice(profile: Profile, site: SiteProfile, size: float) -> str:
         return "make communicators once, before loops"
     if group == "completion":
         return "compute between posting and waiting, or send less"
+    if not site.bytes:
+        return "latency counts: call it less often"
     if size < _SMALL:
         return "latency counts: put several small messages into one, or call it less often"
     return "bandwidth counts: send less, or compute meanwhile with non-blocking calls (MPI_I...)"
