@@ -108,7 +108,7 @@ test-one:
 # Tests that start no MPI give the same answers with any library: they run once, side by side, where none can start.
 test-without-mpi: $(VENV)/.test-ready
 	$(BIN)/python -m pytest $(UNIT_TESTS) -p no:mpi-pytest --without-mpi --hypothesis-profile $(PROFILE) \
-		--numprocesses auto --maxprocesses 8 --dist loadfile
+		--numprocesses auto --maxprocesses 8 --dist worksteal
 
 # Tests on several ranks are collected by each of them; the others start ranks of their own, one test after the other.
 # Ranks of one host need no network, which takes Open MPI's MPI_Init a second to set up.
