@@ -285,6 +285,27 @@ def test_operations_that_take_no_time_need_no_event():
     assert outcome.marks["number"].tolist() == [1, 2]
 
 
+@pytest.mark.parametrize(
+    ("network", "ends"),
+    [
+        (Network("rendezvous"), [11.0, 11.0]),
+        (Network("unexpected", leaves_unexpected=True), [10.0, 10.0]),
+        (Network("unexpected", leaves_unexpected=True, send_buffer=BANDWIDTH), [9.0, 10.0]),
+    ],
+)
+def test_a_message_that_leaves_unexpected_needs_no_receive_but_its_sender_waits(network, ends):
+    """The transfer takes 10 s, and rank 1 comes to its receive after the first of these."""
+    size = 10 * BANDWIDTH
+    outcome = run(program([send(1, size)], [compute(1.0), recv(0, size)]), network, flat(2))
+    assert (outcome.ends - FLIGHT).tolist() == pytest.approx(ends)
+
+
+def test_an_unexpected_message_that_has_come_is_received_at_once():
+    unexpected = Network("unexpected", leaves_unexpected=True)
+    outcome = run(program([send(1, BANDWIDTH)], [compute(5.0), recv(0, BANDWIDTH)]), unexpected, flat(2))
+    assert outcome.ends.tolist() == pytest.approx([FLIGHT + 1, 5.0])
+
+
 IN_TURN = Network("in turn", eager_limit=1e9, send_buffer=100_000)
 
 

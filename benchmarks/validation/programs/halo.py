@@ -6,8 +6,8 @@ import numpy as np
 from mpi4py import MPI
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--size", type=int, default=4096, help="points of a border")
-parser.add_argument("--steps", type=int, default=40)
+parser.add_argument("--size", type=int, default=65536, help="points of a border")
+parser.add_argument("--steps", type=int, default=3)
 arguments = parser.parse_args()
 
 world = MPI.COMM_WORLD

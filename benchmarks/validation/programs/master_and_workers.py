@@ -1,4 +1,4 @@
-"""A master hands out pieces of work to whichever worker answers first: MPI_ANY_SOURCE, MPI_ANY_TAG and a status."""
+"""A master hands out pieces of work to whichever worker answers first: a matched probe for any source and any tag."""
 
 import argparse
 
@@ -7,8 +7,8 @@ from mpi4py import MPI
 
 WORK, STOP = 1, 2
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--size", type=int, default=20000, help="numbers of a piece")
-parser.add_argument("--steps", type=int, default=100, help="pieces")
+parser.add_argument("--size", type=int, default=65536, help="numbers of a piece")
+parser.add_argument("--steps", type=int, default=20, help="pieces")
 arguments = parser.parse_args()
 
 world = MPI.COMM_WORLD
@@ -20,7 +20,7 @@ if world.rank == 0:
         sent += 1
     answer = np.empty(1)
     for _received in range(max(arguments.steps, world.size - 1)):
-        world.Recv(answer, MPI.ANY_SOURCE, MPI.ANY_TAG, status)
+        world.Mprobe(MPI.ANY_SOURCE, MPI.ANY_TAG, status).Recv(answer)
         total += answer[0]
         more = sent < arguments.steps
         world.Send(piece * sent if more else piece[:0], status.Get_source(), WORK if more else STOP)

@@ -6,8 +6,8 @@ import numpy as np
 from mpi4py import MPI
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--size", type=int, default=8192, help="numbers of a piece")
-parser.add_argument("--steps", type=int, default=8, help="pieces of a block")
+parser.add_argument("--size", type=int, default=32768, help="numbers of a piece")
+parser.add_argument("--steps", type=int, default=4, help="pieces of a block")
 arguments = parser.parse_args()
 
 world = MPI.COMM_WORLD

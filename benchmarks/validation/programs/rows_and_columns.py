@@ -6,8 +6,8 @@ import numpy as np
 from mpi4py import MPI
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--size", type=int, default=128, help="rows of a rank's block")
-parser.add_argument("--steps", type=int, default=10)
+parser.add_argument("--size", type=int, default=256, help="rows of a rank's block")
+parser.add_argument("--steps", type=int, default=5)
 arguments = parser.parse_args()
 
 world = MPI.COMM_WORLD

@@ -7,8 +7,8 @@ from mpi4py import MPI
 from mpi4py_fft import PFFT, newDistArray
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--size", type=int, default=48, help="points in each dimension")
-parser.add_argument("--steps", type=int, default=4)
+parser.add_argument("--size", type=int, default=96, help="points in each dimension")
+parser.add_argument("--steps", type=int, default=2)
 arguments = parser.parse_args()
 
 world = MPI.COMM_WORLD

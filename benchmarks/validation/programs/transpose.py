@@ -6,8 +6,8 @@ import numpy as np
 from mpi4py import MPI
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--size", type=int, default=4096, help="numbers that each rank sends to each")
-parser.add_argument("--steps", type=int, default=15)
+parser.add_argument("--size", type=int, default=65536, help="numbers that each rank sends to each")
+parser.add_argument("--steps", type=int, default=3)
 arguments = parser.parse_args()
 
 world = MPI.COMM_WORLD

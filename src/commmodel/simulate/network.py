@@ -50,6 +50,9 @@ class Network(Struct, frozen=True, forbid_unknown_fields=True):
     """o_r + n O_r of an asynchronous or detached message, at the receiver when it has come."""
     leaves_after_overhead: bool = True
     """Whether a message leaves at the end of the send's overhead, or at its begin."""
+    leaves_unexpected: bool = False
+    """Whether detached and synchronous messages, too, leave whether or not their receive is posted, as over TCP where
+    the receiver's library reads whatever comes while its rank is in MPI. A synchronous send still waits."""
     send_buffer: float = 0.0
     """Bytes on the wire that a socket takes at once. A synchronous send ends when no more than that of its message is
     still to be transferred. Asynchronous messages of up to so many bytes leave their host for others one after the

@@ -239,7 +239,7 @@ class Engine {
             message.order = order_++;
             matching_.keep_message(operation.peer, peer.unmatched, index);
         }
-        if (matched || mode == ASYNCHRONOUS) leave(index);
+        if (matched || !protocol_.awaits_receive(mode)) leave(index);
         if (me.doing != NEXT) return false;
         if (!protocol_.leaves_after_overhead && stay(rank, send_overhead(operation), BUSY)) return false;
         spend(rank, IN_SEND, operation.peer, operation.tag, operation.value);
@@ -285,7 +285,7 @@ class Engine {
             give(index);
         } else {
             message.stage = MATCHED;
-            if (message.mode != ASYNCHRONOUS) leave(index);
+            if (protocol_.awaits_receive(message.mode)) leave(index);
         }
         if (blocking) return false;
         ++me.at;

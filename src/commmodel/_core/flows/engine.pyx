@@ -22,7 +22,7 @@ cdef extern from "flows/engine.hpp" namespace "commmodel" nogil:
     cdef cppclass Protocol:
         double header, eager_limit, detached_limit
         Pieces send, isend, receive, latency_factor, bandwidth_factor
-        cpp_bool leaves_after_overhead
+        cpp_bool leaves_after_overhead, leaves_unexpected
         double window, capacity_weight, cross_traffic, send_buffer
 
     cdef cppclass Engine:
@@ -61,6 +61,7 @@ cdef Protocol _protocol(network) except *:
     out.latency_factor = _factors(network.latency_factors)
     out.bandwidth_factor = _factors(network.bandwidth_factors)
     out.leaves_after_overhead = network.leaves_after_overhead
+    out.leaves_unexpected = network.leaves_unexpected
     out.window = network.window
     out.capacity_weight = network.capacity_weight
     out.cross_traffic = network.cross_traffic

@@ -32,12 +32,15 @@ struct Pieces {
 struct Protocol {
     double header = 0.0, eager_limit = 0.0, detached_limit = 0.0;
     Pieces send, isend, receive, latency_factor, bandwidth_factor;
-    bool leaves_after_overhead = true;
+    bool leaves_after_overhead = true, leaves_unexpected = false;
     double window = 0.0, capacity_weight = 0.0, cross_traffic = 0.0, send_buffer = 0.0;
 
     Mode mode(double size) const {
         return size <= eager_limit ? ASYNCHRONOUS : size <= detached_limit ? DETACHED : SYNCHRONOUS;
     }
+
+    // Whether a message leaves when its receive is posted, not before.
+    bool awaits_receive(Mode mode) const { return mode != ASYNCHRONOUS && !leaves_unexpected; }
 };
 
 // Weights of flows are held in single precision. In this unit, those of a flow on its route and on the route back, and their
