@@ -101,7 +101,7 @@ struct Message {
 
 // A receive, or a probe, which takes no message away.
 struct Receive {
-    double posted = 0.0, completed = 0.0;  // when it began, and when the call ended that completed it
+    double posted = 0.0, completed = 0.0;            // when it began, and when the call ended that completed it
     int32_t communicator = 0, source = -1, tag = 0;  // the message that it has got
     bool is_complete = false, is_void = false, takes = true;
     OpenWait wait;
