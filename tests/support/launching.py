@@ -24,6 +24,8 @@ NETWORK = {name: value for name, value in ENVIRONMENT.items() if name != "OMPI_M
 BENCHMARK = [sys.executable, "-m", "commmodel.bench"]
 OF_A_PROCESS = {"memory", "--thread-level"}
 """What the benchmark finds out about a process from its start on."""
+NOT_STARTED = "The PMIx server's listener thread failed to start"
+"""What Open MPI's launcher says now and then where several of them start at once."""
 _ranks: dict[int, Ranks] = {}
 
 
@@ -37,7 +39,8 @@ def launch(ranks, *command):
     """Run a program on several ranks: the benchmark and Python files on ranks that stay, where it is the same.
 
     Rarely Open MPI's launcher loses what a rank printed before it exited with an error. Wrong input, exit code 2, is
-    said in a line that begins with the program's name: where there is none, the program is run again, twice at most.
+    said in a line that begins with the program's name: where there is none, or where the launcher itself did not start,
+    the program is run again, twice at most.
     """
     command = list(map(str, command))
     stays = command[:3] == BENCHMARK or (command[0] == sys.executable and command[1].endswith(".py"))
@@ -48,7 +51,8 @@ def launch(ranks, *command):
     command = [find("mpiexec"), "-n", str(ranks), *command]
     for _ in range(3):
         completed = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
-        if completed.returncode != 2 or re.search(r"^[\w.-]+: ", completed.stderr, re.MULTILINE):
+        is_lost = completed.returncode == 2 and not re.search(r"^[\w.-]+: ", completed.stderr, re.MULTILINE)
+        if not is_lost and NOT_STARTED not in completed.stderr:
             break
     return completed
 
