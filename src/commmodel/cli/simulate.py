@@ -90,6 +90,7 @@ def add(verbs: Any) -> None:
     listed.add_argument("file", metavar="FILE", help="CSV file: sender,receiver,bytes")
     _add_applications(works, programs)
     _add_replay(works, programs)
+    _add_run(works, programs)
     schedule = _add(works, "goal", "GOAL schedule", "goal schedule.goal",
                     [_models(_SCHEDULE_MODELS), _files()], where="L=2500ns,o=1500ns,g=1us,G=6ps")  # fmt: skip
     schedule.add_argument("file", metavar="FILE", help="GOAL schedule, as text or compressed")
@@ -206,6 +207,36 @@ def _add_replay(works: Any, programs: Sequence[Parser]) -> None:
     _add_speed(replay)
 
 
+def _add_run(works: Any, programs: Sequence[Parser]) -> None:
+    running = _add(works, "run", "a program of MPI that runs unchanged while it is simulated",
+                   "run -p 64 -- python app.py", programs)  # fmt: skip
+    running.add_argument("command", nargs=argparse.REMAINDER, metavar="-- PROGRAM", help="program and its arguments")
+    running.add_argument(
+        "--compute", choices=("measured", "0"), default="measured",
+        help="time of computation: as long as it takes here, or none (default: %(default)s)",
+    )  # fmt: skip
+    running.add_argument(
+        "--faster", metavar="FACTOR", type=number, default=1.0,
+        help="how many times faster cores are than those of this machine (default: 1)",
+    )  # fmt: skip
+    _add_selector(running)
+    _add_copying(running)
+    _add_reduction(running)
+
+
+def _running(arguments: argparse.Namespace, place: Any, options: dict[str, Any]) -> Any:
+    """Return the workload of a program that runs; what it prints goes to standard error beside JSON."""
+    from commmodel.simulate import online
+
+    command = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
+    if not command:
+        raise InputError("no program to run: commmodel simulate graphene run -p 64 -- python app.py")
+    output = sys.stderr if arguments.json else None
+    return online.workload(
+        place, command, compute=arguments.compute, faster=arguments.faster, output=output, **options
+    )
+
+
 def _typed_options(arguments: argparse.Namespace, names: set[str]) -> dict[str, Any]:
     """Return the arguments that this workload has."""
     return {name: value for name, value in vars(arguments).items() if name in names}
@@ -228,6 +259,8 @@ def _workload(arguments: argparse.Namespace, place: Any) -> Any:
         return workloads.application(place, workload, **options)
     if workload == "replay":
         return _replay(arguments, place, options)
+    if workload == "run":
+        return _running(arguments, place, options)
     return (
         workloads.messages(arguments.file, **options) if workload == "exchange" else workloads.schedule(arguments.file)
     )
