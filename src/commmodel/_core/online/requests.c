@@ -42,6 +42,7 @@ static int take_data(struct request *request, MPI_Status *status) {
         set_status(status, MPI_PROC_NULL, MPI_ANY_TAG, 0);
         return MPI_SUCCESS;
     }
+    if (!has_message(request)) abort_all(2, "a fault of the simulation: rank %d has received nothing", my_rank);
     const struct message *message = online_at(world, request->message);
     const MPI_Count room = volume(request->count, request->type);
     const MPI_Count bytes = message->bytes < room ? message->bytes : room;
