@@ -232,9 +232,7 @@ def _running(arguments: argparse.Namespace, place: Any, options: dict[str, Any])
     if not command:
         raise InputError("no program to run: commmodel simulate graphene run -p 64 -- python app.py")
     output = sys.stderr if arguments.json else None
-    return online.workload(
-        place, command, compute=arguments.compute, faster=arguments.faster, output=output, **options
-    )
+    return online.workload(place, command, compute=arguments.compute, faster=arguments.faster, output=output, **options)
 
 
 def _typed_options(arguments: argparse.Namespace, names: set[str]) -> dict[str, Any]:

@@ -109,7 +109,7 @@ def _collective(function: Function, listed: dict[str, Function]) -> str | None:
 def generate(header: str) -> str:
     """Return the C source of all symbols."""
     listed = functions(header)
-    lines = ['#include "exchange.h"', "", "#define WEAK __attribute__((weak, visibility(\"default\")))", ""]
+    lines = ['#include "exchange.h"', "", '#define WEAK __attribute__((weak, visibility("default")))', ""]
     lines += [f"#undef {name}\n#undef P{name}" for name in listed]  # some are macros too
     for function in listed.values():
         lines.append(f"WEAK {function.declaration(function.name)} {{\n{_body(function, listed)}}}\n")
@@ -140,7 +140,9 @@ def _body(function: Function, listed: dict[str, Function]) -> str:
             arguments.append(f"wide_{narrow.name}")
         else:
             before.append(f"{large.base} wide_{narrow.name} = {narrow.name} != NULL ? *{narrow.name} : 0;")
-            after.append(f"if (code == MPI_SUCCESS && {narrow.name} != NULL) *{narrow.name} = narrowed(wide_{narrow.name});")
+            after.append(
+                f"if (code == MPI_SUCCESS && {narrow.name} != NULL) *{narrow.name} = narrowed(wide_{narrow.name});"
+            )
             arguments.append(f"&wide_{narrow.name}")
     call = f"int code = {wide.name}({', '.join(arguments)});"
     return "".join(f"    {line}\n" for line in [*before, call, *after, "return code;"])
