@@ -38,14 +38,7 @@ static bool is_root(const struct collective *of) {
 }
 static bool takes_part(const struct collective *of) { return !of->communicator->remote || of->arguments.root != MPI_PROC_NULL; }
 
-// A block of a buffer, for or from another rank.
-struct block {
-    char *at;
-    MPI_Count count;
-    struct datatype *type;
-};
-
-static struct block sent_block(const struct arguments *a, int i) {
+struct block sent_block(const struct arguments *a, int i) {
     struct block block = {(char *)a->sendbuf, a->sendcount, datatype_of(a->sendtypes ? a->sendtypes[i] : a->sendtype)};
     if (a->sendcounts) block.count = a->sendcounts[i];
     if (a->verb == ALLTOALLW || a->verb == NEIGHBOR_ALLTOALLW) {
@@ -58,7 +51,7 @@ static struct block sent_block(const struct arguments *a, int i) {
     return block;
 }
 
-static struct block received_block(const struct arguments *a, int i) {
+struct block received_block(const struct arguments *a, int i) {
     struct block block = {a->recvbuf, a->recvcount, datatype_of(a->recvtypes ? a->recvtypes[i] : a->recvtype)};
     if (a->recvcounts) block.count = a->recvcounts[i];
     if (a->verb == ALLTOALLW || a->verb == NEIGHBOR_ALLTOALLW) {

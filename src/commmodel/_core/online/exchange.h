@@ -28,6 +28,17 @@ int collective(const struct arguments *arguments);
 int begin_collective(const struct arguments *arguments, MPI_Request *request);
 int prepare_collective(const struct arguments *arguments, MPI_Request *request);
 
+// ---- collectives.c
+
+struct block {  // of a buffer, for or from another rank
+    char *at;
+    MPI_Count count;
+    struct datatype *type;
+};
+
+struct block sent_block(const struct arguments *arguments, int peer);
+struct block received_block(const struct arguments *arguments, int peer);
+
 // ---- neighbors.c
 
 int neighbor_collective(const struct arguments *arguments);

@@ -27,6 +27,7 @@ int next_name(void) {
 int world_rank(const struct communicator *communicator, int peer) { return peers(communicator)->ranks[peer]; }
 
 int wide_tag(const struct communicator *communicator, int tag) {
+    if (tag < MPI_ANY_TAG) return tag;  // of a collective of neighbours: the simulator's already
     if (tag == MPI_ANY_TAG) return communicator->context == 0 ? -1 : -(1 << 22) - communicator->context;
     return (communicator->context << ONLINE_TAG_BITS) | tag;
 }
@@ -98,7 +99,8 @@ uint64_t take_message(int source, int tag) {
 // Source and tag are the simulator's.
 void post_receive(struct request *request, int source, int tag) {
     int *const open = &waiting_of_context[request->communicator->context];
-    if (source == NONE || tag < 0 || *open > 0) {
+    const bool is_any = tag == -1 || tag <= -(1 << 22);
+    if (source == NONE || is_any || (*open > 0 && tag >= 0)) {
         request->name = next_name() | ONLINE_REPORTED;
         request->next = waiting;
         waiting = request;

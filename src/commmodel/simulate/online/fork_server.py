@@ -1,8 +1,8 @@
 """Ranks of a Python program as forks of one interpreter, which has loaded numpy and mpi4py: they share its memory.
 
 Run as a script, with the descriptors of its commands and answers and the program's words: ``-m MODULE ...``,
-``-c CODE ...`` or ``SCRIPT ...``. A command is a rank to start, an answer a rank and its exit status. Imports nothing of
-commmodel, as the interpreter need not have it. Main entry: `serve`.
+``-c CODE ...`` or ``SCRIPT ...``. A command is a rank to start, an answer a rank and its exit status. Imports nothing
+of commmodel, as the interpreter need not have it. Main entry: `serve`.
 """
 
 import atexit
@@ -18,6 +18,9 @@ import signal
 import sys
 import threading
 import traceback
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
 
 __all__ = ["serve"]
 
@@ -25,7 +28,7 @@ _MPI = "mpi4py.MPI"
 _PR_SET_PDEATHSIG = 1
 
 
-def _loaded(name):
+def _loaded(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError:
@@ -35,21 +38,26 @@ def _loaded(name):
 class _Beginning(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Begins MPI where a program first imports mpi4py.MPI, which has been loaded before the fork."""
 
-    def __init__(self, module):
+    def __init__(self, module: Any) -> None:
         self._module = module
 
-    def find_spec(self, name, path=None, target=None):  # noqa: ARG002
+    def find_spec(
+        self,
+        name: str,
+        path: Any = None,  # noqa: ARG002
+        target: Any = None,  # noqa: ARG002
+    ) -> importlib.machinery.ModuleSpec | None:
         """Find mpi4py.MPI."""
         return importlib.machinery.ModuleSpec(name, self) if name == _MPI else None
 
-    def create_module(self, spec):  # noqa: ARG002
+    def create_module(self, spec: Any) -> Any:  # noqa: ARG002
         """Return the loaded module."""
         sys.meta_path.remove(self)
         return self._module
 
-    def exec_module(self, module):
+    def exec_module(self, module: Any) -> None:
         """Initialise MPI as mpi4py's settings say."""
-        rc = sys.modules["mpi4py"].rc
+        rc: Any = vars(sys.modules["mpi4py"])["rc"]
         if rc.initialize and not module.Is_initialized():
             levels = {"multiple": 3, "serialized": 2, "funneled": 1, "single": 0}
             module.Init_thread(levels.get(rc.thread_level, 3) if rc.threads else 0)
@@ -57,12 +65,12 @@ class _Beginning(importlib.abc.MetaPathFinder, importlib.abc.Loader):
                 atexit.register(_finalize, module)
 
 
-def _finalize(module):
+def _finalize(module: Any) -> None:
     if not module.Is_finalized():
         module.Finalize()
 
 
-def _load():
+def _load() -> None:
     """Import what most programs need, without beginning MPI."""
     _loaded("numpy")
     mpi4py = _loaded("mpi4py")
@@ -77,16 +85,16 @@ def _load():
         sys.meta_path.insert(0, _Beginning(module))
 
 
-def _run(words):
+def _run(words: Sequence[str]) -> None:
     """Run the program as the interpreter does."""
     if words[0] == "-m":
-        sys.argv = words[1:]
+        sys.argv = [*words[1:]]
         sys.path.insert(0, os.getcwd())
         runpy.run_module(words[1], run_name="__main__", alter_sys=True)
     elif words[0] == "-c":
         sys.argv = ["-c", *words[2:]]
         sys.path.insert(0, "")
-        module = type(sys)("__main__")
+        module = ModuleType("__main__")
         sys.modules["__main__"] = module
         exec(compile(words[1], "<string>", "exec"), module.__dict__)  # noqa: S102  (the program is the user's)
     else:
@@ -95,13 +103,13 @@ def _run(words):
         runpy.run_path(words[0], run_name="__main__")
 
 
-def _rank(words, place):
+def _rank(words: Sequence[str], place: str) -> None:
     """Be a rank; does not return."""
     os.environ["COMMMODEL_ONLINE"] = place
     code = 0
     try:
         _run(words)
-        threading._shutdown()
+        vars(threading)["_shutdown"]()  # waits for threads of the program
     except SystemExit as exit_:
         code = exit_.code if isinstance(exit_.code, int) else int(exit_.code is not None)
         if exit_.code is not None and not isinstance(exit_.code, int):
@@ -118,7 +126,7 @@ def _rank(words, place):
         os._exit(code & 0xFF)
 
 
-def serve(commands, answers, memory, words):
+def serve(commands: int, answers: int, memory: int, words: Sequence[str]) -> None:
     """Start a rank for each command until there are no more."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     sys.path.pop(0)  # this script's folder
@@ -129,12 +137,12 @@ def serve(commands, answers, memory, words):
     os.set_blocking(waker, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
-    ranks = {}
+    ranks: dict[int, int] = {}
     os.write(answers, b"ready 0\n")
     with os.fdopen(commands, "rb", buffering=0) as source:
         while True:
-            ready, _, _ = select.select([source, wake], [], [])
-            if source in ready:
+            ready, _, _ = select.select([commands, wake], [], [])
+            if commands in ready:
                 text = source.read(4)
                 if not text:
                     break

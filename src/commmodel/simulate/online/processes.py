@@ -89,7 +89,7 @@ def _environment(memory: int) -> dict[str, str]:
     """Return the environment of ranks: our library takes the place of theirs, and BLAS one thread."""
     preloaded = os.environ.get("LD_PRELOAD", "")
     chosen = str(library())
-    environment = {name: "1" for name in _ONE_THREAD} | dict(os.environ)
+    environment = dict.fromkeys(_ONE_THREAD, "1") | dict(os.environ)
     return environment | {
         "LD_PRELOAD": f"{chosen}:{preloaded}" if preloaded else chosen,
         "MPI4PY_MPIABI": "mpich",
@@ -168,9 +168,9 @@ class Processes:
                 raise ProgramError(f"{self._command[0]} ended with exit code {code}", _exit_code(code) or 1)
             *lines, self._unread = (self._unread + text).split(b"\n")
             for line in lines:
-                rank, code = line.split()
-                if rank != b"ready":
-                    self._codes[int(rank)] = int(code)
+                name, ended = line.split()
+                if name != b"ready":
+                    self._codes[int(name)] = int(ended)
 
     def look(self, rank: int, state: tuple[str, int, str]) -> None:
         """Raise where a rank has ended before its time.
