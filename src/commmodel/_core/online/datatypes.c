@@ -355,6 +355,26 @@ EXPORT int MPI_Type_create_subarray_c(int ndims, const MPI_Count sizes[], const 
     return finish(&builder, contents, newtype);
 }
 
+// ---- types of a Fortran or a given size
+
+EXPORT int MPI_Type_match_size(int typeclass, int size, MPI_Datatype *datatype) {
+    static const struct {
+        int class, size;
+        MPI_Datatype type;
+    } TYPES[] = {
+        {MPI_TYPECLASS_INTEGER, 1, MPI_INTEGER1}, {MPI_TYPECLASS_INTEGER, 2, MPI_INTEGER2},
+        {MPI_TYPECLASS_INTEGER, 4, MPI_INTEGER4}, {MPI_TYPECLASS_INTEGER, 8, MPI_INTEGER8},
+        {MPI_TYPECLASS_REAL, 4, MPI_REAL4},       {MPI_TYPECLASS_REAL, 8, MPI_REAL8},
+        {MPI_TYPECLASS_COMPLEX, 8, MPI_COMPLEX8}, {MPI_TYPECLASS_COMPLEX, 16, MPI_COMPLEX16},
+    };
+    for (size_t i = 0; i < sizeof TYPES / sizeof TYPES[0]; i++) {
+        if (TYPES[i].class != typeclass || TYPES[i].size != size) continue;
+        *datatype = TYPES[i].type;
+        return MPI_SUCCESS;
+    }
+    return fail_world(MPI_ERR_ARG);
+}
+
 // ---- what a type is
 
 EXPORT int MPI_Type_commit(MPI_Datatype *handle) {

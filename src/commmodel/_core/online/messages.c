@@ -68,18 +68,25 @@ static uint64_t take_first(uint64_t *link) {
     return item;
 }
 
+// A synchronous send may end.
+static void received(uint64_t place) {
+    const struct message *message = online_at(world, place);
+    if (message->taken != 0) *(uint64_t *)online_at(world, message->taken) = 1;
+}
+
 void post_message(struct communicator *communicator, int dest, int tag, const void *buffer, MPI_Count count,
-                  const struct datatype *type) {
+                  const struct datatype *type, uint64_t taken) {
     const MPI_Count bytes = volume(count, type);
     const uint64_t place = online_allocate(world, sizeof(struct message) + (uint64_t)bytes);
     if (place == 0) abort_all(2, "no memory for a message of %lld bytes", (long long)bytes);
     struct message *message = online_at(world, place);
-    *message = (struct message){0, bytes, my_rank, wide_tag(communicator, tag)};
+    *message = (struct message){0, bytes, my_rank, wide_tag(communicator, tag), taken};
     pack(buffer, count, type, message->data);
     struct online_rank *receiver = &world->rank[world_rank(communicator, dest)];
     uint64_t *link = find(receiver, my_rank, message->tag);
     if (*link != 0 && ((struct channel *)online_at(world, *link))->of_receives) {
         ((struct receive *)online_at(world, take_first(link)))->message = place;
+        received(place);
     } else {
         append(link, my_rank, message->tag, place, false);
     }
@@ -93,7 +100,9 @@ uint64_t first_message(int source, int tag) {
 uint64_t take_message(int source, int tag) {
     uint64_t *link = find(me, source, tag);
     if (*link == 0 || ((struct channel *)online_at(world, *link))->of_receives) return 0;
-    return take_first(link);
+    const uint64_t place = take_first(link);
+    received(place);
+    return place;
 }
 
 // Source and tag are the simulator's.

@@ -166,6 +166,8 @@ struct request {
     MPI_Count count;
     uint64_t receive;             // in shared memory, of a receive whose message is found by ourselves
     uint64_t message;             // got by a receive
+    uint64_t taken;               // of a synchronous send: a number in shared memory, not 0 once it is received
+    bool is_synchronous;
     int peer, tag;                // as the program gave them
     int error;
     MPI_Status status;
@@ -193,13 +195,14 @@ struct message {
     uint64_t next;
     MPI_Count bytes;
     int source, tag;  // source: rank of the whole program; tag: with the context
+    uint64_t taken;   // as of the request
     char data[];
 };
 
 int wide_tag(const struct communicator *communicator, int tag);  // as the simulator knows it
 int world_rank(const struct communicator *communicator, int peer);
 void post_message(struct communicator *communicator, int dest, int tag, const void *buffer, MPI_Count count,
-                  const struct datatype *type);
+                  const struct datatype *type, uint64_t taken);
 void post_receive(struct request *request, int source, int tag);
 bool has_message(struct request *request);
 uint64_t first_message(int source, int tag);  // 0 where there is none

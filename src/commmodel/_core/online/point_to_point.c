@@ -1,4 +1,5 @@
 // Messages from one rank to another.
+#define _GNU_SOURCE
 #include "online.h"
 
 int check_message(struct communicator *communicator, int peer, int tag, MPI_Count count, struct datatype *type,
@@ -16,7 +17,8 @@ int check_message(struct communicator *communicator, int peer, int tag, MPI_Coun
 }
 
 static void send_now(const struct request *request, int code, int name) {
-    post_message(request->communicator, request->peer, request->tag, request->buffer, request->count, request->type);
+    post_message(request->communicator, request->peer, request->tag, request->buffer, request->count, request->type,
+                 request->taken);
     act(code, world_rank(request->communicator, request->peer), wide_tag(request->communicator, request->tag), name,
         (double)volume(request->count, request->type));
 }
@@ -26,6 +28,8 @@ int start_send(struct request *request) {
     request->name = NONE;
     if (request->peer == MPI_PROC_NULL) return MPI_SUCCESS;
     request->name = next_name();
+    if (request->is_synchronous && request->taken == 0) request->taken = online_allocate(world, sizeof(uint64_t));
+    if (request->taken != 0) *(uint64_t *)online_at(world, request->taken) = 0;
     send_now(request, ISEND, request->name);
     return MPI_SUCCESS;
 }
@@ -161,6 +165,7 @@ static int begin(const char *name, enum request_kind kind, const void *buffer, M
     const int error = new_message(kind, buffer, count, datatype, peer, tag, comm, &request);
     if (error == MPI_SUCCESS) {
         request->is_persistent = is_persistent;
+        request->is_synchronous = strcasestr(name, "ssend") != NULL;
         if (!is_persistent) kind == IS_SEND ? start_send(request) : start_receive(request);
         *handle = request->handle;
     }
@@ -388,4 +393,19 @@ EXPORT int MPI_Buffer_iflush(MPI_Request *request) {
     done->is_active = true;
     *request = done->handle;
     return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Comm_attach_buffer_c(MPI_Comm comm, void *buffer, MPI_Count size) {
+    if (communicator_of(comm) == NULL) return fail_world(MPI_ERR_COMM);
+    return MPI_Buffer_attach_c(buffer, size);
+}
+EXPORT int MPI_Comm_detach_buffer_c(MPI_Comm comm, void *buffer_addr, MPI_Count *size) {
+    if (communicator_of(comm) == NULL) return fail_world(MPI_ERR_COMM);
+    return MPI_Buffer_detach_c(buffer_addr, size);
+}
+EXPORT int MPI_Comm_flush_buffer(MPI_Comm comm) {
+    return communicator_of(comm) == NULL ? fail_world(MPI_ERR_COMM) : MPI_SUCCESS;
+}
+EXPORT int MPI_Comm_iflush_buffer(MPI_Comm comm, MPI_Request *request) {
+    return communicator_of(comm) == NULL ? fail_world(MPI_ERR_COMM) : MPI_Buffer_iflush(request);
 }

@@ -19,21 +19,8 @@ void free_request(struct request *request) {
     if (request->communicator != NULL) drop_communicator(request->communicator);
     if (request->type != NULL) drop_datatype(request->type);
     if (request->collective != NULL) free_collective(request->collective);
+    if (request->taken != 0 && *(uint64_t *)online_at(world, request->taken)) online_free(world, request->taken);
     free(request);
-}
-
-void set_status(MPI_Status *status, int source, int tag, MPI_Count bytes) {
-    if (status == MPI_STATUS_IGNORE) return;
-    status->MPI_SOURCE = source;
-    status->MPI_TAG = tag;
-    status->count_lo = (int)(bytes & 0xffffffff);
-    status->count_hi_and_cancelled = (int)(bytes >> 32) << 1;
-}
-
-void empty_status(MPI_Status *status) {
-    if (status == MPI_STATUS_IGNORE) return;
-    set_status(status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0);
-    status->MPI_ERROR = MPI_SUCCESS;
 }
 
 // Take the data of a receive; its error.
@@ -158,6 +145,7 @@ static int ask(int count, const MPI_Request handles[], bool *done) {
         const int of_request = names_of(request, unused);
         done[i] = true;
         for (int j = 0; j < of_request; j++) done[i] &= names[at++] != 0;
+        if (request->kind == IS_SEND && request->taken != 0) done[i] &= *(uint64_t *)online_at(world, request->taken) != 0;
         if (request->kind == IS_COLLECTIVE) done[i] = is_collective_ready(request);
         if (request->kind == IS_GENERALIZED) done[i] = is_generalized_done(request);
         complete_count += done[i];
@@ -335,24 +323,86 @@ EXPORT int MPI_Testsome(int count, MPI_Request handles[], int *outcount, int ind
     return error;
 }
 
-EXPORT int MPI_Request_get_status(MPI_Request handle, int *flag, MPI_Status *status) {
-    enter("MPI_Request_get_status");
-    bool done = true;
+// The status of a request that is complete, which it keeps.
+static void kept_status(MPI_Request handle, MPI_Status *status) {
     empty_status(status);
-    if (is_active(handle)) {
-        before_poll();
-        ask(1, &handle, &done);
-        after_poll(done);
-        const struct request *request = request_of(handle);
-        if (done && request->kind == IS_RECEIVE && request->message != 0) {
-            const struct message *message = online_at(world, request->message);
-            set_status(status, rank_in(peers(request->communicator), message->source),
-                       message->tag & ((1 << ONLINE_TAG_BITS) - 1), message->bytes);
-        } else if (done && request->is_cancelled && status != MPI_STATUS_IGNORE) {
-            status->count_hi_and_cancelled |= 1;
-        }
+    const struct request *request = is_active(handle) ? request_of(handle) : NULL;
+    if (request == NULL || status == MPI_STATUS_IGNORE) return;
+    if (request->kind == IS_RECEIVE && request->message != 0) {
+        const struct message *message = online_at(world, request->message);
+        set_status(status, rank_in(peers(request->communicator), message->source),
+                   message->tag & ((1 << ONLINE_TAG_BITS) - 1), message->bytes);
+    } else if (request->is_cancelled) {
+        status->count_hi_and_cancelled |= 1;
     }
-    *flag = done;
+}
+
+// Which of several are complete; returns how many of how many active ones.
+static int look(int count, const MPI_Request handles[], bool *done, int *active) {
+    bool has_others;
+    *active = active_of(count, handles, &has_others);
+    if (*active == 0) return 0;
+    before_poll();
+    const int number = ask(count, handles, done);
+    after_poll(number > 0);
+    for (int i = 0; i < count; i++) {
+        if (done[i] && request_of(handles[i])->kind == IS_RECEIVE) has_message(request_of(handles[i]));
+    }
+    return number;
+}
+
+static MPI_Status *of_status(MPI_Status statuses[], int place) {
+    return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[place];
+}
+
+EXPORT int MPI_Request_get_status_all(int count, const MPI_Request handles[], int *flag, MPI_Status statuses[]) {
+    if (!are_valid(count, handles)) return fail_world(MPI_ERR_REQUEST);
+    enter("MPI_Request_get_status_all");
+    bool *done = calloc((size_t)count + 1, sizeof(bool));
+    int active;
+    *flag = look(count, handles, done, &active) == active;
+    for (int i = 0; *flag && i < count; i++) kept_status(handles[i], of_status(statuses, i));
+    free(done);
+    leave();
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Request_get_status(MPI_Request handle, int *flag, MPI_Status *status) {
+    return MPI_Request_get_status_all(1, &handle, flag, status);
+}
+
+EXPORT int MPI_Request_get_status_some(int count, const MPI_Request handles[], int *outcount, int indices[],
+                                       MPI_Status statuses[]) {
+    if (!are_valid(count, handles)) return fail_world(MPI_ERR_REQUEST);
+    enter("MPI_Request_get_status_some");
+    bool *done = calloc((size_t)count + 1, sizeof(bool));
+    int active, number = 0;
+    look(count, handles, done, &active);
+    for (int i = 0; i < count; i++) {
+        if (!done[i]) continue;
+        kept_status(handles[i], of_status(statuses, number));
+        indices[number++] = i;
+    }
+    *outcount = active == 0 ? MPI_UNDEFINED : number;
+    free(done);
+    leave();
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Request_get_status_any(int count, const MPI_Request handles[], int *index, int *flag,
+                                      MPI_Status *status) {
+    if (!are_valid(count, handles)) return fail_world(MPI_ERR_REQUEST);
+    enter("MPI_Request_get_status_any");
+    bool *done = calloc((size_t)count + 1, sizeof(bool));
+    int active;
+    *flag = look(count, handles, done, &active) > 0 || active == 0;
+    *index = MPI_UNDEFINED;
+    empty_status(status);
+    for (int i = count - 1; i >= 0; i--) {
+        if (done[i]) *index = i;
+    }
+    if (*index != MPI_UNDEFINED) kept_status(handles[*index], status);
+    free(done);
     leave();
     return MPI_SUCCESS;
 }
@@ -407,65 +457,3 @@ EXPORT int MPI_Cancel(MPI_Request *handle) {
     }
     return MPI_SUCCESS;
 }
-
-EXPORT int MPI_Test_cancelled(const MPI_Status *status, int *flag) {
-    *flag = status->count_hi_and_cancelled & 1;
-    return MPI_SUCCESS;
-}
-
-// ---- statuses
-
-static MPI_Count bytes_in(const MPI_Status *status) {
-    return ((MPI_Count)(status->count_hi_and_cancelled >> 1) << 32) | (unsigned)status->count_lo;
-}
-
-EXPORT int MPI_Get_count_c(const MPI_Status *status, MPI_Datatype datatype, MPI_Count *count) {
-    const struct datatype *type = datatype_of(datatype);
-    if (type == NULL) return fail_world(MPI_ERR_TYPE);
-    const MPI_Count bytes = bytes_in(status);
-    *count = type->size == 0 ? (bytes ? MPI_UNDEFINED : 0) : bytes % type->size ? MPI_UNDEFINED : bytes / type->size;
-    return MPI_SUCCESS;
-}
-
-EXPORT int MPI_Get_elements_c(const MPI_Status *status, MPI_Datatype datatype, MPI_Count *count) {
-    const struct datatype *type = datatype_of(datatype);
-    if (type == NULL) return fail_world(MPI_ERR_TYPE);
-    *count = elements_in(type, bytes_in(status));
-    return MPI_SUCCESS;
-}
-EXPORT int MPI_Get_elements_x(const MPI_Status *status, MPI_Datatype datatype, MPI_Count *count) {
-    return MPI_Get_elements_c(status, datatype, count);
-}
-
-EXPORT int MPI_Status_set_elements_c(MPI_Status *status, MPI_Datatype datatype, MPI_Count count) {
-    const struct datatype *type = datatype_of(datatype);
-    if (type == NULL) return fail_world(MPI_ERR_TYPE);
-    const MPI_Count bytes = volume(count, type);
-    status->count_lo = (int)(bytes & 0xffffffff);
-    status->count_hi_and_cancelled = (int)(bytes >> 32) << 1 | (status->count_hi_and_cancelled & 1);
-    return MPI_SUCCESS;
-}
-EXPORT int MPI_Status_set_elements(MPI_Status *status, MPI_Datatype datatype, int count) {
-    return MPI_Status_set_elements_c(status, datatype, count);
-}
-EXPORT int MPI_Status_set_elements_x(MPI_Status *status, MPI_Datatype datatype, MPI_Count count) {
-    return MPI_Status_set_elements_c(status, datatype, count);
-}
-
-EXPORT int MPI_Status_set_cancelled(MPI_Status *status, int flag) {
-    status->count_hi_and_cancelled = (status->count_hi_and_cancelled & ~1) | (flag != 0);
-    return MPI_SUCCESS;
-}
-
-#define STATUS_FIELD(name, field)                                          \
-    EXPORT int MPI_Status_get_##name(const MPI_Status *status, int *value) { \
-        *value = status->field;                                            \
-        return MPI_SUCCESS;                                                \
-    }                                                                      \
-    EXPORT int MPI_Status_set_##name(MPI_Status *status, int value) {        \
-        status->field = value;                                             \
-        return MPI_SUCCESS;                                                \
-    }
-STATUS_FIELD(source, MPI_SOURCE)
-STATUS_FIELD(tag, MPI_TAG)
-STATUS_FIELD(error, MPI_ERROR)
