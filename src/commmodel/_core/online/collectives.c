@@ -337,6 +337,7 @@ static int wrong(const struct arguments *a, const struct communicator *communica
     if (has_root(a->verb) && (a->root < 0 || a->root >= others) &&
         !(communicator->remote && (a->root == MPI_ROOT || a->root == MPI_PROC_NULL)))
         return MPI_ERR_ROOT;
+    if (has_root(a->verb) && communicator->remote && a->root == MPI_PROC_NULL) return MPI_SUCCESS;
     if (reduces(a->verb)) {
         const struct operation *operation = operation_of(a->op);
         if (operation == NULL) return MPI_ERR_OP;

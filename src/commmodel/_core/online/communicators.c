@@ -315,23 +315,38 @@ EXPORT int MPI_Comm_create(MPI_Comm comm, MPI_Group handle, MPI_Comm *newcomm) {
     return split("MPI_Comm_create", communicator, color, place == NONE ? 0 : place, newcomm);
 }
 
+// A communicator of a group, whose ranks alone call; all of them name the call alike.
+static int of_group(const char *call, struct communicator *parent, struct group *group, unsigned name,
+                    MPI_Comm *newcomm) {
+    *newcomm = MPI_COMM_NULL;
+    if (rank_in(group, my_rank) == NONE) return MPI_SUCCESS;
+    for (int i = 0; i < group->size; i++) name = name * 31u + (unsigned)group->ranks[i];
+    struct communicator *members = new_communicator(keep_group(group), NULL, 0, -1000000 - (int)(name % 1000000000u));
+    int numbers[2];
+    all_of(members, call, numbers, 1);
+    drop_communicator(members);
+    *newcomm = made(parent, keep_group(group), NULL, numbers[0], numbers[1]);
+    return MPI_SUCCESS;
+}
+
 EXPORT int MPI_Comm_create_group(MPI_Comm comm, MPI_Group handle, int tag, MPI_Comm *newcomm) {
     COMMUNICATOR_OR_FAIL(communicator, comm);
     struct group *group = group_of(handle);
     if (group == NULL) return fail(communicator, MPI_ERR_GROUP);
-    *newcomm = MPI_COMM_NULL;
-    if (rank_in(group, my_rank) == NONE) return MPI_SUCCESS;
-    // A communicator for the time of this call: all members of the group name it alike.
-    unsigned name = (unsigned)tag * 2654435761u + (unsigned)communicator->number * 40503u;
-    for (int i = 0; i < group->size; i++) name = name * 31u + (unsigned)group->ranks[i];
-    struct communicator *members = new_communicator(keep_group(group), NULL, 0, 0);
-    members->number = -1000000 - (int)(name % 1000000000u);
-    members->defined = true;
-    int numbers[2];
-    all_of(members, "MPI_Comm_create_group", numbers, 1);
-    drop_communicator(members);
-    *newcomm = made(communicator, keep_group(group), NULL, numbers[0], numbers[1]);
-    return MPI_SUCCESS;
+    const unsigned name = (unsigned)tag * 2654435761u + (unsigned)communicator->number * 40503u;
+    return of_group("MPI_Comm_create_group", communicator, group, name, newcomm);
+}
+
+EXPORT int MPI_Comm_create_from_group(MPI_Group handle, const char *stringtag, MPI_Info info,
+                                      MPI_Errhandler errhandler, MPI_Comm *newcomm) {
+    struct group *group = group_of(handle);
+    if (group == NULL) return fail_world(MPI_ERR_GROUP);
+    unsigned name = 5381;
+    for (const char *letter = stringtag; *letter; letter++) name = name * 33u + (unsigned char)*letter;
+    const int error = of_group("MPI_Comm_create_from_group", communicator_of(MPI_COMM_WORLD), group, name, newcomm);
+    if (error != MPI_SUCCESS || *newcomm == MPI_COMM_NULL) return error;
+    communicator_of(*newcomm)->info = copy_info(info);
+    return MPI_Comm_set_errhandler(*newcomm, errhandler);
 }
 
 EXPORT int MPI_Comm_free(MPI_Comm *comm) {

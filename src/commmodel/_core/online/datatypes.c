@@ -375,6 +375,16 @@ EXPORT int MPI_Type_match_size(int typeclass, int size, MPI_Datatype *datatype) 
     return fail_world(MPI_ERR_ARG);
 }
 
+EXPORT int MPI_Type_create_f90_integer(int r, MPI_Datatype *newtype) {
+    return MPI_Type_match_size(MPI_TYPECLASS_INTEGER, r <= 2 ? 1 : r <= 4 ? 2 : r <= 9 ? 4 : 8, newtype);
+}
+EXPORT int MPI_Type_create_f90_real(int p, int r, MPI_Datatype *newtype) {
+    return MPI_Type_match_size(MPI_TYPECLASS_REAL, p <= 6 && r <= 37 ? 4 : 8, newtype);
+}
+EXPORT int MPI_Type_create_f90_complex(int p, int r, MPI_Datatype *newtype) {
+    return MPI_Type_match_size(MPI_TYPECLASS_COMPLEX, p <= 6 && r <= 37 ? 8 : 16, newtype);
+}
+
 // ---- what a type is
 
 EXPORT int MPI_Type_commit(MPI_Datatype *handle) {
