@@ -232,7 +232,10 @@ def _running(arguments: argparse.Namespace, place: Any, options: dict[str, Any])
     if not command:
         raise InputError("no program to run: commmodel simulate graphene run -p 64 -- python app.py")
     output = sys.stderr if arguments.json else None
-    return online.workload(place, command, compute=arguments.compute, faster=arguments.faster, output=output, **options)
+    if not arguments.faster > 0:
+        raise InputError("--faster 0: give a factor above 0")
+    compute = 0.0 if arguments.compute == "0" else 1.0 / arguments.faster
+    return online.workload(place, command, compute=compute, output=output, **options)
 
 
 def _typed_options(arguments: argparse.Namespace, names: set[str]) -> dict[str, Any]:

@@ -99,8 +99,19 @@ class Program:
         more = " and more" if self.refill is not None else ""
         return f"Program({self.name!r}, {self.processes} ranks, {self.operations.size} operations{more})"
 
+    @property
+    def is_live(self) -> bool:
+        """Whether it runs while it is simulated (`commmodel.simulate.online`)."""
+        return hasattr(self.refill, "begin")
+
+    def begin(self, hosts: Sequence[tuple[int, str]]) -> None:
+        """Prepare a live program for a run; `hosts` are number and name of each rank's host."""
+        begin = getattr(self.refill, "begin", None)
+        if begin is not None:
+            begin(hosts)
+
     def close(self) -> None:
-        """End what a program that runs has begun."""
+        """End what a live program has begun."""
         close = getattr(self.refill, "close", None)
         if close is not None:
             close()

@@ -82,7 +82,7 @@ def run(
     loggps: 830 µs
     """
     if isinstance(model, DelayModel):
-        if hasattr(program.refill, "begin"):
+        if program.is_live:
             raise InputError(f"a program that runs needs a model of shared links: not {model.name}, but a Network")
         return delays.simulated(program, model, record, progress)
     if isinstance(model, DelayParameters):

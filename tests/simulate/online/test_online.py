@@ -113,5 +113,5 @@ def test_wrong_arguments():
     graphene = scenario.place("graphene")
     with pytest.raises(InputError, match="no such program"):
         online.workload(graphene, ["no-such-program"], 2)
-    with pytest.raises(InputError, match="choose measured or 0"):
-        online.workload(graphene, ["true"], 2, compute="half")
+    with pytest.raises(InputError, match="compute"):
+        online.workload(graphene, ["true"], 2, compute=-1.0)

@@ -153,6 +153,10 @@ EXPORT int MPI_Comm_set_name(MPI_Comm comm, const char *name) {
 }
 
 EXPORT int MPI_Comm_get_name(MPI_Comm comm, char *name, int *length) {
+    if (comm == MPI_COMM_NULL) {
+        *length = sprintf(name, "MPI_COMM_NULL");
+        return MPI_SUCCESS;
+    }
     COMMUNICATOR_OR_FAIL(communicator, comm);
     *length = snprintf(name, MPI_MAX_OBJECT_NAME, "%s", communicator->name);
     return MPI_SUCCESS;
@@ -289,10 +293,12 @@ EXPORT int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm) 
 }
 
 EXPORT int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm) {
-    (void)info;
     COMMUNICATOR_OR_FAIL(communicator, comm);
-    int color = MPI_UNDEFINED;
-    if (split_type == MPI_COMM_TYPE_SHARED) {
+    int color = MPI_UNDEFINED, is_named = 0;
+    char resource[32] = "";
+    const bool is_guided = split_type == MPI_COMM_TYPE_HW_GUIDED || split_type == MPI_COMM_TYPE_RESOURCE_GUIDED;
+    if (is_guided && info != MPI_INFO_NULL) MPI_Info_get(info, "mpi_hw_resource_type", 31, resource, &is_named);
+    if (split_type == MPI_COMM_TYPE_SHARED || (is_named && strcmp(resource, "mpi_shared_memory") == 0)) {
         color = me->host_number;
     } else if (split_type != MPI_UNDEFINED && split_type != MPI_COMM_TYPE_HW_GUIDED &&
                split_type != MPI_COMM_TYPE_HW_UNGUIDED && split_type != MPI_COMM_TYPE_RESOURCE_GUIDED) {

@@ -385,6 +385,17 @@ EXPORT int MPI_Type_create_f90_complex(int p, int r, MPI_Datatype *newtype) {
     return MPI_Type_match_size(MPI_TYPECLASS_COMPLEX, p <= 6 && r <= 37 ? 8 : 16, newtype);
 }
 
+EXPORT int MPI_Type_get_value_index(MPI_Datatype value_type, MPI_Datatype index_type, MPI_Datatype *pair_type) {
+    static const MPI_Datatype VALUES[] = {MPI_FLOAT, MPI_DOUBLE, MPI_LONG, MPI_SHORT, MPI_INT, MPI_LONG_DOUBLE};
+    static const MPI_Datatype PAIRS[] = {MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_LONG_INT,
+                                         MPI_SHORT_INT, MPI_2INT,       MPI_LONG_DOUBLE_INT};
+    *pair_type = MPI_DATATYPE_NULL;
+    for (int i = 0; index_type == MPI_INT && i < 6; i++) {
+        if (VALUES[i] == value_type) *pair_type = PAIRS[i];
+    }
+    return MPI_SUCCESS;
+}
+
 // ---- what a type is
 
 EXPORT int MPI_Type_commit(MPI_Datatype *handle) {
@@ -444,6 +455,10 @@ EXPORT int MPI_Type_set_name(MPI_Datatype handle, const char *name) {
 }
 
 EXPORT int MPI_Type_get_name(MPI_Datatype handle, char *name, int *length) {
+    if (handle == MPI_DATATYPE_NULL) {
+        *length = sprintf(name, "MPI_DATATYPE_NULL");
+        return MPI_SUCCESS;
+    }
     TYPE_OR_FAIL(type, handle);
     *length = snprintf(name, MPI_MAX_OBJECT_NAME, "%s", type->name);
     return MPI_SUCCESS;

@@ -77,7 +77,8 @@ cdef cpp_bool _end(void *context, int32_t rank) noexcept with gil:
 
 
 cdef cpp_bool _expand(
-    void *context, int32_t rank, int32_t tag, const char *action, const Operation **begin, int64_t *count, cpp_bool *rest
+    void *context, int32_t rank, int32_t tag, const char *action, const Operation **begin, int64_t *count,
+    cpp_bool *rest,
 ) noexcept with gil:
     pump = <Pump>context
     cdef const unsigned char[::1] view

@@ -20,7 +20,7 @@ _LENGTHS = {
 
 
 @dataclass(frozen=True)
-class Parameter:
+class Argument:
     """A parameter of a function: type without array brackets, name, brackets."""
 
     type: str
@@ -39,12 +39,12 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Function:
+class Declaration:
     """A function of mpi.h."""
 
     result: str
     name: str
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[Argument, ...]
 
     def declaration(self, name: str) -> str:
         """Return its declaration under a name."""
@@ -56,7 +56,7 @@ class Function:
         return f"{name}({', '.join(item.name for item in self.parameters)})"
 
 
-def functions(header: str) -> dict[str, Function]:
+def functions(header: str) -> dict[str, Declaration]:
     """Return the functions of a preprocessed mpi.h by name."""
     listed = {}
     for match in _DECLARATION.finditer(header):
@@ -68,10 +68,10 @@ def functions(header: str) -> dict[str, Function]:
         for number, part in enumerate(parts):
             parsed = _PARAMETER.fullmatch(part.strip())
             if parsed is None or parsed["name"] in {"int", "void"} or not parsed["type"].strip():
-                parameters.append(Parameter(part.strip(), f"argument_{number}", ""))
+                parameters.append(Argument(part.strip(), f"argument_{number}", ""))
             else:
-                parameters.append(Parameter(parsed["type"].strip(), parsed["name"], parsed["array"]))
-        listed[name] = Function(result, name, tuple(parameters))
+                parameters.append(Argument(parsed["type"].strip(), parsed["name"], parsed["array"]))
+        listed[name] = Declaration(result, name, tuple(parameters))
     return listed
 
 
@@ -88,7 +88,7 @@ _FIELDS = {
 """Parameter of a collective -> field of its arguments."""
 
 
-def _collective(function: Function, listed: dict[str, Function]) -> str | None:
+def _collective(function: Declaration, listed: dict[str, Declaration]) -> str | None:
     """Return the body of a collective, None where it is none or has a form with large counts."""
     match = _COLLECTIVE.fullmatch(function.name)
     if match is None or f"{function.name}_c" in listed:
@@ -119,7 +119,7 @@ def generate(header: str) -> str:
     return "\n".join(lines)
 
 
-def _body(function: Function, listed: dict[str, Function]) -> str:
+def _body(function: Declaration, listed: dict[str, Declaration]) -> str:
     wide = listed.get(f"{function.name}_c")
     if _CONVERSION.fullmatch(function.name) and "File" not in function.name and "Status" not in function.name:
         return f"    return ({function.result}){function.parameters[0].name};\n"
@@ -148,7 +148,7 @@ def _body(function: Function, listed: dict[str, Function]) -> str:
     return "".join(f"    {line}\n" for line in [*before, call, *after, "return code;"])
 
 
-def _widened(function: Function, narrow: Parameter, large: Parameter) -> str:
+def _widened(function: Declaration, narrow: Argument, large: Argument) -> str:
     """Return the statement that copies an array into wider numbers."""
     names = {item.name for item in function.parameters}
     if narrow.name in _LENGTHS:

@@ -11,7 +11,7 @@
 Main entry: `workload`.
 """
 
-from commmodel.simulate.online.processes import ProgramError
+from commmodel.simulate.online.processes import RankEndedError
 from commmodel.simulate.online.workload import workload
 
-__all__ = ["ProgramError", "workload"]
+__all__ = ["RankEndedError", "workload"]

@@ -19,7 +19,7 @@ from typing import IO
 
 from commmodel.errors import CommModelError, InputError, MPIEnvironmentError
 
-__all__ = ["Processes", "ProgramError", "executable", "library"]
+__all__ = ["Processes", "RankEndedError", "executable", "library"]
 
 _LIBRARY = Path(__file__).parents[2] / "_core/online/libcommmodel-online.mpich.so"
 _FORK_SERVER = Path(__file__).with_name("fork_server.py")
@@ -29,7 +29,7 @@ _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _PR_SET_PDEATHSIG = 1
 
 
-class ProgramError(CommModelError):
+class RankEndedError(CommModelError):
     """A rank ended before its time; the exit code is the rank's."""
 
     def __init__(self, message: str, exit_code: int) -> None:
@@ -165,7 +165,7 @@ class Processes:
             text = os.read(self._answers, 65536)
             if not text:
                 code = self._server.wait()
-                raise ProgramError(f"{self._command[0]} ended with exit code {code}", _exit_code(code) or 1)
+                raise RankEndedError(f"{self._command[0]} ended with exit code {code}", _exit_code(code) or 1)
             *lines, self._unread = (self._unread + text).split(b"\n")
             for line in lines:
                 name, ended = line.split()
@@ -184,17 +184,17 @@ class Processes:
 
         Raises
         ------
-        ProgramError
+        RankEndedError
         """
         name, code, words = state
         if name == "aborted":
-            raise ProgramError(words, code & 0xFF or 1)
+            raise RankEndedError(words, code & 0xFF or 1)
         self._poll()
         for other, ended in self._codes.items():
             if ended:
                 raise _ended(other, ended)
         if rank in self._codes:
-            raise ProgramError(f"rank {rank} ended without MPI_Finalize", 1)
+            raise RankEndedError(f"rank {rank} ended without MPI_Finalize", 1)
 
     def end(self, rank: int) -> None:
         """Wait for the end of a rank that has finalized MPI."""
@@ -229,7 +229,7 @@ def _exit_code(code: int) -> int:
     return 128 - code if code < 0 else code
 
 
-def _ended(rank: int, code: int) -> ProgramError:
+def _ended(rank: int, code: int) -> RankEndedError:
     if code < 0:
-        return ProgramError(f"rank {rank} was ended by {signal.Signals(-code).name}", _exit_code(code))
-    return ProgramError(f"rank {rank} ended with exit code {code}", code)
+        return RankEndedError(f"rank {rank} was ended by {signal.Signals(-code).name}", _exit_code(code))
+    return RankEndedError(f"rank {rank} ended with exit code {code}", code)

@@ -17,10 +17,7 @@ from commmodel.simulate.operations import Program
 from commmodel.simulate.scenario import Place, Workload
 from commmodel.simulate.work.block_streams import NOTHING
 
-__all__ = ["COMPUTE", "workload"]
-
-COMPUTE = ("measured", "0")
-"""How long computation takes: as long as it does here, or no time."""
+__all__ = ["workload"]
 
 
 def workload(
@@ -28,8 +25,7 @@ def workload(
     command: Sequence[str],
     processes: int | None = None,
     *,
-    compute: str = "measured",
-    faster: float = 1.0,
+    compute: float = 1.0,
     selector: str | Selector | None = None,
     memory_copy: float = 0.0,
     reduction: float = 0.0,
@@ -44,10 +40,8 @@ def workload(
         The program and its arguments: one of Python, or one that is linked with MPICH's ABI.
     processes : int, optional
         Number of ranks; by default that of the place's cores.
-    compute : str
-        One of `COMPUTE`.
-    faster : float
-        How many times faster processors are than those of this machine.
+    compute : float
+        Simulated seconds for each second that a rank computes here, 0 for none.
     selector : str or Selector, optional
         Which algorithms collectives take; by default the place's.
     memory_copy, reduction : float
@@ -64,10 +58,7 @@ def workload(
     """
     if not command:
         raise InputError("no program to run")
-    if compute not in COMPUTE:
-        raise InputError(f"compute {compute!r}: choose {' or '.join(COMPUTE)}")
-    if not finite("faster", faster, 0) > 0:
-        raise InputError("processors 0 times faster: give a factor above 0")
+    finite("compute", compute, 0)
     library()
     executable(command[0])
     count = rank_count(place.processes(processes))
@@ -78,11 +69,10 @@ def workload(
         def collectives() -> Collectives:
             return Collectives(count, list(speeds), chosen, memory_copy, reduction)
 
-        factor = 0.0 if compute == "0" else 1.0 / faster
-        live = LiveProgram(command, count, collectives, factor, output)
+        live = LiveProgram(command, count, collectives, compute, output)
         return Program(NOTHING, np.zeros(count + 1, dtype=np.int64), live, os.path.basename(command[0]))
 
     name = chosen if isinstance(chosen, str) else chosen.name
     ranks = "one rank" if count == 1 else f"{count} ranks"
-    facts = {"program": words, "compute": compute, "faster": faster, "chosen_by": name}
+    facts = {"program": words, "compute": compute, "chosen_by": name}
     return Workload(count, f"{words} on {ranks}", program, facts)
