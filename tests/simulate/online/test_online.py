@@ -115,3 +115,37 @@ def test_wrong_arguments():
         online.workload(graphene, ["no-such-program"], 2)
     with pytest.raises(InputError, match="compute"):
         online.workload(graphene, ["true"], 2, compute=-1.0)
+
+
+def test_times_are_those_of_the_replay_of_a_recording(tmp_path):
+    script = tmp_path / "objects.py"
+    script.write_text(OBJECTS)
+    mpiexec = shutil.which("mpiexec", path=f"{sys.prefix}/bin")
+    command = [mpiexec, "-n", "4", sys.executable, "-m", "commmodel", "record", "-o", tmp_path / "recording", "--"]
+    recorded = subprocess.run([*command, sys.executable, script], capture_output=True, check=False, timeout=120)
+    if recorded.returncode:
+        pytest.skip("no recording with this MPI library")
+    words = [sys.executable, "-m", "commmodel", "simulate", "graphene", "replay", "--faster", "1e15", "--json"]
+    replay = subprocess.run([*words, tmp_path / "recording"], capture_output=True, text=True, check=True)
+    running = simulate("--compute", "0", "--json", "--", sys.executable, str(script), processes=4)
+    seconds = [json.loads(text)["seconds"] for text in (running.stdout, replay.stdout)]
+    assert seconds[0] == pytest.approx(seconds[1], rel=1e-9)
+
+
+def test_a_loop_of_tests_advances_simulated_time(tmp_path):
+    script = tmp_path / "loop.py"
+    script.write_text("""
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+if world.rank:
+    while MPI.Wtime() < 0.01:
+        pass
+    world.send("late", 0)
+else:
+    request, there = world.irecv(source=1), False
+    while not there:
+        there, words = request.test()
+    print(words, round(MPI.Wtime(), 3))
+""")
+    done = simulate("--compute", "0", "--", sys.executable, str(script), processes=2)
+    assert "late 0.01" in done.stdout, done.stderr
