@@ -2,7 +2,8 @@
 
 The folder is the build rule. What is in ``_core/mpi`` is compiled once for each MPI ABI and its file is named after it
 (``pingpong.mpich.abi3.so``), so that one wheel or one source tree serves several MPI libraries; so is ``_core/record``,
-one library to preload whose wrappers are generated from a table and mpi.h. What is in ``_core/preload`` is a library to
+one library to preload whose wrappers are generated from a table and mpi.h. The C files in ``_core/online`` are an MPI
+library of MPICH's ABI, whose symbols are generated from its mpi.h. What is in ``_core/preload`` is a library to
 preload without MPI; all else is compiled once, without MPI. A module is made of its ``.pyx`` and of all ``.cpp`` files
 in its folder:
 ``MPICC=/path/a/mpicc:/path/b/mpicc pip install .``
@@ -28,6 +29,7 @@ from setuptools.modified import newer_group
 
 CORE = "src/commmodel/_core"
 RECORDER = f"{CORE}/record"
+ONLINE = f"{CORE}/online"
 SANITIZE = bool(os.environ.get("COMMMODEL_SANITIZE"))  # `make sanitize`: without MPI, and with checks of memory
 OPTIMISED = ("-O3", "-g0")
 SANITIZED = ("-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
@@ -112,6 +114,16 @@ def generated_wrappers(mpicc: str, abi: str) -> dict[str, list]:
     return {"sources": [f"{folder}/wrappers.c"], "include_dirs": [folder]}
 
 
+def generated_symbols(mpicc: str) -> dict[str, list]:
+    """Write all symbols of the library of simulated programs; return the keywords that compile them."""
+    folder = "build/online"
+    os.makedirs(folder, exist_ok=True)
+    header = run_compiler(mpicc, "-E", "-P", "-x", "c", "-", source="#include <mpi.h>")
+    with open(f"{folder}/symbols.c", "w", encoding="utf-8") as file:
+        file.write(load_module(f"{ONLINE}/symbols.py").generate(header))
+    return {"sources": [f"{folder}/symbols.c"]}
+
+
 class BuildExtensions(build_ext):
     """Compile extensions with ``uses_mpi`` once for each MPI ABI, the others once."""
 
@@ -131,7 +143,11 @@ class BuildExtensions(build_ext):
         try:
             for abi in [None, *([] if SANITIZE else self.mpi_compilers)]:
                 self.abi = abi
-                self.extensions = [extension for extension in every if extension.uses_mpi == (abi is not None)]
+                self.extensions = [
+                    extension
+                    for extension in every
+                    if extension.uses_mpi == (abi is not None) and getattr(extension, "abi", abi) == abi
+                ]
                 yield abi
         finally:
             self.abi, self.extensions = None, every
@@ -160,6 +176,10 @@ class BuildExtensions(build_ext):
         flags = mpi_flags(self.mpi_compilers[self.abi]) if self.abi else {}
         if self.abi and os.path.dirname(ext.sources[0]) == RECORDER:
             for keyword, values in generated_wrappers(self.mpi_compilers[self.abi], self.abi).items():
+                flags[keyword] = [*flags.get(keyword, []), *values]
+        if self.abi and os.path.dirname(ext.sources[0]) == ONLINE:
+            flags["libraries"] = []  # it takes the place of the library that mpicc links
+            for keyword, values in generated_symbols(self.mpi_compilers[self.abi]).items():
                 flags[keyword] = [*flags.get(keyword, []), *values]
         saved = {keyword: list(getattr(ext, keyword)) for keyword in flags}
         for keyword, values in flags.items():
@@ -190,7 +210,7 @@ class BuildExtensions(build_ext):
         name = fullname.rpartition(".")[2]  # setuptools asks with and without the package
         if os.path.exists(f"{CORE}/preload/{name}.c"):  # no module: named so that no search for one finds it
             return os.path.join(os.path.dirname(filename), f"libcommmodel-{name}.so")
-        if name == os.path.basename(RECORDER):
+        if name in (os.path.basename(RECORDER), os.path.basename(ONLINE)):
             return os.path.join(os.path.dirname(filename), f"libcommmodel-{name}.{self.abi}.so")
         head, _, suffix = filename.rpartition(name)
         return f"{head}{name}.{self.abi}{suffix}" if self.abi else filename
@@ -247,6 +267,22 @@ def recorder() -> Extension:
     return extension
 
 
+def online_library() -> Extension:
+    """Describe the MPI library of programs that run while they are simulated, in MPICH's ABI."""
+    extension = Extension(
+        f"{ONLINE.removeprefix('src/').replace('/', '.')}.{os.path.basename(ONLINE)}",
+        sorted(glob(f"{ONLINE}/*.c")),
+        depends=[*glob(f"{ONLINE}/*.h"), f"{ONLINE}/symbols.py"],
+        include_dirs=[ONLINE],
+        extra_compile_args=["-std=gnu11", "-O2", "-g0", "-fvisibility=hidden"],
+        extra_link_args=["-Wl,-soname,libmpi.so.12", "-Wl,-Bsymbolic-functions"],
+        libraries=["pthread", "m"],
+    )
+    extension.uses_mpi = True
+    extension.abi = "mpich"
+    return extension
+
+
 extensions = [core_extension(source) for source in sorted(glob(f"{CORE}/*/*.pyx"))]
 uses_mpi = {extension.name: extension.uses_mpi for extension in extensions}
 stale = [extension for extension in extensions if extension.sources[0].endswith(".pyx")]
@@ -262,7 +298,7 @@ for extension in ext_modules:
     extension.uses_mpi = uses_mpi[extension.name]  # cythonize makes new objects
 if sys.platform == "linux" and not SANITIZE:  # elsewhere, other functions allocate and preloading has another name
     ext_modules.extend(preloaded_library(source) for source in sorted(glob(f"{CORE}/preload/*.c")))
-    ext_modules.append(recorder())
+    ext_modules.extend((recorder(), online_library()))
 setup(
     ext_modules=ext_modules,
     cmdclass={"build_ext": BuildExtensions},

@@ -35,7 +35,7 @@ MAY_IMPORT = {
     "overlap": {"optimize", "machine", "results"},
     "simulate": {
         *("models", "collectives", "machine", "results"),
-        *("_core.flows", "_core.delays", "_core.routing", "_core.program"),
+        *("_core.flows", "_core.delays", "_core.routing", "_core.program", "_core.online"),
     },
     "record": {"simulate", "collectives", "_core.program"},
     "scaling": {"models", "collectives", "machine", "results", "_core.flows"},

@@ -343,7 +343,7 @@ WRONG = [
     ("P", "bcast ring -n 8", "unrecognized arguments: ring"),
     ("P", "bcast", "required: -n/--size"),
     ("P", "broadcast -n 8", "WHAT: invalid choice: 'broadcast' (choose from 'barrier', 'bcast'"),
-    ("P", "run -- ./program", "invalid choice: 'run'"),
+    ("P", "run -- ./program", "no such program"),
     ("P", "bcast -n -8", "-n: '-8'"),
     ("P", "bcast --size=8K", "--size: '8K': unknown unit"),
     ("P", "barrier -n 8", "unrecognized arguments: -n 8"),

@@ -69,7 +69,7 @@ def add(verbs: Any) -> None:
     kinds: dict[str, Callable[[Any, str], None]] = {
         **dict.fromkeys(SCHEDULED, _add_collective), **dict.fromkeys(_EXCHANGES, _add_exchange),
         "exchange": _add_messages, **dict.fromkeys(_APPLICATIONS, _add_application), "replay": _add_replay,
-        "goal": _add_schedule,
+        "goal": _add_schedule, "run": _add_run,
     }  # fmt: skip
     for name in simulate.typed_alone(kinds):
         kinds[name](works, name)
@@ -258,6 +258,37 @@ def _add_replay(works: Any, name: str) -> None:
     _add_speed(replay)
 
 
+def _add_run(works: Any, name: str) -> None:
+    running = _add(works, name, "a program of MPI that runs unchanged while it is simulated",
+                   f"{name} -p 64 -- python app.py", _programs())  # fmt: skip
+    running.add_argument("command", nargs=argparse.REMAINDER, metavar="-- PROGRAM", help="program and its arguments")
+    running.add_argument(
+        "--compute", choices=("measured", "0"), default="measured",
+        help="time of computation: as long as it takes here, or none (default: %(default)s)",
+    )  # fmt: skip
+    running.add_argument(
+        "--faster", metavar="FACTOR", type=number, default=1.0,
+        help="how many times faster cores are than those of this machine (default: 1)",
+    )  # fmt: skip
+    _add_selector(running)
+    _add_copying(running)
+    _add_reduction(running)
+
+
+def _running(arguments: argparse.Namespace, place: Any, options: dict[str, Any]) -> Any:
+    """Return the workload of a program that runs; what it prints goes to standard error beside JSON."""
+    from commmodel.simulate import online
+
+    command = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
+    if not command:
+        raise InputError("no program to run: commmodel simulate graphene run -p 64 -- python app.py")
+    output = sys.stderr if arguments.json else None
+    if not arguments.faster > 0:
+        raise InputError("--faster 0: give a factor above 0")
+    compute = 0.0 if arguments.compute == "0" else 1.0 / arguments.faster
+    return online.workload(place, command, compute=compute, output=output, **options)
+
+
 def _typed_options(arguments: argparse.Namespace, names: set[str]) -> dict[str, Any]:
     """Return the arguments that this workload has."""
     return {name: value for name, value in vars(arguments).items() if name in names}
@@ -280,6 +311,8 @@ def _workload(arguments: argparse.Namespace, place: Any) -> Any:
         return workloads.application(place, workload, **options)
     if workload == "replay":
         return _replay(arguments, place, options)
+    if workload == "run":
+        return _running(arguments, place, options)
     return (
         workloads.messages(arguments.file, **options) if workload == "exchange" else workloads.schedule(arguments.file)
     )

@@ -39,6 +39,8 @@ class Code(IntEnum):
     """Go on, whether a request is done or not, as after MPI_Test; if it is, the request is gone."""
     MARK = 9
     """Note the time; `value` is the number of the mark."""
+    AWAIT = 10
+    """Wait until a request completes or a message comes, `value` seconds at most; only of programs that run."""
 
 
 OPERATION = np.dtype(
@@ -96,6 +98,23 @@ class Program:
         """Return the name and the numbers of ranks and operations."""
         more = " and more" if self.refill is not None else ""
         return f"Program({self.name!r}, {self.processes} ranks, {self.operations.size} operations{more})"
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it runs while it is simulated (`commmodel.simulate.online`)."""
+        return hasattr(self.refill, "begin")
+
+    def begin(self, hosts: Sequence[tuple[int, str]]) -> None:
+        """Prepare a live program for a run; `hosts` are number and name of each rank's host."""
+        begin = getattr(self.refill, "begin", None)
+        if begin is not None:
+            begin(hosts)
+
+    def close(self) -> None:
+        """End what a live program has begun."""
+        close = getattr(self.refill, "close", None)
+        if close is not None:
+            close()
 
     def restarted(self) -> Callable[[int], Operations] | None:
         """Return `refill`, at its beginning where it knows how to begin anew, so that a program runs more than once."""

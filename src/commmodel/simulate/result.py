@@ -133,7 +133,8 @@ class SimulationResult:
         return {"rank": list(range(self.ends.size)), "end": self.ends.tolist(), **spent}
 
 
-_PROGRAM_CALLS = {Code.SEND: "MPI_Send", Code.RECV: "MPI_Recv", Code.WAIT: "MPI_Wait", Code.WAITALL: "MPI_Waitall"}
+_PROGRAM_CALLS = {Code.SEND: "MPI_Send", Code.RECV: "MPI_Recv", Code.WAIT: "MPI_Wait", Code.WAITALL: "MPI_Waitall",
+                  Code.AWAIT: "MPI_Probe"}  # fmt: skip
 
 
 def from_record(

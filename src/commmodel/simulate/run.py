@@ -82,6 +82,8 @@ def run(
     loggps: 830 µs
     """
     if isinstance(model, DelayModel):
+        if program.is_live:
+            raise InputError(f"a program that runs needs a model of shared links: not {model.name}, but a Network")
         return delays.simulated(program, model, record, progress)
     if isinstance(model, DelayParameters):
         raise InputError("parameters of a delay model do not say which model: give DelayModel(parameters, 'loggps')")
@@ -93,4 +95,7 @@ def run(
         raise InputError(
             f"by the model {model.name!r} messages share links: give a platform, as in run(program, model, platform)"
         )
-    return flows.simulated(program, model, platform, hosts, record, progress)
+    try:
+        return flows.simulated(program, model, platform, hosts, record, progress)
+    finally:
+        program.close()

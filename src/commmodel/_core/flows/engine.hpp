@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <queue>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "flows/ranks.hpp"
 #include "program/deadlock.hpp"
 #include "program/event_queue.hpp"
+#include "program/live.hpp"
 #include "program/matching.hpp"
 #include "program/program.hpp"
 #include "program/reader.hpp"
@@ -35,16 +37,18 @@ struct Request {
     bool done, awaited;     // awaited: its rank is in the wait for it
 };
 
-class Engine {
+class Engine final : public Answers {
   public:
     Engine(const Routing &routing, const Protocol &protocol, const int32_t *hosts, int32_t ranks,
            const Operation *operations, const int64_t *offsets, Run &run)
         : run_(run), protocol_(protocol), costs_(protocol_), routes_(routing, protocol_),
-          sharing_(capacities(routing, protocol), routing.fatpipe()), matching_(messages_, messages_),
+          sharing_(capacities(routing, protocol), routing.fatpipe()), matching_(messages_, messages_, run.live),
           events_(Links{this}), ranks_(static_cast<size_t>(ranks)), reader_(ranks, operations, offsets, run),
           injection_(protocol.send_buffer, routing.hosts()), hosts_(hosts) {
         run_.link_bytes.assign(routing.capacity().size(), 0.0);
         run_.spent.assign(ranks_.size() * STATES, 0.0);
+        run_.answers = this;
+        if (run_.live != nullptr) alarm_of_.resize(ranks_.size());
         for (int32_t rank = 0; rank < ranks; ++rank) {
             reader_.open(rank, ranks_[rank]);
             make_ready(rank);
@@ -56,7 +60,7 @@ class Engine {
         run_ready();
         while (!run_.stopped()) {
             const double flows = sharing_.next(now_), timers = events_.first();
-            const double time = std::min(flows, timers);
+            const double time = std::min({flows, timers, first_alarm()});
             if (!(time < INFINITE)) break;
             now_ = time;
             ++run_.events;
@@ -80,6 +84,7 @@ class Engine {
                     item = next;
                 }
             }
+            while (first_alarm() <= time) awake(alarms_.top().rank);
             run_ready();
         }
         if (!run_.stopped() && (flows_ > 0 || !events_.empty())) run_.stop.fault = TOO_LATE;  // than all numbers
@@ -147,6 +152,8 @@ class Engine {
             case GOING_ON: goes_on = wait(rank, IN_WAIT); break;
             case AFTER_WAITING: goes_on = wait(rank, IN_RECEIVE); break;
             case TESTED: spend(rank, IN_RECEIVE), ++me.at; break;
+            case AWOKEN: spend(rank, IN_WAIT), ++me.at; break;
+            case AWAITING:
             case ENDED: return;
         }
         while (goes_on && !run_.stopped()) goes_on = begin(rank);
@@ -184,6 +191,12 @@ class Engine {
             case WAIT:
             case TEST: return begin_wait(rank);
             case WAITALL: return begin_waitall(rank);
+            case AWAIT:
+                if (!(operation.value > 0.0)) break;
+                me.doing = AWAITING;
+                alarm_of_[rank] = ++order_;
+                if (operation.value < INFINITE) alarms_.push({now_ + operation.value, order_, rank});
+                return false;
             case MARK: run_.marks.push_back({rank, static_cast<int32_t>(operation.value), now_}); break;
         }
         ++me.at;
@@ -233,11 +246,13 @@ class Engine {
         if (run_.records) remember(index, me.since);
         if (matched) {
             message.stage = MATCHED;
+            if (run_.live != nullptr) report(message);
         } else {
             message.receiver = NONE;
             message.stage = SENT;
             message.order = order_++;
             matching_.keep_message(operation.peer, peer.unmatched, index);
+            if (protocol_.awaits_receive(mode) && peer.doing == AWAITING) awake(operation.peer);
         }
         if (matched || !protocol_.awaits_receive(mode)) leave(index);
         if (me.doing != NEXT) return false;
@@ -281,11 +296,14 @@ class Engine {
             message.stage = POSTED;
             message.order = order_++;
             matching_.keep_receive(rank, me.unmatched, index);
-        } else if (message.arrived) {
-            give(index);
         } else {
-            message.stage = MATCHED;
-            if (protocol_.awaits_receive(message.mode)) leave(index);
+            if (run_.live != nullptr) report(message);
+            if (message.arrived) {
+                give(index);
+            } else {
+                message.stage = MATCHED;
+                if (protocol_.awaits_receive(message.mode)) leave(index);
+            }
         }
         if (blocking) return false;
         ++me.at;
@@ -367,7 +385,11 @@ class Engine {
                 {message.source, message.destination, message.tag, message.size, posted_[index], left_[index], now_});
         }
         if (message.sender != NONE) release_sender(message);
-        if (message.receiver != NONE) give(index);
+        if (message.receiver != NONE) {
+            give(index);
+        } else if (ranks_[message.destination].doing == AWAITING) {
+            awake(message.destination);
+        }
     }
 
     // A message that is there goes to its receive.
@@ -402,7 +424,10 @@ class Engine {
             Request &request = requests_[waiter];
             request.done = true;
             request.overhead = overhead;
-            if (!request.awaited) return;
+            if (!request.awaited) {
+                if (me.doing == AWAITING) awake(rank);
+                return;
+            }
             requests_.close(rank, waiter, me.first_request);
         }
         me.owed += overhead;
@@ -474,6 +499,66 @@ class Engine {
         return true;
     }
 
+    // ---- live programs
+
+    struct Alarm {
+        double time;
+        int64_t order;
+        int32_t rank;
+        bool operator<(const Alarm &other) const {  // for a queue whose first is the greatest
+            return time != other.time ? time > other.time : order > other.order;
+        }
+    };
+
+    // The first time at which a rank in AWAIT goes on by itself; alarms of ranks that have gone on are dropped.
+    double first_alarm() {
+        while (!alarms_.empty()) {
+            const Alarm &alarm = alarms_.top();
+            if (ranks_[alarm.rank].doing == AWAITING && alarm_of_[alarm.rank] == alarm.order) return alarm.time;
+            alarms_.pop();
+        }
+        return INFINITE;
+    }
+
+    // Something has happened for which a rank may be in AWAIT.
+    void awake(int32_t rank) {
+        ranks_[rank].doing = AWOKEN;
+        make_ready(rank);
+    }
+
+    // A receive and its message have met.
+    void report(const Message &message) {
+        const int32_t rank = message.destination;
+        const int32_t request = message.receiver == BLOCKING ? ranks_[rank].at->request
+                                : message.receiver >= 0      ? requests_[message.receiver].name
+                                                             : UNNAMED;
+        if (request >= FIRST_REPORTED) run_.live->matched(rank, request, message.source, message.tag);
+    }
+
+    double now() const override { return now_; }
+
+    bool is_done(int32_t rank, int32_t request) const override {
+        const int32_t index = requests_.find(rank, request);
+        return index == NONE || requests_[index].done;
+    }
+
+    bool find_message(int32_t rank, int32_t &source, int32_t &tag) const override {
+        std::vector<int32_t> behind;  // sources whose first message is on its way
+        for (int32_t index = ranks_[rank].unmatched.first; index != NONE; index = messages_[index].after) {
+            const Message &message = messages_[index];
+            if ((source != ANY && source != message.source) || !matching_.takes(tag, message.tag)) continue;
+            if (std::find(behind.begin(), behind.end(), message.source) != behind.end()) continue;
+            if (!protocol_.awaits_receive(message.mode) && !message.arrived) {
+                behind.push_back(message.source);
+                continue;
+            }
+            source = message.source;
+            tag = message.tag;
+            return true;
+        }
+        return false;
+    }
+
     // ---- the end
 
     void remember(int32_t index, double posted) {
@@ -508,6 +593,11 @@ class Engine {
             const int32_t peer = sends ? message.destination : message.source;
             deadlock.add(message.order, {rank, ranks_[rank].at->code, sends, peer, message.tag, 0, message.size});
         }
+        for (size_t rank = 0; rank < ranks_.size(); ++rank) {
+            if (ranks_[rank].doing != AWAITING || ranks_[rank].at->peer < ANY) continue;
+            const Operation &probe = *ranks_[rank].at;
+            deadlock.add(order_, {static_cast<int32_t>(rank), AWAIT, 0, probe.peer, probe.tag, 0, 0.0});
+        }
         run_.hanging = deadlock.report();
     }
 
@@ -515,7 +605,7 @@ class Engine {
         if (waiter == NONE) return false;
         if (waiter == BLOCKING) return true;
         if (waiter == UNNAMED_REQUEST) return awaits_unnamed(ranks_[rank]);
-        return requests_[waiter].awaited;
+        return requests_[waiter].awaited || ranks_[rank].doing == AWAITING;
     }
 
     Run &run_;
@@ -535,6 +625,8 @@ class Engine {
     const int32_t *hosts_;
     double now_ = 0.0;
     int64_t order_ = 0, flows_ = 0;
+    std::priority_queue<Alarm> alarms_;  // ranks in AWAIT
+    std::vector<int64_t> alarm_of_;
     int32_t first_ready_ = NONE, last_ready_ = NONE;
 };
 

@@ -20,6 +20,8 @@ enum Doing : int32_t {
     GOING_ON,         // as WAITING, and ready
     AFTER_WAITING,    // in the overheads of received messages that it waited for
     TESTED,
+    AWAITING,  // in AWAIT, until something happens
+    AWOKEN,
     ENDED
 };
 

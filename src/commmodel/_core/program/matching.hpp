@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "common/hash_table.hpp"
+#include "program/live.hpp"
 #include "program/program.hpp"
 
 namespace commmodel {
@@ -32,7 +33,15 @@ struct Unmatched {
 // `after`; `Receives` of a receive `source`, `tag`, `link`, and `posted_before(one, other)`.
 template <class Messages, class Receives> class Matching {
   public:
-    Matching(Messages &messages, Receives &receives) : messages_(messages), receives_(receives) {}
+    Matching(Messages &messages, Receives &receives, const Live *live = nullptr)
+        : messages_(messages), receives_(receives) {
+        if (live != nullptr) tag_bits_ = live->tag_bits, any_below_ = ANY_OF_COMMUNICATOR;
+    }
+
+    // Whether a message of this tag is one that a receive takes.
+    bool takes(int32_t tag, int32_t of_message) const {
+        return is_any(tag) ? of_message >= 0 && tag == any_like(of_message) : tag == of_message;
+    }
 
     int64_t unmatched_messages() const { return waiting_; }
 
@@ -68,7 +77,7 @@ template <class Messages, class Receives> class Matching {
         if (is_wild(key)) {
             for (int32_t message = unmatched.first; message != NONE; message = messages_.after(message)) {
                 const int32_t from = messages_.source(message), with = messages_.tag(message);
-                if ((source == ANY || source == from) && (tag == ANY ? with >= 0 : tag == with)) {
+                if ((source == ANY || source == from) && takes(tag, with)) {
                     key = {rank, from, with};
                     break;
                 }
@@ -99,11 +108,20 @@ template <class Messages, class Receives> class Matching {
         bool of_messages() const { return last < 0; }
     };
 
-    static bool is_wild(const MatchingKey &key) { return key.source == ANY || key.tag == ANY; }
+    bool is_any(int32_t tag) const { return tag == ANY || tag < any_below_; }
+
+    bool is_wild(const MatchingKey &key) const { return key.source == ANY || is_any(key.tag); }
+
+    // What a receive of any tag has that takes a message of this one.
+    int32_t any_like(int32_t tag) const {
+        const int32_t communicator = tag >> tag_bits_;
+        return communicator > 0 ? ANY_OF_COMMUNICATOR - communicator : ANY;
+    }
 
     // The key of the receive that was posted first of those that a message fits; the message's own where there is none.
     MatchingKey first_posted(int32_t rank, int32_t source, int32_t tag) const {
-        const MatchingKey keys[] = {{rank, source, tag}, {rank, ANY, tag}, {rank, source, ANY}, {rank, ANY, ANY}};
+        const int32_t any = any_like(tag);
+        const MatchingKey keys[] = {{rank, source, tag}, {rank, ANY, tag}, {rank, source, any}, {rank, ANY, any}};
         int32_t first = NONE, best = 0;
         for (int32_t number = 0; number < (tag >= 0 ? 4 : 2); ++number) {
             const Queue &queue = table_[table_.find(keys[number])];
@@ -134,6 +152,7 @@ template <class Messages, class Receives> class Matching {
     Receives &receives_;
     HashTable<MatchingKey, Queue, 256> table_;
     size_t slot_ = 0;  // of the last look-up
+    int32_t tag_bits_ = 31, any_below_ = INT32_MIN;
     int64_t waiting_ = 0;
 };
 

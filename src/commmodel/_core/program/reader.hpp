@@ -30,13 +30,16 @@ class Reader {
     // Replace a rank's operations by its next ones; false where there are none, or the caller raised.
     bool more(int32_t rank, Cursor &cursor) {
         const Callbacks &callbacks = run_.callbacks;
-        if (callbacks.refill == nullptr) return false;
+        if (callbacks.refill == nullptr && run_.live == nullptr) return false;
         const Operation *begin = nullptr;
         int64_t count = 0;
         cursor.before += cursor.end - cursor.begin;
         cursor.begin = cursor.at = cursor.end = nullptr;
-        if (!blocks_.next(rank, begin, count)) return fail(rank, cursor, INTERRUPTED);
-        if (count == 0 && !callbacks.refill(callbacks.context, rank, &begin, &count)) {
+        if (run_.live != nullptr) {
+            if (!run_.live->more(*run_.answers, rank, begin, count)) return fail(rank, cursor, INTERRUPTED);
+        } else if (!blocks_.next(rank, begin, count)) {
+            return fail(rank, cursor, INTERRUPTED);
+        } else if (count == 0 && !callbacks.refill(callbacks.context, rank, &begin, &count)) {
             return fail(rank, cursor, INTERRUPTED);
         }
         cursor.begin = cursor.at = begin;
@@ -65,6 +68,9 @@ class Reader {
             case MARK:
                 return std::abs(operation.value) < LARGEST_INDEX + 1.0 ||
                        fail(rank, cursor, BAD_VALUE, 0, operation.value);
+            case AWAIT:
+                if (run_.live == nullptr) return fail(rank, cursor, UNKNOWN_CODE, operation.code);
+                return operation.value >= 0.0 || fail(rank, cursor, BAD_VALUE, 0, operation.value);
             default: return fail(rank, cursor, UNKNOWN_CODE, operation.code);
         }
     }

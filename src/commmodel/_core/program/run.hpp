@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "program/live.hpp"
 #include "program/program.hpp"
 
 namespace commmodel {
@@ -21,6 +22,8 @@ struct Callbacks {
 
 struct Run {
     Callbacks callbacks;
+    Live *live = nullptr;              // instead of `refill`
+    const Answers *answers = nullptr;  // set by an engine that can run live programs
     bool records = false;  // intervals and transfers
     std::vector<double> ends;
     std::vector<double> spent;  // STATES for each rank

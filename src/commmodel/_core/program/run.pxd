@@ -48,8 +48,12 @@ cdef extern from "program/run.hpp" namespace "commmodel" nogil:
         ) noexcept nogil
         cpp_bool (*may_go_on)(void *, double, int64_t) noexcept nogil
 
+    cdef cppclass Live:
+        pass
+
     cdef cppclass Run:
         Callbacks callbacks
+        Live *live
         cpp_bool records
         vector[double] ends, spent, link_bytes
         vector[Interval] intervals

@@ -6,6 +6,7 @@ make an engine read beside an array is checked here; what a program does wrong t
 it, and `finish` says where.
 """
 
+from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
 from libcpp cimport bool as cpp_bool
@@ -164,7 +165,10 @@ cdef object prepare(Run *run, record, ranks=0, refill=None, dtype=None, progress
     run.records = bool(record)
     run.callbacks.context = <void *>caller
     run.callbacks.may_go_on = _may_go_on
-    if refill is not None:
+    capsule = getattr(refill, "live", None)
+    if capsule is not None:
+        run.live = <Live *>PyCapsule_GetPointer(capsule, "commmodel.live")
+    elif refill is not None:
         run.callbacks.refill = _more
         if caller.next_block is not None:
             run.callbacks.refill_all = _more_of_all
@@ -174,7 +178,7 @@ cdef object prepare(Run *run, record, ranks=0, refill=None, dtype=None, progress
 cdef object finish(Run *run, caller):
     """Return the record of a run as arrays, rows as bytes; raise where it stopped before its end."""
     if run.stop.fault == INTERRUPTED:
-        raise caller.raised
+        raise caller.raised or caller.refill.raised
     if run.stop.fault != NO_FAULT:
         raise _explain(run.stop)
     return {

@@ -85,6 +85,10 @@ class Caller:
             del self._waiting[rank]
         return NOTHING
 
+    def has_more(self, rank: int) -> bool:
+        """Whether `next` has to be asked for more."""
+        return rank in self._waiting
+
     def put(self, rank: int, operations: Operations, calls: Sequence[Call]) -> Operations:
         """Take a parsed piece of a rank and return its first operations; `next` returns the others."""
         pieces: list[Operations] = []

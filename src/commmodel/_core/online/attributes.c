@@ -1,0 +1,215 @@
+// Attributes: values that a program keeps with communicators and datatypes.
+#include "online.h"
+
+struct attribute {
+    struct attribute *next;
+    int keyval;
+    void *value;
+};
+
+typedef int copier(int, int, void *, void *, void *, int *);
+typedef int deleter(int, int, void *, void *);
+
+struct keyval {
+    enum kind kind;
+    copier *copy;
+    deleter *delete;
+    void *state;
+    int references;
+    bool is_freed;
+};
+
+static int duplicated(int of, int keyval, void *state, void *value, void *copy, int *flag) {
+    (void)of, (void)keyval, (void)state;
+    *(void **)copy = value;
+    *flag = 1;
+    return MPI_SUCCESS;
+}
+EXPORT int MPIR_Dup_fn(MPI_Comm comm, int keyval, void *state, void *value, void *copy, int *flag) {
+    return duplicated(comm, keyval, state, value, copy, flag);
+}
+
+static void drop(int handle, struct keyval *keyval) {
+    if (--keyval->references > 0) return;
+    drop_handle(KEYVAL, handle);
+    free(keyval);
+}
+
+static int create(enum kind kind, copier *copy, deleter *delete, int *handle, void *state) {
+    struct keyval *keyval = malloc(sizeof *keyval);
+    *keyval = (struct keyval){kind, copy, delete, state, 1, false};
+    *handle = new_handle(KEYVAL, keyval);
+    return MPI_SUCCESS;
+}
+
+static int free_keyval(int *handle) {
+    struct keyval *keyval = object_of(KEYVAL, *handle);
+    if (keyval == NULL || keyval->is_freed) return fail_world(MPI_ERR_KEYVAL);
+    keyval->is_freed = true;
+    drop(*handle, keyval);
+    *handle = MPI_KEYVAL_INVALID;
+    return MPI_SUCCESS;
+}
+
+int copy_attributes(enum kind kind, int from, struct attribute *attributes, struct attribute **copies) {
+    (void)kind;
+    *copies = NULL;
+    struct attribute **end = copies;
+    for (; attributes != NULL; attributes = attributes->next) {
+        struct keyval *keyval = object_of(KEYVAL, attributes->keyval);
+        if (keyval->copy == NULL) continue;
+        void *copy = NULL;
+        int flag = 0;
+        const int error = keyval->copy(from, attributes->keyval, keyval->state, attributes->value, &copy, &flag);
+        if (error != MPI_SUCCESS) return error;
+        if (!flag) continue;
+        *end = malloc(sizeof **end);
+        **end = (struct attribute){NULL, attributes->keyval, copy};
+        keyval->references++;
+        end = &(*end)->next;
+    }
+    return MPI_SUCCESS;
+}
+
+static int delete_first(int from, struct attribute **link) {
+    struct attribute *attribute = *link;
+    struct keyval *keyval = object_of(KEYVAL, attribute->keyval);
+    if (keyval->delete != NULL) {
+        const int error = keyval->delete(from, attribute->keyval, attribute->value, keyval->state);
+        if (error != MPI_SUCCESS) return error;
+    }
+    *link = attribute->next;
+    drop(attribute->keyval, keyval);
+    free(attribute);
+    return MPI_SUCCESS;
+}
+
+int delete_attributes(enum kind kind, int from, struct attribute **attributes) {
+    (void)kind;
+    while (*attributes != NULL) {
+        const int error = delete_first(from, attributes);
+        if (error != MPI_SUCCESS) return error;
+    }
+    return MPI_SUCCESS;
+}
+
+static struct attribute **find(struct attribute **attributes, int keyval) {
+    while (*attributes != NULL && (*attributes)->keyval != keyval) attributes = &(*attributes)->next;
+    return attributes;
+}
+
+static int set(int of, struct attribute **attributes, int handle, void *value) {
+    struct keyval *keyval = object_of(KEYVAL, handle);
+    if (keyval == NULL) return MPI_ERR_KEYVAL;
+    struct attribute **link = find(attributes, handle);
+    if (*link != NULL) {
+        if (keyval->delete != NULL) {
+            const int error = keyval->delete(of, handle, (*link)->value, keyval->state);
+            if (error != MPI_SUCCESS) return error;
+        }
+        (*link)->value = value;
+        return MPI_SUCCESS;
+    }
+    struct attribute *attribute = malloc(sizeof *attribute);
+    *attribute = (struct attribute){*attributes, handle, value};
+    *attributes = attribute;
+    keyval->references++;
+    return MPI_SUCCESS;
+}
+
+static int get(struct attribute **attributes, int handle, void *value, int *flag) {
+    if (object_of(KEYVAL, handle) == NULL) return MPI_ERR_KEYVAL;
+    const struct attribute *attribute = *find(attributes, handle);
+    *flag = attribute != NULL;
+    if (attribute != NULL) *(void **)value = attribute->value;
+    return MPI_SUCCESS;
+}
+
+static int remove_one(int of, struct attribute **attributes, int handle) {
+    if (object_of(KEYVAL, handle) == NULL) return MPI_ERR_KEYVAL;
+    struct attribute **link = find(attributes, handle);
+    return *link == NULL ? MPI_ERR_KEYVAL : delete_first(of, link);
+}
+
+// ---- of communicators
+
+EXPORT int MPI_Comm_create_keyval(MPI_Comm_copy_attr_function *copy, MPI_Comm_delete_attr_function *delete, int *keyval,
+                                  void *state) {
+    return create(COMMUNICATOR, (copier *)copy, (deleter *)delete, keyval, state);
+}
+EXPORT int MPI_Comm_free_keyval(int *keyval) { return free_keyval(keyval); }
+
+static bool predefined(int keyval, void *value, int *flag) {
+    static int tag_limit = (1 << ONLINE_TAG_BITS) - 1, host = MPI_PROC_NULL, input = MPI_ANY_SOURCE, global = 1;
+    static int universe, program_number, last;
+    int *of = NULL;
+    *flag = 1;
+    switch (keyval) {
+        case MPI_TAG_UB: of = &tag_limit; break;
+        case MPI_HOST: of = &host; break;
+        case MPI_IO: of = &input; break;
+        case MPI_WTIME_IS_GLOBAL: of = &global; break;
+        case MPI_UNIVERSE_SIZE: universe = world->ranks, of = &universe; break;
+        case MPI_APPNUM: of = &program_number; break;
+        case MPI_LASTUSEDCODE: last = last_used_code(), of = &last; break;
+        default: return false;
+    }
+    *(void **)value = of;
+    return true;
+}
+
+EXPORT int MPI_Comm_get_attr(MPI_Comm comm, int keyval, void *value, int *flag) {
+    struct communicator *communicator = communicator_of(comm);
+    if (communicator == NULL) return fail_world(MPI_ERR_COMM);
+    if (predefined(keyval, value, flag)) return MPI_SUCCESS;
+    const int error = get(&communicator->attributes, keyval, value, flag);
+    return error == MPI_SUCCESS ? error : fail(communicator, error);
+}
+
+EXPORT int MPI_Comm_set_attr(MPI_Comm comm, int keyval, void *value) {
+    struct communicator *communicator = communicator_of(comm);
+    if (communicator == NULL) return fail_world(MPI_ERR_COMM);
+    const int error = set(comm, &communicator->attributes, keyval, value);
+    return error == MPI_SUCCESS ? error : fail(communicator, error);
+}
+
+EXPORT int MPI_Comm_delete_attr(MPI_Comm comm, int keyval) {
+    struct communicator *communicator = communicator_of(comm);
+    if (communicator == NULL) return fail_world(MPI_ERR_COMM);
+    const int error = remove_one(comm, &communicator->attributes, keyval);
+    return error == MPI_SUCCESS ? error : fail(communicator, error);
+}
+
+EXPORT int MPI_Keyval_create(MPI_Copy_function *copy, MPI_Delete_function *delete, int *keyval, void *state) {
+    return create(COMMUNICATOR, (copier *)copy, (deleter *)delete, keyval, state);
+}
+EXPORT int MPI_Keyval_free(int *keyval) { return free_keyval(keyval); }
+EXPORT int MPI_Attr_put(MPI_Comm comm, int keyval, void *value) { return MPI_Comm_set_attr(comm, keyval, value); }
+EXPORT int MPI_Attr_get(MPI_Comm comm, int keyval, void *value, int *flag) {
+    return MPI_Comm_get_attr(comm, keyval, value, flag);
+}
+EXPORT int MPI_Attr_delete(MPI_Comm comm, int keyval) { return MPI_Comm_delete_attr(comm, keyval); }
+
+// ---- of datatypes
+
+EXPORT int MPI_Type_create_keyval(MPI_Type_copy_attr_function *copy, MPI_Type_delete_attr_function *delete, int *keyval,
+                                  void *state) {
+    return create(DATATYPE, (copier *)copy, (deleter *)delete, keyval, state);
+}
+EXPORT int MPI_Type_free_keyval(int *keyval) { return free_keyval(keyval); }
+
+EXPORT int MPI_Type_get_attr(MPI_Datatype handle, int keyval, void *value, int *flag) {
+    struct datatype *type = datatype_of(handle);
+    const int error = type == NULL ? MPI_ERR_TYPE : get(&type->attributes, keyval, value, flag);
+    return error == MPI_SUCCESS ? error : fail_world(error);
+}
+EXPORT int MPI_Type_set_attr(MPI_Datatype handle, int keyval, void *value) {
+    struct datatype *type = datatype_of(handle);
+    const int error = type == NULL ? MPI_ERR_TYPE : set(handle, &type->attributes, keyval, value);
+    return error == MPI_SUCCESS ? error : fail_world(error);
+}
+EXPORT int MPI_Type_delete_attr(MPI_Datatype handle, int keyval) {
+    struct datatype *type = datatype_of(handle);
+    const int error = type == NULL ? MPI_ERR_TYPE : remove_one(handle, &type->attributes, keyval);
+    return error == MPI_SUCCESS ? error : fail_world(error);
+}

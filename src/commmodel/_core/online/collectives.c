@@ -1,0 +1,465 @@
+// Collective operations: what each rank gives, whose parts it reads, and the action that the simulator times.
+//
+// The data go the shortest way, from the parts of others into the buffer. The time is that of the algorithm that the
+// simulator selects for the action.
+#include "exchange.h"
+
+struct collective {
+    struct arguments arguments;
+    struct communicator *communicator;
+    uint64_t call;  // 0 where there is none: of one rank alone
+    uint32_t number;
+    char *action;
+    MPI_Count *own[2];  // copies of arrays, which the program may change
+    MPI_Aint *own_places[2];
+    MPI_Datatype *own_types[2];
+    int error;
+};
+
+struct part {  // what a rank gives: one segment, or one for each other rank
+    MPI_Count segments;
+    MPI_Count ends[];  // bytes; the data follow
+};
+
+static const char *data_of(const struct part *part, MPI_Count segment, MPI_Count *bytes) {
+    const MPI_Count begin = segment > 0 ? part->ends[segment - 1] : 0;
+    *bytes = part->ends[segment] - begin;
+    return (const char *)(part->ends + part->segments) + begin;
+}
+
+static bool is_of_neighbors(enum verb verb) { return verb >= NEIGHBOR_ALLGATHER; }
+static bool has_root(enum verb verb) {
+    return verb == BCAST || verb == GATHER || verb == GATHERV || verb == SCATTER || verb == SCATTERV || verb == REDUCE;
+}
+static bool reduces(enum verb verb) { return verb >= REDUCE && verb <= EXSCAN; }
+
+static bool is_root(const struct collective *of) {
+    return of->communicator->remote ? of->arguments.root == MPI_ROOT : of->arguments.root == of->communicator->rank;
+}
+static bool takes_part(const struct collective *of) { return !of->communicator->remote || of->arguments.root != MPI_PROC_NULL; }
+
+struct block sent_block(const struct arguments *a, int i) {
+    struct block block = {(char *)a->sendbuf, a->sendcount, datatype_of(a->sendtypes ? a->sendtypes[i] : a->sendtype)};
+    if (a->sendcounts) block.count = a->sendcounts[i];
+    if (a->verb == ALLTOALLW || a->verb == NEIGHBOR_ALLTOALLW) {
+        block.at += a->sdispls[i];
+    } else if (a->sdispls != NULL) {
+        block.at += a->sdispls[i] * block.type->extent;
+    } else {
+        block.at += i * block.count * block.type->extent;
+    }
+    return block;
+}
+
+struct block received_block(const struct arguments *a, int i) {
+    struct block block = {a->recvbuf, a->recvcount, datatype_of(a->recvtypes ? a->recvtypes[i] : a->recvtype)};
+    if (a->recvcounts) block.count = a->recvcounts[i];
+    if (a->verb == ALLTOALLW || a->verb == NEIGHBOR_ALLTOALLW) {
+        block.at += a->rdispls[i];
+    } else if (a->rdispls != NULL) {
+        block.at += a->rdispls[i] * block.type->extent;
+    } else {
+        block.at += i * block.count * block.type->extent;
+    }
+    return block;
+}
+
+// ---- what this rank gives
+
+static uint64_t part_with(int segments, const struct block *blocks) {
+    MPI_Count bytes = 0;
+    for (int i = 0; i < segments; i++) bytes += volume(blocks[i].count, blocks[i].type);
+    const uint64_t place =
+        online_allocate(world, sizeof(struct part) + sizeof(MPI_Count) * (uint64_t)segments + (uint64_t)bytes);
+    if (place == 0) abort_all(2, "no memory for the %lld bytes of a collective", (long long)bytes);
+    struct part *part = online_at(world, place);
+    part->segments = segments;
+    char *to = (char *)(part->ends + segments);
+    MPI_Count end = 0;
+    for (int i = 0; i < segments; i++) {
+        end += pack(blocks[i].at, blocks[i].count, blocks[i].type, to + end);
+        part->ends[i] = end;
+    }
+    return place;
+}
+
+static uint64_t given(const struct collective *of) {
+    const struct arguments *a = &of->arguments;
+    const int others = peers(of->communicator)->size, rank = of->communicator->rank;
+    const bool in_place = a->sendbuf == MPI_IN_PLACE;
+    struct block one;
+    int segments = 1;
+    switch (a->verb) {
+        case BARRIER: segments = 0; break;
+        case BCAST:
+            one = (struct block){a->recvbuf, a->recvcount, datatype_of(a->recvtype)};
+            segments = is_root(of);
+            break;
+        case GATHER:
+        case GATHERV:
+            segments = takes_part(of) && !(of->communicator->remote && is_root(of)) && !in_place;
+            one = (struct block){(char *)a->sendbuf, a->sendcount, datatype_of(a->sendtype)};
+            break;
+        case ALLGATHER:
+        case ALLGATHERV:
+            one = in_place ? received_block(a, rank)
+                           : (struct block){(char *)a->sendbuf, a->sendcount, datatype_of(a->sendtype)};
+            break;
+        case SCATTER:
+        case SCATTERV: segments = is_root(of) ? others : 0; break;
+        case ALLTOALL:
+        case ALLTOALLV:
+        case ALLTOALLW: segments = others; break;
+        case REDUCE:
+            segments = takes_part(of) && !(of->communicator->remote && is_root(of));  // fall through
+        default: {
+            MPI_Count count = a->recvcount;
+            for (int i = 0; a->verb == REDUCE_SCATTER && i < size_of(of->communicator); i++) {
+                count = i ? count + a->recvcounts[i] : a->recvcounts[i];
+            }
+            if (a->verb == REDUCE_SCATTER_BLOCK) count *= size_of(of->communicator);
+            one = (struct block){in_place ? a->recvbuf : (char *)a->sendbuf, count, datatype_of(a->recvtype)};
+        }
+    }
+    if (segments <= 1 && a->verb != SCATTER && a->verb != SCATTERV && (a->verb < ALLTOALL || a->verb > ALLTOALLW)) {
+        return part_with(segments, &one);
+    }
+    struct block *blocks = malloc(sizeof *blocks * (size_t)(segments + 1));
+    for (int i = 0; i < segments; i++) blocks[i] = in_place && a->verb >= ALLTOALL ? received_block(a, i) : sent_block(a, i);
+    const uint64_t place = part_with(segments, blocks);
+    free(blocks);
+    return place;
+}
+
+// ---- what it reads
+
+static const struct part *part_from(const struct collective *of, int peer, bool remote) {
+    const uint64_t place = part_of(of->call, position_of(of->communicator, peer, remote));
+    return place == 0 ? NULL : online_at(world, place);
+}
+
+// Take a segment of a peer's part into a block; an error where it does not fit. Nothing is done without a block: then
+// only whether it is there is told.
+struct reader {
+    struct collective *of;
+    bool copies, is_there;
+    int error;
+};
+
+static void read_segment(struct reader *reader, int peer, MPI_Count segment, struct block block) {
+    if (volume(block.count, block.type) == 0) return;
+    const struct part *part = part_from(reader->of, peer, reader->of->communicator->remote != NULL);
+    if (part == NULL) {
+        reader->is_there = false;
+        return;
+    }
+    if (!reader->copies || part->segments == 0) return;
+    MPI_Count bytes;
+    const char *data = data_of(part, part->segments == 1 ? 0 : segment, &bytes);
+    const MPI_Count most = volume(block.count, block.type);
+    if (bytes > most) reader->error = MPI_ERR_TRUNCATE;
+    unpack(block.at, block.count, block.type, data, bytes < most ? bytes : most);
+}
+
+static void read_all(struct reader *reader) {
+    struct collective *of = reader->of;
+    const struct arguments *a = &of->arguments;
+    const int others = peers(of->communicator)->size, rank = of->communicator->rank;
+    const bool is_inter = of->communicator->remote != NULL;
+    switch (a->verb) {
+        case BCAST:
+            if (takes_part(of) && !is_root(of))
+                read_segment(reader, a->root, 0, (struct block){a->recvbuf, a->recvcount, datatype_of(a->recvtype)});
+            break;
+        case GATHER:
+        case GATHERV:
+            for (int i = 0; is_root(of) && i < others; i++) {
+                if (a->sendbuf != MPI_IN_PLACE || i != rank) read_segment(reader, i, 0, received_block(a, i));
+            }
+            break;
+        case SCATTER:
+        case SCATTERV:
+            if (takes_part(of) && !(is_inter && is_root(of)) && a->recvbuf != MPI_IN_PLACE)
+                read_segment(reader, a->root, rank, (struct block){a->recvbuf, a->recvcount, datatype_of(a->recvtype)});
+            break;
+        case ALLGATHER:
+        case ALLGATHERV:
+            for (int i = 0; i < others; i++) read_segment(reader, i, 0, received_block(a, i));
+            break;
+        case ALLTOALL:
+        case ALLTOALLV:
+        case ALLTOALLW:
+            for (int i = 0; i < others; i++) read_segment(reader, i, rank, received_block(a, i));
+            break;
+        default: break;
+    }
+}
+
+// The elements from `first` on of the parts of ranks up to `last`, combined in the order of ranks.
+static void combine(struct reader *reader, int last, MPI_Count first, MPI_Count count, void *result) {
+    struct collective *of = reader->of;
+    const struct arguments *a = &of->arguments;
+    struct datatype *type = datatype_of(a->recvtype);
+    const MPI_Count bytes = volume(count, type);
+    if (bytes == 0) return;
+    const bool is_inter = of->communicator->remote != NULL;
+    for (int i = 0; i <= last; i++) {
+        if (part_from(of, i, is_inter) == NULL) reader->is_there = false;
+    }
+    if (!reader->copies || !reader->is_there) return;
+    struct operation *operation = operation_of(a->op);
+    char *sum = malloc((size_t)bytes);
+    for (int i = last; i >= 0; i--) {
+        MPI_Count unused;
+        const char *data = data_of(part_from(of, i, is_inter), 0, &unused) + volume(first, type);
+        if (i == last) {
+            memcpy(sum, data, (size_t)bytes);
+        } else {
+            const int error = reduce(operation, data, sum, count, type);
+            if (error != MPI_SUCCESS) reader->error = error;
+        }
+    }
+    unpack(result, count, type, sum, bytes);
+    free(sum);
+}
+
+static void read_reduced(struct reader *reader) {
+    struct collective *of = reader->of;
+    const struct arguments *a = &of->arguments;
+    const int rank = of->communicator->rank, others = peers(of->communicator)->size;
+    MPI_Count first = 0;
+    switch (a->verb) {
+        case REDUCE:
+            if (is_root(of)) combine(reader, others - 1, 0, a->recvcount, a->recvbuf);
+            break;
+        case ALLREDUCE: combine(reader, others - 1, 0, a->recvcount, a->recvbuf); break;
+        case SCAN: combine(reader, rank, 0, a->recvcount, a->recvbuf); break;
+        case EXSCAN:
+            if (rank > 0) combine(reader, rank - 1, 0, a->recvcount, a->recvbuf);
+            break;
+        case REDUCE_SCATTER:
+            for (int i = 0; i < rank; i++) first += a->recvcounts[i];
+            combine(reader, others - 1, first, a->recvcounts[rank], a->recvbuf);
+            break;
+        default: combine(reader, others - 1, rank * a->recvcount, a->recvcount, a->recvbuf); break;
+    }
+}
+
+static bool read_parts(struct collective *of, bool copies) {
+    struct reader reader = {of, copies, true, MPI_SUCCESS};
+    reduces(of->arguments.verb) ? read_reduced(&reader) : read_all(&reader);
+    if (copies && reader.is_there) of->error = reader.error;
+    return reader.is_there;
+}
+
+// ---- the action
+
+static char *listed(char *to, const MPI_Count *counts, const MPI_Datatype *types, MPI_Datatype type, int size) {
+    for (int i = 0; i < size; i++) {
+        const MPI_Count bytes = counts ? volume(counts[i], datatype_of(types ? types[i] : type)) : 0;
+        to += sprintf(to, " %lld", (long long)bytes);
+    }
+    return to;
+}
+
+static MPI_Count bytes_of(MPI_Count count, MPI_Datatype handle) {
+    const struct datatype *type = datatype_of(handle);
+    return type ? volume(count, type) : 0;
+}
+
+static char *action_of(const struct collective *of) {
+    const struct arguments *a = &of->arguments;
+    const int size = size_of(of->communicator), rank = of->communicator->rank;
+    const bool in_place = a->sendbuf == MPI_IN_PLACE, root = is_root(of);
+    char *text = malloc(64 + 48 * (size_t)size), *to = text;
+    const MPI_Count reduced = reduces(a->verb) ? bytes_of(a->recvcount, a->recvtype) : 0;
+    const MPI_Count received = a->recvcounts || reduces(a->verb) ? 0 : bytes_of(a->recvcount, a->recvtype);
+    const MPI_Count sent = in_place ? received : a->sendcounts ? 0 : bytes_of(a->sendcount, a->sendtype);
+    switch (a->verb) {
+        case BARRIER: strcpy(text, "barrier"); break;
+        case BCAST: sprintf(text, "bcast %lld %d 6", (long long)received, a->root); break;
+        case REDUCE: sprintf(text, "reduce %lld 0 %d 6", (long long)reduced, a->root); break;
+        case ALLREDUCE: sprintf(text, "allreduce %lld 0 6", (long long)reduced); break;
+        case SCAN: sprintf(text, "scan %lld 0 6", (long long)reduced); break;
+        case EXSCAN: sprintf(text, "exscan %lld 0 6", (long long)reduced); break;
+        case GATHER:
+            sprintf(text, "gather %lld %lld %d 6 6", (long long)sent, (long long)(root ? received : 0), a->root);
+            break;
+        case SCATTER:
+            sprintf(text, "scatter %lld %lld %d 6 6", (long long)(root ? sent : 0),
+                    (long long)(a->recvbuf == MPI_IN_PLACE ? sent : received), a->root);
+            break;
+        case ALLGATHER: sprintf(text, "allgather %lld %lld 6 6", (long long)sent, (long long)received); break;
+        case ALLTOALL: sprintf(text, "alltoall %lld %lld 6 6", (long long)sent, (long long)received); break;
+        case GATHERV: {
+            const MPI_Count mine = in_place ? bytes_of(a->recvcounts[rank], a->recvtype) : sent;
+            to += sprintf(to, "gatherv %lld", (long long)mine);
+            to = listed(to, root ? a->recvcounts : NULL, NULL, a->recvtype, size);
+            sprintf(to, " %d 6 6", a->root);
+            break;
+        }
+        case SCATTERV: {
+            to = listed(to + sprintf(to, "scatterv"), root ? a->sendcounts : NULL, NULL, a->sendtype, size);
+            const MPI_Count mine = a->recvbuf == MPI_IN_PLACE ? bytes_of(a->sendcounts[rank], a->sendtype) : received;
+            sprintf(to, " %lld %d 6 6", (long long)mine, a->root);
+            break;
+        }
+        case ALLGATHERV: {
+            const MPI_Count mine = in_place ? bytes_of(a->recvcounts[rank], a->recvtype) : sent;
+            to = listed(to + sprintf(to, "allgatherv %lld", (long long)mine), a->recvcounts, NULL, a->recvtype, size);
+            strcpy(to, " 6");
+            break;
+        }
+        case ALLTOALLV:
+        case ALLTOALLW:
+            to = in_place ? listed(to + sprintf(to, "alltoallv 0"), a->recvcounts, a->recvtypes, a->recvtype, size)
+                          : listed(to + sprintf(to, "alltoallv 0"), a->sendcounts, a->sendtypes, a->sendtype, size);
+            to = listed(to + sprintf(to, " 0"), a->recvcounts, a->recvtypes, a->recvtype, size);
+            strcpy(to, " 6 6");
+            break;
+        case REDUCE_SCATTER:
+            to = listed(to + sprintf(to, "reducescatter"), a->recvcounts, NULL, a->recvtype, size);
+            strcpy(to, " 0 6");
+            break;
+        default:
+            to += sprintf(to, "reducescatter");
+            for (int i = 0; i < size; i++) to += sprintf(to, " %lld", (long long)reduced);
+            strcpy(to, " 0 6");
+    }
+    return text;
+}
+
+// ---- beginning and end
+
+static int wrong(const struct arguments *a, const struct communicator *communicator) {
+    if (communicator == NULL) return MPI_ERR_COMM;
+    const int others = peers(communicator)->size;
+    if (has_root(a->verb) && (a->root < 0 || a->root >= others) &&
+        !(communicator->remote && (a->root == MPI_ROOT || a->root == MPI_PROC_NULL)))
+        return MPI_ERR_ROOT;
+    if (has_root(a->verb) && communicator->remote && a->root == MPI_PROC_NULL) return MPI_SUCCESS;
+    if (reduces(a->verb)) {
+        const struct operation *operation = operation_of(a->op);
+        if (operation == NULL) return MPI_ERR_OP;
+        if (datatype_of(a->recvtype) == NULL) return MPI_ERR_TYPE;
+        if (!has_type(operation, datatype_of(a->recvtype))) return MPI_ERR_OP;
+        if (a->recvcount < 0) return MPI_ERR_COUNT;
+    }
+    if (a->verb == BCAST && datatype_of(a->recvtype) == NULL) return MPI_ERR_TYPE;
+    if (a->sendcount < 0 || a->recvcount < 0) return MPI_ERR_COUNT;
+    return MPI_SUCCESS;
+}
+
+static struct collective *begin(const struct arguments *arguments) {
+    struct collective *of = calloc(1, sizeof *of);
+    of->arguments = *arguments;
+    of->communicator = communicator_of(arguments->comm);
+    keep_communicator(of->communicator);
+    return of;
+}
+
+static void start(struct collective *of) {
+    of->number = of->communicator->collectives;
+    of->call = join_call(of->communicator, given(of));
+}
+
+void free_collective(struct collective *of) {
+    for (int i = 0; i < 2; i++) {
+        free(of->own[i]);
+        free(of->own_places[i]);
+        free(of->own_types[i]);
+    }
+    drop_communicator(of->communicator);
+    free(of);
+}
+
+static bool is_alone(const struct collective *of) {
+    return size_of(of->communicator) == 1 && of->communicator->remote == NULL;
+}
+
+static int finish(struct collective *of) {
+    if (!is_alone(of) && of->communicator->remote == NULL) {
+        char *action = action_of(of);
+        act_on(of->communicator, of->number, action);
+        free(action);
+    }
+    bool yielded = false;
+    while (!read_parts(of, false)) {
+        if (yielded) act(AWAIT, -2, NONE, NONE, 1e-6);
+        yield();
+        yielded = true;
+    }
+    read_parts(of, true);
+    leave_call(of->call);
+    return of->error;
+}
+
+int collective(const struct arguments *arguments) {
+    if (is_of_neighbors(arguments->verb)) return neighbor_collective(arguments);
+    enter(arguments->name);
+    struct communicator *communicator = communicator_of(arguments->comm);
+    int error = wrong(arguments, communicator);
+    if (error == MPI_SUCCESS) {
+        struct collective *of = begin(arguments);
+        start(of);
+        error = finish(of);
+        free_collective(of);
+    }
+    if (error != MPI_SUCCESS) error = fail(communicator, error);
+    leave();
+    return error;
+}
+
+// ---- non-blocking and persistent
+
+static void *copied(const void *from, size_t size) {
+    if (from == NULL) return NULL;
+    void *copy = malloc(size + 1);
+    return memcpy(copy, from, size);
+}
+
+// Take copies of the arrays, which the program may change or free after the call.
+static void own(struct collective *of) {
+    struct arguments *a = &of->arguments;
+    const bool significant = !has_root(a->verb) || is_root(of);
+    const size_t size = significant ? (size_t)peers(of->communicator)->size : 0;
+    a->sendcounts = of->own[0] = copied(a->sendcounts, sizeof(MPI_Count) * size);
+    a->recvcounts = of->own[1] = copied(a->recvcounts, sizeof(MPI_Count) * size);
+    a->sdispls = of->own_places[0] = copied(a->sdispls, sizeof(MPI_Aint) * size);
+    a->rdispls = of->own_places[1] = copied(a->rdispls, sizeof(MPI_Aint) * size);
+    a->sendtypes = of->own_types[0] = copied(a->sendtypes, sizeof(MPI_Datatype) * size);
+    a->recvtypes = of->own_types[1] = copied(a->recvtypes, sizeof(MPI_Datatype) * size);
+}
+
+static int requested(const struct arguments *arguments, MPI_Request *handle, bool is_persistent) {
+    if (is_of_neighbors(arguments->verb)) return request_neighbor_collective(arguments, handle, is_persistent);
+    enter(arguments->name);
+    struct communicator *communicator = communicator_of(arguments->comm);
+    int error = wrong(arguments, communicator);
+    if (error == MPI_SUCCESS) {
+        struct request *request = new_request(IS_COLLECTIVE, communicator);
+        keep_communicator(communicator);
+        request->collective = begin(arguments);
+        own(request->collective);
+        request->is_persistent = is_persistent;
+        request->is_active = !is_persistent;
+        if (!is_persistent) start(request->collective);
+        *handle = request->handle;
+    } else {
+        error = fail(communicator, error);
+    }
+    leave();
+    return error;
+}
+
+int begin_collective(const struct arguments *arguments, MPI_Request *request) { return requested(arguments, request, false); }
+int prepare_collective(const struct arguments *arguments, MPI_Request *request) { return requested(arguments, request, true); }
+
+int begin_persistent(struct request *request) {
+    request->is_active = true;
+    start(request->collective);
+    return MPI_SUCCESS;
+}
+
+int finish_collective(struct request *request) { return finish(request->collective); }
+bool is_collective_ready(struct request *request) { return read_parts(request->collective, false); }

@@ -1,0 +1,426 @@
+// Communicators: those that exist, and those that are made of them.
+#include "exchange.h"
+
+#include <limits.h>
+
+struct communicator *communicator_of(MPI_Comm handle) { return object_of(COMMUNICATOR, handle); }
+
+struct communicator *new_communicator(struct group *group, struct group *remote, int context, int number) {
+    struct communicator *communicator = calloc(1, sizeof *communicator);
+    communicator->group = group;
+    communicator->remote = remote;
+    communicator->context = context;
+    communicator->number = number;
+    communicator->rank = rank_in(group, my_rank);
+    communicator->references = 1;
+    communicator->errhandler = MPI_ERRORS_ARE_FATAL;
+    communicator->info = MPI_INFO_NULL;
+    return communicator;
+}
+
+void keep_communicator(struct communicator *communicator) { communicator->references++; }
+
+void drop_communicator(struct communicator *communicator) {
+    if (--communicator->references > 0) return;
+    if (communicator->context > 1) --world->contexts[communicator->context];
+    drop_group(communicator->group);
+    drop_group(communicator->remote);
+    drop_topology(communicator->topology);
+    free_errhandler(communicator->errhandler);
+    free_info(&communicator->info);
+    free(communicator);
+}
+
+void make_first_communicators(void) {
+    struct group *all = new_group(world->ranks), *self = new_group(1);
+    for (int i = 0; i < world->ranks; i++) all->ranks[i] = i;
+    self->ranks[0] = my_rank;
+    struct communicator *both[] = {new_communicator(all, NULL, 0, 0), new_communicator(self, NULL, 1, -1 - my_rank)};
+    both[0]->handle = MPI_COMM_WORLD;
+    both[1]->handle = MPI_COMM_SELF;
+    strcpy(both[0]->name, "MPI_COMM_WORLD");
+    strcpy(both[1]->name, "MPI_COMM_SELF");
+    world->contexts[1] = 1;
+    set_handle(COMMUNICATOR, MPI_COMM_WORLD, both[0]);
+    set_handle(COMMUNICATOR, MPI_COMM_SELF, both[1]);
+}
+
+#define COMMUNICATOR_OR_FAIL(name, handle)              \
+    struct communicator *name = communicator_of(handle); \
+    if (name == NULL) return fail_world(MPI_ERR_COMM)
+
+// ---- helpers of functions with small counts
+
+int peers_of(MPI_Comm comm) {
+    const struct communicator *communicator = communicator_of(comm);
+    return communicator ? peers(communicator)->size : 0;
+}
+int size_of_communicator(MPI_Comm comm) {
+    const struct communicator *communicator = communicator_of(comm);
+    return communicator ? size_of(communicator) : 0;
+}
+int peers_at_root(MPI_Comm comm, int root) {
+    const struct communicator *communicator = communicator_of(comm);
+    if (communicator == NULL) return 0;
+    const bool is_root = communicator->remote ? root == MPI_ROOT : root == communicator->rank;
+    return is_root ? peers(communicator)->size : 0;
+}
+MPI_Count *widened_counts(const int *narrow, int length) {
+    if (narrow == NULL) return NULL;
+    MPI_Count *wide = malloc(sizeof(MPI_Count) * (size_t)(length + 1));
+    for (int i = 0; i < length; i++) wide[i] = narrow[i];
+    return wide;
+}
+MPI_Aint *widened_displacements(const int *narrow, int length) {
+    if (narrow == NULL) return NULL;
+    MPI_Aint *wide = malloc(sizeof(MPI_Aint) * (size_t)(length + 1));
+    for (int i = 0; i < length; i++) wide[i] = narrow[i];
+    return wide;
+}
+int narrowed(MPI_Count wide) { return wide > INT_MAX || wide < INT_MIN ? MPI_UNDEFINED : (int)wide; }
+
+// ---- what a communicator is
+
+EXPORT int MPI_Comm_size(MPI_Comm comm, int *size) {
+    COMMUNICATOR_OR_FAIL(communicator, comm);
+    *size = size_of(communicator);
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Comm_rank(MPI_Comm comm, int *rank) {
+    COMMUNICATOR_OR_FAIL(communicator, comm);
+    *rank = communicator->rank;
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Comm_remote_size(MPI_Comm comm, int *size) {
+    COMMUNICATOR_OR_FAIL(communicator, comm);
+    if (communicator->remote == NULL) return fail(communicator, MPI_ERR_COMM);
+    *size = communicator->remote->size;
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Comm_test_inter(MPI_Comm comm, int *flag) {
+    COMMUNICATOR_OR_FAIL(communicator, comm);
+    *flag = communicator->remote != NULL;
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Comm_group(MPI_Comm comm, MPI_Group *group) {
+    COMMUNICATOR_OR_FAIL(communicator, comm);
+    *group = group_handle(keep_group(communicator->group));
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Comm_remote_group(MPI_Comm comm, MPI_Group *group) {
+    COMMUNICATOR_OR_FAIL(communicator, comm);
+    if (communicator->remote == NULL) return fail(communicator, MPI_ERR_COMM);
+    *group = group_handle(keep_group(communicator->remote));
+    return MPI_SUCCESS;
+}
+
+static int similarity(const struct group *first, const struct group *second) {
+    if (first->size != second->size) return MPI_UNEQUAL;
+    bool same = true;
+    for (int i = 0; i < first->size; i++) {
+        if (rank_in(second, first->ranks[i]) == NONE) return MPI_UNEQUAL;
+        same &= first->ranks[i] == second->ranks[i];
+    }
+    return same ? MPI_CONGRUENT : MPI_SIMILAR;
+}
+
+EXPORT int MPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result) {
+    COMMUNICATOR_OR_FAIL(first, comm1);
+    COMMUNICATOR_OR_FAIL(second, comm2);
+    if (comm1 == comm2) {
+        *result = MPI_IDENT;
+        return MPI_SUCCESS;
+    }
+    *result = MPI_UNEQUAL;
+    if ((first->remote == NULL) != (second->remote == NULL)) return MPI_SUCCESS;
+    *result = similarity(first->group, second->group);
+    if (first->remote != NULL && *result != MPI_UNEQUAL) {
+        const int of_remote = similarity(first->remote, second->remote);
+        *result = of_remote == MPI_UNEQUAL || of_remote == MPI_SIMILAR ? of_remote : *result;
+    }
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Comm_set_name(MPI_Comm comm, const char *name) {
+    COMMUNICATOR_OR_FAIL(communicator, comm);
+    snprintf(communicator->name, sizeof communicator->name, "%s", name);
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Comm_get_name(MPI_Comm comm, char *name, int *length) {
+    if (comm == MPI_COMM_NULL) {
+        *length = sprintf(name, "MPI_COMM_NULL");
+        return MPI_SUCCESS;
+    }
+    COMMUNICATOR_OR_FAIL(communicator, comm);
+    *length = snprintf(name, MPI_MAX_OBJECT_NAME, "%s", communicator->name);
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Comm_set_info(MPI_Comm comm, MPI_Info info) {
+    COMMUNICATOR_OR_FAIL(communicator, comm);
+    free_info(&communicator->info);
+    communicator->info = copy_info(info);
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Comm_get_info(MPI_Comm comm, MPI_Info *info) {
+    COMMUNICATOR_OR_FAIL(communicator, comm);
+    *info = communicator->info == MPI_INFO_NULL ? new_info() : copy_info(communicator->info);
+    return MPI_SUCCESS;
+}
+
+// ---- making
+
+// Give a new communicator its handle; it takes over the groups.
+static MPI_Comm made(struct communicator *parent, struct group *group, struct group *remote, int context, int number) {
+    struct communicator *communicator = new_communicator(group, remote, context, number);
+    communicator->errhandler = parent->errhandler;
+    keep_errhandler(communicator->errhandler);
+    communicator->handle = new_handle(COMMUNICATOR, communicator);
+    return communicator->handle;
+}
+
+static void all_of(struct communicator *communicator, const char *name, int numbers[2], int wanted) {
+    const int size = size_of(communicator) + (communicator->remote ? communicator->remote->size : 0);
+    int mine = 0, *all = malloc(sizeof(int) * (size_t)size);
+    gather_all(communicator, name, &mine, sizeof mine, all, numbers, wanted);
+    free(all);
+}
+
+static int duplicate(const char *name, MPI_Comm comm, MPI_Info info, bool has_info, MPI_Comm *newcomm) {
+    COMMUNICATOR_OR_FAIL(communicator, comm);
+    int numbers[2];
+    all_of(communicator, name, numbers, 1);
+    struct attribute *attributes = NULL;
+    const int error = copy_attributes(COMMUNICATOR, comm, communicator->attributes, &attributes);
+    if (error != MPI_SUCCESS) {
+        *newcomm = MPI_COMM_NULL;
+        return fail(communicator, error);
+    }
+    *newcomm = made(communicator, keep_group(communicator->group),
+                    communicator->remote ? keep_group(communicator->remote) : NULL, numbers[0], numbers[1]);
+    struct communicator *copy = communicator_of(*newcomm);
+    copy->attributes = attributes;
+    copy->topology = keep_topology(communicator->topology);
+    copy->info = copy_info(has_info ? info : communicator->info);
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm) {
+    return duplicate("MPI_Comm_dup", comm, MPI_INFO_NULL, false, newcomm);
+}
+
+EXPORT int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm) {
+    return duplicate("MPI_Comm_dup_with_info", comm, info, true, newcomm);
+}
+
+static int later(int error, MPI_Request *handle) {  // of what has been done at once
+    if (error != MPI_SUCCESS) return error;
+    struct request *request = new_request(IS_DONE, NULL);
+    request->is_active = true;
+    *handle = request->handle;
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request) {
+    return later(duplicate("MPI_Comm_idup", comm, MPI_INFO_NULL, false, newcomm), request);
+}
+
+EXPORT int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request) {
+    return later(duplicate("MPI_Comm_idup_with_info", comm, info, true, newcomm), request);
+}
+
+struct choice {  // of a rank in MPI_Comm_split
+    int color, key, rank, side;
+};
+
+static int by_key(const void *first, const void *second) {
+    const struct choice *left = first, *right = second;
+    if (left->key != right->key) return left->key < right->key ? -1 : 1;
+    return left->rank < right->rank ? -1 : left->rank > right->rank;
+}
+
+// The ranks of a color on a side of a communicator, in order of their keys.
+static struct group *colored(const struct choice *all, int size, int color, int side, const struct group *of) {
+    struct choice *members = malloc(sizeof *members * (size_t)size);
+    int count = 0;
+    for (int i = 0; i < size; i++) {
+        if (all[i].color == color && all[i].side == side) members[count++] = all[i];
+    }
+    qsort(members, (size_t)count, sizeof *members, by_key);
+    struct group *group = new_group(count);
+    for (int i = 0; i < count; i++) group->ranks[i] = of->ranks[members[i].rank];
+    free(members);
+    return group;
+}
+
+static int split(const char *name, struct communicator *communicator, int color, int key, MPI_Comm *newcomm) {
+    const struct group *remote = communicator->remote;
+    const int size = size_of(communicator) + (remote ? remote->size : 0);
+    const int side = remote != NULL && remote->ranks[0] < communicator->group->ranks[0];
+    struct choice mine = {color, key, communicator->rank, side}, *all = malloc(sizeof mine * (size_t)size);
+    int numbers[2];
+    gather_all(communicator, name, &mine, sizeof mine, all, numbers, size);
+    *newcomm = MPI_COMM_NULL;
+    struct group *group = NULL, *others = NULL;
+    if (color != MPI_UNDEFINED) {
+        group = colored(all, size, color, side, communicator->group);
+        if (remote != NULL) others = colored(all, size, color, !side, remote);
+    }
+    if (group != NULL && (remote == NULL || others->size > 0)) {
+        int first = 0;  // the first of this color: its place is the number of the new communicator
+        while (all[first].color != color) first++;
+        *newcomm = made(communicator, group, others, numbers[0], numbers[1] + first);
+    } else {
+        --world->contexts[numbers[0]];
+        drop_group(group);
+        drop_group(others);
+    }
+    free(all);
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm) {
+    COMMUNICATOR_OR_FAIL(communicator, comm);
+    if (color < 0 && color != MPI_UNDEFINED) return fail(communicator, MPI_ERR_ARG);
+    return split("MPI_Comm_split", communicator, color, key, newcomm);
+}
+
+EXPORT int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm) {
+    COMMUNICATOR_OR_FAIL(communicator, comm);
+    int color = MPI_UNDEFINED, is_named = 0;
+    char resource[32] = "";
+    const bool is_guided = split_type == MPI_COMM_TYPE_HW_GUIDED || split_type == MPI_COMM_TYPE_RESOURCE_GUIDED;
+    if (is_guided && info != MPI_INFO_NULL) MPI_Info_get(info, "mpi_hw_resource_type", 31, resource, &is_named);
+    if (split_type == MPI_COMM_TYPE_SHARED || (is_named && strcmp(resource, "mpi_shared_memory") == 0)) {
+        color = me->host_number;
+    } else if (split_type != MPI_UNDEFINED && split_type != MPI_COMM_TYPE_HW_GUIDED &&
+               split_type != MPI_COMM_TYPE_HW_UNGUIDED && split_type != MPI_COMM_TYPE_RESOURCE_GUIDED) {
+        return fail(communicator, MPI_ERR_ARG);
+    }
+    return split("MPI_Comm_split_type", communicator, color, key, newcomm);
+}
+
+EXPORT int MPI_Comm_create(MPI_Comm comm, MPI_Group handle, MPI_Comm *newcomm) {
+    COMMUNICATOR_OR_FAIL(communicator, comm);
+    struct group *group = group_of(handle);
+    if (group == NULL) return fail(communicator, MPI_ERR_GROUP);
+    const int place = rank_in(group, my_rank);
+    if (communicator->remote == NULL) {  // groups may be several, without common ranks: the first rank names a group
+        for (int i = 0; i < group->size; i++) {
+            if (rank_in(communicator->group, group->ranks[i]) == NONE) return fail(communicator, MPI_ERR_GROUP);
+        }
+    }
+    const int color = place == NONE ? MPI_UNDEFINED : communicator->remote ? 0 : group->ranks[0];
+    return split("MPI_Comm_create", communicator, color, place == NONE ? 0 : place, newcomm);
+}
+
+// A communicator of a group, whose ranks alone call; all of them name the call alike.
+static int of_group(const char *call, struct communicator *parent, struct group *group, unsigned name,
+                    MPI_Comm *newcomm) {
+    *newcomm = MPI_COMM_NULL;
+    if (rank_in(group, my_rank) == NONE) return MPI_SUCCESS;
+    for (int i = 0; i < group->size; i++) name = name * 31u + (unsigned)group->ranks[i];
+    struct communicator *members = new_communicator(keep_group(group), NULL, 0, -1000000 - (int)(name % 1000000000u));
+    int numbers[2];
+    all_of(members, call, numbers, 1);
+    drop_communicator(members);
+    *newcomm = made(parent, keep_group(group), NULL, numbers[0], numbers[1]);
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Comm_create_group(MPI_Comm comm, MPI_Group handle, int tag, MPI_Comm *newcomm) {
+    COMMUNICATOR_OR_FAIL(communicator, comm);
+    struct group *group = group_of(handle);
+    if (group == NULL) return fail(communicator, MPI_ERR_GROUP);
+    const unsigned name = (unsigned)tag * 2654435761u + (unsigned)communicator->number * 40503u;
+    return of_group("MPI_Comm_create_group", communicator, group, name, newcomm);
+}
+
+EXPORT int MPI_Comm_create_from_group(MPI_Group handle, const char *stringtag, MPI_Info info,
+                                      MPI_Errhandler errhandler, MPI_Comm *newcomm) {
+    struct group *group = group_of(handle);
+    if (group == NULL) return fail_world(MPI_ERR_GROUP);
+    unsigned name = 5381;
+    for (const char *letter = stringtag; *letter; letter++) name = name * 33u + (unsigned char)*letter;
+    const int error = of_group("MPI_Comm_create_from_group", communicator_of(MPI_COMM_WORLD), group, name, newcomm);
+    if (error != MPI_SUCCESS || *newcomm == MPI_COMM_NULL) return error;
+    communicator_of(*newcomm)->info = copy_info(info);
+    return MPI_Comm_set_errhandler(*newcomm, errhandler);
+}
+
+EXPORT int MPI_Comm_free(MPI_Comm *comm) {
+    COMMUNICATOR_OR_FAIL(communicator, *comm);
+    if (*comm == MPI_COMM_WORLD || *comm == MPI_COMM_SELF) return fail(communicator, MPI_ERR_COMM);
+    const int error = delete_attributes(COMMUNICATOR, *comm, &communicator->attributes);
+    if (error != MPI_SUCCESS) return fail(communicator, error);
+    drop_handle(COMMUNICATOR, *comm);
+    drop_communicator(communicator);
+    *comm = MPI_COMM_NULL;
+    return MPI_SUCCESS;
+}
+EXPORT int MPI_Comm_disconnect(MPI_Comm *comm) { return MPI_Comm_free(comm); }
+
+EXPORT int MPI_Comm_get_parent(MPI_Comm *parent) {
+    *parent = MPI_COMM_NULL;
+    return MPI_SUCCESS;
+}
+
+// ---- between two groups
+
+EXPORT int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag,
+                                MPI_Comm *newintercomm) {
+    COMMUNICATOR_OR_FAIL(local, local_comm);
+    if (local_leader < 0 || local_leader >= size_of(local)) return fail(local, MPI_ERR_RANK);
+    const int size = size_of(local);
+    int heading[3] = {0, 0, 0};  // size of the other group, context and number
+    struct group *remote;
+    int *all = NULL;
+    if (local->rank == local_leader) {
+        MPI_Sendrecv(&size, 1, MPI_INT, remote_leader, tag, heading, 1, MPI_INT, remote_leader, tag, peer_comm,
+                     MPI_STATUS_IGNORE);
+        all = malloc(sizeof(int) * (size_t)(heading[0] + 2));
+        MPI_Sendrecv(local->group->ranks, size, MPI_INT, remote_leader, tag, all, heading[0], MPI_INT, remote_leader,
+                     tag, peer_comm, MPI_STATUS_IGNORE);
+        if (local->group->ranks[0] < all[0]) {  // this side makes the numbers
+            heading[1] = new_context(size + heading[0]);
+            heading[2] = world->communicators++;
+            MPI_Send(heading + 1, 2, MPI_INT, remote_leader, tag, peer_comm);
+        } else {
+            MPI_Recv(heading + 1, 2, MPI_INT, remote_leader, tag, peer_comm, MPI_STATUS_IGNORE);
+        }
+    }
+    MPI_Bcast(heading, 3, MPI_INT, local_leader, local_comm);
+    remote = new_group(heading[0]);
+    if (all != NULL) memcpy(remote->ranks, all, sizeof(int) * (size_t)heading[0]);
+    free(all);
+    MPI_Bcast(remote->ranks, heading[0], MPI_INT, local_leader, local_comm);
+    *newintercomm = made(local, keep_group(local->group), remote, heading[1], heading[2]);
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracomm) {
+    COMMUNICATOR_OR_FAIL(communicator, intercomm);
+    if (communicator->remote == NULL) return fail(communicator, MPI_ERR_COMM);
+    const int sizes[] = {size_of(communicator), communicator->remote->size}, size = sizes[0] + sizes[1];
+    int *all = malloc(sizeof(int) * (size_t)size), numbers[2];
+    gather_all(communicator, "MPI_Intercomm_merge", &high, sizeof high, all, numbers, 1);
+    const bool other_high = all[position_of(communicator, 0, true)] != 0, is_high = high != 0;
+    const bool is_first = is_high != other_high ? !is_high : communicator->group->ranks[0] < communicator->remote->ranks[0];
+    const struct group *order[] = {is_first ? communicator->group : communicator->remote,
+                                   is_first ? communicator->remote : communicator->group};
+    struct group *group = new_group(size);
+    int at = 0;
+    for (int side = 0; side < 2; side++) {
+        for (int i = 0; i < order[side]->size; i++) group->ranks[at++] = order[side]->ranks[i];
+    }
+    free(all);
+    *newintracomm = made(communicator, group, NULL, numbers[0], numbers[1]);
+    return MPI_SUCCESS;
+}

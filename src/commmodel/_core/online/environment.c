@@ -1,0 +1,120 @@
+// The beginning and the end of MPI in a rank, its clock, and what it is told of where it runs.
+#include "online.h"
+
+static bool is_initialized, is_finalized;
+static int thread_level = MPI_THREAD_SINGLE;
+static double epoch;
+
+EXPORT MPI_Fint *MPI_F_STATUS_IGNORE, *MPI_F_STATUSES_IGNORE;
+EXPORT MPI_F08_status *MPI_F08_STATUS_IGNORE, *MPI_F08_STATUSES_IGNORE;
+static int unweighted, weights_empty;
+EXPORT int *const MPI_UNWEIGHTED = &unweighted;
+EXPORT int *const MPI_WEIGHTS_EMPTY = &weights_empty;
+EXPORT struct MPIR_T_pvar_handle_s *const MPI_T_PVAR_ALL_HANDLES = NULL;
+
+EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
+    (void)argc;
+    (void)argv;
+    if (is_initialized) abort_all(1, "rank %d calls MPI_Init twice", my_rank);
+    attach();
+    make_basic_datatypes();
+    make_basic_operations();
+    make_first_communicators();
+    is_initialized = true;
+    thread_level = required;
+    if (provided != NULL) *provided = required;
+    epoch = 0.0;
+    leave();
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Init(int *argc, char ***argv) { return MPI_Init_thread(argc, argv, MPI_THREAD_SINGLE, NULL); }
+
+EXPORT int MPI_Initialized(int *flag) {
+    *flag = is_initialized;
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Finalized(int *flag) {
+    *flag = is_finalized;
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Finalize(void) {
+    enter("MPI_Finalize");
+    delete_attributes(COMMUNICATOR, MPI_COMM_SELF, &communicator_of(MPI_COMM_SELF)->attributes);
+    is_finalized = true;
+    me->state = ONLINE_FINALIZED;
+    online_wake(&world->simulator_turn);  // which waits for the end of this process
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Query_thread(int *provided) {
+    *provided = thread_level;
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Is_thread_main(int *flag) {
+    *flag = 1;
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Abort(MPI_Comm comm, int errorcode) {
+    (void)comm;
+    if (!is_attached()) exit(errorcode);
+    abort_all(errorcode, "rank %d called MPI_Abort with code %d", my_rank, errorcode);
+}
+
+EXPORT double MPI_Wtime(void) {
+    if (!is_initialized || is_finalized) return 0.0;
+    enter("MPI_Wtime");
+    const double time = now();
+    leave();
+    return time - epoch;
+}
+
+EXPORT double MPI_Wtick(void) { return 1e-9; }
+
+EXPORT int MPI_Get_processor_name(char *name, int *length) {
+    *length = snprintf(name, MPI_MAX_PROCESSOR_NAME, "%s", me->host);
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Get_version(int *version, int *subversion) {
+    *version = MPI_VERSION;
+    *subversion = MPI_SUBVERSION;
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Get_library_version(char *version, int *length) {
+    *length = snprintf(version, MPI_MAX_LIBRARY_VERSION_STRING, "commmodel, a simulation with the ABI of MPICH %s",
+                       MPICH_VERSION);
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Pcontrol(const int level, ...) {
+    (void)level;
+    return MPI_SUCCESS;
+}
+EXPORT int PMPI_Pcontrol(const int level, ...) {
+    (void)level;
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr) {
+    (void)info;
+    void *memory = malloc(size > 0 ? (size_t)size : 1);
+    if (memory == NULL) return fail_world(MPI_ERR_NO_MEM);
+    *(void **)baseptr = memory;
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Free_mem(void *base) {
+    free(base);
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Get_hw_resource_info(MPI_Info *info) {
+    *info = new_info();
+    return MPI_SUCCESS;
+}

@@ -1,0 +1,211 @@
+// Errors and their handlers.
+#include "online.h"
+
+struct errhandler {
+    int references;
+    void (*function)(void *, int *, ...);
+};
+
+struct text {
+    int code, class;
+    char words[MPI_MAX_ERROR_STRING];
+};
+static struct text *texts;  // that the program has added
+static int text_count, last_used = MPI_ERR_LASTCODE;
+
+static const struct {
+    int class;
+    const char *words;
+} WORDS[] = {
+    {MPI_SUCCESS, "no error"},
+    {MPI_ERR_BUFFER, "invalid buffer pointer"},
+    {MPI_ERR_COUNT, "invalid count argument"},
+    {MPI_ERR_TYPE, "invalid datatype"},
+    {MPI_ERR_TAG, "invalid tag"},
+    {MPI_ERR_COMM, "invalid communicator"},
+    {MPI_ERR_RANK, "invalid rank"},
+    {MPI_ERR_ROOT, "invalid root"},
+    {MPI_ERR_TRUNCATE, "message truncated"},
+    {MPI_ERR_GROUP, "invalid group"},
+    {MPI_ERR_OP, "invalid reduction operation"},
+    {MPI_ERR_REQUEST, "invalid request"},
+    {MPI_ERR_TOPOLOGY, "invalid communicator topology"},
+    {MPI_ERR_DIMS, "invalid dimensions"},
+    {MPI_ERR_ARG, "invalid argument"},
+    {MPI_ERR_UNKNOWN, "unknown error"},
+    {MPI_ERR_OTHER, "other MPI error"},
+    {MPI_ERR_INTERN, "internal error"},
+    {MPI_ERR_IN_STATUS, "see the statuses for error codes"},
+    {MPI_ERR_PENDING, "pending request"},
+    {MPI_ERR_INFO, "invalid info object"},
+    {MPI_ERR_INFO_KEY, "invalid info key"},
+    {MPI_ERR_INFO_VALUE, "invalid info value"},
+    {MPI_ERR_INFO_NOKEY, "no such info key"},
+    {MPI_ERR_KEYVAL, "invalid attribute key"},
+    {MPI_ERR_NO_MEM, "no memory"},
+    {MPI_ERR_UNSUPPORTED_OPERATION, "unsupported operation"},
+    {MPI_ERR_WIN, "invalid window"},
+};
+
+static struct text *text_of(int code) {
+    for (int i = 0; i < text_count; i++) {
+        if (texts[i].code == code) return &texts[i];
+    }
+    return NULL;
+}
+
+EXPORT int MPI_Error_class(int errorcode, int *errorclass) {
+    const struct text *text = text_of(errorcode);
+    *errorclass = text != NULL ? text->class : errorcode;
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Error_string(int errorcode, char *string, int *resultlen) {
+    const struct text *text = text_of(errorcode);
+    const char *words = text != NULL ? text->words : "unknown error";
+    for (size_t i = 0; text == NULL && i < sizeof WORDS / sizeof WORDS[0]; i++) {
+        if (WORDS[i].class == errorcode) words = WORDS[i].words;
+    }
+    *resultlen = snprintf(string, MPI_MAX_ERROR_STRING, "%s", words);
+    return MPI_SUCCESS;
+}
+
+static struct text *add(int code, int class) {
+    texts = realloc(texts, sizeof *texts * (size_t)(text_count + 1));
+    texts[text_count] = (struct text){code, class, ""};
+    if (code > last_used) last_used = code;
+    return &texts[text_count++];
+}
+
+EXPORT int MPI_Add_error_class(int *errorclass) {
+    *errorclass = ++last_used;
+    add(*errorclass, *errorclass);
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Add_error_code(int errorclass, int *errorcode) {
+    *errorcode = ++last_used;
+    add(*errorcode, errorclass);
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Add_error_string(int errorcode, const char *string) {
+    struct text *text = text_of(errorcode);
+    if (text == NULL) return fail_world(MPI_ERR_ARG);
+    snprintf(text->words, sizeof text->words, "%s", string);
+    return MPI_SUCCESS;
+}
+
+static int removed(int code) {
+    struct text *text = text_of(code);
+    if (text == NULL) return fail_world(MPI_ERR_ARG);
+    *text = texts[--text_count];
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Remove_error_class(int errorclass) { return removed(errorclass); }
+EXPORT int MPI_Remove_error_code(int errorcode) { return removed(errorcode); }
+EXPORT int MPI_Remove_error_string(int errorcode) {
+    struct text *text = text_of(errorcode);
+    if (text == NULL) return fail_world(MPI_ERR_ARG);
+    text->words[0] = 0;
+    return MPI_SUCCESS;
+}
+
+int last_used_code(void) { return last_used; }
+
+// ---- handlers
+
+static bool is_fixed(MPI_Errhandler handler) {
+    return handler == MPI_ERRORS_ARE_FATAL || handler == MPI_ERRORS_RETURN || handler == MPI_ERRORS_ABORT ||
+           handler == MPI_ERRHANDLER_NULL;
+}
+
+void keep_errhandler(MPI_Errhandler handler) {
+    struct errhandler *of = is_fixed(handler) ? NULL : object_of(ERRHANDLER, handler);
+    if (of != NULL) of->references++;
+}
+
+void free_errhandler(MPI_Errhandler handler) {
+    struct errhandler *of = is_fixed(handler) ? NULL : object_of(ERRHANDLER, handler);
+    if (of == NULL || --of->references > 0) return;
+    drop_handle(ERRHANDLER, handler);
+    free(of);
+}
+
+static int created(void (*function)(void *, int *, ...), MPI_Errhandler *handler) {
+    struct errhandler *of = malloc(sizeof *of);
+    *of = (struct errhandler){1, function};
+    *handler = new_handle(ERRHANDLER, of);
+    return MPI_SUCCESS;
+}
+
+typedef void (*any_handler)(void *, int *, ...);
+
+EXPORT int MPI_Comm_create_errhandler(MPI_Comm_errhandler_function *function, MPI_Errhandler *handler) {
+    return created((any_handler)function, handler);
+}
+EXPORT int MPI_Win_create_errhandler(MPI_Win_errhandler_function *function, MPI_Errhandler *handler) {
+    return created((any_handler)function, handler);
+}
+EXPORT int MPI_File_create_errhandler(MPI_File_errhandler_function *function, MPI_Errhandler *handler) {
+    return created((any_handler)function, handler);
+}
+EXPORT int MPI_Session_create_errhandler(MPI_Session_errhandler_function *function, MPI_Errhandler *handler) {
+    return created((any_handler)function, handler);
+}
+
+EXPORT int MPI_Errhandler_free(MPI_Errhandler *handler) {
+    if (*handler == MPI_ERRHANDLER_NULL) return fail_world(MPI_ERR_ARG);
+    free_errhandler(*handler);
+    *handler = MPI_ERRHANDLER_NULL;
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler) {
+    struct communicator *communicator = communicator_of(comm);
+    if (communicator == NULL) return fail_world(MPI_ERR_COMM);
+    keep_errhandler(handler);
+    free_errhandler(communicator->errhandler);
+    communicator->errhandler = handler;
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *handler) {
+    struct communicator *communicator = communicator_of(comm);
+    if (communicator == NULL) return fail_world(MPI_ERR_COMM);
+    *handler = communicator->errhandler;
+    keep_errhandler(*handler);
+    return MPI_SUCCESS;
+}
+
+static int called(MPI_Comm comm, MPI_Errhandler handler, int error) {
+    if (handler == MPI_ERRORS_RETURN) return error;
+    struct errhandler *of = is_fixed(handler) ? NULL : object_of(ERRHANDLER, handler);
+    if (of == NULL) {
+        char words[MPI_MAX_ERROR_STRING];
+        int length;
+        MPI_Error_string(error, words, &length);
+        abort_all(error ? error : 1, "rank %d: fatal error in %s: %s", my_rank, me ? me->call : "MPI", words);
+    }
+    of->function(&comm, &error);
+    return error;
+}
+
+int fail(struct communicator *communicator, int error) {
+    if (communicator == NULL) return fail_world(error);
+    return called(communicator->handle, communicator->errhandler, error);
+}
+
+int fail_world(int error) {
+    struct communicator *communicator = communicator_of(MPI_COMM_WORLD);
+    if (communicator == NULL) abort_all(1, "commmodel: a call of MPI before MPI_Init or after MPI_Finalize");
+    return fail(communicator, error);
+}
+
+EXPORT int MPI_Comm_call_errhandler(MPI_Comm comm, int errorcode) {
+    struct communicator *communicator = communicator_of(comm);
+    if (communicator == NULL) return fail_world(MPI_ERR_COMM);
+    called(comm, communicator->errhandler, errorcode);
+    return MPI_SUCCESS;
+}

@@ -1,0 +1,140 @@
+// The calls of collectives in shared memory: a place for each rank's part, until all have read what they need.
+#include "exchange.h"
+
+struct shared_call {
+    uint64_t next;
+    int32_t number;  // of the communicator
+    uint32_t sequence;
+    int32_t size, arrived, left;
+    int32_t made[2];
+    uint64_t parts[];
+};
+
+// Members of the group that has the first rank come first.
+int position_of(const struct communicator *communicator, int peer, bool is_remote) {
+    if (communicator->remote == NULL) return peer;
+    const bool first = communicator->group->ranks[0] < communicator->remote->ranks[0];
+    return peer + (first == is_remote ? (is_remote ? communicator->group : communicator->remote)->size : 0);
+}
+
+uint64_t join_call(struct communicator *communicator, uint64_t part) {
+    const uint32_t sequence = communicator->collectives++;
+    const unsigned bucket = ((unsigned)communicator->number * 31u + sequence) % ONLINE_BUCKETS;
+    uint64_t place = world->instances[bucket];
+    for (; place != 0; place = ((struct shared_call *)online_at(world, place))->next) {
+        const struct shared_call *call = online_at(world, place);
+        if (call->number == communicator->number && call->sequence == sequence &&
+            call->parts[position_of(communicator, communicator->rank, false)] == 0)
+            break;
+    }
+    if (place == 0) {
+        const int size = communicator->group->size + (communicator->remote ? communicator->remote->size : 0);
+        const uint64_t bytes = sizeof(struct shared_call) + sizeof(uint64_t) * (uint64_t)size;
+        place = online_allocate(world, bytes);
+        struct shared_call *call = online_at(world, place);
+        memset(call, 0, bytes);
+        call->next = world->instances[bucket];
+        call->number = communicator->number;
+        call->sequence = sequence;
+        call->size = size;
+        world->instances[bucket] = place;
+    }
+    struct shared_call *call = online_at(world, place);
+    call->parts[position_of(communicator, communicator->rank, false)] = part;
+    call->arrived++;
+    return place;
+}
+
+uint64_t part_of(uint64_t call, int position) { return ((struct shared_call *)online_at(world, call))->parts[position]; }
+
+void leave_call(uint64_t place) {
+    struct shared_call *call = online_at(world, place);
+    if (++call->left < call->size) return;
+    uint64_t *link = &world->instances[((unsigned)call->number * 31u + call->sequence) % ONLINE_BUCKETS];
+    while (*link != place) link = &((struct shared_call *)online_at(world, *link))->next;
+    *link = call->next;
+    for (int i = 0; i < call->size; i++) online_free(world, call->parts[i]);
+    online_free(world, place);
+}
+
+// A tag that tells calls apart, as other ranks may be in an earlier or a later one.
+uint32_t collective_tag(const struct communicator *communicator, uint32_t number) {
+    return (uint32_t)(-2 - (int)(((unsigned)communicator->number * 40503u + number) & 0xfffffu));
+}
+
+// Ranks as numbers and runs of them.
+static void write_ranks(char *to, const struct group *group) {
+    for (int i = 0; i < group->size;) {
+        int end = i + 1;
+        const int step = end < group->size ? group->ranks[end] - group->ranks[i] : 0;
+        while (step > 0 && end < group->size && group->ranks[end] - group->ranks[end - 1] == step) end++;
+        if (end - i < 3) {
+            to += sprintf(to, " %d", group->ranks[i++]);
+        } else {
+            to += sprintf(to, " %d-%d:%d", group->ranks[i], group->ranks[end - 1], step);
+            i = end;
+        }
+    }
+}
+
+void act_on(struct communicator *communicator, uint32_t number, const char *action) {
+    const int tag = (int)collective_tag(communicator, number);
+    if (communicator->number == 0) return act_collective(tag, action);
+    if (!communicator->defined) {
+        communicator->defined = true;
+        char *text = malloc(64 + 36 * (size_t)communicator->group->size);
+        write_ranks(text + sprintf(text, "communicator %d", communicator->number), communicator->group);
+        act_collective(tag, text);
+        free(text);
+    }
+    char *text = malloc(strlen(action) + 32);
+    sprintf(text, "within %d %s", communicator->number, action);
+    act_collective(tag, text);
+    free(text);
+}
+
+// The context and the first of the numbers of the communicators that a call makes: its first rank makes them for all.
+static void make_numbers(uint64_t call, int size, int wanted, int numbers[2]) {
+    int *made = ((struct shared_call *)online_at(world, call))->made;
+    if (made[0] == 0) {
+        made[0] = new_context(size);
+        made[1] = world->communicators;
+        world->communicators += wanted;
+    }
+    numbers[0] = made[0];
+    numbers[1] = made[1];
+}
+
+int new_context(int ranks) {
+    int context = 2;
+    while (context < ONLINE_CONTEXTS && world->contexts[context] != 0) context++;
+    if (context == ONLINE_CONTEXTS) abort_all(2, "more than %d communicators at once", ONLINE_CONTEXTS);
+    world->contexts[context] = ranks;
+    return context;
+}
+
+void gather_all(struct communicator *communicator, const char *name, const void *mine, int bytes, void *all,
+                int numbers[2], int wanted) {
+    enter(name);
+    const uint32_t number = communicator->collectives;
+    const uint64_t part = online_allocate(world, (uint64_t)bytes + 1);
+    memcpy(online_at(world, part), mine, (size_t)bytes);
+    const uint64_t call = join_call(communicator, part);
+    const int size = ((struct shared_call *)online_at(world, call))->size;
+    if (numbers != NULL) make_numbers(call, size, wanted, numbers);
+    if (size > 1 && communicator->remote == NULL) {
+        struct communicator acting = *communicator;
+        if (communicator->number < 0) acting.number = numbers[1];  // of ranks that have no communicator yet
+        act_on(&acting, number, "allreduce 8 0 6");
+        communicator->defined = acting.defined;
+    }
+    bool yielded = false;
+    while (((struct shared_call *)online_at(world, call))->arrived < size) {
+        if (yielded) act(AWAIT, -2, NONE, NONE, 1e-6);
+        yield();
+        yielded = true;
+    }
+    for (int i = 0; i < size; i++) memcpy((char *)all + (size_t)i * (size_t)bytes, online_at(world, part_of(call, i)), (size_t)bytes);
+    leave_call(call);
+    leave();
+}

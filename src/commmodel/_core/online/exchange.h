@@ -1,0 +1,57 @@
+// Collectives: each rank gives a part, in segments; others read them, once they are there.
+#pragma once
+
+#include "online.h"
+
+enum verb {
+    BARRIER, BCAST, GATHER, GATHERV, SCATTER, SCATTERV, ALLGATHER, ALLGATHERV, ALLTOALL, ALLTOALLV, ALLTOALLW, REDUCE,
+    ALLREDUCE, REDUCE_SCATTER, REDUCE_SCATTER_BLOCK, SCAN, EXSCAN, NEIGHBOR_ALLGATHER, NEIGHBOR_ALLGATHERV,
+    NEIGHBOR_ALLTOALL, NEIGHBOR_ALLTOALLV, NEIGHBOR_ALLTOALLW, VERBS
+};
+
+struct arguments {  // of any collective
+    const char *name;
+    enum verb verb;
+    const void *sendbuf;
+    void *recvbuf;
+    MPI_Count sendcount, recvcount;
+    MPI_Datatype sendtype, recvtype;
+    const MPI_Count *sendcounts, *recvcounts;
+    const MPI_Aint *sdispls, *rdispls;
+    const MPI_Datatype *sendtypes, *recvtypes;
+    int root;
+    MPI_Op op;
+    MPI_Comm comm;
+};
+
+int collective(const struct arguments *arguments);
+int begin_collective(const struct arguments *arguments, MPI_Request *request);
+int prepare_collective(const struct arguments *arguments, MPI_Request *request);
+
+// ---- collectives.c
+
+struct block {  // of a buffer, for or from another rank
+    char *at;
+    MPI_Count count;
+    struct datatype *type;
+};
+
+struct block sent_block(const struct arguments *arguments, int peer);
+struct block received_block(const struct arguments *arguments, int peer);
+
+// ---- neighbors.c
+
+int neighbor_collective(const struct arguments *arguments);
+int request_neighbor_collective(const struct arguments *arguments, MPI_Request *request, bool is_persistent);
+
+// ---- exchange.c
+
+uint64_t join_call(struct communicator *communicator, uint64_t part);  // the call's place; part: this rank's
+uint64_t part_of(uint64_t call, int position);  // 0 where it has not come yet
+void leave_call(uint64_t call);
+int new_context(int ranks);
+int position_of(const struct communicator *communicator, int peer, bool is_remote);
+uint32_t collective_tag(const struct communicator *communicator, uint32_t number);
+void act_on(struct communicator *communicator, uint32_t number, const char *action);
+void gather_all(struct communicator *communicator, const char *name, const void *mine, int bytes, void *all,
+                int numbers[2], int wanted);  // used where communicators are made

@@ -1,0 +1,183 @@
+// Messages in shared memory, and receives that wait for one.
+//
+// A message between two ranks goes to the receive that MPI says, whatever the time, unless receives from any source or
+// of any tag are open: then the simulator says who has got which message, and later receives of that communicator wait
+// for its word too. A channel holds messages or receives of one source and tag of a rank, never both.
+#include "online.h"
+
+struct channel {
+    uint64_t next, first, last;
+    int32_t source, tag;
+    bool of_receives;
+};
+
+struct receive {
+    uint64_t next, message;
+};
+
+static int waiting_of_context[ONLINE_CONTEXTS];
+static struct request *waiting;  // for a report
+static int last_name;
+
+int next_name(void) {
+    last_name = last_name + 1 < ONLINE_REPORTED ? last_name + 1 : 0;
+    return last_name;
+}
+
+int world_rank(const struct communicator *communicator, int peer) { return peers(communicator)->ranks[peer]; }
+
+int wide_tag(const struct communicator *communicator, int tag) {
+    if (tag < MPI_ANY_TAG) return tag;  // of a collective of neighbours: the simulator's already
+    if (tag == MPI_ANY_TAG) return communicator->context == 0 ? -1 : -(1 << 22) - communicator->context;
+    return (communicator->context << ONLINE_TAG_BITS) | tag;
+}
+
+// The place of the link to a channel, or to the end of its bucket's list.
+static uint64_t *find(struct online_rank *rank, int source, int tag) {
+    uint64_t *link = &rank->buckets[((unsigned)source * 31u + (unsigned)tag * 7u) % ONLINE_BUCKETS];
+    while (*link != 0) {
+        struct channel *channel = online_at(world, *link);
+        if (channel->source == source && channel->tag == tag) break;
+        link = &channel->next;
+    }
+    return link;
+}
+
+static void append(uint64_t *link, int source, int tag, uint64_t item, bool is_receive) {
+    *(uint64_t *)online_at(world, item) = 0;
+    if (*link == 0) {
+        const uint64_t place = online_allocate(world, sizeof(struct channel));
+        *(struct channel *)online_at(world, place) = (struct channel){0, item, item, source, tag, is_receive};
+        *link = place;
+        return;
+    }
+    struct channel *channel = online_at(world, *link);
+    *(uint64_t *)online_at(world, channel->last) = item;
+    channel->last = item;
+}
+
+static uint64_t take_first(uint64_t *link) {
+    const uint64_t place = *link;
+    struct channel *channel = online_at(world, place);
+    const uint64_t item = channel->first;
+    channel->first = *(uint64_t *)online_at(world, item);
+    if (channel->first == 0) {
+        *link = channel->next;
+        online_free(world, place);
+    }
+    return item;
+}
+
+// A synchronous send may end.
+static void received(uint64_t place) {
+    const struct message *message = online_at(world, place);
+    if (message->taken != 0) *(uint64_t *)online_at(world, message->taken) = 1;
+}
+
+void post_message(struct communicator *communicator, int dest, int tag, const void *buffer, MPI_Count count,
+                  const struct datatype *type, uint64_t taken) {
+    const MPI_Count bytes = volume(count, type);
+    const uint64_t place = online_allocate(world, sizeof(struct message) + (uint64_t)bytes);
+    if (place == 0) abort_all(2, "no memory for a message of %lld bytes", (long long)bytes);
+    struct message *message = online_at(world, place);
+    *message = (struct message){0, bytes, my_rank, wide_tag(communicator, tag), taken};
+    pack(buffer, count, type, message->data);
+    struct online_rank *receiver = &world->rank[world_rank(communicator, dest)];
+    uint64_t *link = find(receiver, my_rank, message->tag);
+    if (*link != 0 && ((struct channel *)online_at(world, *link))->of_receives) {
+        ((struct receive *)online_at(world, take_first(link)))->message = place;
+        received(place);
+    } else {
+        append(link, my_rank, message->tag, place, false);
+    }
+}
+
+uint64_t first_message(int source, int tag) {
+    const struct channel *channel = online_at(world, *find(me, source, tag));
+    return (const void *)channel == world || channel->of_receives ? 0 : channel->first;
+}
+
+uint64_t take_message(int source, int tag) {
+    uint64_t *link = find(me, source, tag);
+    if (*link == 0 || ((struct channel *)online_at(world, *link))->of_receives) return 0;
+    const uint64_t place = take_first(link);
+    received(place);
+    return place;
+}
+
+// Source and tag are the simulator's.
+void post_receive(struct request *request, int source, int tag) {
+    int *const open = &waiting_of_context[request->communicator->context];
+    const bool is_any = tag == -1 || tag <= -(1 << 22);
+    if (source == NONE || is_any || (*open > 0 && tag >= 0)) {
+        request->name = next_name() | ONLINE_REPORTED;
+        request->next = waiting;
+        waiting = request;
+        ++*open;
+        return;
+    }
+    request->name = next_name();
+    request->message = take_message(source, tag);
+    if (request->message != 0) return;
+    request->receive = online_allocate(world, sizeof(struct receive));
+    *(struct receive *)online_at(world, request->receive) = (struct receive){0, 0};
+    append(find(me, source, tag), source, tag, request->receive, true);
+}
+
+bool has_message(struct request *request) {
+    if (request->message == 0 && request->receive != 0) {
+        struct receive *receive = online_at(world, request->receive);
+        if (receive->message != 0) {
+            request->message = receive->message;
+            online_free(world, request->receive);
+            request->receive = 0;
+        }
+    }
+    return request->message != 0;
+}
+
+static struct request *taken(int name) {
+    for (struct request **link = &waiting; *link != NULL; link = &(*link)->next) {
+        struct request *request = *link;
+        if (request->name != name) continue;
+        *link = request->next;
+        --waiting_of_context[request->communicator->context];
+        return request;
+    }
+    return NULL;
+}
+
+void take_reports(void) {
+    const struct online_report *reports = online_at(world, me->reports);
+    for (int i = 0; i < me->report_count; i++) {
+        struct request *request = taken(reports[i].receive);
+        const uint64_t message = take_message(reports[i].source, reports[i].tag);
+        if (request != NULL) request->message = message;
+    }
+    me->report_count = 0;
+}
+
+// A receive is cancelled: no message is kept for it.
+void forget_receive(struct request *request) {
+    if (request->name & ONLINE_REPORTED) taken(request->name);
+    if (request->receive == 0) return;
+    for (int bucket = 0; bucket < ONLINE_BUCKETS; bucket++) {
+        for (uint64_t *link = &me->buckets[bucket]; *link != 0; link = &((struct channel *)online_at(world, *link))->next) {
+            struct channel *channel = online_at(world, *link);
+            if (!channel->of_receives) continue;
+            uint64_t before = 0;
+            for (uint64_t item = channel->first; item != 0; before = item, item = *(uint64_t *)online_at(world, item)) {
+                if (item != request->receive) continue;
+                if (before == 0) {
+                    take_first(link);
+                } else {
+                    *(uint64_t *)online_at(world, before) = *(uint64_t *)online_at(world, item);
+                    if (channel->last == item) channel->last = before;
+                }
+                online_free(world, item);
+                request->receive = 0;
+                return;
+            }
+        }
+    }
+}

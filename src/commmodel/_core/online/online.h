@@ -1,0 +1,239 @@
+// An MPI library whose calls are simulated: what its parts share. The data of calls really move, by shared memory; their
+// times are those of operations that each call adds to its rank's ring (turns.c).
+#pragma once
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shared.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define NONE (-1)
+
+// ---- turns.c: this process as a rank
+
+enum code { COMPUTE, SLEEP, SEND, ISEND, RECV, IRECV, WAIT, WAITALL, TEST, MARK, AWAIT };
+
+extern struct online_world *world;
+extern struct online_rank *me;
+extern int my_rank;
+
+void attach(void);
+bool is_attached(void);
+_Noreturn void missing(const char *name);
+_Noreturn void abort_all(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void enter(const char *name);  // a call that takes simulated time begins
+void leave(void);
+void act(int code, int peer, int tag, int request, double value);
+void act_collective(int tag, const char *action);
+void yield(void);        // until the simulator has carried out all operations so far
+void before_poll(void);   // a question whether something has happened
+void after_poll(bool found);
+double now(void);
+
+// ---- handles.c: objects by the numbers that programs have of them
+
+enum kind { COMMUNICATOR, GROUP, DATATYPE, OPERATION, ERRHANDLER, REQUEST, INFO, KEYVAL, MESSAGE, WINDOW, KINDS };
+
+int new_handle(enum kind kind, void *object);
+void *object_of(enum kind kind, int handle);  // NULL where there is none
+void drop_handle(enum kind kind, int handle);
+void set_handle(enum kind kind, int handle, void *object);  // of an object that exists from the beginning
+
+// ---- errors.c
+
+struct communicator;
+int fail(struct communicator *communicator, int error);  // calls the error handler; returns the error
+int fail_world(int error);
+int last_used_code(void);
+void free_errhandler(MPI_Errhandler handler);
+void keep_errhandler(MPI_Errhandler handler);
+
+// ---- groups.c
+
+struct group {
+    int size, references;
+    int ranks[];  // of the whole program
+};
+
+struct group *new_group(int size);
+struct group *keep_group(struct group *group);
+void drop_group(struct group *group);
+int rank_in(const struct group *group, int rank);  // NONE where it is no member
+MPI_Group group_handle(struct group *group);
+struct group *group_of(MPI_Group handle);
+
+// ---- communicators.c
+
+struct topology;
+struct attribute;
+
+struct communicator {
+    MPI_Comm handle;
+    int context, number, rank, references;
+    struct group *group, *remote;  // remote: of an intercommunicator
+    uint32_t collectives;          // calls so far
+    bool defined;                  // whether the simulator knows its ranks
+    struct topology *topology;
+    struct attribute *attributes;
+    MPI_Errhandler errhandler;
+    MPI_Info info;
+    char name[MPI_MAX_OBJECT_NAME];
+};
+
+struct communicator *communicator_of(MPI_Comm handle);
+struct communicator *new_communicator(struct group *group, struct group *remote, int context, int number);
+void keep_communicator(struct communicator *communicator);
+void drop_communicator(struct communicator *communicator);
+void make_first_communicators(void);
+static inline int size_of(const struct communicator *communicator) { return communicator->group->size; }
+static inline const struct group *peers(const struct communicator *communicator) {
+    return communicator->remote ? communicator->remote : communicator->group;
+}
+int peers_of(MPI_Comm comm);
+int size_of_communicator(MPI_Comm comm);
+int peers_at_root(MPI_Comm comm, int root);
+int in_degree_of(MPI_Comm comm);
+int out_degree_of(MPI_Comm comm);
+MPI_Count *widened_counts(const int *narrow, int length);
+MPI_Aint *widened_displacements(const int *narrow, int length);
+int narrowed(MPI_Count wide);
+
+// ---- datatypes.c, packing.c
+
+struct run {  // bytes that lie together
+    MPI_Aint offset;
+    MPI_Count length;
+    int unit;  // bytes of a basic element
+};
+
+struct datatype {
+    MPI_Datatype handle;
+    int references;
+    int alignment;
+    bool is_basic, is_committed;
+    MPI_Count size, extent, lower, true_lower, true_extent, elements;  // elements: basic ones in it
+    MPI_Count run_count;
+    struct run *runs;
+    MPI_Datatype basic;    // of all elements, MPI_DATATYPE_NULL where they differ
+    struct contents *contents;
+    struct attribute *attributes;
+    char name[MPI_MAX_OBJECT_NAME];
+};
+
+struct contents *new_contents(int combiner, MPI_Count numbers, const MPI_Count *number, MPI_Count places,
+                              const MPI_Count *place, MPI_Count types, const MPI_Datatype *type);
+void free_contents(struct contents *contents);
+struct datatype *datatype_of(MPI_Datatype handle);
+void keep_datatype(struct datatype *type);
+void drop_datatype(struct datatype *type);
+void make_basic_datatypes(void);
+static inline MPI_Count volume(MPI_Count count, const struct datatype *type) { return count * type->size; }
+// Copy at most `most` bytes of elements in `buffer`; returns how many were copied.
+MPI_Count pack(const void *buffer, MPI_Count count, const struct datatype *type, void *packed);
+MPI_Count elements_in(const struct datatype *type, MPI_Count bytes);
+MPI_Count unpack(void *buffer, MPI_Count count, const struct datatype *type, const void *packed, MPI_Count bytes);
+
+// ---- reductions.c
+
+struct operation;
+struct operation *operation_of(MPI_Op handle);
+void make_basic_operations(void);
+bool has_type(const struct operation *operation, const struct datatype *type);
+bool is_commutative(const struct operation *operation);
+// right := left op right, for packed elements; an error where the operation has not that type.
+int reduce(struct operation *operation, const void *left, void *right, MPI_Count count, struct datatype *type);
+
+// ---- requests.c
+
+enum request_kind {
+    IS_SEND, IS_RECEIVE, IS_COLLECTIVE, IS_DONE, IS_GENERALIZED, IS_EXCHANGE,
+};
+
+struct collective;
+struct request {
+    MPI_Request handle;
+    enum request_kind kind;
+    bool is_persistent, is_active, is_cancelled, is_freed;
+    int name;                     // to the simulator; NONE where it is not concerned
+    struct communicator *communicator;
+    struct datatype *type;
+    void *buffer;
+    MPI_Count count;
+    uint64_t receive;             // in shared memory, of a receive whose message is found by ourselves
+    uint64_t message;             // got by a receive
+    uint64_t taken;               // of a synchronous send: a number in shared memory, not 0 once it is received
+    bool is_synchronous;
+    int peer, tag;                // as the program gave them
+    int error;
+    MPI_Status status;
+    struct collective *collective;
+    struct request *first, *second;  // of an exchange
+    struct generalized *generalized;
+    struct request *next;            // among those that wait for a report
+};
+
+struct request *new_request(enum request_kind kind, struct communicator *communicator);
+struct request *request_of(MPI_Request handle);
+void free_request(struct request *request);
+int next_name(void);
+int finish_request(struct request *request, MPI_Status *status);  // that is complete
+int wait_for(struct request *request, MPI_Status *status);
+bool is_generalized_done(const struct request *request);
+int finish_generalized(struct request *request, MPI_Status *status);
+int cancel_generalized(struct request *request);
+void empty_status(MPI_Status *status);
+void set_status(MPI_Status *status, int source, int tag, MPI_Count bytes);
+
+// ---- messages.c: messages and receives in shared memory
+
+struct message {
+    uint64_t next;
+    MPI_Count bytes;
+    int source, tag;  // source: rank of the whole program; tag: with the context
+    uint64_t taken;   // as of the request
+    char data[];
+};
+
+int wide_tag(const struct communicator *communicator, int tag);  // as the simulator knows it
+int world_rank(const struct communicator *communicator, int peer);
+void post_message(struct communicator *communicator, int dest, int tag, const void *buffer, MPI_Count count,
+                  const struct datatype *type, uint64_t taken);
+void post_receive(struct request *request, int source, int tag);
+bool has_message(struct request *request);
+uint64_t first_message(int source, int tag);  // 0 where there is none
+uint64_t take_message(int source, int tag);
+void take_reports(void);
+void forget_receive(struct request *request);
+
+// ---- point_to_point.c
+
+int check_message(struct communicator *communicator, int peer, int tag, MPI_Count count, struct datatype *type,
+                  bool receives);
+int start_send(struct request *request);
+int start_receive(struct request *request);
+
+// ---- collectives
+
+struct call;  // exchange.c: of one collective
+int begin_persistent(struct request *request);
+int finish_collective(struct request *request);
+bool is_collective_ready(struct request *request);
+void free_collective(struct collective *collective);
+
+// ---- attributes.c
+
+int copy_attributes(enum kind kind, int from, struct attribute *attributes, struct attribute **copies);
+int delete_attributes(enum kind kind, int from, struct attribute **attributes);
+
+// ---- info.c, topologies.c
+
+MPI_Info new_info(void);
+MPI_Info copy_info(MPI_Info info);
+void free_info(MPI_Info *info);
+struct topology *keep_topology(struct topology *topology);
+void drop_topology(struct topology *topology);

@@ -1,0 +1,411 @@
+// Messages from one rank to another.
+#define _GNU_SOURCE
+#include "online.h"
+
+int check_message(struct communicator *communicator, int peer, int tag, MPI_Count count, struct datatype *type,
+                  bool receives) {
+    if (communicator == NULL) return MPI_ERR_COMM;
+    if (count < 0) return MPI_ERR_COUNT;
+    if (type == NULL) return MPI_ERR_TYPE;
+    if (!type->is_committed) return MPI_ERR_TYPE;
+    if (peer != MPI_PROC_NULL && !(receives && peer == MPI_ANY_SOURCE) &&
+        (peer < 0 || peer >= peers(communicator)->size)) {
+        return MPI_ERR_RANK;
+    }
+    if (!(receives && tag == MPI_ANY_TAG) && (tag < 0 || tag >= 1 << ONLINE_TAG_BITS)) return MPI_ERR_TAG;
+    return MPI_SUCCESS;
+}
+
+static void send_now(const struct request *request, int code, int name) {
+    post_message(request->communicator, request->peer, request->tag, request->buffer, request->count, request->type,
+                 request->taken);
+    act(code, world_rank(request->communicator, request->peer), wide_tag(request->communicator, request->tag), name,
+        (double)volume(request->count, request->type));
+}
+
+int start_send(struct request *request) {
+    request->is_active = true;
+    request->name = NONE;
+    if (request->peer == MPI_PROC_NULL) return MPI_SUCCESS;
+    request->name = next_name();
+    if (request->is_synchronous && request->taken == 0) request->taken = online_allocate(world, sizeof(uint64_t));
+    if (request->taken != 0) *(uint64_t *)online_at(world, request->taken) = 0;
+    send_now(request, ISEND, request->name);
+    return MPI_SUCCESS;
+}
+
+static int simulated_source(const struct request *request) {
+    return request->peer == MPI_ANY_SOURCE ? NONE : world_rank(request->communicator, request->peer);
+}
+
+int start_receive(struct request *request) {
+    request->is_active = true;
+    request->name = NONE;
+    if (request->peer == MPI_PROC_NULL) return MPI_SUCCESS;
+    const int source = simulated_source(request), tag = wide_tag(request->communicator, request->tag);
+    post_receive(request, source, tag);
+    act(IRECV, source, tag, request->name, -1.0);
+    return MPI_SUCCESS;
+}
+
+// A message or receive with the arguments of a call; its error where one is wrong.
+static int made(struct request *request, enum request_kind kind, const void *buffer, MPI_Count count,
+                MPI_Datatype datatype, int peer, int tag, MPI_Comm comm) {
+    struct communicator *communicator = communicator_of(comm);
+    struct datatype *type = datatype_of(datatype);
+    const int error = check_message(communicator, peer, tag, count, type, kind == IS_RECEIVE);
+    if (error != MPI_SUCCESS) return fail(communicator, error);
+    memset(request, 0, sizeof *request);
+    request->kind = kind;
+    request->communicator = communicator;
+    request->type = type;
+    request->buffer = (void *)buffer;
+    request->count = count;
+    request->peer = peer;
+    request->tag = tag;
+    request->name = NONE;
+    return MPI_SUCCESS;
+}
+
+static int new_message(enum request_kind kind, const void *buffer, MPI_Count count, MPI_Datatype datatype, int peer,
+                       int tag, MPI_Comm comm, struct request **made_request) {
+    struct request arguments;
+    const int error = made(&arguments, kind, buffer, count, datatype, peer, tag, comm);
+    if (error != MPI_SUCCESS) return error;
+    struct request *request = new_request(kind, arguments.communicator);
+    const MPI_Request handle = request->handle;
+    *request = arguments;
+    request->handle = handle;
+    keep_communicator(request->communicator);
+    keep_datatype(request->type);
+    *made_request = request;
+    return MPI_SUCCESS;
+}
+
+// ---- blocking
+
+static int send(const char *name, const void *buffer, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                MPI_Comm comm) {
+    enter(name);
+    struct request request;
+    const int error = made(&request, IS_SEND, buffer, count, datatype, dest, tag, comm);
+    if (error == MPI_SUCCESS && dest != MPI_PROC_NULL) send_now(&request, SEND, NONE);
+    leave();
+    return error;
+}
+
+EXPORT int MPI_Send_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
+    return send("MPI_Send", buf, count, datatype, dest, tag, comm);
+}
+EXPORT int MPI_Ssend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
+    return send("MPI_Ssend", buf, count, datatype, dest, tag, comm);
+}
+EXPORT int MPI_Rsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
+    return send("MPI_Rsend", buf, count, datatype, dest, tag, comm);
+}
+EXPORT int MPI_Bsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
+    return send("MPI_Bsend", buf, count, datatype, dest, tag, comm);
+}
+
+// Post a receive and wait for its message.
+static void receive_now(struct request *request) {
+    const int source = simulated_source(request), tag = wide_tag(request->communicator, request->tag);
+    post_receive(request, source, tag);
+    act(RECV, source, tag, request->name & ONLINE_REPORTED ? request->name : NONE, -1.0);
+    if (!has_message(request)) yield();
+}
+
+EXPORT int MPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+                      MPI_Status *status) {
+    enter("MPI_Recv");
+    struct request request;
+    int error = made(&request, IS_RECEIVE, buf, count, datatype, source, tag, comm);
+    if (error == MPI_SUCCESS) {
+        if (source != MPI_PROC_NULL) receive_now(&request);
+        error = finish_request(&request, status);
+        if (error != MPI_SUCCESS) error = fail(request.communicator, error);
+    }
+    leave();
+    return error;
+}
+
+EXPORT int MPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag,
+                          void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
+                          MPI_Comm comm, MPI_Status *status) {
+    enter("MPI_Sendrecv");
+    struct request *sent, *received;
+    int error = new_message(IS_SEND, sendbuf, sendcount, sendtype, dest, sendtag, comm, &sent);
+    if (error == MPI_SUCCESS) {
+        error = new_message(IS_RECEIVE, recvbuf, recvcount, recvtype, source, recvtag, comm, &received);
+        if (error != MPI_SUCCESS) {
+            free_request(sent);
+        } else {
+            start_receive(received);
+            start_send(sent);
+            error = wait_for(received, status);
+            wait_for(sent, MPI_STATUS_IGNORE);
+            if (error != MPI_SUCCESS) error = fail(communicator_of(comm), error);
+        }
+    }
+    leave();
+    return error;
+}
+
+EXPORT int MPI_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source,
+                                  int recvtag, MPI_Comm comm, MPI_Status *status) {
+    return MPI_Sendrecv_c(buf, count, datatype, dest, sendtag, buf, count, datatype, source, recvtag, comm, status);
+}
+
+// ---- non-blocking
+
+static int begin(const char *name, enum request_kind kind, const void *buffer, MPI_Count count, MPI_Datatype datatype,
+                 int peer, int tag, MPI_Comm comm, MPI_Request *handle, bool is_persistent) {
+    enter(name);
+    struct request *request;
+    const int error = new_message(kind, buffer, count, datatype, peer, tag, comm, &request);
+    if (error == MPI_SUCCESS) {
+        request->is_persistent = is_persistent;
+        request->is_synchronous = strcasestr(name, "ssend") != NULL;
+        if (!is_persistent) kind == IS_SEND ? start_send(request) : start_receive(request);
+        *handle = request->handle;
+    }
+    leave();
+    return error;
+}
+
+#define SEND_FORMS(Form, form)                                                                                         \
+    EXPORT int MPI_I##form##_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,             \
+                               MPI_Comm comm, MPI_Request *request) {                                                  \
+        return begin("MPI_I" #form, IS_SEND, buf, count, datatype, dest, tag, comm, request, false);                  \
+    }                                                                                                                  \
+    EXPORT int MPI_##Form##_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,         \
+                                   MPI_Comm comm, MPI_Request *request) {                                              \
+        return begin("MPI_" #Form "_init", IS_SEND, buf, count, datatype, dest, tag, comm, request, true);            \
+    }
+
+SEND_FORMS(Send, send)
+SEND_FORMS(Ssend, ssend)
+SEND_FORMS(Rsend, rsend)
+SEND_FORMS(Bsend, bsend)
+
+EXPORT int MPI_Irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+                       MPI_Request *request) {
+    return begin("MPI_Irecv", IS_RECEIVE, buf, count, datatype, source, tag, comm, request, false);
+}
+
+EXPORT int MPI_Recv_init_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+                           MPI_Request *request) {
+    return begin("MPI_Recv_init", IS_RECEIVE, buf, count, datatype, source, tag, comm, request, true);
+}
+
+EXPORT int MPI_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag,
+                           void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
+                           MPI_Comm comm, MPI_Request *handle) {
+    enter("MPI_Isendrecv");
+    struct request *sent, *received;
+    int error = new_message(IS_SEND, sendbuf, sendcount, sendtype, dest, sendtag, comm, &sent);
+    if (error == MPI_SUCCESS) {
+        error = new_message(IS_RECEIVE, recvbuf, recvcount, recvtype, source, recvtag, comm, &received);
+        if (error != MPI_SUCCESS) {
+            free_request(sent);
+        } else {
+            start_receive(received);
+            start_send(sent);
+            struct request *both = new_request(IS_EXCHANGE, communicator_of(comm));
+            keep_communicator(both->communicator);
+            both->is_active = true;
+            both->first = received;
+            both->second = sent;
+            *handle = both->handle;
+        }
+    }
+    leave();
+    return error;
+}
+
+EXPORT int MPI_Isendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source,
+                                   int recvtag, MPI_Comm comm, MPI_Request *request) {
+    return MPI_Isendrecv_c(buf, count, datatype, dest, sendtag, buf, count, datatype, source, recvtag, comm, request);
+}
+
+// ---- probes
+
+// Ask the simulator for a message; its source and tag are the simulator's, before and after.
+static bool find(int *source, int *tag) {
+    me->question = ONLINE_MESSAGE;
+    me->source = *source;
+    me->tag = *tag;
+    yield();
+    *source = me->source;
+    *tag = me->tag;
+    return me->answer;
+}
+
+static const struct message *message_at(uint64_t place) { return online_at(world, place); }
+
+// The status of a message that is still there.
+static void probed(struct communicator *communicator, int source, int tag, MPI_Status *status) {
+    const uint64_t place = first_message(source, tag);
+    if (place == 0) abort_all(2, "a fault of the simulation: rank %d has probed nothing", my_rank);
+    set_status(status, rank_in(peers(communicator), source), tag & ((1 << ONLINE_TAG_BITS) - 1), message_at(place)->bytes);
+}
+
+// Look for a message; wait for it where that is wanted.
+static int probe(int source, int tag, MPI_Comm comm, bool waits, int *flag, MPI_Message *message, MPI_Status *status) {
+    struct communicator *communicator = communicator_of(comm);
+    struct datatype *bytes = datatype_of(MPI_BYTE);
+    const int error = check_message(communicator, source, tag, 0, bytes, true);
+    if (error != MPI_SUCCESS) return fail(communicator, error);
+    *flag = 1;
+    if (source == MPI_PROC_NULL) {
+        if (message != NULL) *message = MPI_MESSAGE_NO_PROC;
+        set_status(status, MPI_PROC_NULL, MPI_ANY_TAG, 0);
+        return MPI_SUCCESS;
+    }
+    struct request *request = NULL;
+    if (message != NULL) {
+        request = new_request(IS_RECEIVE, communicator);
+        keep_communicator(communicator);
+        request->peer = source;
+        request->tag = tag;
+    }
+    int from = source == MPI_ANY_SOURCE ? NONE : world_rank(communicator, source), with = wide_tag(communicator, tag);
+    if (!waits || message == NULL) {
+        if (!waits) before_poll();
+        while (!(*flag = find(&from, &with)) && waits) act(AWAIT, from, with, NONE, 1.0 / 0.0);
+        if (!waits) after_poll(*flag);
+        if (!*flag) {
+            if (request != NULL) free_request(request);
+            return MPI_SUCCESS;
+        }
+        if (message == NULL) {
+            probed(communicator, from, with, status);
+            return MPI_SUCCESS;
+        }
+        request->peer = rank_in(peers(communicator), from);
+        request->tag = with & ((1 << ONLINE_TAG_BITS) - 1);
+    }
+    receive_now(request);  // a matched probe is the receive
+    has_message(request);
+    const struct message *got = message_at(request->message);
+    set_status(status, rank_in(peers(communicator), got->source), got->tag & ((1 << ONLINE_TAG_BITS) - 1), got->bytes);
+    *message = new_handle(MESSAGE, request);
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status) {
+    enter("MPI_Probe");
+    int flag;
+    const int error = probe(source, tag, comm, true, &flag, NULL, status);
+    leave();
+    return error;
+}
+
+EXPORT int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status) {
+    enter("MPI_Iprobe");
+    const int error = probe(source, tag, comm, false, flag, NULL, status);
+    leave();
+    return error;
+}
+
+EXPORT int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status) {
+    enter("MPI_Mprobe");
+    int flag;
+    const int error = probe(source, tag, comm, true, &flag, message, status);
+    leave();
+    return error;
+}
+
+EXPORT int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status) {
+    enter("MPI_Improbe");
+    const int error = probe(source, tag, comm, false, flag, message, status);
+    leave();
+    return error;
+}
+
+// The receive of a matched message, which has arrived already.
+static int matched(void *buffer, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, struct request **request) {
+    struct datatype *type = datatype_of(datatype);
+    if (type == NULL) return fail_world(MPI_ERR_TYPE);
+    if (count < 0) return fail_world(MPI_ERR_COUNT);
+    if (*message == MPI_MESSAGE_NO_PROC) {
+        *request = new_request(IS_RECEIVE, NULL);
+        (*request)->peer = MPI_PROC_NULL;
+    } else {
+        *request = object_of(MESSAGE, *message);
+        if (*request == NULL) return fail_world(MPI_ERR_REQUEST);
+        drop_handle(MESSAGE, *message);
+    }
+    (*request)->buffer = buffer;
+    (*request)->count = count;
+    (*request)->type = type;
+    (*request)->name = NONE;
+    (*request)->is_active = true;
+    keep_datatype(type);
+    *message = MPI_MESSAGE_NULL;
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status) {
+    enter("MPI_Mrecv");
+    struct request *request;
+    int error = matched(buf, count, datatype, message, &request);
+    if (error == MPI_SUCCESS) {
+        error = wait_for(request, status);
+        if (error != MPI_SUCCESS) error = fail_world(error);
+    }
+    leave();
+    return error;
+}
+
+EXPORT int MPI_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *handle) {
+    enter("MPI_Imrecv");
+    struct request *request;
+    const int error = matched(buf, count, datatype, message, &request);
+    if (error == MPI_SUCCESS) *handle = request->handle;
+    leave();
+    return error;
+}
+
+// ---- buffers: messages are copied in any case
+
+static void *buffer_address;
+static MPI_Count buffer_size;
+
+EXPORT int MPI_Buffer_attach_c(void *buffer, MPI_Count size) {
+    if (buffer_address != NULL) return fail_world(MPI_ERR_BUFFER);
+    buffer_address = buffer;
+    buffer_size = size;
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Buffer_detach_c(void *buffer_addr, MPI_Count *size) {
+    *(void **)buffer_addr = buffer_address;
+    *size = buffer_size;
+    buffer_address = NULL;
+    buffer_size = 0;
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Buffer_flush(void) { return MPI_SUCCESS; }
+EXPORT int MPI_Buffer_iflush(MPI_Request *request) {
+    struct request *done = new_request(IS_DONE, NULL);
+    done->is_active = true;
+    *request = done->handle;
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Comm_attach_buffer_c(MPI_Comm comm, void *buffer, MPI_Count size) {
+    if (communicator_of(comm) == NULL) return fail_world(MPI_ERR_COMM);
+    return MPI_Buffer_attach_c(buffer, size);
+}
+EXPORT int MPI_Comm_detach_buffer_c(MPI_Comm comm, void *buffer_addr, MPI_Count *size) {
+    if (communicator_of(comm) == NULL) return fail_world(MPI_ERR_COMM);
+    return MPI_Buffer_detach_c(buffer_addr, size);
+}
+EXPORT int MPI_Comm_flush_buffer(MPI_Comm comm) {
+    return communicator_of(comm) == NULL ? fail_world(MPI_ERR_COMM) : MPI_SUCCESS;
+}
+EXPORT int MPI_Comm_iflush_buffer(MPI_Comm comm, MPI_Request *request) {
+    return communicator_of(comm) == NULL ? fail_world(MPI_ERR_COMM) : MPI_Buffer_iflush(request);
+}

@@ -1,0 +1,157 @@
+"""Runs the ranks of a program in turn and hands what they do to the engine: the Python side of pump.hpp.
+
+Main entry: `Pump`.
+"""
+
+from cpython.pycapsule cimport PyCapsule_New
+from libc.stdint cimport int32_t, int64_t
+from libc.string cimport strncpy
+from libcpp cimport bool as cpp_bool
+
+from commmodel._core.program.run cimport Live, Operation
+
+import numpy as np
+
+cdef extern from "Python.h":
+    int PyErr_CheckSignals() except -1
+
+cdef extern from "online/pump.hpp" nogil:
+    cdef int ONLINE_ABORTED
+    cdef int ONLINE_FINALIZED
+
+    cdef struct online_rank:
+        int32_t state, exit_code, host_number
+        char host[128]
+        char call[64]
+
+    cdef struct online_world:
+        double compute_factor
+        online_rank *rank
+        char error[256]
+
+cdef extern from "online/pump.hpp" namespace "commmodel" nogil:
+    cdef struct _Calls "commmodel::Pump::Calls":
+        void *context
+        cpp_bool (*start)(void *, int32_t) noexcept nogil
+        cpp_bool (*look)(void *, int32_t) noexcept nogil
+        cpp_bool (*end)(void *, int32_t) noexcept nogil
+        cpp_bool (*expand)(
+            void *, int32_t, int32_t, const char *, const Operation **, int64_t *, cpp_bool *
+        ) noexcept nogil
+
+    cdef cppclass _Pump "commmodel::Pump"(Live):
+        _Calls calls
+        _Pump(int32_t ranks, int descriptor) except +
+        online_world &world()
+
+
+cdef cpp_bool _start(void *context, int32_t rank) noexcept with gil:
+    pump = <Pump>context
+    try:
+        pump.processes.start(rank)
+        return True
+    except BaseException as error:
+        pump.raised = error
+        return False
+
+
+cdef cpp_bool _look(void *context, int32_t rank) noexcept with gil:
+    pump = <Pump>context
+    try:
+        PyErr_CheckSignals()
+        pump.processes.look(rank, pump.state(rank))
+        return True
+    except BaseException as error:
+        pump.raised = error
+        return False
+
+
+cdef cpp_bool _end(void *context, int32_t rank) noexcept with gil:
+    pump = <Pump>context
+    try:
+        pump.processes.end(rank)
+        return True
+    except BaseException as error:
+        pump.raised = error
+        return False
+
+
+cdef cpp_bool _expand(
+    void *context, int32_t rank, int32_t tag, const char *action, const Operation **begin, int64_t *count,
+    cpp_bool *rest,
+) noexcept with gil:
+    pump = <Pump>context
+    cdef const unsigned char[::1] view
+    count[0] = 0
+    try:
+        if action != NULL:
+            operations, pending = pump.collectives.begin(rank, tag, action.decode("ascii"))
+        else:
+            operations, pending = pump.collectives.next(rank)
+        rest[0] = pending
+        if operations.size == 0:
+            return True
+        pump.held[rank] = np.ascontiguousarray(operations).reshape(-1).view(np.uint8)
+        view = pump.held[rank]
+        begin[0] = <const Operation *>&view[0]
+        count[0] = view.shape[0] // sizeof(Operation)
+        return True
+    except BaseException as error:
+        pump.raised = error
+        return False
+
+
+cdef class Pump:
+    """The ranks of a program as the engine's source of operations.
+
+    Parameters
+    ----------
+    ranks : int
+        P.
+    descriptor : int
+        Of the file of the shared memory, empty so far.
+    processes
+        ``start(rank)``, ``look(rank, state)`` and ``end(rank)`` start a rank's process, look after all of them, and
+        wait for the end of one.
+    collectives
+        ``begin(rank, tag, action)`` and ``next(rank)`` return operations of a collective, and whether more may follow.
+    compute_factor : float
+        Simulated seconds for each second of computation.
+    hosts : sequence of (int, str)
+        Number and name of each rank's host.
+    """
+
+    cdef _Pump *_pump
+    cdef readonly object processes, collectives, live
+    cdef readonly dict held
+    cdef public object raised
+
+    def __cinit__(self, ranks, descriptor, processes, collectives, compute_factor, hosts):
+        self._pump = new _Pump(ranks, descriptor)
+        self.processes, self.collectives = processes, collectives
+        self.held = {}
+        self.raised = None
+        cdef _Calls *calls = &self._pump.calls
+        calls.context = <void *>self
+        calls.start, calls.look, calls.end, calls.expand = _start, _look, _end, _expand
+        cdef online_world *world = &self._pump.world()
+        world.compute_factor = compute_factor
+        for rank, (number, name) in enumerate(hosts):
+            encoded = name.encode("ascii", "replace")[:127]
+            strncpy(world.rank[<int>rank].host, encoded, 127)
+            world.rank[<int>rank].host_number = number
+        self.live = PyCapsule_New(<void *><Live *>self._pump, "commmodel.live", NULL)
+
+    def __dealloc__(self):
+        del self._pump
+
+    def state(self, int rank):
+        """Return a rank's state, its exit code where it has called MPI_Abort, and what it says."""
+        cdef online_world *world = &self._pump.world()
+        cdef online_rank *of = &world.rank[rank]
+        name = {ONLINE_ABORTED: "aborted", ONLINE_FINALIZED: "finalized"}.get(of.state, "running")
+        return name, of.exit_code, world.error.decode("utf-8", "replace")
+
+    def call(self, int rank):
+        """Return the name of the call in which a rank waits."""
+        return self._pump.world().rank[rank].call.decode("ascii")

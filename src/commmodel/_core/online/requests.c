@@ -1,0 +1,459 @@
+// Requests: what waits, tests and starts.
+#include "online.h"
+
+#include <limits.h>
+
+struct request *new_request(enum request_kind kind, struct communicator *communicator) {
+    struct request *request = calloc(1, sizeof *request);
+    request->kind = kind;
+    request->communicator = communicator;
+    request->name = NONE;
+    request->handle = new_handle(REQUEST, request);
+    return request;
+}
+
+struct request *request_of(MPI_Request handle) { return object_of(REQUEST, handle); }
+
+void free_request(struct request *request) {
+    drop_handle(REQUEST, request->handle);
+    if (request->communicator != NULL) drop_communicator(request->communicator);
+    if (request->type != NULL) drop_datatype(request->type);
+    if (request->collective != NULL) free_collective(request->collective);
+    if (request->taken != 0 && *(uint64_t *)online_at(world, request->taken)) online_free(world, request->taken);
+    free(request);
+}
+
+// Take the data of a receive; its error.
+static int take_data(struct request *request, MPI_Status *status) {
+    if (request->peer == MPI_PROC_NULL) {
+        set_status(status, MPI_PROC_NULL, MPI_ANY_TAG, 0);
+        return MPI_SUCCESS;
+    }
+    if (!has_message(request)) abort_all(2, "a fault of the simulation: rank %d has received nothing", my_rank);
+    const struct message *message = online_at(world, request->message);
+    const MPI_Count room = volume(request->count, request->type);
+    const MPI_Count bytes = message->bytes < room ? message->bytes : room;
+    const int error = message->bytes > room ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
+    unpack(request->buffer, request->count, request->type, message->data, bytes);
+    set_status(status, rank_in(peers(request->communicator), message->source),
+               message->tag & ((1 << ONLINE_TAG_BITS) - 1), bytes);
+    online_free(world, request->message);
+    request->message = 0;
+    return error;
+}
+
+// Tell the simulator that a request is waited for; whether all that it needs is there already.
+static bool begin_wait(struct request *request) {
+    if (!request->is_active) return true;
+    if (request->kind == IS_EXCHANGE) {
+        const bool first = begin_wait(request->first), second = begin_wait(request->second);
+        return first && second;
+    }
+    if (request->is_cancelled) return true;
+    if (request->name != NONE) act(WAIT, NONE, NONE, request->name, 0.0);
+    return request->kind != IS_RECEIVE || request->peer == MPI_PROC_NULL || has_message(request);
+}
+
+int finish_request(struct request *request, MPI_Status *status) {
+    int error = MPI_SUCCESS;
+    empty_status(status);
+    switch (request->kind) {
+        case IS_SEND:
+        case IS_DONE: break;
+        case IS_RECEIVE:
+            if (!request->is_cancelled) error = take_data(request, status);
+            break;
+        case IS_COLLECTIVE: error = finish_collective(request); break;
+        case IS_EXCHANGE:
+            error = finish_request(request->first, status);
+            free_request(request->second);
+            free_request(request->first);
+            break;
+        case IS_GENERALIZED: error = finish_generalized(request, status); break;
+    }
+    if (request->is_cancelled && status != MPI_STATUS_IGNORE) status->count_hi_and_cancelled |= 1;
+    if (status != MPI_STATUS_IGNORE) status->MPI_ERROR = error;
+    return error;
+}
+
+// A request is complete: take its result, and the request where it is of no more use.
+static int complete(MPI_Request *handle, MPI_Status *status) {
+    struct request *request = request_of(*handle);
+    if (request == NULL || !request->is_active) {
+        empty_status(status);
+        return MPI_SUCCESS;
+    }
+    const int error = finish_request(request, status);
+    request->is_active = request->is_cancelled = false;
+    request->name = NONE;
+    if (!request->is_persistent) {
+        free_request(request);
+        *handle = MPI_REQUEST_NULL;
+    }
+    return error;
+}
+
+int wait_for(struct request *request, MPI_Status *status) {
+    if (!begin_wait(request)) yield();
+    MPI_Request handle = request->handle;
+    return complete(&handle, status);
+}
+
+static bool is_active(MPI_Request handle) {
+    const struct request *request = handle == MPI_REQUEST_NULL ? NULL : request_of(handle);
+    return request != NULL && request->is_active;
+}
+
+static bool are_valid(int count, const MPI_Request handles[]) {
+    if (count < 0) return false;
+    for (int i = 0; i < count; i++) {
+        if (handles[i] != MPI_REQUEST_NULL && request_of(handles[i]) == NULL) return false;
+    }
+    return true;
+}
+
+// ---- which of several are complete
+
+static int names_of(const struct request *request, int32_t *names) {
+    if (request->kind == IS_EXCHANGE) {
+        const int first = names_of(request->first, names);
+        return first + names_of(request->second, names + first);
+    }
+    if (request->name == NONE || request->is_cancelled) return 0;
+    *names = request->name;
+    return 1;
+}
+
+// Ask the simulator which active requests are complete now; returns how many.
+static int ask(int count, const MPI_Request handles[], bool *done) {
+    const uint64_t place = online_allocate(world, sizeof(int32_t) * 2 * (uint64_t)(count + 1));
+    int32_t *const names = online_at(world, place);
+    int number = 0;
+    for (int i = 0; i < count; i++) {
+        if (is_active(handles[i])) number += names_of(request_of(handles[i]), names + number);
+    }
+    me->names = place;
+    me->count = number;
+    me->question = ONLINE_DONE;
+    yield();
+    int complete_count = 0, at = 0;
+    for (int i = 0; i < count; i++) {
+        done[i] = false;
+        if (!is_active(handles[i])) continue;
+        struct request *request = request_of(handles[i]);
+        int32_t unused[2];
+        const int of_request = names_of(request, unused);
+        done[i] = true;
+        for (int j = 0; j < of_request; j++) done[i] &= names[at++] != 0;
+        if (request->kind == IS_SEND && request->taken != 0) done[i] &= *(uint64_t *)online_at(world, request->taken) != 0;
+        if (request->kind == IS_COLLECTIVE) done[i] = is_collective_ready(request);
+        if (request->kind == IS_GENERALIZED) done[i] = is_generalized_done(request);
+        complete_count += done[i];
+    }
+    online_free(world, place);
+    return complete_count;
+}
+
+static int active_of(int count, const MPI_Request handles[], bool *has_others) {
+    int number = 0;
+    *has_others = false;
+    for (int i = 0; i < count; i++) {
+        if (!is_active(handles[i])) continue;
+        ++number;
+        const enum request_kind kind = request_of(handles[i])->kind;
+        *has_others |= kind == IS_COLLECTIVE || kind == IS_GENERALIZED;
+    }
+    return number;
+}
+
+// Complete those that are done, as `first_only` or all; indices and statuses of them. Their errors are in the statuses.
+static int complete_done(int count, MPI_Request handles[], const bool *done, bool first_only, int *outcount,
+                         int indices[], MPI_Status statuses[]) {
+    int number = 0, error = MPI_SUCCESS;
+    for (int i = 0; i < count; i++) {
+        if (!done[i] || (first_only && number > 0)) continue;
+        begin_wait(request_of(handles[i]));
+        const int failed = complete(&handles[i], statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[number]);
+        if (failed != MPI_SUCCESS) error = first_only ? failed : MPI_ERR_IN_STATUS;
+        indices[number++] = i;
+    }
+    *outcount = number;
+    return error;
+}
+
+static int some(int count, MPI_Request handles[], bool waits, bool first_only, int *outcount, int indices[],
+                MPI_Status statuses[]) {
+    if (!are_valid(count, handles)) return fail_world(MPI_ERR_REQUEST);
+    bool has_others;
+    if (active_of(count, handles, &has_others) == 0) {
+        *outcount = MPI_UNDEFINED;
+        return MPI_SUCCESS;
+    }
+    bool *done = malloc(sizeof(bool) * (size_t)(count + 1));
+    if (!waits) before_poll();
+    int number = ask(count, handles, done);
+    while (number == 0 && waits) {
+        act(AWAIT, -2, NONE, NONE, has_others ? 1e-6 : 1.0 / 0.0);
+        number = ask(count, handles, done);
+    }
+    if (!waits) after_poll(number > 0);
+    const int error = complete_done(count, handles, done, first_only, outcount, indices, statuses);
+    free(done);
+    return error == MPI_SUCCESS ? error : fail_world(error);
+}
+
+// ---- waits
+
+EXPORT int MPI_Wait(MPI_Request *handle, MPI_Status *status) {
+    enter("MPI_Wait");
+    int error = MPI_SUCCESS;
+    if (!are_valid(1, handle)) {
+        error = fail_world(MPI_ERR_REQUEST);
+    } else if (is_active(*handle)) {
+        struct communicator *communicator = request_of(*handle)->communicator;
+        if (!begin_wait(request_of(*handle))) yield();
+        if (communicator != NULL) keep_communicator(communicator);
+        error = complete(handle, status);
+        if (error != MPI_SUCCESS) error = fail(communicator, error);
+        if (communicator != NULL) drop_communicator(communicator);
+    } else {
+        empty_status(status);
+    }
+    leave();
+    return error;
+}
+
+EXPORT int MPI_Waitall(int count, MPI_Request handles[], MPI_Status statuses[]) {
+    enter("MPI_Waitall");
+    int error = MPI_SUCCESS;
+    if (!are_valid(count, handles)) {
+        error = fail_world(MPI_ERR_REQUEST);
+    } else {
+        bool ready = true;
+        for (int i = 0; i < count; i++) {
+            if (is_active(handles[i])) ready &= begin_wait(request_of(handles[i]));
+        }
+        if (!ready) yield();
+        for (int i = 0; i < count; i++) {
+            if (complete(&handles[i], statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i])) {
+                error = MPI_ERR_IN_STATUS;
+            }
+        }
+        if (error != MPI_SUCCESS) error = fail_world(error);
+    }
+    leave();
+    return error;
+}
+
+EXPORT int MPI_Waitany(int count, MPI_Request handles[], int *index, MPI_Status *status) {
+    enter("MPI_Waitany");
+    int number;
+    empty_status(status);
+    const int error = some(count, handles, true, true, &number, index, status);
+    if (number == MPI_UNDEFINED) *index = MPI_UNDEFINED;
+    leave();
+    return error;
+}
+
+EXPORT int MPI_Waitsome(int count, MPI_Request handles[], int *outcount, int indices[], MPI_Status statuses[]) {
+    enter("MPI_Waitsome");
+    const int error = some(count, handles, true, false, outcount, indices, statuses);
+    leave();
+    return error;
+}
+
+// ---- tests
+
+EXPORT int MPI_Testall(int count, MPI_Request handles[], int *flag, MPI_Status statuses[]) {
+    enter("MPI_Testall");
+    int error = MPI_SUCCESS;
+    if (!are_valid(count, handles)) {
+        error = fail_world(MPI_ERR_REQUEST);
+        leave();
+        return error;
+    }
+    bool has_others;
+    const int active = active_of(count, handles, &has_others);
+    *flag = 1;
+    if (active > 0) {
+        bool *done = malloc(sizeof(bool) * (size_t)count);
+        before_poll();
+        *flag = ask(count, handles, done) == active;
+        after_poll(*flag);
+        free(done);
+    }
+    for (int i = 0; *flag && i < count; i++) {
+        if (is_active(handles[i])) begin_wait(request_of(handles[i]));
+        if (complete(&handles[i], statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i])) {
+            error = MPI_ERR_IN_STATUS;
+        }
+    }
+    if (error != MPI_SUCCESS) error = fail_world(error);
+    leave();
+    return error;
+}
+
+EXPORT int MPI_Test(MPI_Request *handle, int *flag, MPI_Status *status) {
+    enter("MPI_Test");
+    int index, number;
+    *flag = 1;
+    empty_status(status);
+    const int error = some(1, handle, false, true, &number, &index, status);
+    if (number == 0) *flag = 0;
+    leave();
+    return error;
+}
+
+EXPORT int MPI_Testany(int count, MPI_Request handles[], int *index, int *flag, MPI_Status *status) {
+    enter("MPI_Testany");
+    int number = 0;
+    *flag = 1;
+    empty_status(status);
+    const int error = some(count, handles, false, true, &number, index, status);
+    if (number == 0) *flag = 0;
+    if (number == 0 || number == MPI_UNDEFINED) *index = MPI_UNDEFINED;
+    leave();
+    return error;
+}
+
+EXPORT int MPI_Testsome(int count, MPI_Request handles[], int *outcount, int indices[], MPI_Status statuses[]) {
+    enter("MPI_Testsome");
+    const int error = some(count, handles, false, false, outcount, indices, statuses);
+    leave();
+    return error;
+}
+
+// The status of a request that is complete, which it keeps.
+static void kept_status(MPI_Request handle, MPI_Status *status) {
+    empty_status(status);
+    const struct request *request = is_active(handle) ? request_of(handle) : NULL;
+    if (request == NULL || status == MPI_STATUS_IGNORE) return;
+    if (request->kind == IS_RECEIVE && request->message != 0) {
+        const struct message *message = online_at(world, request->message);
+        set_status(status, rank_in(peers(request->communicator), message->source),
+                   message->tag & ((1 << ONLINE_TAG_BITS) - 1), message->bytes);
+    } else if (request->is_cancelled) {
+        status->count_hi_and_cancelled |= 1;
+    }
+}
+
+// Which of several are complete; returns how many of how many active ones.
+static int look(int count, const MPI_Request handles[], bool *done, int *active) {
+    bool has_others;
+    *active = active_of(count, handles, &has_others);
+    if (*active == 0) return 0;
+    before_poll();
+    const int number = ask(count, handles, done);
+    after_poll(number > 0);
+    for (int i = 0; i < count; i++) {
+        if (done[i] && request_of(handles[i])->kind == IS_RECEIVE) has_message(request_of(handles[i]));
+    }
+    return number;
+}
+
+static MPI_Status *of_status(MPI_Status statuses[], int place) {
+    return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[place];
+}
+
+EXPORT int MPI_Request_get_status_all(int count, const MPI_Request handles[], int *flag, MPI_Status statuses[]) {
+    if (!are_valid(count, handles)) return fail_world(MPI_ERR_REQUEST);
+    enter("MPI_Request_get_status_all");
+    bool *done = calloc((size_t)count + 1, sizeof(bool));
+    int active;
+    *flag = look(count, handles, done, &active) == active;
+    for (int i = 0; *flag && i < count; i++) kept_status(handles[i], of_status(statuses, i));
+    free(done);
+    leave();
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Request_get_status(MPI_Request handle, int *flag, MPI_Status *status) {
+    return MPI_Request_get_status_all(1, &handle, flag, status);
+}
+
+EXPORT int MPI_Request_get_status_some(int count, const MPI_Request handles[], int *outcount, int indices[],
+                                       MPI_Status statuses[]) {
+    if (!are_valid(count, handles)) return fail_world(MPI_ERR_REQUEST);
+    enter("MPI_Request_get_status_some");
+    bool *done = calloc((size_t)count + 1, sizeof(bool));
+    int active, number = 0;
+    look(count, handles, done, &active);
+    for (int i = 0; i < count; i++) {
+        if (!done[i]) continue;
+        kept_status(handles[i], of_status(statuses, number));
+        indices[number++] = i;
+    }
+    *outcount = active == 0 ? MPI_UNDEFINED : number;
+    free(done);
+    leave();
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Request_get_status_any(int count, const MPI_Request handles[], int *index, int *flag,
+                                      MPI_Status *status) {
+    if (!are_valid(count, handles)) return fail_world(MPI_ERR_REQUEST);
+    enter("MPI_Request_get_status_any");
+    bool *done = calloc((size_t)count + 1, sizeof(bool));
+    int active;
+    *flag = look(count, handles, done, &active) > 0 || active == 0;
+    *index = MPI_UNDEFINED;
+    empty_status(status);
+    for (int i = count - 1; i >= 0; i--) {
+        if (done[i]) *index = i;
+    }
+    if (*index != MPI_UNDEFINED) kept_status(handles[*index], status);
+    free(done);
+    leave();
+    return MPI_SUCCESS;
+}
+
+// ---- the others
+
+EXPORT int MPI_Start(MPI_Request *handle) {
+    enter("MPI_Start");
+    struct request *request = request_of(*handle);
+    int error = MPI_SUCCESS;
+    if (request == NULL || !request->is_persistent || request->is_active) {
+        error = fail_world(MPI_ERR_REQUEST);
+    } else if (request->kind == IS_SEND) {
+        error = start_send(request);
+    } else if (request->kind == IS_RECEIVE) {
+        error = start_receive(request);
+    } else {
+        error = begin_persistent(request);
+    }
+    leave();
+    return error;
+}
+
+EXPORT int MPI_Startall(int count, MPI_Request handles[]) {
+    if (!are_valid(count, handles)) return fail_world(MPI_ERR_REQUEST);
+    for (int i = 0; i < count; i++) {
+        const int error = MPI_Start(&handles[i]);
+        if (error != MPI_SUCCESS) return error;
+    }
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Request_free(MPI_Request *handle) {
+    struct request *request = request_of(*handle);
+    if (request == NULL) return fail_world(MPI_ERR_REQUEST);
+    if (request->is_active && request->kind == IS_RECEIVE) {
+        drop_handle(REQUEST, *handle);  // its message may come: it is kept for ever
+    } else {
+        free_request(request);
+    }
+    *handle = MPI_REQUEST_NULL;
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Cancel(MPI_Request *handle) {
+    struct request *request = request_of(*handle);
+    if (request == NULL) return fail_world(MPI_ERR_REQUEST);
+    if (request->kind == IS_GENERALIZED) return cancel_generalized(request);
+    if (request->kind == IS_RECEIVE && request->is_active && !has_message(request)) {
+        forget_receive(request);
+        request->is_cancelled = true;
+    }
+    return MPI_SUCCESS;
+}

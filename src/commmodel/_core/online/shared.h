@@ -1,0 +1,138 @@
+// The memory that a simulated program's ranks and the simulator share: turns, rings of operations, and a heap.
+//
+// One process runs at a time, the simulator or one rank, so nothing here is locked. Places are offsets from the
+// beginning: each process maps the memory where it finds room.
+#pragma once
+
+#include <linux/futex.h>
+#include <limits.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ONLINE_MEMORY (1ull << 38)  // reserved addresses; what is not touched takes no memory
+#define ONLINE_MAGIC 0x636f6d6d6d6f6401ull
+#define ONLINE_RING 512      // operations of a rank that the simulator has yet to carry out
+#define ONLINE_BUCKETS 256   // of a rank's channels
+#define ONLINE_TAG_BITS 20   // of the tags in a communicator; above them stands its context
+#define ONLINE_CONTEXTS 2048
+#define ONLINE_REPORTED (1 << 30)  // receives from here on are reported when they are matched
+#define ONLINE_COLLECTIVE 100      // code: a collective whose action stands at `value`
+#define ONLINE_CLASSES 40
+#define ONLINE_NAME 128
+
+enum online_state { ONLINE_UNBORN, ONLINE_ALIVE, ONLINE_FINALIZED, ONLINE_ABORTED };
+enum online_question { ONLINE_NOTHING, ONLINE_DONE, ONLINE_MESSAGE };
+
+struct online_operation {  // as program.hpp's Operation
+    int32_t code, peer, tag, request;
+    double value;
+};
+
+struct online_report {  // a receive got the next message of a channel
+    int32_t receive, source, tag;
+};
+
+struct online_rank {
+    int32_t turn;   // futex
+    int32_t state;  // enum online_state
+    int32_t exit_code;
+    uint32_t head, tail;  // of the ring: the rank adds at the head
+    // A question to the simulator, answered when the rank gets its turn.
+    int32_t question;
+    int32_t count;       // ONLINE_DONE: names of requests; answered by 1 or 0 in their place
+    uint64_t names;
+    int32_t source, tag;  // ONLINE_MESSAGE: pattern; answered by those of a message
+    int32_t answer;       // whether there is one
+    // Reports since the last turn.
+    uint64_t reports;
+    int32_t report_count, report_room;
+    uint64_t buckets[ONLINE_BUCKETS];  // channels, by source and tag
+    char host[ONLINE_NAME];
+    int32_t host_number;
+    char call[64];  // the last call that had to wait
+    struct online_operation ring[ONLINE_RING];
+};
+
+struct online_world {
+    uint64_t magic;
+    int32_t simulator_turn;  // futex
+    int32_t ranks;
+    double now;             // simulated time of the rank that has the turn
+    double compute_factor;  // simulated seconds of a second of computation
+    uint64_t heap, free_blocks[ONLINE_CLASSES];
+    int32_t contexts[ONLINE_CONTEXTS];  // how many ranks use each
+    int32_t communicators;              // numbers given so far
+    uint64_t instances[ONLINE_BUCKETS];  // open collective calls, by communicator and number
+    uint64_t keyvals;
+    char error[256];
+    struct online_rank rank[];
+};
+
+// ---- places
+
+static inline void *online_at(struct online_world *world, uint64_t place) { return (char *)world + place; }
+
+static inline uint64_t online_place(struct online_world *world, const void *at) {
+    return (uint64_t)((const char *)at - (const char *)world);
+}
+
+// ---- heap: blocks of powers of two, from lists of free ones
+
+struct online_block {
+    uint64_t next;
+    uint64_t order;
+};
+
+static inline uint64_t online_allocate(struct online_world *world, uint64_t size) {
+    uint64_t order = 6;
+    while ((1ull << order) < size + sizeof(struct online_block)) order++;
+    uint64_t place = world->free_blocks[order];
+    if (place != 0) {
+        world->free_blocks[order] = ((struct online_block *)online_at(world, place))->next;
+    } else {
+        if (world->heap + (1ull << order) > ONLINE_MEMORY) return 0;
+        place = world->heap;
+        world->heap += 1ull << order;
+    }
+    ((struct online_block *)online_at(world, place))->order = order;
+    return place + sizeof(struct online_block);
+}
+
+static inline void online_free(struct online_world *world, uint64_t place) {
+    if (place == 0) return;
+    place -= sizeof(struct online_block);
+    struct online_block *block = (struct online_block *)online_at(world, place);
+    const uint64_t order = block->order, page = 4096;
+    if (order >= 20) {  // give the memory back, the first page apart
+        const uint64_t begin = (place + page) & ~(page - 1), end = (place + (1ull << order)) & ~(page - 1);
+        if (end > begin) madvise(online_at(world, begin), end - begin, MADV_REMOVE);
+    }
+    block->next = world->free_blocks[order];
+    world->free_blocks[order] = place;
+}
+
+// ---- turns
+
+static inline void online_wake(int32_t *turn) {
+    __atomic_store_n(turn, 1, __ATOMIC_RELEASE);
+    syscall(SYS_futex, turn, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+// Wait for a turn, and take it; 0 where it did not come within so many nanoseconds (negative: no end).
+static inline int online_wait(int32_t *turn, long nanoseconds) {
+    struct timespec limit = {nanoseconds / 1000000000, nanoseconds % 1000000000};
+    for (int i = 0; i < 2000; i++) {
+        if (__atomic_load_n(turn, __ATOMIC_ACQUIRE)) break;
+        __builtin_ia32_pause();
+    }
+    if (!__atomic_load_n(turn, __ATOMIC_ACQUIRE)) {
+        syscall(SYS_futex, turn, FUTEX_WAIT, 0, nanoseconds < 0 ? NULL : &limit, NULL, 0);
+    }
+    if (!__atomic_load_n(turn, __ATOMIC_ACQUIRE)) return 0;
+    __atomic_store_n(turn, 0, __ATOMIC_RELEASE);
+    return 1;
+}

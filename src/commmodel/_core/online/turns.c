@@ -1,0 +1,151 @@
+// This process as a rank of the simulated program: its turns, its operations, and how long it computes between calls.
+#include "online.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <sys/prctl.h>
+#include <signal.h>
+#include <pthread.h>
+
+struct online_world *world;
+struct online_rank *me;
+int my_rank;
+
+static bool is_rank;
+static double computed_until;    // processor time
+static double seen;              // simulated time of the last turn
+static int idle_clocks;          // readings of the clock since the last operation
+static double pause_seconds;     // after the next poll that finds nothing
+static int depth;
+static pid_t process;
+
+bool is_attached(void) { return is_rank; }
+
+static double processor_seconds(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+void attach(void) {
+    if (is_rank) return;
+    const char *place = getenv("COMMMODEL_ONLINE");
+    int descriptor;
+    if (place == NULL || sscanf(place, "%d:%d", &descriptor, &my_rank) != 2) {
+        fprintf(stderr, "commmodel: a program of a simulation was started outside it\n");
+        _exit(3);
+    }
+    world = mmap(NULL, ONLINE_MEMORY, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
+    if (world == MAP_FAILED || world->magic != ONLINE_MAGIC) {
+        fprintf(stderr, "commmodel: rank %d has not the memory of its simulation\n", my_rank);
+        _exit(3);
+    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    me = &world->rank[my_rank];
+    me->state = ONLINE_ALIVE;
+    is_rank = true;
+    process = getpid();
+    seen = world->now;
+    computed_until = processor_seconds();
+}
+
+_Noreturn void abort_all(int code, const char *format, ...) {
+    fflush(NULL);
+    if (!is_rank) {
+        va_list listed;
+        va_start(listed, format);
+        vfprintf(stderr, format, listed);
+        va_end(listed);
+        fputc('\n', stderr);
+        _exit(code ? code : 1);
+    }
+    va_list listed;
+    va_start(listed, format);
+    vsnprintf(world->error, sizeof world->error, format, listed);
+    va_end(listed);
+    me->exit_code = code;
+    me->state = ONLINE_ABORTED;
+    online_wake(&world->simulator_turn);
+    for (;;) pause();
+}
+
+_Noreturn void missing(const char *name) {
+    abort_all(2, "%s is not simulated yet", name);
+}
+
+// ---- operations
+
+static struct online_operation *room(void) {
+    while (me->head - me->tail >= ONLINE_RING) yield();
+    return &me->ring[me->head % ONLINE_RING];
+}
+
+static void put(int code, int peer, int tag, int request, double value) {
+    struct online_operation *place = room();
+    *place = (struct online_operation){code, peer, tag, request, value};
+    me->head++;
+}
+
+void act(int code, int peer, int tag, int request, double value) {
+    idle_clocks = 0;
+    pause_seconds = 0.0;
+    put(code, peer, tag, request, value);
+}
+
+void act_collective(int tag, const char *action) {
+    idle_clocks = 0;
+    pause_seconds = 0.0;
+    const size_t size = strlen(action) + 1;
+    const uint64_t place = online_allocate(world, size);
+    memcpy(online_at(world, place), action, size);
+    put(ONLINE_COLLECTIVE, 0, tag, NONE, (double)place);
+}
+
+void enter(const char *name) {
+    if (depth++ > 0) return;
+    if (!is_rank) abort_all(1, "commmodel: %s before MPI_Init", name);
+    if (getpid() != process) abort_all(2, "commmodel: %s in a process that a rank has forked", name);
+    if (me->call[0] == 0 || strcmp(me->call, name) != 0) strncpy(me->call, name, sizeof me->call - 1);
+    if (world->compute_factor > 0.0) {
+        const double seconds = (processor_seconds() - computed_until) * world->compute_factor;
+        if (seconds > 0.0) put(COMPUTE, NONE, NONE, NONE, seconds);
+    }
+}
+
+void leave(void) {
+    if (--depth > 0) return;
+    if (world->compute_factor > 0.0) computed_until = processor_seconds();
+}
+
+void yield(void) {
+    online_wake(&world->simulator_turn);
+    while (!online_wait(&me->turn, -1)) {}
+    seen = world->now;
+    take_reports();
+}
+
+double now(void) {
+    if (me->head != me->tail) yield();
+    if (++idle_clocks > 1000) {  // a loop until some time has passed
+        put(SLEEP, NONE, NONE, NONE, 1e-6);
+        yield();
+    }
+    return seen;
+}
+
+// The first poll that finds nothing takes no time; those after it wait for a change, but not for ever, as something else
+// than messages may end the loop.
+void before_poll(void) {
+    if (pause_seconds == 0.0) return;
+    const double seconds = pause_seconds;
+    act(AWAIT, -2, NONE, NONE, seconds);
+    pause_seconds = seconds < 1e-3 ? 2 * seconds : seconds;
+}
+
+void after_poll(bool found) {
+    if (found) {
+        pause_seconds = 0.0;
+    } else if (pause_seconds == 0.0) {
+        pause_seconds = 1e-6;
+    }
+}

@@ -1,0 +1,41 @@
+// A program that is made while it is simulated: what it does next may depend on simulated time.
+#pragma once
+
+#include <cstdint>
+
+#include "program/program.hpp"
+
+namespace commmodel {
+
+// What an engine knows at the time of asking.
+class Answers {
+  public:
+    virtual double now() const = 0;
+    // Whether a named request is complete.
+    virtual bool is_done(int32_t rank, int32_t request) const = 0;
+    // The first message that a probe of source and tag finds; these become the message's own.
+    virtual bool find_message(int32_t rank, int32_t &source, int32_t &tag) const = 0;
+
+  protected:
+    ~Answers() = default;
+};
+
+class Live {
+  public:
+    // Bits of a tag that a communicator's own tags have; above them, a tag names the communicator.
+    int32_t tag_bits = 31;
+
+    // The next operations of a rank, none at its end; false where the run has to stop.
+    virtual bool more(const Answers &answers, int32_t rank, const Operation *&begin, int64_t &count) = 0;
+    // A receive has got its message: one whose request is `FIRST_REPORTED` or above.
+    virtual void matched(int32_t rank, int32_t request, int32_t source, int32_t tag) = 0;
+
+  protected:
+    ~Live() = default;
+};
+
+constexpr int32_t FIRST_REPORTED = 1 << 30;
+// A receive with this minus the number of a communicator takes any tag of it; the first communicator has ANY.
+constexpr int32_t ANY_OF_COMMUNICATOR = -(1 << 22);
+
+}  // namespace commmodel

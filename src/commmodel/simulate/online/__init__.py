@@ -1,0 +1,17 @@
+"""Programs that run unchanged while they are simulated: their ranks are processes, their calls of MPI operations.
+
+::
+
+    processes    the process of each rank: started, watched, ended
+    fork_server  the ranks of a Python program as forks of one interpreter
+    collectives  actions of collectives as operations
+    live         the ranks as the engine's source of operations
+    workload     all of it as a workload of a scenario
+
+Main entry: `workload`.
+"""
+
+from commmodel.simulate.online.processes import RankEndedError
+from commmodel.simulate.online.workload import workload
+
+__all__ = ["RankEndedError", "workload"]

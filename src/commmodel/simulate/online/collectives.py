@@ -1,0 +1,59 @@
+"""Collectives of a running program as operations: as those of a trace. Main entry: `Collectives`."""
+
+import os
+from collections.abc import Sequence
+
+import numpy as np
+
+from commmodel.collectives.library.selection import Selector
+from commmodel.errors import InputError
+from commmodel.simulate.operations import ANY, OPERATION, Operations
+from commmodel.simulate.work.block_streams import NOTHING
+from commmodel.simulate.work.collective_calls import Caller
+from commmodel.simulate.work.collective_expansion import Expander
+
+__all__ = ["Collectives"]
+
+_MARKER = -1
+
+
+class Collectives:
+    """Turns actions of ranks into operations.
+
+    Parameters
+    ----------
+    processes : int
+        P.
+    speeds : sequence of float
+        Flops per second of each rank's processor.
+    selector : str, path or Selector
+        Which algorithms are taken.
+    memory_copy, reduction : float
+        Seconds per byte.
+    """
+
+    def __init__(
+        self,
+        processes: int,
+        speeds: Sequence[float],
+        selector: str | os.PathLike[str] | Selector,
+        memory_copy: float,
+        reduction: float,
+    ) -> None:
+        expander = Expander(processes, speeds, selector, memory_copy, reduction)
+        self._caller = Caller(processes, expander, lambda _, rank, problem: InputError(f"rank {rank}: {problem}"))
+        self._marker = np.array([(_MARKER, ANY, 0, 0, 0.0)], dtype=OPERATION)
+
+    def begin(self, rank: int, tag: int, action: str) -> tuple[Operations, bool]:
+        """Return a rank's first operations of a collective, and whether more may follow."""
+        if action.startswith("communicator"):
+            self._caller.put(rank, NOTHING, [(0, rank, 1.0, action)])
+            return NOTHING, False
+        self._marker["tag"] = tag
+        operations = self._caller.put(rank, self._marker, [(0, rank, 1.0, action)])
+        return operations, self._caller.has_more(rank)
+
+    def next(self, rank: int) -> tuple[Operations, bool]:
+        """Return the next operations of a large collective, and whether more may follow."""
+        operations = self._caller.next(rank)
+        return operations, operations.size > 0 and self._caller.has_more(rank)

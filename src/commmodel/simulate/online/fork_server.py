@@ -1,0 +1,171 @@
+"""Ranks of a Python program as forks of one interpreter, which has loaded numpy and mpi4py: they share its memory.
+
+Run as a script, with the descriptors of its commands and answers and the program's words: ``-m MODULE ...``,
+``-c CODE ...`` or ``SCRIPT ...``. A command is a rank to start, an answer a rank and its exit status. Imports nothing
+of commmodel, as the interpreter need not have it. Main entry: `serve`.
+"""
+
+import atexit
+import ctypes
+import gc
+import importlib
+import importlib.abc
+import importlib.machinery
+import os
+import runpy
+import select
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+__all__ = ["serve"]
+
+_MPI = "mpi4py.MPI"
+_PR_SET_PDEATHSIG = 1
+
+
+def _loaded(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+class _Beginning(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Begins MPI where a program first imports mpi4py.MPI, which has been loaded before the fork."""
+
+    def __init__(self, module: Any) -> None:
+        self._module = module
+
+    def find_spec(
+        self,
+        name: str,
+        path: Any = None,  # noqa: ARG002
+        target: Any = None,  # noqa: ARG002
+    ) -> importlib.machinery.ModuleSpec | None:
+        """Find mpi4py.MPI."""
+        return importlib.machinery.ModuleSpec(name, self) if name == _MPI else None
+
+    def create_module(self, spec: Any) -> Any:  # noqa: ARG002
+        """Return the loaded module."""
+        sys.meta_path.remove(self)
+        return self._module
+
+    def exec_module(self, module: Any) -> None:
+        """Initialise MPI as mpi4py's settings say."""
+        rc: Any = vars(sys.modules["mpi4py"])["rc"]
+        if rc.initialize and not module.Is_initialized():
+            levels = {"multiple": 3, "serialized": 2, "funneled": 1, "single": 0}
+            module.Init_thread(levels.get(rc.thread_level, 3) if rc.threads else 0)
+            if rc.finalize is not False:
+                atexit.register(_finalize, module)
+
+
+def _finalize(module: Any) -> None:
+    if not module.Is_finalized():
+        module.Finalize()
+
+
+def _load() -> None:
+    """Import what most programs need, without beginning MPI."""
+    _loaded("numpy")
+    mpi4py = _loaded("mpi4py")
+    if mpi4py is None:
+        return
+    mpi4py.rc.initialize = False
+    module = _loaded(_MPI)
+    mpi4py.rc.initialize = True
+    if module is not None:
+        del sys.modules[_MPI]
+        del mpi4py.MPI
+        sys.meta_path.insert(0, _Beginning(module))
+
+
+def _run(words: Sequence[str]) -> None:
+    """Run the program as the interpreter does."""
+    if words[0] == "-m":
+        sys.argv = [*words[1:]]
+        sys.path.insert(0, os.getcwd())
+        runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+    elif words[0] == "-c":
+        sys.argv = ["-c", *words[2:]]
+        sys.path.insert(0, "")
+        module = ModuleType("__main__")
+        sys.modules["__main__"] = module
+        exec(compile(words[1], "<string>", "exec"), module.__dict__)  # noqa: S102  (the program is the user's)
+    else:
+        sys.argv = list(words)
+        sys.path.insert(0, os.path.dirname(os.path.abspath(words[0])))
+        runpy.run_path(words[0], run_name="__main__")
+
+
+def _rank(words: Sequence[str], place: str) -> None:
+    """Be a rank; does not return."""
+    os.environ["COMMMODEL_ONLINE"] = place
+    code = 0
+    try:
+        _run(words)
+        vars(threading)["_shutdown"]()  # waits for threads of the program
+    except SystemExit as exit_:
+        code = exit_.code if isinstance(exit_.code, int) else int(exit_.code is not None)
+        if exit_.code is not None and not isinstance(exit_.code, int):
+            print(exit_.code, file=sys.stderr)
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    try:
+        if code == 0:  # else MPI is not ended well, and the other ranks end with this one
+            atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        os._exit(code & 0xFF)
+
+
+def serve(commands: int, answers: int, memory: int, words: Sequence[str]) -> None:
+    """Start a rank for each command until there are no more."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    sys.path.pop(0)  # this script's folder
+    _load()
+    gc.collect()
+    gc.freeze()
+    wake, waker = os.pipe()
+    os.set_blocking(waker, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+    ranks: dict[int, int] = {}
+    os.write(answers, b"ready 0\n")
+    with os.fdopen(commands, "rb", buffering=0) as source:
+        while True:
+            ready, _, _ = select.select([commands, wake], [], [])
+            if commands in ready:
+                text = source.read(4)
+                if not text:
+                    break
+                rank = int.from_bytes(text, "little")
+                process = os.fork()
+                if not process:
+                    signal.set_wakeup_fd(-1)
+                    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                    signal.signal(signal.SIGINT, signal.SIG_DFL)
+                    for descriptor in (commands, answers, wake, waker):
+                        os.close(descriptor)
+                    _rank(words, f"{memory}:{rank}")
+                ranks[process] = rank
+            if wake in ready:
+                os.read(wake, 4096)
+            while ranks:
+                process, status = os.waitpid(-1, os.WNOHANG)
+                if not process:
+                    break
+                os.write(answers, b"%d %d\n" % (ranks.pop(process), os.waitstatus_to_exitcode(status)))
+    for process in ranks:
+        os.kill(process, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    serve(int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:])

@@ -1,0 +1,235 @@
+"""The process of each rank of a simulated program: started when its turn comes first, watched, ended.
+
+A program of Python runs as forks of one interpreter, any other as a process of its own. All load our MPI library in
+place of their own. Main entry: `Processes`.
+"""
+
+import ctypes
+import os
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from commmodel.errors import CommModelError, InputError, MPIEnvironmentError
+
+__all__ = ["Processes", "RankEndedError", "executable", "library"]
+
+_LIBRARY = Path(__file__).parents[2] / "_core/online/libcommmodel-online.mpich.so"
+_FORK_SERVER = Path(__file__).with_name("fork_server.py")
+_PYTHON = re.compile(r"python[\d.]*")
+_WITHOUT_VALUE = re.compile(r"-[bBdEIOPqsSuvx]+")
+_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_PR_SET_PDEATHSIG = 1
+
+
+class RankEndedError(CommModelError):
+    """A rank ended before its time; the exit code is the rank's."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+def library() -> Path:
+    """Return the path of our MPI library.
+
+    Raises
+    ------
+    MPIEnvironmentError
+        Where it is not built.
+    """
+    if not _LIBRARY.is_file():
+        raise MPIEnvironmentError("programs cannot be run: nothing is built for MPICH's ABI: install with its mpicc")
+    return _LIBRARY
+
+
+def executable(name: str) -> str:
+    """Return the path of a program as a shell finds it.
+
+    Raises
+    ------
+    InputError
+        Where there is none.
+    """
+    path = shutil.which(name)
+    if path is None:
+        raise InputError(f"{name}: no such program")
+    return os.path.abspath(path)
+
+
+def _python_words(command: Sequence[str]) -> tuple[list[str], list[str]] | None:
+    """Return the interpreter with its options, and the program's words; None where it is no program of Python."""
+    if not _PYTHON.fullmatch(os.path.basename(command[0])):
+        return None
+    place = 1
+    while place < len(command) and command[place].startswith("-") and command[place] not in ("-m", "-c"):
+        if command[place] in ("-X", "-W"):
+            place += 1
+        elif not _WITHOUT_VALUE.fullmatch(command[place]) and not command[place].startswith(("-X", "-W")):
+            return None
+        place += 1
+    words = [*command[place:]]
+    if len(words) < 1 + (words[:1] in (["-m"], ["-c"])):
+        return None
+    return [*command[:place]], words
+
+
+def _end_with_parent() -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _environment(memory: int) -> dict[str, str]:
+    """Return the environment of ranks: our library takes the place of theirs, and BLAS one thread."""
+    preloaded = os.environ.get("LD_PRELOAD", "")
+    chosen = str(library())
+    environment = dict.fromkeys(_ONE_THREAD, "1") | dict(os.environ)
+    return environment | {
+        "LD_PRELOAD": f"{chosen}:{preloaded}" if preloaded else chosen,
+        "MPI4PY_MPIABI": "mpich",
+        "MPI4PY_LIBMPI": chosen,
+        "COMMMODEL_ONLINE": f"{memory}:0",
+    }
+
+
+class Processes:
+    """The processes of all ranks.
+
+    Parameters
+    ----------
+    command : sequence of str
+        The program and its arguments.
+    memory : int
+        Descriptor of the memory that they share.
+    output : file, optional
+        Where the program's standard output goes; else where ours does.
+    """
+
+    def __init__(self, command: Sequence[str], memory: int, output: IO[str] | None = None) -> None:
+        self._command = [executable(command[0]), *command[1:]]
+        self._memory, self._output = memory, output
+        self._environment = _environment(memory)
+        self._codes: dict[int, int] = {}
+        self._processes: dict[int, subprocess.Popen[bytes]] = {}
+        self._python = _python_words(self._command)
+        self._server: subprocess.Popen[bytes] | None = None
+        self._commands = self._answers = -1
+        self._unread = b""
+        if self._python is not None:
+            self._serve(*self._python)
+
+    def _serve(self, interpreter: Sequence[str], words: Sequence[str]) -> None:
+        """Start the interpreter of which ranks are forks."""
+        reading, self._commands = os.pipe()
+        self._answers, writing = os.pipe()
+        descriptors = (reading, writing, self._memory)
+        command = [*interpreter, str(_FORK_SERVER), *map(str, descriptors), *words]
+        self._server = self._popen(command, descriptors, self._environment)
+        os.close(reading)
+        os.close(writing)
+
+    def _popen(
+        self, command: Sequence[str], descriptors: Sequence[int], environment: Mapping[str, str]
+    ) -> "subprocess.Popen[bytes]":
+        try:
+            return subprocess.Popen(
+                command, env=environment, pass_fds=descriptors, stdin=subprocess.DEVNULL, stdout=self._output,
+                preexec_fn=_end_with_parent,
+            )  # fmt: skip
+        except OSError as error:
+            raise InputError(f"{command[0]}: {error.strerror}") from None
+
+    def start(self, rank: int) -> None:
+        """Start the process of a rank."""
+        sys.stdout.flush()
+        if self._server is not None:
+            with suppress(BrokenPipeError):  # its end is seen by `look`
+                os.write(self._commands, rank.to_bytes(4, "little"))
+            return
+        environment = self._environment | {"COMMMODEL_ONLINE": f"{self._memory}:{rank}"}
+        self._processes[rank] = self._popen(self._command, [self._memory], environment)
+
+    def _poll(self) -> None:
+        """Take note of ranks that have ended."""
+        for rank in [rank for rank, process in self._processes.items() if process.poll() is not None]:
+            self._codes[rank] = self._processes.pop(rank).returncode
+        if self._server is None:
+            return
+        while select.select([self._answers], [], [], 0)[0]:
+            text = os.read(self._answers, 65536)
+            if not text:
+                code = self._server.wait()
+                raise RankEndedError(f"{self._command[0]} ended with exit code {code}", _exit_code(code) or 1)
+            *lines, self._unread = (self._unread + text).split(b"\n")
+            for line in lines:
+                name, ended = line.split()
+                if name != b"ready":
+                    self._codes[int(name)] = int(ended)
+
+    def look(self, rank: int, state: tuple[str, int, str]) -> None:
+        """Raise where a rank has ended before its time.
+
+        Parameters
+        ----------
+        rank : int
+            That has the turn.
+        state : tuple of (str, int, str)
+            What it is, its exit code and its words where it has called MPI_Abort.
+
+        Raises
+        ------
+        RankEndedError
+        """
+        name, code, words = state
+        if name == "aborted":
+            raise RankEndedError(words, code & 0xFF or 1)
+        self._poll()
+        for other, ended in self._codes.items():
+            if ended:
+                raise _ended(other, ended)
+        if rank in self._codes:
+            raise RankEndedError(f"rank {rank} ended without MPI_Finalize", 1)
+
+    def end(self, rank: int) -> None:
+        """Wait for the end of a rank that has finalized MPI."""
+        while rank not in self._codes:
+            if self._server is not None:
+                select.select([self._answers], [], [], 0.1)
+            elif rank in self._processes:
+                with suppress(subprocess.TimeoutExpired):
+                    self._processes[rank].wait(0.1)
+            self._poll()
+        if self._codes[rank]:
+            raise _ended(rank, self._codes[rank])
+
+    def close(self) -> None:
+        """End all that is left."""
+        for descriptor in (self._commands, self._answers):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self._commands = self._answers = -1
+        for process in self._processes.values():
+            process.kill()
+        for process in self._processes.values():
+            process.wait()
+        self._processes.clear()
+        if self._server is not None:
+            self._server.wait()
+            self._server = None
+
+
+def _exit_code(code: int) -> int:
+    """Return the exit code of a process as a shell says it."""
+    return 128 - code if code < 0 else code
+
+
+def _ended(rank: int, code: int) -> RankEndedError:
+    if code < 0:
+        return RankEndedError(f"rank {rank} was ended by {signal.Signals(-code).name}", _exit_code(code))
+    return RankEndedError(f"rank {rank} ended with exit code {code}", code)

@@ -1,0 +1,78 @@
+"""A program that runs while it is simulated, as a workload. Main entry: `workload`."""
+
+import os
+import shlex
+from collections.abc import Sequence
+from typing import IO, Any
+
+import numpy as np
+
+from commmodel.arguments import finite, rank_count
+from commmodel.collectives.library.selection import Selector
+from commmodel.errors import InputError
+from commmodel.simulate.online.collectives import Collectives
+from commmodel.simulate.online.live import LiveProgram
+from commmodel.simulate.online.processes import executable, library
+from commmodel.simulate.operations import Program
+from commmodel.simulate.scenario import Place, Workload
+from commmodel.simulate.work.block_streams import NOTHING
+
+__all__ = ["workload"]
+
+
+def workload(
+    place: Place,
+    command: Sequence[str],
+    processes: int | None = None,
+    *,
+    compute: float = 1.0,
+    selector: str | Selector | None = None,
+    memory_copy: float = 0.0,
+    reduction: float = 0.0,
+    output: IO[str] | None = None,
+) -> Workload:
+    """Return a program that runs, unchanged, while it is simulated.
+
+    Parameters
+    ----------
+    place : Place
+    command : sequence of str
+        The program and its arguments: one of Python, or one that is linked with MPICH's ABI.
+    processes : int, optional
+        Number of ranks; by default that of the place's cores.
+    compute : float
+        Simulated seconds for each second that a rank computes here, 0 for none.
+    selector : str or Selector, optional
+        Which algorithms collectives take; by default the place's.
+    memory_copy, reduction : float
+        Seconds per byte in collectives.
+    output : file, optional
+        Where the program's standard output goes; by default where ours does.
+
+    Raises
+    ------
+    InputError
+        Where there is no such program, or an argument is wrong.
+    MPIEnvironmentError
+        Where our MPI library is not built.
+    """
+    if not command:
+        raise InputError("no program to run")
+    finite("compute", compute, 0)
+    library()
+    executable(command[0])
+    count = rank_count(place.processes(processes))
+    chosen = selector or place.selector
+    words = shlex.join(command)
+
+    def program(speeds: Any) -> Program:
+        def collectives() -> Collectives:
+            return Collectives(count, list(speeds), chosen, memory_copy, reduction)
+
+        live = LiveProgram(command, count, collectives, compute, output)
+        return Program(NOTHING, np.zeros(count + 1, dtype=np.int64), live, os.path.basename(command[0]))
+
+    name = chosen if isinstance(chosen, str) else chosen.name
+    ranks = "one rank" if count == 1 else f"{count} ranks"
+    facts = {"program": words, "compute": compute, "chosen_by": name}
+    return Workload(count, f"{words} on {ranks}", program, facts)

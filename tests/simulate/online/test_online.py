@@ -1,0 +1,151 @@
+"""Programs that run unchanged while they are simulated."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from commmodel.errors import InputError
+from commmodel.simulate import online, scenario
+
+pytestmark = pytest.mark.mpi
+
+PAIR = """
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    int rank, sum, mine;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    double numbers[1000] = {0};
+    MPI_Status status;
+    if (rank == 0) {
+        numbers[999] = 7;
+        MPI_Send(numbers, 1000, MPI_DOUBLE, 1, 3, MPI_COMM_WORLD);
+    } else if (rank == 1) {
+        MPI_Recv(numbers, 1000, MPI_DOUBLE, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
+        printf("received %g from %d with tag %d\\n", numbers[999], status.MPI_SOURCE, status.MPI_TAG);
+    }
+    mine = rank + 1;
+    MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (rank == 0) printf("sum %d\\n", sum);
+    if (argc > 1 && rank == 1) exit(atoi(argv[1]));
+    MPI_Finalize();
+}
+"""
+
+OBJECTS = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+if world.rank == 0:
+    world.send({"a": 1}, 1, tag=5)
+elif world.rank == 1:
+    print(world.recv())
+half = world.Split(world.rank % 2, -world.rank)
+print(world.rank, half.allgather(world.rank), world.bcast("all" if world.rank == 2 else None, root=2))
+"""
+
+
+def simulate(*words, processes=3):
+    command = [sys.executable, "-m", "commmodel", "simulate", "graphene", "run", "-p", str(processes)]
+    return subprocess.run([*command, *words], capture_output=True, text=True, check=False, timeout=300)
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
+    mpicc = shutil.which("mpicc", path=f"{sys.prefix}/bin")
+    version = mpicc and subprocess.run([mpicc, "-show"], capture_output=True, text=True, check=True).stdout
+    if not mpicc or "-lmpi" not in version:
+        pytest.skip("no compiler of MPICH")
+    folder = tmp_path_factory.mktemp("pair")
+    (folder / "pair.c").write_text(PAIR)
+    subprocess.run([mpicc, folder / "pair.c", "-o", folder / "pair"], check=True)
+    return str(folder / "pair")
+
+
+def test_a_program_of_c_gets_its_data_and_simulated_time(pair):
+    done = simulate("--compute", "0", "--json", "--", pair)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["seconds"] == pytest.approx(1.9e-4, rel=0.9)
+    assert "received 7 from 0 with tag 3" in done.stderr
+    assert "sum 6" in done.stderr
+
+
+def test_runs_without_computation_give_the_same_bits(pair):
+    first, second = (json.loads(simulate("--compute", "0", "--json", "--", pair).stdout) for _ in range(2))
+    assert first["seconds"] == second["seconds"]
+    assert first["messages"] == second["messages"]
+
+
+def test_a_rank_that_ends_early_ends_all_with_its_code(pair):
+    done = simulate("--compute", "0", "--", pair, "5")
+    assert done.returncode == 5
+    assert "rank 1 ended with exit code 5" in done.stderr
+
+
+def test_a_program_of_python(tmp_path):
+    script = tmp_path / "objects.py"
+    script.write_text(OBJECTS)
+    done = simulate("--compute", "0", "--", sys.executable, str(script), processes=4)
+    assert done.returncode == 0, done.stderr
+    assert "{'a': 1}" in done.stdout
+    assert "1 [3, 1] all" in done.stdout
+
+
+def test_deadlock(tmp_path):
+    code = "from mpi4py import MPI; MPI.COMM_WORLD.Recv(bytearray(1), source=1 - MPI.COMM_WORLD.rank, tag=4)"
+    done = simulate("--compute", "0", "--", sys.executable, "-c", code, processes=2)
+    assert done.returncode == 2
+    assert "rank 0 waits in MPI_Recv for a message from rank 1 with tag 4" in done.stderr
+
+
+def test_an_exception_ends_all(tmp_path):
+    code = "from mpi4py import MPI; MPI.COMM_WORLD.rank == 1 and 1 / 0; MPI.COMM_WORLD.barrier()"
+    done = simulate("--compute", "0", "--", sys.executable, "-c", code, processes=2)
+    assert done.returncode == 1
+    assert "ZeroDivisionError" in done.stderr
+
+
+def test_wrong_arguments():
+    graphene = scenario.place("graphene")
+    with pytest.raises(InputError, match="no such program"):
+        online.workload(graphene, ["no-such-program"], 2)
+    with pytest.raises(InputError, match="compute"):
+        online.workload(graphene, ["true"], 2, compute=-1.0)
+
+
+def test_times_are_those_of_the_replay_of_a_recording(tmp_path):
+    script = tmp_path / "objects.py"
+    script.write_text(OBJECTS)
+    mpiexec = shutil.which("mpiexec", path=f"{sys.prefix}/bin")
+    command = [mpiexec, "-n", "4", sys.executable, "-m", "commmodel", "record", "-o", tmp_path / "recording", "--"]
+    recorded = subprocess.run([*command, sys.executable, script], capture_output=True, check=False, timeout=120)
+    if recorded.returncode:
+        pytest.skip("no recording with this MPI library")
+    words = [sys.executable, "-m", "commmodel", "simulate", "graphene", "replay", "--faster", "1e15", "--json"]
+    replay = subprocess.run([*words, tmp_path / "recording"], capture_output=True, text=True, check=True)
+    running = simulate("--compute", "0", "--json", "--", sys.executable, str(script), processes=4)
+    seconds = [json.loads(text)["seconds"] for text in (running.stdout, replay.stdout)]
+    assert seconds[0] == pytest.approx(seconds[1], rel=1e-9)
+
+
+def test_a_loop_of_tests_advances_simulated_time(tmp_path):
+    script = tmp_path / "loop.py"
+    script.write_text("""
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+if world.rank:
+    while MPI.Wtime() < 0.01:
+        pass
+    world.send("late", 0)
+else:
+    request, there = world.irecv(source=1), False
+    while not there:
+        there, words = request.test()
+    print(words, round(MPI.Wtime(), 3))
+""")
+    done = simulate("--compute", "0", "--", sys.executable, str(script), processes=2)
+    assert "late 0.01" in done.stdout, done.stderr
