@@ -347,17 +347,24 @@ def kill_run(output: Path) -> None:
     while not output.exists() or output.read_bytes().count(b"\n") < 4:
         assert process.poll() is None
         time.sleep(0.05)
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal() and str(output).encode() in _command_line(entry):
-            os.kill(int(entry.name), signal.SIGKILL)
+    numbers = [entry for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
+    killed = [entry for entry in numbers if str(output).encode() in _content(entry / "cmdline")]
+    for entry in killed:
+        os.kill(int(entry.name), signal.SIGKILL)
     process.wait(timeout=60)
+    while any(_state(entry) not in {b"", b"Z", b"X"} for entry in killed):  # until then the file may be locked
+        time.sleep(0.01)
 
 
-def _command_line(process: Path) -> bytes:
+def _content(file: Path) -> bytes:
     try:
-        return (process / "cmdline").read_bytes()
-    except OSError:  # it ended meanwhile
+        return file.read_bytes()
+    except OSError:  # the process ended meanwhile
         return b""
+
+
+def _state(process: Path) -> bytes:
+    return _content(process / "stat").rpartition(b") ")[2][:1]
 
 
 @pytest.mark.mpi

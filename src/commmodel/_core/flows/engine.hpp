@@ -9,10 +9,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <queue>
 #include <utility>
 #include <vector>
 
+#include "flows/alarms.hpp"
 #include "flows/injection_queue.hpp"
 #include "flows/messages.hpp"
 #include "flows/protocol.hpp"
@@ -43,12 +43,11 @@ class Engine final : public Answers {
            const Operation *operations, const int64_t *offsets, Run &run)
         : run_(run), protocol_(protocol), costs_(protocol_), routes_(routing, protocol_),
           sharing_(capacities(routing, protocol), routing.fatpipe()), matching_(messages_, messages_, run.live),
-          events_(Links{this}), ranks_(static_cast<size_t>(ranks)), reader_(ranks, operations, offsets, run),
-          injection_(protocol.send_buffer, routing.hosts()), hosts_(hosts) {
+          events_(Links{this}), ranks_(static_cast<size_t>(ranks)), alarms_(run.live != nullptr ? ranks : 0),
+          reader_(ranks, operations, offsets, run), injection_(protocol.send_buffer, routing.hosts()), hosts_(hosts) {
         run_.link_bytes.assign(routing.capacity().size(), 0.0);
         run_.spent.assign(ranks_.size() * STATES, 0.0);
         run_.answers = this;
-        if (run_.live != nullptr) alarm_of_.resize(ranks_.size());
         for (int32_t rank = 0; rank < ranks; ++rank) {
             reader_.open(rank, ranks_[rank]);
             make_ready(rank);
@@ -60,7 +59,7 @@ class Engine final : public Answers {
         run_ready();
         while (!run_.stopped()) {
             const double flows = sharing_.next(now_), timers = events_.first();
-            const double time = std::min({flows, timers, first_alarm()});
+            const double time = std::min({flows, timers, alarms_.first()});
             if (!(time < INFINITE)) break;
             now_ = time;
             ++run_.events;
@@ -84,7 +83,7 @@ class Engine final : public Answers {
                     item = next;
                 }
             }
-            while (first_alarm() <= time) awake(alarms_.top().rank);
+            while (alarms_.first() <= time) awake(alarms_.rank());
             run_ready();
         }
         if (!run_.stopped() && (flows_ > 0 || !events_.empty())) run_.stop.fault = TOO_LATE;  // than all numbers
@@ -194,8 +193,7 @@ class Engine final : public Answers {
             case AWAIT:
                 if (!(operation.value > 0.0)) break;
                 me.doing = AWAITING;
-                alarm_of_[rank] = ++order_;
-                if (operation.value < INFINITE) alarms_.push({now_ + operation.value, order_, rank});
+                alarms_.set(now_ + operation.value, rank);
                 return false;
             case MARK: run_.marks.push_back({rank, static_cast<int32_t>(operation.value), now_}); break;
         }
@@ -501,27 +499,9 @@ class Engine final : public Answers {
 
     // ---- live programs
 
-    struct Alarm {
-        double time;
-        int64_t order;
-        int32_t rank;
-        bool operator<(const Alarm &other) const {  // for a queue whose first is the greatest
-            return time != other.time ? time > other.time : order > other.order;
-        }
-    };
-
-    // The first time at which a rank in AWAIT goes on by itself; alarms of ranks that have gone on are dropped.
-    double first_alarm() {
-        while (!alarms_.empty()) {
-            const Alarm &alarm = alarms_.top();
-            if (ranks_[alarm.rank].doing == AWAITING && alarm_of_[alarm.rank] == alarm.order) return alarm.time;
-            alarms_.pop();
-        }
-        return INFINITE;
-    }
-
     // Something has happened for which a rank may be in AWAIT.
     void awake(int32_t rank) {
+        alarms_.drop(rank);
         ranks_[rank].doing = AWOKEN;
         make_ready(rank);
     }
@@ -543,20 +523,13 @@ class Engine final : public Answers {
     }
 
     bool find_message(int32_t rank, int32_t &source, int32_t &tag) const override {
-        std::vector<int32_t> behind;  // sources whose first message is on its way
-        for (int32_t index = ranks_[rank].unmatched.first; index != NONE; index = messages_[index].after) {
-            const Message &message = messages_[index];
-            if ((source != ANY && source != message.source) || !matching_.takes(tag, message.tag)) continue;
-            if (std::find(behind.begin(), behind.end(), message.source) != behind.end()) continue;
-            if (!protocol_.awaits_receive(message.mode) && !message.arrived) {
-                behind.push_back(message.source);
-                continue;
-            }
-            source = message.source;
-            tag = message.tag;
-            return true;
-        }
-        return false;
+        const int32_t index = matching_.find_message(ranks_[rank].unmatched, source, tag, [this](int32_t message) {
+            return messages_[message].arrived || protocol_.awaits_receive(messages_[message].mode);
+        });
+        if (index == NONE) return false;
+        source = messages_[index].source;
+        tag = messages_[index].tag;
+        return true;
     }
 
     // ---- the end
@@ -618,6 +591,7 @@ class Engine final : public Answers {
     Requests<Request> requests_;
     EventQueue<Links> events_;
     std::vector<Rank> ranks_;
+    Alarms alarms_;
     Reader reader_;
     std::vector<int32_t> message_of_flow_;
     std::vector<double> posted_, left_;  // by message, where they are recorded
@@ -625,8 +599,6 @@ class Engine final : public Answers {
     const int32_t *hosts_;
     double now_ = 0.0;
     int64_t order_ = 0, flows_ = 0;
-    std::priority_queue<Alarm> alarms_;  // ranks in AWAIT
-    std::vector<int64_t> alarm_of_;
     int32_t first_ready_ = NONE, last_ready_ = NONE;
 };
 

@@ -7,7 +7,9 @@
 // for only at ranks that have some; such a receive looks through the unmatched messages, in the order in which they came.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "common/hash_table.hpp"
 #include "program/live.hpp"
@@ -41,6 +43,21 @@ template <class Messages, class Receives> class Matching {
     // Whether a message of this tag is one that a receive takes.
     bool takes(int32_t tag, int32_t of_message) const {
         return is_any(tag) ? of_message >= 0 && tag == any_like(of_message) : tag == of_message;
+    }
+
+    // The message that a probe finds, NONE where there is none: of each source only the first that fits, and that only
+    // where it `is_ready`.
+    template <class IsReady>
+    int32_t find_message(const Unmatched &unmatched, int32_t source, int32_t tag, IsReady is_ready) const {
+        std::vector<int32_t> behind;  // sources whose first message is not ready
+        for (int32_t message = unmatched.first; message != NONE; message = messages_.after(message)) {
+            const int32_t from = messages_.source(message);
+            if ((source != ANY && source != from) || !takes(tag, messages_.tag(message))) continue;
+            if (std::find(behind.begin(), behind.end(), from) != behind.end()) continue;
+            if (is_ready(message)) return message;
+            behind.push_back(from);
+        }
+        return NONE;
     }
 
     int64_t unmatched_messages() const { return waiting_; }

@@ -24,7 +24,7 @@ struct Run {
     Callbacks callbacks;
     Live *live = nullptr;              // instead of `refill`
     const Answers *answers = nullptr;  // set by an engine that can run live programs
-    bool records = false;  // intervals and transfers
+    bool records = false;              // intervals and transfers
     std::vector<double> ends;
     std::vector<double> spent;  // STATES for each rank
     std::vector<double> link_bytes;
