@@ -2,9 +2,14 @@
 
 import os
 import sys
+from importlib import import_module
 from pathlib import Path
 
 from commmodel import __version__
+
+for name in ("collectives", "optimize", "predict", "simulate.platform", "simulate.timeline", "simulate.work"):
+    package = import_module(f"commmodel.{name}")  # Sphinx lists what is there: not names that are loaded at first use
+    vars(package).update({member: getattr(package, member) for member in package.__all__})
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
@@ -36,7 +41,8 @@ nitpick_ignore_regex = [
     # Types that are named in signatures only.
     ("py:class", r"commmodel\.(collectives\.schedule\.Schedule|fit\.robust\.Fit|documents\.Struct)"),
     ("py:class", r"commmodel\.simulate\.traces\.writer\..*"),
-    ("py:class", r"commmodel\.record\.(files\.(_RecordingFile|LogHeader)|communicators\..*|sites\.Site|clocks\..*)"),
+    ("py:class", r"commmodel\.record\.(files\.(_RecordingFile|LogHeader)|sites\.Site)"),
+    ("py:class", r"commmodel\.record\.(communicators|clocks|windows)\..*"),
     # Parts of aliases such as dict[str, float], which Sphinx cuts at their commas.
     ("py:.*", r"(typing\.Annotated|tuple|dict)\[.*"),
 ]

@@ -36,7 +36,9 @@ static bool reduces(enum verb verb) { return verb >= REDUCE && verb <= EXSCAN; }
 static bool is_root(const struct collective *of) {
     return of->communicator->remote ? of->arguments.root == MPI_ROOT : of->arguments.root == of->communicator->rank;
 }
-static bool takes_part(const struct collective *of) { return !of->communicator->remote || of->arguments.root != MPI_PROC_NULL; }
+static bool takes_part(const struct collective *of) {
+    return !of->communicator->remote || of->arguments.root != MPI_PROC_NULL;
+}
 
 struct block sent_block(const struct arguments *a, int i) {
     struct block block = {(char *)a->sendbuf, a->sendcount, datatype_of(a->sendtypes ? a->sendtypes[i] : a->sendtype)};
@@ -110,8 +112,7 @@ static uint64_t given(const struct collective *of) {
         case ALLTOALL:
         case ALLTOALLV:
         case ALLTOALLW: segments = others; break;
-        case REDUCE:
-            segments = takes_part(of) && !(of->communicator->remote && is_root(of));  // fall through
+        case REDUCE: segments = takes_part(of) && !(of->communicator->remote && is_root(of));  // fall through
         default: {
             MPI_Count count = a->recvcount;
             for (int i = 0; a->verb == REDUCE_SCATTER && i < size_of(of->communicator); i++) {
@@ -125,7 +126,8 @@ static uint64_t given(const struct collective *of) {
         return part_with(segments, &one);
     }
     struct block *blocks = malloc(sizeof *blocks * (size_t)(segments + 1));
-    for (int i = 0; i < segments; i++) blocks[i] = in_place && a->verb >= ALLTOALL ? received_block(a, i) : sent_block(a, i);
+    for (int i = 0; i < segments; i++)
+        blocks[i] = in_place && a->verb >= ALLTOALL ? received_block(a, i) : sent_block(a, i);
     const uint64_t place = part_with(segments, blocks);
     free(blocks);
     return place;
@@ -452,8 +454,12 @@ static int requested(const struct arguments *arguments, MPI_Request *handle, boo
     return error;
 }
 
-int begin_collective(const struct arguments *arguments, MPI_Request *request) { return requested(arguments, request, false); }
-int prepare_collective(const struct arguments *arguments, MPI_Request *request) { return requested(arguments, request, true); }
+int begin_collective(const struct arguments *arguments, MPI_Request *request) {
+    return requested(arguments, request, false);
+}
+int prepare_collective(const struct arguments *arguments, MPI_Request *request) {
+    return requested(arguments, request, true);
+}
 
 int begin_persistent(struct request *request) {
     request->is_active = true;

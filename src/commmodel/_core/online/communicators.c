@@ -45,7 +45,7 @@ void make_first_communicators(void) {
     set_handle(COMMUNICATOR, MPI_COMM_SELF, both[1]);
 }
 
-#define COMMUNICATOR_OR_FAIL(name, handle)              \
+#define COMMUNICATOR_OR_FAIL(name, handle)               \
     struct communicator *name = communicator_of(handle); \
     if (name == NULL) return fail_world(MPI_ERR_COMM)
 
@@ -343,8 +343,8 @@ EXPORT int MPI_Comm_create_group(MPI_Comm comm, MPI_Group handle, int tag, MPI_C
     return of_group("MPI_Comm_create_group", communicator, group, name, newcomm);
 }
 
-EXPORT int MPI_Comm_create_from_group(MPI_Group handle, const char *stringtag, MPI_Info info,
-                                      MPI_Errhandler errhandler, MPI_Comm *newcomm) {
+EXPORT int MPI_Comm_create_from_group(MPI_Group handle, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler,
+                                      MPI_Comm *newcomm) {
     struct group *group = group_of(handle);
     if (group == NULL) return fail_world(MPI_ERR_GROUP);
     unsigned name = 5381;
@@ -412,7 +412,8 @@ EXPORT int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintrac
     int *all = malloc(sizeof(int) * (size_t)size), numbers[2];
     gather_all(communicator, "MPI_Intercomm_merge", &high, sizeof high, all, numbers, 1);
     const bool other_high = all[position_of(communicator, 0, true)] != 0, is_high = high != 0;
-    const bool is_first = is_high != other_high ? !is_high : communicator->group->ranks[0] < communicator->remote->ranks[0];
+    const bool is_first =
+        is_high != other_high ? !is_high : communicator->group->ranks[0] < communicator->remote->ranks[0];
     const struct group *order[] = {is_first ? communicator->group : communicator->remote,
                                    is_first ? communicator->remote : communicator->group};
     struct group *group = new_group(size);

@@ -18,7 +18,12 @@ struct contents *new_contents(int combiner, MPI_Count numbers, const MPI_Count *
                               const MPI_Count *place, MPI_Count types, const MPI_Datatype *type) {
     struct contents *contents = malloc(sizeof *contents);
     *contents = (struct contents){
-        combiner, numbers, places, types, copied(number, numbers), copied(place, places),
+        combiner,
+        numbers,
+        places,
+        types,
+        copied(number, numbers),
+        copied(place, places),
         malloc(sizeof(struct datatype *) * (size_t)(types + 1)),
     };
     for (MPI_Count i = 0; i < types; i++) {

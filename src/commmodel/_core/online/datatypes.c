@@ -28,19 +28,72 @@ static const struct {
     const char *name;
 } NAMES[] = {
 #define NAME(type) {type, #type}
-    NAME(MPI_CHAR), NAME(MPI_UNSIGNED_CHAR), NAME(MPI_SHORT), NAME(MPI_UNSIGNED_SHORT), NAME(MPI_INT),
-    NAME(MPI_UNSIGNED), NAME(MPI_LONG), NAME(MPI_UNSIGNED_LONG), NAME(MPI_LONG_LONG_INT), NAME(MPI_FLOAT),
-    NAME(MPI_DOUBLE), NAME(MPI_LONG_DOUBLE), NAME(MPI_BYTE), NAME(MPI_WCHAR), NAME(MPI_PACKED), NAME(MPI_LB),
-    NAME(MPI_UB), NAME(MPI_2INT), NAME(MPI_SIGNED_CHAR), NAME(MPI_UNSIGNED_LONG_LONG), NAME(MPI_CHARACTER),
-    NAME(MPI_INTEGER), NAME(MPI_REAL), NAME(MPI_LOGICAL), NAME(MPI_COMPLEX), NAME(MPI_DOUBLE_PRECISION),
-    NAME(MPI_2INTEGER), NAME(MPI_2REAL), NAME(MPI_DOUBLE_COMPLEX), NAME(MPI_2DOUBLE_PRECISION), NAME(MPI_REAL2),
-    NAME(MPI_REAL4), NAME(MPI_COMPLEX8), NAME(MPI_REAL8), NAME(MPI_COMPLEX16), NAME(MPI_REAL16), NAME(MPI_COMPLEX32),
-    NAME(MPI_INTEGER1), NAME(MPI_COMPLEX4), NAME(MPI_INTEGER2), NAME(MPI_INTEGER4), NAME(MPI_INTEGER8),
-    NAME(MPI_INTEGER16), NAME(MPI_CXX_BOOL), NAME(MPI_CXX_FLOAT_COMPLEX), NAME(MPI_CXX_DOUBLE_COMPLEX),
-    NAME(MPI_CXX_LONG_DOUBLE_COMPLEX), NAME(MPI_INT8_T), NAME(MPI_INT16_T), NAME(MPI_INT32_T), NAME(MPI_INT64_T),
-    NAME(MPI_UINT8_T), NAME(MPI_UINT16_T), NAME(MPI_UINT32_T), NAME(MPI_UINT64_T), NAME(MPI_C_BOOL),
-    NAME(MPI_C_FLOAT_COMPLEX), NAME(MPI_C_DOUBLE_COMPLEX), NAME(MPI_C_LONG_DOUBLE_COMPLEX), NAME(MPI_AINT),
-    NAME(MPI_OFFSET), NAME(MPI_COUNT), NAME(MPI_LOGICAL1), NAME(MPI_LOGICAL2), NAME(MPI_LOGICAL4), NAME(MPI_LOGICAL8),
+    NAME(MPI_CHAR),
+    NAME(MPI_UNSIGNED_CHAR),
+    NAME(MPI_SHORT),
+    NAME(MPI_UNSIGNED_SHORT),
+    NAME(MPI_INT),
+    NAME(MPI_UNSIGNED),
+    NAME(MPI_LONG),
+    NAME(MPI_UNSIGNED_LONG),
+    NAME(MPI_LONG_LONG_INT),
+    NAME(MPI_FLOAT),
+    NAME(MPI_DOUBLE),
+    NAME(MPI_LONG_DOUBLE),
+    NAME(MPI_BYTE),
+    NAME(MPI_WCHAR),
+    NAME(MPI_PACKED),
+    NAME(MPI_LB),
+    NAME(MPI_UB),
+    NAME(MPI_2INT),
+    NAME(MPI_SIGNED_CHAR),
+    NAME(MPI_UNSIGNED_LONG_LONG),
+    NAME(MPI_CHARACTER),
+    NAME(MPI_INTEGER),
+    NAME(MPI_REAL),
+    NAME(MPI_LOGICAL),
+    NAME(MPI_COMPLEX),
+    NAME(MPI_DOUBLE_PRECISION),
+    NAME(MPI_2INTEGER),
+    NAME(MPI_2REAL),
+    NAME(MPI_DOUBLE_COMPLEX),
+    NAME(MPI_2DOUBLE_PRECISION),
+    NAME(MPI_REAL2),
+    NAME(MPI_REAL4),
+    NAME(MPI_COMPLEX8),
+    NAME(MPI_REAL8),
+    NAME(MPI_COMPLEX16),
+    NAME(MPI_REAL16),
+    NAME(MPI_COMPLEX32),
+    NAME(MPI_INTEGER1),
+    NAME(MPI_COMPLEX4),
+    NAME(MPI_INTEGER2),
+    NAME(MPI_INTEGER4),
+    NAME(MPI_INTEGER8),
+    NAME(MPI_INTEGER16),
+    NAME(MPI_CXX_BOOL),
+    NAME(MPI_CXX_FLOAT_COMPLEX),
+    NAME(MPI_CXX_DOUBLE_COMPLEX),
+    NAME(MPI_CXX_LONG_DOUBLE_COMPLEX),
+    NAME(MPI_INT8_T),
+    NAME(MPI_INT16_T),
+    NAME(MPI_INT32_T),
+    NAME(MPI_INT64_T),
+    NAME(MPI_UINT8_T),
+    NAME(MPI_UINT16_T),
+    NAME(MPI_UINT32_T),
+    NAME(MPI_UINT64_T),
+    NAME(MPI_C_BOOL),
+    NAME(MPI_C_FLOAT_COMPLEX),
+    NAME(MPI_C_DOUBLE_COMPLEX),
+    NAME(MPI_C_LONG_DOUBLE_COMPLEX),
+    NAME(MPI_AINT),
+    NAME(MPI_OFFSET),
+    NAME(MPI_COUNT),
+    NAME(MPI_LOGICAL1),
+    NAME(MPI_LOGICAL2),
+    NAME(MPI_LOGICAL4),
+    NAME(MPI_LOGICAL8),
     NAME(MPI_LOGICAL16),
 #undef NAME
 };
@@ -48,10 +101,21 @@ static const struct {
 // Basic types that are two of another.
 static int unit_of(MPI_Datatype handle, int size) {
     switch (handle) {
-        case MPI_2INT: case MPI_2INTEGER: case MPI_2REAL: case MPI_2DOUBLE_PRECISION: return size / 2;
-        case MPI_COMPLEX: case MPI_DOUBLE_COMPLEX: case MPI_COMPLEX8: case MPI_COMPLEX16: case MPI_COMPLEX32:
-        case MPI_C_FLOAT_COMPLEX: case MPI_C_DOUBLE_COMPLEX: case MPI_C_LONG_DOUBLE_COMPLEX:
-        case MPI_CXX_FLOAT_COMPLEX: case MPI_CXX_DOUBLE_COMPLEX: case MPI_CXX_LONG_DOUBLE_COMPLEX: return size / 2;
+        case MPI_2INT:
+        case MPI_2INTEGER:
+        case MPI_2REAL:
+        case MPI_2DOUBLE_PRECISION: return size / 2;
+        case MPI_COMPLEX:
+        case MPI_DOUBLE_COMPLEX:
+        case MPI_COMPLEX8:
+        case MPI_COMPLEX16:
+        case MPI_COMPLEX32:
+        case MPI_C_FLOAT_COMPLEX:
+        case MPI_C_DOUBLE_COMPLEX:
+        case MPI_C_LONG_DOUBLE_COMPLEX:
+        case MPI_CXX_FLOAT_COMPLEX:
+        case MPI_CXX_DOUBLE_COMPLEX:
+        case MPI_CXX_LONG_DOUBLE_COMPLEX: return size / 2;
         default: return size;
     }
 }
@@ -74,9 +138,12 @@ static void make_pair(MPI_Datatype handle, const char *name, int first, int offs
     set_handle(DATATYPE, handle, type);
 }
 
-#define PAIR(handle, first)                                                                           \
-    do {                                                                                              \
-        struct pair { first value; int place; };                                                      \
+#define PAIR(handle, first)                                                                                           \
+    do {                                                                                                              \
+        struct pair {                                                                                                 \
+            first value;                                                                                              \
+            int place;                                                                                                \
+        };                                                                                                            \
         make_pair(handle, #handle, sizeof(first), offsetof(struct pair, place), sizeof(struct pair), alignof(first)); \
     } while (0)
 
@@ -179,8 +246,8 @@ static int finish(struct builder *builder, struct contents *contents, MPI_Dataty
     return MPI_SUCCESS;
 }
 
-#define TYPE_OR_FAIL(name, handle)                 \
-    struct datatype *name = datatype_of(handle);   \
+#define TYPE_OR_FAIL(name, handle)               \
+    struct datatype *name = datatype_of(handle); \
     if (name == NULL) return fail_world(MPI_ERR_TYPE)
 #define COUNT_OR_FAIL(count) \
     if ((count) < 0) return fail_world(MPI_ERR_COUNT)
@@ -190,7 +257,8 @@ EXPORT int MPI_Type_contiguous_c(MPI_Count count, MPI_Datatype oldtype, MPI_Data
     COUNT_OR_FAIL(count);
     struct builder builder = begin();
     add_block(&builder, 0, count, of);
-    return finish(&builder, new_contents(MPI_COMBINER_CONTIGUOUS, 1, (MPI_Count[]){count}, 0, NULL, 1, &oldtype), newtype);
+    return finish(&builder, new_contents(MPI_COMBINER_CONTIGUOUS, 1, (MPI_Count[]){count}, 0, NULL, 1, &oldtype),
+                  newtype);
 }
 
 static void add_vector(struct builder *builder, MPI_Count count, MPI_Count blocklength, MPI_Count stride,

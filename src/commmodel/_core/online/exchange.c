@@ -45,7 +45,9 @@ uint64_t join_call(struct communicator *communicator, uint64_t part) {
     return place;
 }
 
-uint64_t part_of(uint64_t call, int position) { return ((struct shared_call *)online_at(world, call))->parts[position]; }
+uint64_t part_of(uint64_t call, int position) {
+    return ((struct shared_call *)online_at(world, call))->parts[position];
+}
 
 void leave_call(uint64_t place) {
     struct shared_call *call = online_at(world, place);
@@ -134,7 +136,8 @@ void gather_all(struct communicator *communicator, const char *name, const void 
         yield();
         yielded = true;
     }
-    for (int i = 0; i < size; i++) memcpy((char *)all + (size_t)i * (size_t)bytes, online_at(world, part_of(call, i)), (size_t)bytes);
+    for (int i = 0; i < size; i++)
+        memcpy((char *)all + (size_t)i * (size_t)bytes, online_at(world, part_of(call, i)), (size_t)bytes);
     leave_call(call);
     leave();
 }

@@ -4,9 +4,29 @@
 #include "online.h"
 
 enum verb {
-    BARRIER, BCAST, GATHER, GATHERV, SCATTER, SCATTERV, ALLGATHER, ALLGATHERV, ALLTOALL, ALLTOALLV, ALLTOALLW, REDUCE,
-    ALLREDUCE, REDUCE_SCATTER, REDUCE_SCATTER_BLOCK, SCAN, EXSCAN, NEIGHBOR_ALLGATHER, NEIGHBOR_ALLGATHERV,
-    NEIGHBOR_ALLTOALL, NEIGHBOR_ALLTOALLV, NEIGHBOR_ALLTOALLW, VERBS
+    BARRIER,
+    BCAST,
+    GATHER,
+    GATHERV,
+    SCATTER,
+    SCATTERV,
+    ALLGATHER,
+    ALLGATHERV,
+    ALLTOALL,
+    ALLTOALLV,
+    ALLTOALLW,
+    REDUCE,
+    ALLREDUCE,
+    REDUCE_SCATTER,
+    REDUCE_SCATTER_BLOCK,
+    SCAN,
+    EXSCAN,
+    NEIGHBOR_ALLGATHER,
+    NEIGHBOR_ALLGATHERV,
+    NEIGHBOR_ALLTOALL,
+    NEIGHBOR_ALLTOALLV,
+    NEIGHBOR_ALLTOALLW,
+    VERBS
 };
 
 struct arguments {  // of any collective
@@ -47,7 +67,7 @@ int request_neighbor_collective(const struct arguments *arguments, MPI_Request *
 // ---- exchange.c
 
 uint64_t join_call(struct communicator *communicator, uint64_t part);  // the call's place; part: this rank's
-uint64_t part_of(uint64_t call, int position);  // 0 where it has not come yet
+uint64_t part_of(uint64_t call, int position);                         // 0 where it has not come yet
 void leave_call(uint64_t call);
 int new_context(int ranks);
 int position_of(const struct communicator *communicator, int peer, bool is_remote);

@@ -35,12 +35,10 @@ MPI_Group group_handle(struct group *group) {
     return new_handle(GROUP, group);
 }
 
-struct group *group_of(MPI_Group handle) {
-    return handle == MPI_GROUP_EMPTY ? &empty : object_of(GROUP, handle);
-}
+struct group *group_of(MPI_Group handle) { return handle == MPI_GROUP_EMPTY ? &empty : object_of(GROUP, handle); }
 
-#define GROUP_OR_FAIL(name, handle)              \
-    struct group *name = group_of(handle);       \
+#define GROUP_OR_FAIL(name, handle)        \
+    struct group *name = group_of(handle); \
     if (name == NULL) return fail_world(MPI_ERR_GROUP)
 
 EXPORT int MPI_Group_size(MPI_Group handle, int *size) {
@@ -97,7 +95,8 @@ EXPORT int MPI_Group_compare(MPI_Group handle1, MPI_Group handle2, int *result) 
 }
 
 // The ranks of `first` that are in `second`, or those that are not, after `before`.
-static struct group *chosen(const struct group *before, const struct group *first, const struct group *second, bool in) {
+static struct group *chosen(const struct group *before, const struct group *first, const struct group *second,
+                            bool in) {
     struct group *result = new_group((before ? before->size : 0) + first->size);
     result->size = 0;
     for (int i = 0; before != NULL && i < before->size; i++) result->ranks[result->size++] = before->ranks[i];

@@ -11,9 +11,7 @@ struct info {
 
 static struct info environment;
 
-static struct info *info_of(MPI_Info handle) {
-    return handle == MPI_INFO_ENV ? &environment : object_of(INFO, handle);
-}
+static struct info *info_of(MPI_Info handle) { return handle == MPI_INFO_ENV ? &environment : object_of(INFO, handle); }
 
 MPI_Info new_info(void) { return new_handle(INFO, calloc(1, sizeof(struct info))); }
 
@@ -27,7 +25,7 @@ static void set(struct info *info, const char *key, const char *value) {
     struct entry **link = find(info, key);
     if (*link == NULL) {
         *link = calloc(1, sizeof **link);
-        snprintf((*link)->key, sizeof (*link)->key, "%s", key);
+        snprintf((*link)->key, sizeof(*link)->key, "%s", key);
     }
     free((*link)->value);
     (*link)->value = strdup(value);
@@ -60,8 +58,8 @@ void free_info(MPI_Info *handle) {
     *handle = MPI_INFO_NULL;
 }
 
-#define INFO_OR_FAIL(name, handle)         \
-    struct info *name = info_of(handle);   \
+#define INFO_OR_FAIL(name, handle)       \
+    struct info *name = info_of(handle); \
     if (name == NULL) return fail_world(MPI_ERR_INFO)
 
 static int wrong_key(const char *key) {

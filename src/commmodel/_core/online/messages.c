@@ -162,7 +162,8 @@ void forget_receive(struct request *request) {
     if (request->name & ONLINE_REPORTED) taken(request->name);
     if (request->receive == 0) return;
     for (int bucket = 0; bucket < ONLINE_BUCKETS; bucket++) {
-        for (uint64_t *link = &me->buckets[bucket]; *link != 0; link = &((struct channel *)online_at(world, *link))->next) {
+        for (uint64_t *link = &me->buckets[bucket]; *link != 0;
+             link = &((struct channel *)online_at(world, *link))->next) {
             struct channel *channel = online_at(world, *link);
             if (!channel->of_receives) continue;
             uint64_t before = 0;

@@ -37,10 +37,10 @@ static int exchanged(const struct arguments *arguments, struct communicator *com
     }
     for (int i = 0; i < out; i++) {  // what goes down a dimension comes from above
         const int tag = tag_of(communicator, number, is_grid ? i ^ 1 : 0);
-        const struct block block = is_one_for_all(arguments->verb)
-                                       ? (struct block){(char *)arguments->sendbuf, arguments->sendcount,
-                                                        datatype_of(arguments->sendtype)}
-                                       : sent_block(arguments, i);
+        const struct block block =
+            is_one_for_all(arguments->verb)
+                ? (struct block){(char *)arguments->sendbuf, arguments->sendcount, datatype_of(arguments->sendtype)}
+                : sent_block(arguments, i);
         requests[in + i] = message(IS_SEND, communicator, topology->destinations[i], tag, block);
     }
     int error = MPI_SUCCESS;

@@ -31,7 +31,7 @@ void leave(void);
 void act(int code, int peer, int tag, int request, double value);
 void act_collective(int tag, const char *action);
 void yield(void);        // until the simulator has carried out all operations so far
-void before_poll(void);   // a question whether something has happened
+void before_poll(void);  // a question whether something has happened
 void after_poll(bool found);
 double now(void);
 
@@ -119,7 +119,7 @@ struct datatype {
     MPI_Count size, extent, lower, true_lower, true_extent, elements;  // elements: basic ones in it
     MPI_Count run_count;
     struct run *runs;
-    MPI_Datatype basic;    // of all elements, MPI_DATATYPE_NULL where they differ
+    MPI_Datatype basic;  // of all elements, MPI_DATATYPE_NULL where they differ
     struct contents *contents;
     struct attribute *attributes;
     char name[MPI_MAX_OBJECT_NAME];
@@ -151,7 +151,12 @@ int reduce(struct operation *operation, const void *left, void *right, MPI_Count
 // ---- requests.c
 
 enum request_kind {
-    IS_SEND, IS_RECEIVE, IS_COLLECTIVE, IS_DONE, IS_GENERALIZED, IS_EXCHANGE,
+    IS_SEND,
+    IS_RECEIVE,
+    IS_COLLECTIVE,
+    IS_DONE,
+    IS_GENERALIZED,
+    IS_EXCHANGE,
 };
 
 struct collective;
@@ -159,22 +164,22 @@ struct request {
     MPI_Request handle;
     enum request_kind kind;
     bool is_persistent, is_active, is_cancelled, is_freed;
-    int name;                     // to the simulator; NONE where it is not concerned
+    int name;  // to the simulator; NONE where it is not concerned
     struct communicator *communicator;
     struct datatype *type;
     void *buffer;
     MPI_Count count;
-    uint64_t receive;             // in shared memory, of a receive whose message is found by ourselves
-    uint64_t message;             // got by a receive
-    uint64_t taken;               // of a synchronous send: a number in shared memory, not 0 once it is received
+    uint64_t receive;  // in shared memory, of a receive whose message is found by ourselves
+    uint64_t message;  // got by a receive
+    uint64_t taken;    // of a synchronous send: a number in shared memory, not 0 once it is received
     bool is_synchronous;
-    int peer, tag;                // as the program gave them
+    int peer, tag;  // as the program gave them
     int error;
     MPI_Status status;
     struct collective *collective;
     struct request *first, *second;  // of an exchange
     struct generalized *generalized;
-    struct request *next;            // among those that wait for a report
+    struct request *next;  // among those that wait for a report
 };
 
 struct request *new_request(enum request_kind kind, struct communicator *communicator);

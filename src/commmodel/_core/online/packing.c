@@ -53,8 +53,8 @@ MPI_Count elements_in(const struct datatype *type, MPI_Count bytes) {
     return elements;
 }
 
-#define TYPE_OR_FAIL(name, handle)                 \
-    struct datatype *name = datatype_of(handle);   \
+#define TYPE_OR_FAIL(name, handle)               \
+    struct datatype *name = datatype_of(handle); \
     if (name == NULL) return fail_world(MPI_ERR_TYPE)
 
 EXPORT int MPI_Pack_c(const void *inbuf, MPI_Count incount, MPI_Datatype datatype, void *outbuf, MPI_Count outsize,

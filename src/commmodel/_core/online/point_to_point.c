@@ -173,14 +173,14 @@ static int begin(const char *name, enum request_kind kind, const void *buffer, M
     return error;
 }
 
-#define SEND_FORMS(Form, form)                                                                                         \
-    EXPORT int MPI_I##form##_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,             \
-                               MPI_Comm comm, MPI_Request *request) {                                                  \
-        return begin("MPI_I" #form, IS_SEND, buf, count, datatype, dest, tag, comm, request, false);                  \
-    }                                                                                                                  \
-    EXPORT int MPI_##Form##_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,         \
-                                   MPI_Comm comm, MPI_Request *request) {                                              \
-        return begin("MPI_" #Form "_init", IS_SEND, buf, count, datatype, dest, tag, comm, request, true);            \
+#define SEND_FORMS(Form, form)                                                                                 \
+    EXPORT int MPI_I##form##_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,     \
+                               MPI_Comm comm, MPI_Request *request) {                                          \
+        return begin("MPI_I" #form, IS_SEND, buf, count, datatype, dest, tag, comm, request, false);           \
+    }                                                                                                          \
+    EXPORT int MPI_##Form##_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, \
+                                   MPI_Comm comm, MPI_Request *request) {                                      \
+        return begin("MPI_" #Form "_init", IS_SEND, buf, count, datatype, dest, tag, comm, request, true);     \
     }
 
 SEND_FORMS(Send, send)
@@ -247,7 +247,8 @@ static const struct message *message_at(uint64_t place) { return online_at(world
 static void probed(struct communicator *communicator, int source, int tag, MPI_Status *status) {
     const uint64_t place = first_message(source, tag);
     if (place == 0) abort_all(2, "a fault of the simulation: rank %d has probed nothing", my_rank);
-    set_status(status, rank_in(peers(communicator), source), tag & ((1 << ONLINE_TAG_BITS) - 1), message_at(place)->bytes);
+    set_status(status, rank_in(peers(communicator), source), tag & ((1 << ONLINE_TAG_BITS) - 1),
+               message_at(place)->bytes);
 }
 
 // Look for a message; wait for it where that is wanted.
@@ -324,7 +325,8 @@ EXPORT int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Messag
 }
 
 // The receive of a matched message, which has arrived already.
-static int matched(void *buffer, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, struct request **request) {
+static int matched(void *buffer, MPI_Count count, MPI_Datatype datatype, MPI_Message *message,
+                   struct request **request) {
     struct datatype *type = datatype_of(datatype);
     if (type == NULL) return fail_world(MPI_ERR_TYPE);
     if (count < 0) return fail_world(MPI_ERR_COUNT);

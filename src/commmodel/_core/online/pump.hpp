@@ -54,7 +54,8 @@ class Pump final : public Live {
             me.tail += place.given;
             place.given = 0;
             if (place.in_collective || take_collective(me, place)) {
-                const char *action = static_cast<const char *>(place.action ? online_at(world_, place.action) : nullptr);
+                const char *action =
+                    static_cast<const char *>(place.action ? online_at(world_, place.action) : nullptr);
                 const bool ok =
                     calls.expand(calls.context, rank, place.tag, action, &begin, &count, &place.in_collective);
                 online_free(world_, place.action);

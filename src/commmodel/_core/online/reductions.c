@@ -19,9 +19,31 @@ bool is_commutative(const struct operation *operation) { return operation->commu
 // ---- built-in ones: kinds of elements
 
 enum element {
-    NO_ELEMENT, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, FLOAT, DOUBLE, LONG_DOUBLE, FLOAT_COMPLEX,
-    DOUBLE_COMPLEX, LONG_DOUBLE_COMPLEX, BOOLEAN, BYTES, FLOAT_PLACE, DOUBLE_PLACE, LONG_PLACE, SHORT_PLACE, INT_PLACE,
-    LONG_DOUBLE_PLACE, FLOAT_PAIR, DOUBLE_PAIR,
+    NO_ELEMENT,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    UINT8,
+    UINT16,
+    UINT32,
+    UINT64,
+    FLOAT,
+    DOUBLE,
+    LONG_DOUBLE,
+    FLOAT_COMPLEX,
+    DOUBLE_COMPLEX,
+    LONG_DOUBLE_COMPLEX,
+    BOOLEAN,
+    BYTES,
+    FLOAT_PLACE,
+    DOUBLE_PLACE,
+    LONG_PLACE,
+    SHORT_PLACE,
+    INT_PLACE,
+    LONG_DOUBLE_PLACE,
+    FLOAT_PAIR,
+    DOUBLE_PAIR,
 };
 
 static enum element integer(int size, bool is_signed) {
@@ -37,28 +59,65 @@ static enum element integer(int size, bool is_signed) {
 static enum element element_of(const struct datatype *type) {
     const int size = (int)type->size;
     switch (type->is_basic ? type->handle : type->basic) {
-        case MPI_CHAR: case MPI_SIGNED_CHAR: case MPI_SHORT: case MPI_INT: case MPI_LONG: case MPI_LONG_LONG_INT:
-        case MPI_INT8_T: case MPI_INT16_T: case MPI_INT32_T: case MPI_INT64_T: case MPI_INTEGER: case MPI_INTEGER1:
-        case MPI_INTEGER2: case MPI_INTEGER4: case MPI_INTEGER8: case MPI_AINT: case MPI_OFFSET: case MPI_COUNT:
+        case MPI_CHAR:
+        case MPI_SIGNED_CHAR:
+        case MPI_SHORT:
+        case MPI_INT:
+        case MPI_LONG:
+        case MPI_LONG_LONG_INT:
+        case MPI_INT8_T:
+        case MPI_INT16_T:
+        case MPI_INT32_T:
+        case MPI_INT64_T:
+        case MPI_INTEGER:
+        case MPI_INTEGER1:
+        case MPI_INTEGER2:
+        case MPI_INTEGER4:
+        case MPI_INTEGER8:
+        case MPI_AINT:
+        case MPI_OFFSET:
+        case MPI_COUNT:
         case MPI_WCHAR: return integer(size, true);
-        case MPI_UNSIGNED_CHAR: case MPI_UNSIGNED_SHORT: case MPI_UNSIGNED: case MPI_UNSIGNED_LONG:
-        case MPI_UNSIGNED_LONG_LONG: case MPI_UINT8_T: case MPI_UINT16_T: case MPI_UINT32_T: case MPI_UINT64_T:
-            return integer(size, false);
-        case MPI_FLOAT: case MPI_REAL: case MPI_REAL4: return FLOAT;
-        case MPI_DOUBLE: case MPI_DOUBLE_PRECISION: case MPI_REAL8: return DOUBLE;
+        case MPI_UNSIGNED_CHAR:
+        case MPI_UNSIGNED_SHORT:
+        case MPI_UNSIGNED:
+        case MPI_UNSIGNED_LONG:
+        case MPI_UNSIGNED_LONG_LONG:
+        case MPI_UINT8_T:
+        case MPI_UINT16_T:
+        case MPI_UINT32_T:
+        case MPI_UINT64_T: return integer(size, false);
+        case MPI_FLOAT:
+        case MPI_REAL:
+        case MPI_REAL4: return FLOAT;
+        case MPI_DOUBLE:
+        case MPI_DOUBLE_PRECISION:
+        case MPI_REAL8: return DOUBLE;
         case MPI_LONG_DOUBLE: return LONG_DOUBLE;
-        case MPI_C_FLOAT_COMPLEX: case MPI_CXX_FLOAT_COMPLEX: case MPI_COMPLEX: case MPI_COMPLEX8: return FLOAT_COMPLEX;
-        case MPI_C_DOUBLE_COMPLEX: case MPI_CXX_DOUBLE_COMPLEX: case MPI_DOUBLE_COMPLEX: case MPI_COMPLEX16:
-            return DOUBLE_COMPLEX;
-        case MPI_C_LONG_DOUBLE_COMPLEX: case MPI_CXX_LONG_DOUBLE_COMPLEX: return LONG_DOUBLE_COMPLEX;
-        case MPI_C_BOOL: case MPI_CXX_BOOL: case MPI_LOGICAL: case MPI_LOGICAL1: case MPI_LOGICAL2: case MPI_LOGICAL4:
+        case MPI_C_FLOAT_COMPLEX:
+        case MPI_CXX_FLOAT_COMPLEX:
+        case MPI_COMPLEX:
+        case MPI_COMPLEX8: return FLOAT_COMPLEX;
+        case MPI_C_DOUBLE_COMPLEX:
+        case MPI_CXX_DOUBLE_COMPLEX:
+        case MPI_DOUBLE_COMPLEX:
+        case MPI_COMPLEX16: return DOUBLE_COMPLEX;
+        case MPI_C_LONG_DOUBLE_COMPLEX:
+        case MPI_CXX_LONG_DOUBLE_COMPLEX: return LONG_DOUBLE_COMPLEX;
+        case MPI_C_BOOL:
+        case MPI_CXX_BOOL:
+        case MPI_LOGICAL:
+        case MPI_LOGICAL1:
+        case MPI_LOGICAL2:
+        case MPI_LOGICAL4:
         case MPI_LOGICAL8: return BOOLEAN;
         case MPI_BYTE: return BYTES;
         case MPI_FLOAT_INT: return FLOAT_PLACE;
         case MPI_DOUBLE_INT: return DOUBLE_PLACE;
         case MPI_LONG_INT: return LONG_PLACE;
         case MPI_SHORT_INT: return SHORT_PLACE;
-        case MPI_2INT: case MPI_2INTEGER: return INT_PLACE;
+        case MPI_2INT:
+        case MPI_2INTEGER: return INT_PLACE;
         case MPI_LONG_DOUBLE_INT: return LONG_DOUBLE_PLACE;
         case MPI_2REAL: return FLOAT_PAIR;
         case MPI_2DOUBLE_PRECISION: return DOUBLE_PAIR;
@@ -66,21 +125,21 @@ static enum element element_of(const struct datatype *type) {
     }
 }
 
-#define LOOP(type, expression)                             \
-    {                                                      \
-        const type *l = left;                              \
-        type *r = right;                                   \
+#define LOOP(type, expression)                                           \
+    {                                                                    \
+        const type *l = left;                                            \
+        type *r = right;                                                 \
         for (MPI_Count i = 0; i < count; i++) r[i] = (type)(expression); \
-        return MPI_SUCCESS;                                \
+        return MPI_SUCCESS;                                              \
     }
-#define INTEGERS(expression)                     \
-    case INT8: LOOP(int8_t, expression)          \
-    case INT16: LOOP(int16_t, expression)        \
-    case INT32: LOOP(int32_t, expression)        \
-    case INT64: LOOP(int64_t, expression)        \
-    case UINT8: LOOP(uint8_t, expression)        \
-    case UINT16: LOOP(uint16_t, expression)      \
-    case UINT32: LOOP(uint32_t, expression)      \
+#define INTEGERS(expression)                \
+    case INT8: LOOP(int8_t, expression)     \
+    case INT16: LOOP(int16_t, expression)   \
+    case INT32: LOOP(int32_t, expression)   \
+    case INT64: LOOP(int64_t, expression)   \
+    case UINT8: LOOP(uint8_t, expression)   \
+    case UINT16: LOOP(uint16_t, expression) \
+    case UINT32: LOOP(uint32_t, expression) \
     case UINT64: LOOP(uint64_t, expression)
 #define REALS(expression)                 \
     case FLOAT: LOOP(float, expression)   \
@@ -90,50 +149,47 @@ static enum element element_of(const struct datatype *type) {
     case FLOAT_COMPLEX: LOOP(float complex, expression)   \
     case DOUBLE_COMPLEX: LOOP(double complex, expression) \
     case LONG_DOUBLE_COMPLEX: LOOP(long double complex, expression)
-#define COMBINE(name, cases)                                                                             \
-    static int name(const void *left, void *right, MPI_Count count, const struct datatype *type) {       \
-        switch (element_of(type)) {                                                                      \
-            cases                                                                                        \
-            default: return MPI_ERR_OP;                                                                  \
-        }                                                                                                \
+#define COMBINE(name, cases)                                                                       \
+    static int name(const void *left, void *right, MPI_Count count, const struct datatype *type) { \
+        switch (element_of(type)) { cases default : return MPI_ERR_OP; }                           \
     }
 
 COMBINE(maximum, INTEGERS(l[i] > r[i] ? l[i] : r[i]) REALS(l[i] > r[i] ? l[i] : r[i]))
 COMBINE(minimum, INTEGERS(l[i] < r[i] ? l[i] : r[i]) REALS(l[i] < r[i] ? l[i] : r[i]))
 COMBINE(sum, INTEGERS(l[i] + r[i]) REALS(l[i] + r[i]) COMPLEXES(l[i] + r[i]))
 COMBINE(product, INTEGERS(l[i] * r[i]) REALS(l[i] * r[i]) COMPLEXES(l[i] * r[i]))
-COMBINE(logical_and, INTEGERS(l[i] && r[i]) REALS(l[i] && r[i]) case BOOLEAN: LOOP(uint8_t, l[i] && r[i]))
-COMBINE(logical_or, INTEGERS(l[i] || r[i]) REALS(l[i] || r[i]) case BOOLEAN: LOOP(uint8_t, l[i] || r[i]))
-COMBINE(logical_xor, INTEGERS(!l[i] != !r[i]) REALS(!l[i] != !r[i]) case BOOLEAN: LOOP(uint8_t, !l[i] != !r[i]))
-COMBINE(bitwise_and, INTEGERS(l[i] & r[i]) case BYTES: LOOP(uint8_t, l[i] & r[i]))
-COMBINE(bitwise_or, INTEGERS(l[i] | r[i]) case BYTES: LOOP(uint8_t, l[i] | r[i]))
-COMBINE(bitwise_xor, INTEGERS(l[i] ^ r[i]) case BYTES: LOOP(uint8_t, l[i] ^ r[i]))
+COMBINE(logical_and, INTEGERS(l[i] && r[i]) REALS(l[i] && r[i]) case BOOLEAN : LOOP(uint8_t, l[i] && r[i]))
+COMBINE(logical_or, INTEGERS(l[i] || r[i]) REALS(l[i] || r[i]) case BOOLEAN : LOOP(uint8_t, l[i] || r[i]))
+COMBINE(logical_xor, INTEGERS(!l[i] != !r[i]) REALS(!l[i] != !r[i]) case BOOLEAN : LOOP(uint8_t, !l[i] != !r[i]))
+COMBINE(bitwise_and, INTEGERS(l[i] & r[i]) case BYTES : LOOP(uint8_t, l[i] & r[i]))
+COMBINE(bitwise_or, INTEGERS(l[i] | r[i]) case BYTES : LOOP(uint8_t, l[i] | r[i]))
+COMBINE(bitwise_xor, INTEGERS(l[i] ^ r[i]) case BYTES : LOOP(uint8_t, l[i] ^ r[i]))
 
 // Packed pairs of a value and a place.
-#define PLACES(value, place_type, better)                                                    \
-    {                                                                                        \
-        const char *l = left;                                                                \
-        char *r = right;                                                                     \
-        const size_t step = sizeof(value) + sizeof(place_type);                              \
-        for (MPI_Count i = 0; i < count; i++, l += step, r += step) {                        \
-            value a, b;                                                                      \
-            place_type at, bt;                                                               \
-            memcpy(&a, l, sizeof a);                                                         \
-            memcpy(&b, r, sizeof b);                                                         \
-            memcpy(&at, l + sizeof a, sizeof at);                                            \
-            memcpy(&bt, r + sizeof b, sizeof bt);                                            \
-            if (a better b || (a == b && at < bt)) memcpy(r, l, step);                       \
-        }                                                                                    \
-        return MPI_SUCCESS;                                                                  \
+#define PLACES(value, place_type, better)                              \
+    {                                                                  \
+        const char *l = left;                                          \
+        char *r = right;                                               \
+        const size_t step = sizeof(value) + sizeof(place_type);        \
+        for (MPI_Count i = 0; i < count; i++, l += step, r += step) {  \
+            value a, b;                                                \
+            place_type at, bt;                                         \
+            memcpy(&a, l, sizeof a);                                   \
+            memcpy(&b, r, sizeof b);                                   \
+            memcpy(&at, l + sizeof a, sizeof at);                      \
+            memcpy(&bt, r + sizeof b, sizeof bt);                      \
+            if (a better b || (a == b && at < bt)) memcpy(r, l, step); \
+        }                                                              \
+        return MPI_SUCCESS;                                            \
     }
-#define LOCATIONS(better)                                          \
-    case FLOAT_PLACE: PLACES(float, int, better)                   \
-    case DOUBLE_PLACE: PLACES(double, int, better)                 \
-    case LONG_PLACE: PLACES(long, int, better)                     \
-    case SHORT_PLACE: PLACES(short, int, better)                   \
-    case INT_PLACE: PLACES(int, int, better)                       \
-    case LONG_DOUBLE_PLACE: PLACES(long double, int, better)       \
-    case FLOAT_PAIR: PLACES(float, float, better)                  \
+#define LOCATIONS(better)                                    \
+    case FLOAT_PLACE: PLACES(float, int, better)             \
+    case DOUBLE_PLACE: PLACES(double, int, better)           \
+    case LONG_PLACE: PLACES(long, int, better)               \
+    case SHORT_PLACE: PLACES(short, int, better)             \
+    case INT_PLACE: PLACES(int, int, better)                 \
+    case LONG_DOUBLE_PLACE: PLACES(long double, int, better) \
+    case FLOAT_PAIR: PLACES(float, float, better)            \
     case DOUBLE_PAIR: PLACES(double, double, better)
 COMBINE(maximum_place, LOCATIONS(>))
 COMBINE(minimum_place, LOCATIONS(<))
@@ -150,8 +206,8 @@ static int nothing(const void *left, void *right, MPI_Count count, const struct 
 void make_basic_operations(void) {
     static struct operation operations[14];
     combine *const functions[] = {
-        maximum, minimum, sum, product, logical_and, bitwise_and, logical_or, bitwise_or, logical_xor, bitwise_xor,
-        minimum_place, maximum_place, replace, nothing,
+        maximum,    minimum,     sum,         product,       logical_and,   bitwise_and, logical_or,
+        bitwise_or, logical_xor, bitwise_xor, minimum_place, maximum_place, replace,     nothing,
     };
     for (int i = 0; i < 14; i++) {
         operations[i] = (struct operation){1, i != 12, false, functions[i], NULL, NULL};
@@ -167,8 +223,7 @@ bool has_type(const struct operation *operation, const struct datatype *type) {
 int reduce(struct operation *operation, const void *left, void *right, MPI_Count count, struct datatype *type) {
     if (operation->built_in != NULL) {
         const MPI_Count elements = type->is_basic ? 1 : type->elements / datatype_of(type->basic)->elements;
-        return operation->built_in(left, right, count * elements,
-                                   type->is_basic ? type : datatype_of(type->basic));
+        return operation->built_in(left, right, count * elements, type->is_basic ? type : datatype_of(type->basic));
     }
     // The program's function sees elements as they lie in memory.
     const size_t size = (size_t)(count * type->extent + type->true_extent + 64);

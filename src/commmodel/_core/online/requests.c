@@ -145,7 +145,8 @@ static int ask(int count, const MPI_Request handles[], bool *done) {
         const int of_request = names_of(request, unused);
         done[i] = true;
         for (int j = 0; j < of_request; j++) done[i] &= names[at++] != 0;
-        if (request->kind == IS_SEND && request->taken != 0) done[i] &= *(uint64_t *)online_at(world, request->taken) != 0;
+        if (request->kind == IS_SEND && request->taken != 0)
+            done[i] &= *(uint64_t *)online_at(world, request->taken) != 0;
         if (request->kind == IS_COLLECTIVE) done[i] = is_collective_ready(request);
         if (request->kind == IS_GENERALIZED) done[i] = is_generalized_done(request);
         complete_count += done[i];
@@ -173,7 +174,8 @@ static int complete_done(int count, MPI_Request handles[], const bool *done, boo
     for (int i = 0; i < count; i++) {
         if (!done[i] || (first_only && number > 0)) continue;
         begin_wait(request_of(handles[i]));
-        const int failed = complete(&handles[i], statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[number]);
+        const int failed =
+            complete(&handles[i], statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[number]);
         if (failed != MPI_SUCCESS) error = first_only ? failed : MPI_ERR_IN_STATUS;
         indices[number++] = i;
     }

@@ -15,9 +15,9 @@
 
 #define ONLINE_MEMORY (1ull << 38)  // reserved addresses; what is not touched takes no memory
 #define ONLINE_MAGIC 0x636f6d6d6d6f6401ull
-#define ONLINE_RING 512      // operations of a rank that the simulator has yet to carry out
-#define ONLINE_BUCKETS 256   // of a rank's channels
-#define ONLINE_TAG_BITS 20   // of the tags in a communicator; above them stands its context
+#define ONLINE_RING 512     // operations of a rank that the simulator has yet to carry out
+#define ONLINE_BUCKETS 256  // of a rank's channels
+#define ONLINE_TAG_BITS 20  // of the tags in a communicator; above them stands its context
 #define ONLINE_CONTEXTS 2048
 #define ONLINE_REPORTED (1 << 30)  // receives from here on are reported when they are matched
 #define ONLINE_COLLECTIVE 100      // code: a collective whose action stands at `value`
@@ -43,7 +43,7 @@ struct online_rank {
     uint32_t head, tail;  // of the ring: the rank adds at the head
     // A question to the simulator, answered when the rank gets its turn.
     int32_t question;
-    int32_t count;       // ONLINE_DONE: names of requests; answered by 1 or 0 in their place
+    int32_t count;  // ONLINE_DONE: names of requests; answered by 1 or 0 in their place
     uint64_t names;
     int32_t source, tag;  // ONLINE_MESSAGE: pattern; answered by those of a message
     int32_t answer;       // whether there is one
@@ -64,8 +64,8 @@ struct online_world {
     double now;             // simulated time of the rank that has the turn
     double compute_factor;  // simulated seconds of a second of computation
     uint64_t heap, free_blocks[ONLINE_CLASSES];
-    int32_t contexts[ONLINE_CONTEXTS];  // how many ranks use each
-    int32_t communicators;              // numbers given so far
+    int32_t contexts[ONLINE_CONTEXTS];   // how many ranks use each
+    int32_t communicators;               // numbers given so far
     uint64_t instances[ONLINE_BUCKETS];  // open collective calls, by communicator and number
     uint64_t keyvals;
     char error[256];

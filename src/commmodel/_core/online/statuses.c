@@ -62,14 +62,14 @@ EXPORT int MPI_Status_set_cancelled(MPI_Status *status, int flag) {
     return MPI_SUCCESS;
 }
 
-#define STATUS_FIELD(name, field)                                          \
+#define STATUS_FIELD(name, field)                                            \
     EXPORT int MPI_Status_get_##name(const MPI_Status *status, int *value) { \
-        *value = status->field;                                            \
-        return MPI_SUCCESS;                                                \
-    }                                                                      \
+        *value = status->field;                                              \
+        return MPI_SUCCESS;                                                  \
+    }                                                                        \
     EXPORT int MPI_Status_set_##name(MPI_Status *status, int value) {        \
-        status->field = value;                                             \
-        return MPI_SUCCESS;                                                \
+        status->field = value;                                               \
+        return MPI_SUCCESS;                                                  \
     }
 STATUS_FIELD(source, MPI_SOURCE)
 STATUS_FIELD(tag, MPI_TAG)

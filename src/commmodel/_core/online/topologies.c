@@ -51,9 +51,9 @@ EXPORT int MPI_Topo_test(MPI_Comm comm, int *status) {
 #define COMMUNICATOR_OR_FAIL(name, handle)               \
     struct communicator *name = communicator_of(handle); \
     if (name == NULL) return fail_world(MPI_ERR_COMM)
-#define TOPOLOGY_OR_FAIL(name, comm, wanted)                                \
-    COMMUNICATOR_OR_FAIL(communicator, comm);                               \
-    const struct topology *name = communicator->topology;                   \
+#define TOPOLOGY_OR_FAIL(name, comm, wanted)              \
+    COMMUNICATOR_OR_FAIL(communicator, comm);             \
+    const struct topology *name = communicator->topology; \
     if (name == NULL || name->kind != (wanted)) return fail(communicator, MPI_ERR_TOPOLOGY)
 
 // A communicator of the first ranks; MPI_COMM_NULL on the others.

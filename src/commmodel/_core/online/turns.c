@@ -12,10 +12,10 @@ struct online_rank *me;
 int my_rank;
 
 static bool is_rank;
-static double computed_until;    // processor time
-static double seen;              // simulated time of the last turn
-static int idle_clocks;          // readings of the clock since the last operation
-static double pause_seconds;     // after the next poll that finds nothing
+static double computed_until;  // processor time
+static double seen;            // simulated time of the last turn
+static int idle_clocks;        // readings of the clock since the last operation
+static double pause_seconds;   // after the next poll that finds nothing
 static int depth;
 static pid_t process;
 
@@ -69,9 +69,7 @@ _Noreturn void abort_all(int code, const char *format, ...) {
     for (;;) pause();
 }
 
-_Noreturn void missing(const char *name) {
-    abort_all(2, "%s is not simulated yet", name);
-}
+_Noreturn void missing(const char *name) { abort_all(2, "%s is not simulated yet", name); }
 
 // ---- operations
 
@@ -119,7 +117,8 @@ void leave(void) {
 
 void yield(void) {
     online_wake(&world->simulator_turn);
-    while (!online_wait(&me->turn, -1)) {}
+    while (!online_wait(&me->turn, -1)) {
+    }
     seen = world->now;
     take_reports();
 }
