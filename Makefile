@@ -78,7 +78,7 @@ demo:
 	@echo "  $(VENV)/bin/mpiexec -n 2 $(BIND) $(VENV)/bin/python -m commmodel.bench pingpong loggp collective -o demo/more.jsonl"
 
 quick: lint
-	$(MAKE) test-without-mpi
+	$(MAKE) test-without-mpi MARKS="not slow"
 
 # Both libraries are set up before any test: one test needs the other library beside its own. Their environments are made
 # side by side, but what is compiled for one is there for the other.
@@ -108,7 +108,7 @@ test-one:
 # Tests that start no MPI give the same answers with any library: they run once, side by side, where none can start.
 test-without-mpi: $(VENV)/.test-ready
 	$(BIN)/python -m pytest $(UNIT_TESTS) -p no:mpi-pytest --without-mpi --hypothesis-profile $(PROFILE) \
-		--numprocesses auto --maxprocesses 8 --dist worksteal
+		--numprocesses auto --maxprocesses 8 --dist worksteal $(if $(MARKS),-m "$(MARKS)")
 
 # Tests on several ranks are collected by each of them; the others start ranks of their own, one test after the other.
 # Ranks of one host need no network, which takes Open MPI's MPI_Init a second to set up.

@@ -479,6 +479,7 @@ def test_loading_the_plugin_loads_nothing_that_costs():
     assert done.stdout == "[]\n"
 
 
+@pytest.mark.slow
 def test_real_time_tells_a_quadratic_from_a_linear(pytester):
     pytester.makepyfile(
         """

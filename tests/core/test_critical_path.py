@@ -42,6 +42,7 @@ def scaled(rows, factor, first):
     return [(*row[:first], *(factor * seconds for seconds in row[first:])) for row in rows]
 
 
+@pytest.mark.slow
 @settings(max_examples=1000)
 @given(schedules(ROUGH) | schedules(FINE) | schedules() | schedules(SOME) | schedules(SOME, LONG))
 def test_the_compiled_rules_are_those_of_the_twin_bit_for_bit(schedule):

@@ -105,6 +105,7 @@ def test_further_processes_that_add_nothing_are_at_a_bound_and_never_negative():
     assert model.R_Ci.low == 0
 
 
+@pytest.mark.slow
 def test_intervals_of_the_extended_model_cover_the_truth():
     covered = dict.fromkeys(TABLE_1, 0)
     sets = effort(quick=8, thorough=40)

@@ -570,6 +570,7 @@ def first_table(text, pairs):
     return "\n".join([*lines, *("\t".join(row.split()[: 1 + pairs]) for row in rows), ""])
 
 
+@pytest.mark.slow
 @needs_data
 def test_blue_waters_becomes_a_machine(tmp_path, capsys):
     """Two launches and four pairs: the fit of all takes a minute, and `tests/fit` has their published values."""

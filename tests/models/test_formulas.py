@@ -370,6 +370,7 @@ def run_with_own_formula(tmp_path):
     return run
 
 
+@pytest.mark.slow
 def test_compiled_code_is_kept_for_the_next_start(run_with_own_formula, tmp_path):
     done = run_with_own_formula(tmp_path / "cache")
     assert done.stdout == "6.0 False [2.0, 4.0]\n2000000.0\n"
@@ -421,6 +422,7 @@ print(total(3), twice(2), twice(np.full(2, 2.0)).tolist(), twice(np.full(1_000_0
 """
 
 
+@pytest.mark.slow
 def test_compiled_code_is_compiled_anew_where_a_formula_that_it_calls_has_changed(tmp_path):
     source, package = Path(commmodel.__file__).parent, tmp_path / "commmodel"
     shutil.copytree(source / "models", package / "models", ignore=shutil.ignore_patterns("__pycache__"))

@@ -247,6 +247,7 @@ def test_streams_alone_are_drawn_with_and_without_a_model() -> None:
     assert "one way" in text
 
 
+@pytest.mark.slow
 def test_every_colour_of_a_full_page_can_turn_dark() -> None:
     html = page.render(cluster_measurements(), cluster(), "cluster")
     parsed = Balance(html)

@@ -177,6 +177,7 @@ def test_the_divergence_of_each_class_is_drawn_where_it_belongs():
     assert tips[-1] == f"p = 32: {(32 / 5) / (2 / 1):.3g} times (barrier)"
 
 
+@pytest.mark.slow
 def test_every_function_is_drawn_before_any_is_drawn_twice():
     many = Measurements((launch(0, sizes=(8, 16, 32, 64)),))
     found = overview(many, MPI)

@@ -337,6 +337,7 @@ def test_nothing_to_gather_is_said(sweep):
         gather(sweep, sweep / "no" / "all.jsonl")
 
 
+@pytest.mark.slow
 def test_a_job_that_takes_too_long_is_ended_with_all_it_started(tmp_path):
     make(plan_of((2,), 1, launcher="bash -c 'sleep 1000 & echo $! >pid; wait' {processes}"), tmp_path / "s")
     (failure,) = run(tmp_path / "s", limit=5)
@@ -352,6 +353,7 @@ def has_ended(pid):
         return True
 
 
+@pytest.mark.slow
 def test_a_launcher_that_clears_up_is_given_the_time_for_it(tmp_path):
     launcher = (
         "bash -c 'trap \"sleep 1; touch cleared; exit\" TERM; echo $$ >pid; while :; do sleep 0.1; done' {processes}"

@@ -55,15 +55,34 @@ def simulate(*words, processes=3):
 
 
 @pytest.fixture(scope="module")
-def pair(tmp_path_factory):
+def compiled(tmp_path_factory):
+    """A program of C, linked with the MPI library of this environment."""
     mpicc = shutil.which("mpicc", path=f"{sys.prefix}/bin")
-    version = mpicc and subprocess.run([mpicc, "-show"], capture_output=True, text=True, check=True).stdout
-    if not mpicc or "-lmpi" not in version:
-        pytest.skip("no compiler of MPICH")
+    if not mpicc:
+        pytest.skip("no mpicc beside this Python")
     folder = tmp_path_factory.mktemp("pair")
     (folder / "pair.c").write_text(PAIR)
     subprocess.run([mpicc, folder / "pair.c", "-o", folder / "pair"], check=True)
-    return str(folder / "pair")
+    return folder / "pair"
+
+
+def is_of_mpich(program):
+    return b"libmpi.so.12" in program.read_bytes()
+
+
+@pytest.fixture
+def pair(compiled):
+    if not is_of_mpich(compiled):
+        pytest.skip("mpicc is not MPICH's")
+    return str(compiled)
+
+
+def test_a_program_of_another_library_is_refused_in_one_line(compiled):
+    if is_of_mpich(compiled):
+        pytest.skip("mpicc is MPICH's")
+    done = simulate("--", str(compiled))
+    assert done.returncode == 3
+    assert done.stderr == f"commmodel: {compiled} is linked with Open MPI: link it with MPICH, whose ABI is simulated\n"
 
 
 def test_a_program_of_c_gets_its_data_and_simulated_time(pair):

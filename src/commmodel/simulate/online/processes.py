@@ -25,6 +25,8 @@ _LIBRARY = Path(__file__).parents[2] / "_core/online/libcommmodel-online.mpich.s
 _FORK_SERVER = Path(__file__).with_name("fork_server.py")
 _PYTHON = re.compile(r"python[\d.]*")
 _WITHOUT_VALUE = re.compile(r"-[bBdEIOPqsSuvx]+")
+_OTHER_LIBRARIES = {b"\0libmpi.so.40\0": "Open MPI", b"\0libmpi_abi.so.": "a library of the standard MPI ABI"}
+"""What a program has in its table of names -> the library that it needs."""
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _PR_SET_PDEATHSIG = 1
 
@@ -57,10 +59,16 @@ def executable(name: str) -> str:
     ------
     InputError
         Where there is none.
+    MPIEnvironmentError
+        Where it is linked with an MPI library of another ABI.
     """
     path = shutil.which(name)
     if path is None:
         raise InputError(f"{name}: no such program")
+    content = Path(path).read_bytes()
+    for library_name, abi in _OTHER_LIBRARIES.items():
+        if library_name in content:
+            raise MPIEnvironmentError(f"{name} is linked with {abi}: link it with MPICH, whose ABI is simulated")
     return os.path.abspath(path)
 
 
