@@ -129,7 +129,9 @@ class RecordedActions:
         writer = _Rank(self, rank, not_carried)
         yield f"{rank} init\n"
         for block in self.recording.events(rank):
-            yield writer.lines(block)
+            text = writer.lines(block)
+            if text:
+                yield text
         yield f"{rank} finalize\n"
 
     def notes(self) -> list[str]:
