@@ -149,13 +149,6 @@ def main() -> None:
     parser.add_argument("--random-sizes", default="80", help="for the calibration (80)")
     parser.add_argument("--calibration-time", default="30s", help="of the calibration, which may take longer (30s)")
     parser.add_argument("--time", default="100s", help="of the measurement in each topology (100s)")
-    parser.add_argument(
-        "--variable",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="of the library's environment, several times",
-    )
     arguments = parser.parse_args()
     if problem := emulated_cluster.missing():
         raise SystemExit(f"no emulated cluster here: {problem}")
@@ -169,7 +162,7 @@ def measured_rows(arguments: argparse.Namespace, folder: Path) -> Iterator[Row]:
     """Yield what was measured in each topology, simulated."""
     folder.mkdir(parents=True, exist_ok=True)
     selector, rules = forced(folder, arguments.mpiexec)
-    variables = dict(word.split("=", 1) for word in arguments.variable)
+    variables = dict(arguments.variable)
     algorithms = {rule.operation: rule.algorithm for rule in selector.rules}
     largest = 1 << (max(parse_sizes(arguments.sizes)) - 1).bit_length()
     machine: Machine | None = None

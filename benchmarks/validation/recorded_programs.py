@@ -90,7 +90,7 @@ def calibrated(options: argparse.Namespace, path: Path, hosts: Sequence[str]) ->
         path, options.mpiexec, hosts,
         ("ping", "pingpong", "contention", "threshold", "--random-sizes", options.random_sizes,
          "--thread-level", "multiple", "--sizes", "256:1MiB", "--time", options.calibration_time),
-        SHARED_PROCESSORS,
+        SHARED_PROCESSORS | dict(options.variable),
     )  # fmt: skip
 
 
@@ -98,7 +98,7 @@ def rows(options: argparse.Namespace, folder: Path) -> Iterator[Row]:
     """Yield each program, measured and replayed."""
     folder.mkdir(parents=True, exist_ok=True)
     selector, rules = forced(folder, options.mpiexec)
-    environment = os.environ | emulated_cluster.mpi_environment() | rules | SHARED_PROCESSORS
+    environment = os.environ | emulated_cluster.mpi_environment() | rules | SHARED_PROCESSORS | dict(options.variable)
     with emulated_cluster.cluster(options.hosts) as hosts:
         emulated_cluster.set_sockets(SOCKET, SOCKET, hosts)
         emulated_cluster.set_rate(options.rate, hosts, BUCKET)
@@ -148,15 +148,12 @@ def show(rows_: Sequence[Row]) -> bool:
 
 def main() -> None:
     """Measure, replay and print."""
-    parser = argparse.ArgumentParser(description="Recorded programs on emulated hosts, replayed.")
-    parser.add_argument("--rate", type=float, default=20e6, help="of each host's link, bits a second (20e6)")
+    parser = emulated_cluster.parser("Recorded programs on emulated hosts, replayed.")
     parser.add_argument("--hosts", type=int, default=8, help="(8)")
     parser.add_argument("--repetitions", type=int, default=3, help="of each program, the fastest counts (3)")
     parser.add_argument("--programs", default=",".join(NAMES), help=f"({','.join(NAMES)})")
     parser.add_argument("--random-sizes", default="80", help="for the calibration (80)")
     parser.add_argument("--calibration-time", default="30s", help="of the calibration, which may take longer (30s)")
-    parser.add_argument("--mpiexec", default=str(Path(sys.executable).with_name("mpiexec")), help="of the MPI library")
-    parser.add_argument("--keep", type=Path, help="folder that keeps recordings and measurements (none)")
     options = parser.parse_args()
     if problem := emulated_cluster.missing():
         raise SystemExit(f"no emulated cluster here: {problem}")
