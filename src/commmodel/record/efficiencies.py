@@ -98,9 +98,8 @@ def _computing(recording: Recording) -> tuple[NDArray[np.float64], float]:
     first, last = np.inf, -np.inf
     for place, rank in enumerate(recording.ranks):
         previous_end: float | None = None
-        for block in recording.events(rank):
-            begin, end = block.calls["begin"], block.calls["end"].copy()
-            finalize = block.calls["code"] == _FINALIZE
+        for begin, end, code in recording.times(rank):
+            finalize = code == _FINALIZE
             end[finalize] = begin[finalize]  # the run ends where ranks come to MPI_Finalize
             ends = np.maximum.accumulate(end)
             if previous_end is None:

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -74,7 +75,32 @@ struct Definition {
     std::vector<double> times;
 };
 
-// Reads numbers; after the first that is not whole, or that is damaged, all are 0.
+// Ticks of a rank as seconds of one clock: between two comparisons interpolated, outside of them at `rate` a second.
+class Clock {
+  public:
+    // Both ascend, and are not empty.
+    Clock(std::vector<double> ticks, std::vector<double> seconds, double rate)
+        : ticks_(std::move(ticks)), seconds_(std::move(seconds)), rate_(rate) {
+        for (size_t i = 1; i < ticks_.size(); ++i) {
+            slopes_.push_back((seconds_[i] - seconds_[i - 1]) / (ticks_[i] - ticks_[i - 1]));
+        }
+    }
+
+    double seconds(double ticks) {
+        if (ticks <= ticks_.front()) return seconds_.front() + (ticks - ticks_.front()) / rate_;
+        if (ticks >= ticks_.back()) return seconds_.back() + (ticks - ticks_.back()) / rate_;
+        while (ticks < ticks_[at_]) --at_;
+        while (ticks >= ticks_[at_ + 1]) ++at_;
+        return slopes_[at_] * (ticks - ticks_[at_]) + seconds_[at_];
+    }
+
+  private:
+    std::vector<double> ticks_, seconds_, slopes_;
+    double rate_;
+    size_t at_ = 0;  // the comparison before the last time
+};
+
+// Reads numbers; after the first that is not whole, or that is damaged, all are 0 and nothing is left to read.
 class Bytes {
   public:
     Bytes(const uint8_t *begin, const uint8_t *end) : at_(begin), end_(end) {}
@@ -84,21 +110,23 @@ class Bytes {
     const char *problem() const { return problem_; }  // null where bytes are missing and nothing else is wrong
 
     uint8_t byte() {
-        if (!fine()) return 0;
-        if (at_ == end_) return is_short_ = true, 0;
-        return *at_++;
+        if (at_ != end_) return *at_++;
+        if (fine()) is_short_ = true;
+        return 0;
     }
 
     uint64_t unsigned_number() {
-        uint64_t value = 0;
-        for (int shift = 0; shift < 64; shift += 7) {
-            const uint8_t part = byte();
-            if (!fine()) return 0;
-            if (shift == 63 && part > 1) break;
-            value |= static_cast<uint64_t>(part & 0x7f) << shift;
-            if (part < 0x80) return value;
-        }
-        return fail("a number of more than 64 bits"), 0;
+        if (at_ != end_ && *at_ < 0x80) return *at_++;
+        if (end_ - at_ < 8) return long_number();
+        uint64_t word;  // its lowest byte is the first
+        std::memcpy(&word, at_, sizeof word);
+        const uint64_t stops = ~word & 0x8080808080808080u;
+        if (stops == 0) return long_number();
+        at_ += (__builtin_ctzll(stops) + 1) / 8;
+        word &= stops ^ (stops - 1);
+        word = (word & 0x007f007f007f007fu) | (word & 0x7f007f007f007f00u) >> 1;
+        word = (word & 0x00003fff00003fffu) | (word & 0x3fff00003fff0000u) >> 2;
+        return (word & 0x000000000fffffffu) | (word & 0x0fffffff00000000u) >> 4;
     }
 
     int64_t natural(int64_t most = LARGEST) {
@@ -137,11 +165,24 @@ class Bytes {
 
     void fail(const char *problem) {
         if (fine()) problem_ = problem;
+        at_ = end_;
     }
 
   private:
+    uint64_t long_number() {
+        uint64_t value = 0;
+        for (int shift = 0; shift < 64; shift += 7) {
+            const uint8_t part = byte();
+            if (!fine()) return 0;
+            if (shift == 63 && part > 1) break;
+            value |= static_cast<uint64_t>(part & 0x7f) << shift;
+            if (part < 0x80) return value;
+        }
+        return fail("a number of more than 64 bits"), 0;
+    }
+
     bool has(int64_t size) {
-        if (fine() && end_ - at_ < size) is_short_ = true;
+        if (fine() && end_ - at_ < size) is_short_ = true, at_ = end_;
         return fine();
     }
 
@@ -152,22 +193,24 @@ class Bytes {
 
 class Decoder {
   public:
-    // `fields` are those of each code, none where there is no such call.
-    explicit Decoder(std::vector<std::vector<uint8_t>> fields, std::vector<uint8_t> known)
-        : fields_(std::move(fields)), known_(std::move(known)) {}
+    // `fields` are those of each code, none where there is no such call. With a clock the times of calls are its seconds,
+    // else ticks.
+    Decoder(std::vector<std::vector<uint8_t>> fields, std::vector<uint8_t> known, std::optional<Clock> clock)
+        : fields_(std::move(fields)), known_(std::move(known)), clock_(std::move(clock)) {}
 
     std::vector<Call> calls;
     std::vector<int64_t> numbers;
     std::vector<Completed> completed;
     std::vector<Definition> definitions;
+    std::vector<double> begins, ends;  // of calls of which nothing else is kept
+    std::vector<int32_t> codes;
     std::string problem;     // what is damaged
     bool has_ended = false;  // at the end of what was written
     int64_t count = 0;       // calls so far
-    double last = 0.0;       // end of the last call, in ticks
+    double last = 0.0;       // end of the last call
 
-    // Decode whole records until there are `most` calls; return the bytes they take. With `keep` false calls are counted
-    // and forgotten.
-    int64_t decode(const uint8_t *data, int64_t size, int64_t most, bool keep) {
+    // Decode whole records until there are `most` calls, each of which `take` is given; return the bytes they take.
+    template <class Take> int64_t decode(const uint8_t *data, int64_t size, int64_t most, Take take) {
         const uint8_t *const end = data + size;
         const uint8_t *done = data;
         const int64_t last_count = count + most;
@@ -175,59 +218,89 @@ class Decoder {
             Bytes bytes(done, end);
             const size_t numbers_before = numbers.size(), completed_before = completed.size();
             const uint8_t kind = bytes.byte();
-            if (kind == END) {
+            if (kind == CALL) {
+                Call call;
+                const int64_t last_end = read(bytes, call);
+                if (bytes.fine()) {
+                    last_end_ = last_end;
+                    last = call.end;
+                    ++count;
+                    take(call);
+                } else {
+                    numbers.resize(numbers_before);
+                    completed.resize(completed_before);
+                }
+            } else if (kind == END) {
                 has_ended = true;
                 break;
-            }
-            const bool is_call = kind == CALL;
-            Call call;
-            Definition definition;
-            if (is_call) {
-                read(bytes, call);
             } else {
+                Definition definition;
                 read(bytes, kind, definition);
-            }
-            if (!bytes.fine() || (is_call && !keep)) {
-                numbers.resize(numbers_before);
-                completed.resize(completed_before);
+                if (bytes.fine() && kind == THREAD) {
+                    thread_ = static_cast<int32_t>(definition.numbers[0]);
+                } else if (bytes.fine()) {
+                    definitions.push_back(std::move(definition));
+                }
             }
             if (bytes.problem() != nullptr) problem = bytes.problem();
             if (!bytes.fine()) break;
-            if (is_call) {
-                last_end_ = static_cast<int64_t>(call.end);
-                last = call.end;
-                ++count;
-                if (keep) calls.push_back(call);
-            } else if (kind == THREAD) {
-                thread_ = static_cast<int32_t>(definition.numbers[0]);
-            } else {
-                definitions.push_back(std::move(definition));
-            }
             done = bytes.at();
         }
         return done - data;
     }
 
-    void forget() {
-        calls.clear();
+    // The same: all of the calls are kept.
+    int64_t decode_calls(const uint8_t *data, int64_t size, int64_t most) {
+        return decode(data, size, most, [this](const Call &call) { calls.push_back(call); });
+    }
+
+    // The same: the times and codes of calls are kept.
+    int64_t decode_times(const uint8_t *data, int64_t size, int64_t most) {
+        return decode(data, size, most, [this](const Call &call) {
+            begins.push_back(call.begin);
+            ends.push_back(call.end);
+            codes.push_back(call.code);
+            forget_lists();
+        });
+    }
+
+    // The same: nothing of the calls is kept.
+    int64_t decode_definitions(const uint8_t *data, int64_t size, int64_t most) {
+        return decode(data, size, most, [this](const Call &) { forget_lists(); });
+    }
+
+    void forget_lists() {
         numbers.clear();
         completed.clear();
+    }
+
+    void forget() {
+        calls.clear();
+        begins.clear();
+        ends.clear();
+        codes.clear();
         definitions.clear();
+        forget_lists();
     }
 
   private:
-    void read(Bytes &bytes, Call &call) {
+    // Returns the end of the call in ticks.
+    int64_t read(Bytes &bytes, Call &call) {
         call.code = bytes.small();
         const int64_t begin = last_end_ + bytes.integer();
         const int64_t end = begin + bytes.natural();
-        if (begin < -LARGEST / 4 || end > LARGEST / 4 || end < begin) return bytes.fail("a time out of range");
+        if (begin < -LARGEST / 4 || end > LARGEST / 4 || end < begin) return bytes.fail("a time out of range"), 0;
         call.begin = static_cast<double>(begin);
         call.end = static_cast<double>(end);
+        if (clock_) call.begin = clock_->seconds(call.begin), call.end = clock_->seconds(call.end);
         call.site = bytes.small();
         call.thread = thread_;
-        if (!bytes.fine()) return;
-        if (static_cast<size_t>(call.code) >= known_.size() || !known_[call.code]) return bytes.fail("an unknown call");
+        if (!bytes.fine()) return 0;
+        if (static_cast<size_t>(call.code) >= known_.size() || !known_[call.code]) {
+            return bytes.fail("an unknown call"), 0;
+        }
         for (const uint8_t field : fields_[call.code]) read(bytes, field, call);
+        return end;
     }
 
     void read(Bytes &bytes, uint8_t field, Call &call) {
@@ -323,6 +396,7 @@ class Decoder {
 
     std::vector<std::vector<uint8_t>> fields_;  // of codes
     std::vector<uint8_t> known_;                // whether there is a call of that code
+    std::optional<Clock> clock_;
     int64_t last_end_ = 0;
     int32_t thread_ = 0;
 };
