@@ -99,13 +99,14 @@ def _computing(recording: Recording) -> tuple[NDArray[np.float64], float]:
     for place, rank in enumerate(recording.ranks):
         previous_end: float | None = None
         for begin, end, code in recording.times(rank):
-            finalize = code == _FINALIZE
+            finalize = np.flatnonzero(code == _FINALIZE)
             end[finalize] = begin[finalize]  # the run ends where ranks come to MPI_Finalize
             ends = np.maximum.accumulate(end)
             if previous_end is None:
                 first = min(first, float(end[0]))  # of MPI_Init: what is before it is no part of the run
                 previous_end = float(begin[0])
-            computing[place] += max(begin[0] - previous_end, 0.0) + np.maximum(begin[1:] - ends[:-1], 0.0).sum()
+            pauses = begin[1:] - ends[:-1]
+            computing[place] += max(begin[0] - previous_end, 0.0) + np.maximum(pauses, 0.0, out=pauses).sum()
             previous_end = max(previous_end, float(ends[-1]))
         if previous_end is not None:
             last = max(last, previous_end)

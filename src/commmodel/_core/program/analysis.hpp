@@ -355,7 +355,7 @@ class Analysis {
         }
 
         Shared<Message> send(const View &view, int32_t peer, int32_t tag, int64_t bytes, OpenWait wait,
-                                      double seconds) {
+                             double seconds) {
             const int32_t destination = world(view, peer);
             if (destination < 0) return nullptr;
             RecentCell &recent = state_.cells[destination % 16];

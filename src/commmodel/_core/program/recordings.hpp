@@ -11,11 +11,14 @@
 #include <utility>
 #include <vector>
 
+#define INLINE inline __attribute__((always_inline))  // a call is decoded in registers
+
 namespace commmodel::recordings {
 
 constexpr int32_t PROC_NULL = -2;
 constexpr int64_t LONGEST_LIST = 1 << 22;  // entries
 constexpr int64_t LONGEST_TEXT = 1 << 16;  // bytes
+constexpr int64_t LONGEST_NUMBER = 10;     // bytes
 constexpr int64_t LARGEST = int64_t{1} << 62;
 
 // A call; what it has no field for holds MPI_PROC_NULL where that is a rank, and 0 elsewhere.
@@ -86,7 +89,7 @@ class Clock {
         }
     }
 
-    double seconds(double ticks) {
+    INLINE double seconds(double ticks) {
         if (ticks <= ticks_.front()) return seconds_.front() + (ticks - ticks_.front()) / rate_;
         if (ticks >= ticks_.back()) return seconds_.back() + (ticks - ticks_.back()) / rate_;
         while (ticks < ticks_[at_]) --at_;
@@ -100,10 +103,12 @@ class Clock {
     size_t at_ = 0;  // the comparison before the last time
 };
 
-// Reads numbers; after the first that is not whole, or that is damaged, all are 0 and nothing is left to read.
-class Bytes {
+// Reads numbers; after the first that is not whole, or that is damaged, all are 0 and nothing is left to read. With
+// IS_AMPLE there are bytes enough for all that is read and for `room` more: the end is not looked for, and a call that
+// is not `fine` may be so without.
+template <bool IS_AMPLE> class Bytes {
   public:
-    Bytes(const uint8_t *begin, const uint8_t *end) : at_(begin), end_(end) {}
+    Bytes(const uint8_t *begin, const uint8_t *end, int64_t room = 0) : at_(begin), end_(end), room_(room) {}
 
     const uint8_t *at() const { return at_; }
     bool fine() const { return !is_short_ && problem_ == nullptr; }
@@ -115,9 +120,9 @@ class Bytes {
         return 0;
     }
 
-    uint64_t unsigned_number() {
-        if (at_ != end_ && *at_ < 0x80) return *at_++;
-        if (end_ - at_ < 8) return long_number();
+    INLINE uint64_t unsigned_number() {
+        if ((IS_AMPLE || at_ != end_) && *at_ < 0x80) return *at_++;
+        if (!IS_AMPLE && end_ - at_ < 8) return long_number();
         uint64_t word;  // its lowest byte is the first
         std::memcpy(&word, at_, sizeof word);
         const uint64_t stops = ~word & 0x8080808080808080u;
@@ -129,23 +134,28 @@ class Bytes {
         return (word & 0x000000000fffffffu) | (word & 0x0fffffff00000000u) >> 4;
     }
 
-    int64_t natural(int64_t most = LARGEST) {
+    INLINE int64_t natural(int64_t most = LARGEST) {
         const uint64_t value = unsigned_number();
         if (value <= static_cast<uint64_t>(most)) return static_cast<int64_t>(value);
         return fail("a number out of range"), 0;
     }
 
-    int64_t integer(int64_t most = LARGEST) {
+    INLINE int64_t integer(int64_t most = LARGEST) {
         const uint64_t coded = unsigned_number();
         const int64_t value = static_cast<int64_t>(coded >> 1) ^ -static_cast<int64_t>(coded & 1);
         if (-most <= value && value <= most) return value;
         return fail("a number out of range"), 0;
     }
 
-    int32_t small() { return static_cast<int32_t>(natural(INT32_MAX)); }
-    int32_t small_integer() { return static_cast<int32_t>(integer(INT32_MAX)); }
+    INLINE int32_t small() { return static_cast<int32_t>(natural(INT32_MAX)); }
+    INLINE int32_t small_integer() { return static_cast<int32_t>(integer(INT32_MAX)); }
 
-    int32_t length() { return static_cast<int32_t>(natural(LONGEST_LIST)); }
+    // Of a list of entries of so many numbers.
+    INLINE int32_t length(int32_t numbers = 1) {
+        const int64_t entries = natural(LONGEST_LIST);
+        if (IS_AMPLE && end_ - at_ < entries * numbers * LONGEST_NUMBER + room_) return fail("a long list"), 0;
+        return static_cast<int32_t>(entries);
+    }
 
     double time() {
         double value = 0.0;
@@ -165,11 +175,12 @@ class Bytes {
 
     void fail(const char *problem) {
         if (fine()) problem_ = problem;
-        at_ = end_;
+        if (!IS_AMPLE) at_ = end_;
     }
 
   private:
     uint64_t long_number() {
+        if (IS_AMPLE) return fail("a long number"), 0;
         uint64_t value = 0;
         for (int shift = 0; shift < 64; shift += 7) {
             const uint8_t part = byte();
@@ -187,6 +198,7 @@ class Bytes {
     }
 
     const uint8_t *at_, *end_;
+    const int64_t room_;
     bool is_short_ = false;
     const char *problem_ = nullptr;
 };
@@ -196,7 +208,11 @@ class Decoder {
     // `fields` are those of each code, none where there is no such call. With a clock the times of calls are its seconds,
     // else ticks.
     Decoder(std::vector<std::vector<uint8_t>> fields, std::vector<uint8_t> known, std::optional<Clock> clock)
-        : fields_(std::move(fields)), known_(std::move(known)), clock_(std::move(clock)) {}
+        : fields_(std::move(fields)), known_(std::move(known)), clock_(std::move(clock)) {
+        size_t most = 0;
+        for (const std::vector<uint8_t> &each : fields_) most = std::max(most, each.size());
+        room_ = LONGEST_NUMBER * static_cast<int64_t>(most + 5);
+    }
 
     std::vector<Call> calls;
     std::vector<int64_t> numbers;
@@ -215,20 +231,27 @@ class Decoder {
         const uint8_t *done = data;
         const int64_t last_count = count + most;
         while (done != end && count < last_count && !has_ended && problem.empty()) {
-            Bytes bytes(done, end);
             const size_t numbers_before = numbers.size(), completed_before = completed.size();
+            Call call;
+            if (*done == CALL && end - done > room_) {
+                Bytes<true> ample(done + 1, end, room_);
+                const int64_t last_end = read(ample, call);
+                if (ample.fine()) {
+                    add(call, last_end, take);
+                    done = ample.at();
+                    continue;
+                }
+                forget_lists(numbers_before, completed_before);
+                call = Call();
+            }
+            Bytes<false> bytes(done, end);
             const uint8_t kind = bytes.byte();
             if (kind == CALL) {
-                Call call;
                 const int64_t last_end = read(bytes, call);
                 if (bytes.fine()) {
-                    last_end_ = last_end;
-                    last = call.end;
-                    ++count;
-                    take(call);
+                    add(call, last_end, take);
                 } else {
-                    numbers.resize(numbers_before);
-                    completed.resize(completed_before);
+                    forget_lists(numbers_before, completed_before);
                 }
             } else if (kind == END) {
                 has_ended = true;
@@ -269,9 +292,9 @@ class Decoder {
         return decode(data, size, most, [this](const Call &) { forget_lists(); });
     }
 
-    void forget_lists() {
-        numbers.clear();
-        completed.clear();
+    void forget_lists(size_t numbers_left = 0, size_t completed_left = 0) {
+        if (numbers.size() > numbers_left) numbers.resize(numbers_left);
+        if (completed.size() > completed_left) completed.resize(completed_left);
     }
 
     void forget() {
@@ -284,8 +307,15 @@ class Decoder {
     }
 
   private:
+    template <class Take> void add(const Call &call, int64_t last_end, Take take) {
+        last_end_ = last_end;
+        last = call.end;
+        ++count;
+        take(call);
+    }
+
     // Returns the end of the call in ticks.
-    int64_t read(Bytes &bytes, Call &call) {
+    template <bool IS_AMPLE> INLINE int64_t read(Bytes<IS_AMPLE> &bytes, Call &call) {
         call.code = bytes.small();
         const int64_t begin = last_end_ + bytes.integer();
         const int64_t end = begin + bytes.natural();
@@ -303,7 +333,7 @@ class Decoder {
         return end;
     }
 
-    void read(Bytes &bytes, uint8_t field, Call &call) {
+    template <bool IS_AMPLE> INLINE void read(Bytes<IS_AMPLE> &bytes, uint8_t field, Call &call) {
         switch (field) {
             case COMMUNICATOR: call.communicator = bytes.small(); break;
             case PEER: call.peer = bytes.small_integer(); break;
@@ -330,7 +360,7 @@ class Decoder {
             case RECEIVE_TAG: call.receive_tag = bytes.small_integer(); break;
             case COMPLETED:
                 call.completed_at = static_cast<int64_t>(completed.size());
-                call.completed = bytes.length();
+                call.completed = bytes.length(4);
                 for (int32_t left = call.completed; left > 0 && bytes.fine(); --left) {
                     Completed done;
                     done.request = bytes.natural();
@@ -344,7 +374,7 @@ class Decoder {
         }
     }
 
-    void list(Bytes &bytes, int64_t &begin, int32_t &length) {
+    template <bool IS_AMPLE> INLINE void list(Bytes<IS_AMPLE> &bytes, int64_t &begin, int32_t &length) {
         begin = static_cast<int64_t>(numbers.size());
         length = bytes.length();
         for (int32_t left = length; left > 0 && bytes.fine(); --left) numbers.push_back(bytes.natural());
@@ -365,7 +395,7 @@ class Decoder {
         }
     }
 
-    static void read(Bytes &bytes, uint8_t kind, Definition &definition) {
+    static void read(Bytes<false> &bytes, uint8_t kind, Definition &definition) {
         definition.kind = kind;
         const char *part = parts(kind);
         if (part == nullptr) return bytes.fail("a record of unknown kind");
@@ -397,8 +427,11 @@ class Decoder {
     std::vector<std::vector<uint8_t>> fields_;  // of codes
     std::vector<uint8_t> known_;                // whether there is a call of that code
     std::optional<Clock> clock_;
+    int64_t room_ = 0;  // bytes of the longest call without its lists
     int64_t last_end_ = 0;
     int32_t thread_ = 0;
 };
+
+#undef INLINE
 
 }  // namespace commmodel::recordings
