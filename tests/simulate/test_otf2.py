@@ -3,96 +3,22 @@
 import shutil
 
 import pytest
+from support import archives
 
 from commmodel.errors import CommModelError, DamagedFileError, InputError, MissingPackageError
 from commmodel.simulate import SMPI, platform, run, traces
 from commmodel.simulate.traces import otf2 as reader
 
-try:
-    otf2 = reader._package()
-except MissingPackageError as error:
-    otf2 = None
-    pytestmark = pytest.mark.skip(reason=f"no archives can be written: {error}")
-
-RESOLUTION = 1_000_000
-
-
-class Archive:
-    """Writes an archive of ranks with a communicator for rows of two."""
-
-    def __init__(self, folder, processes):
-        self.path = folder / "archive"
-        self._open = otf2.writer.open(str(self.path), timer_resolution=RESOLUTION)
-        self.trace = self._open.__enter__()
-        define = self.trace.definitions
-        root = define.system_tree_node("machine")
-        self.locations = []
-        for rank in range(processes):
-            group = define.location_group(f"rank {rank}", system_tree_parent=root)
-            self.locations.append(define.location("master", group=group))
-        self.others = define.location("thread", group=group)
-        kinds = {"paradigm": otf2.Paradigm.MPI, "group_flags": otf2.GroupFlag.NONE}
-        define.group("", otf2.GroupType.COMM_LOCATIONS, members=self.locations, **kinds)
-        self.world = define.comm("world", define.group("", otf2.GroupType.COMM_GROUP, members=self.locations, **kinds))
-        self.rows = [
-            define.comm(f"row {row}", define.group(
-                "", otf2.GroupType.COMM_GROUP, members=[self.locations[2 * row + 1], self.locations[2 * row]], **kinds,
-            ), parent=self.world)
-            for row in range(processes // 2)
-        ]  # fmt: skip
-        self.regions = {}
-
-    def rank(self, rank):
-        return Writer(self, self.trace.event_writer_from_location(self.locations[rank]))
-
-    def close(self):
-        self._open.__exit__(None, None, None)
-        return self.path / "traces.otf2"
-
-
-class Writer:
-    """Writes a rank's events, one a microsecond after the other."""
-
-    def __init__(self, archive, writer):
-        self._archive, self._writer, self.time = archive, writer, 0
-
-    def region(self, name, *events, length=10):
-        regions = self._archive.regions
-        if name not in regions:
-            regions[name] = self._archive.trace.definitions.region(name)
-        self._writer.enter(self.time, regions[name])
-        for event, *arguments in events:
-            getattr(self._writer, event)(self.time, *arguments)
-        self.time += length
-        self._writer.leave(self.time, regions[name])
-        return self
-
-    def compute(self, length):
-        self.time += length
-        return self
+otf2 = archives.package()
+pytestmark = pytest.mark.skipif(otf2 is None, reason="no archives can be written: there is no package otf2")
 
 
 def actions(path, rank):
     return [line.removeprefix(f"{rank} ") for line in "".join(traces.load(path).text(rank)).splitlines()[1:-1]]
 
 
-def exchange(folder):
-    archive = Archive(folder, 2)
-    world = archive.world
-    first = archive.rank(0).region("MPI_Init").compute(1000).region("main", length=0)
-    first.region("MPI_Irecv", ("mpi_irecv_request", 7)).region("MPI_Isend", ("mpi_isend", 1, world, 4, 100, 8))
-    first.compute(500).region("MPI_Comm_rank").region("MPI_Test", ("mpi_request_test", 7))
-    first.region("MPI_Waitall", ("mpi_isend_complete", 8), ("mpi_irecv", 1, world, 5, 64, 7))
-    first.region("MPI_Put").region("MPI_Irecv", ("mpi_irecv_request", 9)).region(
-        "MPI_Cancel", ("mpi_request_cancelled", 9)
-    )
-    second = archive.rank(1).region("MPI_Init").region("MPI_Recv", ("mpi_recv", 0, world, 4, 100))
-    second.region("MPI_Send", ("mpi_send", 0, world, 5, 64)).region("MPI_Finalize")
-    return archive.close()
-
-
 def test_messages_and_requests(tmp_path):
-    path = exchange(tmp_path)
+    path = archives.exchange(tmp_path)
     assert actions(path, 0) == [
         "compute 1000000", "irecv 1 5 64 6", "isend 1 4 100 6", "compute 500000", "compute 10000", "wait 0 1 4",
         "wait 1 0 5", "sleep 1e-05",
@@ -110,7 +36,7 @@ UNDEFINED = 0xFFFFFFFF
 
 
 def test_collectives_and_communicators(tmp_path):
-    archive = Archive(tmp_path, 4)
+    archive = archives.Archive(tmp_path, 4)
     op = otf2.CollectiveOp
     for rank in range(4):
         writer, row = archive.rank(rank), archive.rows[rank // 2]
@@ -136,7 +62,7 @@ def test_collectives_and_communicators(tmp_path):
 
 
 def test_damage_is_told_in_one_line(tmp_path):
-    path = exchange(tmp_path)
+    path = archives.exchange(tmp_path)
     events = sorted((tmp_path / "archive" / "traces").glob("*.evt"))
     for damaged in (path, path.with_suffix(".def"), events[0]):
         copy = tmp_path / "copy"
@@ -150,18 +76,18 @@ def test_damage_is_told_in_one_line(tmp_path):
 
 
 def test_archive_without_ranks_and_two_archives_are_refused(tmp_path):
-    with otf2.writer.open(str(tmp_path / "empty"), timer_resolution=RESOLUTION) as trace:
+    with otf2.writer.open(str(tmp_path / "empty"), timer_resolution=archives.RESOLUTION) as trace:
         trace.definitions.system_tree_node("machine")
     with pytest.raises(DamagedFileError, match="an archive without ranks of MPI"):
         traces.load(tmp_path / "empty" / "traces.otf2")
-    path = exchange(tmp_path)
+    path = archives.exchange(tmp_path)
     (tmp_path / "list").write_text(f"{path}\n{path}\n")
     with pytest.raises(InputError, match="2 archives of OTF2"):
         traces.load(tmp_path / "list")
 
 
 def test_missing_package_is_named(tmp_path, monkeypatch):
-    path = exchange(tmp_path)
+    path = archives.exchange(tmp_path)
     monkeypatch.setitem(reader.sys.modules, "otf2", None)
     monkeypatch.setattr(reader, "_DEBIAN", tmp_path)
     with pytest.raises(MissingPackageError, match="python3-otf2"):
