@@ -3,13 +3,13 @@
 import shutil
 
 import pytest
-from support import archives
+from support.archives import RESOLUTION, Archive, exchange, package
 
 from commmodel.errors import CommModelError, DamagedFileError, InputError, MissingPackageError
 from commmodel.simulate import SMPI, platform, run, traces
 from commmodel.simulate.traces import otf2 as reader
 
-otf2 = archives.package()
+otf2 = package()
 pytestmark = pytest.mark.skipif(otf2 is None, reason="no archives can be written: there is no package otf2")
 
 
@@ -18,7 +18,7 @@ def actions(path, rank):
 
 
 def test_messages_and_requests(tmp_path):
-    path = archives.exchange(tmp_path)
+    path = exchange(tmp_path)
     assert actions(path, 0) == [
         "compute 1000000", "irecv 1 5 64 6", "isend 1 4 100 6", "compute 500000", "compute 10000", "wait 0 1 4",
         "wait 1 0 5", "sleep 1e-05",
@@ -36,7 +36,7 @@ UNDEFINED = 0xFFFFFFFF
 
 
 def test_collectives_and_communicators(tmp_path):
-    archive = archives.Archive(tmp_path, 4)
+    archive = Archive(tmp_path, 4)
     op = otf2.CollectiveOp
     for rank in range(4):
         writer, row = archive.rank(rank), archive.rows[rank // 2]
@@ -62,7 +62,7 @@ def test_collectives_and_communicators(tmp_path):
 
 
 def test_damage_is_told_in_one_line(tmp_path):
-    path = archives.exchange(tmp_path)
+    path = exchange(tmp_path)
     events = sorted((tmp_path / "archive" / "traces").glob("*.evt"))
     for damaged in (path, path.with_suffix(".def"), events[0]):
         copy = tmp_path / "copy"
@@ -76,18 +76,18 @@ def test_damage_is_told_in_one_line(tmp_path):
 
 
 def test_archive_without_ranks_and_two_archives_are_refused(tmp_path):
-    with otf2.writer.open(str(tmp_path / "empty"), timer_resolution=archives.RESOLUTION) as trace:
+    with otf2.writer.open(str(tmp_path / "empty"), timer_resolution=RESOLUTION) as trace:
         trace.definitions.system_tree_node("machine")
     with pytest.raises(DamagedFileError, match="an archive without ranks of MPI"):
         traces.load(tmp_path / "empty" / "traces.otf2")
-    path = archives.exchange(tmp_path)
+    path = exchange(tmp_path)
     (tmp_path / "list").write_text(f"{path}\n{path}\n")
     with pytest.raises(InputError, match="2 archives of OTF2"):
         traces.load(tmp_path / "list")
 
 
 def test_missing_package_is_named(tmp_path, monkeypatch):
-    path = archives.exchange(tmp_path)
+    path = exchange(tmp_path)
     monkeypatch.setitem(reader.sys.modules, "otf2", None)
     monkeypatch.setattr(reader, "_DEBIAN", tmp_path)
     with pytest.raises(MissingPackageError, match="python3-otf2"):

@@ -27,7 +27,7 @@ class Archive:
         for rank in range(processes):
             group = define.location_group(f"rank {rank}", system_tree_parent=root)
             self.locations.append(define.location("master", group=group))
-        self.others = define.location("thread", group=group)
+        self.thread = define.location("thread", group=group)
         types = package()
         kinds = {"paradigm": types.Paradigm.MPI, "group_flags": types.GroupFlag.NONE}
         define.group("", types.GroupType.COMM_LOCATIONS, members=self.locations, **kinds)

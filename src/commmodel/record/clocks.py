@@ -53,7 +53,7 @@ def rank_clock(ticks_per_second: float, comparisons: Sequence[ClockComparison], 
         if math.isfinite(comparison.seconds) and abs(comparison.seconds) < _LONGEST and later:
             usable.append(comparison)
     usable = usable or [ClockComparison(0, offset, 0.0)]
-    ticks, seconds = [float(each.ticks) for each in usable], [each.seconds for each in usable]
+    ticks, seconds = [float(moment.ticks) for moment in usable], [moment.seconds for moment in usable]
     return Clock(ticks, seconds, ticks_per_second)
 
 
