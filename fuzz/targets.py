@@ -5,8 +5,10 @@ crash, a hang, or more memory than the machine should give for a small file (`ru
 """
 
 import os
+import shutil
 import sys
 import tempfile
+import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -20,6 +22,10 @@ PACKAGE = ROOT / "src" / "commmodel"
 FOLDER = Path(os.environ.get("FUZZ_FOLDER") or tempfile.mkdtemp(prefix="commmodel-fuzz-"))
 MOST = 1 << 16
 """Bytes of an input."""
+SEPARATOR = b"\n====\n"
+"""Between files of which an input is made."""
+ARCHIVE = ["traces.otf2", "traces.def", *(f"traces/{number}.{kind}" for number in range(3) for kind in ("def", "evt"))]
+"""Files of an archive of two ranks, one of them with a thread more."""
 
 
 def _file(name: str, content: bytes) -> Path:
@@ -100,6 +106,46 @@ def _goal(path: Path) -> object:
     return delays.run_schedule(goal.read(path), DelayParameters(L=1e-6, o=1e-6, g=1e-6, G=1e-9, S=1e4))
 
 
+def _files(path: Path, folder: Path, names: list[str]) -> Path:
+    """Write the parts of a file as files of a folder that has no others."""
+    shutil.rmtree(folder, ignore_errors=True)
+    for name, content in zip(names, path.read_bytes().split(SEPARATOR), strict=False):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    return folder
+
+
+def _foreign(path: Path) -> object:
+    """Read a trace of two ranks, of another program."""
+    from commmodel.simulate.traces import load
+
+    trace = load(_files(path, path.with_suffix(""), ["rank-0", "rank-1"]))
+    return _simulated(trace.program()), trace.notes()
+
+
+def _archive(path: Path) -> object:
+    """Read an archive of OTF2 in a process of its own: what its library does to itself there is not ours."""
+    folder = _files(path, path.with_suffix(""), ARCHIVE)
+    child = os.fork()
+    if child:
+        _, status = os.waitpid(child, 0)
+        if os.WIFEXITED(status) and os.WEXITSTATUS(status):
+            raise AssertionError("an archive that is neither read nor refused")
+        return None
+    code = 1
+    try:
+        from commmodel.simulate.traces import load
+
+        _simulated(load(folder).program())
+        code = 0
+    except CommModelError as error:
+        code = int(len(str(error).splitlines()) > 1)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
 def _platform(path: Path) -> object:
     from commmodel.simulate import fluid, platform, run
     from commmodel.simulate.work import ring
@@ -162,6 +208,10 @@ READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "timeline-csv": ("timeline.csv", _timeline),
     "timeline-json": ("timeline.json", _timeline),
     "goal": ("schedule.goal", _goal),
+    "goal-binary": ("schedule.bin", _goal),
+    "liballprof": ("liballprof.both", _foreign),
+    "chakra": ("chakra.both", _foreign),
+    "otf2": ("otf2.all", _archive),
     "platform-toml": ("platform.toml", _platform),
     "platform-xml": ("platform.xml", _platform),
     "sweep": ("sweep.toml", _sweep),
@@ -204,6 +254,12 @@ _TRACE = """0 init
 1 alltoall 10 10 1 1
 0 bcast 100 0 6
 1 bcast 100 0 6
+0 communicator 2 1 0
+1 communicator 2 1 0
+0 within 2 gatherv 3 5 3 1 0 0
+1 within 2 gatherv 5 5 3 1 0 0
+0 sendRecv 10 1 10 1 6 6
+1 sendRecv 10 0 10 0 6 6
 0 barrier
 1 barrier
 0 finalize
@@ -220,6 +276,20 @@ l1: recv 8b from 0 tag 3
 l2: calc 5
 l2 irequires l1
 }
+"""
+_LIBALLPROF = """# htor's PMPI Tracer 0.1 Output File
+MPI_Init:-:140:141:0
+MPI_Comm_rank:1:1140850688,{rank},2:99:2
+MPI_Irecv:3:77:100:11,8,8:{other}:7:1140850688,{rank},2:96:4
+MPI_Isend:5:77:100:11,8,8:{other}:7:1140850688,{rank},2:104:6
+MPI_Waitall:7:2:96:9:8
+MPI_Comm_split:9:1140850688,{rank},2:0:{other}:88:10
+MPI_Alltoallv:11:77:1:2,3:1:0,2:10,4,4:77:1:{received}:1:0,2:10,4,4:1140850688,{rank},2:12
+MPI_Ibcast:13:77:10:10,4,4:0:-2080374784,{other},2:120:14
+MPI_Wait:15:120:9:16
+MPI_Put:17:1:18
+MPI_Sendrecv:19:77:1:10,4,4:{other}:1:77:1:10,4,4:{other}:1:1140850688,{rank},2:9:20
+MPI_Finalize:21:-
 """
 _EVENTS = """[{"ph":"X","name":"wait","tid":0,"ts":0.5,"dur":2,"args":{"peer":1,"bytes":8}},
 {"ph":"s","id":1,"tid":0,"ts":1,"args":{"tag":3}},{"ph":"f","id":1,"tid":1,"ts":2},{"ph":"X","name":"send","tid":1}]"""
@@ -272,6 +342,58 @@ def _recordings() -> list[bytes]:
     return [b"".join(log.content() for log in logs), logs[0].content()]
 
 
+def _liballprof() -> list[bytes]:
+    both = [_LIBALLPROF.format(rank=rank, other=1 - rank, received=("2,2", "3,3")[rank]).encode() for rank in range(2)]
+    return [SEPARATOR.join(both), both[0]]
+
+
+def _chakra() -> list[bytes]:
+    sys.path.insert(0, str(ROOT / "tests"))
+    from support.chakra import encoded, node
+
+    both = [
+        encoded(
+            node(1, 4, duration=5, begin=3, is_cpu_op=True),
+            node(2, 6, [1], comm_src=1 - rank, comm_size=64, comm_tag=2),
+            node(3, 5, [1], comm_dst=1 - rank, comm_size=64, comm_tag=2),
+            node(4, 4, [2, 3], duration=20, packed=True),
+            node(5, 7, [4], comm_type=0, comm_size=800),
+            node(6, 7, [5], comm_type=6, comm_size=10, pg_name="pair"),
+        )
+        for rank in range(2)
+    ]
+    return [SEPARATOR.join(both), encoded(node(1, 4, duration=5))]
+
+
+def _goal_binary() -> list[bytes]:
+    from commmodel.simulate import goal
+    from commmodel.simulate.goal.binary_form import content
+
+    return [b"".join(content(goal.parse(_GOAL)))]
+
+
+def _archives() -> list[bytes]:
+    """Return an archive; none where the package otf2 is not installed."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    from support import archives
+
+    if archives.package() is None:
+        return []
+    with tempfile.TemporaryDirectory() as folder:
+        anchor = archives.exchange(Path(folder))
+        return [SEPARATOR.join((anchor.parent / name).read_bytes() for name in ARCHIVE)]
+
+
+_MADE: dict[str, Callable[[], list[bytes]]] = {
+    "recording": _recordings,
+    "liballprof": _liballprof,
+    "chakra": _chakra,
+    "goal-binary": _goal_binary,
+    "otf2": _archives,
+}
+"""Target -> what makes its inputs."""
+
+
 def seeds(name: str) -> list[bytes]:
     """Return inputs of a target that are right."""
     texts: dict[str, list[str]] = {
@@ -307,6 +429,6 @@ def seeds(name: str) -> list[bytes]:
         "machine": _package("machine/published/*.toml"),
         "expectations": _package("scaling/published/*.toml"),
         "platform-toml": _package("platforms/*.toml"),
-        "recording": _recordings() if name == "recording" else [],
     }
-    return [text.encode() for text in texts.get(name, [])] + files.get(name, [])
+    made = _MADE[name]() if name in _MADE else []
+    return [text.encode() for text in texts.get(name, [])] + files.get(name, []) + made

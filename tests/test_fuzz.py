@@ -25,6 +25,8 @@ targets, runner = loaded("targets"), loaded("run")
 def test_every_target_has_right_inputs_that_its_reader_takes(name, tmp_path):
     file, read = targets.READERS[name]
     found = targets.seeds(name)
+    if name == "otf2" and not found:
+        pytest.skip("no archives can be written: there is no package otf2")
     assert found
     for content in found:
         (tmp_path / file).write_bytes(content)

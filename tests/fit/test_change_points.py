@@ -11,7 +11,7 @@ from commmodel import formats, machine
 from commmodel.errors import DamagedFileError, InputError, MissingParameterError
 from commmodel.fit import Settings, fit_machine
 from commmodel.fit.change_points import find_limits, medians, robust_lines, split_in_two
-from commmodel.fit.hybrid import collect_series, fit_contention, fit_hybrid
+from commmodel.fit.hybrid import collect_series, fit_contention, fit_hybrid, fit_unexpected
 from commmodel.machine import Edge, Hybrid, Machine, Mode, Parameter, Segment
 from commmodel.results import (
     Contention,
@@ -23,6 +23,7 @@ from commmodel.results import (
     RandomPingPong,
     Record,
     Threshold,
+    Unexpected,
 )
 
 GRAPHENE = SHARED / "graphene"
@@ -278,6 +279,20 @@ def test_contention_is_the_rate_both_ways_over_that_one_way(both, expected):
     assert found.value == pytest.approx(expected)
     assert 1 <= found.low <= found.value <= found.high <= 2
     assert not remarks
+
+
+@pytest.mark.parametrize(("late", "expected"), [(0.1, 0.9), (1.0, 0.0), (1.3, 0.0)])
+def test_what_has_come_before_its_receive_is_the_time_that_a_late_one_saves(late, expected):
+    records = [
+        Record(Unexpected(1 << 20, receive, "between-nodes"), "s", (time, 1.01 * time, 0.99 * time))
+        for receive, time in (("awaited", 1e-2), ("late", late * 1e-2))
+    ]
+    found = fit_unexpected(measured(*records), "between-nodes", FEW)
+    assert found.value == pytest.approx(expected)
+    assert 0 <= found.low <= found.value <= found.high <= 1
+    assert fit_unexpected(measured(records[0]), "between-nodes", FEW) is None
+    (model,) = fit_hybrid(measured(made()[0], *records), FEW)
+    assert model.unexpected == found
 
 
 def test_what_more_pairs_of_nodes_do_is_told():

@@ -7,11 +7,15 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
+import support
 from support.launching import ENVIRONMENT, error_lines, find, launch
 from support.recordings import calls, decode
+
+from commmodel.record import load
 
 pytestmark = pytest.mark.mpi
 RECORD = (sys.executable, "-m", "commmodel", "record", "-o")
@@ -240,3 +244,27 @@ def test_a_folder_that_exists_ends_all_ranks_in_one_line(tmp_path, words):
     assert error_lines(completed, "commmodel") == [
         f"commmodel: {tmp_path} exists: choose another folder, or replace it with --force"
     ]
+
+
+PYTHON_LIKE = Path(support.__path__[0]) / "python_like.c"
+
+
+@pytest.mark.parametrize(
+    ("definitions", "is_known"),
+    [
+        ((), True),
+        (("-DVERSION=0x030f00f0",), False),
+        (("-DFREE_THREADED=1",), False),
+        (("-DOWNER=4096",), False),
+    ],
+    ids=["3.14", "a later version", "without GIL", "a table that makes no sense"],
+)
+def test_frames_are_read_where_the_table_for_debuggers_says_and_else_not(tmp_path, definitions, is_known):
+    program, folder = tmp_path / "program", tmp_path / "recording"
+    words = [find("mpicc"), "-w", "-rdynamic", *definitions, str(PYTHON_LIKE), "-o", str(program)]
+    subprocess.run(words, check=True)
+    launch(1, *RECORD, folder, "--", program)
+    recording = load(folder)
+    lines = {(site.file, site.line, site.function) for site in recording.sites if site.language == 1}
+    assert lines == ({("/home/ada/solver.py", 42, "step")} if is_known else set())
+    assert ("no call sites" in recording.texts(0)) is not is_known

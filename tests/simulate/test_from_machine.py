@@ -151,6 +151,16 @@ def test_a_send_that_the_buffer_holds_ends_at_once(size):
     assert outcome.ends.tolist() == pytest.approx([1.0, 1.0 + size / 1e8])  # it leaves when its receive is posted
 
 
+@pytest.mark.parametrize(("share", "begin"), [(0.9, 0.0), (0.1, 1.0)])
+def test_a_message_leaves_unexpected_where_most_of_it_was_there(share, begin):
+    size = 1_000_000
+    measured = hybrid_machine(unexpected=Parameter(share, "1"))
+    outcome = simulated(
+        measured, rank((Code.SEND, 1, 0, -1, size)), rank((Code.SLEEP, 0, 0, -1, 1.0), (Code.RECV, 0, 0, -1, size))
+    )
+    assert outcome.ends[0] == pytest.approx(begin + size / 1e8)
+
+
 def test_immediate_sends_have_their_own_overhead_where_it_is_known():
     network = from_machine.network(hybrid_machine())
     assert [one.constant for one in network.isend] == [3e-6, 1e-6, 0.0]

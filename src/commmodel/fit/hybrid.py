@@ -22,10 +22,19 @@ from commmodel.fit.change_points import NEAR, FoundLimit, find_limits, medians, 
 from commmodel.fit.segment import Settings
 from commmodel.fit.trust import rounded
 from commmodel.machine import Edge, Hybrid, Mode, Parameter
-from commmodel.results import Contention, Measurements, MessagePath, RandomPing, RandomPingPong, Record, Threshold
+from commmodel.results import (
+    Contention,
+    Measurements,
+    MessagePath,
+    RandomPing,
+    RandomPingPong,
+    Record,
+    Threshold,
+    Unexpected,
+)
 from commmodel.units import format_ratio
 
-__all__ = ["CallTimes", "collect_series", "fit_contention", "fit_hybrid"]
+__all__ = ["CallTimes", "collect_series", "fit_contention", "fit_hybrid", "fit_unexpected"]
 
 Array = NDArray[np.float64]
 Call = Literal["send", "isend", "receive", "round-trip"]
@@ -411,12 +420,30 @@ def fit_contention(measurements: Measurements, path: str, settings: Settings) ->
     one_way, both_ways = times.get(("one-way", 1)), times.get(("both-ways", 1))
     if not one_way or not both_ways:
         return None, remarks
+    single, double = _middles((one_way, both_ways), settings)
+    return _parameter(np.clip(2 * single / double, 1, 2), "1", settings), remarks
+
+
+def fit_unexpected(measurements: Measurements, path: str, settings: Settings) -> Parameter | None:
+    """Return the share of a large message that comes before its receive: 1 − T(late) / T(awaited), from 0 to 1."""
+    times: dict[str, list[float]] = defaultdict(list)
+    for record in measurements.records:
+        configuration = record.configuration
+        if isinstance(configuration, Unexpected) and configuration.path == path:
+            times[configuration.receive] += record.samples
+    if not times["late"] or not times["awaited"]:
+        return None
+    late, awaited = _middles((times["late"], times["awaited"]), settings)
+    return _parameter(np.clip(1 - late / awaited, 0, 1), "1", settings)
+
+
+def _middles(rows: Sequence[Sequence[float]], settings: Settings) -> list[Array]:
+    """Return the median of each row, then those of resampled rows."""
     random = np.random.default_rng(settings.seed)
-    middles = [
+    return [
         np.r_[np.median(row), np.median(random.choice(row, (settings.samples, len(row))), axis=1)]
-        for row in (np.asarray(one_way), np.asarray(both_ways))
+        for row in map(np.asarray, rows)
     ]
-    return _parameter(np.clip(2 * middles[0] / middles[1], 1, 2), "1", settings), remarks
 
 
 def fit_hybrid(measurements: Measurements, settings: Settings | None = None) -> tuple[Hybrid, ...]:
@@ -425,7 +452,7 @@ def fit_hybrid(measurements: Measurements, settings: Settings | None = None) -> 
     Parameters
     ----------
     measurements : Measurements
-        Records of ping, pingpong with random sizes; of threshold and contention, where they are there.
+        Records of ping, pingpong with random sizes; of threshold, contention and unexpected, where they are there.
     settings : Settings, optional
 
     Notes
@@ -473,5 +500,6 @@ def fit_hybrid(measurements: Measurements, settings: Settings | None = None) -> 
             left_out = "limits left out as faint or beside another, with the share of resampled data that has them"
             remarks.append(f"{left_out}: {', '.join(shares)}")
         buffered = _send_buffer(curves, divided, modes, settings)
-        models.append(Hybrid(modes, path, contention, buffered, remarks=(*notes, *remarks)))
+        unexpected = fit_unexpected(measurements, path, settings)
+        models.append(Hybrid(modes, path, contention, buffered, unexpected, remarks=(*notes, *remarks)))
     return tuple(models)

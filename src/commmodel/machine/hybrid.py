@@ -17,7 +17,7 @@ __all__ = ["HYBRID_UNITS", "Edge", "Hybrid", "Mode", "check"]
 
 HYBRID_UNITS = {
     "o_s": "s", "O_s": "s/B", "o_is": "s", "O_is": "s/B", "o_r": "s", "O_r": "s/B", "L": "s", "B": "B/s",
-    "contention": "1", "send_buffer": "B", "link_latency": "s", "link_bandwidth": "B/s",
+    "contention": "1", "send_buffer": "B", "unexpected": "1", "link_latency": "s", "link_bandwidth": "B/s",
 }  # fmt: skip
 """Base unit of each parameter of the section."""
 _KINDS = ("asynchronous", "detached", "synchronous")
@@ -70,6 +70,8 @@ class Hybrid(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     send_buffer: Parameter | None = None
     """Bytes that a socket takes at once. A synchronous send ends when no more than these are still to be transferred;
     eager messages of up to so many bytes leave a node one after the other."""
+    unexpected: Parameter | None = None
+    """Share of a large message that comes before its receive is posted, while its receiver is in MPI: from 0 to 1."""
     link_latency: Parameter | None = None
     """Latency and bandwidth of the way between two nodes as platforms have them: of these, L and B of a mode become
     factors. Where they are missing, the L of the smallest messages and the B of the largest."""
@@ -107,6 +109,8 @@ def _check_parameter(path: Path, where: str, name: str, parameter: Parameter) ->
         raise DamagedFileError(path, where, f"its interval [{low}, {high}] does not ascend")
     if name == "contention" and not 1 <= parameter.value <= 2:
         raise DamagedFileError(path, where, f"{parameter.value} does not lie between 1 and 2")
+    if name == "unexpected" and parameter.value > 1:
+        raise DamagedFileError(path, where, f"{parameter.value} does not lie between 0 and 1")
 
 
 def check(path: Path, models: tuple[Hybrid, ...]) -> None:
@@ -115,7 +119,7 @@ def check(path: Path, models: tuple[Hybrid, ...]) -> None:
         where = f"field hybrid[{index}]"
         if model.path in {other.path for other in models[:index]}:
             raise DamagedFileError(path, f"{where}.path", f"a second model of path {model.path!r}")
-        for name in ("contention", "send_buffer", "link_latency", "link_bandwidth"):
+        for name in ("contention", "send_buffer", "unexpected", "link_latency", "link_bandwidth"):
             if (number := getattr(model, name)) is not None:
                 _check_parameter(path, f"{where}.{name}", name, number)
         for place, mode in enumerate(model.modes):

@@ -1,12 +1,12 @@
-"""One clock for all ranks: ticks of a rank to seconds of rank 0's clock. Main entry: `RankClock`."""
+"""One clock for all ranks: ticks of a rank to seconds of rank 0's clock. Main entry: `rank_clock`."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
+from commmodel._core.program.recordings import Clock
 
-__all__ = ["ClockComparison", "RankClock"]
+__all__ = ["ClockComparison", "rank_clock"]
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class ClockComparison:
     uncertainty: float
 
 
-class RankClock:
-    """Ticks of a rank as seconds since the first tick of rank 0.
+def rank_clock(ticks_per_second: float, comparisons: Sequence[ClockComparison], offset: float = 0.0) -> Clock:
+    """Return the clock of a rank: ticks as seconds since the first tick of rank 0.
 
     Between two comparisons times are interpolated; before the first and after the last, and with fewer than two, a
     second has the given number of ticks.
@@ -43,28 +43,18 @@ class RankClock:
 
     Examples
     --------
-    >>> clock = RankClock(10.0, [ClockComparison(0, 2.0, 0.0), ClockComparison(100, 13.0, 0.0)])
-    >>> clock.seconds(np.array([0.0, 50.0, 110.0])).tolist()
+    >>> clock = rank_clock(10.0, [ClockComparison(0, 2.0, 0.0), ClockComparison(100, 13.0, 0.0)])
+    >>> [clock.seconds(ticks) for ticks in (0.0, 50.0, 110.0)]
     [2.0, 7.5, 14.0]
     """
-
-    def __init__(self, ticks_per_second: float, comparisons: Sequence[ClockComparison], offset: float = 0.0) -> None:
-        usable: list[ClockComparison] = []
-        for comparison in comparisons:
-            later = not usable or (comparison.ticks > usable[-1].ticks and comparison.seconds > usable[-1].seconds)
-            if np.isfinite(comparison.seconds) and abs(comparison.seconds) < _LONGEST and later:
-                usable.append(comparison)
-        self._rate = ticks_per_second
-        self._ticks = np.array([comparison.ticks for comparison in usable] or [0], dtype=np.float64)
-        self._seconds = np.array([comparison.seconds for comparison in usable] or [offset], dtype=np.float64)
-        self.comparisons = tuple(usable)
-
-    def seconds(self, ticks: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return times of rank 0's clock."""
-        times = np.interp(ticks, self._ticks, self._seconds)
-        beyond = np.minimum(ticks - self._ticks[0], 0.0) + np.maximum(ticks - self._ticks[-1], 0.0)
-        result: NDArray[np.float64] = times + beyond / self._rate
-        return result
+    usable: list[ClockComparison] = []
+    for comparison in comparisons:
+        later = not usable or (comparison.ticks > usable[-1].ticks and comparison.seconds > usable[-1].seconds)
+        if math.isfinite(comparison.seconds) and abs(comparison.seconds) < _LONGEST and later:
+            usable.append(comparison)
+    usable = usable or [ClockComparison(0, offset, 0.0)]
+    ticks, seconds = [float(moment.ticks) for moment in usable], [moment.seconds for moment in usable]
+    return Clock(ticks, seconds, ticks_per_second)
 
 
 _LONGEST = 1e10

@@ -98,15 +98,15 @@ def _computing(recording: Recording) -> tuple[NDArray[np.float64], float]:
     first, last = np.inf, -np.inf
     for place, rank in enumerate(recording.ranks):
         previous_end: float | None = None
-        for block in recording.events(rank):
-            begin, end = block.calls["begin"], block.calls["end"].copy()
-            finalize = block.calls["code"] == _FINALIZE
+        for begin, end, code in recording.times(rank):
+            finalize = np.flatnonzero(code == _FINALIZE)
             end[finalize] = begin[finalize]  # the run ends where ranks come to MPI_Finalize
             ends = np.maximum.accumulate(end)
             if previous_end is None:
                 first = min(first, float(end[0]))  # of MPI_Init: what is before it is no part of the run
                 previous_end = float(begin[0])
-            computing[place] += max(begin[0] - previous_end, 0.0) + np.maximum(begin[1:] - ends[:-1], 0.0).sum()
+            pauses = begin[1:] - ends[:-1]
+            computing[place] += max(begin[0] - previous_end, 0.0) + np.maximum(pauses, 0.0, out=pauses).sum()
             previous_end = max(previous_end, float(ends[-1]))
         if previous_end is not None:
             last = max(last, previous_end)

@@ -5,7 +5,7 @@ What is damaged, cut or missing is said in `Recording.faults`; all that stands b
 
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,11 +16,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel._core.program.recordings import Decoder
+from commmodel._core.program.recordings import Clock, Decoder
 from commmodel.documents import check_format, convert, decode_json, read_bytes
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.record.calls import CALLS, FINGERPRINT
-from commmodel.record.clocks import ClockComparison, RankClock
+from commmodel.record.clocks import ClockComparison, rank_clock
 from commmodel.record.communicators import Communicator, LocalCommunicator, Runs, View, unify
 from commmodel.record.sites import Site, resolve
 
@@ -38,6 +38,7 @@ _MOST_CALLS = 65_536
 _MOST_SITES = 1 << 20
 _MOST_BYTES = 1 << 22
 _SITE, _COMMUNICATOR, _CLOCK, _WINDOW, _TEXT, _LEAVE, _NEIGHBOURS = 1, 2, 3, 4, 6, 7, 8
+_Decode = Callable[[Decoder, memoryview, int], int]
 _FIELDS = {call.code: call.fields for call in CALLS}
 _ENDINGS = {
     2: "MPI_Abort, code {}",
@@ -274,12 +275,12 @@ class Recording:
         """Return what a rank has noted: host, library, ..."""
         return self._logs[rank].texts
 
-    def clock(self, rank: int) -> RankClock:
-        """Return a rank's clock."""
+    def clock(self, rank: int) -> Clock:
+        """Return a rank's clock, whose seconds are those of rank 0's."""
         log = self._logs[rank]
         first = self.headers.get(0, log.header)
         offset = log.header.unix_seconds - first.unix_seconds
-        return RankClock(log.header.ticks_per_second, log.comparisons, offset)
+        return rank_clock(log.header.ticks_per_second, log.comparisons, offset)
 
     def calls(self, rank: int) -> int:
         """Return the number of calls that a rank has logged."""
@@ -287,21 +288,32 @@ class Recording:
 
     def interval(self, rank: int) -> tuple[float, float]:
         """Return when a rank's log begins and ends, in seconds of rank 0's clock."""
-        begin, end = self.clock(rank).seconds(np.array([0.0, self._logs[rank].last_tick])).tolist()
-        return begin, end
+        clock = self.clock(rank)
+        return clock.seconds(0.0), clock.seconds(self._logs[rank].last_tick)
 
     def events(self, rank: int, most: int = _MOST_CALLS) -> Iterator[CallBlock]:
         """Yield the calls of a rank in blocks of at most so many; no more than one block is in memory."""
-        clock = self.clock(rank)
-        decoder = Decoder(_FIELDS)
-        for _ in _decoded(decoder, self._paths[rank], most, keep=True):
-            calls, numbers, completed, _ = decoder.take()
-            if calls.size:
-                calls["begin"], calls["end"] = clock.seconds(calls["begin"]), clock.seconds(calls["end"])
-                yield CallBlock(calls, numbers, completed)
+        for decoder in self.decoded(rank, Decoder.decode_calls, most):
+            yield CallBlock(*decoder.take()[:3])
+
+    def times(
+        self, rank: int, most: int = _MOST_CALLS
+    ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int32]]]:
+        """Yield begins, ends and codes of the calls of a rank, in blocks as `events` does."""
+        for decoder in self.decoded(rank, Decoder.decode_times, most):
+            yield decoder.take_times()
+
+    def decoded(self, rank: int, decode: _Decode, most: int) -> Iterator[Decoder]:
+        """Have the log of a rank decoded, each time until there are at most so many calls, after which it yields."""
+        decoder = Decoder(_FIELDS, self.clock(rank))
+        count = 0
+        for _ in _decoded(decoder, self._paths[rank], decode, most):
+            if decoder.count > count:
+                count = decoder.count
+                yield decoder
 
 
-def _decoded(decoder: Decoder, path: Path, most: int, *, keep: bool) -> Iterator[int]:
+def _decoded(decoder: Decoder, path: Path, decode: _Decode, most: int) -> Iterator[int]:
     """Decode a log piece by piece; yield the place in the file after each piece. Each time the file is opened anew."""
     piece = min(_MOST_BYTES, max(64 * most, 1 << 16))
     place, size = HEADER.size, piece
@@ -311,7 +323,7 @@ def _decoded(decoder: Decoder, path: Path, most: int, *, keep: bool) -> Iterator
             data = file.read(size)
         used = 0
         while used < len(data):
-            step = decoder.decode(memoryview(data)[used:], most, keep)
+            step = decode(decoder, memoryview(data)[used:], most)
             used += step
             if step:
                 yield place + used
@@ -329,7 +341,7 @@ def _scan(header: LogHeader, path: Path) -> _Log:
     decoder = Decoder(_FIELDS)
     place, reason, code = HEADER.size, 0, 0
     try:
-        for place in _decoded(decoder, path, 1 << 20, keep=False):  # noqa: B007  (the last one counts)
+        for place in _decoded(decoder, path, Decoder.decode_definitions, 1 << 20):  # noqa: B007  (the last one counts)
             for kind, numbers, texts, times in decoder.take()[3]:
                 if kind == _SITE and len(log.sites) < _MOST_SITES and numbers[0] < _MOST_SITES:
                     log.sites[numbers[0]] = Site(texts[0], numbers[1], texts[1], numbers[2])

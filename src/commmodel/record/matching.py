@@ -2,9 +2,10 @@
 
 import heapq
 from collections.abc import Iterator
+from functools import partial
 
-from commmodel._core.program.recordings import Analysis
-from commmodel.record.files import CallBlock, Recording
+from commmodel._core.program.recordings import Analysis, Decoder
+from commmodel.record.files import Recording
 from commmodel.record.roles import kinds
 
 __all__ = ["analyse"]
@@ -27,19 +28,18 @@ def analyse(recording: Recording, *, keeps_transfers: bool = False) -> Analysis:
             analysis.close(rank)
     most = min(_MOST, max(_LEAST, _MOST_CALLS // max(len(recording.ranks), 1)))
     queue: list[tuple[float, int]] = []
-    streams: dict[int, Iterator[CallBlock]] = {}
+    streams: dict[int, Iterator[Decoder]] = {}
     for rank in recording.ranks:
         views = [(view.local, view.number, view.place, view.is_inter, view.group) for view in recording.views(rank)]
         analysis.define(rank, recording.site_numbers(rank), views)
-        streams[rank] = recording.events(rank, most)
+        streams[rank] = recording.decoded(rank, partial(analysis.read, rank), most)
         queue.append((float("-inf"), rank))
     while queue:
         _, rank = queue[0]
-        block = next(streams[rank], None)
-        if block is None:
+        log = next(streams[rank], None)
+        if log is None:
             analysis.close(rank)
             heapq.heappop(queue)
             continue
-        analysis.add(rank, block.calls, block.numbers, block.completed)
-        heapq.heapreplace(queue, (float(block.calls["end"][-1]), rank))
+        heapq.heapreplace(queue, (log.last, rank))
     return analysis

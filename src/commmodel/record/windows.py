@@ -1,7 +1,8 @@
 """One-sided operations of a recording between fences: what each rank does to others' memory, and others to its own.
 
 An operation is a message to its target, which takes it when it comes to the fence; where the origin gets something, the
-target answers. Operations under locks, and between start and complete, have no such point. Main entry: `Windows`.
+target answers. Under a lock the target calls nothing, and of start and post the log has no groups: such operations have
+no point where the target takes them. Main entry: `Windows`.
 """
 
 from collections import Counter, defaultdict

@@ -15,8 +15,8 @@ __all__ = [
     "Bandwidth", "Batch", "BenchOptions", "Burst", "Bytes", "Clocks", "Collective", "CollectiveMode", "CollectiveName",
     "Configuration", "Contention", "Count", "Direction", "Function", "Halo", "HugePages", "Local", "Memory",
     "MemoryOperation", "MessageOperation", "MessagePath", "Overlap", "PLogPParameter", "Pairs", "Pattern", "Ping",
-    "PingPong", "PointToPoint", "Progress", "Queue", "RandomPing", "RandomPingPong", "Seconds", "SendMode", "Share",
-    "Start", "Stream", "StreamBuffers", "Template", "Threshold", "Train",
+    "PingPong", "PointToPoint", "Progress", "Queue", "RandomPing", "RandomPingPong", "Receive", "Seconds", "SendMode",
+    "Share", "Start", "Stream", "StreamBuffers", "Template", "Threshold", "Train", "Unexpected",
 ]  # fmt: skip
 
 Count = Annotated[int, Meta(ge=1, le=2**63 - 1)]
@@ -58,6 +58,8 @@ StreamBuffers = Literal["one", "each"]
 otherwise; or each in a buffer of its own, as MPI demands of pending receives, and so as programs do."""
 Direction = Literal["one-way", "both-ways"]
 """From the first rank of a pair to the second, or that and back at once."""
+Receive = Literal["awaited", "late"]
+"""When a receive is posted: before its message is sent, or when that has had time to come."""
 
 
 class BenchOptions(Struct, frozen=True, forbid_unknown_fields=True):
@@ -201,6 +203,18 @@ class Contention(Struct, frozen=True, forbid_unknown_fields=True, tag_field="ker
     path: MessagePath
     node_pairs: Count = 1
     """Pairs of nodes at once, each with one pair of ranks."""
+
+
+class Unexpected(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="unexpected"):
+    """A large message to a receiver that is in MPI.
+
+    ``awaited``: its receive is posted; samples are the time from asking for the message to the end of the receive.
+    ``late``: the receive begins when twice that time is over; samples are the time of MPI_Recv alone.
+    """
+
+    message_size: SomeBytes
+    receive: Receive
+    path: MessagePath
 
 
 class Threshold(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="threshold"):
@@ -404,6 +418,7 @@ PointToPoint = (
     | RandomPing
     | RandomPingPong
     | Contention
+    | Unexpected
 )
 """What pairs of ranks do, on a path."""
 Configuration = PointToPoint | Bandwidth | Overlap | Collective | Halo | Local | Clocks | Memory | Function

@@ -20,6 +20,8 @@ __all__ = ["Reference", "network", "platform", "reference"]
 
 _NO_LIMIT = 1e15
 """B/s between ranks of one host, where that was not measured."""
+_MOST_OF_IT = 0.5
+"""Share of a message from which on it is taken for one that leaves before its receive is posted."""
 _NO_LATENCY = 1e-9
 """Factor of a mode without latency: the engine takes factors above 0 only, and this is less than 1e-12 s."""
 
@@ -105,6 +107,7 @@ def network(machine: Machine, path: str | None = None) -> Network:
         isend=tuple(isends),
         receive=tuple(receives),
         leaves_after_overhead=False,
+        leaves_unexpected=model.unexpected is not None and model.unexpected.value > _MOST_OF_IT,
         send_buffer=0.0 if model.send_buffer is None else model.send_buffer.value,
         latency_factors=tuple(Factor(_end(mode), max(mode.L.value / latency, _NO_LATENCY)) for mode in model.modes)
         if latency

@@ -1,5 +1,4 @@
-// A hash table by open addressing. An entry that is removed leaves no gap, so that the size is that of what is there;
-// nothing ever iterates over it.
+// A hash table by open addressing. An entry that is removed leaves no gap, so that the size is that of what is there.
 #pragma once
 
 #include <cstddef>
@@ -58,7 +57,13 @@ template <class Key, class Value, size_t SIZE> class HashTable {
             slots_[gap] = slots_[next];
             gap = next;
         }
-        slots_[gap].value.first = NONE;
+        slots_[gap].value = Value();
+    }
+
+    // Give `take` each key and value, in the order of the slots.
+    template <class Take> void each(Take take) {
+        for (Slot &slot : slots_)
+            if (slot.value.first != NONE) take(slot.key, slot.value);
     }
 
     void clear() {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -94,7 +93,8 @@ class Analysis {
         waits.of_communicator.resize(members.size());
     }
 
-    Waits waits;  // before all that holds open waits
+    Waits waits;  // these two before all that holds open waits
+    Store<Wait> open_waits;
     std::vector<Row> rows;
     std::vector<Sums> by_communicator;
     std::vector<RankSums> of_ranks;
@@ -105,7 +105,10 @@ class Analysis {
     int64_t messages = 0, bytes = 0;
 
     // Sites and communicators of a rank, by the numbers that they have in its log.
-    void define(int32_t rank, std::vector<int32_t> sites) { states_[rank].sites = std::move(sites); }
+    void define(int32_t rank, std::vector<int32_t> sites) {
+        states_[rank].rows.resize(sites.size());
+        states_[rank].sites = std::move(sites);
+    }
     void define(int32_t rank, int32_t number, View view, int32_t group) {
         std::vector<View> &views = states_[rank].views;
         if (static_cast<size_t>(number) >= views.size()) views.resize(static_cast<size_t>(number) + 1);
@@ -113,21 +116,28 @@ class Analysis {
         views[number] = view;
     }
 
-    // The next calls of a rank, their times in seconds of one clock.
-    void add(int32_t rank, const Call *calls, int64_t count, const int64_t *numbers, const Completed *completed) {
-        for (const Call *call = calls; call != calls + count; ++call) {
-            if (static_cast<size_t>(call->code) < kinds_.size()) Adding(*this, rank, *call).add(numbers, completed);
-        }
+    // Decode and add the next calls of a rank, their times in seconds of one clock; return the bytes they take.
+    int64_t read(int32_t rank, Decoder &log, const uint8_t *data, int64_t size, int64_t most) {
+        const int64_t used = log.decode(data, size, most, [&](const Call &call) {
+            if (static_cast<size_t>(call.code) < kinds_.size()) {
+                Adding(*this, rank, call).add(log.numbers.data(), log.completed.data());
+            }
+            log.forget_lists();
+        });
+        log.definitions.clear();
+        return used;
     }
 
     // A rank has no more calls.
     void close(int32_t rank) {
         State &state = states_[rank];
-        for (auto &[key, receives] : state.posted) {
-            for (; !receives.empty(); receives.pop()) deliver(rank, receives.front());
-        }
+        state.posted.each([&](const Channel &, Posted &posted) {
+            while (!posted.receives.empty()) deliver(rank, posted.receives.pop());
+        });
         state.posted.clear();
+        state.request_places.clear();
         state.requests.clear();
+        state.free_places.clear();
         matching.close(rank);
         collectives.close(rank);
     }
@@ -135,25 +145,50 @@ class Analysis {
   private:
     struct Request {
         Role role = PLAIN;
-        int32_t row = 0, communicator = 0, peer = PROC_NULL, tag = 0, code = 0, place = 0;
+        int32_t row = 0, communicator = 0, peer = PROC_NULL, tag = 0, code = 0;
         int64_t bytes = 0;
         bool is_persistent = false;
-        std::shared_ptr<Message> message;
-        std::shared_ptr<Receive> receive;
-        std::shared_ptr<Instance> instance;
+        Shared<Message> message;
+        Shared<Receive> receive;
+        Shared<Instance> instance;
         Instance::Entry entry{};
+    };
+
+    struct Serial {
+        int64_t number;
+        bool operator==(const Serial &other) const { return number == other.number; }
+        uint64_t hash() const { return mixed(static_cast<uint64_t>(number)); }
+    };
+
+    struct Posted {  // receives that ask for the same, in order
+        int32_t first = NONE;
+        Line<Receive> receives;
+    };
+
+    struct RowOfSite {
+        int32_t code = NONE, row = 0;
+    };
+
+    struct RecentCell {
+        int32_t destination = NONE;
+        Cell *cell = nullptr;
     };
 
     struct State {  // of a rank
         std::vector<int32_t> sites;
+        std::vector<RowOfSite> rows;  // the last one of each site
+        RecentCell cells[16];
         std::vector<View> views;
-        std::unordered_map<int64_t, Request> requests;
-        std::unordered_map<Channel, Queue<std::shared_ptr<Receive>>, Hash> posted;  // by what they ask for, in order
+        HashTable<Serial, Number, 16> request_places;
+        std::vector<Request> requests;
+        std::vector<int32_t> free_places;
+        HashTable<Channel, Posted, 16> posted;
     };
 
-    void deliver(int32_t rank, std::shared_ptr<Receive> &receive) {
+    void deliver(int32_t rank, Shared<Receive> receive) {
         if (!receive->is_complete || receive->is_void || receive->source < 0) return;
-        matching.receive({receive->communicator, receive->source, rank, receive->tag}, receive);
+        const Channel channel{receive->communicator, receive->source, rank, receive->tag};
+        matching.receive(channel, std::move(receive));
     }
 
     // One call.
@@ -206,7 +241,7 @@ class Analysis {
                     const auto instance = join(call_.communicator, call_.code, entry());
                     if (instance) {
                         instance->wait(entry(), open_wait());
-                        settle(call_.communicator, call_.code);
+                        all_.collectives.settle(*instance);
                     }
                     break;
                 }
@@ -230,21 +265,13 @@ class Analysis {
         }
 
         OpenWait open_wait() const {
-            return std::make_shared<Wait>(all_.waits, row_, rank_, view_.communicator, call_.begin, call_.end);
+            return all_.open_waits.make(all_.waits, row_, rank_, view_.communicator, call_.begin, call_.end);
         }
 
         void count(const int64_t *numbers) {
             const double seconds = call_.end - call_.begin;
             const int64_t bytes = moved(numbers);
-            const int32_t site = static_cast<size_t>(call_.site) < state_.sites.size() ? state_.sites[call_.site] : 0;
-            const uint64_t key = static_cast<uint64_t>(call_.code) << 32 | static_cast<uint32_t>(site);
-            const auto [place, is_new] = all_.numbers_.try_emplace(key, static_cast<int32_t>(all_.rows.size()));
-            row_ = place->second;
-            if (is_new) {
-                all_.rows.push_back({call_.code, site, {}});
-                all_.waits.of_row.push_back(0.0);
-                all_.waits.of_row_by_reason.resize(all_.rows.size() * REASONS);
-            }
+            row_ = row();
             add(all_.rows[row_].sums, 1, bytes, seconds);
             add(all_.by_communicator[view_.communicator], 1, bytes, seconds);
             if (kind_.role >= JOINS && kind_.role != JOIN_PREPARED) add(size(1, bytes), 1, bytes, seconds);
@@ -254,6 +281,24 @@ class Analysis {
             sums.bytes += bytes;
             sums.seconds[kind_.share] += seconds;
             if (call_.thread == 0) sums.main_thread[kind_.share] += seconds;
+        }
+
+        int32_t row() {
+            if (static_cast<size_t>(call_.site) >= state_.sites.size()) return row(0);
+            RowOfSite &last = state_.rows[call_.site];
+            if (last.code != call_.code) last = {call_.code, row(state_.sites[call_.site])};
+            return last.row;
+        }
+
+        int32_t row(int32_t site) {
+            const uint64_t key = static_cast<uint64_t>(call_.code) << 32 | static_cast<uint32_t>(site);
+            const auto [place, is_new] = all_.numbers_.try_emplace(key, static_cast<int32_t>(all_.rows.size()));
+            if (is_new) {
+                all_.rows.push_back({call_.code, site, {}});
+                all_.waits.of_row.push_back(0.0);
+                all_.waits.of_row_by_reason.resize(all_.rows.size() * REASONS);
+            }
+            return place->second;
         }
 
         // Bytes that the call sends, or has received; those of a request are added when it is started, or has completed.
@@ -294,8 +339,7 @@ class Analysis {
         }
 
         Sums &size(int32_t which, int64_t bytes) {
-            int bits = 0;
-            while (bytes >> bits != 0) ++bits;
+            const int bits = bytes == 0 ? 0 : 64 - __builtin_clzll(static_cast<uint64_t>(bytes));
             return all_.of_sizes[which][bits];
         }
 
@@ -306,16 +350,19 @@ class Analysis {
             all_.of_ranks[rank_].bytes += bytes;
         }
 
-        std::shared_ptr<Message> send(int32_t peer, int32_t tag, int64_t bytes, OpenWait wait) {
+        Shared<Message> send(int32_t peer, int32_t tag, int64_t bytes, OpenWait wait) {
             return send(view_, peer, tag, bytes, std::move(wait), call_.end - call_.begin);
         }
 
-        std::shared_ptr<Message> send(const View &view, int32_t peer, int32_t tag, int64_t bytes, OpenWait wait,
-                                      double seconds) {
+        Shared<Message> send(const View &view, int32_t peer, int32_t tag, int64_t bytes, OpenWait wait,
+                             double seconds) {
             const int32_t destination = world(view, peer);
             if (destination < 0) return nullptr;
-            Cell &cell = all_.cells[static_cast<uint64_t>(rank_) * all_.ranks_ + destination];
-            ++cell.messages, cell.bytes += bytes;
+            RecentCell &recent = state_.cells[destination % 16];
+            if (recent.destination != destination) {
+                recent = {destination, &all_.cells[static_cast<uint64_t>(rank_) * all_.ranks_ + destination]};
+            }
+            ++recent.cell->messages, recent.cell->bytes += bytes;
             ++all_.messages, all_.bytes += bytes;
             ++all_.of_ranks[rank_].messages;
             add(size(0, bytes), 1, bytes, seconds);
@@ -328,7 +375,7 @@ class Analysis {
         void receive(OpenWait wait, bool takes = true) {
             const int32_t source = world(view_, call_.source);
             if (source < 0) return;
-            auto received = std::make_shared<Receive>();
+            Shared<Receive> received = all_.matching.new_receive();
             received->posted = call_.begin;
             received->completed = call_.end;
             received->takes = takes;
@@ -340,9 +387,9 @@ class Analysis {
             const bool both = kind_.role == EXCHANGES;
             const Channel key =
                 asked(view_, both ? call_.receive_peer : call_.peer, both ? call_.receive_tag : call_.tag);
-            const auto before = state_.posted.find(key);
-            if (before == state_.posted.end()) return all_.deliver(rank_, received);
-            before->second.push(received);
+            Posted &before = state_.posted[state_.posted.find(key)];
+            if (before.first == NONE) return all_.deliver(rank_, std::move(received));
+            before.receives.push(std::move(received));
             release(key);
         }
 
@@ -353,28 +400,62 @@ class Analysis {
 
         void post(Request &request, int32_t communicator, int32_t peer, int32_t tag) {
             if (peer == PROC_NULL || view(communicator).peers == nullptr) return;
-            auto posted = std::make_shared<Receive>();
-            posted->posted = call_.begin;
-            posted->communicator = view(communicator).communicator;
-            state_.posted[asked(view(communicator), peer, tag)].push(posted);
-            request.receive = std::move(posted);
+            request.receive = all_.matching.new_receive();
+            request.receive->posted = call_.begin;
+            request.receive->communicator = view(communicator).communicator;
+            const Channel key = asked(view(communicator), peer, tag);
+            const size_t slot = state_.posted.find(key);
+            Posted posted = state_.posted[slot];
+            const bool is_new = posted.first == NONE;
+            posted.first = 0;
+            posted.receives.push(request.receive);
+            if (is_new) {
+                state_.posted.fill(slot, key, posted);
+            } else {
+                state_.posted[slot] = posted;
+            }
         }
 
         // Hand on receives that have completed, in the order in which they were posted.
         void release(const Channel &key) {
-            const auto place = state_.posted.find(key);
-            if (place == state_.posted.end()) return;
-            Queue<std::shared_ptr<Receive>> &receives = place->second;
-            while (!receives.empty() && (receives.front()->is_complete || receives.front()->is_void)) {
-                all_.deliver(rank_, receives.front());
-                receives.pop();
+            const size_t slot = state_.posted.find(key);
+            Posted &posted = state_.posted[slot];
+            if (posted.first == NONE) return;
+            Line<Receive> &receives = posted.receives;
+            while (!receives.empty() && (receives.front().is_complete || receives.front().is_void)) {
+                all_.deliver(rank_, receives.pop());
             }
-            if (receives.empty()) state_.posted.erase(place);
+            if (receives.empty()) state_.posted.empty(slot);
+        }
+
+        // Of a number; null where there is none.
+        Request *find(int64_t number) {
+            const int32_t place = state_.request_places[state_.request_places.find({number})].first;
+            return place == NONE ? nullptr : &state_.requests[place];
+        }
+
+        void forget(int64_t number) {
+            const size_t slot = state_.request_places.find({number});
+            const int32_t place = state_.request_places[slot].first;
+            state_.requests[place] = Request();
+            state_.free_places.push_back(place);
+            state_.request_places.empty(slot);
+        }
+
+        Request &new_request(int64_t number) {
+            if (Request *const before = find(number)) return *before = Request();
+            if (state_.free_places.empty()) {
+                state_.free_places.push_back(static_cast<int32_t>(state_.requests.size()));
+                state_.requests.emplace_back();
+            }
+            const int32_t place = state_.free_places.back();
+            state_.free_places.pop_back();
+            state_.request_places.fill(state_.request_places.find({number}), {number}, {place});
+            return state_.requests[place];
         }
 
         Request &request(const int64_t *numbers) {
-            Request &made = state_.requests[call_.request];
-            made = Request();
+            Request &made = new_request(call_.request);
             made.role = kind_.role;
             made.row = row_;
             made.communicator = call_.communicator;
@@ -387,9 +468,9 @@ class Analysis {
         }
 
         void start(int64_t number) {
-            const auto place = state_.requests.find(number);
-            if (place == state_.requests.end()) return;
-            Request &started = place->second;
+            Request *const request = find(number);
+            if (request == nullptr) return;
+            Request &started = *request;
             const View &of = view(started.communicator);
             if (started.role == SEND_PREPARED) {
                 if (world(of, started.peer) >= 0) add_bytes(started.row, started.communicator, started.bytes);
@@ -401,15 +482,15 @@ class Analysis {
                 add_bytes(started.row, started.communicator, started.bytes);
                 add(size(1, started.bytes), 1, started.bytes, 0.0);
                 started.instance = join(started.communicator, started.code, started.entry);
-                if (started.instance) settle(started.communicator, started.code);
+                if (started.instance) all_.collectives.settle(*started.instance);
             }
         }
 
         void free(int64_t number) {
-            const auto place = state_.requests.find(number);
-            if (place == state_.requests.end()) return;
-            drop(place->second);
-            state_.requests.erase(place);
+            Request *const freed = find(number);
+            if (freed == nullptr) return;
+            drop(*freed);
+            forget(number);
         }
 
         void drop(Request &request) {
@@ -425,15 +506,15 @@ class Analysis {
 
         void complete(const Completed *completed, const OpenWait &wait) {
             for (const Completed *done = completed; done != completed + call_.completed; ++done) {
-                const auto place = state_.requests.find(done->request);
-                if (place == state_.requests.end()) continue;
-                Request &request = place->second;
+                Request *const open = find(done->request);
+                if (open == nullptr) continue;
+                Request &request = *open;
                 if (request.message) settle_send(request, wait);
                 if (request.receive) settle_receive(request, *done, wait);
                 if (request.role == FETCHES_LATER) add_bytes(request.row, request.communicator, done->bytes);
                 if (request.instance && wait) request.instance->wait(request.entry, wait);
                 request.instance.reset();
-                if (!request.is_persistent) state_.requests.erase(place);
+                if (!request.is_persistent) forget(done->request);
             }
         }
 
@@ -466,19 +547,15 @@ class Analysis {
             return {call_.begin, view_.place, rank_, is_root, view_.is_inter && call_.root == PROC_NULL};
         }
 
-        std::shared_ptr<Instance> join(int32_t communicator, int32_t code, const Instance::Entry &entry) {
+        Shared<Instance> join(int32_t communicator, int32_t code, const Instance::Entry &entry) {
             const int32_t number = view(communicator).communicator;
             if (number == 0 || all_.kinds_[code].rule == NOBODY) return nullptr;
             return all_.collectives.enter(number, code, all_.kinds_[code].rule, entry);
         }
 
-        void settle(int32_t communicator, int32_t code) {
-            all_.collectives.settle(view(communicator).communicator, code, rank_);
-        }
-
         void join_later(Request &request) {
             request.instance = join(call_.communicator, call_.code, request.entry);
-            if (request.instance) settle(call_.communicator, call_.code);
+            if (request.instance) all_.collectives.settle(*request.instance);
         }
 
         Analysis &all_;

@@ -6,15 +6,19 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#define INLINE inline __attribute__((always_inline))  // a call is decoded in registers
 
 namespace commmodel::recordings {
 
 constexpr int32_t PROC_NULL = -2;
 constexpr int64_t LONGEST_LIST = 1 << 22;  // entries
 constexpr int64_t LONGEST_TEXT = 1 << 16;  // bytes
+constexpr int64_t LONGEST_NUMBER = 10;     // bytes
 constexpr int64_t LARGEST = int64_t{1} << 62;
 
 // A call; what it has no field for holds MPI_PROC_NULL where that is a rank, and 0 elsewhere.
@@ -74,50 +78,84 @@ struct Definition {
     std::vector<double> times;
 };
 
-// Reads numbers; after the first that is not whole, or that is damaged, all are 0.
-class Bytes {
+// Ticks of a rank as seconds of one clock: between two comparisons interpolated, outside of them at `rate` a second.
+class Clock {
   public:
-    Bytes(const uint8_t *begin, const uint8_t *end) : at_(begin), end_(end) {}
+    // Both ascend, and are not empty.
+    Clock(std::vector<double> ticks, std::vector<double> seconds, double rate)
+        : ticks_(std::move(ticks)), seconds_(std::move(seconds)), rate_(rate) {
+        for (size_t i = 1; i < ticks_.size(); ++i) {
+            slopes_.push_back((seconds_[i] - seconds_[i - 1]) / (ticks_[i] - ticks_[i - 1]));
+        }
+    }
+
+    INLINE double seconds(double ticks) {
+        if (ticks <= ticks_.front()) return seconds_.front() + (ticks - ticks_.front()) / rate_;
+        if (ticks >= ticks_.back()) return seconds_.back() + (ticks - ticks_.back()) / rate_;
+        while (ticks < ticks_[at_]) --at_;
+        while (ticks >= ticks_[at_ + 1]) ++at_;
+        return slopes_[at_] * (ticks - ticks_[at_]) + seconds_[at_];
+    }
+
+  private:
+    std::vector<double> ticks_, seconds_, slopes_;
+    double rate_;
+    size_t at_ = 0;  // the comparison before the last time
+};
+
+// Reads numbers; after the first that is not whole, or that is damaged, all are 0 and nothing is left to read. With
+// IS_AMPLE there are bytes enough for all that is read and for `room` more: the end is not looked for, and a call that
+// is not `fine` may be so without.
+template <bool IS_AMPLE> class Bytes {
+  public:
+    Bytes(const uint8_t *begin, const uint8_t *end, int64_t room = 0) : at_(begin), end_(end), room_(room) {}
 
     const uint8_t *at() const { return at_; }
     bool fine() const { return !is_short_ && problem_ == nullptr; }
     const char *problem() const { return problem_; }  // null where bytes are missing and nothing else is wrong
 
     uint8_t byte() {
-        if (!fine()) return 0;
-        if (at_ == end_) return is_short_ = true, 0;
-        return *at_++;
+        if (at_ != end_) return *at_++;
+        if (fine()) is_short_ = true;
+        return 0;
     }
 
-    uint64_t unsigned_number() {
-        uint64_t value = 0;
-        for (int shift = 0; shift < 64; shift += 7) {
-            const uint8_t part = byte();
-            if (!fine()) return 0;
-            if (shift == 63 && part > 1) break;
-            value |= static_cast<uint64_t>(part & 0x7f) << shift;
-            if (part < 0x80) return value;
-        }
-        return fail("a number of more than 64 bits"), 0;
+    INLINE uint64_t unsigned_number() {
+        if ((IS_AMPLE || at_ != end_) && *at_ < 0x80) return *at_++;
+        if (!IS_AMPLE && end_ - at_ < 8) return long_number();
+        uint64_t word;  // its lowest byte is the first
+        std::memcpy(&word, at_, sizeof word);
+        const uint64_t stops = ~word & 0x8080808080808080u;
+        if (stops == 0) return long_number();
+        at_ += (__builtin_ctzll(stops) + 1) / 8;
+        word &= stops ^ (stops - 1);
+        word = (word & 0x007f007f007f007fu) | (word & 0x7f007f007f007f00u) >> 1;
+        word = (word & 0x00003fff00003fffu) | (word & 0x3fff00003fff0000u) >> 2;
+        return (word & 0x000000000fffffffu) | (word & 0x0fffffff00000000u) >> 4;
     }
 
-    int64_t natural(int64_t most = LARGEST) {
+    INLINE int64_t natural(int64_t most = LARGEST) {
         const uint64_t value = unsigned_number();
         if (value <= static_cast<uint64_t>(most)) return static_cast<int64_t>(value);
         return fail("a number out of range"), 0;
     }
 
-    int64_t integer(int64_t most = LARGEST) {
+    INLINE int64_t integer(int64_t most = LARGEST) {
         const uint64_t coded = unsigned_number();
         const int64_t value = static_cast<int64_t>(coded >> 1) ^ -static_cast<int64_t>(coded & 1);
         if (-most <= value && value <= most) return value;
         return fail("a number out of range"), 0;
     }
 
-    int32_t small() { return static_cast<int32_t>(natural(INT32_MAX)); }
-    int32_t small_integer() { return static_cast<int32_t>(integer(INT32_MAX)); }
+    INLINE int32_t small() { return static_cast<int32_t>(natural(INT32_MAX)); }
+    INLINE int32_t small_integer() { return static_cast<int32_t>(integer(INT32_MAX)); }
 
-    int32_t length() { return static_cast<int32_t>(natural(LONGEST_LIST)); }
+    // Of a list of entries of so many numbers.
+    INLINE int32_t length(int32_t numbers = 1) {
+        const int64_t entries = natural(LONGEST_LIST);
+        if (IS_AMPLE && end_ - at_ < entries * numbers * LONGEST_NUMBER + room_) return fail("a long list"), 0;
+        return static_cast<int32_t>(entries);
+    }
 
     double time() {
         double value = 0.0;
@@ -137,100 +175,165 @@ class Bytes {
 
     void fail(const char *problem) {
         if (fine()) problem_ = problem;
+        if (!IS_AMPLE) at_ = end_;
     }
 
   private:
+    uint64_t long_number() {
+        if (IS_AMPLE) return fail("a long number"), 0;
+        uint64_t value = 0;
+        for (int shift = 0; shift < 64; shift += 7) {
+            const uint8_t part = byte();
+            if (!fine()) return 0;
+            if (shift == 63 && part > 1) break;
+            value |= static_cast<uint64_t>(part & 0x7f) << shift;
+            if (part < 0x80) return value;
+        }
+        return fail("a number of more than 64 bits"), 0;
+    }
+
     bool has(int64_t size) {
-        if (fine() && end_ - at_ < size) is_short_ = true;
+        if (fine() && end_ - at_ < size) is_short_ = true, at_ = end_;
         return fine();
     }
 
     const uint8_t *at_, *end_;
+    const int64_t room_;
     bool is_short_ = false;
     const char *problem_ = nullptr;
 };
 
 class Decoder {
   public:
-    // `fields` are those of each code, none where there is no such call.
-    explicit Decoder(std::vector<std::vector<uint8_t>> fields, std::vector<uint8_t> known)
-        : fields_(std::move(fields)), known_(std::move(known)) {}
+    // `fields` are those of each code, none where there is no such call. With a clock the times of calls are its seconds,
+    // else ticks.
+    Decoder(std::vector<std::vector<uint8_t>> fields, std::vector<uint8_t> known, std::optional<Clock> clock)
+        : fields_(std::move(fields)), known_(std::move(known)), clock_(std::move(clock)) {
+        size_t most = 0;
+        for (const std::vector<uint8_t> &each : fields_) most = std::max(most, each.size());
+        room_ = LONGEST_NUMBER * static_cast<int64_t>(most + 5);
+    }
 
     std::vector<Call> calls;
     std::vector<int64_t> numbers;
     std::vector<Completed> completed;
     std::vector<Definition> definitions;
+    std::vector<double> begins, ends;  // of calls of which nothing else is kept
+    std::vector<int32_t> codes;
     std::string problem;     // what is damaged
     bool has_ended = false;  // at the end of what was written
     int64_t count = 0;       // calls so far
-    double last = 0.0;       // end of the last call, in ticks
+    double last = 0.0;       // end of the last call
 
-    // Decode whole records until there are `most` calls; return the bytes they take. With `keep` false calls are counted
-    // and forgotten.
-    int64_t decode(const uint8_t *data, int64_t size, int64_t most, bool keep) {
+    // Decode whole records until there are `most` calls, each of which `take` is given; return the bytes they take.
+    template <class Take> int64_t decode(const uint8_t *data, int64_t size, int64_t most, Take take) {
         const uint8_t *const end = data + size;
         const uint8_t *done = data;
         const int64_t last_count = count + most;
         while (done != end && count < last_count && !has_ended && problem.empty()) {
-            Bytes bytes(done, end);
             const size_t numbers_before = numbers.size(), completed_before = completed.size();
+            Call call;
+            if (*done == CALL && end - done > room_) {
+                Bytes<true> ample(done + 1, end, room_);
+                const int64_t last_end = read(ample, call);
+                if (ample.fine()) {
+                    add(call, last_end, take);
+                    done = ample.at();
+                    continue;
+                }
+                forget_lists(numbers_before, completed_before);
+                call = Call();
+            }
+            Bytes<false> bytes(done, end);
             const uint8_t kind = bytes.byte();
-            if (kind == END) {
+            if (kind == CALL) {
+                const int64_t last_end = read(bytes, call);
+                if (bytes.fine()) {
+                    add(call, last_end, take);
+                } else {
+                    forget_lists(numbers_before, completed_before);
+                }
+            } else if (kind == END) {
                 has_ended = true;
                 break;
-            }
-            const bool is_call = kind == CALL;
-            Call call;
-            Definition definition;
-            if (is_call) {
-                read(bytes, call);
             } else {
+                Definition definition;
                 read(bytes, kind, definition);
-            }
-            if (!bytes.fine() || (is_call && !keep)) {
-                numbers.resize(numbers_before);
-                completed.resize(completed_before);
+                if (bytes.fine() && kind == THREAD) {
+                    thread_ = static_cast<int32_t>(definition.numbers[0]);
+                } else if (bytes.fine()) {
+                    definitions.push_back(std::move(definition));
+                }
             }
             if (bytes.problem() != nullptr) problem = bytes.problem();
             if (!bytes.fine()) break;
-            if (is_call) {
-                last_end_ = static_cast<int64_t>(call.end);
-                last = call.end;
-                ++count;
-                if (keep) calls.push_back(call);
-            } else if (kind == THREAD) {
-                thread_ = static_cast<int32_t>(definition.numbers[0]);
-            } else {
-                definitions.push_back(std::move(definition));
-            }
             done = bytes.at();
         }
         return done - data;
     }
 
+    // The same: all of the calls are kept.
+    int64_t decode_calls(const uint8_t *data, int64_t size, int64_t most) {
+        return decode(data, size, most, [this](const Call &call) { calls.push_back(call); });
+    }
+
+    // The same: the times and codes of calls are kept.
+    int64_t decode_times(const uint8_t *data, int64_t size, int64_t most) {
+        return decode(data, size, most, [this](const Call &call) {
+            begins.push_back(call.begin);
+            ends.push_back(call.end);
+            codes.push_back(call.code);
+            forget_lists();
+        });
+    }
+
+    // The same: nothing of the calls is kept.
+    int64_t decode_definitions(const uint8_t *data, int64_t size, int64_t most) {
+        return decode(data, size, most, [this](const Call &) { forget_lists(); });
+    }
+
+    void forget_lists(size_t numbers_left = 0, size_t completed_left = 0) {
+        if (numbers.size() > numbers_left) numbers.resize(numbers_left);
+        if (completed.size() > completed_left) completed.resize(completed_left);
+    }
+
     void forget() {
         calls.clear();
-        numbers.clear();
-        completed.clear();
+        begins.clear();
+        ends.clear();
+        codes.clear();
         definitions.clear();
+        forget_lists();
     }
 
   private:
-    void read(Bytes &bytes, Call &call) {
+    template <class Take> void add(const Call &call, int64_t last_end, Take take) {
+        last_end_ = last_end;
+        last = call.end;
+        ++count;
+        take(call);
+    }
+
+    // Returns the end of the call in ticks.
+    template <bool IS_AMPLE> INLINE int64_t read(Bytes<IS_AMPLE> &bytes, Call &call) {
         call.code = bytes.small();
         const int64_t begin = last_end_ + bytes.integer();
         const int64_t end = begin + bytes.natural();
-        if (begin < -LARGEST / 4 || end > LARGEST / 4 || end < begin) return bytes.fail("a time out of range");
+        if (begin < -LARGEST / 4 || end > LARGEST / 4 || end < begin) return bytes.fail("a time out of range"), 0;
         call.begin = static_cast<double>(begin);
         call.end = static_cast<double>(end);
+        if (clock_) call.begin = clock_->seconds(call.begin), call.end = clock_->seconds(call.end);
         call.site = bytes.small();
         call.thread = thread_;
-        if (!bytes.fine()) return;
-        if (static_cast<size_t>(call.code) >= known_.size() || !known_[call.code]) return bytes.fail("an unknown call");
+        if (!bytes.fine()) return 0;
+        if (static_cast<size_t>(call.code) >= known_.size() || !known_[call.code]) {
+            return bytes.fail("an unknown call"), 0;
+        }
         for (const uint8_t field : fields_[call.code]) read(bytes, field, call);
+        return end;
     }
 
-    void read(Bytes &bytes, uint8_t field, Call &call) {
+    template <bool IS_AMPLE> INLINE void read(Bytes<IS_AMPLE> &bytes, uint8_t field, Call &call) {
         switch (field) {
             case COMMUNICATOR: call.communicator = bytes.small(); break;
             case PEER: call.peer = bytes.small_integer(); break;
@@ -257,7 +360,7 @@ class Decoder {
             case RECEIVE_TAG: call.receive_tag = bytes.small_integer(); break;
             case COMPLETED:
                 call.completed_at = static_cast<int64_t>(completed.size());
-                call.completed = bytes.length();
+                call.completed = bytes.length(4);
                 for (int32_t left = call.completed; left > 0 && bytes.fine(); --left) {
                     Completed done;
                     done.request = bytes.natural();
@@ -271,7 +374,7 @@ class Decoder {
         }
     }
 
-    void list(Bytes &bytes, int64_t &begin, int32_t &length) {
+    template <bool IS_AMPLE> INLINE void list(Bytes<IS_AMPLE> &bytes, int64_t &begin, int32_t &length) {
         begin = static_cast<int64_t>(numbers.size());
         length = bytes.length();
         for (int32_t left = length; left > 0 && bytes.fine(); --left) numbers.push_back(bytes.natural());
@@ -292,7 +395,7 @@ class Decoder {
         }
     }
 
-    static void read(Bytes &bytes, uint8_t kind, Definition &definition) {
+    static void read(Bytes<false> &bytes, uint8_t kind, Definition &definition) {
         definition.kind = kind;
         const char *part = parts(kind);
         if (part == nullptr) return bytes.fail("a record of unknown kind");
@@ -323,8 +426,12 @@ class Decoder {
 
     std::vector<std::vector<uint8_t>> fields_;  // of codes
     std::vector<uint8_t> known_;                // whether there is a call of that code
+    std::optional<Clock> clock_;
+    int64_t room_ = 0;  // bytes of the longest call without its lists
     int64_t last_end_ = 0;
     int32_t thread_ = 0;
 };
+
+#undef INLINE
 
 }  // namespace commmodel::recordings

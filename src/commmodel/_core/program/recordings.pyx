@@ -1,7 +1,8 @@
 """Recordings: logs decoded block by block, and the sums over all ranks' calls. The work is in recordings.hpp,
 waits.hpp and analysis.hpp.
 
-Main entries: `Decoder` (bytes of a log to calls), `Analysis` (calls of all ranks to sums and waits).
+Main entries: `Decoder` (bytes of a log to calls), `Analysis` (calls of all ranks to sums and waits), `Clock` (ticks to
+seconds).
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
@@ -14,7 +15,16 @@ from libcpp.vector cimport vector
 
 import numpy as np
 
+cdef extern from "<optional>" namespace "std" nogil:
+    cdef cppclass optional[T]:
+        optional()
+        optional(T)
+
 cdef extern from "program/recordings.hpp" namespace "commmodel::recordings" nogil:
+    cdef cppclass _Clock "commmodel::recordings::Clock":
+        _Clock(vector[double] ticks, vector[double] seconds, double rate) except +
+        double seconds(double ticks)
+
     cdef struct _Call "commmodel::recordings::Call":
         pass
 
@@ -32,12 +42,17 @@ cdef extern from "program/recordings.hpp" namespace "commmodel::recordings" nogi
         vector[int64_t] numbers
         vector[_Completed] completed
         vector[Definition] definitions
+        vector[double] begins
+        vector[double] ends
+        vector[int32_t] codes
         string problem
         cbool has_ended
         int64_t count
         double last
-        _Decoder(vector[vector[uint8_t]] fields, vector[uint8_t] known) except +
-        int64_t decode(const uint8_t *data, int64_t size, int64_t most, cbool keep) except +
+        _Decoder(vector[vector[uint8_t]] fields, vector[uint8_t] known, optional[_Clock] clock) except +
+        int64_t decode_calls(const uint8_t *data, int64_t size, int64_t most) except +
+        int64_t decode_times(const uint8_t *data, int64_t size, int64_t most) except +
+        int64_t decode_definitions(const uint8_t *data, int64_t size, int64_t most) except +
         void forget()
 
 cdef extern from "program/waits.hpp" namespace "commmodel::recordings" nogil:
@@ -124,9 +139,7 @@ cdef extern from "program/analysis.hpp" namespace "commmodel::recordings" nogil:
         ) except +
         void define(int32_t rank, vector[int32_t] sites) except +
         void define(int32_t rank, int32_t number, View view, int32_t group) except +
-        void add(
-            int32_t rank, const _Call *calls, int64_t count, const int64_t *numbers, const _Completed *completed
-        ) except +
+        int64_t read(int32_t rank, _Decoder &log, const uint8_t *data, int64_t size, int64_t most) except +
         void close(int32_t rank) except +
 
 FIELDS = (
@@ -152,18 +165,66 @@ assert CALL.itemsize == sizeof(_Call) and COMPLETED.itemsize == sizeof(_Complete
 assert TRANSFER.itemsize == sizeof(_Transfer)
 
 
+cdef vector[double] _doubles(values):
+    cdef vector[double] doubles
+    for value in values:
+        doubles.push_back(value)
+    return doubles
+
+
+cdef class Clock:
+    """Ticks of a rank as seconds of one clock.
+
+    Parameters
+    ----------
+    ticks, seconds : sequences of float
+        The same moments on both clocks; both ascend. Between two of them times are interpolated.
+    rate : float
+        Ticks per second before the first moment and after the last.
+    """
+
+    cdef _Clock *clock
+
+    def __cinit__(self, ticks, seconds, rate):
+        if not 0 < len(ticks) == len(seconds):
+            raise ValueError("a clock needs moments on both clocks")
+        self.clock = new _Clock(_doubles(ticks), _doubles(seconds), rate)
+
+    def __dealloc__(self):
+        del self.clock
+
+    def seconds(self, double ticks):
+        """Return the time of a tick."""
+        return self.clock.seconds(ticks)
+
+
+cdef object _copied(const void *start, size_t count, dtype):
+    """Return an array that has the content of so many items."""
+    array = np.empty(count, dtype=dtype)
+    cdef uint8_t[::1] raw
+    if count:
+        raw = array.view(np.uint8)
+        memcpy(&raw[0], start, raw.shape[0])
+    return array
+
+
 cdef class Decoder:
     """Decodes one log, piece by piece.
+
+    Each method `decode...` decodes whole records until there are `most` more calls, and returns the bytes that they
+    take.
 
     Parameters
     ----------
     fields : dict
         Code of a call -> names of its fields, in their order.
+    clock : Clock, optional
+        Turns the times of calls from ticks since the first of the log into seconds.
     """
 
     cdef _Decoder *decoder
 
-    def __cinit__(self, fields):
+    def __cinit__(self, fields, Clock clock=None):
         cdef vector[vector[uint8_t]] listed
         cdef vector[uint8_t] known
         cdef size_t count = max(fields, default=0) + 1
@@ -173,7 +234,10 @@ cdef class Decoder:
             known[<size_t>code] = 1
             for name in names:
                 listed[<size_t>code].push_back(FIELDS.index(name))
-        self.decoder = new _Decoder(listed, known)
+        cdef optional[_Clock] of_rank
+        if clock is not None:
+            of_rank = optional[_Clock](clock.clock[0])
+        self.decoder = new _Decoder(listed, known, of_rank)
 
     def __dealloc__(self):
         del self.decoder
@@ -195,26 +259,41 @@ cdef class Decoder:
 
     @property
     def last(self):
-        """End of the last call, in ticks since the first of the log."""
+        """End of the last call."""
         return self.decoder.last
 
-    def decode(self, const uint8_t[::1] data not None, most, keep):
-        """Decode whole records until there are so many more calls; return the bytes that they take.
-
-        Parameters
-        ----------
-        data : bytes
-        most : int
-        keep : bool
-            Whether calls are wanted; else they are only counted.
-        """
-        cdef int64_t size = data.shape[0], limit = most
-        cdef cbool kept = keep
-        if size == 0:
-            return 0
-        with nogil:
-            size = self.decoder.decode(&data[0], size, limit, kept)
+    def decode_calls(self, const uint8_t[::1] data not None, int64_t most):
+        """Decode all: `take` returns it."""
+        cdef int64_t size = data.shape[0]
+        if size:
+            with nogil:
+                size = self.decoder.decode_calls(&data[0], size, most)
         return size
+
+    def decode_times(self, const uint8_t[::1] data not None, int64_t most):
+        """Decode times and codes of calls: `take_times` returns them."""
+        cdef int64_t size = data.shape[0]
+        if size:
+            with nogil:
+                size = self.decoder.decode_times(&data[0], size, most)
+        return size
+
+    def decode_definitions(self, const uint8_t[::1] data not None, int64_t most):
+        """Decode what stands between calls, which are counted."""
+        cdef int64_t size = data.shape[0]
+        if size:
+            with nogil:
+                size = self.decoder.decode_definitions(&data[0], size, most)
+        return size
+
+    def take_times(self):
+        """Return begins and ends (float64 arrays) and codes (int32 array) of the calls since the last time."""
+        cdef _Decoder *decoder = self.decoder
+        begins = _copied(decoder.begins.data(), decoder.begins.size(), np.float64)
+        ends = _copied(decoder.ends.data(), decoder.ends.size(), np.float64)
+        codes = _copied(decoder.codes.data(), decoder.codes.size(), np.int32)
+        decoder.forget()
+        return begins, ends, codes
 
     def take(self):
         """Return what was decoded since the last time: calls, numbers, completed requests, definitions.
@@ -222,25 +301,16 @@ cdef class Decoder:
         Returns
         -------
         calls : structured array of `CALL`
-            Times in ticks. Lists are parts of the two arrays that follow: ``numbers[requests_at:][:requests]``.
+            Lists are parts of the two arrays that follow: ``numbers[requests_at:][:requests]``.
         numbers : int64 array
         completed : structured array of `COMPLETED`
         definitions : list of (kind, numbers, texts, times)
         """
         cdef _Decoder *decoder = self.decoder
         cdef Definition definition
-        calls = np.empty(decoder.calls.size(), dtype=CALL)
-        numbers = np.empty(decoder.numbers.size(), dtype=np.int64)
-        completed = np.empty(decoder.completed.size(), dtype=COMPLETED)
-        cdef uint8_t[::1] raw
-        for array, start in (
-            (calls, <size_t>decoder.calls.data()),
-            (numbers, <size_t>decoder.numbers.data()),
-            (completed, <size_t>decoder.completed.data()),
-        ):
-            if array.size:
-                raw = array.view(np.uint8)
-                memcpy(&raw[0], <const void *><size_t>start, raw.shape[0])
+        calls = _copied(decoder.calls.data(), decoder.calls.size(), CALL)
+        numbers = _copied(decoder.numbers.data(), decoder.numbers.size(), np.int64)
+        completed = _copied(decoder.completed.data(), decoder.completed.size(), COMPLETED)
         definitions = []
         for definition in decoder.definitions:
             texts = [(<bytes>text).decode("utf-8", "replace") for text in definition.texts]
@@ -315,19 +385,14 @@ cdef class Analysis:
             view.communicator, view.place, view.is_inter = communicator, place, is_inter
             self.analysis.define(self._rank(rank), <int32_t>number, view, <int32_t>group)
 
-    def add(self, rank, calls, numbers, completed):
-        """Add the next calls of a rank, their times in seconds of one clock."""
+    def read(self, rank, Decoder log not None, const uint8_t[::1] data not None, int64_t most):
+        """Decode and add the next calls of a rank, whose log has a clock; return the bytes that they take."""
         cdef int32_t number = self._rank(rank)
-        cdef int64_t count = calls.size
-        cdef const uint8_t[::1] raw = np.ascontiguousarray(calls, dtype=CALL).view(np.uint8)
-        cdef const int64_t[::1] listed = np.ascontiguousarray(numbers, dtype=np.int64)
-        cdef const uint8_t[::1] done = np.ascontiguousarray(completed, dtype=COMPLETED).view(np.uint8)
-        if count:
+        cdef int64_t size = data.shape[0]
+        if size:
             with nogil:
-                self.analysis.add(
-                    number, <const _Call *>&raw[0], count, &listed[0] if listed.shape[0] else NULL,
-                    <const _Completed *>&done[0] if done.shape[0] else NULL
-                )
+                size = self.analysis.read(number, log.decoder[0], &data[0], size, most)
+        return size
 
     def close(self, rank):
         """Say that a rank has no more calls: nobody waits for it any longer."""
@@ -436,9 +501,4 @@ cdef class Analysis:
     @property
     def transfers(self):
         """Messages that are matched: structured array of `TRANSFER`, in the order in which they were matched."""
-        result = np.empty(self.analysis.matching.transfers.size(), dtype=TRANSFER)
-        cdef uint8_t[::1] raw
-        if result.size:
-            raw = result.view(np.uint8)
-            memcpy(&raw[0], self.analysis.matching.transfers.data(), raw.shape[0])
-        return result
+        return _copied(self.analysis.matching.transfers.data(), self.analysis.matching.transfers.size(), TRANSFER)

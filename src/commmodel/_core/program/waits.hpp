@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <unordered_map>
 #include <utility>
 #include <vector>
+
+#include "common/hash_table.hpp"
+#include "program/shared.hpp"
 
 namespace commmodel::recordings {
 
@@ -31,10 +33,25 @@ struct Waits {  // sums, in seconds
     std::vector<double> of_row_by_reason;  // of each row, as many as there are reasons
     std::unordered_map<uint64_t, double> by_row_and_cause;
     int64_t ranks = 0;
+
+    double &of(int32_t row, int32_t cause) {
+        const uint64_t key = static_cast<uint64_t>(row) * ranks + cause;
+        Recent &recent = recent_[key % RECENT];
+        if (recent.seconds == nullptr || recent.key != key) recent = {key, &by_row_and_cause[key]};
+        return *recent.seconds;
+    }
+
+  private:
+    struct Recent {
+        uint64_t key = 0;
+        double *seconds = nullptr;
+    };
+    static constexpr size_t RECENT = 256;
+    Recent recent_[RECENT];
 };
 
 // What a call has waited for others, until it is let go.
-class Wait {
+class Wait : public Counted<Wait> {
   public:
     Wait(Waits &sums, int32_t row, int32_t rank, int32_t communicator, double begin, double end)
         : sums_(sums), row_(row), rank_(rank), communicator_(communicator), begin_(begin), end_(end) {}
@@ -59,7 +76,7 @@ class Wait {
         sums_.of_rank[rank_] += seconds_;
         sums_.of_communicator[communicator_] += seconds_;
         sums_.caused_by[cause_] += seconds_;
-        sums_.by_row_and_cause[static_cast<uint64_t>(row_) * sums_.ranks + cause_] += seconds_;
+        sums_.of(row_, cause_) += seconds_;
     }
 
   private:
@@ -68,43 +85,26 @@ class Wait {
     Reason reason_ = LATE_SENDER;
     double begin_, end_, seconds_ = 0.0;
 };
-using OpenWait = std::shared_ptr<Wait>;
-
-template <class T> class Queue {  // first in, first out; small and cheap to make
-  public:
-    bool empty() const { return first_ == items_.size(); }
-    T &front() { return items_[first_]; }
-    void push(T item) { items_.push_back(std::move(item)); }
-    void pop() {
-        items_[first_++] = T();
-        if (empty()) items_.clear(), first_ = 0;
-        if (first_ > 64 && 2 * first_ > items_.size()) {
-            items_.erase(items_.begin(), items_.begin() + static_cast<std::ptrdiff_t>(first_));
-            first_ = 0;
-        }
-    }
-
-  private:
-    std::vector<T> items_;
-    size_t first_ = 0;
-};
+using OpenWait = Shared<Wait>;
 
 // A message that is sent, and its receive once they are matched.
-struct Message {
+struct Message : Counted<Message> {
     double sent = 0.0, posted = 0.0;  // when its send, and its receive, began
     double completed = 0.0;           // when the call ended that completed its send; 0: not yet known
     int64_t size = 0, transfer = -1;
     int32_t receiver = 0;
     bool is_matched = false;
     OpenWait wait;  // of the send, or of what completes it
+    Message *next = nullptr;
 };
 
 // A receive, or a probe, which takes no message away.
-struct Receive {
+struct Receive : Counted<Receive> {
     double posted = 0.0, completed = 0.0;            // when it began, and when the call ended that completed it
     int32_t communicator = 0, source = -1, tag = 0;  // the message that it has got
     bool is_complete = false, is_void = false, takes = true;
     OpenWait wait;
+    Receive *next = nullptr;
 };
 
 // A message on its way, as timelines show it.
@@ -119,20 +119,7 @@ struct Channel {
         return communicator == other.communicator && source == other.source && destination == other.destination &&
                tag == other.tag;
     }
-};
-
-struct Hash {
-    size_t operator()(const Channel &key) const {
-        uint64_t value = mix(static_cast<uint32_t>(key.communicator), static_cast<uint32_t>(key.tag));
-        value = mix(value, static_cast<uint32_t>(key.source));
-        return static_cast<size_t>(mix(value, static_cast<uint32_t>(key.destination)));
-    }
-
-  private:
-    static uint64_t mix(uint64_t value, uint64_t next) {
-        value = (value ^ next) * 0x9e3779b97f4a7c15u;
-        return value ^ (value >> 29);
-    }
+    uint64_t hash() const { return mixed(pair_of(source, destination) ^ mixed(pair_of(communicator, tag))); }
 };
 
 // Messages of all ranks, matched first in, first out for each communicator, source, destination and tag.
@@ -144,43 +131,39 @@ class Matching {
     int64_t unmatched_sends = 0, unmatched_receives = 0;
     std::vector<Transfer> transfers;  // of matched messages, where they are kept
 
-    std::shared_ptr<Message> send(const Channel &channel, double begin, double completed, int64_t size, OpenWait wait) {
-        auto message = std::make_shared<Message>();
+    Shared<Message> send(const Channel &channel, double begin, double completed, int64_t size, OpenWait wait) {
+        Shared<Message> message = messages_.make();
         message->sent = begin;
         message->completed = completed;
         message->size = size;
         message->wait = std::move(wait);
-        const auto place = queues_.find(channel);
-        if (place != queues_.end()) {
-            Queue<std::shared_ptr<Receive>> &receives = place->second.receives;
-            while (!receives.empty() && !message->is_matched) {
-                match(channel, *message, *receives.front());
-                receives.pop();
-            }
-            if (receives.empty() && place->second.sends.empty()) queues_.erase(place);
-        }
-        if (message->is_matched) return message;
-        if (is_gone_[channel.destination]) {
+        const size_t slot = queues_.find(channel);
+        Queue &queue = queues_[slot];
+        while (!queue.receives.empty() && !message->is_matched) match(channel, *message, *queue.receives.pop());
+        if (!message->is_matched && is_gone_[channel.destination]) {
             ++unmatched_sends;
-        } else {
-            queues_[channel].sends.push(message);
+        } else if (!message->is_matched) {
+            queue.sends.push(message);
         }
+        keep(slot, channel);
         return message;
     }
 
-    void receive(const Channel &channel, std::shared_ptr<Receive> receive) {
-        const auto place = queues_.find(channel);
-        if (place != queues_.end() && !place->second.sends.empty()) {
-            Queue<std::shared_ptr<Message>> &sends = place->second.sends;
-            match(channel, *sends.front(), *receive);
-            if (receive->takes) sends.pop();
-            if (sends.empty()) queues_.erase(place);
+    void receive(const Channel &channel, Shared<Receive> receive) {
+        const size_t slot = queues_.find(channel);
+        Queue &queue = queues_[slot];
+        if (!queue.sends.empty()) {
+            match(channel, queue.sends.front(), *receive);
+            if (receive->takes) queue.sends.pop();
         } else if (is_gone_[channel.source]) {
             ++unmatched_receives;
         } else {
-            queues_[channel].receives.push(std::move(receive));
+            queue.receives.push(std::move(receive));
         }
+        keep(slot, channel);
     }
+
+    Shared<Receive> new_receive() { return receives_.make(); }
 
     // The call that completed a send has ended.
     void complete(Message &message, double time) {
@@ -191,25 +174,42 @@ class Matching {
     // No more comes from this rank.
     void close(int32_t rank) {
         is_gone_[rank] = 1;
-        for (auto place = queues_.begin(); place != queues_.end();) {
-            Queues &queues = place->second;
-            if (place->first.destination == rank) {
-                for (; !queues.sends.empty(); queues.sends.pop()) ++unmatched_sends;
+        std::vector<Channel> emptied;
+        queues_.each([&](const Channel &channel, Queue &queue) {
+            if (channel.destination == rank) {
+                for (; !queue.sends.empty(); queue.sends.pop()) ++unmatched_sends;
             }
-            if (place->first.source == rank) {
-                for (; !queues.receives.empty(); queues.receives.pop()) ++unmatched_receives;
+            if (channel.source == rank) {
+                for (; !queue.receives.empty(); queue.receives.pop()) ++unmatched_receives;
             }
-            place = queues.sends.empty() && queues.receives.empty() ? queues_.erase(place) : std::next(place);
-        }
+            if (queue.empty()) emptied.push_back(channel);
+        });
+        for (const Channel &channel : emptied) queues_.empty(queues_.find(channel));
     }
 
-    size_t open() const { return queues_.size(); }
+    size_t open() {
+        size_t count = 0;
+        queues_.each([&count](const Channel &, const Queue &) { ++count; });
+        return count;
+    }
 
   private:
-    struct Queues {
-        Queue<std::shared_ptr<Message>> sends;
-        Queue<std::shared_ptr<Receive>> receives;
+    struct Queue {
+        int32_t first = NONE;  // 0 where it is in the table
+        Line<Message> sends;   // one of the two is empty
+        Line<Receive> receives;
+        bool empty() const { return sends.empty() && receives.empty(); }
     };
+
+    // Have a queue in the table as long as there is something in it.
+    void keep(size_t slot, const Channel &channel) {
+        const Queue queue = queues_[slot];
+        if (queue.first == NONE && !queue.empty()) {
+            queues_.fill(slot, channel, {0, queue.sends, queue.receives});
+        } else if (queue.first != NONE && queue.empty()) {
+            queues_.empty(slot);
+        }
+    }
 
     // When a message left: at its send, or where that waited for the receiver, when the receiver came.
     static double left(const Message &message) {
@@ -231,7 +231,9 @@ class Matching {
                              channel.source, channel.destination, channel.tag, channel.communicator});
     }
 
-    std::unordered_map<Channel, Queues, Hash> queues_;
+    Store<Message> messages_;
+    Store<Receive> receives_;
+    HashTable<Channel, Queue, 256> queues_;
     std::vector<uint8_t> is_gone_;
     const bool keeps_transfers_;
 };
@@ -241,7 +243,7 @@ class Matching {
 enum Rule : int32_t { NOBODY, EVERYBODY, FOR_ROOT, AS_ROOT, PREFIX };
 
 // One collective operation of one communicator: who has entered it, and when.
-class Instance {
+class Instance : public Counted<Instance> {
   public:
     struct Entry {
         double begin;
@@ -249,7 +251,12 @@ class Instance {
         bool is_root, is_passive;
     };
 
-    explicit Instance(Rule rule) : rule_(rule) {}
+    // `channel` has its communicator, the code of its call as the source, and its number as the two others.
+    Instance(const Channel &channel, Rule rule, size_t members) : channel(channel), rule_(rule) {
+        entries_.reserve(members);
+    }
+
+    const Channel channel;
 
     size_t size() const { return entries_.size(); }
 
@@ -260,6 +267,7 @@ class Instance {
         if (is_complete_) {
             settle(entry, *wait);
         } else {
+            if (waits_.empty()) waits_.reserve(entries_.capacity());
             waits_.emplace_back(entry, std::move(wait));
         }
     }
@@ -316,66 +324,87 @@ class Collectives {
         }
     }
 
+    ~Collectives() {
+        open_.each([](const Channel &, const Open &open) { Shared<Instance>::adopt(open.instance); });
+    }
+    Collectives(const Collectives &) = delete;
+    Collectives &operator=(const Collectives &) = delete;
+
     int64_t incomplete = 0;
 
-    std::shared_ptr<Instance> enter(int32_t communicator, int32_t code, Rule rule, const Instance::Entry &entry) {
-        const Channel key{communicator, code, 0, 0};
-        const int64_t number = counts_[entry.rank][key]++;
-        const Channel place = at(key, number);
-        auto &instance = open_[place];
-        if (!instance) instance = std::make_shared<Instance>(rule);
+    Shared<Instance> enter(int32_t communicator, int32_t code, Rule rule, const Instance::Entry &entry) {
+        const Channel channel = at(communicator, code, add_to_count(entry.rank, communicator, code));
+        const size_t slot = open_.find(channel);
+        Shared<Instance> instance(open_[slot].instance);
+        if (!instance) {
+            instance = instances_.make(channel, rule, members_[communicator].size());
+            open_.fill(slot, channel, {0, Shared<Instance>(instance).release()});
+        }
         instance->enter(entry);
         return instance;
     }
 
-    // What `enter` began: complete those of this communicator and code that nobody will enter any more.
-    void settle(int32_t communicator, int32_t code, int32_t rank) {
-        const Channel key{communicator, code, 0, 0};
-        const auto place = open_.find(at(key, counts_[rank][key] - 1));
-        if (place == open_.end() || !is_full(place->first, *place->second)) return;
-        complete(place->first, *place->second);
-        open_.erase(place);
+    // Complete what `enter` has returned, where nobody will enter it any more.
+    void settle(Instance &instance) {
+        if (!is_full(instance)) return;
+        complete(instance);
     }
 
     void close(int32_t rank) {
         for (const int32_t communicator : of_rank_[rank]) gone_[communicator].push_back(rank);
-        for (auto place = open_.begin(); place != open_.end();) {
-            if (!is_full(place->first, *place->second)) {
-                ++place;
-                continue;
-            }
-            complete(place->first, *place->second);
-            place = open_.erase(place);
-        }
+        std::vector<Instance *> full;
+        open_.each([&](const Channel &, const Open &open) {
+            if (is_full(*open.instance)) full.push_back(open.instance);
+        });
+        for (Instance *const instance : full) complete(*instance);
     }
 
   private:
-    static Channel at(const Channel &key, int64_t number) {
-        return {key.communicator, key.source, static_cast<int32_t>(number), static_cast<int32_t>(number >> 31)};
+    struct Open {
+        int32_t first = NONE;  // 0 where it is in the table
+        Instance *instance = nullptr;
+    };
+
+    struct Count {
+        int32_t first = NONE;  // 0 where it is in the table
+        int64_t calls = 0;
+    };
+
+    static Channel at(int32_t communicator, int32_t code, int64_t number) {
+        return {communicator, code, static_cast<int32_t>(number >> 31), static_cast<int32_t>(number & INT32_MAX)};
     }
 
-    void complete(const Channel &place, Instance &instance) {
-        incomplete += instance.size() < members_[place.communicator].size();
+    // Count a call of a code on a communicator; return how many there were before.
+    int64_t add_to_count(int32_t rank, int32_t communicator, int32_t code) {
+        const Channel key{communicator, code, 0, 0};
+        const size_t slot = counts_[rank].find(key);
+        if (counts_[rank][slot].first != NONE) return counts_[rank][slot].calls++;
+        counts_[rank].fill(slot, key, {0, 1});
+        return 0;
+    }
+
+    void complete(Instance &instance) {
+        const auto owner = Shared<Instance>::adopt(&instance);  // that of the table
+        open_.empty(open_.find(instance.channel));
+        incomplete += instance.size() < members_[instance.channel.communicator].size();
         instance.complete();
     }
 
-    bool is_full(const Channel &place, const Instance &instance) {
-        const auto communicator = static_cast<size_t>(place.communicator);
+    bool is_full(const Instance &instance) const {
+        const auto communicator = static_cast<size_t>(instance.channel.communicator);
         const size_t missing = members_[communicator].size() - std::min(instance.size(), members_[communicator].size());
         if (missing == 0 || gone_[communicator].size() < missing) return missing == 0;
-        const int64_t number = (static_cast<int64_t>(place.tag) << 31) | place.destination;
-        const Channel key{place.communicator, place.source, 0, 0};
+        const int64_t number = static_cast<int64_t>(instance.channel.destination) << 31 | instance.channel.tag;
+        const Channel key{instance.channel.communicator, instance.channel.source, 0, 0};
         size_t absent = 0;
-        for (const int32_t rank : gone_[communicator]) {
-            const auto count = counts_[rank].find(key);
-            absent += count == counts_[rank].end() || count->second <= number;
-        }
+        for (const int32_t rank : gone_[communicator]) absent += counts_[rank][counts_[rank].find(key)].calls <= number;
         return absent >= missing;
     }
 
+    Store<Instance> instances_;
     std::vector<std::vector<int32_t>> members_, gone_, of_rank_;
-    std::vector<std::unordered_map<Channel, int64_t, Hash>> counts_;
-    std::unordered_map<Channel, std::shared_ptr<Instance>, Hash> open_;
+    std::vector<HashTable<Channel, Count, 16>> counts_;
+    HashTable<Channel, Open, 64> open_;
 };
 
 }  // namespace commmodel::recordings

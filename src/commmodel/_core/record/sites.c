@@ -39,11 +39,36 @@ static struct {
     size_t c_frame; /* 0: the state itself holds the frame */
     size_t frame, code, instruction, previous, owner;
 } at;
-enum { OF_C = 3 }; /* the owner of a frame that stands for C between frames of Python */
+enum { OF_C = 3 }; /* from this owner on, a frame stands for C between frames of Python */
+
+/* From 3.13 on Python says it itself, for debuggers, in a table whose parts lie where its version has them. Without GIL
+ * a frame may be another thread's, so that none is read. */
+static int read_frame_offsets(unsigned long version, size_t of_thread_state, size_t of_frame) {
+    enum { SIZE = 0, CURRENT_FRAME = 4, PREVIOUS = 1, EXECUTABLE = 2, INSTRUCTION = 3, OWNER = 5, LARGEST = 1 << 16 };
+    const unsigned char *runtime = dlsym(RTLD_DEFAULT, "_PyRuntime");
+    if (runtime == NULL || memcmp(runtime, "xdebugpy", 8) != 0) {
+        return 0;
+    }
+    const uint64_t *head = (const uint64_t *)runtime, *state = head + of_thread_state / 8, *frame = head + of_frame / 8;
+    if (head[1] != version || head[2] != 0 || state[SIZE] > LARGEST || frame[SIZE] > LARGEST ||
+        state[CURRENT_FRAME] >= state[SIZE]) {
+        return 0;
+    }
+    for (int i = PREVIOUS; i <= OWNER; i++) {
+        if (frame[i] >= frame[SIZE]) {
+            return 0;
+        }
+    }
+    at.frame = state[CURRENT_FRAME];
+    at.previous = frame[PREVIOUS];
+    at.code = frame[EXECUTABLE];
+    at.instruction = frame[INSTRUCTION];
+    at.owner = frame[OWNER];
+    return 1;
+}
 
 static int know_frames(void) {
     const unsigned long *version = dlsym(RTLD_DEFAULT, "Py_Version");
-    const unsigned char *runtime = dlsym(RTLD_DEFAULT, "_PyRuntime");
     if (version == NULL || sizeof(void *) != 8) {
         return 0;
     }
@@ -54,16 +79,8 @@ static int know_frames(void) {
         case 0x030c:
             at.c_frame = 56, at.frame = 0, at.code = 0, at.instruction = 56, at.previous = 8, at.owner = 70;
             return 1;
-        case 0x030d: /* says it itself, for debuggers; without GIL, a frame may be another thread's */
-            if (runtime == NULL || memcmp(runtime, "xdebugpy", 8) != 0 || *(const uint64_t *)(runtime + 16) != 0) {
-                return 0;
-            }
-            at.frame = *(const uint64_t *)(runtime + 184);
-            at.previous = *(const uint64_t *)(runtime + 232);
-            at.code = *(const uint64_t *)(runtime + 240);
-            at.instruction = *(const uint64_t *)(runtime + 248);
-            at.owner = *(const uint64_t *)(runtime + 264);
-            return 1;
+        case 0x030d: return read_frame_offsets(*version, 152, 224);
+        case 0x030e: return read_frame_offsets(*version, 176, 248);
         default: return 0;
     }
 }
@@ -186,13 +203,16 @@ static uint64_t address_site(const void *caller) {
 
 #define FIELD(structure, offset) (*(void *const *)((const char *)(structure) + (offset)))
 
+/* The code of a frame; from 3.14 on the lowest bits say who owns the reference. */
+static object code_of(const char *frame) { return (object)((uintptr_t)FIELD(frame, at.code) & ~(uintptr_t)3); }
+
 static const char *top_frame(object state) {
     const char *holder = at.c_frame == 0 ? (const char *)state : FIELD(state, at.c_frame);
     return holder == NULL ? NULL : FIELD(holder, at.frame);
 }
 
 static const char *without_c(const char *frame) {
-    while (frame != NULL && frame[at.owner] == OF_C) {
+    while (frame != NULL && frame[at.owner] >= OF_C) {
         frame = FIELD(frame, at.previous);
     }
     return frame;
@@ -200,7 +220,7 @@ static const char *without_c(const char *frame) {
 
 /* Ask Python what frame, `above` the running one, stands where; the log is not locked meanwhile. */
 static uint64_t ask_python(object state, const char *frame, int above) {
-    object code = FIELD(frame, at.code), type, value, traceback;
+    object code = code_of(frame), type, value, traceback;
     uintptr_t instruction = (uintptr_t)FIELD(frame, at.instruction);
     char file[MOST_TEXT] = "", function[MOST_TEXT] = "";
     int line = 0, understood = 0;
@@ -252,7 +272,7 @@ static uint64_t python_site(void) {
     int above = 0;
     for (const char *frame = without_c(top_frame(state)); frame != NULL && has_python;
          frame = without_c(FIELD(frame, at.previous)), above++) {
-        uint64_t id = find((uintptr_t)FIELD(frame, at.code), (uintptr_t)FIELD(frame, at.instruction));
+        uint64_t id = find((uintptr_t)code_of(frame), (uintptr_t)FIELD(frame, at.instruction));
         if (id == 0) {
             id = python.is_finalizing() ? 0 : ask_python(state, frame, above);
         }

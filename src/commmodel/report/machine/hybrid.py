@@ -51,6 +51,9 @@ def hybrid_tables(machine: Machine) -> list[Table]:
         if model.send_buffer is not None:
             buffer = format_size(round(model.send_buffer.value))
             note += f" A synchronous send ends when {buffer} are left of it; up to that, eager messages leave in turn."
+        if model.unexpected is not None:
+            share = format_ratio(model.unexpected.value)
+            note += f" To a receiver in MPI, {share} of a large message come before its receive is posted."
         tables.append(Table(f"hybrid model, {model.path}", columns, rows, (f"{_NOTE}{note}",)))
     return tables
 
