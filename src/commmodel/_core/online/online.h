@@ -16,11 +16,12 @@
 
 // ---- turns.c: this process as a rank
 
-enum code { COMPUTE, SLEEP, SEND, ISEND, RECV, IRECV, WAIT, WAITALL, TEST, MARK, AWAIT };
+enum code { COMPUTE, SLEEP, SEND, ISEND, RECV, IRECV, WAIT, WAITALL, TEST, MARK, AWAIT, SSEND, ISSEND };
 
 extern struct online_world *world;
 extern struct online_rank *me;
 extern int my_rank;
+extern const char *call_name;  // that the program is in, or was in last
 
 void attach(void);
 bool is_attached(void);
@@ -34,6 +35,11 @@ void yield(void);        // until the simulator has carried out all operations s
 void before_poll(void);  // a question whether something has happened
 void after_poll(bool found);
 double now(void);
+
+// ---- places.c
+
+void prepare_places(void);
+uint64_t call_place(const char *call);  // of the call of MPI that the program is in
 
 // ---- handles.c: objects by the numbers that programs have of them
 

@@ -22,7 +22,6 @@ cdef extern from "online/pump.hpp" nogil:
     cdef struct online_rank:
         int32_t state, exit_code, host_number
         char host[128]
-        char call[64]
 
     cdef struct online_world:
         double compute_factor
@@ -43,6 +42,7 @@ cdef extern from "online/pump.hpp" namespace "commmodel" nogil:
         _Calls calls
         _Pump(int32_t ranks, int descriptor) except +
         online_world &world()
+        const char *place(int32_t rank, int32_t step)
 
 
 cdef cpp_bool _start(void *context, int32_t rank) noexcept with gil:
@@ -152,6 +152,18 @@ cdef class Pump:
         name = {ONLINE_ABORTED: "aborted", ONLINE_FINALIZED: "finalized"}.get(of.state, "running")
         return name, of.exit_code, world.error.decode("utf-8", "replace")
 
-    def call(self, int rank):
-        """Return the name of the call in which a rank waits."""
-        return self._pump.world().rank[rank].call.decode("ascii")
+    def place(self, int rank, int step):
+        """Return where in the program an operation comes from.
+
+        Parameters
+        ----------
+        rank, step : int
+            The operation is so many behind the first of those that the rank has given last.
+
+        Returns
+        -------
+        list of str
+            Call, file, line, function and number of the language; empty where that is not known.
+        """
+        cdef const char *text = self._pump.place(rank, step)
+        return [] if text == NULL else text.decode("utf-8", "replace").split("\n")

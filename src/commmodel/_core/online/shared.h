@@ -53,13 +53,14 @@ struct online_rank {
     uint64_t buckets[ONLINE_BUCKETS];  // channels, by source and tag
     char host[ONLINE_NAME];
     int32_t host_number;
-    char call[64];  // the last call that had to wait
     struct online_operation ring[ONLINE_RING];
+    uint64_t places[ONLINE_RING];  // of each: the call, its file, line and function, and its language, on lines
 };
 
 struct online_world {
     uint64_t magic;
     int32_t simulator_turn;  // futex
+    int32_t simulator;       // its process
     int32_t ranks;
     double now;             // simulated time of the rank that has the turn
     double compute_factor;  // simulated seconds of a second of computation

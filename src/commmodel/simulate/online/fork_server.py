@@ -126,9 +126,12 @@ def _rank(words: Sequence[str], place: str) -> None:
         os._exit(code & 0xFF)
 
 
+def _end_with_parent() -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def serve(commands: int, answers: int, memory: int, words: Sequence[str]) -> None:
     """Start a rank for each command until there are no more."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     sys.path.pop(0)  # this script's folder
     _load()
     gc.collect()
@@ -149,6 +152,7 @@ def serve(commands: int, answers: int, memory: int, words: Sequence[str]) -> Non
                 rank = int.from_bytes(text, "little")
                 process = os.fork()
                 if not process:
+                    _end_with_parent()
                     signal.set_wakeup_fd(-1)
                     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                     signal.signal(signal.SIGINT, signal.SIG_DFL)

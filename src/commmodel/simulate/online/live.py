@@ -8,6 +8,7 @@ from commmodel._core.online.pump import Pump
 from commmodel.simulate.online.collectives import Collectives
 from commmodel.simulate.online.processes import Processes
 from commmodel.simulate.operations import Operations
+from commmodel.sites import Site, resolve
 
 __all__ = ["LiveProgram"]
 
@@ -42,6 +43,7 @@ class LiveProgram:
         self._pump: Pump | None = None
         self._running: Processes | None = None
         self._memory = -1
+        self._sites: dict[Site, str] = {}
 
     def begin(self, hosts: Sequence[tuple[int, str]]) -> None:
         """Make the memory of the ranks.
@@ -66,6 +68,23 @@ class LiveProgram:
     def raised(self) -> BaseException | None:
         """What a callback of the engine raised."""
         return None if self._pump is None else self._pump.raised
+
+    def place(self, rank: int, step: int) -> tuple[str, str]:
+        """Return the call and the site of an operation that hangs.
+
+        Parameters
+        ----------
+        rank, step : int
+            The operation is so many behind the first of those that the rank has given last.
+        """
+        words = [] if self._pump is None else self._pump.place(rank, step)
+        if len(words) < 5:
+            return "MPI", ""
+        call, file, line, function, language = words[:5]
+        site = Site(file, int(line), function, int(language))
+        if site not in self._sites:
+            self._sites[site] = str(resolve([site])[0]) if file else ""
+        return call, self._sites[site]
 
     def __call__(self, rank: int) -> Operations:
         """Return nothing: the engine asks for operations through `live`."""

@@ -4,7 +4,6 @@ A program of Python runs as forks of one interpreter, any other as a process of 
 place of their own. Main entry: `Processes`.
 """
 
-import ctypes
 import os
 import re
 import select
@@ -28,7 +27,6 @@ _WITHOUT_VALUE = re.compile(r"-[bBdEIOPqsSuvx]+")
 _OTHER_LIBRARIES = {b"\0libmpi.so.40\0": "Open MPI", b"\0libmpi_abi.so.": "a library of the standard MPI ABI"}
 """What a program has in its table of names -> the library that it needs."""
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-_PR_SET_PDEATHSIG = 1
 
 
 class RankEndedError(CommModelError):
@@ -89,10 +87,6 @@ def _python_words(command: Sequence[str]) -> tuple[list[str], list[str]] | None:
     return [*command[:place]], words
 
 
-def _end_with_parent() -> None:
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
 def _environment(memory: int) -> dict[str, str]:
     """Return the environment of ranks: our library takes the place of theirs, and BLAS one thread."""
     preloaded = os.environ.get("LD_PRELOAD", "")
@@ -148,7 +142,7 @@ class Processes:
         try:
             return subprocess.Popen(
                 command, env=environment, pass_fds=descriptors, stdin=subprocess.DEVNULL, stdout=self._output,
-                preexec_fn=_end_with_parent,
+                process_group=0,  # Ctrl-C is ours alone
             )  # fmt: skip
         except OSError as error:
             raise InputError(f"{command[0]}: {error.strerror}") from None
@@ -222,14 +216,14 @@ class Processes:
             if descriptor >= 0:
                 os.close(descriptor)
         self._commands = self._answers = -1
-        for process in self._processes.values():
-            process.kill()
-        for process in self._processes.values():
+        processes = [*self._processes.values(), *([] if self._server is None else [self._server])]
+        for process in processes:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        for process in processes:
             process.wait()
         self._processes.clear()
-        if self._server is not None:
-            self._server.wait()
-            self._server = None
+        self._server = None
 
 
 def _exit_code(code: int) -> int:
