@@ -23,6 +23,7 @@ MAY_IMPORT = {
     "streams": {"errors"},
     "units": {"errors"},
     "statistics": set(),
+    "shadow": set(),
     "_core": set(),
     "models": {"units"},
     "results": {"models", "collectives"},

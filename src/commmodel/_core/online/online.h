@@ -32,6 +32,11 @@ void leave(void);
 void act(int code, int peer, int tag, int request, double value);
 void act_collective(int tag, const char *action);
 void yield(void);        // until the simulator has carried out all operations so far
+double processor_seconds(void);
+static inline bool is_measured(void) { return world->compute_factor > 0.0 && world->recorded_names == 0; }
+void charge(void);                    // computation since the last call
+void charge_seconds(double seconds);  // of this machine
+void restart_clock(void);  // what has been computed so far is charged already
 void before_poll(void);  // a question whether something has happened
 void after_poll(bool found);
 double now(void);
@@ -40,6 +45,22 @@ double now(void);
 
 void prepare_places(void);
 uint64_t call_place(const char *call);  // of the call of MPI that the program is in
+
+// ---- clocks.c
+
+void look_for_blas(void);
+
+// ---- memory.c
+
+void note_memory(void);
+
+// ---- recorded.c
+
+void charge_recorded(const char *call);  // the computation before a call
+
+// ---- samples.c
+
+void check_outside_sample(const char *call);
 
 // ---- handles.c: objects by the numbers that programs have of them
 

@@ -89,6 +89,13 @@ class Pump final : public Live {
         static_cast<online_report *>(online_at(world_, me.reports))[me.report_count++] = {request, source, tag};
     }
 
+    // Room in the ranks' memory.
+    void *allocate(uint64_t size, uint64_t &place) {
+        place = online_allocate(world_, size);
+        if (place == 0) throw std::runtime_error("no memory for what ranks share");
+        return online_at(world_, place);
+    }
+
     // Call, file, line, function and language, on lines, of the operation that is `step` after the first of those that
     // a rank has given last; NULL where there is none.
     const char *place(int32_t rank, int32_t step) const {

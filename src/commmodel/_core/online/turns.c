@@ -23,9 +23,9 @@ static uint64_t place;  // of the call that the program is in
 
 bool is_attached(void) { return is_rank; }
 
-static double processor_seconds(void) {
+double processor_seconds(void) {
     struct timespec time;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &time);  // not that of clocks.c
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
@@ -115,18 +115,31 @@ void enter(const char *name) {
     if (getpid() != process) abort_all(2, "commmodel: %s in a process that a rank has forked", name);
     call_name = name;
     place = call_place(name);
-    if (world->compute_factor > 0.0) {
-        const double seconds = (processor_seconds() - computed_until) * world->compute_factor;
-        if (seconds > 0.0) put(COMPUTE, NONE, NONE, NONE, seconds);
-    }
+    check_outside_sample(name);
+    world->recorded_names != 0 ? charge_recorded(name) : charge();
+}
+
+void charge_seconds(double seconds) {
+    if (world->compute_factor > 0.0 && seconds > 0.0) put(COMPUTE, NONE, NONE, NONE, seconds * world->compute_factor);
+}
+
+void charge(void) {
+    if (!is_measured()) return;
+    const double time = processor_seconds();
+    charge_seconds(time - computed_until);
+    computed_until = time;
+}
+
+void restart_clock(void) {
+    if (is_measured()) computed_until = processor_seconds();
 }
 
 void leave(void) {
-    if (--depth > 0) return;
-    if (world->compute_factor > 0.0) computed_until = processor_seconds();
+    if (--depth == 0) restart_clock();
 }
 
 void yield(void) {
+    if (me->memory == 0) note_memory();
     online_wake(&world->simulator_turn);
     while (!online_wait(&me->turn, -1)) {
     }

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from commmodel.errors import CommModelError, InputError, MPIEnvironmentError
+from commmodel.simulate.online.memory import MemoryWatch
 
 __all__ = ["Processes", "RankEndedError", "executable", "library"]
 
@@ -111,9 +112,18 @@ class Processes:
         Descriptor of the memory that they share.
     output : file, optional
         Where the program's standard output goes; else where ours does.
+
+    Attributes
+    ----------
+    watch : MemoryWatch, optional
+        Looks at the memory before each rank begins, and then.
+    has_one_thread : bool
+        Whether BLAS and OpenMP have one thread because the environment does not say otherwise.
     """
 
     def __init__(self, command: Sequence[str], memory: int, output: IO[str] | None = None) -> None:
+        self.watch: MemoryWatch | None = None
+        self.has_one_thread = not any(name in os.environ for name in _ONE_THREAD)
         self._command = [executable(command[0]), *command[1:]]
         self._memory, self._output = memory, output
         self._environment = _environment(memory)
@@ -123,6 +133,7 @@ class Processes:
         self._server: subprocess.Popen[bytes] | None = None
         self._commands = self._answers = -1
         self._unread = b""
+        self._started = 0
         if self._python is not None:
             self._serve(*self._python)
 
@@ -150,6 +161,9 @@ class Processes:
     def start(self, rank: int) -> None:
         """Start the process of a rank."""
         sys.stdout.flush()
+        self._started += 1
+        if self.watch is not None:
+            self.watch.begin(rank)
         if self._server is not None:
             with suppress(BrokenPipeError):  # its end is seen by `look`
                 os.write(self._commands, rank.to_bytes(4, "little"))
@@ -192,6 +206,8 @@ class Processes:
         if name == "aborted":
             raise RankEndedError(words, code & 0xFF or 1)
         self._poll()
+        if self.watch is not None:
+            self.watch.check(self._started)
         for other, ended in self._codes.items():
             if ended:
                 raise _ended(other, ended)

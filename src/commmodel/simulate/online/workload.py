@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import IO, Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from commmodel.arguments import finite, rank_count
 from commmodel.collectives.library.selection import Selector
 from commmodel.errors import InputError
 from commmodel.simulate.online.collectives import Collectives
+from commmodel.simulate.online.computation import RecordedComputation
 from commmodel.simulate.online.live import LiveProgram
 from commmodel.simulate.online.processes import executable, library
 from commmodel.simulate.operations import Program
@@ -26,10 +27,12 @@ def workload(
     processes: int | None = None,
     *,
     compute: float = 1.0,
+    computation: RecordedComputation | None = None,
     selector: str | Selector | None = None,
     memory_copy: float = 0.0,
     reduction: float = 0.0,
     output: IO[str] | None = None,
+    report: Callable[[str], None] | None = None,
 ) -> Workload:
     """Return a program that runs, unchanged, while it is simulated.
 
@@ -42,12 +45,16 @@ def workload(
         Number of ranks; by default that of the place's cores.
     compute : float
         Simulated seconds for each second that a rank computes here, 0 for none.
+    computation : RecordedComputation, optional
+        That of a recording of the same program (`commmodel.record.computation`), in place of what is measured here.
     selector : str or Selector, optional
         Which algorithms collectives take; by default the place's.
     memory_copy, reduction : float
         Seconds per byte in collectives.
     output : file, optional
         Where the program's standard output goes; by default where ours does.
+    report : callable, optional
+        Gets a line on the memory of ranks before most of them begin.
 
     Raises
     ------
@@ -62,6 +69,9 @@ def workload(
     library()
     executable(command[0])
     count = rank_count(place.processes(processes))
+    if computation is not None and computation.processes != count:
+        raise InputError(f"{computation.source} has {computation.processes} ranks, not {count}: record {count}, or give -p")
+    notes: list[str] = []
     chosen = selector or place.selector
     words = shlex.join(command)
 
@@ -69,10 +79,13 @@ def workload(
         def collectives() -> Collectives:
             return Collectives(count, list(speeds), chosen, memory_copy, reduction)
 
-        live = LiveProgram(command, count, collectives, compute, output)
+        live = LiveProgram(command, count, collectives, compute, computation, output, report)
+        live.notes = notes
         return Program(NOTHING, np.zeros(count + 1, dtype=np.int64), live, os.path.basename(command[0]))
 
     name = chosen if isinstance(chosen, str) else chosen.name
     ranks = "one rank" if count == 1 else f"{count} ranks"
     facts = {"program": words, "compute": compute, "chosen_by": name}
-    return Workload(count, f"{words} on {ranks}", program, facts)
+    if computation is not None:
+        facts["computation"] = computation.source
+    return Workload(count, f"{words} on {ranks}", program, facts, notes=lambda: notes)
