@@ -8,7 +8,8 @@
     commmodel predict machine.toml send -n 64KiB    use           -> time of a message
 
 In Python each of these steps is a package, reached from here: `commmodel.results.load`, `commmodel.fit.fit_machine`,
-`commmodel.predict.send`. `commmodel.sampled` and `commmodel.shared_array` are for programs that run simulated. A package is loaded at its first use; none of them loads MPI, numba or scipy by that.
+`commmodel.predict.send`. A package is loaded at its first use; none of them loads MPI, numba or scipy by that.
+`commmodel.sampled` and `commmodel.shared_array` are for programs that run simulated.
 """
 
 from importlib import import_module
@@ -17,11 +18,11 @@ from typing import Any
 __version__ = "0.1.0"
 __all__ = [
     "bench", "collectives", "documents", "errors", "fit", "formats", "machine", "models", "optimize", "overlap",
-    "predict", "record", "report", "results", "sampled", "scaling", "shared_array", "simulate", "statistics", "sweep",
-    "units",
+    "predict", "record", "report", "results", "scaling", "shadow", "simulate", "statistics", "sweep", "units",
 ]  # fmt: skip
 
 _OF_SHADOW = ("sampled", "shared_array")
+"""Functions that programs call."""
 
 
 def __getattr__(name: str) -> Any:

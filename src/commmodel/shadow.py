@@ -1,9 +1,9 @@
 """Shadow execution: what a program says of itself so that thousands of its ranks can be simulated on one machine.
 
-`sampled` marks a block that is timed a few times and charged its mean then; `shared_array` makes an array that all ranks
-share, for data of which only the size matters. Both do so where the program runs simulated (``commmodel simulate WHERE
-run``) and nothing in any other run: the block runs, and each rank has an array of its own. The header ``commmodel.h``
-has the same for C. The source of both is Bédaride et al. 2013, Section III.
+`sampled` marks a block that is timed a few times and charged its mean then; `shared_array` makes an array that all
+ranks share, for data of which only the size matters. Both do so where the program runs simulated (``commmodel simulate
+WHERE run``) and nothing in any other run: the block runs, and each rank has an array of its own. The header
+``commmodel.h`` has the same for C. The source of both is Bédaride et al. 2013, Section III.
 
 Main entries: `sampled`, `shared_array`. Also as ``commmodel.sampled`` and ``commmodel.shared_array``.
 """
@@ -67,8 +67,8 @@ class SampledBlock:
 def sampled(runs: int = 3, *, by_all: bool = False, key: Hashable = None) -> SampledBlock:
     """Return a block whose time is measured in its first runs at this line, and then taken to be their mean.
 
-    ``for _ in sampled():`` says that the result is not needed: after these runs the block is skipped. ``with sampled():``
-    runs it always. A block computes only: in a simulation, it must not call MPI.
+    ``for _ in sampled():`` says that the result is not needed: after these runs the block is skipped. ``with
+    sampled():`` runs it always. A block computes only: in a simulation, it must not call MPI.
 
     Parameters
     ----------

@@ -31,8 +31,9 @@ __all__ = [
 
 _MODULES = {
     "Efficiency": "efficiencies", "Matrix": "matrices", "Profile": "profiles", "RecordedActions": "actions",
-    "Recording": "files", "computation": "computations", "convert": "conversion",
-    "efficiency": "efficiencies", "is_recording": "files", "load": "files", "matrix": "matrices", "profile": "profiles", "timeline": "timelines", "workload": "replaying",
+    "Recording": "files", "computation": "computations", "convert": "conversion", "efficiency": "efficiencies",
+    "is_recording": "files", "load": "files", "matrix": "matrices", "profile": "profiles", "timeline": "timelines",
+    "workload": "replaying",
 }  # fmt: skip
 
 

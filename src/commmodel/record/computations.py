@@ -69,7 +69,9 @@ def computation(recording: Recording) -> RecordedComputation:
     """
     missing = sorted(set(range(recording.processes)) - set(recording.ranks))
     if missing:
-        raise InputError(f"{recording.folder}: no log of rank {missing[0]}: only a complete recording says what ranks compute")
+        raise InputError(
+            f"{recording.folder}: no log of rank {missing[0]}: only a complete recording says what ranks compute"
+        )
     codes = _names()
     names = sorted(set(codes.values()))
     most = max(call.code for call in CALLS) + 1

@@ -37,12 +37,13 @@ static void look_at(const char *function, const void *caller) {
     const uintptr_t address = (uintptr_t)caller - 1;
     const unsigned char *elf = info.dli_fbase;
     const uintptr_t base = elf[16] == 2 ? 0 : (uintptr_t)elf;  // ET_EXEC: not moved
-    snprintf(place, sizeof place, "%s\n%.180s\n0\n@0x%lx\n2", function, info.dli_fname, (unsigned long)(address - base));
+    snprintf(place, sizeof place, "%s\n%.180s\n0\n@0x%lx\n2", function, info.dli_fname,
+             (unsigned long)(address - base));
     commmodel_note_clock(place);
 }
 
-#define NEXT(name)                                                    \
-    static __typeof__(name) *next;                                    \
+#define NEXT(name)                 \
+    static __typeof__(name) *next; \
     if (next == NULL) next = (__typeof__(name) *)dlsym(RTLD_NEXT, #name)
 
 EXPORT int clock_gettime(clockid_t clock, struct timespec *time) {

@@ -31,13 +31,13 @@ void enter(const char *name);  // a call that takes simulated time begins
 void leave(void);
 void act(int code, int peer, int tag, int request, double value);
 void act_collective(int tag, const char *action);
-void yield(void);        // until the simulator has carried out all operations so far
+void yield(void);  // until the simulator has carried out all operations so far
 double processor_seconds(void);
 static inline bool is_measured(void) { return world->compute_factor > 0.0 && world->recorded_names == 0; }
 void charge(void);                    // computation since the last call
 void charge_seconds(double seconds);  // of this machine
-void restart_clock(void);  // what has been computed so far is charged already
-void before_poll(void);  // a question whether something has happened
+void restart_clock(void);             // what has been computed so far is charged already
+void before_poll(void);               // a question whether something has happened
 void after_poll(bool found);
 double now(void);
 

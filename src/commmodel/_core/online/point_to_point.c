@@ -84,8 +84,8 @@ static int new_message(enum request_kind kind, const void *buffer, MPI_Count cou
 
 // ---- blocking
 
-static int send(const char *name, int code, const void *buffer, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
-                MPI_Comm comm) {
+static int send(const char *name, int code, const void *buffer, MPI_Count count, MPI_Datatype datatype, int dest,
+                int tag, MPI_Comm comm) {
     enter(name);
     struct request request;
     const int error = made(&request, IS_SEND, buffer, count, datatype, dest, tag, comm);

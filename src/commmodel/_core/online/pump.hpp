@@ -101,7 +101,8 @@ class Pump final : public Live {
     const char *place(int32_t rank, int32_t step) const {
         const online_rank &me = world_->rank[rank];
         const Place &place = places_[rank];
-        const uint64_t text = place.given ? me.places[(me.tail + static_cast<uint32_t>(step)) % ONLINE_RING] : place.text;
+        const uint64_t text =
+            place.given ? me.places[(me.tail + static_cast<uint32_t>(step)) % ONLINE_RING] : place.text;
         return text ? static_cast<const char *>(online_at(world_, text)) : nullptr;
     }
 

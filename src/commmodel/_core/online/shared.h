@@ -62,8 +62,8 @@ struct online_rank {
     uint64_t reports;
     int32_t report_count, report_room;
     uint64_t buckets[ONLINE_BUCKETS];  // channels, by source and tag
-    uint64_t recorded;  // computation
-    uint64_t memory;    // bytes that it shares with none, of the first ranks
+    uint64_t recorded;                 // computation
+    uint64_t memory;                   // bytes that it shares with none, of the first ranks
     char host[ONLINE_NAME];
     int32_t host_number;
     struct online_operation ring[ONLINE_RING];
@@ -85,8 +85,8 @@ struct online_world {
     uint64_t samples, folded;  // lists of samples.c
     uint64_t recorded_names;   // of calls, ONLINE_NAME bytes each; 0: computation is measured
     int32_t recorded_name_count;
-    int32_t threads, blas;     // whether a rank has started a thread, and may have more in its BLAS
-    char clock[256];           // which one that is not simulated a rank has read, and where, as `places`; else empty
+    int32_t threads, blas;  // whether a rank has started a thread, and may have more in its BLAS
+    char clock[256];        // which one that is not simulated a rank has read, and where, as `places`; else empty
     char error[256];
     struct online_rank rank[];
 };

@@ -31,7 +31,9 @@ def _limit_of_group() -> int | None:
     for line in Path("/proc/self/cgroup").read_text("utf-8").splitlines():
         number, kinds, path = line.split(":", 2)
         root = Path("/sys/fs/cgroup") if number == "0" else Path("/sys/fs/cgroup/memory")
-        names = ("memory.max", "memory.current") if number == "0" else ("memory.limit_in_bytes", "memory.usage_in_bytes")
+        names = (
+            ("memory.max", "memory.current") if number == "0" else ("memory.limit_in_bytes", "memory.usage_in_bytes")
+        )
         if number != "0" and "memory" not in kinds.split(","):
             continue
         with suppress(OSError, ValueError):

@@ -118,12 +118,12 @@ class Processes:
     watch : MemoryWatch, optional
         Looks at the memory before each rank begins, and then.
     has_one_thread : bool
-        Whether BLAS and OpenMP have one thread because the environment does not say otherwise.
+        Whether BLAS and OpenMP have one thread, as the environment does not say otherwise.
     """
 
     def __init__(self, command: Sequence[str], memory: int, output: IO[str] | None = None) -> None:
         self.watch: MemoryWatch | None = None
-        self.has_one_thread = not any(name in os.environ for name in _ONE_THREAD)
+        self.has_one_thread = all(os.environ.get(name, "1") == "1" for name in _ONE_THREAD)
         self._command = [executable(command[0]), *command[1:]]
         self._memory, self._output = memory, output
         self._environment = _environment(memory)
@@ -134,6 +134,7 @@ class Processes:
         self._commands = self._answers = -1
         self._unread = b""
         self._started = 0
+        self._gone = -1  # the rank that had ended, without an error, at the last look
         if self._python is not None:
             self._serve(*self._python)
 
@@ -211,17 +212,17 @@ class Processes:
         for other, ended in self._codes.items():
             if ended:
                 raise _ended(other, ended)
-        if rank in self._codes:
+        if rank in self._codes and self._gone != rank:  # it has had the turn given back where it has finalized MPI
+            self._gone = rank
+        elif rank in self._codes:
             raise RankEndedError(f"rank {rank} ended without MPI_Finalize", 1)
 
     def end(self, rank: int) -> None:
         """Wait for the end of a rank that has finalized MPI."""
+        if rank in self._processes:
+            self._codes[rank] = self._processes.pop(rank).wait()
         while rank not in self._codes:
-            if self._server is not None:
-                select.select([self._answers], [], [], 0.1)
-            elif rank in self._processes:
-                with suppress(subprocess.TimeoutExpired):
-                    self._processes[rank].wait(0.1)
+            select.select([self._answers], [], [], 0.1)
             self._poll()
         if self._codes[rank]:
             raise _ended(rank, self._codes[rank])

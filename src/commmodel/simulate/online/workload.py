@@ -70,7 +70,9 @@ def workload(
     executable(command[0])
     count = rank_count(place.processes(processes))
     if computation is not None and computation.processes != count:
-        raise InputError(f"{computation.source} has {computation.processes} ranks, not {count}: record {count}, or give -p")
+        raise InputError(
+            f"{computation.source} has {computation.processes} ranks, not {count}: record {count}, or give -p"
+        )
     notes: list[str] = []
     chosen = selector or place.selector
     words = shlex.join(command)
