@@ -45,8 +45,10 @@ class SampledBlock:
         if library is None:
             yield
         elif library.commmodel_sample_begin(self._site, self._runs, self._by_all, 1):
-            yield
-            library.commmodel_sample_end()
+            try:
+                yield
+            finally:
+                library.commmodel_sample_end()
 
     def __enter__(self) -> Self:
         """Begin a block that always runs."""

@@ -13,8 +13,10 @@ static bool is_executable_python(void) { return dlsym(RTLD_DEFAULT, "Py_IsInitia
 
 static bool has_to_look(void) { return is_attached() && world->clock[0] == 0 && me->state == ONLINE_ALIVE; }
 
-EXPORT void commmodel_note_clock(const char *place) {
+// Whether MPI has begun, so that it is noted.
+EXPORT int commmodel_note_clock(const char *place) {
     if (has_to_look()) snprintf(world->clock, sizeof world->clock, "%s", place);
+    return is_attached();
 }
 
 EXPORT void commmodel_note_blas(void) {

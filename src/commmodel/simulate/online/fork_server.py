@@ -116,11 +116,11 @@ class _Clocks:
         code = frame.f_code
         if code.co_filename.startswith((*self._libraries, "<frozen")):
             return
-        for clock, function in self._functions.items():
-            setattr(time, clock, function)
-        self._functions = {}
         place = f"time.{name}\n{code.co_filename}\n{frame.f_lineno}\n{code.co_qualname}\n1"
-        ctypes.CDLL(None).commmodel_note_clock(place.encode("utf-8", "replace"))
+        if ctypes.CDLL(None).commmodel_note_clock(place.encode("utf-8", "replace")):
+            for clock, function in self._functions.items():
+                setattr(time, clock, function)
+            self._functions = {}
 
 
 def _uses(module: Any, names: Mapping[str, Any], preloaded: set[str]) -> bool:
