@@ -60,7 +60,7 @@ static inline void commmodel_shared_free(void *memory) {
 #define COMMMODEL_TEXT_(line) #line
 #define COMMMODEL_LINE_(line) COMMMODEL_TEXT_(line)
 #define COMMMODEL_SITE_ __FILE__ ":" COMMMODEL_LINE_(__LINE__)
-#define COMMMODEL_BLOCK_(runs, of_all, skips) \
+#define COMMMODEL_BLOCK_(runs, of_all, skips)                                                           \
     for (int commmodel_runs_ = commmodel_begin_(COMMMODEL_SITE_, runs, of_all, skips); commmodel_runs_; \
          commmodel_runs_ = commmodel_end_())
 
