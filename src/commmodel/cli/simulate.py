@@ -278,6 +278,8 @@ def _add_run(works: Any, name: str) -> None:
 
 def _running(arguments: argparse.Namespace, place: Any, options: dict[str, Any]) -> Any:
     """Return the workload of a program that runs; what it prints goes to standard error beside JSON."""
+    from dataclasses import replace
+
     from commmodel.simulate import online
 
     command = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
@@ -286,17 +288,14 @@ def _running(arguments: argparse.Namespace, place: Any, options: dict[str, Any])
     output = sys.stderr if arguments.json else None
     if not arguments.faster > 0:
         raise InputError("--faster 0: give a factor above 0")
-    compute = 0.0 if arguments.compute == "0" else 1.0 / arguments.faster
-    computation = None
+    compute: Any = 0.0 if arguments.compute == "0" else 1.0 / arguments.faster
     if arguments.compute not in ("0", "measured"):
         from commmodel import record
 
         if not record.is_recording(arguments.compute):
             raise InputError(f"--compute {arguments.compute}: say measured, 0, or the folder of a recording")
-        computation = record.computation(record.load(arguments.compute))
-    return online.workload(
-        place, command, compute=compute, computation=computation, output=output, report=_report, **options
-    )
+        compute = replace(record.computation(record.load(arguments.compute)), factor=compute)
+    return online.workload(place, command, compute=compute, outlets=online.Outlets(output, _report), **options)
 
 
 def _report(text: str) -> None:

@@ -84,8 +84,8 @@ def computation(recording: Recording) -> RecordedComputation:
     def intervals(rank: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         state = _Intervals(numbers, is_poll)
         parts = [state.of(block) for block in recording.events(rank)]
-        none = (np.empty(0, np.int64), np.empty(0))
-        first, second = (np.concatenate(column) for column in zip(none, *parts, strict=True))
+        empty = (np.empty(0, np.int64), np.empty(0))
+        first, second = (np.concatenate(column) for column in zip(empty, *parts, strict=True))
         return first, second
 
     return RecordedComputation(str(recording.folder), recording.processes, names, intervals)

@@ -23,9 +23,12 @@ class RecordedComputation:
         Names of the calls before which computation is known; a program that runs must make the same ones.
     intervals : callable
         Rank -> for each of its calls in turn, the number of its name (int64) and seconds (float64).
+    factor : float
+        Simulated seconds for each recorded one.
     """
 
     source: str
     processes: int
     names: Sequence[str]
     intervals: Callable[[int], tuple[NDArray[np.int64], NDArray[np.float64]]]
+    factor: float = 1.0

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import IO, Any
 
 from commmodel._core.online.pump import Pump
@@ -12,7 +13,23 @@ from commmodel.simulate.online.processes import Processes
 from commmodel.simulate.operations import Operations
 from commmodel.sites import Site, resolve
 
-__all__ = ["LiveProgram"]
+__all__ = ["LiveProgram", "Outlets"]
+
+
+@dataclass(frozen=True)
+class Outlets:
+    """Where what a program prints goes, and what is said of it.
+
+    Attributes
+    ----------
+    output : file, optional
+        Gets the program's standard output; by default ours does.
+    report : callable, optional
+        Gets a line on the memory of ranks before most of them begin.
+    """
+
+    output: IO[str] | None = None
+    report: Callable[[str], None] | None = None
 
 
 class LiveProgram:
@@ -30,10 +47,7 @@ class LiveProgram:
         Simulated seconds for each second of computation.
     computation : RecordedComputation, optional
         How long ranks compute; by default as long as they do.
-    output : file, optional
-        Where the program's standard output goes.
-    report : callable, optional
-        Gets a line on memory before most ranks begin.
+    outlets : Outlets
 
     Attributes
     ----------
@@ -48,12 +62,11 @@ class LiveProgram:
         collectives: Callable[[], Collectives],
         compute_factor: float,
         computation: RecordedComputation | None = None,
-        output: IO[str] | None = None,
-        report: Callable[[str], None] | None = None,
+        outlets: Outlets | None = None,
     ) -> None:
         self._command, self._processes, self._collectives = command, processes, collectives
         self._compute_factor, self._computation = compute_factor, computation
-        self._output, self._report = output, report
+        self._outlets = outlets or Outlets()
         self._pump: Pump | None = None
         self._running: Processes | None = None
         self._memory = -1
@@ -70,11 +83,11 @@ class LiveProgram:
         """
         self._memory = os.memfd_create("commmodel-online", os.MFD_CLOEXEC)
         self.notes.clear()
-        self._running = Processes(self._command, self._memory, self._output)
+        self._running = Processes(self._command, self._memory, self._outlets.output)
         self._pump = Pump(
             self._processes, self._memory, self._running, self._collectives(), self._compute_factor, hosts
         )
-        self._running.watch = MemoryWatch(self._processes, self._pump.memory, self._report)
+        self._running.watch = MemoryWatch(self._processes, self._pump.memory, self._outlets.report)
         if self._computation is not None:
             self._pump.compare(self._computation.names)
             for rank in range(self._processes):
@@ -99,9 +112,9 @@ class LiveProgram:
             The operation is so many behind the first of those that the rank has given last.
         """
         words = [] if self._pump is None else self._pump.place(rank, step)
-        return self._named(words) if words else ("MPI", "")
+        return self._resolved(words) if words else ("MPI", "")
 
-    def _named(self, words: Sequence[str]) -> tuple[str, str]:
+    def _resolved(self, words: Sequence[str]) -> tuple[str, str]:
         """Return the name of a function and the site of its call, of a place in shared memory."""
         name, file, line, function, language = words
         site = Site(file, int(line), function, int(language))
@@ -117,7 +130,7 @@ class LiveProgram:
         """Write down what the ranks have used that is not simulated."""
         clock, threads, blas = ([], False, False) if self._pump is None else self._pump.unsimulated()
         if clock:
-            name, site = self._named(clock)
+            name, site = self._resolved(clock)
             self.notes.append(f"{site} reads {name}, which is no simulated time: MPI_Wtime is")
         if threads:
             self.notes.append("ranks have started threads: only what calls MPI is timed")

@@ -101,10 +101,11 @@ class MemoryWatch:
         if not measured:
             return
         free, total = self._free()
-        others = (self._processes - started) * measured[-1]
-        every = _mebibytes(sum(measured) + others)
-        text = f"a rank takes {_mebibytes(measured[-1])}, {self._processes} ranks {every}; {_mebibytes(free)} are free"
-        if others > free - _RESERVE * total:
+        rest = (self._processes - started) * measured[-1]
+        total_size = _mebibytes(sum(measured) + rest)
+        of_one = f"a rank takes {_mebibytes(measured[-1])}"
+        text = f"{of_one}, {self._processes} ranks {total_size}; {_mebibytes(free)} are free"
+        if rest > free - _RESERVE * total:
             raise InputError(f"{text}: {_REMEDY}")
         if self._report is not None:
             self._report(text)

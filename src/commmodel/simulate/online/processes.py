@@ -134,7 +134,7 @@ class Processes:
         self._commands = self._answers = -1
         self._unread = b""
         self._started = 0
-        self._gone = -1  # the rank that had ended, without an error, at the last look
+        self._ended_rank = -1  # the rank that had ended, without an error, at the last look
         if self._python is not None:
             self._serve(*self._python)
 
@@ -212,8 +212,8 @@ class Processes:
         for other, ended in self._codes.items():
             if ended:
                 raise _ended(other, ended)
-        if rank in self._codes and self._gone != rank:  # it has had the turn given back where it has finalized MPI
-            self._gone = rank
+        if rank in self._codes and self._ended_rank != rank:  # it may have finalized MPI
+            self._ended_rank = rank
         elif rank in self._codes:
             raise RankEndedError(f"rank {rank} ended without MPI_Finalize", 1)
 
