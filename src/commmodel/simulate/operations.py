@@ -42,9 +42,9 @@ class Code(IntEnum):
     AWAIT = 10
     """Wait until a request completes or a message comes, `value` seconds at most; only of programs that run."""
     SSEND = 11
-    """As SEND, but of MPI_Ssend: it ends when the receive has begun and has the data; only of programs that run."""
+    """MPI_Ssend, which ends when the receive has begun and has the data; only of programs that run."""
     ISSEND = 12
-    """As ISEND, in the same manner."""
+    """MPI_Issend, in the same manner."""
 
 
 OPERATION = np.dtype(
