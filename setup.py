@@ -271,10 +271,10 @@ def online_library() -> Extension:
     """Describe the MPI library of programs that run while they are simulated, in MPICH's ABI."""
     extension = Extension(
         f"{ONLINE.removeprefix('src/').replace('/', '.')}.{os.path.basename(ONLINE)}",
-        sorted(glob(f"{ONLINE}/*.c")),
-        depends=[*glob(f"{ONLINE}/*.h"), f"{ONLINE}/symbols.py"],
-        include_dirs=[ONLINE],
-        extra_compile_args=["-std=gnu11", "-O2", "-g0", "-fvisibility=hidden"],
+        [*sorted(glob(f"{ONLINE}/*.c")), f"{RECORDER}/sites.c"],
+        depends=[*glob(f"{ONLINE}/*.h"), f"{ONLINE}/symbols.py", f"{RECORDER}/sites.h"],
+        include_dirs=[CORE, ONLINE],
+        extra_compile_args=["-std=gnu11", "-O2", "-g0", "-fvisibility=hidden", "-fno-omit-frame-pointer"],
         extra_link_args=["-Wl,-soname,libmpi.so.12", "-Wl,-Bsymbolic-functions"],
         libraries=["pthread", "m"],
     )

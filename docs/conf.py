@@ -41,7 +41,7 @@ nitpick_ignore_regex = [
     # Types that are named in signatures only.
     ("py:class", r"commmodel\.(collectives\.schedule\.Schedule|fit\.robust\.Fit|documents\.Struct)"),
     ("py:class", r"commmodel\.simulate\.traces\.writer\..*"),
-    ("py:class", r"commmodel\.record\.(files\.(_RecordingFile|LogHeader)|sites\.Site)"),
+    ("py:class", r"commmodel\.(record\.files\.(_RecordingFile|LogHeader)|sites\.Site)"),
     ("py:class", r"commmodel\.record\.(communicators|clocks|windows)\..*"),
     # Parts of aliases such as dict[str, float], which Sphinx cuts at their commas.
     ("py:.*", r"(typing\.Annotated|tuple|dict)\[.*"),

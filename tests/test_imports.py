@@ -12,16 +12,18 @@ import pytest
 import commmodel
 from commmodel import cli
 
-BASE = {"arguments", "documents", "errors", "files", "streams", "units", "statistics"}
+BASE = {"arguments", "documents", "errors", "files", "sites", "streams", "units", "statistics"}
 """Anything may import these."""
 MAY_IMPORT = {
     "errors": set(),
     "arguments": {"errors"},
     "documents": {"errors", "units"},
     "files": {"errors"},
+    "sites": set(),
     "streams": {"errors"},
     "units": {"errors"},
     "statistics": set(),
+    "shadow": set(),
     "_core": set(),
     "models": {"units"},
     "results": {"models", "collectives"},

@@ -10,7 +10,7 @@ import pytest
 import commmodel
 
 FOLDER = Path(commmodel.__file__).parent
-INTERNAL = {"__init__", "__main__", "_core", "arguments", "cli", "files", "pytest_plugin", "streams"}
+INTERNAL = {"__init__", "__main__", "_core", "arguments", "cli", "files", "pytest_plugin", "sites", "streams"}
 """What is reached by other means, or by nobody outside."""
 
 
@@ -51,6 +51,11 @@ def test_load_published_and_dump_mean_the_same_everywhere(name, tmp_path):
         assert package.load(tmp_path / "copy.toml") == loaded or name == "simulate.platform"
     with pytest.raises(ValueError, match="'nosuch' is neither a file nor a published"):
         package.load("nosuch")
+
+
+def test_functions_of_programs_that_run_simulated_are_there():
+    assert commmodel.sampled is commmodel.shadow.sampled
+    assert commmodel.shared_array is commmodel.shadow.shared_array
 
 
 def test_an_unknown_part_is_told():

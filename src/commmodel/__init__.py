@@ -9,19 +9,25 @@
 
 In Python each of these steps is a package, reached from here: `commmodel.results.load`, `commmodel.fit.fit_machine`,
 `commmodel.predict.send`. A package is loaded at its first use; none of them loads MPI, numba or scipy by that.
+`commmodel.sampled` and `commmodel.shared_array` are for programs that run simulated.
 """
 
 from importlib import import_module
-from types import ModuleType
+from typing import Any
 
 __version__ = "0.1.0"
 __all__ = [
     "bench", "collectives", "documents", "errors", "fit", "formats", "machine", "models", "optimize", "overlap",
-    "predict", "record", "report", "results", "scaling", "simulate", "statistics", "sweep", "units",
+    "predict", "record", "report", "results", "scaling", "shadow", "simulate", "statistics", "sweep", "units",
 ]  # fmt: skip
 
+_OF_SHADOW = ("sampled", "shared_array")
+"""Functions that programs call."""
 
-def __getattr__(name: str) -> ModuleType:
+
+def __getattr__(name: str) -> Any:
+    if name in _OF_SHADOW:
+        return getattr(import_module(f"{__name__}.shadow"), name)
     if name in __all__:
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -331,7 +331,7 @@ def test_a_deadlock_is_in_the_json(platform, deadlock, capsys):
     assert printed["compared"][0]["seconds"] is None
     assert len(printed["blocked"]) == 24
     assert printed["blocked"][0] | {"size": 0} == {
-        "model": "smpi", "rank": 0, "call": "MPI_Recv", "awaits": "message", "peer": 1, "tag": 0, "size": 0,
+        "model": "smpi", "rank": 0, "call": "MPI_Recv", "awaits": "message", "peer": 1, "tag": 0, "size": 0, "site": "",
         "says": "rank 0 waits in MPI_Recv for a message from rank 1 with tag 0",
     }  # fmt: skip
 

@@ -23,6 +23,10 @@ def add(verbs: Any) -> None:
     for kind, (meaning, rows) in _KINDS.items():
         new_verb(kinds, kind, _run, meaning, f"commmodel list {kind}").set_defaults(rows=rows)
     new_verb(
+        kinds, "include", _include, "folder of commmodel.h, for programs of C that run simulated",
+        "cc -I$(commmodel list include) program.c",
+    )  # fmt: skip
+    new_verb(
         kinds, "memory-library", _memory_library, "path of the library that counts allocations, to be preloaded",
         "mpiexec -n 4 env LD_PRELOAD=$(commmodel list memory-library) python -m commmodel.bench memory",
     )  # fmt: skip
@@ -105,6 +109,17 @@ def _models() -> list[Row]:
     from commmodel.models import REGISTRY
 
     return [{"name": name, "summary": (formula.__doc__ or "").partition("\n")[0]} for name, formula in REGISTRY.items()]
+
+
+def _include(arguments: argparse.Namespace) -> int:
+    """Print the folder of the header."""
+    from commmodel.shadow import include_folder
+
+    if arguments.json:
+        print_json({"include": include_folder()})
+    else:
+        print(include_folder())
+    return 0
 
 
 def _memory_library(arguments: argparse.Namespace) -> int:

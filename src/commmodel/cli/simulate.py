@@ -263,12 +263,13 @@ def _add_run(works: Any, name: str) -> None:
                    f"{name} -p 64 -- python app.py", _programs())  # fmt: skip
     running.add_argument("command", nargs=argparse.REMAINDER, metavar="-- PROGRAM", help="program and its arguments")
     running.add_argument(
-        "--compute", choices=("measured", "0"), default="measured",
-        help="time of computation: as long as it takes here, or none (default: %(default)s)",
+        "--compute", metavar="HOW", default="measured",
+        help="time of computation: measured, as long as it takes here; 0; or the folder of a recording of the same "
+        "program (default: %(default)s)",
     )  # fmt: skip
     running.add_argument(
         "--faster", metavar="FACTOR", type=number, default=1.0,
-        help="how many times faster cores are than those of this machine (default: 1)",
+        help="how many times faster cores are than those of this machine or of the recording (default: 1)",
     )  # fmt: skip
     _add_selector(running)
     _add_copying(running)
@@ -277,6 +278,8 @@ def _add_run(works: Any, name: str) -> None:
 
 def _running(arguments: argparse.Namespace, place: Any, options: dict[str, Any]) -> Any:
     """Return the workload of a program that runs; what it prints goes to standard error beside JSON."""
+    from dataclasses import replace
+
     from commmodel.simulate import online
 
     command = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
@@ -285,8 +288,18 @@ def _running(arguments: argparse.Namespace, place: Any, options: dict[str, Any])
     output = sys.stderr if arguments.json else None
     if not arguments.faster > 0:
         raise InputError("--faster 0: give a factor above 0")
-    compute = 0.0 if arguments.compute == "0" else 1.0 / arguments.faster
-    return online.workload(place, command, compute=compute, output=output, **options)
+    compute: Any = 0.0 if arguments.compute == "0" else 1.0 / arguments.faster
+    if arguments.compute not in ("0", "measured"):
+        from commmodel import record
+
+        if not record.is_recording(arguments.compute):
+            raise InputError(f"--compute {arguments.compute}: say measured, 0, or the folder of a recording")
+        compute = replace(record.computation(record.load(arguments.compute)), factor=compute)
+    return online.workload(place, command, compute=compute, outlets=online.Outlets(output, _report), **options)
+
+
+def _report(text: str) -> None:
+    print(f"commmodel: {text}", file=sys.stderr)
 
 
 def _typed_options(arguments: argparse.Namespace, names: set[str]) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 `launch` makes this process a program whose calls of MPI are recorded (the verb ``commmodel record``). `CALLS` lists
 the calls of MPI that a recording holds. Of a recording, `load` it, then take its `profile` or its `matrix`, or go
-through the calls with `Recording.events`. `workload` replays it on any platform, `convert` writes it in other formats,
+through the calls with `Recording.events`. `workload` replays it on any platform, `computation` is what
+ranks compute where the program itself runs simulated, `convert` writes it in other formats,
 `timeline` is what each rank was in, `efficiency` how well it ran. What these need is loaded at their first use.
 """
 
@@ -14,6 +15,7 @@ from commmodel.record.launch import launch
 
 if TYPE_CHECKING:
     from commmodel.record.actions import RecordedActions
+    from commmodel.record.computations import computation
     from commmodel.record.conversion import convert
     from commmodel.record.efficiencies import Efficiency, efficiency
     from commmodel.record.files import Recording, is_recording, load
@@ -23,14 +25,15 @@ if TYPE_CHECKING:
     from commmodel.record.timelines import timeline
 
 __all__ = [
-    "CALLS", "Call", "Efficiency", "Matrix", "Profile", "RecordedActions", "Recording", "convert", "efficiency",
-    "is_recording", "launch", "load", "matrix", "profile", "timeline", "workload",
+    "CALLS", "Call", "Efficiency", "Matrix", "Profile", "RecordedActions", "Recording", "computation", "convert",
+    "efficiency", "is_recording", "launch", "load", "matrix", "profile", "timeline", "workload",
 ]  # fmt: skip
 
 _MODULES = {
     "Efficiency": "efficiencies", "Matrix": "matrices", "Profile": "profiles", "RecordedActions": "actions",
-    "Recording": "files", "convert": "conversion", "efficiency": "efficiencies", "is_recording": "files",
-    "load": "files", "matrix": "matrices", "profile": "profiles", "timeline": "timelines", "workload": "replaying",
+    "Recording": "files", "computation": "computations", "convert": "conversion", "efficiency": "efficiencies",
+    "is_recording": "files", "load": "files", "matrix": "matrices", "profile": "profiles", "timeline": "timelines",
+    "workload": "replaying",
 }  # fmt: skip
 
 

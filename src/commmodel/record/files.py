@@ -22,7 +22,7 @@ from commmodel.errors import DamagedFileError, InputError
 from commmodel.record.calls import CALLS, FINGERPRINT
 from commmodel.record.clocks import ClockComparison, rank_clock
 from commmodel.record.communicators import Communicator, LocalCommunicator, Runs, View, unify
-from commmodel.record.sites import Site, resolve
+from commmodel.sites import Site, resolve
 
 __all__ = ["CallBlock", "LogHeader", "Recording", "is_recording", "load"]
 

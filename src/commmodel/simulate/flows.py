@@ -65,7 +65,7 @@ def simulated(
         record,
         progress,
     )
-    return from_record(record_of_run, network.name, time.perf_counter() - begin)
+    return from_record(record_of_run, network.name, time.perf_counter() - begin, place=program.place)
 
 
 def _check(network: Network) -> None:

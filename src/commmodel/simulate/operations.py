@@ -41,6 +41,10 @@ class Code(IntEnum):
     """Note the time; `value` is the number of the mark."""
     AWAIT = 10
     """Wait until a request completes or a message comes, `value` seconds at most; only of programs that run."""
+    SSEND = 11
+    """MPI_Ssend, which ends when the receive has begun and has the data; only of programs that run."""
+    ISSEND = 12
+    """MPI_Issend, in the same manner."""
 
 
 OPERATION = np.dtype(
@@ -109,6 +113,11 @@ class Program:
         begin = getattr(self.refill, "begin", None)
         if begin is not None:
             begin(hosts)
+
+    @property
+    def place(self) -> Callable[[int, int], tuple[str, str]] | None:
+        """Of a live program: rank, operations behind the first of its last -> name of the call, and its site."""
+        return getattr(self.refill, "place", None)
 
     def close(self) -> None:
         """End what a live program has begun."""

@@ -3,7 +3,7 @@
 Main entries: `SimulationResult`, and `from_record`, which makes it of an engine's record.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
@@ -57,8 +57,15 @@ class Blocked:
     """Rank, or −1 for any."""
     tag: int
     size: float
+    site: str = ""
+    """Where a program that runs stands, like ``solver.py:81``."""
 
     def __str__(self) -> str:
+        """Return who waits where for what, in words."""
+        site = f", {self.site}" if self.site else ""
+        return self._wait() + site
+
+    def _wait(self) -> str:
         source = "any rank" if self.peer < 0 else f"rank {self.peer}"
         tag = "" if self.tag < 0 else f" with tag {self.tag}"
         if self.awaits == "receive":
@@ -134,7 +141,7 @@ class SimulationResult:
 
 
 _PROGRAM_CALLS = {Code.SEND: "MPI_Send", Code.RECV: "MPI_Recv", Code.WAIT: "MPI_Wait", Code.WAITALL: "MPI_Waitall",
-                  Code.AWAIT: "MPI_Probe"}  # fmt: skip
+                  Code.AWAIT: "MPI_Probe", Code.SSEND: "MPI_Ssend"}  # fmt: skip
 
 
 def from_record(
@@ -144,6 +151,7 @@ def from_record(
     *,
     unit: float = 1.0,
     calls: Mapping[Code, str] = _PROGRAM_CALLS,
+    place: Callable[[int, int], tuple[str, str]] | None = None,
 ) -> SimulationResult:
     """Return the result that an engine's record gives.
 
@@ -157,6 +165,8 @@ def from_record(
         Seconds of the engine's unit of time.
     calls : mapping
         Code of the operation that hangs -> name of the call.
+    place : callable, optional
+        Of a program that runs: rank, number of the operation that hangs -> name of the call, and its site.
     """
     rows = {
         name: record[name].view(dtype)
@@ -166,23 +176,18 @@ def from_record(
         for name, columns in (("intervals", ("start", "end")), ("transfers", ("posted", "left", "arrived"))):
             for column in columns:
                 rows[name][column] *= unit
-    blocked = tuple(
-        Blocked(
-            rank=rank,
-            call=calls[Code(call)] + (f" (line {line})" if line else ""),
-            awaits="receive" if sends else "message",
-            peer=peer,
-            tag=tag,
-            size=size,
-        )
-        for rank, call, sends, peer, tag, line, size in record["hanging"].tolist()
-    )
+    blocked = []
+    for rank, code, sends, peer, tag, line, size in record["hanging"].tolist():
+        call, site = calls[Code(code)] + (f" (line {line})" if line else ""), ""
+        if place is not None:
+            call, site = place(rank, line)
+        blocked.append(Blocked(rank, call, "receive" if sends else "message", peer, tag, size, site))
     counts = {name: record[name] for name in ("messages", "events", "solver_calls", "unmatched_messages")}
     return SimulationResult(
         ends=record["ends"] * unit,
         spent=record["spent"].reshape(-1, len(State)) * unit,
         link_bytes=record["link_bytes"],
-        blocked=blocked,
+        blocked=tuple(blocked),
         wall_seconds=wall_seconds,
         model=model,
         **rows,

@@ -168,3 +168,24 @@ else:
 """)
     done = simulate("--compute", "0", "--", sys.executable, str(script), processes=2)
     assert "late 0.01" in done.stdout, done.stderr
+
+
+def test_synchronous_sends_end_when_the_receive_has_begun(tmp_path):
+    script = tmp_path / "synchronous.py"
+    script.write_text("""
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+if world.rank == 0:
+    world.Ssend(bytearray(8), 1, tag=3)
+    blocking = MPI.Wtime()
+    request = world.Issend(bytearray(8), 1, tag=3)
+    request.Wait()
+    print("sent", round(blocking, 3), round(MPI.Wtime(), 3), MPI.Get_processor_name())
+else:
+    for end in (0.01, 0.03):
+        while MPI.Wtime() < end:
+            pass
+        world.Recv(bytearray(8), 0, tag=3)
+""")
+    done = simulate("--compute", "0", "--", sys.executable, str(script), processes=2)
+    assert "sent 0.01 0.03 node-0" in done.stdout, done.stderr

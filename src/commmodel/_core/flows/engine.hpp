@@ -184,7 +184,9 @@ class Engine final : public Answers {
                 if (stay(rank, operation.value, BUSY)) return false;
                 break;
             case SEND:
-            case ISEND: return begin_send(rank);
+            case ISEND:
+            case SSEND:
+            case ISSEND: return begin_send(rank);
             case RECV:
             case IRECV: return receive(rank);
             case WAIT:
@@ -203,9 +205,11 @@ class Engine final : public Answers {
 
     // ---- sends
 
+    static bool is_blocking(const Operation &send) { return send.code == SEND || send.code == SSEND; }
+
     double send_overhead(const Operation &operation) {
         const Costs &costs = costs_(operation.value);
-        return operation.code == ISEND ? costs.isend : costs.send;
+        return is_blocking(operation) ? costs.send : costs.isend;
     }
 
     bool begin_send(int32_t rank) {
@@ -218,7 +222,8 @@ class Engine final : public Answers {
     bool send(int32_t rank) {
         Rank &me = ranks_[rank];
         const Operation &operation = *me.at;
-        const Mode mode = costs_(operation.value).mode;
+        const bool waits = operation.code == SSEND || operation.code == ISSEND;
+        const Mode mode = waits ? SYNCHRONOUS : costs_(operation.value).mode;
         Rank &peer = ranks_[operation.peer];
         ++run_.messages;
         int32_t index = matching_.take_receive(operation.peer, peer.unmatched, rank, operation.tag);
@@ -232,10 +237,10 @@ class Engine final : public Answers {
         message.source = rank;
         message.destination = operation.peer;
         message.tag = operation.tag;
-        message.mode = mode;
+        message.awaits_receive = waits || protocol_.awaits_receive(mode);
         message.arrived = false;
         message.sender = NONE;
-        if (operation.code == ISEND) {
+        if (!is_blocking(operation)) {
             message.sender = open(rank, operation.request, mode != SYNCHRONOUS);
         } else if (mode == SYNCHRONOUS) {
             message.sender = BLOCKING;
@@ -250,9 +255,9 @@ class Engine final : public Answers {
             message.stage = SENT;
             message.order = order_++;
             matching_.keep_message(operation.peer, peer.unmatched, index);
-            if (protocol_.awaits_receive(mode) && peer.doing == AWAITING) awake(operation.peer);
+            if (message.awaits_receive && peer.doing == AWAITING) awake(operation.peer);
         }
-        if (matched || !protocol_.awaits_receive(mode)) leave(index);
+        if (matched || !message.awaits_receive) leave(index);
         if (me.doing != NEXT) return false;
         if (!protocol_.leaves_after_overhead && stay(rank, send_overhead(operation), BUSY)) return false;
         spend(rank, IN_SEND, operation.peer, operation.tag, operation.value);
@@ -300,7 +305,7 @@ class Engine final : public Answers {
                 give(index);
             } else {
                 message.stage = MATCHED;
-                if (protocol_.awaits_receive(message.mode)) leave(index);
+                if (message.awaits_receive) leave(index);
             }
         }
         if (blocking) return false;
@@ -524,7 +529,7 @@ class Engine final : public Answers {
 
     bool find_message(int32_t rank, int32_t &source, int32_t &tag) const override {
         const int32_t index = matching_.find_message(ranks_[rank].unmatched, source, tag, [this](int32_t message) {
-            return messages_[message].arrived || protocol_.awaits_receive(messages_[message].mode);
+            return messages_[message].arrived || messages_[message].awaits_receive;
         });
         if (index == NONE) return false;
         source = messages_[index].source;
@@ -564,14 +569,20 @@ class Engine final : public Answers {
             const int32_t rank = sends ? message.source : message.destination;
             if (!hangs_on(rank, sends ? message.sender : message.receiver)) continue;
             const int32_t peer = sends ? message.destination : message.source;
-            deadlock.add(message.order, {rank, ranks_[rank].at->code, sends, peer, message.tag, 0, message.size});
+            deadlock.add(message.order,
+                         {rank, ranks_[rank].at->code, sends, peer, message.tag, step(rank), message.size});
         }
         for (size_t rank = 0; rank < ranks_.size(); ++rank) {
             if (ranks_[rank].doing != AWAITING || ranks_[rank].at->peer < ANY) continue;
             const Operation &probe = *ranks_[rank].at;
-            deadlock.add(order_, {static_cast<int32_t>(rank), AWAIT, 0, probe.peer, probe.tag, 0, 0.0});
+            deadlock.add(order_, {static_cast<int32_t>(rank), AWAIT, 0, probe.peer, probe.tag, step(rank), 0.0});
         }
         run_.hanging = deadlock.report();
+    }
+
+    // How far a rank of a live program is in its last operations.
+    int32_t step(size_t rank) const {
+        return run_.live == nullptr ? 0 : static_cast<int32_t>(ranks_[rank].at - ranks_[rank].begin);
     }
 
     bool hangs_on(int32_t rank, int32_t waiter) const {

@@ -23,8 +23,7 @@ struct Message {
     int32_t timer;             // the next one in the event queue
     int32_t before, after;     // among the unmatched messages of the destination
     Stage stage;
-    Mode mode;
-    bool arrived;
+    bool arrived, awaits_receive;
 };
 static_assert(sizeof(Message) <= 64, "it fits into a cache line");
 

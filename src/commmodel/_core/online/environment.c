@@ -44,6 +44,8 @@ EXPORT int MPI_Finalize(void) {
     enter("MPI_Finalize");
     delete_attributes(COMMUNICATOR, MPI_COMM_SELF, &communicator_of(MPI_COMM_SELF)->attributes);
     is_finalized = true;
+    if (my_rank == 0) look_for_blas();
+    note_memory();
     me->state = ONLINE_FINALIZED;
     online_wake(&world->simulator_turn);  // which waits for the end of this process
     return MPI_SUCCESS;

@@ -186,7 +186,7 @@ static int called(MPI_Comm comm, MPI_Errhandler handler, int error) {
         char words[MPI_MAX_ERROR_STRING];
         int length;
         MPI_Error_string(error, words, &length);
-        abort_all(error ? error : 1, "rank %d: fatal error in %s: %s", my_rank, me ? me->call : "MPI", words);
+        abort_all(error ? error : 1, "rank %d: fatal error in %s: %s", my_rank, call_name, words);
     }
     of->function(&comm, &error);
     return error;

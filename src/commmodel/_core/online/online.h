@@ -16,11 +16,12 @@
 
 // ---- turns.c: this process as a rank
 
-enum code { COMPUTE, SLEEP, SEND, ISEND, RECV, IRECV, WAIT, WAITALL, TEST, MARK, AWAIT };
+enum code { COMPUTE, SLEEP, SEND, ISEND, RECV, IRECV, WAIT, WAITALL, TEST, MARK, AWAIT, SSEND, ISSEND };
 
 extern struct online_world *world;
 extern struct online_rank *me;
 extern int my_rank;
+extern const char *call_name;  // that the program is in, or was in last
 
 void attach(void);
 bool is_attached(void);
@@ -30,10 +31,36 @@ void enter(const char *name);  // a call that takes simulated time begins
 void leave(void);
 void act(int code, int peer, int tag, int request, double value);
 void act_collective(int tag, const char *action);
-void yield(void);        // until the simulator has carried out all operations so far
-void before_poll(void);  // a question whether something has happened
+void yield(void);  // until the simulator has carried out all operations so far
+double processor_seconds(void);
+static inline bool is_measured(void) { return world->compute_factor > 0.0 && world->recorded_names == 0; }
+void charge(void);                    // computation since the last call
+void charge_seconds(double seconds);  // of this machine
+void restart_clock(void);             // what has been computed so far is charged already
+void before_poll(void);               // a question whether something has happened
 void after_poll(bool found);
 double now(void);
+
+// ---- places.c
+
+void prepare_places(void);
+uint64_t call_place(const char *call);  // of the call of MPI that the program is in
+
+// ---- clocks.c
+
+void look_for_blas(void);
+
+// ---- memory.c
+
+void note_memory(void);
+
+// ---- recorded.c
+
+void charge_recorded(const char *call);  // the computation before a call
+
+// ---- samples.c
+
+void check_outside_sample(const char *call);
 
 // ---- handles.c: objects by the numbers that programs have of them
 

@@ -30,7 +30,7 @@ int start_send(struct request *request) {
     request->name = next_name();
     if (request->is_synchronous && request->taken == 0) request->taken = online_allocate(world, sizeof(uint64_t));
     if (request->taken != 0) *(uint64_t *)online_at(world, request->taken) = 0;
-    send_now(request, ISEND, request->name);
+    send_now(request, request->is_synchronous ? ISSEND : ISEND, request->name);
     return MPI_SUCCESS;
 }
 
@@ -84,27 +84,27 @@ static int new_message(enum request_kind kind, const void *buffer, MPI_Count cou
 
 // ---- blocking
 
-static int send(const char *name, const void *buffer, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
-                MPI_Comm comm) {
+static int send(const char *name, int code, const void *buffer, MPI_Count count, MPI_Datatype datatype, int dest,
+                int tag, MPI_Comm comm) {
     enter(name);
     struct request request;
     const int error = made(&request, IS_SEND, buffer, count, datatype, dest, tag, comm);
-    if (error == MPI_SUCCESS && dest != MPI_PROC_NULL) send_now(&request, SEND, NONE);
+    if (error == MPI_SUCCESS && dest != MPI_PROC_NULL) send_now(&request, code, NONE);
     leave();
     return error;
 }
 
 EXPORT int MPI_Send_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-    return send("MPI_Send", buf, count, datatype, dest, tag, comm);
+    return send("MPI_Send", SEND, buf, count, datatype, dest, tag, comm);
 }
 EXPORT int MPI_Ssend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-    return send("MPI_Ssend", buf, count, datatype, dest, tag, comm);
+    return send("MPI_Ssend", SSEND, buf, count, datatype, dest, tag, comm);
 }
 EXPORT int MPI_Rsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-    return send("MPI_Rsend", buf, count, datatype, dest, tag, comm);
+    return send("MPI_Rsend", SEND, buf, count, datatype, dest, tag, comm);
 }
 EXPORT int MPI_Bsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-    return send("MPI_Bsend", buf, count, datatype, dest, tag, comm);
+    return send("MPI_Bsend", SEND, buf, count, datatype, dest, tag, comm);
 }
 
 // Post a receive and wait for its message.

@@ -35,6 +35,7 @@ class Pump final : public Live {
         world_ = static_cast<online_world *>(memory);
         world_->magic = ONLINE_MAGIC;
         world_->ranks = ranks;
+        world_->simulator = getpid();
         world_->heap = (size + 4095) / 4096 * 4096;
         world_->communicators = 1;
         world_->contexts[0] = 1;
@@ -88,12 +89,30 @@ class Pump final : public Live {
         static_cast<online_report *>(online_at(world_, me.reports))[me.report_count++] = {request, source, tag};
     }
 
+    // Room in the ranks' memory.
+    void *allocate(uint64_t size, uint64_t &place) {
+        place = online_allocate(world_, size);
+        if (place == 0) throw std::runtime_error("no memory for what ranks share");
+        return online_at(world_, place);
+    }
+
+    // Call, file, line, function and language, on lines, of the operation that is `step` after the first of those that
+    // a rank has given last; NULL where there is none.
+    const char *place(int32_t rank, int32_t step) const {
+        const online_rank &me = world_->rank[rank];
+        const Place &place = places_[rank];
+        const uint64_t text =
+            place.given ? me.places[(me.tail + static_cast<uint32_t>(step)) % ONLINE_RING] : place.text;
+        return text ? static_cast<const char *>(online_at(world_, text)) : nullptr;
+    }
+
   private:
     struct Place {  // where the engine is in what a rank has left
         uint32_t given = 0;
         bool in_collective = false;
         int32_t tag = 0;
         uint64_t action = 0;
+        uint64_t text = 0;  // of the collective's place in the program
     };
 
     bool take_collective(online_rank &me, Place &place) {
@@ -102,6 +121,7 @@ class Pump final : public Live {
         if (next.code != ONLINE_COLLECTIVE) return false;
         place.tag = next.tag;
         place.action = static_cast<uint64_t>(next.value);
+        place.text = me.places[me.tail % ONLINE_RING];
         ++me.tail;
         return true;
     }

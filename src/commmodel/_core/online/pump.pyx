@@ -4,7 +4,7 @@ Main entry: `Pump`.
 """
 
 from cpython.pycapsule cimport PyCapsule_New
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.string cimport strncpy
 from libcpp cimport bool as cpp_bool
 
@@ -18,15 +18,27 @@ cdef extern from "Python.h":
 cdef extern from "online/pump.hpp" nogil:
     cdef int ONLINE_ABORTED
     cdef int ONLINE_FINALIZED
+    cdef int ONLINE_NAME
+
+    cdef struct _Call "online_recorded_call":
+        double seconds
+        int64_t number
+
+    cdef struct online_recorded:
+        uint64_t count
+        _Call *calls
 
     cdef struct online_rank:
         int32_t state, exit_code, host_number
+        uint64_t recorded, memory
         char host[128]
-        char call[64]
 
     cdef struct online_world:
         double compute_factor
         online_rank *rank
+        uint64_t recorded_names
+        int32_t recorded_name_count, threads, blas
+        char clock[256]
         char error[256]
 
 cdef extern from "online/pump.hpp" namespace "commmodel" nogil:
@@ -43,6 +55,8 @@ cdef extern from "online/pump.hpp" namespace "commmodel" nogil:
         _Calls calls
         _Pump(int32_t ranks, int descriptor) except +
         online_world &world()
+        void *allocate(uint64_t size, uint64_t &place) except +
+        const char *place(int32_t rank, int32_t step)
 
 
 cdef cpp_bool _start(void *context, int32_t rank) noexcept with gil:
@@ -152,6 +166,58 @@ cdef class Pump:
         name = {ONLINE_ABORTED: "aborted", ONLINE_FINALIZED: "finalized"}.get(of.state, "running")
         return name, of.exit_code, world.error.decode("utf-8", "replace")
 
-    def call(self, int rank):
-        """Return the name of the call in which a rank waits."""
-        return self._pump.world().rank[rank].call.decode("ascii")
+    def memory(self, int rank):
+        """Return the bytes that a rank shares with no other; of the first ranks, once they have waited or ended."""
+        return self._pump.world().rank[rank].memory
+
+    def compare(self, names):
+        """Let calls of these names be those of a recording."""
+        cdef online_world *world = &self._pump.world()
+        cdef char *at = <char *>self._pump.allocate(len(names) * ONLINE_NAME, world.recorded_names)
+        for number, name in enumerate(names):
+            strncpy(at + <int>number * ONLINE_NAME, name.encode("ascii") + b"\0", ONLINE_NAME - 1)
+        world.recorded_name_count = len(names)
+
+    def record(self, int rank, const int64_t[::1] numbers, const double[::1] seconds):
+        """Give the recorded calls of a rank: the numbers of their names, and the computation before each."""
+        cdef int64_t count = numbers.shape[0], i
+        cdef uint64_t size = sizeof(online_recorded) + <uint64_t>count * sizeof(_Call)
+        cdef online_recorded *recorded = <online_recorded *>self._pump.allocate(
+            size, self._pump.world().rank[rank].recorded
+        )
+        recorded.count = count
+        for i in range(count):
+            recorded.calls[i].seconds = seconds[i]
+            recorded.calls[i].number = numbers[i]
+
+    def unsimulated(self):
+        """Return what ranks have used that is not simulated.
+
+        Returns
+        -------
+        list of str
+            A clock, and where: function, file, line, function of the program, number of the language; or empty.
+        bool
+            Whether threads have been started.
+        bool
+            Whether a library is loaded that could have several threads.
+        """
+        cdef online_world *world = &self._pump.world()
+        clock = world.clock.decode("utf-8", "replace")
+        return clock.split("\n") if clock else [], bool(world.threads), bool(world.blas)
+
+    def place(self, int rank, int step):
+        """Return where in the program an operation comes from.
+
+        Parameters
+        ----------
+        rank, step : int
+            The operation is so many behind the first of those that the rank has given last.
+
+        Returns
+        -------
+        list of str
+            Call, file, line, function and number of the language; empty where that is not known.
+        """
+        cdef const char *text = self._pump.place(rank, step)
+        return [] if text == NULL else text.decode("utf-8", "replace").split("\n")

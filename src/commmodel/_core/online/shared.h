@@ -23,6 +23,7 @@
 #define ONLINE_COLLECTIVE 100      // code: a collective whose action stands at `value`
 #define ONLINE_CLASSES 40
 #define ONLINE_NAME 128
+#define ONLINE_MEASURED 2  // ranks whose memory is looked at: the first may hold more than the others
 
 enum online_state { ONLINE_UNBORN, ONLINE_ALIVE, ONLINE_FINALIZED, ONLINE_ABORTED };
 enum online_question { ONLINE_NOTHING, ONLINE_DONE, ONLINE_MESSAGE };
@@ -34,6 +35,16 @@ struct online_operation {  // as program.hpp's Operation
 
 struct online_report {  // a receive got the next message of a channel
     int32_t receive, source, tag;
+};
+
+struct online_recorded_call {
+    double seconds;  // of computation before it
+    int64_t number;  // of its name
+};
+
+struct online_recorded {  // of a rank
+    uint64_t count;
+    struct online_recorded_call calls[];
 };
 
 struct online_rank {
@@ -51,15 +62,18 @@ struct online_rank {
     uint64_t reports;
     int32_t report_count, report_room;
     uint64_t buckets[ONLINE_BUCKETS];  // channels, by source and tag
+    uint64_t recorded;                 // computation
+    uint64_t memory;                   // bytes that it shares with none, of the first ranks
     char host[ONLINE_NAME];
     int32_t host_number;
-    char call[64];  // the last call that had to wait
     struct online_operation ring[ONLINE_RING];
+    uint64_t places[ONLINE_RING];  // of each: the call, its file, line and function, and its language, on lines
 };
 
 struct online_world {
     uint64_t magic;
     int32_t simulator_turn;  // futex
+    int32_t simulator;       // its process
     int32_t ranks;
     double now;             // simulated time of the rank that has the turn
     double compute_factor;  // simulated seconds of a second of computation
@@ -68,6 +82,11 @@ struct online_world {
     int32_t communicators;               // numbers given so far
     uint64_t instances[ONLINE_BUCKETS];  // open collective calls, by communicator and number
     uint64_t keyvals;
+    uint64_t samples, folded;  // lists of samples.c
+    uint64_t recorded_names;   // of calls, ONLINE_NAME bytes each; 0: computation is measured
+    int32_t recorded_name_count;
+    int32_t threads, blas;  // whether a rank has started a thread, and may have more in its BLAS
+    char clock[256];        // which one that is not simulated a rank has read, and where, as `places`; else empty
     char error[256];
     struct online_rank rank[];
 };
@@ -100,6 +119,14 @@ static inline uint64_t online_allocate(struct online_world *world, uint64_t size
     }
     ((struct online_block *)online_at(world, place))->order = order;
     return place + sizeof(struct online_block);
+}
+
+// Pages that are never given back, so that nothing is written to them here.
+static inline uint64_t online_allocate_pages(struct online_world *world, uint64_t size) {
+    const uint64_t page = 4096, place = (world->heap + page - 1) / page * page;
+    if (size > ONLINE_MEMORY - place) return 0;
+    world->heap = (place + size + page - 1) / page * page;
+    return place;
 }
 
 static inline void online_free(struct online_world *world, uint64_t place) {

@@ -10,6 +10,7 @@
 struct online_world *world;
 struct online_rank *me;
 int my_rank;
+const char *call_name = "MPI";
 
 static bool is_rank;
 static double computed_until;  // processor time
@@ -18,12 +19,13 @@ static int idle_clocks;        // readings of the clock since the last operation
 static double pause_seconds;   // after the next poll that finds nothing
 static int depth;
 static pid_t process;
+static uint64_t place;  // of the call that the program is in
 
 bool is_attached(void) { return is_rank; }
 
-static double processor_seconds(void) {
+double processor_seconds(void) {
     struct timespec time;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &time);  // not that of clocks.c
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
@@ -41,12 +43,19 @@ void attach(void) {
         _exit(3);
     }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (kill(world->simulator, 0) != 0 && errno == ESRCH) _exit(1);  // it has ended before
     me = &world->rank[my_rank];
     me->state = ONLINE_ALIVE;
     is_rank = true;
     process = getpid();
+    prepare_places();
     seen = world->now;
     computed_until = processor_seconds();
+}
+
+// Ends with the process that has started this one, before MPI begins already.
+__attribute__((constructor)) static void end_with_parent(void) {
+    if (getenv("COMMMODEL_ONLINE") != NULL) prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
 _Noreturn void abort_all(int code, const char *format, ...) {
@@ -79,8 +88,9 @@ static struct online_operation *room(void) {
 }
 
 static void put(int code, int peer, int tag, int request, double value) {
-    struct online_operation *place = room();
-    *place = (struct online_operation){code, peer, tag, request, value};
+    struct online_operation *operation = room();
+    *operation = (struct online_operation){code, peer, tag, request, value};
+    me->places[operation - me->ring] = place;
     me->head++;
 }
 
@@ -94,28 +104,42 @@ void act_collective(int tag, const char *action) {
     idle_clocks = 0;
     pause_seconds = 0.0;
     const size_t size = strlen(action) + 1;
-    const uint64_t place = online_allocate(world, size);
-    memcpy(online_at(world, place), action, size);
-    put(ONLINE_COLLECTIVE, 0, tag, NONE, (double)place);
+    const uint64_t text = online_allocate(world, size);
+    memcpy(online_at(world, text), action, size);
+    put(ONLINE_COLLECTIVE, 0, tag, NONE, (double)text);
 }
 
 void enter(const char *name) {
     if (depth++ > 0) return;
     if (!is_rank) abort_all(1, "commmodel: %s before MPI_Init", name);
     if (getpid() != process) abort_all(2, "commmodel: %s in a process that a rank has forked", name);
-    if (me->call[0] == 0 || strcmp(me->call, name) != 0) strncpy(me->call, name, sizeof me->call - 1);
-    if (world->compute_factor > 0.0) {
-        const double seconds = (processor_seconds() - computed_until) * world->compute_factor;
-        if (seconds > 0.0) put(COMPUTE, NONE, NONE, NONE, seconds);
-    }
+    call_name = name;
+    place = call_place(name);
+    check_outside_sample(name);
+    world->recorded_names != 0 ? charge_recorded(name) : charge();
+}
+
+void charge_seconds(double seconds) {
+    if (world->compute_factor > 0.0 && seconds > 0.0) put(COMPUTE, NONE, NONE, NONE, seconds * world->compute_factor);
+}
+
+void charge(void) {
+    if (!is_measured()) return;
+    const double time = processor_seconds();
+    charge_seconds(time - computed_until);
+    computed_until = time;
+}
+
+void restart_clock(void) {
+    if (is_measured()) computed_until = processor_seconds();
 }
 
 void leave(void) {
-    if (--depth > 0) return;
-    if (world->compute_factor > 0.0) computed_until = processor_seconds();
+    if (--depth == 0) restart_clock();
 }
 
 void yield(void) {
+    if (me->memory == 0) note_memory();
     online_wake(&world->simulator_turn);
     while (!online_wait(&me->turn, -1)) {
     }

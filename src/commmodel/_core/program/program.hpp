@@ -8,7 +8,22 @@
 
 namespace commmodel {
 
-enum Code : int32_t { COMPUTE, SLEEP, SEND, ISEND, RECV, IRECV, WAIT, WAITALL, TEST, MARK, AWAIT, CODES };
+enum Code : int32_t {
+    COMPUTE,
+    SLEEP,
+    SEND,
+    ISEND,
+    RECV,
+    IRECV,
+    WAIT,
+    WAITALL,
+    TEST,
+    MARK,
+    AWAIT,
+    SSEND,
+    ISSEND,
+    CODES
+};
 enum State : int32_t { IN_COMPUTE, IN_SEND, IN_RECEIVE, IN_WAIT, IN_SLEEP, STATES };
 
 constexpr int32_t ANY = -1;
@@ -34,7 +49,7 @@ struct Mark {
 };
 struct Hanging {  // a rank that waits for something that will not come
     int32_t rank, call, awaits_receive, peer, tag;
-    int32_t line;  // of a GOAL schedule's file, or 0
+    int32_t line;  // of a GOAL schedule's file; of a live program, operations behind the first of the rank's last; or 0
     double size;
 };
 #pragma pack(pop)

@@ -57,6 +57,10 @@ class Reader {
             case ISEND:
             case RECV:
             case IRECV: return check_message(rank, cursor, requests);
+            case SSEND:
+            case ISSEND:
+                if (run_.live == nullptr) return fail(rank, cursor, UNKNOWN_CODE, operation.code);
+                return check_message(rank, cursor, requests);
             case WAIT:
             case TEST:
                 if (operation.request < 0) return fail(rank, cursor, BAD_REQUEST, operation.request);
@@ -87,8 +91,8 @@ class Reader {
 
     template <class Requests> bool check_message(int32_t rank, Cursor &cursor, const Requests &requests) {
         const Operation &operation = *cursor.at;
-        const bool blocking = operation.code == SEND || operation.code == RECV;
-        const bool sends = operation.code == SEND || operation.code == ISEND;
+        const bool blocking = operation.code == SEND || operation.code == RECV || operation.code == SSEND;
+        const bool sends = operation.code != RECV && operation.code != IRECV;
         if (operation.peer < (sends ? 0 : ANY) || operation.peer >= ranks_) {
             return fail(rank, cursor, BAD_PEER, operation.peer);
         }

@@ -191,6 +191,26 @@ void log_text(const char *key, const char *value) {
     }
 }
 
+void lock_sites(void) { lock_log(); }
+void unlock_sites(void) { unlock_log(); }
+void no_sites(const char *reason) { log_text("no call sites", reason); }
+
+int keep_site(uint64_t id, const char *file, uint64_t line, const char *function, unsigned language) {
+    unsigned char *record = log_reserve(2 * MOST_TEXT + 64);
+    if (record == NULL) {
+        return 0;
+    }
+    unsigned char *p = put_text(put_unsigned(record + 1, id), file);
+    p = put_text(put_unsigned(p, line), function);
+    log_commit(record, put_unsigned(p, language), SITE);
+    return 1;
+}
+
+uint64_t enter_log(const void *caller) {
+    lock_log();
+    return site_of(caller);
+}
+
 void log_clock(uint64_t tick, double seconds, double uncertainty) {
     unsigned char *p = log_reserve(64);
     if (p != NULL) {

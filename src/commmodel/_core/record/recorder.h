@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "clock/ticks.h"
+#include "sites.h"
 
 #define VISIBLE __attribute__((visibility("default")))
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
@@ -78,7 +79,6 @@ static inline unsigned char *put_signed(unsigned char *p, int64_t value) {
 
 unsigned char *put_text(unsigned char *p, const char *text); /* of at most MOST_TEXT bytes */
 unsigned char *put_double(unsigned char *p, double value);
-enum { MOST_TEXT = 4096 };
 
 extern uint64_t first_tick;
 int log_create(const char *path, const struct log_header *header); /* 0, or errno */
@@ -99,10 +99,6 @@ uint64_t enter_log(const void *caller);
 unsigned char *open_call(unsigned code, uint64_t begin, uint64_t end, uint64_t site, size_t room);
 /* End the record (which may be NULL), unlock the log, and leave the outermost recorded function. */
 void close_call(unsigned char *end);
-
-/* sites.c: places in the program. */
-
-void sites_prepare(void);
 
 /* handles.c: the numbers of handles. To be called with the log locked. */
 

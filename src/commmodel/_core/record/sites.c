@@ -5,7 +5,7 @@
  * Where the fields of a frame are depends on the version of Python; a version that is not known gives no places.
  */
 
-#include "recorder.h"
+#include "sites.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -110,7 +110,7 @@ void sites_prepare(void) {
     }
     has_python = all && python.is_finalizing != NULL && know_frames();
     if (all && !has_python) {
-        log_text("no call sites", "this version of Python is not known to the recorder");
+        no_sites("this version of Python is not known to the recorder");
     }
 }
 
@@ -164,23 +164,18 @@ static void insert(uintptr_t code, uintptr_t instruction, uint64_t id) {
     sites.used++;
 }
 
-/* Write a site, with the log locked; another thread may have been faster. */
+/* Number a site, with the lock held; another thread may have been faster. */
 static uint64_t define(uintptr_t code, uintptr_t instruction, const char *file, uint64_t line, const char *function,
                        unsigned language) {
     uint64_t id = find(code, instruction);
     if (id != 0) {
         return id;
     }
-    unsigned char *record = log_reserve(2 * MOST_TEXT + 64);
-    if (record == NULL) {
+    if (!keep_site(sites.ids + 1, file, line, function, language)) {
         return 0;
     }
-    id = ++sites.ids;
-    unsigned char *p = put_text(put_unsigned(record + 1, id), file);
-    p = put_text(put_unsigned(p, line), function);
-    log_commit(record, put_unsigned(p, language), SITE);
-    insert(code, instruction, id);
-    return id;
+    insert(code, instruction, ++sites.ids);
+    return sites.ids;
 }
 
 static uint64_t address_site(const void *caller) {
@@ -218,13 +213,13 @@ static const char *without_c(const char *frame) {
     return frame;
 }
 
-/* Ask Python what frame, `above` the running one, stands where; the log is not locked meanwhile. */
+/* Ask Python what frame, `above` the running one, stands where; the lock is not held meanwhile. */
 static uint64_t ask_python(object state, const char *frame, int above) {
     object code = code_of(frame), type, value, traceback;
     uintptr_t instruction = (uintptr_t)FIELD(frame, at.instruction);
     char file[MOST_TEXT] = "", function[MOST_TEXT] = "";
     int line = 0, understood = 0;
-    unlock_log();
+    unlock_sites();
     int held = python.PyGILState_Ensure();
     python.PyErr_Fetch(&type, &value, &traceback);
     object public_frame = python.PyThreadState_GetFrame(state);
@@ -252,7 +247,7 @@ static uint64_t ask_python(object state, const char *frame, int above) {
     python.PyErr_Clear();
     python.PyErr_Restore(type, value, traceback);
     python.PyGILState_Release(held);
-    lock_log();
+    lock_sites();
     if (!understood) {
         has_python = 0; /* frames are not what we think: read no more of them */
         return 0;
@@ -283,8 +278,7 @@ static uint64_t python_site(void) {
     return 0;
 }
 
-uint64_t enter_log(const void *caller) {
-    lock_log();
+uint64_t site_of(const void *caller) {
     uint64_t id = has_python ? python_site() : 0;
     return id != 0 ? id : address_site(caller);
 }

@@ -5,13 +5,17 @@
     processes    the process of each rank: started, watched, ended
     fork_server  the ranks of a Python program as forks of one interpreter
     collectives  actions of collectives as operations
+    computation  how long ranks compute, of a recording
+    memory       what ranks take of it
     live         the ranks as the engine's source of operations
     workload     all of it as a workload of a scenario
 
 Main entry: `workload`.
 """
 
+from commmodel.simulate.online.computation import RecordedComputation
+from commmodel.simulate.online.live import Outlets
 from commmodel.simulate.online.processes import RankEndedError
 from commmodel.simulate.online.workload import workload
 
-__all__ = ["RankEndedError", "workload"]
+__all__ = ["Outlets", "RankEndedError", "RecordedComputation", "workload"]

@@ -7,6 +7,7 @@ of commmodel, as the interpreter need not have it. Main entry: `serve`.
 
 import atexit
 import ctypes
+import functools
 import gc
 import importlib
 import importlib.abc
@@ -16,9 +17,11 @@ import runpy
 import select
 import signal
 import sys
+import sysconfig
 import threading
+import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -85,30 +88,74 @@ def _load() -> None:
         sys.meta_path.insert(0, _Beginning(module))
 
 
-def _run(words: Sequence[str]) -> None:
-    """Run the program as the interpreter does."""
+_CLOCKS = ("time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns")
+
+
+class _Clocks:
+    """The clocks of module time, until the program itself reads one: that is noted, where it does so."""
+
+    def __init__(self) -> None:
+        self._functions = {name: getattr(time, name) for name in _CLOCKS}
+        paths = sysconfig.get_paths()
+        self._libraries = tuple({paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+        for name in _CLOCKS:
+            setattr(time, name, self._watched(name))
+
+    def _watched(self, name: str) -> Callable[[], float]:
+        function: Callable[[], float] = self._functions[name]
+
+        @functools.wraps(function)
+        def reading() -> float:
+            if self._functions:
+                self._look(name, sys._getframe(1))
+            return function()
+
+        return reading
+
+    def _look(self, name: str, frame: Any) -> None:
+        code = frame.f_code
+        if code.co_filename.startswith((*self._libraries, "<frozen")):
+            return
+        place = f"time.{name}\n{code.co_filename}\n{frame.f_lineno}\n{code.co_qualname}\n1"
+        if ctypes.CDLL(None).commmodel_note_clock(place.encode("utf-8", "replace")):
+            for clock, function in self._functions.items():
+                setattr(time, clock, function)
+            self._functions = {}
+
+
+def _uses(module: Any, names: Mapping[str, Any], preloaded: set[str]) -> bool:
+    """Return whether a program of these names has imported a module that was loaded before it began."""
+    places = [names, *(vars(sys.modules[name]) for name in {*sys.modules} - preloaded)]
+    return module is not None and any(value is module for place in places for value in [*place.values()])
+
+
+def _run(words: Sequence[str]) -> Mapping[str, Any]:
+    """Run the program as the interpreter does; return the names that it has at its end."""
     if words[0] == "-m":
         sys.argv = [*words[1:]]
         sys.path.insert(0, os.getcwd())
-        runpy.run_module(words[1], run_name="__main__", alter_sys=True)
-    elif words[0] == "-c":
+        return runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+    if words[0] == "-c":
         sys.argv = ["-c", *words[2:]]
         sys.path.insert(0, "")
         module = ModuleType("__main__")
         sys.modules["__main__"] = module
         exec(compile(words[1], "<string>", "exec"), module.__dict__)  # noqa: S102  (the program is the user's)
-    else:
-        sys.argv = list(words)
-        sys.path.insert(0, os.path.dirname(os.path.abspath(words[0])))
-        runpy.run_path(words[0], run_name="__main__")
+        return module.__dict__
+    sys.argv = list(words)
+    sys.path.insert(0, os.path.dirname(os.path.abspath(words[0])))
+    return runpy.run_path(words[0], run_name="__main__")
 
 
 def _rank(words: Sequence[str], place: str) -> None:
     """Be a rank; does not return."""
     os.environ["COMMMODEL_ONLINE"] = place
     code = 0
+    preloaded = {*sys.modules}
+    _Clocks()
     try:
-        _run(words)
+        if _uses(sys.modules.get("numpy"), _run(words), preloaded):
+            ctypes.CDLL(None).commmodel_note_blas()
         vars(threading)["_shutdown"]()  # waits for threads of the program
     except SystemExit as exit_:
         code = exit_.code if isinstance(exit_.code, int) else int(exit_.code is not None)
@@ -126,9 +173,12 @@ def _rank(words: Sequence[str], place: str) -> None:
         os._exit(code & 0xFF)
 
 
+def _end_with_parent() -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def serve(commands: int, answers: int, memory: int, words: Sequence[str]) -> None:
     """Start a rank for each command until there are no more."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     sys.path.pop(0)  # this script's folder
     _load()
     gc.collect()
@@ -149,6 +199,7 @@ def serve(commands: int, answers: int, memory: int, words: Sequence[str]) -> Non
                 rank = int.from_bytes(text, "little")
                 process = os.fork()
                 if not process:
+                    _end_with_parent()
                     signal.set_wakeup_fd(-1)
                     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                     signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -2,14 +2,34 @@
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import IO, Any
 
 from commmodel._core.online.pump import Pump
 from commmodel.simulate.online.collectives import Collectives
+from commmodel.simulate.online.computation import RecordedComputation
+from commmodel.simulate.online.memory import MemoryWatch
 from commmodel.simulate.online.processes import Processes
 from commmodel.simulate.operations import Operations
+from commmodel.sites import Site, resolve
 
-__all__ = ["LiveProgram"]
+__all__ = ["LiveProgram", "Outlets"]
+
+
+@dataclass(frozen=True)
+class Outlets:
+    """Where what a program prints goes, and what is said of it.
+
+    Attributes
+    ----------
+    output : file, optional
+        Gets the program's standard output; by default ours does.
+    report : callable, optional
+        Gets a line on the memory of ranks before most of them begin.
+    """
+
+    output: IO[str] | None = None
+    report: Callable[[str], None] | None = None
 
 
 class LiveProgram:
@@ -25,8 +45,14 @@ class LiveProgram:
         Returns what turns collectives into operations.
     compute_factor : float
         Simulated seconds for each second of computation.
-    output : file, optional
-        Where the program's standard output goes.
+    computation : RecordedComputation, optional
+        How long ranks compute; by default as long as they do.
+    outlets : Outlets
+
+    Attributes
+    ----------
+    notes : list of str
+        What the last run has used that is not simulated, a sentence each.
     """
 
     def __init__(
@@ -35,13 +61,17 @@ class LiveProgram:
         processes: int,
         collectives: Callable[[], Collectives],
         compute_factor: float,
-        output: IO[str] | None = None,
+        computation: RecordedComputation | None = None,
+        outlets: Outlets | None = None,
     ) -> None:
         self._command, self._processes, self._collectives = command, processes, collectives
-        self._compute_factor, self._output = compute_factor, output
+        self._compute_factor, self._computation = compute_factor, computation
+        self._outlets = outlets or Outlets()
         self._pump: Pump | None = None
         self._running: Processes | None = None
         self._memory = -1
+        self._sites: dict[Site, str] = {}
+        self.notes: list[str] = []
 
     def begin(self, hosts: Sequence[tuple[int, str]]) -> None:
         """Make the memory of the ranks.
@@ -52,10 +82,16 @@ class LiveProgram:
             Number and name of each rank's host.
         """
         self._memory = os.memfd_create("commmodel-online", os.MFD_CLOEXEC)
-        self._running = Processes(self._command, self._memory, self._output)
+        self.notes.clear()
+        self._running = Processes(self._command, self._memory, self._outlets.output)
         self._pump = Pump(
             self._processes, self._memory, self._running, self._collectives(), self._compute_factor, hosts
         )
+        self._running.watch = MemoryWatch(self._processes, self._pump.memory, self._outlets.report)
+        if self._computation is not None:
+            self._pump.compare(self._computation.names)
+            for rank in range(self._processes):
+                self._pump.record(rank, *self._computation.intervals(rank))
 
     @property
     def live(self) -> Any:
@@ -67,12 +103,43 @@ class LiveProgram:
         """What a callback of the engine raised."""
         return None if self._pump is None else self._pump.raised
 
+    def place(self, rank: int, step: int) -> tuple[str, str]:
+        """Return the call and the site of an operation that hangs.
+
+        Parameters
+        ----------
+        rank, step : int
+            The operation is so many behind the first of those that the rank has given last.
+        """
+        words = [] if self._pump is None else self._pump.place(rank, step)
+        return self._resolved(words) if words else ("MPI", "")
+
+    def _resolved(self, words: Sequence[str]) -> tuple[str, str]:
+        """Return the name of a function and the site of its call, of a place in shared memory."""
+        name, file, line, function, language = words
+        site = Site(file, int(line), function, int(language))
+        if site not in self._sites:
+            self._sites[site] = str(resolve([site])[0]) if file else ""
+        return name, self._sites[site]
+
     def __call__(self, rank: int) -> Operations:
         """Return nothing: the engine asks for operations through `live`."""
         raise NotImplementedError(f"rank {rank}")
 
+    def _note(self) -> None:
+        """Write down what the ranks have used that is not simulated."""
+        clock, threads, blas = ([], False, False) if self._pump is None else self._pump.unsimulated()
+        if clock:
+            name, site = self._resolved(clock)
+            self.notes.append(f"{site} reads {name}, which is no simulated time: MPI_Wtime is")
+        if threads:
+            self.notes.append("ranks have started threads: only what calls MPI is timed")
+        if blas and self._running is not None and self._running.has_one_thread:
+            self.notes.append("BLAS and OpenMP had one thread in each rank: OMP_NUM_THREADS and its like say how many")
+
     def close(self) -> None:
         """End all processes and give back the memory."""
+        self._note()
         if self._running is not None:
             self._running.close()
         self._running = self._pump = None

@@ -4,7 +4,6 @@ A program of Python runs as forks of one interpreter, any other as a process of 
 place of their own. Main entry: `Processes`.
 """
 
-import ctypes
 import os
 import re
 import select
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from commmodel.errors import CommModelError, InputError, MPIEnvironmentError
+from commmodel.simulate.online.memory import MemoryWatch
 
 __all__ = ["Processes", "RankEndedError", "executable", "library"]
 
@@ -28,7 +28,6 @@ _WITHOUT_VALUE = re.compile(r"-[bBdEIOPqsSuvx]+")
 _OTHER_LIBRARIES = {b"\0libmpi.so.40\0": "Open MPI", b"\0libmpi_abi.so.": "a library of the standard MPI ABI"}
 """What a program has in its table of names -> the library that it needs."""
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-_PR_SET_PDEATHSIG = 1
 
 
 class RankEndedError(CommModelError):
@@ -89,10 +88,6 @@ def _python_words(command: Sequence[str]) -> tuple[list[str], list[str]] | None:
     return [*command[:place]], words
 
 
-def _end_with_parent() -> None:
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
 def _environment(memory: int) -> dict[str, str]:
     """Return the environment of ranks: our library takes the place of theirs, and BLAS one thread."""
     preloaded = os.environ.get("LD_PRELOAD", "")
@@ -117,9 +112,18 @@ class Processes:
         Descriptor of the memory that they share.
     output : file, optional
         Where the program's standard output goes; else where ours does.
+
+    Attributes
+    ----------
+    watch : MemoryWatch, optional
+        Looks at the memory before each rank begins, and then.
+    has_one_thread : bool
+        Whether BLAS and OpenMP have one thread, as the environment does not say otherwise.
     """
 
     def __init__(self, command: Sequence[str], memory: int, output: IO[str] | None = None) -> None:
+        self.watch: MemoryWatch | None = None
+        self.has_one_thread = all(os.environ.get(name, "1") == "1" for name in _ONE_THREAD)
         self._command = [executable(command[0]), *command[1:]]
         self._memory, self._output = memory, output
         self._environment = _environment(memory)
@@ -129,6 +133,8 @@ class Processes:
         self._server: subprocess.Popen[bytes] | None = None
         self._commands = self._answers = -1
         self._unread = b""
+        self._started = 0
+        self._ended_rank = -1  # the rank that had ended, without an error, at the last look
         if self._python is not None:
             self._serve(*self._python)
 
@@ -148,7 +154,7 @@ class Processes:
         try:
             return subprocess.Popen(
                 command, env=environment, pass_fds=descriptors, stdin=subprocess.DEVNULL, stdout=self._output,
-                preexec_fn=_end_with_parent,
+                process_group=0,  # Ctrl-C is ours alone
             )  # fmt: skip
         except OSError as error:
             raise InputError(f"{command[0]}: {error.strerror}") from None
@@ -156,6 +162,9 @@ class Processes:
     def start(self, rank: int) -> None:
         """Start the process of a rank."""
         sys.stdout.flush()
+        self._started += 1
+        if self.watch is not None:
+            self.watch.begin(rank)
         if self._server is not None:
             with suppress(BrokenPipeError):  # its end is seen by `look`
                 os.write(self._commands, rank.to_bytes(4, "little"))
@@ -198,20 +207,22 @@ class Processes:
         if name == "aborted":
             raise RankEndedError(words, code & 0xFF or 1)
         self._poll()
+        if self.watch is not None:
+            self.watch.check(self._started)
         for other, ended in self._codes.items():
             if ended:
                 raise _ended(other, ended)
-        if rank in self._codes:
+        if rank in self._codes and self._ended_rank != rank:  # it may have finalized MPI
+            self._ended_rank = rank
+        elif rank in self._codes:
             raise RankEndedError(f"rank {rank} ended without MPI_Finalize", 1)
 
     def end(self, rank: int) -> None:
         """Wait for the end of a rank that has finalized MPI."""
+        if rank in self._processes:
+            self._codes[rank] = self._processes.pop(rank).wait()
         while rank not in self._codes:
-            if self._server is not None:
-                select.select([self._answers], [], [], 0.1)
-            elif rank in self._processes:
-                with suppress(subprocess.TimeoutExpired):
-                    self._processes[rank].wait(0.1)
+            select.select([self._answers], [], [], 0.1)
             self._poll()
         if self._codes[rank]:
             raise _ended(rank, self._codes[rank])
@@ -222,14 +233,14 @@ class Processes:
             if descriptor >= 0:
                 os.close(descriptor)
         self._commands = self._answers = -1
-        for process in self._processes.values():
-            process.kill()
-        for process in self._processes.values():
+        processes = [*self._processes.values(), *([] if self._server is None else [self._server])]
+        for process in processes:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        for process in processes:
             process.wait()
         self._processes.clear()
-        if self._server is not None:
-            self._server.wait()
-            self._server = None
+        self._server = None
 
 
 def _exit_code(code: int) -> int:

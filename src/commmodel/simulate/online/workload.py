@@ -3,7 +3,7 @@
 import os
 import shlex
 from collections.abc import Sequence
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +11,8 @@ from commmodel.arguments import finite, rank_count
 from commmodel.collectives.library.selection import Selector
 from commmodel.errors import InputError
 from commmodel.simulate.online.collectives import Collectives
-from commmodel.simulate.online.live import LiveProgram
+from commmodel.simulate.online.computation import RecordedComputation
+from commmodel.simulate.online.live import LiveProgram, Outlets
 from commmodel.simulate.online.processes import executable, library
 from commmodel.simulate.operations import Program
 from commmodel.simulate.scenario import Place, Workload
@@ -25,11 +26,11 @@ def workload(
     command: Sequence[str],
     processes: int | None = None,
     *,
-    compute: float = 1.0,
+    compute: float | RecordedComputation = 1.0,
     selector: str | Selector | None = None,
     memory_copy: float = 0.0,
     reduction: float = 0.0,
-    output: IO[str] | None = None,
+    outlets: Outlets | None = None,
 ) -> Workload:
     """Return a program that runs, unchanged, while it is simulated.
 
@@ -40,14 +41,15 @@ def workload(
         The program and its arguments: one of Python, or one that is linked with MPICH's ABI.
     processes : int, optional
         Number of ranks; by default that of the place's cores.
-    compute : float
-        Simulated seconds for each second that a rank computes here, 0 for none.
+    compute : float or RecordedComputation
+        Simulated seconds for each second that a rank computes here, 0 for none; or the computation of a recording of
+        the same program (`commmodel.record.computation`).
     selector : str or Selector, optional
         Which algorithms collectives take; by default the place's.
     memory_copy, reduction : float
         Seconds per byte in collectives.
-    output : file, optional
-        Where the program's standard output goes; by default where ours does.
+    outlets : Outlets, optional
+        Where the program's standard output goes, and what is said of its memory.
 
     Raises
     ------
@@ -58,10 +60,17 @@ def workload(
     """
     if not command:
         raise InputError("no program to run")
-    finite("compute", compute, 0)
+    computation = compute if isinstance(compute, RecordedComputation) else None
+    factor = compute.factor if isinstance(compute, RecordedComputation) else compute
+    finite("compute", factor, 0)
     library()
     executable(command[0])
     count = rank_count(place.processes(processes))
+    if computation is not None and computation.processes != count:
+        raise InputError(
+            f"{computation.source} has {computation.processes} ranks, not {count}: record {count}, or give -p"
+        )
+    notes: list[str] = []
     chosen = selector or place.selector
     words = shlex.join(command)
 
@@ -69,10 +78,13 @@ def workload(
         def collectives() -> Collectives:
             return Collectives(count, list(speeds), chosen, memory_copy, reduction)
 
-        live = LiveProgram(command, count, collectives, compute, output)
+        live = LiveProgram(command, count, collectives, factor, computation, outlets)
+        live.notes = notes
         return Program(NOTHING, np.zeros(count + 1, dtype=np.int64), live, os.path.basename(command[0]))
 
     name = chosen if isinstance(chosen, str) else chosen.name
     ranks = "one rank" if count == 1 else f"{count} ranks"
-    facts = {"program": words, "compute": compute, "chosen_by": name}
-    return Workload(count, f"{words} on {ranks}", program, facts)
+    facts = {"program": words, "compute": factor, "chosen_by": name}
+    if computation is not None:
+        facts["computation"] = computation.source
+    return Workload(count, f"{words} on {ranks}", program, facts, notes=lambda: notes)

@@ -1,0 +1,34 @@
+"""Computation of a program that runs, as it was recorded. Main entry: `RecordedComputation`."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["RecordedComputation"]
+
+
+@dataclass(frozen=True)
+class RecordedComputation:
+    """How long each rank of a recorded program has computed before each of its calls.
+
+    Attributes
+    ----------
+    source : str
+        The recording, for people.
+    processes : int
+        P.
+    names : sequence of str
+        Names of the calls before which computation is known; a program that runs must make the same ones.
+    intervals : callable
+        Rank -> for each of its calls in turn, the number of its name (int64) and seconds (float64).
+    factor : float
+        Simulated seconds for each recorded one.
+    """
+
+    source: str
+    processes: int
+    names: Sequence[str]
+    intervals: Callable[[int], tuple[NDArray[np.int64], NDArray[np.float64]]]
+    factor: float = 1.0
