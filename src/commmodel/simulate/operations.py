@@ -41,6 +41,11 @@ class Code(IntEnum):
     """Note the time; `value` is the number of the mark."""
     AWAIT = 10
     """Wait until a request completes or a message comes, `value` seconds at most; only of programs that run."""
+    PUT = 11
+    """Store `value` bytes in memory of `peer`, which takes no part in it; only of programs that run. Its `request` is
+    complete when they are there."""
+    GET = 12
+    """Fetch `value` bytes from memory of `peer`: a request, which takes the latency, and the answer."""
 
 
 OPERATION = np.dtype(

@@ -14,6 +14,10 @@ struct operation {
 };
 
 struct operation *operation_of(MPI_Op handle) { return object_of(OPERATION, handle); }
+bool is_built_in(MPI_Op handle) {
+    const struct operation *operation = operation_of(handle);
+    return operation != NULL && operation->built_in != NULL;
+}
 bool is_commutative(const struct operation *operation) { return operation->commutes; }
 
 // ---- built-in ones: kinds of elements

@@ -51,6 +51,7 @@ struct online_rank {
     uint64_t reports;
     int32_t report_count, report_room;
     uint64_t buckets[ONLINE_BUCKETS];  // channels, by source and tag
+    uint64_t task;                     // of another rank, in memory that it alone has (memory.c)
     char host[ONLINE_NAME];
     int32_t host_number;
     char call[64];  // the last call that had to wait
@@ -67,7 +68,8 @@ struct online_world {
     int32_t contexts[ONLINE_CONTEXTS];   // how many ranks use each
     int32_t communicators;               // numbers given so far
     uint64_t instances[ONLINE_BUCKETS];  // open collective calls, by communicator and number
-    uint64_t keyvals;
+    uint64_t windows;                    // what ranks share of each
+    int32_t has_windows;                 // since one has been made
     char error[256];
     struct online_rank rank[];
 };

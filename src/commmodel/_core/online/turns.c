@@ -111,13 +111,17 @@ void enter(const char *name) {
 }
 
 void leave(void) {
-    if (--depth > 0) return;
+    if (depth > 0 && --depth > 0) return;
     if (world->compute_factor > 0.0) computed_until = processor_seconds();
 }
 
 void yield(void) {
     online_wake(&world->simulator_turn);
-    while (!online_wait(&me->turn, -1)) {
+    for (;;) {
+        while (!online_wait(&me->turn, -1)) {
+        }
+        if (me->task == 0) break;
+        serve();  // another rank has the turn
     }
     seen = world->now;
     take_reports();

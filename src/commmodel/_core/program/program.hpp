@@ -8,7 +8,7 @@
 
 namespace commmodel {
 
-enum Code : int32_t { COMPUTE, SLEEP, SEND, ISEND, RECV, IRECV, WAIT, WAITALL, TEST, MARK, AWAIT, CODES };
+enum Code : int32_t { COMPUTE, SLEEP, SEND, ISEND, RECV, IRECV, WAIT, WAITALL, TEST, MARK, AWAIT, PUT, GET, CODES };
 enum State : int32_t { IN_COMPUTE, IN_SEND, IN_RECEIVE, IN_WAIT, IN_SLEEP, STATES };
 
 constexpr int32_t ANY = -1;

@@ -68,6 +68,10 @@ class Reader {
             case MARK:
                 return std::abs(operation.value) < LARGEST_INDEX + 1.0 ||
                        fail(rank, cursor, BAD_VALUE, 0, operation.value);
+            case PUT:
+            case GET:
+                if (run_.live == nullptr) return fail(rank, cursor, UNKNOWN_CODE, operation.code);
+                return check_message(rank, cursor, requests);
             case AWAIT:
                 if (run_.live == nullptr) return fail(rank, cursor, UNKNOWN_CODE, operation.code);
                 return operation.value >= 0.0 || fail(rank, cursor, BAD_VALUE, 0, operation.value);
@@ -88,7 +92,7 @@ class Reader {
     template <class Requests> bool check_message(int32_t rank, Cursor &cursor, const Requests &requests) {
         const Operation &operation = *cursor.at;
         const bool blocking = operation.code == SEND || operation.code == RECV;
-        const bool sends = operation.code == SEND || operation.code == ISEND;
+        const bool sends = operation.code != RECV && operation.code != IRECV;
         if (operation.peer < (sends ? 0 : ANY) || operation.peer >= ranks_) {
             return fail(rank, cursor, BAD_PEER, operation.peer);
         }
