@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.table import Table
 
 RANK_REPORT = Path(__file__).with_name("rank_report.py")
-LEFT_OUT = r"test_(spawn|dynproc|io|file)$"
-"""Modules: dynamic processes and files."""
+LEFT_OUT = r"test_(spawn|dynproc|io|file|util_pool)$"
+"""Modules: of dynamic processes (util_pool spawns its workers) and files."""
 LEFT_OUT_CASES = r"File|Spawn|DynProc|Publish|Port\b"
 """The same among the cases of other modules."""
 _TEST = re.compile(r"^(\w+) \((\w[\w.]*)\)(?:\n[^\n]*?)? \.\.\. ", re.MULTILINE)

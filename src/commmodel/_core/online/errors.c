@@ -45,6 +45,13 @@ static const struct {
     {MPI_ERR_NO_MEM, "no memory"},
     {MPI_ERR_UNSUPPORTED_OPERATION, "unsupported operation"},
     {MPI_ERR_WIN, "invalid window"},
+    {MPI_ERR_SESSION, "invalid session"},
+    {MPI_ERR_FILE, "invalid file handle"},
+    {MPI_ERR_NO_SUCH_FILE, "file does not exist"},
+    {MPI_ERR_FILE_EXISTS, "file exists"},
+    {MPI_ERR_ACCESS, "permission denied"},
+    {MPI_ERR_AMODE, "invalid mode of a file"},
+    {MPI_ERR_IO, "input or output error"},
     {MPI_ERR_BASE, "invalid base"},
     {MPI_ERR_LOCKTYPE, "invalid lock type"},
     {MPI_ERR_RMA_CONFLICT, "conflicting accesses to a window"},
@@ -182,6 +189,7 @@ EXPORT int MPI_Errhandler_free(MPI_Errhandler *handler) {
 EXPORT int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler) {
     struct communicator *communicator = communicator_of(comm);
     if (communicator == NULL) return fail_world(MPI_ERR_COMM);
+    if (handler == MPI_ERRHANDLER_NULL) return fail(communicator, MPI_ERR_ARG);
     keep_errhandler(handler);
     free_errhandler(communicator->errhandler);
     communicator->errhandler = handler;
@@ -196,7 +204,7 @@ EXPORT int MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *handler) {
     return MPI_SUCCESS;
 }
 
-int handle_error(int object, MPI_Errhandler handler, int error) {
+static int call(void *object, MPI_Errhandler handler, int error) {
     if (handler == MPI_ERRORS_RETURN) return error;
     struct errhandler *of = is_fixed(handler) ? NULL : object_of(ERRHANDLER, handler);
     if (of == NULL) {
@@ -205,9 +213,12 @@ int handle_error(int object, MPI_Errhandler handler, int error) {
         MPI_Error_string(error, words, &length);
         abort_all(error ? error : 1, "rank %d: fatal error in %s: %s", my_rank, me ? me->call : "MPI", words);
     }
-    of->function(&object, &error);
+    of->function(object, &error);
     return error;
 }
+
+int handle_error(int object, MPI_Errhandler handler, int error) { return call(&object, handler, error); }
+int call_file_errhandler(MPI_File *file, MPI_Errhandler handler, int error) { return call(file, handler, error); }
 
 int fail(struct communicator *communicator, int error) {
     if (communicator == NULL) return fail_world(error);

@@ -76,8 +76,9 @@ static int operate(const char *call, struct access *access, MPI_Aint displacemen
         error = check_access(access, displacement);
         const bool changes = origin != NULL && op != MPI_NO_OP, combines = changes && op != MPI_REPLACE;
         if (error == MPI_SUCCESS && op != MPI_OP_NULL && !is_built_in(op)) error = MPI_ERR_OP;
-        if (error == MPI_SUCCESS && combines && !has_type(operation_of(op), access->type)) error = MPI_ERR_OP;
-        const MPI_Count bytes = volume(access->count, access->type);
+        if (error == MPI_SUCCESS && combines && access->count > 0 && !has_type(operation_of(op), access->type))
+            error = MPI_ERR_OP;
+        const MPI_Count bytes = error == MPI_SUCCESS ? volume(access->count, access->type) : 0;
         if (error == MPI_SUCCESS && changes && volume(origin->count, origin->type) > bytes) error = MPI_ERR_TRUNCATE;
         if (error == MPI_SUCCESS && result && volume(result->count, result->type) < bytes) error = MPI_ERR_TRUNCATE;
         if (error != MPI_SUCCESS) return fail_window(window, error);
@@ -89,7 +90,7 @@ static int operate(const char *call, struct access *access, MPI_Aint displacemen
         }
         if (changes) pack(origin->at, origin->count, origin->type, sent);
         if (result) unpack(result->at, result->count, result->type, kept, bytes);
-        if (combines) error = reduce(operation_of(op), sent, kept, access->count, access->type);
+        if (combines && bytes > 0) error = reduce(operation_of(op), sent, kept, access->count, access->type);
         if (changes) {
             write_memory(access->rank, access->mapping, access->address, access->count, access->type,
                          combines ? kept : sent);

@@ -62,7 +62,7 @@ static enum element integer(int size, bool is_signed) {
 
 static enum element element_of(const struct datatype *type) {
     const int size = (int)type->size;
-    switch (type->is_basic ? type->handle : type->basic) {
+    switch (type->basic) {
         case MPI_CHAR:
         case MPI_SIGNED_CHAR:
         case MPI_SHORT:
