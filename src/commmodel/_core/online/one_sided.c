@@ -58,7 +58,6 @@ static int check_access(struct access *access, MPI_Aint displacement) {
 }
 
 static void transfer(const struct access *access, int code, MPI_Count bytes, int *name) {
-    if (access->target == access->window->communicator->rank) return;
     *name = next_name();
     act(code, access->rank, window_tag(access->window, A_TRANSFER), *name, (double)bytes);
     open_transfer(access->window, *name, access->target);
