@@ -23,10 +23,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.validation import mpi4py_simulated
 from rich.console import Console
 from rich.table import Table
-
-from benchmarks.validation import mpi4py_simulated
 
 LAUNCHING = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -128,7 +127,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=300, help="a launch may take (%(default)s)")
     parser.add_argument("--keep", type=Path, help="folder that keeps the recordings (none)")
     parser.add_argument("--simulated", type=int, nargs="+", help="numbers of simulated ranks (none)")
-    parser.add_argument("--reference", type=Path, help="file with the verdicts under mpiexec, to read or to make (none)")
+    parser.add_argument(
+        "--reference", type=Path, help="file that keeps the verdicts under mpiexec (none)"
+    )
     options = parser.parse_args()
     if not (options.folder / "main.py").is_file():
         raise SystemExit(f"{options.folder}: not mpi4py's folder of tests: main.py is missing")
