@@ -127,9 +127,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=300, help="a launch may take (%(default)s)")
     parser.add_argument("--keep", type=Path, help="folder that keeps the recordings (none)")
     parser.add_argument("--simulated", type=int, nargs="+", help="numbers of simulated ranks (none)")
-    parser.add_argument(
-        "--reference", type=Path, help="file that keeps the verdicts under mpiexec (none)"
-    )
+    parser.add_argument("--reference", type=Path, help="file that keeps the verdicts under mpiexec (none)")
     options = parser.parse_args()
     if not (options.folder / "main.py").is_file():
         raise SystemExit(f"{options.folder}: not mpi4py's folder of tests: main.py is missing")
