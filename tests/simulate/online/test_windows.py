@@ -3,7 +3,6 @@
 import sys
 
 import pytest
-
 from tests.simulate.online.test_online import simulate
 
 pytestmark = pytest.mark.mpi
