@@ -6,6 +6,10 @@ interpreter of another environment, to take its MPI library, too. Each test that
 and then the exit code is 1. As random ends of tests that need time or another process are not the recorder's, a group
 that differs is run once more, both ways. Where a test ends the launch even without the recorder, "neither ends" stands
 in the table: run its modules apart (``--group 1``).
+
+With ``--simulated 1 3 5`` the suite runs on so many simulated ranks instead (`commmodel simulate switch run`), beside
+mpiexec: which share of the tests that pass there passes. A module that ends the simulation counts as all its tests
+failed; the exit code is 1 where the share is below 97 %. ``--reference FILE`` keeps the verdicts under mpiexec.
 """
 
 import argparse
@@ -19,6 +23,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.validation import mpi4py_simulated
 from rich.console import Console
 from rich.table import Table
 
@@ -121,9 +126,13 @@ def main() -> None:
     parser.add_argument("--include", default="", help="regular expression of the modules to run (all)")
     parser.add_argument("--seconds", type=float, default=300, help="a launch may take (%(default)s)")
     parser.add_argument("--keep", type=Path, help="folder that keeps the recordings (none)")
+    parser.add_argument("--simulated", type=int, nargs="+", help="numbers of simulated ranks (none)")
+    parser.add_argument("--reference", type=Path, help="file that keeps the verdicts under mpiexec (none)")
     options = parser.parse_args()
     if not (options.folder / "main.py").is_file():
         raise SystemExit(f"{options.folder}: not mpi4py's folder of tests: main.py is missing")
+    if options.simulated:
+        raise SystemExit(0 if mpi4py_simulated.compare(options) else 1)
     if options.keep:
         options.keep.mkdir(parents=True, exist_ok=True)
     table = Table("library", "ranks", "modules", "plain", "recorded", "alike", title="mpi4py's test suite")

@@ -45,6 +45,11 @@ class Code(IntEnum):
     """MPI_Ssend, which ends when the receive has begun and has the data; only of programs that run."""
     ISSEND = 12
     """MPI_Issend, in the same manner."""
+    PUT = 13
+    """Store `value` bytes in memory of `peer`, which takes no part in it; only of programs that run. Its `request` is
+    complete when they are there."""
+    GET = 14
+    """Fetch `value` bytes from memory of `peer`: a request, which takes the latency, and the answer."""
 
 
 OPERATION = np.dtype(

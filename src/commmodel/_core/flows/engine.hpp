@@ -186,7 +186,9 @@ class Engine final : public Answers {
             case SEND:
             case ISEND:
             case SSEND:
-            case ISSEND: return begin_send(rank);
+            case ISSEND:
+            case PUT:
+            case GET: return begin_send(rank);
             case RECV:
             case IRECV: return receive(rank);
             case WAIT:
@@ -208,7 +210,7 @@ class Engine final : public Answers {
     static bool is_blocking(const Operation &send) { return send.code == SEND || send.code == SSEND; }
 
     double send_overhead(const Operation &operation) {
-        const Costs &costs = costs_(operation.value);
+        const Costs &costs = costs_(operation.code == GET ? 0.0 : operation.value);
         return is_blocking(operation) ? costs.send : costs.isend;
     }
 
@@ -218,10 +220,33 @@ class Engine final : public Answers {
         return send(rank);
     }
 
+    // Memory of another rank is written or read: a message that needs no receive.
+    bool reach(int32_t rank) {
+        Rank &me = ranks_[rank];
+        const Operation &operation = *me.at;
+        const bool fetches = operation.code == GET;
+        const int32_t index = messages_.make();
+        Message &message = messages_[index];
+        message.size = operation.value;
+        message.source = fetches ? operation.peer : rank;
+        message.destination = fetches ? rank : operation.peer;
+        message.tag = operation.tag;
+        message.awaits_receive = false;
+        message.arrived = false;
+        message.stage = fetches ? FETCHED : STORED;
+        message.sender = NONE;
+        message.receiver = open(rank, operation.request, false);
+        ++run_.messages;
+        if (run_.records) remember(index, me.since);
+        leave(index);
+        return end_send(rank);
+    }
+
     // The message goes out, or waits for its receive.
     bool send(int32_t rank) {
         Rank &me = ranks_[rank];
         const Operation &operation = *me.at;
+        if (operation.code == PUT || operation.code == GET) return reach(rank);
         const bool waits = operation.code == SSEND || operation.code == ISSEND;
         const Mode mode = waits ? SYNCHRONOUS : costs_(operation.value).mode;
         Rank &peer = ranks_[operation.peer];
@@ -259,6 +284,12 @@ class Engine final : public Answers {
         }
         if (matched || !message.awaits_receive) leave(index);
         if (me.doing != NEXT) return false;
+        return end_send(rank);
+    }
+
+    bool end_send(int32_t rank) {
+        Rank &me = ranks_[rank];
+        const Operation &operation = *me.at;
         if (!protocol_.leaves_after_overhead && stay(rank, send_overhead(operation), BUSY)) return false;
         spend(rank, IN_SEND, operation.peer, operation.tag, operation.value);
         ++me.at;
@@ -333,13 +364,18 @@ class Engine final : public Answers {
     void leave(int32_t index) {
         Message &message = messages_[index];
         if (run_.records) left_[index] = now_;
+        double requested = 0.0;  // time until a request for it is there
+        if (message.stage == FETCHED) {
+            requested = costs_(0.0).latency_factor *
+                        routes_.length(hosts_[message.destination], hosts_[message.source]).latency;
+        }
         const Route &route = routes_.length(hosts_[message.source], hosts_[message.destination]);
         if (route.links == 0) {
             arrive(index);
             return;
         }
         const Costs &costs = costs_(message.size);
-        double there = now_ + costs.latency_factor * route.latency;
+        double there = now_ + requested + costs.latency_factor * route.latency;
         const int32_t from = hosts_[message.source], to = hosts_[message.destination];
         if (costs.queued && from != to) there = injection_.leave(from, to, there, costs.wire, costs.work / route.bound);
         there > now_ ? events_.set(there, ~index) : flow(index);
@@ -398,6 +434,12 @@ class Engine final : public Answers {
     // A message that is there goes to its receive.
     void give(int32_t index) {
         Message &message = messages_[index];
+        if (message.stage == STORED) {
+            complete(message.source, message.receiver, 0.0);
+            message.stage = UNUSED;
+            messages_.drop(index);
+            return;
+        }
         Rank &receiver = ranks_[message.destination];
         const double overhead = costs_(message.size).receive;
         if (message.receiver == BLOCKING) {

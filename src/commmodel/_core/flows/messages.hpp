@@ -7,7 +7,7 @@
 
 namespace commmodel {
 
-enum Stage : uint8_t { UNUSED, POSTED, SENT, MATCHED };
+enum Stage : uint8_t { UNUSED, POSTED, SENT, MATCHED, STORED, FETCHED };  // the last two: of one-sided operations
 enum Mode : uint8_t { ASYNCHRONOUS, DETACHED, SYNCHRONOUS };
 
 // Who waits for an end of a message: the index of a named request, NONE, or a value of these.

@@ -98,7 +98,7 @@ static struct attribute **find(struct attribute **attributes, int keyval) {
     return attributes;
 }
 
-static int set(int of, struct attribute **attributes, int handle, void *value) {
+int set_attribute(int of, struct attribute **attributes, int handle, void *value) {
     struct keyval *keyval = object_of(KEYVAL, handle);
     if (keyval == NULL) return MPI_ERR_KEYVAL;
     struct attribute **link = find(attributes, handle);
@@ -117,7 +117,7 @@ static int set(int of, struct attribute **attributes, int handle, void *value) {
     return MPI_SUCCESS;
 }
 
-static int get(struct attribute **attributes, int handle, void *value, int *flag) {
+int get_attribute(struct attribute **attributes, int handle, void *value, int *flag) {
     if (object_of(KEYVAL, handle) == NULL) return MPI_ERR_KEYVAL;
     const struct attribute *attribute = *find(attributes, handle);
     *flag = attribute != NULL;
@@ -125,7 +125,7 @@ static int get(struct attribute **attributes, int handle, void *value, int *flag
     return MPI_SUCCESS;
 }
 
-static int remove_one(int of, struct attribute **attributes, int handle) {
+int delete_attribute(int of, struct attribute **attributes, int handle) {
     if (object_of(KEYVAL, handle) == NULL) return MPI_ERR_KEYVAL;
     struct attribute **link = find(attributes, handle);
     return *link == NULL ? MPI_ERR_KEYVAL : delete_first(of, link);
@@ -162,21 +162,21 @@ EXPORT int MPI_Comm_get_attr(MPI_Comm comm, int keyval, void *value, int *flag) 
     struct communicator *communicator = communicator_of(comm);
     if (communicator == NULL) return fail_world(MPI_ERR_COMM);
     if (predefined(keyval, value, flag)) return MPI_SUCCESS;
-    const int error = get(&communicator->attributes, keyval, value, flag);
+    const int error = get_attribute(&communicator->attributes, keyval, value, flag);
     return error == MPI_SUCCESS ? error : fail(communicator, error);
 }
 
 EXPORT int MPI_Comm_set_attr(MPI_Comm comm, int keyval, void *value) {
     struct communicator *communicator = communicator_of(comm);
     if (communicator == NULL) return fail_world(MPI_ERR_COMM);
-    const int error = set(comm, &communicator->attributes, keyval, value);
+    const int error = set_attribute(comm, &communicator->attributes, keyval, value);
     return error == MPI_SUCCESS ? error : fail(communicator, error);
 }
 
 EXPORT int MPI_Comm_delete_attr(MPI_Comm comm, int keyval) {
     struct communicator *communicator = communicator_of(comm);
     if (communicator == NULL) return fail_world(MPI_ERR_COMM);
-    const int error = remove_one(comm, &communicator->attributes, keyval);
+    const int error = delete_attribute(comm, &communicator->attributes, keyval);
     return error == MPI_SUCCESS ? error : fail(communicator, error);
 }
 
@@ -200,16 +200,24 @@ EXPORT int MPI_Type_free_keyval(int *keyval) { return free_keyval(keyval); }
 
 EXPORT int MPI_Type_get_attr(MPI_Datatype handle, int keyval, void *value, int *flag) {
     struct datatype *type = datatype_of(handle);
-    const int error = type == NULL ? MPI_ERR_TYPE : get(&type->attributes, keyval, value, flag);
+    const int error = type == NULL ? MPI_ERR_TYPE : get_attribute(&type->attributes, keyval, value, flag);
     return error == MPI_SUCCESS ? error : fail_world(error);
 }
 EXPORT int MPI_Type_set_attr(MPI_Datatype handle, int keyval, void *value) {
     struct datatype *type = datatype_of(handle);
-    const int error = type == NULL ? MPI_ERR_TYPE : set(handle, &type->attributes, keyval, value);
+    const int error = type == NULL ? MPI_ERR_TYPE : set_attribute(handle, &type->attributes, keyval, value);
     return error == MPI_SUCCESS ? error : fail_world(error);
 }
 EXPORT int MPI_Type_delete_attr(MPI_Datatype handle, int keyval) {
     struct datatype *type = datatype_of(handle);
-    const int error = type == NULL ? MPI_ERR_TYPE : remove_one(handle, &type->attributes, keyval);
+    const int error = type == NULL ? MPI_ERR_TYPE : delete_attribute(handle, &type->attributes, keyval);
     return error == MPI_SUCCESS ? error : fail_world(error);
 }
+
+// ---- of windows
+
+EXPORT int MPI_Win_create_keyval(MPI_Win_copy_attr_function *copy, MPI_Win_delete_attr_function *delete, int *keyval,
+                                 void *state) {
+    return create(WINDOW, (copier *)copy, (deleter *)delete, keyval, state);
+}
+EXPORT int MPI_Win_free_keyval(int *keyval) { return free_keyval(keyval); }

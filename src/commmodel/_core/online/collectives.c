@@ -169,6 +169,10 @@ static void read_all(struct reader *reader) {
     const int others = peers(of->communicator)->size, rank = of->communicator->rank;
     const bool is_inter = of->communicator->remote != NULL;
     switch (a->verb) {
+        case BARRIER:  // ranks that share memory really have to wait for each other
+            for (int i = 0; world->has_windows && i < others; i++)
+                if (part_from(of, i, is_inter) == NULL) reader->is_there = false;
+            break;
         case BCAST:
             if (takes_part(of) && !is_root(of))
                 read_segment(reader, a->root, 0, (struct block){a->recvbuf, a->recvcount, datatype_of(a->recvtype)});
@@ -264,7 +268,7 @@ static char *listed(char *to, const MPI_Count *counts, const MPI_Datatype *types
     return to;
 }
 
-static MPI_Count bytes_of(MPI_Count count, MPI_Datatype handle) {
+MPI_Count bytes_of(MPI_Count count, MPI_Datatype handle) {
     const struct datatype *type = datatype_of(handle);
     return type ? volume(count, type) : 0;
 }
@@ -352,7 +356,7 @@ static int wrong(const struct arguments *a, const struct communicator *communica
     return MPI_SUCCESS;
 }
 
-static struct collective *begin(const struct arguments *arguments) {
+struct collective *new_collective(const struct arguments *arguments) {
     struct collective *of = calloc(1, sizeof *of);
     of->arguments = *arguments;
     of->communicator = communicator_of(arguments->comm);
@@ -380,7 +384,9 @@ static bool is_alone(const struct collective *of) {
 }
 
 static int finish(struct collective *of) {
-    if (!is_alone(of) && of->communicator->remote == NULL) {
+    if (of->communicator->remote != NULL) {
+        act_between(of->communicator, &of->arguments, of->number);
+    } else if (!is_alone(of)) {
         char *action = action_of(of);
         act_on(of->communicator, of->number, action);
         free(action);
@@ -402,7 +408,7 @@ int collective(const struct arguments *arguments) {
     struct communicator *communicator = communicator_of(arguments->comm);
     int error = wrong(arguments, communicator);
     if (error == MPI_SUCCESS) {
-        struct collective *of = begin(arguments);
+        struct collective *of = new_collective(arguments);
         start(of);
         error = finish(of);
         free_collective(of);
@@ -420,18 +426,18 @@ static void *copied(const void *from, size_t size) {
     return memcpy(copy, from, size);
 }
 
-// Take copies of the arrays, which the program may change or free after the call.
-static void own(struct collective *of) {
+const struct arguments *own_arguments(struct collective *of, size_t sent, size_t received) {
     struct arguments *a = &of->arguments;
-    const bool significant = !has_root(a->verb) || is_root(of);
-    const size_t size = significant ? (size_t)peers(of->communicator)->size : 0;
-    a->sendcounts = of->own[0] = copied(a->sendcounts, sizeof(MPI_Count) * size);
-    a->recvcounts = of->own[1] = copied(a->recvcounts, sizeof(MPI_Count) * size);
-    a->sdispls = of->own_places[0] = copied(a->sdispls, sizeof(MPI_Aint) * size);
-    a->rdispls = of->own_places[1] = copied(a->rdispls, sizeof(MPI_Aint) * size);
-    a->sendtypes = of->own_types[0] = copied(a->sendtypes, sizeof(MPI_Datatype) * size);
-    a->recvtypes = of->own_types[1] = copied(a->recvtypes, sizeof(MPI_Datatype) * size);
+    a->sendcounts = of->own[0] = copied(a->sendcounts, sizeof(MPI_Count) * sent);
+    a->recvcounts = of->own[1] = copied(a->recvcounts, sizeof(MPI_Count) * received);
+    a->sdispls = of->own_places[0] = copied(a->sdispls, sizeof(MPI_Aint) * sent);
+    a->rdispls = of->own_places[1] = copied(a->rdispls, sizeof(MPI_Aint) * received);
+    a->sendtypes = of->own_types[0] = copied(a->sendtypes, sizeof(MPI_Datatype) * sent);
+    a->recvtypes = of->own_types[1] = copied(a->recvtypes, sizeof(MPI_Datatype) * received);
+    return a;
 }
+
+const struct arguments *arguments_of(const struct collective *of) { return &of->arguments; }
 
 static int requested(const struct arguments *arguments, MPI_Request *handle, bool is_persistent) {
     if (is_of_neighbors(arguments->verb)) return request_neighbor_collective(arguments, handle, is_persistent);
@@ -441,8 +447,10 @@ static int requested(const struct arguments *arguments, MPI_Request *handle, boo
     if (error == MPI_SUCCESS) {
         struct request *request = new_request(IS_COLLECTIVE, communicator);
         keep_communicator(communicator);
-        request->collective = begin(arguments);
-        own(request->collective);
+        struct collective *of = request->collective = new_collective(arguments);
+        const bool significant = !has_root(arguments->verb) || is_root(of);
+        const size_t size = significant ? (size_t)peers(communicator)->size : 0;
+        own_arguments(of, size, size);
         request->is_persistent = is_persistent;
         request->is_active = !is_persistent;
         if (!is_persistent) start(request->collective);

@@ -343,12 +343,17 @@ EXPORT int MPI_Comm_create_group(MPI_Comm comm, MPI_Group handle, int tag, MPI_C
     return of_group("MPI_Comm_create_group", communicator, group, name, newcomm);
 }
 
+static unsigned hash_of(const char *words) {
+    unsigned hash = 5381;
+    for (; *words; words++) hash = hash * 33u + (unsigned char)*words;
+    return hash;
+}
+
 EXPORT int MPI_Comm_create_from_group(MPI_Group handle, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler,
                                       MPI_Comm *newcomm) {
     struct group *group = group_of(handle);
     if (group == NULL) return fail_world(MPI_ERR_GROUP);
-    unsigned name = 5381;
-    for (const char *letter = stringtag; *letter; letter++) name = name * 33u + (unsigned char)*letter;
+    const unsigned name = hash_of(stringtag);
     const int error = of_group("MPI_Comm_create_from_group", communicator_of(MPI_COMM_WORLD), group, name, newcomm);
     if (error != MPI_SUCCESS || *newcomm == MPI_COMM_NULL) return error;
     communicator_of(*newcomm)->info = copy_info(info);
@@ -403,6 +408,36 @@ EXPORT int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm 
     MPI_Bcast(remote->ranks, heading[0], MPI_INT, local_leader, local_comm);
     *newintercomm = made(local, keep_group(local->group), remote, heading[1], heading[2]);
     return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Group remote_group,
+                                            int remote_leader, const char *stringtag, MPI_Info info,
+                                            MPI_Errhandler errhandler, MPI_Comm *newintercomm) {
+    static const char *const call = "MPI_Intercomm_create_from_groups";
+    struct communicator *parent = communicator_of(MPI_COMM_WORLD);
+    struct group *local = group_of(local_group), *remote = group_of(remote_group);
+    if (local == NULL || rank_in(local, my_rank) == NONE) return fail_world(MPI_ERR_GROUP);
+    if (local_leader < 0 || local_leader >= local->size) return fail_world(MPI_ERR_RANK);
+    const bool leads = local->ranks[local_leader] == my_rank;
+    if (leads && remote == NULL) return fail_world(MPI_ERR_GROUP);
+    if (leads && (remote_leader < 0 || remote_leader >= remote->size)) return fail_world(MPI_ERR_RANK);
+    MPI_Comm side, leaders = MPI_COMM_NULL;
+    int other = 0;
+    of_group(call, parent, local, hash_of(stringtag), &side);
+    if (leads) {
+        struct group *pair = new_group(2);
+        const int peer = remote->ranks[remote_leader];
+        other = my_rank < peer;
+        pair->ranks[!other] = my_rank;  // in the order of ranks
+        pair->ranks[other] = peer;
+        of_group(call, parent, pair, hash_of(stringtag) + 1, &leaders);
+        drop_group(pair);
+    }
+    MPI_Intercomm_create(side, local_leader, leaders, other, 0, newintercomm);
+    MPI_Comm_free(&side);
+    if (leads) MPI_Comm_free(&leaders);
+    communicator_of(*newintercomm)->info = copy_info(info);
+    return MPI_Comm_set_errhandler(*newintercomm, errhandler);
 }
 
 EXPORT int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracomm) {

@@ -42,6 +42,13 @@ void free_contents(struct contents *contents) {
     free(contents);
 }
 
+// Whether a number does not fit into an int: then all of them are told as large counts.
+static bool is_large(const struct contents *of) {
+    bool large = false;
+    for (MPI_Count i = 0; of != NULL && i < of->number_count; i++) large |= of->numbers[i] != (int)of->numbers[i];
+    return large;
+}
+
 EXPORT int MPI_Type_get_envelope(MPI_Datatype handle, int *integers, int *addresses, int *datatypes, int *combiner) {
     const struct datatype *type = datatype_of(handle);
     if (type == NULL) return fail_world(MPI_ERR_TYPE);
@@ -57,11 +64,23 @@ EXPORT int MPI_Type_get_envelope_c(MPI_Datatype handle, MPI_Count *integers, MPI
                                    MPI_Count *datatypes, int *combiner) {
     int numbers, places, types;
     const int error = MPI_Type_get_envelope(handle, &numbers, &places, &types, combiner);
-    *integers = numbers;
-    *addresses = places;
-    *counts = 0;
+    if (error != MPI_SUCCESS) return error;
+    const bool large = is_large(datatype_of(handle)->contents);
+    *integers = large ? 0 : numbers;
+    *addresses = large ? 0 : places;
+    *counts = large ? numbers + places : 0;
     *datatypes = types;
     return error;
+}
+
+static void tell_types(const struct contents *of, MPI_Datatype datatypes[]) {
+    for (MPI_Count i = 0; i < of->type_count; i++) {
+        struct datatype *part = of->types[i];
+        datatypes[i] = part->handle;
+        if (part->is_basic) continue;
+        keep_datatype(part);  // a handle of its own, which the program frees
+        datatypes[i] = new_handle(DATATYPE, part);
+    }
 }
 
 EXPORT int MPI_Type_get_contents(MPI_Datatype handle, int max_integers, int max_addresses, int max_datatypes,
@@ -73,21 +92,23 @@ EXPORT int MPI_Type_get_contents(MPI_Datatype handle, int max_integers, int max_
         return fail_world(MPI_ERR_ARG);
     for (MPI_Count i = 0; i < of->number_count; i++) integers[i] = (int)of->numbers[i];
     for (MPI_Count i = 0; i < of->place_count; i++) addresses[i] = of->places[i];
-    for (MPI_Count i = 0; i < of->type_count; i++) {
-        struct datatype *part = of->types[i];
-        datatypes[i] = part->handle;
-        if (part->is_basic) continue;
-        keep_datatype(part);  // a handle of its own, which the program frees
-        datatypes[i] = new_handle(DATATYPE, part);
-    }
+    tell_types(of, datatypes);
     return MPI_SUCCESS;
 }
 
 EXPORT int MPI_Type_get_contents_c(MPI_Datatype handle, MPI_Count max_integers, MPI_Count max_addresses,
                                    MPI_Count max_counts, MPI_Count max_datatypes, int integers[], MPI_Aint addresses[],
                                    MPI_Count counts[], MPI_Datatype datatypes[]) {
-    (void)max_counts;
-    (void)counts;
-    return MPI_Type_get_contents(handle, (int)max_integers, (int)max_addresses, (int)max_datatypes, integers, addresses,
-                                 datatypes);
+    const struct datatype *type = datatype_of(handle);
+    if (type == NULL || !is_large(type->contents)) {
+        return MPI_Type_get_contents(handle, (int)max_integers, (int)max_addresses, (int)max_datatypes, integers,
+                                     addresses, datatypes);
+    }
+    const struct contents *of = type->contents;
+    if (max_counts < of->number_count + of->place_count || max_datatypes < of->type_count)
+        return fail_world(MPI_ERR_ARG);
+    memcpy(counts, of->numbers, sizeof(MPI_Count) * (size_t)of->number_count);
+    memcpy(counts + of->number_count, of->places, sizeof(MPI_Count) * (size_t)of->place_count);
+    tell_types(of, datatypes);
+    return MPI_SUCCESS;
 }

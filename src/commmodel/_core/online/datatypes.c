@@ -95,6 +95,9 @@ static const struct {
     NAME(MPI_LOGICAL4),
     NAME(MPI_LOGICAL8),
     NAME(MPI_LOGICAL16),
+#ifdef MPIX_C_FLOAT16
+    NAME(MPIX_C_FLOAT16),
+#endif
 #undef NAME
 };
 
@@ -421,47 +424,6 @@ EXPORT int MPI_Type_create_subarray_c(int ndims, const MPI_Count sizes[], const 
     struct contents *contents = new_contents(MPI_COMBINER_SUBARRAY, 3 * ndims + 2, numbers, 0, NULL, 1, &oldtype);
     free(numbers);
     return finish(&builder, contents, newtype);
-}
-
-// ---- types of a Fortran or a given size
-
-EXPORT int MPI_Type_match_size(int typeclass, int size, MPI_Datatype *datatype) {
-    static const struct {
-        int class, size;
-        MPI_Datatype type;
-    } TYPES[] = {
-        {MPI_TYPECLASS_INTEGER, 1, MPI_INTEGER1}, {MPI_TYPECLASS_INTEGER, 2, MPI_INTEGER2},
-        {MPI_TYPECLASS_INTEGER, 4, MPI_INTEGER4}, {MPI_TYPECLASS_INTEGER, 8, MPI_INTEGER8},
-        {MPI_TYPECLASS_REAL, 4, MPI_REAL4},       {MPI_TYPECLASS_REAL, 8, MPI_REAL8},
-        {MPI_TYPECLASS_COMPLEX, 8, MPI_COMPLEX8}, {MPI_TYPECLASS_COMPLEX, 16, MPI_COMPLEX16},
-    };
-    for (size_t i = 0; i < sizeof TYPES / sizeof TYPES[0]; i++) {
-        if (TYPES[i].class != typeclass || TYPES[i].size != size) continue;
-        *datatype = TYPES[i].type;
-        return MPI_SUCCESS;
-    }
-    return fail_world(MPI_ERR_ARG);
-}
-
-EXPORT int MPI_Type_create_f90_integer(int r, MPI_Datatype *newtype) {
-    return MPI_Type_match_size(MPI_TYPECLASS_INTEGER, r <= 2 ? 1 : r <= 4 ? 2 : r <= 9 ? 4 : 8, newtype);
-}
-EXPORT int MPI_Type_create_f90_real(int p, int r, MPI_Datatype *newtype) {
-    return MPI_Type_match_size(MPI_TYPECLASS_REAL, p <= 6 && r <= 37 ? 4 : 8, newtype);
-}
-EXPORT int MPI_Type_create_f90_complex(int p, int r, MPI_Datatype *newtype) {
-    return MPI_Type_match_size(MPI_TYPECLASS_COMPLEX, p <= 6 && r <= 37 ? 8 : 16, newtype);
-}
-
-EXPORT int MPI_Type_get_value_index(MPI_Datatype value_type, MPI_Datatype index_type, MPI_Datatype *pair_type) {
-    static const MPI_Datatype VALUES[] = {MPI_FLOAT, MPI_DOUBLE, MPI_LONG, MPI_SHORT, MPI_INT, MPI_LONG_DOUBLE};
-    static const MPI_Datatype PAIRS[] = {MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_LONG_INT,
-                                         MPI_SHORT_INT, MPI_2INT,       MPI_LONG_DOUBLE_INT};
-    *pair_type = MPI_DATATYPE_NULL;
-    for (int i = 0; index_type == MPI_INT && i < 6; i++) {
-        if (VALUES[i] == value_type) *pair_type = PAIRS[i];
-    }
-    return MPI_SUCCESS;
 }
 
 // ---- what a type is

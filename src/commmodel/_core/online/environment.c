@@ -12,14 +12,31 @@ EXPORT int *const MPI_UNWEIGHTED = &unweighted;
 EXPORT int *const MPI_WEIGHTS_EMPTY = &weights_empty;
 EXPORT struct MPIR_T_pvar_handle_s *const MPI_T_PVAR_ALL_HANDLES = NULL;
 
-EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
-    (void)argc;
-    (void)argv;
-    if (is_initialized) abort_all(1, "rank %d calls MPI_Init twice", my_rank);
+static void finish(void) {
+    me->state = ONLINE_FINALIZED;
+    online_wake(&world->simulator_turn);  // which waits for the end of this process
+}
+
+void prepare_library(void) {
+    if (is_attached()) {
+        if (me->state == ONLINE_FINALIZED) abort_all(1, "rank %d begins MPI again after its end", my_rank);
+        return;
+    }
     attach();
     make_basic_datatypes();
     make_basic_operations();
     make_first_communicators();
+}
+
+void end_without_world(void) {
+    if (!is_initialized) finish();
+}
+
+EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
+    (void)argc;
+    (void)argv;
+    if (is_initialized) abort_all(1, "rank %d calls MPI_Init twice", my_rank);
+    prepare_library();
     is_initialized = true;
     thread_level = required;
     if (provided != NULL) *provided = required;
@@ -46,8 +63,7 @@ EXPORT int MPI_Finalize(void) {
     is_finalized = true;
     if (my_rank == 0) look_for_blas();
     note_memory();
-    me->state = ONLINE_FINALIZED;
-    online_wake(&world->simulator_turn);  // which waits for the end of this process
+    finish();
     return MPI_SUCCESS;
 }
 
@@ -100,19 +116,6 @@ EXPORT int MPI_Pcontrol(const int level, ...) {
 }
 EXPORT int PMPI_Pcontrol(const int level, ...) {
     (void)level;
-    return MPI_SUCCESS;
-}
-
-EXPORT int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr) {
-    (void)info;
-    void *memory = malloc(size > 0 ? (size_t)size : 1);
-    if (memory == NULL) return fail_world(MPI_ERR_NO_MEM);
-    *(void **)baseptr = memory;
-    return MPI_SUCCESS;
-}
-
-EXPORT int MPI_Free_mem(void *base) {
-    free(base);
     return MPI_SUCCESS;
 }
 

@@ -45,6 +45,24 @@ static const struct {
     {MPI_ERR_NO_MEM, "no memory"},
     {MPI_ERR_UNSUPPORTED_OPERATION, "unsupported operation"},
     {MPI_ERR_WIN, "invalid window"},
+    {MPI_ERR_SESSION, "invalid session"},
+    {MPI_ERR_FILE, "invalid file handle"},
+    {MPI_ERR_NO_SUCH_FILE, "file does not exist"},
+    {MPI_ERR_FILE_EXISTS, "file exists"},
+    {MPI_ERR_ACCESS, "permission denied"},
+    {MPI_ERR_AMODE, "invalid mode of a file"},
+    {MPI_ERR_IO, "input or output error"},
+    {MPI_ERR_BASE, "invalid base"},
+    {MPI_ERR_LOCKTYPE, "invalid lock type"},
+    {MPI_ERR_RMA_CONFLICT, "conflicting accesses to a window"},
+    {MPI_ERR_RMA_SYNC, "wrong synchronisation of a window"},
+    {MPI_ERR_SIZE, "invalid size"},
+    {MPI_ERR_DISP, "invalid displacement"},
+    {MPI_ERR_ASSERT, "invalid assert"},
+    {MPI_ERR_RMA_RANGE, "target memory is not part of the window"},
+    {MPI_ERR_RMA_ATTACH, "memory cannot be attached"},
+    {MPI_ERR_RMA_SHARED, "memory cannot be shared"},
+    {MPI_ERR_RMA_FLAVOR, "window of the wrong flavor"},
 };
 
 static struct text *text_of(int code) {
@@ -96,15 +114,21 @@ EXPORT int MPI_Add_error_string(int errorcode, const char *string) {
     return MPI_SUCCESS;
 }
 
-static int removed(int code) {
+// What has words or codes of its own cannot be removed.
+static int removed(int code, bool is_class) {
     struct text *text = text_of(code);
-    if (text == NULL) return fail_world(MPI_ERR_ARG);
+    if (text == NULL || (text->class == code) != is_class || text->words[0] != 0) return fail_world(MPI_ERR_ARG);
+    for (int i = 0; is_class && i < text_count; i++) {
+        if (texts[i].class == code && texts[i].code != code) return fail_world(MPI_ERR_ARG);
+    }
     *text = texts[--text_count];
+    last_used = MPI_ERR_LASTCODE;
+    for (int i = 0; i < text_count; i++) last_used = texts[i].code > last_used ? texts[i].code : last_used;
     return MPI_SUCCESS;
 }
 
-EXPORT int MPI_Remove_error_class(int errorclass) { return removed(errorclass); }
-EXPORT int MPI_Remove_error_code(int errorcode) { return removed(errorcode); }
+EXPORT int MPI_Remove_error_class(int errorclass) { return removed(errorclass, true); }
+EXPORT int MPI_Remove_error_code(int errorcode) { return removed(errorcode, false); }
 EXPORT int MPI_Remove_error_string(int errorcode) {
     struct text *text = text_of(errorcode);
     if (text == NULL) return fail_world(MPI_ERR_ARG);
@@ -165,6 +189,7 @@ EXPORT int MPI_Errhandler_free(MPI_Errhandler *handler) {
 EXPORT int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler) {
     struct communicator *communicator = communicator_of(comm);
     if (communicator == NULL) return fail_world(MPI_ERR_COMM);
+    if (handler == MPI_ERRHANDLER_NULL) return fail(communicator, MPI_ERR_ARG);
     keep_errhandler(handler);
     free_errhandler(communicator->errhandler);
     communicator->errhandler = handler;
@@ -179,7 +204,7 @@ EXPORT int MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *handler) {
     return MPI_SUCCESS;
 }
 
-static int called(MPI_Comm comm, MPI_Errhandler handler, int error) {
+static int call(void *object, MPI_Errhandler handler, int error) {
     if (handler == MPI_ERRORS_RETURN) return error;
     struct errhandler *of = is_fixed(handler) ? NULL : object_of(ERRHANDLER, handler);
     if (of == NULL) {
@@ -188,13 +213,16 @@ static int called(MPI_Comm comm, MPI_Errhandler handler, int error) {
         MPI_Error_string(error, words, &length);
         abort_all(error ? error : 1, "rank %d: fatal error in %s: %s", my_rank, call_name, words);
     }
-    of->function(&comm, &error);
+    of->function(object, &error);
     return error;
 }
 
+int handle_error(int object, MPI_Errhandler handler, int error) { return call(&object, handler, error); }
+int call_file_errhandler(MPI_File *file, MPI_Errhandler handler, int error) { return call(file, handler, error); }
+
 int fail(struct communicator *communicator, int error) {
     if (communicator == NULL) return fail_world(error);
-    return called(communicator->handle, communicator->errhandler, error);
+    return handle_error(communicator->handle, communicator->errhandler, error);
 }
 
 int fail_world(int error) {
@@ -206,6 +234,6 @@ int fail_world(int error) {
 EXPORT int MPI_Comm_call_errhandler(MPI_Comm comm, int errorcode) {
     struct communicator *communicator = communicator_of(comm);
     if (communicator == NULL) return fail_world(MPI_ERR_COMM);
-    called(comm, communicator->errhandler, errorcode);
+    handle_error(comm, communicator->errhandler, errorcode);
     return MPI_SUCCESS;
 }

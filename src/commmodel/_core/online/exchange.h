@@ -56,7 +56,12 @@ struct block {  // of a buffer, for or from another rank
     struct datatype *type;
 };
 
+struct collective *new_collective(const struct arguments *arguments);
+// Take copies of the arrays, which the program may change or free after the call.
+const struct arguments *own_arguments(struct collective *of, size_t sent, size_t received);
+const struct arguments *arguments_of(const struct collective *of);
 struct block sent_block(const struct arguments *arguments, int peer);
+MPI_Count bytes_of(MPI_Count count, MPI_Datatype type);  // 0 where there is no such type
 struct block received_block(const struct arguments *arguments, int peer);
 
 // ---- neighbors.c
@@ -73,5 +78,6 @@ int new_context(int ranks);
 int position_of(const struct communicator *communicator, int peer, bool is_remote);
 uint32_t collective_tag(const struct communicator *communicator, uint32_t number);
 void act_on(struct communicator *communicator, uint32_t number, const char *action);
+void act_between(struct communicator *communicator, const struct arguments *arguments, uint32_t number);
 void gather_all(struct communicator *communicator, const char *name, const void *mine, int bytes, void *all,
                 int numbers[2], int wanted);  // used where communicators are made

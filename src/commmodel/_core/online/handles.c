@@ -5,7 +5,7 @@ static const int BASES[KINDS] = {
     [COMMUNICATOR] = (int)0x84000000, [GROUP] = (int)0x88000000,      [DATATYPE] = (int)0x8c000100,
     [OPERATION] = (int)0x98000000,    [ERRHANDLER] = (int)0x94000000, [REQUEST] = (int)0xac000000,
     [INFO] = (int)0x9c000000,         [KEYVAL] = (int)0xa4000000,     [MESSAGE] = (int)0xac800000,
-    [WINDOW] = (int)0xa0000000,
+    [WINDOW] = (int)0xa0000000,       [SESSION] = (int)0xb8000000,    [FILES] = (int)0xbc000000,
 };
 
 struct table {

@@ -25,15 +25,16 @@ static struct request *message(enum request_kind kind, struct communicator *comm
 
 static bool is_one_for_all(enum verb verb) { return verb == NEIGHBOR_ALLGATHER || verb == NEIGHBOR_ALLGATHERV; }
 
-static int exchanged(const struct arguments *arguments, struct communicator *communicator) {
+// Post the messages of a call, as parts of a request.
+static void post(const struct arguments *arguments, struct communicator *communicator, struct request *request) {
     const struct topology *topology = communicator->topology;
     const int in = topology->source_count, out = topology->destination_count;
     const bool is_grid = topology->kind == MPI_CART;
     const uint32_t number = communicator->collectives++;
-    struct request **requests = malloc(sizeof *requests * (size_t)(in + out + 1));
+    struct request **parts = request->parts = realloc(request->parts, sizeof *parts * (size_t)(in + out + 1));
     for (int i = 0; i < in; i++) {
         const int tag = tag_of(communicator, number, is_grid ? i : 0);
-        requests[i] = message(IS_RECEIVE, communicator, topology->sources[i], tag, received_block(arguments, i));
+        parts[i] = message(IS_RECEIVE, communicator, topology->sources[i], tag, received_block(arguments, i));
     }
     for (int i = 0; i < out; i++) {  // what goes down a dimension comes from above
         const int tag = tag_of(communicator, number, is_grid ? i ^ 1 : 0);
@@ -41,36 +42,52 @@ static int exchanged(const struct arguments *arguments, struct communicator *com
             is_one_for_all(arguments->verb)
                 ? (struct block){(char *)arguments->sendbuf, arguments->sendcount, datatype_of(arguments->sendtype)}
                 : sent_block(arguments, i);
-        requests[in + i] = message(IS_SEND, communicator, topology->destinations[i], tag, block);
+        parts[in + i] = message(IS_SEND, communicator, topology->destinations[i], tag, block);
     }
-    int error = MPI_SUCCESS;
-    for (int i = 0; i < in + out; i++) {
-        const int failed = wait_for(requests[i], MPI_STATUS_IGNORE);
-        if (failed != MPI_SUCCESS) error = failed;
-    }
-    free(requests);
-    return error;
+    request->part_count = in + out;
+    request->is_active = true;
+}
+
+static int check(const struct communicator *communicator) {
+    if (communicator == NULL) return MPI_ERR_COMM;
+    return communicator->topology == NULL ? MPI_ERR_TOPOLOGY : MPI_SUCCESS;
 }
 
 int neighbor_collective(const struct arguments *arguments) {
-    enter(arguments->name);
     struct communicator *communicator = communicator_of(arguments->comm);
-    int error = MPI_ERR_COMM;
-    if (communicator != NULL) {
-        error = communicator->topology == NULL ? MPI_ERR_TOPOLOGY : exchanged(arguments, communicator);
+    int error = check(communicator);
+    if (error == MPI_SUCCESS) {
+        enter(arguments->name);
+        struct request *request = new_request(IS_EXCHANGE, NULL);
+        post(arguments, communicator, request);
+        error = wait_for(request, MPI_STATUS_IGNORE);
+        leave();
     }
-    if (error != MPI_SUCCESS) error = fail(communicator, error);
-    leave();
-    return error;
+    return error == MPI_SUCCESS ? error : fail(communicator, error);
 }
 
-// Non-blocking ones are done at once.
+int start_neighbors(struct request *request) {
+    const struct arguments *arguments = arguments_of(request->collective);
+    post(arguments, communicator_of(arguments->comm), request);
+    return MPI_SUCCESS;
+}
+
 int request_neighbor_collective(const struct arguments *arguments, MPI_Request *handle, bool is_persistent) {
-    if (is_persistent) missing(arguments->name);
-    const int error = neighbor_collective(arguments);
-    if (error != MPI_SUCCESS) return error;
-    struct request *request = new_request(IS_DONE, NULL);
-    request->is_active = true;
+    struct communicator *communicator = communicator_of(arguments->comm);
+    const int error = check(communicator);
+    if (error != MPI_SUCCESS) return fail(communicator, error);
+    enter(arguments->name);
+    struct request *request = new_request(IS_EXCHANGE, communicator);
+    keep_communicator(communicator);
+    request->is_persistent = is_persistent;
+    if (is_persistent) {
+        const struct topology *topology = communicator->topology;
+        request->collective = new_collective(arguments);
+        own_arguments(request->collective, (size_t)topology->destination_count, (size_t)topology->source_count);
+    } else {
+        post(arguments, communicator, request);
+    }
     *handle = request->handle;
+    leave();
     return MPI_SUCCESS;
 }

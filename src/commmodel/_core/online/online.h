@@ -16,7 +16,7 @@
 
 // ---- turns.c: this process as a rank
 
-enum code { COMPUTE, SLEEP, SEND, ISEND, RECV, IRECV, WAIT, WAITALL, TEST, MARK, AWAIT, SSEND, ISSEND };
+enum code { COMPUTE, SLEEP, SEND, ISEND, RECV, IRECV, WAIT, WAITALL, TEST, MARK, AWAIT, SSEND, ISSEND, PUT, GET };
 
 extern struct online_world *world;
 extern struct online_rank *me;
@@ -32,6 +32,7 @@ void leave(void);
 void act(int code, int peer, int tag, int request, double value);
 void act_collective(int tag, const char *action);
 void yield(void);  // until the simulator has carried out all operations so far
+void serve(void);  // memory.c: do another rank's task
 double processor_seconds(void);
 static inline bool is_measured(void) { return world->compute_factor > 0.0 && world->recorded_names == 0; }
 void charge(void);                    // computation since the last call
@@ -50,7 +51,7 @@ uint64_t call_place(const char *call);  // of the call of MPI that the program i
 
 void look_for_blas(void);
 
-// ---- memory.c
+// ---- footprint.c
 
 void note_memory(void);
 
@@ -64,7 +65,21 @@ void check_outside_sample(const char *call);
 
 // ---- handles.c: objects by the numbers that programs have of them
 
-enum kind { COMMUNICATOR, GROUP, DATATYPE, OPERATION, ERRHANDLER, REQUEST, INFO, KEYVAL, MESSAGE, WINDOW, KINDS };
+enum kind {
+    COMMUNICATOR,
+    GROUP,
+    DATATYPE,
+    OPERATION,
+    ERRHANDLER,
+    REQUEST,
+    INFO,
+    KEYVAL,
+    MESSAGE,
+    WINDOW,
+    SESSION,
+    FILES,
+    KINDS
+};
 
 int new_handle(enum kind kind, void *object);
 void *object_of(enum kind kind, int handle);  // NULL where there is none
@@ -76,6 +91,8 @@ void set_handle(enum kind kind, int handle, void *object);  // of an object that
 struct communicator;
 int fail(struct communicator *communicator, int error);  // calls the error handler; returns the error
 int fail_world(int error);
+int handle_error(int object, MPI_Errhandler handler, int error);  // of a communicator, window or session
+int call_file_errhandler(MPI_File *file, MPI_Errhandler handler, int error);
 int last_used_code(void);
 void free_errhandler(MPI_Errhandler handler);
 void keep_errhandler(MPI_Errhandler handler);
@@ -172,6 +189,7 @@ struct operation *operation_of(MPI_Op handle);
 void make_basic_operations(void);
 bool has_type(const struct operation *operation, const struct datatype *type);
 bool is_commutative(const struct operation *operation);
+bool is_built_in(MPI_Op handle);
 // right := left op right, for packed elements; an error where the operation has not that type.
 int reduce(struct operation *operation, const void *left, void *right, MPI_Count count, struct datatype *type);
 
@@ -204,8 +222,12 @@ struct request {
     int error;
     MPI_Status status;
     struct collective *collective;
-    struct request *first, *second;  // of an exchange
+    struct request **parts;  // of an exchange; the status is the first one's
+    int part_count;
     struct generalized *generalized;
+    bool is_partitioned, is_shown;  // shown: the data have been taken before the wait
+    int partitions, ready_count, program_tag;
+    char *ready;           // of each partition
     struct request *next;  // among those that wait for a report
 };
 
@@ -215,6 +237,7 @@ void free_request(struct request *request);
 int next_name(void);
 int finish_request(struct request *request, MPI_Status *status);  // that is complete
 int wait_for(struct request *request, MPI_Status *status);
+void show_data(struct request *request);  // of a receive that is complete
 bool is_generalized_done(const struct request *request);
 int finish_generalized(struct request *request, MPI_Status *status);
 int cancel_generalized(struct request *request);
@@ -249,10 +272,18 @@ int check_message(struct communicator *communicator, int peer, int tag, MPI_Coun
 int start_send(struct request *request);
 int start_receive(struct request *request);
 
+int start_partitioned(struct request *request);
+
+// ---- environment.c
+
+void prepare_library(void);    // before any other call
+void end_without_world(void);  // after the last session, where MPI_Init has not been called
+
 // ---- collectives
 
 struct call;  // exchange.c: of one collective
 int begin_persistent(struct request *request);
+int start_neighbors(struct request *request);
 int finish_collective(struct request *request);
 bool is_collective_ready(struct request *request);
 void free_collective(struct collective *collective);
@@ -261,6 +292,9 @@ void free_collective(struct collective *collective);
 
 int copy_attributes(enum kind kind, int from, struct attribute *attributes, struct attribute **copies);
 int delete_attributes(enum kind kind, int from, struct attribute **attributes);
+int set_attribute(int of, struct attribute **attributes, int keyval, void *value);
+int get_attribute(struct attribute **attributes, int keyval, void *value, int *flag);
+int delete_attribute(int of, struct attribute **attributes, int keyval);
 
 // ---- info.c, topologies.c
 

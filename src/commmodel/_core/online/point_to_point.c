@@ -214,8 +214,10 @@ EXPORT int MPI_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatyp
             struct request *both = new_request(IS_EXCHANGE, communicator_of(comm));
             keep_communicator(both->communicator);
             both->is_active = true;
-            both->first = received;
-            both->second = sent;
+            both->parts = malloc(2 * sizeof *both->parts);
+            both->parts[0] = received;
+            both->parts[1] = sent;
+            both->part_count = 2;
             *handle = both->handle;
         }
     }

@@ -14,6 +14,10 @@ struct operation {
 };
 
 struct operation *operation_of(MPI_Op handle) { return object_of(OPERATION, handle); }
+bool is_built_in(MPI_Op handle) {
+    const struct operation *operation = operation_of(handle);
+    return operation != NULL && operation->built_in != NULL;
+}
 bool is_commutative(const struct operation *operation) { return operation->commutes; }
 
 // ---- built-in ones: kinds of elements
@@ -58,7 +62,7 @@ static enum element integer(int size, bool is_signed) {
 
 static enum element element_of(const struct datatype *type) {
     const int size = (int)type->size;
-    switch (type->is_basic ? type->handle : type->basic) {
+    switch (type->basic) {
         case MPI_CHAR:
         case MPI_SIGNED_CHAR:
         case MPI_SHORT:

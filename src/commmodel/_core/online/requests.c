@@ -18,6 +18,8 @@ void free_request(struct request *request) {
     drop_handle(REQUEST, request->handle);
     if (request->communicator != NULL) drop_communicator(request->communicator);
     if (request->type != NULL) drop_datatype(request->type);
+    free(request->ready);
+    free(request->parts);
     if (request->collective != NULL) free_collective(request->collective);
     if (request->taken != 0 && *(uint64_t *)online_at(world, request->taken)) online_free(world, request->taken);
     free(request);
@@ -29,6 +31,11 @@ static int take_data(struct request *request, MPI_Status *status) {
         set_status(status, MPI_PROC_NULL, MPI_ANY_TAG, 0);
         return MPI_SUCCESS;
     }
+    if (request->is_shown) {
+        request->is_shown = false;
+        set_status(status, request->peer, request->program_tag, volume(request->count, request->type));
+        return MPI_SUCCESS;
+    }
     if (!has_message(request)) abort_all(2, "a fault of the simulation: rank %d has received nothing", my_rank);
     const struct message *message = online_at(world, request->message);
     const MPI_Count room = volume(request->count, request->type);
@@ -36,22 +43,29 @@ static int take_data(struct request *request, MPI_Status *status) {
     const int error = message->bytes > room ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
     unpack(request->buffer, request->count, request->type, message->data, bytes);
     set_status(status, rank_in(peers(request->communicator), message->source),
-               message->tag & ((1 << ONLINE_TAG_BITS) - 1), bytes);
+               request->is_partitioned ? request->program_tag : message->tag & ((1 << ONLINE_TAG_BITS) - 1), bytes);
     online_free(world, request->message);
     request->message = 0;
     return error;
+}
+
+void show_data(struct request *request) {
+    if (request->is_shown) return;
+    take_data(request, MPI_STATUS_IGNORE);
+    request->is_shown = true;
 }
 
 // Tell the simulator that a request is waited for; whether all that it needs is there already.
 static bool begin_wait(struct request *request) {
     if (!request->is_active) return true;
     if (request->kind == IS_EXCHANGE) {
-        const bool first = begin_wait(request->first), second = begin_wait(request->second);
-        return first && second;
+        bool is_there = true;
+        for (int i = 0; i < request->part_count; i++) is_there &= begin_wait(request->parts[i]);
+        return is_there;
     }
     if (request->is_cancelled) return true;
     if (request->name != NONE) act(WAIT, NONE, NONE, request->name, 0.0);
-    return request->kind != IS_RECEIVE || request->peer == MPI_PROC_NULL || has_message(request);
+    return request->kind != IS_RECEIVE || request->peer == MPI_PROC_NULL || request->is_shown || has_message(request);
 }
 
 int finish_request(struct request *request, MPI_Status *status) {
@@ -65,9 +79,12 @@ int finish_request(struct request *request, MPI_Status *status) {
             break;
         case IS_COLLECTIVE: error = finish_collective(request); break;
         case IS_EXCHANGE:
-            error = finish_request(request->first, status);
-            free_request(request->second);
-            free_request(request->first);
+            for (int i = 0; i < request->part_count; i++) {
+                const int failed = finish_request(request->parts[i], i == 0 ? status : MPI_STATUS_IGNORE);
+                if (failed != MPI_SUCCESS) error = failed;
+                free_request(request->parts[i]);
+            }
+            request->part_count = 0;
             break;
         case IS_GENERALIZED: error = finish_generalized(request, status); break;
     }
@@ -116,17 +133,25 @@ static bool are_valid(int count, const MPI_Request handles[]) {
 
 static int names_of(const struct request *request, int32_t *names) {
     if (request->kind == IS_EXCHANGE) {
-        const int first = names_of(request->first, names);
-        return first + names_of(request->second, names + first);
+        int number = 0;
+        for (int i = 0; i < request->part_count; i++)
+            number += names_of(request->parts[i], names ? names + number : NULL);
+        return number;
     }
     if (request->name == NONE || request->is_cancelled) return 0;
-    *names = request->name;
+    if (names != NULL) *names = request->name;
     return 1;
+}
+
+static uint64_t most_names(const struct request *request) {
+    return request->kind == IS_EXCHANGE ? (uint64_t)request->part_count : 1;
 }
 
 // Ask the simulator which active requests are complete now; returns how many.
 static int ask(int count, const MPI_Request handles[], bool *done) {
-    const uint64_t place = online_allocate(world, sizeof(int32_t) * 2 * (uint64_t)(count + 1));
+    uint64_t most = 1;
+    for (int i = 0; i < count; i++) most += is_active(handles[i]) ? most_names(request_of(handles[i])) : 0;
+    const uint64_t place = online_allocate(world, sizeof(int32_t) * most);
     int32_t *const names = online_at(world, place);
     int number = 0;
     for (int i = 0; i < count; i++) {
@@ -141,8 +166,7 @@ static int ask(int count, const MPI_Request handles[], bool *done) {
         done[i] = false;
         if (!is_active(handles[i])) continue;
         struct request *request = request_of(handles[i]);
-        int32_t unused[2];
-        const int of_request = names_of(request, unused);
+        const int of_request = names_of(request, NULL);
         done[i] = true;
         for (int j = 0; j < of_request; j++) done[i] &= names[at++] != 0;
         if (request->kind == IS_SEND && request->taken != 0)
@@ -417,6 +441,10 @@ EXPORT int MPI_Start(MPI_Request *handle) {
     int error = MPI_SUCCESS;
     if (request == NULL || !request->is_persistent || request->is_active) {
         error = fail_world(MPI_ERR_REQUEST);
+    } else if (request->is_partitioned) {
+        error = start_partitioned(request);
+    } else if (request->kind == IS_EXCHANGE) {
+        error = start_neighbors(request);
     } else if (request->kind == IS_SEND) {
         error = start_send(request);
     } else if (request->kind == IS_RECEIVE) {

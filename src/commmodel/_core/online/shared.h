@@ -64,6 +64,7 @@ struct online_rank {
     uint64_t buckets[ONLINE_BUCKETS];  // channels, by source and tag
     uint64_t recorded;                 // computation
     uint64_t memory;                   // bytes that it shares with none, of the first ranks
+    uint64_t task;                     // of another rank, in memory that it alone has (memory.c)
     char host[ONLINE_NAME];
     int32_t host_number;
     struct online_operation ring[ONLINE_RING];
@@ -87,6 +88,8 @@ struct online_world {
     int32_t recorded_name_count;
     int32_t threads, blas;  // whether a rank has started a thread, and may have more in its BLAS
     char clock[256];        // which one that is not simulated a rank has read, and where, as `places`; else empty
+    uint64_t windows;                    // what ranks share of each
+    int32_t has_windows;                 // since one has been made
     char error[256];
     struct online_rank rank[];
 };

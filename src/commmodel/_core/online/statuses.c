@@ -74,3 +74,17 @@ EXPORT int MPI_Status_set_cancelled(MPI_Status *status, int flag) {
 STATUS_FIELD(source, MPI_SOURCE)
 STATUS_FIELD(tag, MPI_TAG)
 STATUS_FIELD(error, MPI_ERROR)
+
+// ---- those of Fortran have the same layout
+
+#define STATUS_COPY(name, from_type, to_type)                    \
+    EXPORT int MPI_Status_##name(from_type *from, to_type *to) { \
+        memcpy(to, from, sizeof(MPI_Status));                    \
+        return MPI_SUCCESS;                                      \
+    }
+STATUS_COPY(c2f, const MPI_Status, MPI_Fint)
+STATUS_COPY(f2c, const MPI_Fint, MPI_Status)
+STATUS_COPY(c2f08, const MPI_Status, MPI_F08_status)
+STATUS_COPY(f082c, const MPI_F08_status, MPI_Status)
+STATUS_COPY(f2f08, const MPI_Fint, MPI_F08_status)
+STATUS_COPY(f082f, const MPI_F08_status, MPI_Fint)

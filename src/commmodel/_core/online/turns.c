@@ -135,13 +135,18 @@ void restart_clock(void) {
 }
 
 void leave(void) {
-    if (--depth == 0) restart_clock();
+    if (depth > 0 && --depth > 0) return;
+    restart_clock();
 }
 
 void yield(void) {
     if (me->memory == 0) note_memory();
     online_wake(&world->simulator_turn);
-    while (!online_wait(&me->turn, -1)) {
+    for (;;) {
+        while (!online_wait(&me->turn, -1)) {
+        }
+        if (me->task == 0) break;
+        serve();  // another rank has the turn
     }
     seen = world->now;
     take_reports();

@@ -22,6 +22,8 @@ enum Code : int32_t {
     AWAIT,
     SSEND,
     ISSEND,
+    PUT,
+    GET,
     CODES
 };
 enum State : int32_t { IN_COMPUTE, IN_SEND, IN_RECEIVE, IN_WAIT, IN_SLEEP, STATES };

@@ -72,6 +72,10 @@ class Reader {
             case MARK:
                 return std::abs(operation.value) < LARGEST_INDEX + 1.0 ||
                        fail(rank, cursor, BAD_VALUE, 0, operation.value);
+            case PUT:
+            case GET:
+                if (run_.live == nullptr) return fail(rank, cursor, UNKNOWN_CODE, operation.code);
+                return check_message(rank, cursor, requests);
             case AWAIT:
                 if (run_.live == nullptr) return fail(rank, cursor, UNKNOWN_CODE, operation.code);
                 return operation.value >= 0.0 || fail(rank, cursor, BAD_VALUE, 0, operation.value);

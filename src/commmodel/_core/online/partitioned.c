@@ -1,0 +1,92 @@
+// Partitioned messages: a persistent message whose parts become ready one by one. It goes whole, when the last part is
+// ready, so that all parts arrive at once.
+#include "online.h"
+
+// They match one another alone: tags of their own, below those of windows.
+static int partitioned_tag(const struct communicator *communicator, int tag) {
+    return -(3 << 20) - 2 - (int)(((unsigned)communicator->context * 40503u + (unsigned)tag) % 0xffff0u);
+}
+
+static int prepare(const char *name, enum request_kind kind, void *buffer, int partitions, MPI_Count count,
+                   MPI_Datatype datatype, int peer, int tag, MPI_Comm comm, MPI_Request *handle) {
+    struct communicator *communicator = communicator_of(comm);
+    struct datatype *type = datatype_of(datatype);
+    int error = check_message(communicator, peer, tag, count, type, false);
+    if (error == MPI_SUCCESS && partitions < 0) error = MPI_ERR_ARG;
+    if (error != MPI_SUCCESS) return fail(communicator, error);
+    enter(name);
+    struct request *request = new_request(kind, communicator);
+    keep_communicator(communicator);
+    keep_datatype(type);
+    request->is_persistent = request->is_partitioned = true;
+    request->buffer = buffer;
+    request->type = type;
+    request->count = count * partitions;
+    request->peer = peer;
+    request->tag = partitioned_tag(communicator, tag);
+    request->program_tag = tag;
+    request->partitions = partitions;
+    *handle = request->handle;
+    leave();
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Psend_init(const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                          MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+    (void)info;
+    return prepare("MPI_Psend_init", IS_SEND, (void *)buf, partitions, count, datatype, dest, tag, comm, request);
+}
+
+EXPORT int MPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                          MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+    (void)info;
+    return prepare("MPI_Precv_init", IS_RECEIVE, buf, partitions, count, datatype, dest, tag, comm, request);
+}
+
+int start_partitioned(struct request *request) {
+    if (request->kind == IS_RECEIVE) return start_receive(request);
+    request->is_active = true;
+    request->name = NONE;
+    request->ready_count = 0;
+    request->ready = realloc(request->ready, (size_t)request->partitions + 1);
+    memset(request->ready, 0, (size_t)request->partitions);
+    return request->partitions == 0 ? start_send(request) : MPI_SUCCESS;
+}
+
+EXPORT int MPI_Pready_range(int first, int last, MPI_Request handle) {
+    struct request *request = request_of(handle);
+    if (request == NULL || !request->is_partitioned || request->kind != IS_SEND || !request->is_active)
+        return fail_world(MPI_ERR_REQUEST);
+    if (first < 0 || last < first || last >= request->partitions) return fail(request->communicator, MPI_ERR_ARG);
+    for (int i = first; i <= last; i++) {
+        if (request->ready[i]) return fail(request->communicator, MPI_ERR_ARG);
+    }
+    enter("MPI_Pready");
+    memset(request->ready + first, 1, (size_t)(last - first + 1));
+    request->ready_count += last - first + 1;
+    if (request->ready_count == request->partitions) start_send(request);
+    leave();
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Pready(int partition, MPI_Request request) { return MPI_Pready_range(partition, partition, request); }
+
+EXPORT int MPI_Pready_list(int length, const int partitions[], MPI_Request request) {
+    for (int i = 0; i < length; i++) {
+        const int error = MPI_Pready(partitions[i], request);
+        if (error != MPI_SUCCESS) return error;
+    }
+    return MPI_SUCCESS;
+}
+
+EXPORT int MPI_Parrived(MPI_Request handle, int partition, int *flag) {
+    struct request *request = request_of(handle);
+    if (request == NULL || !request->is_partitioned || request->kind != IS_RECEIVE) return fail_world(MPI_ERR_REQUEST);
+    if (partition < 0 || partition >= request->partitions) return fail(request->communicator, MPI_ERR_ARG);
+    *flag = 1;
+    if (request->is_active && request->peer != MPI_PROC_NULL && !request->is_shown) {
+        MPI_Request_get_status(handle, flag, MPI_STATUS_IGNORE);
+        if (*flag) show_data(request);
+    }
+    return MPI_SUCCESS;
+}

@@ -1,0 +1,53 @@
+"""Windows of programs that run while they are simulated."""
+
+import sys
+
+import pytest
+from tests.simulate.online.test_online import simulate
+
+pytestmark = pytest.mark.mpi
+
+COUNTER = """
+from mpi4py import MPI
+import numpy as np
+world = MPI.COMM_WORLD
+mine = np.zeros(4)  # memory of this rank alone
+window = MPI.Win.Create(mine, mine.itemsize, comm=world)
+window.Fence()
+window.Put(np.full(2, world.rank + 1.0), (world.rank + 1) % world.size, target=2)
+window.Fence()
+shared = MPI.Win.Allocate(8, 8, comm=world)
+shared.tomemory()[:] = bytes(8)
+world.barrier()
+taken, one = np.zeros(1, "q"), np.ones(1, "q")
+shared.Lock(0)
+shared.Fetch_and_op(one, taken, 0)
+shared.Unlock(0)
+numbers = world.gather((int(taken[0]), mine.tolist()))
+if world.rank == 0:
+    print(sorted(number for number, _ in numbers), [part[2:] for _, part in numbers], MPI.Wtime() > 0)
+shared.Free()
+window.Free()
+"""
+
+
+def test_data_move_and_a_counter_gives_each_rank_its_number(tmp_path):
+    script = tmp_path / "counter.py"
+    script.write_text(COUNTER)
+    done = simulate("--compute", "0", "--", sys.executable, str(script), processes=3)
+    assert done.returncode == 0, done.stderr
+    assert "[0, 1, 2] [[3.0, 3.0], [1.0, 1.0], [2.0, 2.0]] True" in done.stdout
+
+
+def test_an_access_without_an_epoch_is_an_error():
+    code = """
+from mpi4py import MPI
+window = MPI.Win.Allocate(8)
+try:
+    window.Put(bytearray(1), 0)
+except MPI.Exception as error:
+    print(error.Get_error_class() == MPI.ERR_RMA_SYNC)
+window.Free()
+"""
+    done = simulate("--compute", "0", "--", sys.executable, "-c", code, processes=2)
+    assert done.stdout.count("True") == 2, done.stderr
