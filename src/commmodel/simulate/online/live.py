@@ -35,7 +35,7 @@ class LiveProgram:
         processes: int,
         collectives: Callable[[], Collectives],
         compute_factor: float,
-        output: IO[str] | None = None,
+        output: IO[str] | int | None = None,
     ) -> None:
         self._command, self._processes, self._collectives = command, processes, collectives
         self._compute_factor, self._output = compute_factor, output

@@ -119,7 +119,7 @@ class Processes:
         Where the program's standard output goes; else where ours does.
     """
 
-    def __init__(self, command: Sequence[str], memory: int, output: IO[str] | None = None) -> None:
+    def __init__(self, command: Sequence[str], memory: int, output: IO[str] | int | None = None) -> None:
         self._command = [executable(command[0]), *command[1:]]
         self._memory, self._output = memory, output
         self._environment = _environment(memory)

@@ -29,7 +29,7 @@ def workload(
     selector: str | Selector | None = None,
     memory_copy: float = 0.0,
     reduction: float = 0.0,
-    output: IO[str] | None = None,
+    output: IO[str] | int | None = None,
 ) -> Workload:
     """Return a program that runs, unchanged, while it is simulated.
 
@@ -46,8 +46,8 @@ def workload(
         Which algorithms collectives take; by default the place's.
     memory_copy, reduction : float
         Seconds per byte in collectives.
-    output : file, optional
-        Where the program's standard output goes; by default where ours does.
+    output : file or descriptor, optional
+        Where the program's standard output goes, or ``subprocess.DEVNULL``; by default where ours does.
 
     Raises
     ------
@@ -65,11 +65,11 @@ def workload(
     chosen = selector or place.selector
     words = shlex.join(command)
 
-    def program(speeds: Any) -> Program:
+    def program(speeds: Any, faster: float) -> Program:
         def collectives() -> Collectives:
             return Collectives(count, list(speeds), chosen, memory_copy, reduction)
 
-        live = LiveProgram(command, count, collectives, compute, output)
+        live = LiveProgram(command, count, collectives, compute / faster, output)
         return Program(NOTHING, np.zeros(count + 1, dtype=np.int64), live, os.path.basename(command[0]))
 
     name = chosen if isinstance(chosen, str) else chosen.name
