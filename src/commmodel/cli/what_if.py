@@ -85,7 +85,8 @@ def run(arguments: argparse.Namespace, scenario: Callable[[str, Any], Any]) -> i
         (place, scale) -> what to run; of a module, as other processes call it.
     """
     from commmodel.cli.progress import ProgressLine
-    from commmodel.simulate.scenario import Scale, predictions
+    from commmodel.simulate.scenario import Scale
+    from commmodel.simulate.what_if import predictions
 
     for option, value in (("--compare", arguments.compare), ("--trace", arguments.trace)):
         if value:

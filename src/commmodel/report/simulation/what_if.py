@@ -5,7 +5,8 @@ from dataclasses import asdict
 
 from commmodel.report.kit.cells import measured_cell
 from commmodel.report.kit.tables import NOTHING, Cell, Table, left, right
-from commmodel.simulate.scenario import Prediction, RankTimes, Scale
+from commmodel.simulate.scenario import Scale
+from commmodel.simulate.what_if import PredictedRun, RankTimes
 from commmodel.units import format_time
 
 __all__ = ["factor_names", "place_words", "prediction_table"]
@@ -14,13 +15,13 @@ _ALIKE = 1e-3
 """Share of a time in which ranks may differ and still be the same to people."""
 
 
-def factor_names(predictions: Sequence[Prediction]) -> list[str]:
+def factor_names(predictions: Sequence[PredictedRun]) -> list[str]:
     """Return the names of the factors that are not 1 everywhere."""
     rows = [asdict(prediction.scale) for prediction in predictions]
     return [name for name in rows[0] if any(row[name] != 1 for row in rows)]
 
 
-def place_words(prediction: Prediction) -> str:
+def place_words(prediction: PredictedRun) -> str:
     """Return the platform and the model."""
     return f"{prediction.place}, {prediction.model}"
 
@@ -33,7 +34,7 @@ def _times_cell(times: RankTimes) -> Cell:
     return measured_cell(times.median, times.least, times.most, "s")
 
 
-def prediction_table(predictions: Sequence[Prediction], title: str = "") -> Table:
+def prediction_table(predictions: Sequence[PredictedRun], title: str = "") -> Table:
     """Return the run times, and what ranks do: median, least and most over the ranks.
 
     Times are held against those of the first place as it is, or else of the first run.

@@ -16,7 +16,7 @@ from commmodel.report.kit.pages import render_page
 from commmodel.report.simulation.gantt import COLOURS
 from commmodel.report.simulation.what_if import factor_names, place_words, prediction_table
 from commmodel.simulate.result import State
-from commmodel.simulate.scenario import Prediction
+from commmodel.simulate.what_if import PredictedRun
 from commmodel.units import format_time
 
 __all__ = ["render_what_if", "write_what_if"]
@@ -25,12 +25,12 @@ _MOST_BARS = 48
 _GROUP_COLOURS = [COLOURS[state] for state in (State.COMPUTE, State.SEND, State.WAIT)]
 
 
-def _curves(predictions: Sequence[Prediction], name: str, key: str) -> Plot:
+def _curves(predictions: Sequence[PredictedRun], name: str, key: str) -> Plot:
     """Return the plot of the run time over a factor, a series for all that is equal otherwise."""
-    series: dict[str, list[Prediction]] = defaultdict(list)
+    series: dict[str, list[PredictedRun]] = defaultdict(list)
     for prediction in predictions:
-        others = replace(prediction.scale, **{name: 1.0})
-        rest = f", {others}" if factor_names([replace(prediction, scale=others)]) else ""
+        rest_of_scale = replace(prediction.scale, **{name: 1.0})
+        rest = f", {rest_of_scale}" if factor_names([replace(prediction, scale=rest_of_scale)]) else ""
         series[f"{place_words(prediction)}{rest}"].append(prediction)
     canvas = new_canvas()
     colours = look.pair_colours(len(series))
@@ -50,7 +50,7 @@ def _curves(predictions: Sequence[Prediction], name: str, key: str) -> Plot:
     return canvas.finish(key, f"Run time over {name}", words, look.FIXED_COLOURS | dict(colours))
 
 
-def _bars(predictions: Sequence[Prediction]) -> Plot:
+def _bars(predictions: Sequence[PredictedRun]) -> Plot:
     """Return the plot of what ranks do in each run, in the mean."""
     canvas = new_canvas()
     shown = predictions[:_MOST_BARS]
@@ -74,14 +74,14 @@ def _bars(predictions: Sequence[Prediction]) -> Plot:
     return canvas.finish("what-if-ranks", "Time of ranks", words, look.FIXED_COLOURS | dict(_GROUP_COLOURS))
 
 
-def render_what_if(name: str, predictions: Sequence[Prediction]) -> str:
+def render_what_if(name: str, predictions: Sequence[PredictedRun]) -> str:
     """Return the page as HTML; it refers to nothing outside itself.
 
     Parameters
     ----------
     name : str
         What was run.
-    predictions : sequence of Prediction
+    predictions : sequence of PredictedRun
         In the order of the table.
     """
     finished = [prediction for prediction in predictions if not prediction.blocked and prediction.seconds > 0]
@@ -98,6 +98,6 @@ def render_what_if(name: str, predictions: Sequence[Prediction]) -> str:
     return render_page(name, f"What if: {name}", kind, [Section("What if", blocks)])
 
 
-def write_what_if(path: str | os.PathLike[str], name: str, predictions: Sequence[Prediction]) -> None:
+def write_what_if(path: str | os.PathLike[str], name: str, predictions: Sequence[PredictedRun]) -> None:
     """Write the page; a file that is there is replaced."""
     write_text(path, render_what_if(name, predictions))

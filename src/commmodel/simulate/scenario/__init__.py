@@ -6,9 +6,8 @@
     workloads    what runs: a collective, an exchange, an application kernel, a replayed trace, a GOAL schedule
     scale        links and cores that are better than they are
     preparation  both together, by a model: a scenario that is ready to run
-    predictions  many scenarios side by side: what if ...?
 
-Main entries: `place`, `workloads`, `prepare`, `Scenario.run`, `predictions`.
+Main entries: `place`, `workloads`, `prepare`, `Scenario.run`. Many of them side by side: `commmodel.simulate.what_if`.
 
 Examples
 --------
@@ -29,13 +28,12 @@ loggps: 20.0 ms
 
 from commmodel.simulate.scenario import workloads
 from commmodel.simulate.scenario.places import Place, are_parameters, parse_parameters, place
-from commmodel.simulate.scenario.predictions import Prediction, RankTimes, predictions
 from commmodel.simulate.scenario.preparation import FLOW_MODELS, PROGRAM_MODELS, SCHEDULE_MODELS, Scenario, prepare
 from commmodel.simulate.scenario.scale import Scale, parse_scales
 from commmodel.simulate.scenario.workloads import Workload
 
 __all__ = [
-    "FLOW_MODELS", "PROGRAM_MODELS", "SCHEDULE_MODELS", "Place", "Prediction", "RankTimes", "Scale",
-    "Scenario", "Workload", "are_parameters", "parse_parameters", "parse_scales", "place", "predictions", "prepare",
+    "FLOW_MODELS", "PROGRAM_MODELS", "SCHEDULE_MODELS", "Place", "Scale",
+    "Scenario", "Workload", "are_parameters", "parse_parameters", "parse_scales", "place", "prepare",
     "workloads",
 ]  # fmt: skip

@@ -17,7 +17,8 @@ from commmodel import machine
 from commmodel.errors import CommModelError, DamagedFileError, InputError, MissingPackageError
 from commmodel.simulate.delays import DelayParameters
 from commmodel.simulate.online import RankEndedError
-from commmodel.simulate.scenario import Scale, parse_scales, place, predictions, prepare, workloads
+from commmodel.simulate.scenario import Scale, parse_scales, place, prepare, workloads
+from commmodel.simulate.what_if import predictions
 
 
 def ring(where, scale, size=65536):
@@ -177,7 +178,7 @@ def test_a_schedule_is_not_scaled(tmp_path):
 def test_no_worker_is_left_over(kind):
     code = (
         f"import sys; sys.path.insert(0, {os.path.dirname(__file__)!r})\n"
-        "import test_predictions as t\n"
+        "import test_what_if as t\n"
         "print('ready', flush=True)\n"
         "t.predictions(t.sleeping, ['a', 'b'], [t.Scale()], workers=2)"
     )
