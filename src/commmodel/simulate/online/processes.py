@@ -124,6 +124,7 @@ class Processes:
         self._memory, self._output = memory, output
         self._environment = _environment(memory)
         self._codes: dict[int, int] = {}
+        self._over: set[int] = set()  # had not finalized MPI when their end was seen, which is later than their state
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self._python = _python_words(self._command)
         self._server: subprocess.Popen[bytes] | None = None
@@ -201,8 +202,9 @@ class Processes:
         for other, ended in self._codes.items():
             if ended:
                 raise _ended(other, ended)
-        if rank in self._codes:
+        if rank in self._over:
             raise RankEndedError(f"rank {rank} ended without MPI_Finalize", 1)
+        self._over.update({rank} & self._codes.keys())
 
     def end(self, rank: int) -> None:
         """Wait for the end of a rank that has finalized MPI."""
