@@ -6,6 +6,7 @@
     fork_server  the ranks of a Python program as forks of one interpreter
     collectives  actions of collectives as operations
     live         the ranks as the engine's source of operations
+    processor    one processor for all, as one runs at a time
     workload     all of it as a workload of a scenario
 
 Main entry: `workload`.

@@ -7,6 +7,7 @@ from typing import IO, Any
 from commmodel._core.online.pump import Pump
 from commmodel.simulate.online.collectives import Collectives
 from commmodel.simulate.online.processes import Processes
+from commmodel.simulate.online.processor import Processor
 from commmodel.simulate.operations import Operations
 
 __all__ = ["LiveProgram"]
@@ -42,6 +43,7 @@ class LiveProgram:
         self._pump: Pump | None = None
         self._running: Processes | None = None
         self._memory = -1
+        self._processor = Processor()
 
     def begin(self, hosts: Sequence[tuple[int, str]]) -> None:
         """Make the memory of the ranks.
@@ -51,6 +53,7 @@ class LiveProgram:
         hosts : sequence of (int, str)
             Number and name of each rank's host.
         """
+        self._processor.take()
         self._memory = os.memfd_create("commmodel-online", os.MFD_CLOEXEC)
         self._running = Processes(self._command, self._memory, self._output)
         self._pump = Pump(
@@ -75,6 +78,7 @@ class LiveProgram:
         """End all processes and give back the memory."""
         if self._running is not None:
             self._running.close()
+        self._processor.leave()
         self._running = self._pump = None
         if self._memory >= 0:
             os.close(self._memory)
