@@ -47,6 +47,8 @@ CONFIGURATION = """
 MOST_MEMORY = 4.0
 """GB of a test."""
 MOST_RANKS = 32
+FUNCTION = "int run(const char *arg)"
+"""In tests that have no main function of their own."""
 NO_ERRORS = re.compile(r"^\s*No Errors\s*$", re.MULTILINE)
 
 
@@ -123,13 +125,12 @@ class Suite:
         folders = (build / "include", source / "include", source / "dtpools" / "include")
         self._flags = ["-w", "-O1", *(f"-I{folder}" for folder in folders)]
         util = source / "util"
-        shared = [*(util / f"{name}.c" for name in ("mtest", "mtest_common", "mtest_single", "mtest_thread", "dtypes"))]
-        shared += sorted((source / "dtpools" / "src").glob("*.c"))
-        for file in shared:
+        names = ("mtest", "mtest_common", "mtest_thread", "dtypes", "run_mpitests")
+        pools = sorted((source / "dtpools" / "src").glob("*.c"))
+        for file in (*(util / f"{name}.c" for name in names), *pools):
             self._compile(["-c", file, "-o", build / f"{file.stem}.o"])
-        threads = (build / "mtest_thread.o",)
-        single = [path for path in sorted(build.glob("*.o")) if path not in threads and path.name != "mtest_single.o"]
-        self._objects = [*single, *threads]
+        self._main = build / "run_mpitests.o"
+        self._objects = sorted({*build.glob("*.o")} - {self._main})
 
     def _compile(self, words: Sequence[object]) -> bool:
         command = [self._bin / "mpicc", *self._flags, *words]
@@ -140,7 +141,10 @@ class Suite:
         folder, target = self._source / directory, self._build / directory / name
         target.parent.mkdir(exist_ok=True)
         files, macros = special.get(name, ([f"{name}.c"], []))
-        words = [*macros, *(folder / file for file in files), *self._objects, "-o", target, "-lm", "-lpthread"]
+        paths = [folder / file for file in files]
+        is_function = any(path.exists() and FUNCTION in path.read_text() for path in paths)
+        objects = [self._main, *self._objects] if is_function else self._objects
+        words = [*macros, *paths, *objects, "-o", target, "-lm", "-lpthread"]
         return target if target.exists() or self._compile(words) else None
 
     def passes(self, launcher: Sequence[object], test: Test, program: Path) -> str:
