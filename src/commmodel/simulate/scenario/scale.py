@@ -75,9 +75,9 @@ def parse_scales(text: str) -> tuple[Scale, ...]:
 
     >>> [str(scale) for scale in parse_scales("bandwidth=1:4,latency=0.5")]
     ['latency × 0.5', 'bandwidth × 2, latency × 0.5', 'bandwidth × 4, latency × 0.5']
-    >>> parse_scales("bandwith=2")
+    >>> parse_scales("speed=2")
     Traceback (most recent call last):
-    commmodel.errors.InputError: 'bandwith' cannot be scaled: choose bandwidth, latency, compute
+    commmodel.errors.InputError: 'speed' cannot be scaled: choose bandwidth, latency, compute
     """
     names = [field.name for field in fields(Scale)]
     lists: dict[str, list[str]] = {}
