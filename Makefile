@@ -183,6 +183,8 @@ bench: $(VENV)/.test-ready
 	$(BIN)/python -m benchmarks.validation.scaling_models $(if $(EXTRAP),--extrap $(EXTRAP))
 	$(BIN)/python -m benchmarks.validation.guard_alarms
 	$(BIN)/python -m benchmarks.validation.smpi_accuracy
+	$(if $(filter mpich,$(MPI)),$(BIN)/python -m benchmarks.speed.online)
+	$(if $(filter mpich,$(MPI)),$(BIN)/python -m benchmarks.validation.online_agreement)
 	$(BIN)/python -m benchmarks.speed.simulators $(if $(LOGGOPSIM),--loggopsim $(LOGGOPSIM))
 	$(BIN)/python -m benchmarks.validation.speedup_curves
 	$(BIN)/python -m benchmarks.validation.loggp_under_load --mpiexec "$(MPIEXEC) $(BIND)" --sizes $(ONE_PROTOCOL_$(MPI))

@@ -57,7 +57,7 @@ A new part needs a row here: say there where it stands. Nothing imports `cli` (b
 """
 LAZILY = {"cli"}
 """Parts that import the others inside functions only, so that a command loads what it needs and no more."""
-MPI = ("bench", "overlap", "record.launch", "_core.mpi")
+MPI = ("bench", "overlap", "record.launch", "cli.what_if", "_core.mpi")
 """What may import mpi4py; of `_core`, this folder alone."""
 
 SOURCE = Path(commmodel.__file__).parent

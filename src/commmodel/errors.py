@@ -10,6 +10,9 @@
     └── MPIEnvironmentError     the MPI environment cannot do what was asked: exit code 3
 """
 
+import copyreg
+from typing import Any
+
 __all__ = [
     "CommModelError",
     "DamagedFileError",
@@ -29,6 +32,10 @@ class CommModelError(Exception):
         # What a file or the command line holds is quoted in messages, and may hold line ends.
         one_line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)
         super().__init__(one_line)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what an error is made of in another process, whatever the arguments of its class are."""
+        return copyreg.__newobj__, (type(self), *self.args), vars(self)  # type: ignore[attr-defined]
 
 
 class InputError(CommModelError, ValueError):

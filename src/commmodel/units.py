@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
+from typing import TypeVar
 
 from commmodel.arguments import LARGEST, SMALLEST, is_measurable
 from commmodel.errors import InputError
@@ -21,6 +22,7 @@ __all__ = [
     "format_time",
     "parse_confidence",
     "parse_counts",
+    "parse_factors",
     "parse_fraction",
     "parse_number",
     "parse_quantity",
@@ -47,6 +49,7 @@ _NUMBER = re.compile(rf"({_REAL})(?:\s*([^0-9\s.]+))?")
 _WHOLE = re.compile(r"[0-9]{1,18}")
 _FLOP_RATES = {f"{prefix}flop/s": 1000**power for power, prefix in enumerate(("", "k", "M", "G", "T", "P"))}
 _TOO_MANY = 100_000
+_Exact = TypeVar("_Exact", int, Decimal)
 
 
 def _parse(text: str, quantity: str, units: Mapping[str, int | Decimal], examples: str) -> float:
@@ -200,7 +203,7 @@ def parse_quantity(text: str, unit: str) -> float:
     return _parse(text, f"number of {unit}", {unit: 1}, f"1.5e-10 or 1.5e-10 {unit}")
 
 
-def _expand(text: str, parse: Callable[[str], int], default_step: str) -> Iterator[int]:
+def _expand(text: str, parse: Callable[[str], _Exact], default_step: str) -> Iterator[_Exact]:
     parts = text.split(":")
     if len(parts) == 1:
         yield parse(parts[0])
@@ -210,7 +213,7 @@ def _expand(text: str, parse: Callable[[str], int], default_step: str) -> Iterat
     first, last = parse(parts[0]), parse(parts[1])
     step = parts[2] if len(parts) == 3 else default_step
     operator, amount = step[:1], parse(step[1:]) if step[1:] else 0
-    if operator not in {"*", "+"} or amount < (2 if operator == "*" else 1):
+    if operator not in {"*", "+"} or amount <= (operator == "*"):
         raise InputError(f"{text!r}: the step of a range is *2 (or a larger factor) or +1 (or a larger amount)")
     if first > last:
         raise InputError(f"{text!r}: the range ends before it begins")
@@ -222,8 +225,8 @@ def _expand(text: str, parse: Callable[[str], int], default_step: str) -> Iterat
         value = value * amount if operator == "*" else value + amount
 
 
-def _parse_list(text: str, parse: Callable[[str], int], default_step: str) -> tuple[int, ...]:
-    values: set[int] = set()
+def _parse_list(text: str, parse: Callable[[str], _Exact], default_step: str) -> tuple[_Exact, ...]:
+    values: set[_Exact] = set()
     for part in text.split(","):
         for value in _expand(part.strip(), parse, default_step):
             values.add(value)
@@ -258,6 +261,21 @@ def parse_counts(text: str) -> tuple[int, ...]:
     if counts[0] < 1:
         raise InputError(f"{text!r}: counts begin at 1")
     return counts
+
+
+def _parse_factor(text: str) -> Decimal:
+    if not 0 < parse_number(text) <= LARGEST:
+        raise InputError(f"{_shown(text)} is no factor: give a number above 0")
+    return Decimal(text.strip())
+
+
+def parse_factors(text: str) -> tuple[float, ...]:
+    """Return the factors of a list of numbers above 0 and ranges, ascending; a range doubles unless told.
+
+    >>> parse_factors("0.5"), parse_factors("0.25:2"), parse_factors("1:1.3:+0.1,4")
+    ((0.5,), (0.25, 0.5, 1.0, 2.0), (1.0, 1.1, 1.2, 1.3, 4.0))
+    """
+    return tuple(map(float, _parse_list(text, _parse_factor, "*2")))
 
 
 def _shown_unit(value: float, unit: str) -> tuple[float, str]:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,7 @@ class Run:
     """What a run said, and what it cost."""
 
     output: str
+    wall_seconds: float
     processor_seconds: float
     peak_bytes: int
 
@@ -54,15 +56,16 @@ class Peer:
     """The compiled program and the platform files, in a folder of their own."""
 
     folder: Path
+    source: Path = SOURCE
 
     def __post_init__(self) -> None:
         if not self.program.exists():
-            subprocess.run(["smpicc", "-O2", SOURCE, "-o", self.program], check=True)
+            subprocess.run(["smpicc", "-O2", self.source, "-o", self.program], check=True)
 
     @property
     def program(self) -> Path:
-        """The compiled `operations.c`."""
-        return self.folder / "operations"
+        """The compiled source."""
+        return self.folder / f"smpi-{self.source.stem}"
 
     def platform(self, kind: str, hosts: int) -> Path:
         """Return the path of a platform file, written when it is first asked for."""
@@ -101,15 +104,17 @@ def measured(command: Sequence[str], timeout: float | None = None) -> Run:
     """Run a command and return its output with its processor time and its largest memory."""
     with tempfile.TemporaryFile("w+") as output:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+        begin = time.perf_counter()
         clock = threading.Timer(timeout or threading.TIMEOUT_MAX, os.killpg, (process.pid, signal.SIGKILL))
         clock.start()
         try:
             _, status, usage = os.wait4(process.pid, 0)
         finally:
             clock.cancel()
+        wall_seconds = time.perf_counter() - begin
         process.returncode = os.waitstatus_to_exitcode(status)
         output.seek(0)
         printed = output.read()
     if process.returncode:
         raise ValueError(f"{command[0]} ended with {process.returncode}: {printed[-2000:]}")
-    return Run(printed, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
+    return Run(printed, wall_seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)

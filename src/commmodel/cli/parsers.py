@@ -23,9 +23,9 @@ from commmodel.units import (
 
 __all__ = [
     "Parser", "add_byte_times", "add_format", "add_machine", "add_output", "add_processes", "add_root",
-    "add_segment_size", "add_size", "add_thread_level", "byte_time", "choices", "collective_parents",
+    "add_segment_size", "add_size", "add_thread_level", "byte_time", "check_folder", "choices", "collective_parents",
     "confidence", "counts", "duration", "flop_rate",
-    "known_machine", "new_verb", "note", "number", "output_path", "parent", "plain_number", "print_json",
+    "known_machine", "new_verb", "note", "number", "output_path", "page_writer", "parent", "plain_number", "print_json",
     "refuse_functions", "refuse_other_levels", "refuse_outputs", "share", "show", "size", "sizes", "typed",
     "warn_of", "whole", "wrote_page",
 ]  # fmt: skip
@@ -326,6 +326,24 @@ def wrote_page(write: Callable[[], None]) -> bool:
         print(f"note: {error}; tables only", file=sys.stderr)
         return False
     return True
+
+
+def page_writer(name: str) -> Any:
+    """Return a function of the report that writes a page; None, with a note printed, where a package is missing."""
+    from commmodel import report
+
+    try:
+        return getattr(report, name)
+    except MissingPackageError as error:
+        print(f"note: {error}; tables only", file=sys.stderr)
+        return None
+
+
+def check_folder(path: str | None) -> None:
+    """Raise where an output folder does not exist, before a long simulation."""
+    folder = os.path.dirname(os.path.abspath(path)) if path is not None else ""
+    if path is not None and not (os.path.isdir(folder) and os.access(folder, os.W_OK)):
+        raise InputError(f"{path}: cannot be written: {folder} is no folder that one may write to")
 
 
 def _listed(path: str) -> list[str]:

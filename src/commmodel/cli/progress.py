@@ -28,13 +28,17 @@ class ProgressLine:
 
     def __init__(self, task: str) -> None:
         self._task = task[:60]
-        self._noted: tuple[float, int] | None = None
+        self._noted = ""
         self._done = threading.Event()
         self._thread: threading.Thread | None = None
 
     def note(self, seconds: float, events: int) -> None:
         """Show the progress of the simulation."""
-        self._noted = seconds, events
+        self.say(f"simulated {format_time(seconds)}, {events:,} events")
+
+    def say(self, words: str) -> None:
+        """Show how far it is."""
+        self._noted = words
 
     def __enter__(self) -> Self:
         if sys.stderr.isatty():
@@ -55,7 +59,7 @@ class ProgressLine:
             elapsed = time.monotonic() - begin
             if elapsed < _FIRST:
                 continue
-            far = "" if self._noted is None else f"; simulated {format_time(self._noted[0])}, {self._noted[1]:,} events"
+            far = f"; {self._noted}" if self._noted else ""
             sys.stderr.write(f"\r\x1b[K{self._task}: {elapsed:.0f} s{far}")
             sys.stderr.flush()
             shown = True

@@ -1,12 +1,13 @@
 """The verb ``simulate``: a workload on a platform or a machine, its time and the reasons for it."""
 
 import argparse
-import os
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
+from commmodel.cli import what_if
 from commmodel.cli.parsers import (
     Parser,
     add_output,
@@ -15,11 +16,13 @@ from commmodel.cli.parsers import (
     add_segment_size,
     add_size,
     byte_time,
+    check_folder,
     collective_parents,
     flop_rate,
     known_machine,
     new_verb,
     number,
+    page_writer,
     parent,
     print_json,
     show,
@@ -63,7 +66,7 @@ def add(verbs: Any) -> None:
     simulate.add_argument(
         "where", metavar="WHERE",
         help="platform or machine (file, or name from: commmodel list platforms, commmodel list machines), or a delay "
-        "model's parameters, like L=2500ns,o=1500ns,g=1us,G=6ps",
+        "model's parameters, like L=2500ns,o=1500ns,g=1us,G=6ps; several platforms with commas between",
     )  # fmt: skip
     works = simulate.add_subparsers(dest="what", required=True, metavar="WHAT", title="what to simulate")
     kinds: dict[str, Callable[[Any, str], None]] = {
@@ -111,7 +114,7 @@ def _add(works: Any, name: str, meaning: str, example: str, parents: Sequence[Pa
 
 def _programs() -> list[Parser]:
     """Return the options of programs."""
-    return [_ranks(), _models(_PROGRAM_MODELS), _files()]
+    return [_ranks(), _models(_PROGRAM_MODELS), what_if.options(), _files()]
 
 
 @cache
@@ -285,7 +288,9 @@ def _running(arguments: argparse.Namespace, place: Any, options: dict[str, Any])
     command = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
     if not command:
         raise InputError("no program to run: commmodel simulate graphene run -p 64 -- python app.py")
-    output = sys.stderr if arguments.json else None
+    output: Any = sys.stderr if arguments.json else None
+    if what_if.is_what_if(arguments):  # each run says the same
+        output = subprocess.DEVNULL
     if not arguments.faster > 0:
         raise InputError("--faster 0: give a factor above 0")
     compute: Any = 0.0 if arguments.compute == "0" else 1.0 / arguments.faster
@@ -350,22 +355,38 @@ def _replay(arguments: argparse.Namespace, place: Any, options: dict[str, Any]) 
     return record.workload(place, record.load(arguments.traces), faster=faster, **options)
 
 
+def _place(arguments: argparse.Namespace, where: str) -> Any:
+    from commmodel.simulate import scenario
+
+    return scenario.place(
+        where, arguments.parameters, path=arguments.path, model=arguments.model, load_machine=known_machine
+    )
+
+
+def _scenario(arguments: argparse.Namespace, where: str, scale: Any) -> Any:
+    """Return the workload on a scaled place; other processes call this."""
+    from commmodel.simulate import scenario
+
+    place = _place(arguments, where)
+    return scenario.prepare(place, _workload(arguments, place), scale=scale, **_typed_options(arguments, _HOW))
+
+
 def _run(arguments: argparse.Namespace) -> int:
     """Simulate, write files, and print tables or JSON."""
     from commmodel.simulate import scenario, timeline
 
+    if what_if.is_what_if(arguments):
+        return what_if.run(arguments, partial(_scenario, arguments))
     beside = _beside(arguments)
     if arguments.trace is not None:
         _check_trace(arguments.trace, timeline)
-    page = None if arguments.output is None else _page_writer()
+    page = None if arguments.output is None else page_writer("write_gantt")
     code = 0 if page is not None or arguments.output is None else MissingPackageError.exit_code
     if page is None:
         arguments.output = None  # is not written
     for path in (arguments.output, arguments.trace):
-        _check_folder(path)
-    place = scenario.place(
-        arguments.where, arguments.parameters, path=arguments.path, model=arguments.model, load_machine=known_machine
-    )
+        check_folder(path)
+    place = _place(arguments, arguments.where)
     warn_of(place.machine)
     workload = _workload(arguments, place)
     models = [None, *(name for name in beside if name in arguments.models)]
@@ -427,17 +448,6 @@ def _measured_timelines(paths: Sequence[str], workload: Any) -> list[Any]:
     return measured
 
 
-def _page_writer() -> Any:
-    """Return the function that writes the page; None, with an error printed, where a package is missing."""
-    from commmodel import report
-
-    try:
-        return report.write_gantt
-    except MissingPackageError as error:
-        print(f"note: {error}; tables only", file=sys.stderr)
-        return None
-
-
 def _write_page(
     write: Any, path: str, title: str, scenarios: list[Any], results: list[Any], timelines: list[Any]
 ) -> None:
@@ -475,13 +485,6 @@ def _beside(arguments: argparse.Namespace) -> list[str]:
 def _check_trace(path: str, timeline: Any) -> None:
     if not path.lower().removesuffix(".gz").endswith(tuple(timeline.WRITERS)):
         raise InputError(f"--trace {path}: the name must end in {', '.join(timeline.WRITERS)}, with .gz behind or not")
-
-
-def _check_folder(path: str | None) -> None:
-    """Raise where an output folder does not exist, before a long simulation."""
-    folder = os.path.dirname(os.path.abspath(path)) if path is not None else ""
-    if path is not None and not (os.path.isdir(folder) and os.access(folder, os.W_OK)):
-        raise InputError(f"{path}: cannot be written: {folder} is no folder that one may write to")
 
 
 def _results(scenarios: list[Any], outcomes: list[Any]) -> list[Any]:

@@ -48,8 +48,8 @@ def workload(
     selector = selector or place.selector
     actions = RecordedActions(recording)
 
-    def program(_: Any) -> Program:
-        return actions.program(faster=faster, selector=selector, memory_copy=memory_copy, reduction=reduction)
+    def program(_: Any, factor: float) -> Program:
+        return actions.program(faster=faster * factor, selector=selector, memory_copy=memory_copy, reduction=reduction)
 
     name = selector if isinstance(selector, str) else selector.name
     ranks = "one rank" if recording.processes == 1 else f"{recording.processes} ranks"

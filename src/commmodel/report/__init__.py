@@ -4,7 +4,7 @@ Tables need nothing beyond commmodel's own dependencies; pages and plots need ma
 ``commmodel[report]``. Every name is loaded at its first use, so importing this package is cheap. A folder for each
 product makes tables and figures of `kit`, and knows no other product; `page` and `tables` put them together. Main
 entries: `machine_table`, `measurements_table`, `environment_table`, `render`, `write_html`, `write_check`,
-`write_comparison`, `write_gantt`, `write_recording` and `write_validation`.
+`write_comparison`, `write_gantt`, `write_recording`, `write_validation` and `write_what_if`.
 """
 
 from importlib import import_module
@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from commmodel.report.recording.page import write_recording
     from commmodel.report.scaling.page import write_check
     from commmodel.report.simulation.gantt_page import write_gantt
+    from commmodel.report.simulation.what_if_page import write_what_if
     from commmodel.report.tables import environment_table, machine_table, measurements_table
 
 __all__ = [
     "environment_table", "machine_table", "measurements_table", "render", "write_check", "write_comparison",
-    "write_gantt", "write_html", "write_recording", "write_validation",
+    "write_gantt", "write_html", "write_recording", "write_validation", "write_what_if",
 ]  # fmt: skip
 
 _MODULES = {
@@ -37,6 +38,7 @@ _MODULES = {
     "write_html": "page",
     "write_recording": "recording.page",
     "write_validation": "overlap.validation_page",
+    "write_what_if": "simulation.what_if_page",
 }
 _EXTRA = {"jinja2", "markupsafe", "matplotlib"}
 

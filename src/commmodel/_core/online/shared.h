@@ -152,13 +152,10 @@ static inline void online_wake(int32_t *turn) {
     syscall(SYS_futex, turn, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-// Wait for a turn, and take it; 0 where it did not come within so many nanoseconds (negative: no end).
+// Wait for a turn, and take it; 0 where it did not come within so many nanoseconds (negative: no end). All share one
+// processor: to spin would keep it from the process whose turn it is.
 static inline int online_wait(int32_t *turn, long nanoseconds) {
     struct timespec limit = {nanoseconds / 1000000000, nanoseconds % 1000000000};
-    for (int i = 0; i < 2000; i++) {
-        if (__atomic_load_n(turn, __ATOMIC_ACQUIRE)) break;
-        __builtin_ia32_pause();
-    }
     if (!__atomic_load_n(turn, __ATOMIC_ACQUIRE)) {
         syscall(SYS_futex, turn, FUTEX_WAIT, 0, nanoseconds < 0 ? NULL : &limit, NULL, 0);
     }

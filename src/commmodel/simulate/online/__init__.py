@@ -8,6 +8,7 @@
     computation  how long ranks compute, of a recording
     memory       what ranks take of it
     live         the ranks as the engine's source of operations
+    processor    one processor for all, as one runs at a time
     workload     all of it as a workload of a scenario
 
 Main entry: `workload`.

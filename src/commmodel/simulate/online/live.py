@@ -10,6 +10,7 @@ from commmodel.simulate.online.collectives import Collectives
 from commmodel.simulate.online.computation import RecordedComputation
 from commmodel.simulate.online.memory import MemoryWatch
 from commmodel.simulate.online.processes import Processes
+from commmodel.simulate.online.processor import Processor
 from commmodel.simulate.operations import Operations
 from commmodel.sites import Site, resolve
 
@@ -22,13 +23,13 @@ class Outlets:
 
     Attributes
     ----------
-    output : file, optional
-        Gets the program's standard output; by default ours does.
+    output : file or descriptor, optional
+        Gets the program's standard output, or ``subprocess.DEVNULL``; by default ours does.
     report : callable, optional
         Gets a line on the memory of ranks before most of them begin.
     """
 
-    output: IO[str] | None = None
+    output: IO[str] | int | None = None
     report: Callable[[str], None] | None = None
 
 
@@ -72,6 +73,7 @@ class LiveProgram:
         self._memory = -1
         self._sites: dict[Site, str] = {}
         self.notes: list[str] = []
+        self._processor = Processor()
 
     def begin(self, hosts: Sequence[tuple[int, str]]) -> None:
         """Make the memory of the ranks.
@@ -81,6 +83,7 @@ class LiveProgram:
         hosts : sequence of (int, str)
             Number and name of each rank's host.
         """
+        self._processor.take()
         self._memory = os.memfd_create("commmodel-online", os.MFD_CLOEXEC)
         self.notes.clear()
         self._running = Processes(self._command, self._memory, self._outlets.output)
@@ -142,6 +145,7 @@ class LiveProgram:
         self._note()
         if self._running is not None:
             self._running.close()
+        self._processor.leave()
         self._running = self._pump = None
         if self._memory >= 0:
             os.close(self._memory)

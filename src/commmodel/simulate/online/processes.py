@@ -121,20 +121,20 @@ class Processes:
         Whether BLAS and OpenMP have one thread, as the environment does not say otherwise.
     """
 
-    def __init__(self, command: Sequence[str], memory: int, output: IO[str] | None = None) -> None:
+    def __init__(self, command: Sequence[str], memory: int, output: IO[str] | int | None = None) -> None:
         self.watch: MemoryWatch | None = None
         self.has_one_thread = all(os.environ.get(name, "1") == "1" for name in _ONE_THREAD)
         self._command = [executable(command[0]), *command[1:]]
         self._memory, self._output = memory, output
         self._environment = _environment(memory)
         self._codes: dict[int, int] = {}
+        self._over: set[int] = set()  # had not finalized MPI when their end was seen, which is later than their state
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self._python = _python_words(self._command)
         self._server: subprocess.Popen[bytes] | None = None
         self._commands = self._answers = -1
         self._unread = b""
         self._started = 0
-        self._ended_rank = -1  # the rank that had ended, without an error, at the last look
         if self._python is not None:
             self._serve(*self._python)
 
@@ -212,10 +212,9 @@ class Processes:
         for other, ended in self._codes.items():
             if ended:
                 raise _ended(other, ended)
-        if rank in self._codes and self._ended_rank != rank:  # it may have finalized MPI
-            self._ended_rank = rank
-        elif rank in self._codes:
+        if rank in self._over:
             raise RankEndedError(f"rank {rank} ended without MPI_Finalize", 1)
+        self._over.update({rank} & self._codes.keys())
 
     def end(self, rank: int) -> None:
         """Wait for the end of a rank that has finalized MPI."""

@@ -74,11 +74,11 @@ def workload(
     chosen = selector or place.selector
     words = shlex.join(command)
 
-    def program(speeds: Any) -> Program:
+    def program(speeds: Any, faster: float) -> Program:
         def collectives() -> Collectives:
             return Collectives(count, list(speeds), chosen, memory_copy, reduction)
 
-        live = LiveProgram(command, count, collectives, factor, computation, outlets)
+        live = LiveProgram(command, count, collectives, factor / faster, computation, outlets)
         live.notes = notes
         return Program(NOTHING, np.zeros(count + 1, dtype=np.int64), live, os.path.basename(command[0]))
 

@@ -4,9 +4,10 @@
 
     places       where it runs: platform, machine and parameters, and what holds where nobody names a model
     workloads    what runs: a collective, an exchange, an application kernel, a replayed trace, a GOAL schedule
+    scale        links and cores that are better than they are
     preparation  both together, by a model: a scenario that is ready to run
 
-Main entries: `place`, `workloads`, `prepare`, `Scenario.run`.
+Main entries: `place`, `workloads`, `prepare`, `Scenario.run`. Many of them side by side: `commmodel.simulate.what_if`.
 
 Examples
 --------
@@ -28,9 +29,11 @@ loggps: 20.0 ms
 from commmodel.simulate.scenario import workloads
 from commmodel.simulate.scenario.places import Place, are_parameters, parse_parameters, place
 from commmodel.simulate.scenario.preparation import FLOW_MODELS, PROGRAM_MODELS, SCHEDULE_MODELS, Scenario, prepare
+from commmodel.simulate.scenario.scale import Scale, parse_scales
 from commmodel.simulate.scenario.workloads import Workload
 
 __all__ = [
-    "FLOW_MODELS", "PROGRAM_MODELS", "SCHEDULE_MODELS", "Place", "Scenario", "Workload", "are_parameters",
-    "parse_parameters", "place", "prepare", "workloads",
+    "FLOW_MODELS", "PROGRAM_MODELS", "SCHEDULE_MODELS", "Place", "Scale",
+    "Scenario", "Workload", "are_parameters", "parse_parameters", "parse_scales", "place", "prepare",
+    "workloads",
 ]  # fmt: skip

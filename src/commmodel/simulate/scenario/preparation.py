@@ -20,6 +20,7 @@ from commmodel.simulate.platform import Platform
 from commmodel.simulate.result import SimulationResult
 from commmodel.simulate.run import run
 from commmodel.simulate.scenario.places import EXAMPLE, Place
+from commmodel.simulate.scenario.scale import Scale
 from commmodel.simulate.scenario.workloads import Workload
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ def prepare(
     hosts: int | None = None,
     speed: float | None = None,
     rules: str = delays.RULES[0],
+    scale: Scale | None = None,
 ) -> Scenario:
     """Return a workload on a place by a model, ready to run.
 
@@ -101,6 +103,8 @@ def prepare(
         Flop/s of a core; by default the platform's.
     rules : str
         Of a schedule's messages, one of `commmodel.simulate.delays.RULES`.
+    scale : Scale, optional
+        By how much the place is better than it is; not for schedules.
 
     Raises
     ------
@@ -121,18 +125,26 @@ def prepare(
     'loggps'
     """
     name = model or place.model
+    scale = scale or Scale()
     if workload.schedule is not None:
+        if scale != Scale():
+            raise InputError("a GOAL schedule is not scaled: give other parameters")
         return _schedule(name or "loggops", place, workload, workload.schedule, rules)
     name = name or place.default_model
     if name not in PROGRAM_MODELS:
         raise InputError(f"{name!r} is no model of programs: choose {', '.join(PROGRAM_MODELS)}")
     messages, count, shared = _messages(name, place), workload.processes, name in FLOW_MODELS
     platform = _platform(name, place, count, hosts) if shared else place.platform
+    if platform is not None:
+        platform = scale.platform(platform)
+    if isinstance(messages, DelayModel):
+        messages = DelayModel(scale.delays(messages.parameters), messages.name)
     ranks = None if platform is None else _hosts(platform, count, mapping)
-    speeds = _speeds(platform, ranks, count, speed)
+    speeds = _speeds(platform, ranks, count, speed) * scale.compute
 
     def simulate(record: bool, progress: Callable[[float, int], None] | None) -> SimulationResult:
-        return run(workload.program(speeds), messages, platform, hosts=ranks, record=record, progress=progress)
+        program = workload.program(speeds, scale.compute)
+        return run(program, messages, platform, hosts=ranks, record=record, progress=progress)
 
     return Scenario(name, place, workload, platform if shared else None, ranks, simulate)
 

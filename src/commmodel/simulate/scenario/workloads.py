@@ -38,7 +38,8 @@ class Workload:
     title : str
         For people.
     program : callable
-        (flop/s of each rank) -> a new program: a streamed one runs once. Not called for a schedule.
+        (flop/s of each rank, factor of the speed of work in seconds) -> a new program: a streamed one runs once. Not
+        called for a schedule.
     facts : dict
         What it is, for JSON.
     schedule : GoalSchedule, optional
@@ -49,7 +50,7 @@ class Workload:
 
     processes: int
     title: str
-    program: Callable[[Any], Program]
+    program: Callable[[Any, float], Program]
     facts: dict[str, Any]
     schedule: "GoalSchedule | None" = None
     notes: Callable[[], Sequence[str]] = tuple
@@ -106,7 +107,7 @@ def collective(
         if problem.segment_size is None:
             problem = replace(problem, segment_size=pieces)
 
-    def program(_: Any) -> Program:
+    def program(_speeds: Any, _faster: float) -> Program:
         operation_program = work.collective(
             operation, problem, algorithm=name, selector=selector, memory_copy=memory_copy, reduction=reduction
         )
@@ -132,7 +133,7 @@ def exchange(
         raise InputError(f"{kind!r} is no exchange: choose {', '.join(EXCHANGES)}")
     count = place.processes(processes)
 
-    def program(_: Any) -> Program:
+    def program(_speeds: Any, _faster: float) -> Program:
         if kind == "irregular":
             return work.shifts(message_size, count, rounds)
         if kind == "halo":
@@ -149,7 +150,7 @@ def messages(path: str, processes: int | None = None, *, rounds: int = 1) -> Wor
     """Return an exchange of the messages that a CSV file lists: sender, receiver, bytes."""
     listed = work.read_sparse(path, processes)
     title = f"Exchange of {path} on {_ranks(listed.processes)}{_times(rounds)}"
-    return Workload(listed.processes, title, lambda _: _repeated(listed, rounds), {"exchange": path})
+    return Workload(listed.processes, title, lambda *_: _repeated(listed, rounds), {"exchange": path})
 
 
 def application(
@@ -167,7 +168,7 @@ def application(
     actions = (work.lu if name == "lu" else work.cg)(problem, count, iterations)
     title = f"{name.upper()}, class {problem}, on {_ranks(count)}"
     title += "" if iterations is None else f", {iterations} iteration{'s' * (iterations > 1)}"
-    return Workload(count, title, actions.program, {"kernel": name, "class": problem})
+    return Workload(count, title, lambda speeds, _: actions.program(speeds), {"kernel": name, "class": problem})
 
 
 def replay(
@@ -187,10 +188,11 @@ def replay(
     selector = selector or place.selector
     from commmodel.simulate import traces
 
-    trace = traces.load(path, processes)
+    trace, in_seconds = traces.load(path, processes), traces.is_foreign(path)
 
-    def program(speeds: Any) -> Program:
-        return trace.program(speeds, faster=faster, selector=selector, memory_copy=memory_copy, reduction=reduction)
+    def program(speeds: Any, factor: float) -> Program:
+        product = faster * factor if in_seconds else faster
+        return trace.program(speeds, faster=product, selector=selector, memory_copy=memory_copy, reduction=reduction)
 
     title = f"Replay of {path} on {_ranks(trace.processes)}"
     return Workload(trace.processes, title, program, {"replay": path, "chosen_by": _name(selector)}, notes=trace.notes)
@@ -202,7 +204,7 @@ def schedule(path: str) -> Workload:
 
     read = goal.read(path)
 
-    def program(_: Any) -> Program:
+    def program(_speeds: Any, _faster: float) -> Program:
         raise InputError(f"{path} is a GOAL schedule, and no program")
 
     return Workload(read.processes, f"Schedule {path} on {_ranks(read.processes)}", program, {"goal": path}, read)

@@ -19,7 +19,8 @@ __all__ = ["CommunicatorRanks", "Communicators", "parse_ranks", "ranks_text", "t
 
 Ranks = NDArray[np.int64]
 _RUN = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?")
-_WITH_PEER = (Code.SEND, Code.ISEND, Code.RECV, Code.IRECV)
+_WITH_PEER = np.isin(list(Code), (Code.SEND, Code.ISEND, Code.RECV, Code.IRECV))
+"""Code -> whether it has a peer."""
 
 
 class CommunicatorRanks:
@@ -154,6 +155,6 @@ def ranks_text(ranks: Sequence[int] | Ranks) -> str:
 def translated(operations: Operations, members: Ranks) -> Operations:
     """Return operations of a rank of a communicator with peers as ranks of the whole program."""
     result: Operations = operations.copy()
-    messages = np.isin(result["code"], _WITH_PEER) & (result["peer"] >= 0)
+    messages = _WITH_PEER[result["code"]] & (result["peer"] >= 0)
     result["peer"][messages] = members[result["peer"][messages]]
     return result

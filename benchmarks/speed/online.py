@@ -1,0 +1,129 @@
+"""What it costs to simulate programs while they run: ``python -m benchmarks.speed.online``; part of ``make bench``.
+
+Two tables. Calls of MPI a second, of messages of 8 bytes in C: what more rounds of `tools/peers/operations.c` take, in
+wall time and in processor time of all processes, the least of some runs. Wanted are 100,000 a second. And the programs
+of `tools/peers/programs.c` on 64 ranks, by us and by SMPI from the same source, where that is installed: seconds less
+those of an empty run, the least of some runs. Wanted is at most 3 times SMPI's time where each rank has its
+own link, and less than its time where ranks share links.
+"""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+from tools.peers import smpi
+from tools.peers.programs import Twins
+
+WANTED_CALLS = 100_000
+WANTED_RATIO = {"flat": 3.0, "cabinets": 1.0}
+EXCHANGES = {"pingpong": (2, 2, 1000, 11000), "ring": (16, 1, 100, 5100), "halo": (16, 9, 100, 2100)}
+"""Operations -> ranks, calls of a rank in a round, and two numbers of rounds."""
+WORK = {
+    "halo": (10000, 200), "transpose": (1000, 20), "conjugate_gradient": (10000, 200), "objects": (20000, 50),
+    "master_and_workers": (10000, 5000), "rows_and_columns": (10000, 200), "pipelined_ring": (5000, 200),
+    "spectral": (3000, 100),
+}  # fmt: skip
+"""Programs -> numbers in a message, and steps."""
+NOTHING = ("nothing", 1, 1)
+
+
+class Cost(NamedTuple):
+    """Seconds of a run."""
+
+    wall: float
+    processor: float
+
+    def less(self, other: "Cost") -> "Cost":
+        """Return what is more than another's."""
+        return Cost(max(self.wall - other.wall, 1e-9), max(self.processor - other.processor, 1e-9))
+
+
+def ours(twins: Twins, source: str, kind: str, ranks: int, words: Sequence[object]) -> smpi.Run:
+    """Run a program by our simulator, and return what it cost."""
+    return twins.ours(source, kind, ranks, words).cost
+
+
+def least(run: Callable[[], smpi.Run], repetitions: int) -> Cost:
+    """Return the least seconds of some runs."""
+    costs = [run() for _ in range(repetitions)]
+    return Cost(min(cost.wall_seconds for cost in costs), min(cost.processor_seconds for cost in costs))
+
+
+def calls_table(twins: Twins, repetitions: int) -> Table:
+    """Return the table of calls a second."""
+    columns = ("messages of 8 bytes", "ranks", "calls", "a second, wall", "a second, processor", "wanted")
+    table = Table(*columns, title="Calls of MPI a second", box=None)
+    for name, (ranks, calls, few, many) in EXCHANGES.items():
+        runs = [
+            least(partial(ours, twins, "operations", "flat", ranks, (name, 8, count)), repetitions)
+            for count in (few, many)
+        ]
+        more = runs[1].less(runs[0])
+        count = ranks * calls * (many - few)
+        rates = (count / more.wall, count / more.processor)
+        table.add_row(name, str(ranks), f"{count:,}", *(f"{rate:,.0f}" for rate in rates), f"{WANTED_CALLS:,}")
+    return table
+
+
+def peer_table(twins: Twins, kind: str, ranks: int, repetitions: int) -> Table:
+    """Return the table of programs beside SMPI."""
+    titles = (
+        "program",
+        "ours, wall s",
+        "processor s",
+        "SMPI, wall s",
+        "processor s",
+        "ours / SMPI",
+        "processor",
+        "wanted",
+    )
+    table = Table(*titles, title=f"{ranks} ranks, {kind}", box=None)
+    empty = beside(twins, kind, ranks, "operations", NOTHING, repetitions)
+    for name, sizes in WORK.items():
+        costs = beside(twins, kind, ranks, "programs", (name, *sizes), repetitions)
+        first, second = (cost.less(start) for cost, start in zip(costs, empty, strict=True))
+        seconds = (f"{value:.2f}" for value in (*first, *second))
+        ratios = (f"{first.wall / second.wall:.2f}", f"{first.processor / second.processor:.2f}")
+        table.add_row(name, *seconds, *ratios, f"<= {WANTED_RATIO[kind]:g}")
+    table.add_row("(empty run)", *(f"{value:.2f}" for cost in empty for value in cost), "", "", "")
+    return table
+
+
+def beside(
+    twins: Twins, kind: str, ranks: int, source: str, words: tuple[object, ...], repetitions: int
+) -> tuple[Cost, Cost]:
+    """Return what a program costs us and SMPI."""
+    runs = partial(ours, twins, source, kind, ranks, words), partial(twins.peers[source].run, kind, ranks, words)
+    costs = [least(run, repetitions) for run in runs]
+    return costs[0], costs[1]
+
+
+def main() -> None:
+    """Measure and print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repetitions", type=int, default=3, help="of each run (%(default)s)")
+    parser.add_argument("--ranks", type=int, default=64, help="of programs: 16, 64 or 256 (%(default)s)")
+    parser.add_argument("--kinds", default=",".join(WANTED_RATIO), help="of platforms (%(default)s)")
+    parser.add_argument("--calls", action="store_true", help="only the calls a second")
+    options = parser.parse_args()
+    console = Console(width=120)
+    with tempfile.TemporaryDirectory() as temporary:
+        twins = Twins(Path(temporary))
+        console.print(calls_table(twins, options.repetitions))
+        if options.calls:
+            return
+        if not twins.peers:
+            print("beside SMPI: left out: smpicc and smpirun are not installed", file=sys.stderr)
+            return
+        for kind in options.kinds.split(","):
+            console.print(peer_table(twins, kind, options.ranks, options.repetitions))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,245 @@
+"""MPICH's own C tests on simulated ranks: ``python -m benchmarks.validation.mpich_suite FOLDER``.
+
+FOLDER is ``test/mpi`` of MPICH's sources, which need no configure: each test is compiled alone, with the mpicc beside
+this interpreter. What its testlist names runs on simulated ranks of graphene. What does not pass there runs under
+MPICH's mpiexec, too: where it does not pass either, or cannot be compiled with the installed MPICH, it does not count.
+Lines that differ in MPICH's own settings only run once; those that MPICH expects to fail, and those that need more than
+4 GB, do not. With ``--smpi``, the folder ``teshsuite/smpi/mpich3-test`` of SimGrid's sources, the table has the number
+of tests that SMPI's lists name beside ours. The exit code is 0 whatever passes.
+"""
+
+import argparse
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+DIRECTORIES = "pt2pt,coll,comm,group,datatype,topo,attr,info,errhan,rma"
+CONFIGURATION = """
+#define HAVE_ATOMIC 1
+#define HAVE_FLOAT16 1
+#define HAVE_GETRUSAGE 1
+#define HAVE_INTTYPES_H 1
+#define HAVE_LONG_DOUBLE 1
+#define HAVE_LONG_LONG 1
+#define HAVE_MPI_INIT_THREAD 1
+#define HAVE_MPI_WIN_CREATE 1
+#define HAVE_STDARG_H 1
+#define HAVE_STDINT_H 1
+#define HAVE_STRING_H 1
+#define HAVE_SYS_RESOURCE_H 1
+#define HAVE_SYS_TIME_H 1
+#define HAVE_UNISTD_H 1
+#define POINTERINT_t long
+#define THREAD_PACKAGE_NAME THREAD_PACKAGE_POSIX
+#define USE_LONG_DOUBLE_COMPLEX 1
+"""
+MOST_MEMORY = 4.0
+"""GB of a test."""
+MOST_RANKS = 32
+FUNCTION = "int run(const char *arg)"
+"""In tests that have no main function of their own."""
+NO_ERRORS = re.compile(r"^\s*No Errors\s*$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Test:
+    """A line of a testlist."""
+
+    program: str
+    ranks: int
+    words: tuple[str, ...]
+    fails: bool
+    """Whether it must end with an error."""
+
+
+def lines(path: Path) -> Iterator[tuple[str, int, dict[str, list[str]]]]:
+    """Yield program, ranks and settings of a testlist's lines."""
+    for line in path.read_text().splitlines():
+        words = line.split()
+        if len(words) < 2 or words[0].startswith(("#", "@")) or not words[1].isdecimal():
+            continue
+        settings: dict[str, list[str]] = {}
+        for word in words[2:]:
+            name, _, value = word.partition("=")
+            settings.setdefault(name, []).append(value)
+        yield words[0], int(words[1]), settings
+
+
+def tests(folder: Path) -> list[Test]:
+    """Return the tests of a directory, each once."""
+    listed = {}
+    for name in ("testlist", "testlist.in"):
+        path = folder / name
+        for program, ranks, settings in lines(path) if path.exists() else ():
+            too_large = ranks > MOST_RANKS or any(float(value) > MOST_MEMORY for value in settings.get("mem", ()))
+            if "xfail" in settings or too_large:
+                continue
+            fails = "TestErrFatal" in settings.get("resultTest", ())
+            listed[Test(program, ranks, tuple(settings.get("arg", ())), fails)] = None
+    return [*listed]
+
+
+def sources(folder: Path) -> dict[str, tuple[list[str], list[str]]]:
+    """Return the source files and macros of programs that have others than their name says."""
+    text = (folder / "Makefile.am").read_text().replace("\\\n", " ")
+    special: dict[str, tuple[list[str], list[str]]] = {}
+    for program, files in re.findall(r"^(\w+)_SOURCES\s*=\s*(.*)$", text, re.MULTILINE):
+        special[program] = (files.split(), [])
+    for program, flags in re.findall(r"^(\w+)_CPPFLAGS\s*=\s*(.*)$", text, re.MULTILINE):
+        macros = [flag for flag in flags.split() if flag.startswith("-D")]
+        special[program] = (special.get(program, ([f"{program}.c"], []))[0], macros)
+    return special
+
+
+class Suite:
+    """The tests, compiled in a folder.
+
+    Parameters
+    ----------
+    source : path
+        MPICH's ``test/mpi``.
+    build : path
+        Where programs go.
+    seconds : float
+        A test may take.
+    """
+
+    def __init__(self, source: Path, build: Path, seconds: float) -> None:
+        self._source, self._build, self._seconds = source, build, seconds
+        self._bin = Path(sys.executable).parent
+        (build / "include").mkdir()
+        (build / "include" / "mpitestconf.h").write_text(CONFIGURATION)
+        (build / "include" / "mtest_mpix.h").touch()
+        (build / "dtpoolsconf.h").touch()
+        folders = (build / "include", source / "include", source / "dtpools" / "include")
+        self._flags = ["-w", "-O1", *(f"-I{folder}" for folder in folders)]
+        util = source / "util"
+        names = ("mtest", "mtest_common", "mtest_thread", "dtypes", "run_mpitests")
+        pools = sorted((source / "dtpools" / "src").glob("*.c"))
+        for file in (*(util / f"{name}.c" for name in names), *pools):
+            self._compile(["-c", file, "-o", build / f"{file.stem}.o"])
+        self._main = build / "run_mpitests.o"
+        self._objects = sorted({*build.glob("*.o")} - {self._main})
+
+    def _compile(self, words: Sequence[object]) -> bool:
+        command = [self._bin / "mpicc", *self._flags, *words]
+        return subprocess.run(list(map(str, command)), capture_output=True, check=False).returncode == 0
+
+    def program(self, directory: str, name: str, special: dict[str, tuple[list[str], list[str]]]) -> Path | None:
+        """Compile a test; return None where that fails."""
+        folder, target = self._source / directory, self._build / directory / name
+        target.parent.mkdir(exist_ok=True)
+        files, macros = special.get(name, ([f"{name}.c"], []))
+        paths = [folder / file for file in files]
+        is_function = any(path.exists() and FUNCTION in path.read_text() for path in paths)
+        objects = [self._main, *self._objects] if is_function else self._objects
+        words = [*macros, *paths, *objects, "-o", target, "-lm", "-lpthread"]
+        return target if target.exists() or self._compile(words) else None
+
+    def passes(self, launcher: Sequence[object], test: Test, program: Path) -> str:
+        """Run a test; return what went wrong, nothing where it passes."""
+        command = [*map(str, launcher), str(program), *test.words]
+        with tempfile.TemporaryFile("w+") as output:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+                cwd=self._source / program.parent.name,
+            )  # fmt: skip
+            try:
+                code = process.wait(self._seconds)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+                return "no end"
+            output.seek(0)
+            text = output.read()
+        if test.fails:
+            return "" if code else "no error"
+        if code == 0 and NO_ERRORS.search(text):
+            return ""
+        last = [line for line in text.splitlines() if line.strip()]
+        said = next((line for line in last if line.startswith("commmodel: ")), last[-1] if last else "")
+        return f"{code}: {said[:100]}"
+
+    def simulated(self, test: Test, program: Path) -> str:
+        """Run a test on simulated ranks."""
+        words = ("-m", "commmodel", "simulate", "graphene", "run", "-p", test.ranks, "--")
+        return self.passes([self._bin / "python", *words], test, program)
+
+    def launched(self, test: Test, program: Path) -> str:
+        """Run a test under mpiexec."""
+        return self.passes([self._bin / "mpiexec", "-n", test.ranks], test, program)
+
+
+def directory_results(suite: Suite, source: Path, directory: str, options: argparse.Namespace) -> dict[str, list[str]]:
+    """Run a directory; return what went wrong in the lines of each program that counts."""
+    special = sources(source / directory)
+    chosen = [test for test in tests(source / directory) if re.search(options.include, test.program)]
+    programs = {
+        name: suite.program(directory, name, special) for name in dict.fromkeys(test.program for test in chosen)
+    }
+    runs = [(test, path) for test in chosen if (path := programs[test.program]) is not None]
+    outcomes: dict[str, list[str]] = {}
+    with ThreadPoolExecutor(options.workers) as pool:
+        for (test, path), problem in zip(runs, pool.map(lambda run: suite.simulated(*run), runs), strict=True):
+            if problem and suite.launched(test, path):
+                continue
+            outcomes.setdefault(test.program, []).append(problem)
+            if problem:
+                print(f"{directory}/{test.program} {test.ranks} {' '.join(test.words)}: {problem}", flush=True)
+    return outcomes
+
+
+def named_by_smpi(folder: Path, directory: str) -> set[str]:
+    """Return the programs that SMPI's list of a directory names."""
+    path = folder / directory / "testlist"
+    return {program.replace("-", "_") for program, *_ in lines(path)} if path.exists() else set()
+
+
+def main() -> None:
+    """Run the directories and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="test/mpi of MPICH's sources")
+    parser.add_argument("--smpi", type=Path, help="teshsuite/smpi/mpich3-test of SimGrid's sources (none)")
+    parser.add_argument("--directories", default=DIRECTORIES, help="(%(default)s)")
+    parser.add_argument("--include", default="", help="regular expression of the programs to run (all)")
+    parser.add_argument("--workers", type=int, default=2, help="tests at once (%(default)s)")
+    parser.add_argument("--seconds", type=float, default=120, help="a test may take (%(default)s)")
+    options = parser.parse_args()
+    source = options.folder.resolve()
+    if not (source / "util" / "mtest.c").is_file():
+        raise SystemExit(f"{source}: not MPICH's folder of tests: util/mtest.c is missing")
+    columns = ("directory", "programs", "pass", "share", "of SMPI's list", "pass, not in SMPI's list")
+    table = Table(*columns, title="MPICH's C tests on simulated ranks", box=None)
+    reasons: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as temporary:
+        suite = Suite(source, Path(temporary), options.seconds)
+        for directory in options.directories.split(","):
+            outcomes = directory_results(suite, source, directory, options)
+            passed = {name for name, problems in outcomes.items() if not any(problems)}
+            reasons.update(problem for problems in outcomes.values() for problem in {*problems} if problem)
+            listed = named_by_smpi(options.smpi, directory) & {*outcomes} if options.smpi else set()
+            share = f"{len(passed) / len(outcomes):.0%}" if outcomes else ""
+            beside = (
+                (f"{len(listed & passed)} of {len(listed)}", str(len(passed - listed))) if options.smpi else ("", "")
+            )
+            row = (directory, str(len(outcomes)), str(len(passed)), share, *beside)
+            print(*row, sep="; ", flush=True)
+            table.add_row(*row)
+    Console(width=120).print(table)
+    for reason, count in reasons.most_common(12):
+        print(f"{count:4} {reason}")
+
+
+if __name__ == "__main__":
+    main()

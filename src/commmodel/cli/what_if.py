@@ -1,0 +1,161 @@
+"""What if: the table of a workload's run times on scaled and on several platforms, of the verb ``simulate``."""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from functools import cache
+from typing import Any
+
+from commmodel.cli.parsers import (
+    Parser,
+    check_folder,
+    page_writer,
+    parent,
+    print_json,
+    show,
+    typed,
+)
+from commmodel.errors import InputError, MissingPackageError
+from commmodel.files import refuse_inputs
+from commmodel.units import parse_whole
+
+__all__ = ["is_what_if", "options", "run"]
+
+_DEADLOCK = 2
+_MPI = "mpi"
+
+
+@cache
+def options() -> Parser:
+    """Return the options of scaled platforms."""
+    scaling = parent()
+    group = scaling.add_argument_group("what if")
+    group.add_argument(
+        "--scale", metavar="FACTORS", type=typed(_scales),
+        help="factors of bandwidth, latency and compute (the speed of cores), also lists and ranges, like "
+        "bandwidth=1,2,4,latency=0.5 or compute=1:8: a table of the run times of all combinations (default: none)",
+    )  # fmt: skip
+    group.add_argument(
+        "--workers", metavar="N", type=typed(_workers),
+        help="runs side by side, or mpi: on the ranks of mpiexec -n K python -m mpi4py.futures -m commmodel ... "
+        "(default: one for each core; one where computation is measured)",
+    )  # fmt: skip
+    return scaling
+
+
+def _scales(text: str) -> Any:
+    from commmodel.simulate.scenario import parse_scales
+
+    return parse_scales(text)
+
+
+def _workers(text: str) -> int | str:
+    return text if text == _MPI else parse_whole(text, 1, 4096)
+
+
+def _places(where: str) -> list[str]:
+    """Return the platforms of WHERE; parameters of a delay model have commas, too, and so may files."""
+    if "=" in where or os.path.exists(where):
+        return [where]
+    places = [word.strip() for word in where.split(",")]
+    if "" in places or len({*places}) < len(places):
+        raise InputError(f"{where!r} names a platform twice, or none: name each once, with commas between")
+    return places
+
+
+def is_what_if(arguments: argparse.Namespace) -> bool:
+    """Whether scaled or several platforms are wanted."""
+    if not hasattr(arguments, "scale"):
+        return False
+    is_several = arguments.scale is not None or len(_places(arguments.where)) > 1
+    if arguments.workers is not None and not is_several:
+        raise InputError("--workers: there is one run: give --scale, or several platforms with commas between")
+    return is_several
+
+
+def run(arguments: argparse.Namespace, scenario: Callable[[str, Any], Any]) -> int:
+    """Run all combinations, write the page, and print the table or JSON.
+
+    Parameters
+    ----------
+    arguments : Namespace
+    scenario : callable
+        (place, scale) -> what to run; of a module, as other processes call it.
+    """
+    from commmodel.cli.progress import ProgressLine
+    from commmodel.simulate.scenario import Scale
+    from commmodel.simulate.what_if import predictions
+
+    for option, value in (("--compare", arguments.compare), ("--trace", arguments.trace)):
+        if value:
+            raise InputError(f"{option} is of one run: leave it out, or --scale and all platforms but one")
+    places = _places(arguments.where)
+    scales = arguments.scale or (Scale(),)
+    page = None if arguments.output is None else page_writer("write_what_if")
+    code = 0 if page is not None or arguments.output is None else MissingPackageError.exit_code
+    if page is not None:
+        check_folder(arguments.output)
+        refuse_inputs(arguments.output, places)
+    count = len(places) * len(scales)
+    with ProgressLine(f"{arguments.what}, {count} runs") as progress, _executor(arguments) as executor:
+        results = predictions(
+            scenario, places, scales, executor=executor, workers=_count(arguments),
+            progress=lambda done, runs: progress.say(f"{done} of {runs} runs"),
+        )  # fmt: skip
+    if page is not None:
+        page(arguments.output, _title(results), results)
+    output = arguments.output if page is not None else None
+    if arguments.json:
+        print_json(_as_json(results, output))
+    else:
+        from commmodel.report.kit.tables import text
+        from commmodel.report.simulation.what_if import prediction_table
+
+        show(text(_title(results), "bold"), prediction_table(results))
+        if output is not None:
+            print(f"written to {output}")
+    for note in dict.fromkeys(note for result in results for note in result.notes):
+        print(f"note: {note}", file=sys.stderr)
+    for result in results:
+        for line in result.blocked[:2]:
+            print(f"commmodel: {result.place}, {result.scale}: {line}", file=sys.stderr)
+            code = _DEADLOCK
+    return code
+
+
+def _count(arguments: argparse.Namespace) -> int:
+    """Return the number of runs side by side; those that measure their computation would disturb each other."""
+    if isinstance(arguments.workers, int):
+        return arguments.workers
+    return 1 if getattr(arguments, "compute", None) == "measured" else len(os.sched_getaffinity(0))
+
+
+def _executor(arguments: argparse.Namespace) -> Any:
+    """Return the context of the executor of --workers mpi; of None for processes of this host."""
+    if arguments.workers != _MPI:
+        return nullcontext()
+    try:
+        from mpi4py.futures import MPIPoolExecutor
+    except (ImportError, RuntimeError) as error:
+        raise MissingPackageError(f"--workers mpi needs mpi4py, which cannot be loaded: {error}") from None
+    return MPIPoolExecutor()
+
+
+def _title(results: Sequence[Any]) -> str:
+    return f"{results[0].title}: {len(results)} predictions"
+
+
+def _as_json(results: Sequence[Any], output: str | None) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    first = results[0]
+    runs = []
+    for result in results:
+        row = asdict(result)
+        row["seconds"] = None if result.blocked else result.seconds  # a deadlock never ends
+        row["ranks"] = {name: times._asdict() for name, times in result.ranks.items()}
+        del row["title"], row["processes"]
+        runs.append(row)
+    return {"work": {"title": first.title}, "processes": first.processes, "runs": runs, "output": output}

@@ -1,0 +1,59 @@
+"""The table of predicted run times of scaled and of several platforms. Main entry: `prediction_table`."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from commmodel.report.kit.cells import measured_cell
+from commmodel.report.kit.tables import NOTHING, Cell, Table, left, right
+from commmodel.simulate.scenario import Scale
+from commmodel.simulate.what_if import PredictedRun, RankTimes
+from commmodel.units import format_time
+
+__all__ = ["factor_names", "place_words", "prediction_table"]
+
+_ALIKE = 1e-3
+"""Share of a time in which ranks may differ and still be the same to people."""
+
+
+def factor_names(predictions: Sequence[PredictedRun]) -> list[str]:
+    """Return the names of the factors that are not 1 everywhere."""
+    rows = [asdict(prediction.scale) for prediction in predictions]
+    return [name for name in rows[0] if any(row[name] != 1 for row in rows)]
+
+
+def place_words(prediction: PredictedRun) -> str:
+    """Return the platform and the model."""
+    return f"{prediction.place}, {prediction.model}"
+
+
+def _times_cell(times: RankTimes) -> Cell:
+    if times.most == 0:
+        return NOTHING
+    if times.most - times.least <= _ALIKE * times.most:
+        return Cell(format_time(times.median))
+    return measured_cell(times.median, times.least, times.most, "s")
+
+
+def prediction_table(predictions: Sequence[PredictedRun], title: str = "") -> Table:
+    """Return the run times, and what ranks do: median, least and most over the ranks.
+
+    Times are held against those of the first place as it is, or else of the first run.
+    """
+    names = factor_names(predictions)
+    first = next((prediction for prediction in predictions if prediction.scale == Scale()), predictions[0])
+    rows = []
+    for number, prediction in enumerate(predictions, 1):
+        factors = (Cell(f"{getattr(prediction.scale, name):g}") for name in names)
+        if prediction.blocked:
+            times, beside = Cell("deadlock", style="bad"), NOTHING
+        else:
+            times = Cell(format_time(prediction.seconds), style="strong")
+            is_apart = prediction is not first and prediction.seconds > 0 and not first.blocked
+            beside = Cell(f"{first.seconds / prediction.seconds:.2f}") if is_apart else Cell("")
+        ranks = map(_times_cell, prediction.ranks.values())
+        rows.append((Cell(str(number)), Cell(place_words(prediction)), *factors, times, beside, *ranks))
+    columns = (
+        *right("run"), *left("platform, model"), *right(*names, "run time", "times faster"), *right(*first.ranks),
+    )  # fmt: skip
+    note = "Ranks: median [least, most]; they wait in receives, in waits, and at their end for the last rank."
+    return Table(title, columns, tuple(rows), (note,))

@@ -1,0 +1,103 @@
+"""Page of predicted run times of scaled and of several platforms. Main entries: `render_what_if`, `write_what_if`."""
+
+import os
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
+
+from commmodel.files import write_text
+from commmodel.report.kit import axes as look
+from commmodel.report.kit.blocks import Figures, Plot, Section
+from commmodel.report.kit.canvas import SeriesStyle, draw_series, legend_of, new_canvas
+from commmodel.report.kit.pages import render_page
+from commmodel.report.simulation.gantt import COLOURS
+from commmodel.report.simulation.what_if import factor_names, place_words, prediction_table
+from commmodel.simulate.result import State
+from commmodel.simulate.what_if import PredictedRun
+from commmodel.units import format_time
+
+__all__ = ["render_what_if", "write_what_if"]
+
+_MOST_BARS = 48
+_GROUP_COLOURS = [COLOURS[state] for state in (State.COMPUTE, State.SEND, State.WAIT)]
+
+
+def _curves(predictions: Sequence[PredictedRun], name: str, key: str) -> Plot:
+    """Return the plot of the run time over a factor, a series for all that is equal otherwise."""
+    series: dict[str, list[PredictedRun]] = defaultdict(list)
+    for prediction in predictions:
+        rest_of_scale = replace(prediction.scale, **{name: 1.0})
+        rest = f", {rest_of_scale}" if factor_names([replace(prediction, scale=rest_of_scale)]) else ""
+        series[f"{place_words(prediction)}{rest}"].append(prediction)
+    canvas = new_canvas()
+    colours = look.pair_colours(len(series))
+    styles = [
+        SeriesStyle(colours[index][0], look.MARKERS[index % len(look.MARKERS)], label)
+        for index, label in enumerate(series)
+    ]
+    for index, rows in enumerate(series.values()):
+        places = [getattr(row.scale, name) for row in rows]
+        values = [row.seconds for row in rows]
+        tips = [f"{name} × {place:g}: {format_time(value)}" for place, value in zip(places, values, strict=True)]
+        draw_series(canvas, places, values, tips, f"{key}-{index}", styles[index])
+    legend_of(canvas, styles, columns=1)
+    look.count_axis(canvas.axes, [getattr(row.scale, name) for row in predictions], f"factor of {name}")
+    look.log_axis(canvas.axes, canvas.shown, "s", "run time")
+    words = f"Predicted run time where the {name} is so many times what it is."
+    return canvas.finish(key, f"Run time over {name}", words, look.FIXED_COLOURS | dict(colours))
+
+
+def _bars(predictions: Sequence[PredictedRun]) -> Plot:
+    """Return the plot of what ranks do in each run, in the mean."""
+    canvas = new_canvas()
+    shown = predictions[:_MOST_BARS]
+    places = range(1, len(shown) + 1)
+    bottom = [0.0] * len(shown)
+    names = [*shown[0].ranks]
+    for name, (colour, _) in zip(names, _GROUP_COLOURS, strict=True):
+        heights = [prediction.ranks[name].mean for prediction in shown]
+        canvas.axes.bar(places, heights, 0.8, bottom, color=colour)
+        bottom = [low + height for low, height in zip(bottom, heights, strict=True)]
+    pairs = zip(names, _GROUP_COLOURS, strict=True)
+    handles = [Patch(color=colour, label=name) for name, (colour, _) in pairs]
+    look.legend(canvas.figure, handles, columns=len(handles))
+    canvas.axes.set_xlabel("run")
+    canvas.axes.set_xlim(0.3, len(shown) + 0.7)
+    canvas.axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    canvas.axes.grid(visible=False, axis="x")
+    look.linear_axis(canvas.axes, bottom, "s", "time of ranks, mean")
+    left_out = f" The first {_MOST_BARS} runs of {len(predictions)}." if len(shown) < len(predictions) else ""
+    words = f"What ranks do in each run of the table, in the mean over the ranks.{left_out}"
+    return canvas.finish("what-if-ranks", "Time of ranks", words, look.FIXED_COLOURS | dict(_GROUP_COLOURS))
+
+
+def render_what_if(name: str, predictions: Sequence[PredictedRun]) -> str:
+    """Return the page as HTML; it refers to nothing outside itself.
+
+    Parameters
+    ----------
+    name : str
+        What was run.
+    predictions : sequence of PredictedRun
+        In the order of the table.
+    """
+    finished = [prediction for prediction in predictions if not prediction.blocked and prediction.seconds > 0]
+    varied = [
+        factor
+        for factor in (factor_names(finished) if finished else ())
+        if len({getattr(prediction.scale, factor) for prediction in finished}) > 1
+    ]
+    with look.style():
+        plots = [_curves(finished, factor, f"what-if-{factor}") for factor in varied]
+        plots += [_bars(predictions)] if finished else []
+    blocks = (prediction_table(predictions, "Run times"), *((Figures(tuple(plots)),) if plots else ()))
+    kind = "Predicted run times"
+    return render_page(name, f"What if: {name}", kind, [Section("What if", blocks)])
+
+
+def write_what_if(path: str | os.PathLike[str], name: str, predictions: Sequence[PredictedRun]) -> None:
+    """Write the page; a file that is there is replaced."""
+    write_text(path, render_what_if(name, predictions))

@@ -1,0 +1,105 @@
+"""Scaled places: links of other bandwidth or latency, faster cores. Main entries: `Scale`, `parse_scales`."""
+
+import itertools
+import math
+from dataclasses import asdict, dataclass, fields, replace
+
+from msgspec.structs import replace as with_values
+
+from commmodel.errors import InputError
+from commmodel.simulate.delays import DelayParameters
+from commmodel.simulate.platform import Platform
+from commmodel.units import parse_factors
+
+__all__ = ["MOST_RUNS", "Scale", "parse_scales"]
+
+MOST_RUNS = 1000
+_EXAMPLE = "bandwidth=1,2,4,latency=0.5"
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Factors of a place.
+
+    Attributes
+    ----------
+    bandwidth : float
+        Of all links, limiters and loopbacks too; of a delay model, G is divided by it.
+    latency : float
+        Of all links; of a delay model, L.
+    compute : float
+        Of the speed of cores: of their flop/s, and of work that is given or measured in seconds. Overheads of
+        messages, and copying and combining in collectives, stay as they are.
+
+    Examples
+    --------
+    >>> print(Scale(bandwidth=2.0, compute=4.0))
+    bandwidth × 2, compute × 4
+    """
+
+    bandwidth: float = 1.0
+    latency: float = 1.0
+    compute: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name, factor in asdict(self).items():
+            if not 0 < factor < math.inf:
+                raise InputError(f"{name}={factor}: a factor must be above 0 and finite")
+
+    def __str__(self) -> str:
+        """Return the factors that are not 1."""
+        factors = (f"{name} × {factor:g}" for name, factor in asdict(self).items() if factor != 1)
+        return ", ".join(factors) or "as it is"
+
+    def platform(self, platform: Platform) -> Platform:
+        """Return a platform with its links scaled.
+
+        >>> from commmodel.simulate.platform import flat
+        >>> fast = Scale(bandwidth=4.0).platform(flat(hosts=2, bandwidth=125e6, latency=15e-6))
+        >>> float(fast.capacity[0]), float(fast.latency[0])
+        (500000000.0, 1.5e-05)
+        """
+        if self.bandwidth == self.latency == 1:
+            return platform
+        capacity, latency = platform.capacity * self.bandwidth, platform.latency * self.latency
+        return replace(platform, capacity=capacity, latency=latency, description=None)
+
+    def delays(self, parameters: DelayParameters) -> DelayParameters:
+        """Return the parameters of a delay model scaled."""
+        per_byte = {name: getattr(parameters, name) / self.bandwidth for name in ("G", "G_small")}
+        return with_values(parameters, L=parameters.L * self.latency, **per_byte)
+
+
+def parse_scales(text: str) -> tuple[Scale, ...]:
+    """Return all combinations of the factors of a text, those of the first name outermost.
+
+    >>> [str(scale) for scale in parse_scales("bandwidth=1:4,latency=0.5")]
+    ['latency × 0.5', 'bandwidth × 2, latency × 0.5', 'bandwidth × 4, latency × 0.5']
+    >>> parse_scales("speed=2")
+    Traceback (most recent call last):
+    commmodel.errors.InputError: 'speed' cannot be scaled: choose bandwidth, latency, compute
+    """
+    names = [field.name for field in fields(Scale)]
+    lists: dict[str, list[str]] = {}
+    current: list[str] = []
+    for part in text.split(","):
+        name, equals, value = (word.strip() for word in part.partition("="))
+        if equals:
+            if name not in names:
+                raise InputError(f"{name!r} cannot be scaled: choose {', '.join(names)}")
+            if name in lists:
+                raise InputError(f"{name} is given twice: give its factors as a list, like {_EXAMPLE}")
+            current = lists[name] = []
+        elif not lists:
+            raise InputError(f"{part!r} names nothing to scale: write it like {_EXAMPLE}")
+        current.append(value if equals else name)
+    factors = {}
+    for name, values in lists.items():
+        try:
+            factors[name] = parse_factors(",".join(values))
+        except InputError as error:
+            raise InputError(f"{name}: {error}") from None
+    count = math.prod(map(len, factors.values()))
+    if count > MOST_RUNS:
+        raise InputError(f"{count} combinations: at most {MOST_RUNS} are run")
+    return tuple(Scale(**dict(zip(factors, values, strict=True))) for values in itertools.product(*factors.values()))

@@ -1,0 +1,198 @@
+"""Many scenarios side by side: predicted run times of scaled places. Main entries: `predictions`,
+`PredictedRun`.
+"""
+
+import ctypes
+import multiprocessing
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commmodel.errors import InputError
+from commmodel.simulate.result import SimulationResult, State
+from commmodel.simulate.scenario.preparation import Scenario
+from commmodel.simulate.scenario.scale import MOST_RUNS, Scale
+from commmodel.simulate.summary import deadlock_lines
+
+__all__ = ["GROUPS", "PredictedRun", "RankTimes", "predictions"]
+
+GROUPS = ("compute", "send", "wait")
+"""What ranks do: compute, send, and wait: in receives, in waits, asleep, or at their end for the last rank."""
+_PR_SET_PDEATHSIG = 1
+
+
+class RankTimes(NamedTuple):
+    """Seconds of the ranks in one of `GROUPS`."""
+
+    least: float
+    median: float
+    most: float
+    mean: float
+
+
+@dataclass(frozen=True)
+class PredictedRun:
+    """The predicted run time of a workload on a scaled place.
+
+    Attributes
+    ----------
+    place : str
+    scale : Scale
+    model : str
+    title : str
+        Of the workload.
+    processes : int
+    seconds : float
+        Simulated.
+    ranks : dict
+        `GROUPS` -> seconds of the ranks.
+    messages, events : int
+    wall_seconds : float
+        Of the simulation.
+    blocked : tuple of str
+        Lines on a deadlock; empty where there is none.
+    notes : tuple of str
+        What is to be said of the run.
+    """
+
+    place: str
+    scale: Scale
+    model: str
+    title: str
+    processes: int
+    seconds: float
+    ranks: dict[str, RankTimes]
+    messages: int
+    events: int
+    wall_seconds: float
+    blocked: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def predictions(
+    scenario: Callable[[str, Scale], Scenario],
+    places: Sequence[str],
+    scales: Sequence[Scale],
+    *,
+    workers: int = 1,
+    executor: Executor | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[PredictedRun]:
+    """Return the predicted run times of all places and scales, those of the first place first.
+
+    Parameters
+    ----------
+    scenario : callable
+        (place, scale) -> what to run. Where there are several workers it must be known by name in its module, or be a
+        `functools.partial` of such a function, because other processes call it.
+    places : sequence of str
+    scales : sequence of Scale
+    workers : int
+        How many processes run side by side; with one, all is run in this process.
+    executor : concurrent.futures.Executor, optional
+        Runs them in place of workers, as ``mpi4py.futures.MPIPoolExecutor`` does on the hosts of a cluster.
+    progress : callable, optional
+        (runs that are done, runs), called after each.
+
+    Raises
+    ------
+    InputError
+        Where there is nothing to run, or too much; and the errors of `scenario` and of its run.
+
+    Examples
+    --------
+    >>> from commmodel.simulate.scenario import place, prepare, workloads
+    >>> def ring(name, scale):
+    ...     switch = place(name)
+    ...     return prepare(switch, workloads.exchange(switch, "ring", 65536, 16), scale=scale)
+    >>> for prediction in predictions(ring, ["switch"], [Scale(), Scale(bandwidth=2.0)]):
+    ...     print(f"{prediction.scale}: {1e6 * prediction.seconds:.0f} µs")
+    as it is: 729 µs
+    bandwidth × 2: 380 µs
+    """
+    runs = [*product(places, scales)]
+    if not 0 < len(runs) <= MOST_RUNS:
+        raise InputError(f"{len(runs)} runs: give at least one and at most {MOST_RUNS}")
+    if workers < 1:
+        raise InputError(f"{workers} workers: give at least one")
+    tell = progress or (lambda *_: None)
+    if executor is not None:
+        return _gathered([executor.submit(_prediction, scenario, *run) for run in runs], tell)
+    if workers == 1 or len(runs) == 1:
+        results = []
+        for run in runs:
+            results.append(_prediction(scenario, *run))
+            tell(len(results), len(runs))
+        return results
+    with _pool(min(workers, len(runs))) as pool:
+        return _gathered([pool.submit(_prediction, scenario, *run) for run in runs], tell)
+
+
+def _gathered(futures: "Sequence[Future[PredictedRun]]", tell: Callable[[int, int], None]) -> list[PredictedRun]:
+    """Return the results in their order; raise the first error, and begin no more then."""
+    try:
+        for count, future in enumerate(as_completed(futures)):
+            future.result()
+            tell(count + 1, len(futures))
+    finally:
+        for future in futures:
+            future.cancel()
+    return [future.result() for future in futures]
+
+
+@contextmanager
+def _pool(workers: int) -> Iterator[Executor]:
+    """Yield processes side by side; they end with this one, and at once where it fails or is interrupted."""
+    before = {process.pid for process in multiprocessing.active_children()}
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("fork"), _begin)
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in multiprocessing.active_children():
+            if process.pid not in before:
+                process.kill()
+        raise
+    finally:
+        pool.shutdown()
+
+
+def _begin() -> None:
+    """Let a worker end with its parent; Ctrl-C is for the parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _prediction(scenario: Callable[[str, Scale], Scenario], place: str, scale: Scale) -> PredictedRun:
+    """Run a scenario; return what is small enough to be sent to another process."""
+    prepared = scenario(place, scale)
+    result, workload = prepared.run(), prepared.workload
+    machine = prepared.place.machine
+    warnings = () if machine is None or machine.origin is None else machine.origin.warnings
+    unmatched = result.unmatched_messages
+    lost = (f"{unmatched} messages were never received",) if unmatched and not result.blocked else ()
+    return PredictedRun(
+        place, scale, prepared.model, workload.title, workload.processes, result.seconds, _rank_times(result),
+        result.messages, result.events, result.wall_seconds,
+        tuple(deadlock_lines(result, prepared.model)) if result.blocked else (),
+        (*warnings, *prepared.notes, *workload.notes(), *lost),
+    )  # fmt: skip
+
+
+def _rank_times(result: SimulationResult) -> dict[str, RankTimes]:
+    compute, send = result.spent[:, State.COMPUTE], result.spent[:, State.SEND]
+    wait = np.maximum(result.seconds - compute - send, 0.0)
+    return {name: _times(seconds) for name, seconds in zip(GROUPS, (compute, send, wait), strict=True)}
+
+
+def _times(seconds: NDArray[np.float64]) -> RankTimes:
+    return RankTimes(float(seconds.min()), float(np.median(seconds)), float(seconds.max()), float(seconds.mean()))

@@ -1,0 +1,191 @@
+"""Scaled places, and many scenarios side by side."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from commmodel import machine
+from commmodel.errors import CommModelError, DamagedFileError, InputError, MissingPackageError
+from commmodel.simulate.delays import DelayParameters
+from commmodel.simulate.online import RankEndedError
+from commmodel.simulate.scenario import Scale, parse_scales, place, prepare, workloads
+from commmodel.simulate.what_if import predictions
+
+
+def ring(where, scale, size=65536):
+    switch = place(where)
+    return prepare(switch, workloads.exchange(switch, "ring", size, 16), scale=scale)
+
+
+def kernel(where, scale):
+    cluster = place(where)
+    return prepare(cluster, workloads.application(cluster, "cg", "S", 4, iterations=1), scale=scale)
+
+
+def refused(where, scale):
+    raise DamagedFileError("a.toml", "line 3", f"{where}, {scale}")
+
+
+def sleeping(where, scale):
+    time.sleep(60)
+
+
+def children_of(process):
+    return Path(f"/proc/{process}/task/{process}/children").read_text().split()
+
+
+def is_alive(process):
+    """Whether a process is there and no zombie, which the container's first process may leave."""
+    try:
+        return "State:\tZ" not in Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return False
+
+
+def wait_for(condition):
+    for _ in range(200):
+        if result := condition():
+            return result
+        time.sleep(0.05)
+    pytest.fail("it took too long")
+
+
+def test_a_scaled_platform_is_that_platform_with_other_numbers():
+    graphene = place("graphene").platform
+    fast = Scale(bandwidth=2, latency=0.25).platform(graphene)
+    assert np.array_equal(fast.capacity, 2 * graphene.capacity)
+    assert np.array_equal(fast.latency, 0.25 * graphene.latency)
+    assert fast.route(0, 100) == graphene.route(0, 100)
+    assert Scale(compute=3).platform(graphene) is graphene
+
+
+def test_delay_parameters_are_scaled():
+    scaled = Scale(bandwidth=2, latency=3).delays(DelayParameters(L=1.0, o=1.0, g=1.0, G=4.0, O_s=1.0, G_small=8.0))
+    assert scaled == DelayParameters(L=3.0, o=1.0, g=1.0, G=2.0, O_s=1.0, G_small=4.0)
+    one, two, four = predictions(ring, ["L=1us,o=1us,G=1ns"], parse_scales("bandwidth=1,2,4"))
+    assert one.seconds - two.seconds == pytest.approx(2 * (two.seconds - four.seconds))
+    assert one.seconds - two.seconds >= 32e-6
+
+
+def test_a_machine_alone_is_scaled():
+    one, two = predictions(
+        partial(ring, size=1 << 22), [str(machine.published()["graphene"])], parse_scales("bandwidth=1,2")
+    )
+    assert one.model == "hybrid"
+    assert 1.5 < one.seconds / two.seconds <= 2
+
+
+def test_without_factors_the_bits_are_the_same():
+    cluster = place("graphene")
+    work = workloads.application(cluster, "lu", "S", 4, iterations=2)
+    assert prepare(cluster, work, scale=Scale()).run().ends.tobytes() == prepare(cluster, work).run().ends.tobytes()
+
+
+def test_computation_is_scaled():
+    one, four = predictions(kernel, ["graphene"], parse_scales("compute=1,4"))
+    assert one.ranks["compute"].most == pytest.approx(4 * four.ranks["compute"].most)
+    assert sum(times.mean for times in one.ranks.values()) == pytest.approx(one.seconds)
+
+
+def test_workers_and_executors_give_the_same_in_the_same_order():
+    scales = parse_scales("latency=0.5,1,bandwidth=1:8")
+    alone = predictions(ring, ["switch", "graphene"], scales)
+    told = []
+    beside = predictions(
+        ring, ["switch", "graphene"], scales, workers=2, progress=lambda done, runs: told.append((done, runs))
+    )
+    with ThreadPoolExecutor(2) as executor:
+        threads = predictions(ring, ["switch", "graphene"], scales, executor=executor)
+    rows = [[(row.place, row.scale, row.seconds, row.ranks) for row in rows] for rows in (alone, beside, threads)]
+    assert rows[0] == rows[1] == rows[2]
+    assert [(row.place, row.scale) for row in alone] == [
+        (name, scale) for name in ("switch", "graphene") for scale in scales
+    ]
+    assert told == [(count + 1, 16) for count in range(16)]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_error_of_a_run_is_raised(workers):
+    with pytest.raises(DamagedFileError, match=r"a\.toml: line 3: switch, as it is"):
+        predictions(refused, ["switch"], [Scale(), Scale()], workers=workers)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        CommModelError("plain"), DamagedFileError("a.toml", "line 3", "wrong"), MissingPackageError("a"),
+        RankEndedError("rank 1 ended", 7),
+    ],
+)  # fmt: skip
+def test_errors_come_from_other_processes_as_they_are(error):
+    copy = pickle.loads(pickle.dumps(error))  # noqa: S301  (our own)
+    assert (type(copy), str(copy), copy.exit_code) == (type(error), str(error), error.exit_code)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("speed=2", "'speed' cannot be scaled: choose bandwidth, latency, compute"),
+        ("2", "'2' names nothing to scale"),
+        ("bandwidth=", "bandwidth: '' is no number"),
+        ("bandwidth=0", "bandwidth: '0' is no factor: give a number above 0"),
+        ("bandwidth=-1", "is no factor"),
+        ("latency=nan", "'nan' is no number"),
+        ("latency=1:2:4", "the step of a range"),
+        ("latency=4:1", "ends before it begins"),
+        ("latency=1,compute=2,latency=3", "latency is given twice"),
+        ("latency=1:100:+1,compute=1:100:+1", "10000 combinations: at most 1000 are run"),
+    ],
+)
+def test_wrong_scales_are_refused(text, problem):
+    with pytest.raises(InputError, match=problem.replace("+", r"\+")):
+        parse_scales(text)
+
+
+def test_factors_are_exact():
+    assert [scale.latency for scale in parse_scales("latency=0.1:0.4:+0.1")] == [0.1, 0.2, 0.3, 0.4]
+    with pytest.raises(InputError, match="must be above 0"):
+        Scale(latency=0.0)
+
+
+def test_too_few_and_too_many_runs():
+    with pytest.raises(InputError, match="0 runs"):
+        predictions(ring, [], [Scale()])
+    with pytest.raises(InputError, match="1500 runs: give at least one and at most 1000"):
+        predictions(ring, ["switch"] * 3, [Scale()] * 500)
+    with pytest.raises(InputError, match="0 workers"):
+        predictions(ring, ["switch"], [Scale()], workers=0)
+
+
+def test_a_schedule_is_not_scaled(tmp_path):
+    (tmp_path / "one.goal").write_text("num_ranks 1\nrank 0 {\nl1: calc 5\n}\n")
+    schedule = workloads.schedule(str(tmp_path / "one.goal"))
+    with pytest.raises(InputError, match="not scaled"):
+        prepare(place("L=1us,o=1us"), schedule, scale=Scale(latency=2))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes end with their parent on Linux")
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGKILL])
+def test_no_worker_is_left_over(kind):
+    code = (
+        f"import sys; sys.path.insert(0, {os.path.dirname(__file__)!r})\n"
+        "import test_what_if as t\n"
+        "print('ready', flush=True)\n"
+        "t.predictions(t.sleeping, ['a', 'b'], [t.Scale()], workers=2)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as parent:
+        assert parent.stdout.readline() == b"ready\n"
+        children = wait_for(lambda: len(found := children_of(parent.pid)) == 2 and found)
+        time.sleep(0.5)
+        parent.send_signal(kind)
+        parent.wait(20)
+        assert wait_for(lambda: not any(map(is_alive, children)))
