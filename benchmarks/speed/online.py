@@ -44,9 +44,9 @@ class Cost(NamedTuple):
         return Cost(max(self.wall - other.wall, 1e-9), max(self.processor - other.processor, 1e-9))
 
 
-def ours(twins: Twins, source: str, kind: str, ranks: int, words: Sequence[object]) -> smpi.Run:
+def simulated_run(twins: Twins, source: str, kind: str, ranks: int, words: Sequence[object]) -> smpi.Run:
     """Run a program by our simulator, and return what it cost."""
-    return twins.ours(source, kind, ranks, words).cost
+    return twins.simulated_run(source, kind, ranks, words).cost
 
 
 def least(run: Callable[[], smpi.Run], repetitions: int) -> Cost:
@@ -61,7 +61,7 @@ def calls_table(twins: Twins, repetitions: int) -> Table:
     table = Table(*columns, title="Calls of MPI a second", box=None)
     for name, (ranks, calls, few, many) in EXCHANGES.items():
         runs = [
-            least(partial(ours, twins, "operations", "flat", ranks, (name, 8, count)), repetitions)
+            least(partial(simulated_run, twins, "operations", "flat", ranks, (name, 8, count)), repetitions)
             for count in (few, many)
         ]
         more = runs[1].less(runs[0])
@@ -99,7 +99,10 @@ def beside(
     twins: Twins, kind: str, ranks: int, source: str, words: tuple[object, ...], repetitions: int
 ) -> tuple[Cost, Cost]:
     """Return what a program costs us and SMPI."""
-    runs = partial(ours, twins, source, kind, ranks, words), partial(twins.peers[source].run, kind, ranks, words)
+    runs = (
+        partial(simulated_run, twins, source, kind, ranks, words),
+        partial(twins.peers[source].run, kind, ranks, words),
+    )
     costs = [least(run, repetitions) for run in runs]
     return costs[0], costs[1]
 

@@ -112,9 +112,9 @@ def rows(reference: Verdicts, simulated: Verdicts) -> list[tuple[str, Counter[st
     """Return for each module how the tests end that pass under mpiexec, and which do not pass."""
     ended = {_module(test) for test, verdict in simulated.items() if verdict == "ended"}
     table = []
-    wanted = [test for test, verdict in reference.items() if verdict == "passed" and _is_of_interest(test)]
-    for module in sorted({_module(test) for test in wanted}):
-        tests = [test for test in wanted if _module(test) == module]
+    passing = [test for test, verdict in reference.items() if verdict == "passed" and _is_of_interest(test)]
+    for module in sorted({_module(test) for test in passing}):
+        tests = [test for test in passing if _module(test) == module]
         ends = {test: "ended" if module in ended else simulated.get(test, "ended") for test in tests}
         table.append((module, Counter(ends.values()), [test for test in tests if ends[test] != "passed"]))
     return table
@@ -123,15 +123,15 @@ def rows(reference: Verdicts, simulated: Verdicts) -> list[tuple[str, Counter[st
 def reference_of(ranks: int, modules: Sequence[str], options: argparse.Namespace) -> Verdicts:
     """Return the verdicts under mpiexec, from the file of references where they are there."""
     path = options.reference
-    kept = json.loads(path.read_text()) if path and path.is_file() else {}
-    verdicts: Verdicts = kept.get(str(ranks), {})
+    stored = json.loads(path.read_text()) if path and path.is_file() else {}
+    verdicts: Verdicts = stored.get(str(ranks), {})
     names = {module.removesuffix(".py") for module in modules}
     left = sorted(names - {_module(test) for test in verdicts})
     if left:
         mpiexec = [str(Path(sys.executable).with_name("mpiexec")), "-n", str(ranks)]
         verdicts |= suite(mpiexec, ranks, [f"{name}.py" for name in left], options)
         if path:
-            path.write_text(json.dumps(kept | {str(ranks): verdicts}))
+            path.write_text(json.dumps(stored | {str(ranks): verdicts}))
     return {test: verdict for test, verdict in verdicts.items() if _module(test) in names}
 
 
@@ -146,12 +146,12 @@ def compare(options: argparse.Namespace) -> bool:
         simulated = suite([*simulate, "--compute", "0", "--"], ranks, modules, options)
         table = Table("module", "pass under mpiexec", "pass", "fail", "skipped", "ended", title=f"{ranks} ranks")
         sums: Counter[str] = Counter()
-        for module, counts, others in rows(reference_of(ranks, modules, options), simulated):
+        for module, counts, failing in rows(reference_of(ranks, modules, options), simulated):
             numbers = [counts.total(), *(counts[verdict] for verdict in ("passed", "failed", "skipped", "ended"))]
             table.add_row(module, *map(str, numbers))
             sums += counts
             if not counts["ended"]:
-                for test in others:
+                for test in failing:
                     print(f"   {ranks} ranks, {simulated[test]}: {test}", flush=True)
         Console(width=100).print(table)
         share = sums["passed"] / max(1, sums.total())

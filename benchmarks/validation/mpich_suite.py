@@ -168,8 +168,8 @@ class Suite:
         if code == 0 and NO_ERRORS.search(text):
             return ""
         last = [line for line in text.splitlines() if line.strip()]
-        said = next((line for line in last if line.startswith("commmodel: ")), last[-1] if last else "")
-        return f"{code}: {said[:100]}"
+        reason = next((line for line in last if line.startswith("commmodel: ")), last[-1] if last else "")
+        return f"{code}: {reason[:100]}"
 
     def simulated(self, test: Test, program: Path) -> str:
         """Run a test on simulated ranks."""

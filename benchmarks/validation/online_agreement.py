@@ -76,9 +76,9 @@ def without_computation(program: Program) -> Program:
                 return messages
         return operations
 
-    kept = program.operations["code"] != Code.COMPUTE
-    offsets = np.concatenate([[0], np.cumsum(kept)])[program.offsets]
-    return Program(program.operations[kept], offsets, next_operations, program.name)
+    is_message = program.operations["code"] != Code.COMPUTE
+    offsets = np.concatenate([[0], np.cumsum(is_message)])[program.offsets]
+    return Program(program.operations[is_message], offsets, next_operations, program.name)
 
 
 def replayed(recording: Path) -> float:
@@ -119,7 +119,7 @@ def beside_smpi(twins: Twins, kind: str, processes: int) -> Iterator[Agreement]:
     work = [("programs", name, *sizes) for name, sizes in programs.PROGRAMS.items()]
     work += [("operations", name, *sizes) for name, sizes in OPERATIONS.items()]
     for source, *words in work:
-        runs = [twins.ours(source, kind, processes, words) for _ in range(2)]
+        runs = [twins.simulated_run(source, kind, processes, words) for _ in range(2)]
         peer = twins.peers[source].run(kind, processes, words, options=EXACT)
         outputs = (runs[0].cost.output, peer.output)
         sums = [[line for line in text.splitlines() if line.startswith("sum ")] for text in outputs]
@@ -163,8 +163,8 @@ def main() -> None:
                 tables.append((title, lambda kind=kind: beside_smpi(twins, kind, options.hosts), BESIDE_SMPI))
         else:
             print("programs of C: left out: smpicc and smpirun are not installed", file=sys.stderr)
-        kept = [show(title, rows(), limit) for title, rows, limit in tables]
-    raise SystemExit(0 if all(kept) else 1)
+        verdicts = [show(title, rows(), limit) for title, rows, limit in tables]
+    raise SystemExit(0 if all(verdicts) else 1)
 
 
 if __name__ == "__main__":

@@ -43,10 +43,10 @@ def latency(size: int, _: int, kind: str, hosts: int) -> float:
 
 def bandwidth(size: int, _: int, kind: str, hosts: int) -> float:
     """Return MB/s of windows of messages, each with an answer."""
-    every = (Code.WAITALL, ANY, 0.0)
+    wait_all = (Code.WAITALL, ANY, 0.0)
     windows = [
-        operations([*[(Code.ISEND, 1, float(size))] * WINDOW, every, (Code.RECV, 1, 1.0)]),
-        operations([*[(Code.IRECV, 0, float(size))] * WINDOW, every, (Code.SEND, 0, 1.0)]),
+        operations([*[(Code.ISEND, 1, float(size))] * WINDOW, wait_all, (Code.RECV, 1, 1.0)]),
+        operations([*[(Code.IRECV, 0, float(size))] * WINDOW, wait_all, (Code.SEND, 0, 1.0)]),
     ]
     times = marked([joined(windows)] * (SKIPPED + ROUNDS), [], 2, kind, hosts)[:, 0]
     return 1e-6 * size * WINDOW * ROUNDS / float(times.sum())

@@ -97,7 +97,7 @@ def test_a_schedule_is_no_program(tmp_path):
     with pytest.raises(InputError, match="runs by loggops, loggps, loggp, logp, not by fluid"):
         prepare(delays, schedule, "fluid")
     with pytest.raises(InputError, match="is a GOAL schedule"):
-        schedule.program(None)
+        schedule.program(None, 1.0)
 
 
 def test_what_does_not_go_together_is_refused(switch):

@@ -70,7 +70,7 @@ class Twins:
             compiled(source, self.folder / name, *_SHARED)
         self.peers = {name: smpi.Peer(self.folder, source) for name, source in SOURCES.items() if smpi.available()}
 
-    def ours(self, source: str, kind: str, processes: int, words: Sequence[object]) -> Simulated:
+    def simulated_run(self, source: str, kind: str, processes: int, words: Sequence[object]) -> Simulated:
         """Run a program by our simulator, with SMPI's model and collectives and without computation."""
         path = self.folder / f"{kind}-{processes}.xml"
         path.write_text(platforms.platform(kind, processes))

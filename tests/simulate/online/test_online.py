@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from support.simulated_runs import simulate
 
 from commmodel.errors import InputError
 from commmodel.simulate import online, scenario
@@ -47,11 +48,6 @@ elif world.rank == 1:
 half = world.Split(world.rank % 2, -world.rank)
 print(world.rank, half.allgather(world.rank), world.bcast("all" if world.rank == 2 else None, root=2))
 """
-
-
-def simulate(*words, processes=3):
-    command = [sys.executable, "-m", "commmodel", "simulate", "graphene", "run", "-p", str(processes)]
-    return subprocess.run([*command, *words], capture_output=True, text=True, check=False, timeout=300)
 
 
 @pytest.fixture(scope="module")

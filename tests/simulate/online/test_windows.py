@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from tests.simulate.online.test_online import simulate
+from support.simulated_runs import simulate
 
 pytestmark = pytest.mark.mpi
 

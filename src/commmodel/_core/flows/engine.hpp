@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "flows/alarms.hpp"
+#include "flows/hanging.hpp"
 #include "flows/injection_queue.hpp"
 #include "flows/messages.hpp"
 #include "flows/protocol.hpp"
 #include "flows/ranks.hpp"
-#include "program/deadlock.hpp"
 #include "program/event_queue.hpp"
 #include "program/live.hpp"
 #include "program/matching.hpp"
@@ -29,13 +29,6 @@
 #include "sharing/sharing.hpp"
 
 namespace commmodel {
-
-struct Request {
-    int32_t name;
-    int32_t before, after;  // among the rank's
-    double overhead;        // that its wait takes, once it is done
-    bool done, awaited;     // awaited: its rank is in the wait for it
-};
 
 class Engine final : public Answers {
   public:
@@ -99,21 +92,14 @@ class Engine final : public Answers {
     int32_t &link(int32_t item) { return item < 0 ? messages_[~item].timer : ranks_[item].next; }
 
     void make_ready(int32_t rank) {
-        ranks_[rank].next = NONE;
-        (last_ready_ == NONE ? first_ready_ : ranks_[last_ready_].next) = rank;
-        last_ready_ = rank;
+        ready_.add(rank, ranks_);
         // Operations of thousands of ranks come from memory in turns, which no processor foresees.
         __builtin_prefetch(ranks_[rank].at + 1);
         __builtin_prefetch(ranks_[rank].at + 3);
     }
 
     void run_ready() {
-        while (first_ready_ != NONE && !run_.stopped()) {
-            const int32_t rank = first_ready_;
-            first_ready_ = ranks_[rank].next;
-            if (first_ready_ == NONE) last_ready_ = NONE;
-            proceed(rank);
-        }
+        while (!ready_.empty() && !run_.stopped()) proceed(ready_.take(ranks_));
     }
 
     // ---- ranks
@@ -227,17 +213,14 @@ class Engine final : public Answers {
         const bool fetches = operation.code == GET;
         const int32_t index = messages_.make();
         Message &message = messages_[index];
-        message.size = operation.value;
-        message.source = fetches ? operation.peer : rank;
-        message.destination = fetches ? rank : operation.peer;
-        message.tag = operation.tag;
+        message.set(operation.value, fetches ? operation.peer : rank, fetches ? rank : operation.peer, operation.tag);
         message.awaits_receive = false;
         message.arrived = false;
         message.stage = fetches ? FETCHED : STORED;
         message.sender = NONE;
         message.receiver = open(rank, operation.request, false);
         ++run_.messages;
-        if (run_.records) remember(index, me.since);
+        if (run_.records) sends_.post(index, me.since);
         leave(index);
         return end_send(rank);
     }
@@ -258,10 +241,7 @@ class Engine final : public Answers {
         if (matched && !reader_.fits(operation.value, message.size, rank, operation.peer, operation.tag, peer)) {
             return false;
         }
-        message.size = operation.value;
-        message.source = rank;
-        message.destination = operation.peer;
-        message.tag = operation.tag;
+        message.set(operation.value, rank, operation.peer, operation.tag);
         message.awaits_receive = waits || protocol_.awaits_receive(mode);
         message.arrived = false;
         message.sender = NONE;
@@ -271,7 +251,7 @@ class Engine final : public Answers {
             message.sender = BLOCKING;
             me.doing = SENDING;
         }
-        if (run_.records) remember(index, me.since);
+        if (run_.records) sends_.post(index, me.since);
         if (matched) {
             message.stage = MATCHED;
             if (run_.live != nullptr) report(message);
@@ -323,10 +303,7 @@ class Engine final : public Answers {
         message.receiver = blocking ? BLOCKING : open(rank, operation.request, false);
         if (blocking) me.doing = RECEIVING;
         if (!matched) {
-            message.size = operation.value;
-            message.source = operation.peer;
-            message.destination = rank;
-            message.tag = operation.tag;
+            message.set(operation.value, operation.peer, rank, operation.tag);
             message.stage = POSTED;
             message.order = order_++;
             matching_.keep_receive(rank, me.unmatched, index);
@@ -363,7 +340,7 @@ class Engine final : public Answers {
 
     void leave(int32_t index) {
         Message &message = messages_[index];
-        if (run_.records) left_[index] = now_;
+        if (run_.records) sends_.leave(index, now_);
         double requested = 0.0;  // time until a request for it is there
         if (message.stage == FETCHED) {
             requested = costs_(0.0).latency_factor *
@@ -420,8 +397,8 @@ class Engine final : public Answers {
         Message &message = messages_[index];
         message.arrived = true;
         if (run_.records) {
-            run_.transfers.push_back(
-                {message.source, message.destination, message.tag, message.size, posted_[index], left_[index], now_});
+            run_.transfers.push_back({message.source, message.destination, message.tag, message.size,
+                                      sends_.posted(index), sends_.left(index), now_});
         }
         if (message.sender != NONE) release_sender(message);
         if (message.receiver != NONE) {
@@ -581,14 +558,6 @@ class Engine final : public Answers {
 
     // ---- the end
 
-    void remember(int32_t index, double posted) {
-        if (static_cast<size_t>(index) >= posted_.size()) {
-            posted_.resize(static_cast<size_t>(messages_.size()));
-            left_.resize(posted_.size());
-        }
-        posted_[index] = posted;
-    }
-
     void finish() {
         bool deadlock = false;
         run_.ends.resize(ranks_.size());
@@ -599,39 +568,7 @@ class Engine final : public Answers {
         }
         run_.solver_calls = sharing_.solutions();
         run_.unmatched_messages = matching_.unmatched_messages();
-        if (deadlock) report_deadlock();
-    }
-
-    void report_deadlock() {
-        Deadlock deadlock;
-        for (int32_t index = 0; index < messages_.size(); ++index) {
-            const Message &message = messages_[index];
-            const bool sends = message.stage == SENT;
-            if (!sends && message.stage != POSTED) continue;
-            const int32_t rank = sends ? message.source : message.destination;
-            if (!hangs_on(rank, sends ? message.sender : message.receiver)) continue;
-            const int32_t peer = sends ? message.destination : message.source;
-            deadlock.add(message.order,
-                         {rank, ranks_[rank].at->code, sends, peer, message.tag, step(rank), message.size});
-        }
-        for (size_t rank = 0; rank < ranks_.size(); ++rank) {
-            if (ranks_[rank].doing != AWAITING || ranks_[rank].at->peer < ANY) continue;
-            const Operation &probe = *ranks_[rank].at;
-            deadlock.add(order_, {static_cast<int32_t>(rank), AWAIT, 0, probe.peer, probe.tag, step(rank), 0.0});
-        }
-        run_.hanging = deadlock.report();
-    }
-
-    // How far a rank of a live program is in its last operations.
-    int32_t step(size_t rank) const {
-        return run_.live == nullptr ? 0 : static_cast<int32_t>(ranks_[rank].at - ranks_[rank].begin);
-    }
-
-    bool hangs_on(int32_t rank, int32_t waiter) const {
-        if (waiter == NONE) return false;
-        if (waiter == BLOCKING) return true;
-        if (waiter == UNNAMED_REQUEST) return awaits_unnamed(ranks_[rank]);
-        return requests_[waiter].awaited || ranks_[rank].doing == AWAITING;
+        if (deadlock) run_.hanging = hanging(messages_, requests_, ranks_, order_, run_.live != nullptr);
     }
 
     Run &run_;
@@ -644,15 +581,15 @@ class Engine final : public Answers {
     Requests<Request> requests_;
     EventQueue<Links> events_;
     std::vector<Rank> ranks_;
+    ReadyRanks ready_;
     Alarms alarms_;
     Reader reader_;
     std::vector<int32_t> message_of_flow_;
-    std::vector<double> posted_, left_;  // by message, where they are recorded
+    SendTimes sends_;  // where they are recorded
     InjectionQueues injection_;
     const int32_t *hosts_;
     double now_ = 0.0;
     int64_t order_ = 0, flows_ = 0;
-    int32_t first_ready_ = NONE, last_ready_ = NONE;
 };
 
 }  // namespace commmodel

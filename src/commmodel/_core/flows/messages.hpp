@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "program/message_pool.hpp"
 
@@ -24,8 +25,33 @@ struct Message {
     int32_t before, after;     // among the unmatched messages of the destination
     Stage stage;
     bool arrived, awaits_receive;
+
+    void set(double bytes, int32_t from, int32_t to, int32_t its_tag) {
+        size = bytes;
+        source = from;
+        destination = to;
+        tag = its_tag;
+    }
 };
 static_assert(sizeof(Message) <= 64, "it fits into a cache line");
+
+// When messages were posted and left, by their place in the pool.
+class SendTimes {
+  public:
+    void post(int32_t message, double time) {
+        if (static_cast<size_t>(message) >= times_.size()) times_.resize(static_cast<size_t>(message) + 1);
+        times_[message].posted = time;
+    }
+    void leave(int32_t message, double time) { times_[message].left = time; }
+    double posted(int32_t message) const { return times_[message].posted; }
+    double left(int32_t message) const { return times_[message].left; }
+
+  private:
+    struct Times {
+        double posted, left;
+    };
+    std::vector<Times> times_;
+};
 
 class Messages : public MessagePool<Message, &Message::before, &Message::after> {
   public:

@@ -1,7 +1,8 @@
-// What a rank is in.
+// What a rank is in, and its requests.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "program/matching.hpp"
 #include "program/program.hpp"
@@ -35,6 +36,35 @@ struct Rank : Cursor {
     int32_t peer = NONE, tag = NONE;  // of the message that an MPI_Recv got
     double size = 0.0;
     Unmatched unmatched;
+};
+
+struct Request {
+    int32_t name;
+    int32_t before, after;  // among the rank's
+    double overhead;        // that its wait takes, once it is done
+    bool done, awaited;     // awaited: its rank is in the wait for it
+};
+
+// Ranks that can go on, in the order in which they became able to.
+class ReadyRanks {
+  public:
+    bool empty() const { return first_ == NONE; }
+
+    void add(int32_t rank, std::vector<Rank> &ranks) {
+        ranks[rank].next = NONE;
+        (last_ == NONE ? first_ : ranks[last_].next) = rank;
+        last_ = rank;
+    }
+
+    int32_t take(const std::vector<Rank> &ranks) {
+        const int32_t rank = first_;
+        first_ = ranks[rank].next;
+        if (first_ == NONE) last_ = NONE;
+        return rank;
+    }
+
+  private:
+    int32_t first_ = NONE, last_ = NONE;
 };
 
 // Whether it is in a wait for all of its unnamed requests.

@@ -88,8 +88,8 @@ struct online_world {
     int32_t recorded_name_count;
     int32_t threads, blas;  // whether a rank has started a thread, and may have more in its BLAS
     char clock[256];        // which one that is not simulated a rank has read, and where, as `places`; else empty
-    uint64_t windows;                    // what ranks share of each
-    int32_t has_windows;                 // since one has been made
+    uint64_t windows;       // what ranks share of each
+    int32_t has_windows;    // since one has been made
     char error[256];
     struct online_rank rank[];
 };

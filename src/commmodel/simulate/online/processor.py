@@ -17,11 +17,11 @@ class Processor:
 
     def take(self) -> None:
         """Stay on the processor where this process is now."""
-        here = ctypes.CDLL(None).sched_getcpu()
+        processor = ctypes.CDLL(None).sched_getcpu()
         allowed = os.sched_getaffinity(0)
-        if here in allowed and not self._before:
+        if processor in allowed and not self._before:
             self._before = allowed
-            os.sched_setaffinity(0, {here})
+            os.sched_setaffinity(0, {processor})
 
     def leave(self) -> None:
         """Let this process run anywhere again."""

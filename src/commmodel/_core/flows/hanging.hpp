@@ -1,0 +1,45 @@
+// What ranks wait for when nothing goes on any more.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "flows/messages.hpp"
+#include "flows/ranks.hpp"
+#include "program/deadlock.hpp"
+#include "program/requests.hpp"
+
+namespace commmodel {
+
+// Whether a rank waits for an end of a message, of which `waiter` is told.
+inline bool hangs_on(const Rank &rank, int32_t waiter, const Requests<Request> &requests) {
+    if (waiter == NONE) return false;
+    if (waiter == BLOCKING) return true;
+    if (waiter == UNNAMED_REQUEST) return awaits_unnamed(rank);
+    return requests[waiter].awaited || rank.doing == AWAITING;
+}
+
+// order: after that of all messages. live: of a program that runs; then each line is how far a rank is in its last operations.
+inline std::vector<Hanging> hanging(const Messages &messages, const Requests<Request> &requests,
+                                    const std::vector<Rank> &ranks, int64_t order, bool live) {
+    Deadlock deadlock;
+    const auto step = [&](const Rank &rank) { return live ? static_cast<int32_t>(rank.at - rank.begin) : 0; };
+    for (int32_t index = 0; index < messages.size(); ++index) {
+        const Message &message = messages[index];
+        const bool sends = message.stage == SENT;
+        if (!sends && message.stage != POSTED) continue;
+        const int32_t number = sends ? message.source : message.destination;
+        const Rank &rank = ranks[number];
+        if (!hangs_on(rank, sends ? message.sender : message.receiver, requests)) continue;
+        const int32_t peer = sends ? message.destination : message.source;
+        deadlock.add(message.order, {number, rank.at->code, sends, peer, message.tag, step(rank), message.size});
+    }
+    for (size_t number = 0; number < ranks.size(); ++number) {
+        const Rank &rank = ranks[number];
+        if (rank.doing != AWAITING || rank.at->peer < ANY) continue;
+        deadlock.add(order, {static_cast<int32_t>(number), AWAIT, 0, rank.at->peer, rank.at->tag, step(rank), 0.0});
+    }
+    return deadlock.report();
+}
+
+}  // namespace commmodel
