@@ -33,7 +33,7 @@ exclude_patterns = ["_build"]
 nitpicky = True
 nitpick_ignore_regex = [
     # What others define: there is no network at build time, so their inventories are not read.
-    ("py:.*", r"(numpy|np|msgspec|pathlib|os|collections|argparse|mpi4py|MPI|mmap|datetime|decimal|fractions)\..*"),
+    ("py:.*", r"(numpy|np|msgspec|pathlib|os|collections|argparse|mpi4py|MPI|mmap|datetime|decimal|fractions|concurrent)\..*"),
     # Types in the docstrings of attributes are words for people: "callable", "uint8 arrays".
     ("py:class", r"[a-z][a-z0-9_]*|(float64|int64|uint8|structured) array|processes \+ 1"),
     # One of some words, such as "match", the union of all kernels' configurations, and what is compiled.
@@ -42,7 +42,7 @@ nitpick_ignore_regex = [
     ("py:class", r"commmodel\.(collectives\.schedule\.Schedule|fit\.robust\.Fit|documents\.Struct)"),
     ("py:class", r"commmodel\.simulate\.traces\.writer\..*"),
     ("py:class", r"commmodel\.(record\.files\.(_RecordingFile|LogHeader)|sites\.Site)"),
-    ("py:class", r"commmodel\.record\.(communicators|clocks|windows)\..*"),
+    ("py:class", r"commmodel\.(record\.(communicators|clocks|windows)\..*|_core\.program\.recordings\.Clock)"),
     # Parts of aliases such as dict[str, float], which Sphinx cuts at their commas.
     ("py:.*", r"(typing\.Annotated|tuple|dict)\[.*"),
 ]
