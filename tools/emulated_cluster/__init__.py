@@ -9,7 +9,6 @@ import argparse
 import fcntl
 import json
 import os
-import shlex
 import signal
 import socket
 import statistics
@@ -27,7 +26,6 @@ __all__ = [
 ]  # fmt: skip
 
 _AS_HOST = Path(__file__).with_name("as_host.sh")
-_FIRST = Path(__file__).with_name("first.sh")
 _OURS = "commmodel-"  # begins the name of every host and device, and of nothing else
 BRIDGE = "commmodel-br"
 _SECOND_BRIDGE = "commmodel-br2"
@@ -77,16 +75,16 @@ def parser(description: str) -> argparse.ArgumentParser:
 
 
 def launcher(mpiexec: str, names: Sequence[str], ranks: int) -> list[str]:
-    """Return the command that starts so many ranks on each host, with either MPI library, before other programs."""
+    """Return the command that starts so many ranks on each host, with either MPI library."""
     listed = ",".join(f"{host}:{ranks}" for host in names)
     count = ["-n", str(ranks * len(names))]
     if b"Open MPI" in subprocess.check_output([mpiexec, "--version"]):
         placed = ["--prtemca", "plm_ssh_agent", str(_AS_HOST), "--host", listed]
         placed += ["--map-by", f"ppr:{ranks}:node:oversubscribe"]
         network = ["--mca", "btl", "tcp,self,sm", "--mca", "pml", "ob1", "--mca", "mpi_yield_when_idle", "1"]
-        return [mpiexec, *placed, *network, *count, str(_FIRST)]
+        return [mpiexec, *placed, *network, *count]
     placed = ["-launcher", "ssh", "-launcher-exec", str(_AS_HOST), "-iface", BRIDGE, "-hosts", listed]
-    return [mpiexec, *placed, *count, str(_FIRST)]
+    return [mpiexec, *placed, *count]
 
 
 def mpi_environment() -> dict[str, str]:
@@ -220,7 +218,7 @@ def _remove_at_end_of_input() -> None:
 def socket_rate(seconds: float) -> float:
     """Return the bytes per second that one plain TCP socket carries from the first host to the second."""
     receiver, sender = (
-        [str(_AS_HOST), host, shlex.join([str(_FIRST), sys.executable, __file__, role, str(seconds)])]
+        ["ip", "netns", "exec", host, sys.executable, __file__, role, str(seconds)]
         for host, role in zip(reversed(hosts()), ("receive", "send"), strict=True)
     )
     with subprocess.Popen(receiver, stdout=subprocess.PIPE, text=True) as receiving:
