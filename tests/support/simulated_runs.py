@@ -1,9 +1,34 @@
 """Programs that run while they are simulated."""
 
+import shutil
 import subprocess
 import sys
+
+import pytest
 
 
 def simulate(*words, processes=3):
     command = [sys.executable, "-m", "commmodel", "simulate", "graphene", "run", "-p", str(processes)]
     return subprocess.run([*command, *words], capture_output=True, text=True, check=False, timeout=300)
+
+
+def compiled_program(folder, source):
+    """Return a program of C, linked with the MPI library of this environment."""
+    mpicc = shutil.which("mpicc", path=f"{sys.prefix}/bin")
+    if not mpicc:
+        pytest.skip("no mpicc beside this Python")
+    (folder / "program.c").write_text(source)
+    subprocess.run([mpicc, "-g", folder / "program.c", "-o", folder / "program"], check=True)
+    return folder / "program"
+
+
+def is_of_mpich(program):
+    return b"libmpi.so.12" in program.read_bytes()
+
+
+def simulable_program(folder, source):
+    """Return a program of C where this environment's MPI library is MPICH."""
+    program = compiled_program(folder, source)
+    if not is_of_mpich(program):
+        pytest.skip("mpicc is not MPICH's")
+    return program

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from support.simulated_runs import simulable_program
 
 pytestmark = pytest.mark.mpi
 
@@ -71,15 +72,7 @@ def simulate(*words, **options):
 
 @pytest.fixture(scope="module")
 def waiting(tmp_path_factory):
-    mpicc = shutil.which("mpicc", path=f"{sys.prefix}/bin")
-    if not mpicc:
-        pytest.skip("no mpicc beside this Python")
-    folder = tmp_path_factory.mktemp("waiting")
-    (folder / "waiting.c").write_text(WAITING)
-    subprocess.run([mpicc, "-g", folder / "waiting.c", "-o", folder / "waiting"], check=True)
-    if b"libmpi.so.12" not in (folder / "waiting").read_bytes():
-        pytest.skip("mpicc is not MPICH's")
-    return folder / "waiting"
+    return simulable_program(tmp_path_factory.mktemp("waiting"), WAITING)
 
 
 @pytest.fixture
@@ -119,9 +112,9 @@ def test_a_deadlock_names_each_rank_its_call_and_its_line(script):
 def test_a_deadlock_of_c_names_lines_of_ranks_that_have_gone_on(waiting):
     done = simulate(waiting)
     assert done.returncode == 2
-    assert "rank 0 waits in MPI_Recv for a message from rank 1 with tag 4, waiting.c:7" in done.stderr
-    assert "rank 1 waits in MPI_Barrier for a message from rank 0, waiting.c:16" in done.stderr
-    assert "rank 2 waits in MPI_Send until rank 1 receives 1048576 bytes with tag 3, waiting.c:17" in done.stderr
+    assert "rank 0 waits in MPI_Recv for a message from rank 1 with tag 4, program.c:7" in done.stderr
+    assert "rank 1 waits in MPI_Barrier for a message from rank 0, program.c:16" in done.stderr
+    assert "rank 2 waits in MPI_Send until rank 1 receives 1048576 bytes with tag 3, program.c:17" in done.stderr
 
 
 @pytest.mark.parametrize(

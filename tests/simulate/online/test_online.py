@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from support.simulated_runs import simulate
+from support.simulated_runs import compiled_program, is_of_mpich, simulate
 
 from commmodel.errors import InputError
 from commmodel.simulate import online, scenario
@@ -52,18 +52,7 @@ print(world.rank, half.allgather(world.rank), world.bcast("all" if world.rank ==
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory):
-    """A program of C, linked with the MPI library of this environment."""
-    mpicc = shutil.which("mpicc", path=f"{sys.prefix}/bin")
-    if not mpicc:
-        pytest.skip("no mpicc beside this Python")
-    folder = tmp_path_factory.mktemp("pair")
-    (folder / "pair.c").write_text(PAIR)
-    subprocess.run([mpicc, folder / "pair.c", "-o", folder / "pair"], check=True)
-    return folder / "pair"
-
-
-def is_of_mpich(program):
-    return b"libmpi.so.12" in program.read_bytes()
+    return compiled_program(tmp_path_factory.mktemp("pair"), PAIR)
 
 
 @pytest.fixture

@@ -44,9 +44,11 @@ static int create(enum kind kind, copier *copy, deleter *delete, int *handle, vo
 
 static int free_keyval(int *handle) {
     struct keyval *keyval = object_of(KEYVAL, *handle);
-    if (keyval == NULL || keyval->is_freed) return fail_world(MPI_ERR_KEYVAL);
-    keyval->is_freed = true;
-    drop(*handle, keyval);
+    if (keyval == NULL) return fail_world(MPI_ERR_KEYVAL);
+    if (!keyval->is_freed) {  // callbacks may free it, too, as long as attributes hold it
+        keyval->is_freed = true;
+        drop(*handle, keyval);
+    }
     *handle = MPI_KEYVAL_INVALID;
     return MPI_SUCCESS;
 }

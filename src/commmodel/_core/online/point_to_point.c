@@ -52,7 +52,8 @@ int start_receive(struct request *request) {
 static int made(struct request *request, enum request_kind kind, const void *buffer, MPI_Count count,
                 MPI_Datatype datatype, int peer, int tag, MPI_Comm comm) {
     struct communicator *communicator = communicator_of(comm);
-    struct datatype *type = datatype_of(datatype);
+    const bool is_empty = peer == MPI_PROC_NULL && datatype == MPI_DATATYPE_NULL;
+    struct datatype *type = datatype_of(is_empty ? MPI_BYTE : datatype);
     const int error = check_message(communicator, peer, tag, count, type, kind == IS_RECEIVE);
     if (error != MPI_SUCCESS) return fail(communicator, error);
     memset(request, 0, sizeof *request);

@@ -89,7 +89,6 @@ int finish_request(struct request *request, MPI_Status *status) {
         case IS_GENERALIZED: error = finish_generalized(request, status); break;
     }
     if (request->is_cancelled && status != MPI_STATUS_IGNORE) status->count_hi_and_cancelled |= 1;
-    if (status != MPI_STATUS_IGNORE) status->MPI_ERROR = error;
     return error;
 }
 
@@ -107,6 +106,14 @@ static int complete(MPI_Request *handle, MPI_Status *status) {
         free_request(request);
         *handle = MPI_REQUEST_NULL;
     }
+    return error;
+}
+
+// As one of several requests, whose statuses tell errors.
+static int complete_one_of(MPI_Request *handle, MPI_Status statuses[], int number) {
+    MPI_Status *const status = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[number];
+    const int error = complete(handle, status);
+    if (status != MPI_STATUS_IGNORE) status->MPI_ERROR = error;
     return error;
 }
 
@@ -199,7 +206,7 @@ static int complete_done(int count, MPI_Request handles[], const bool *done, boo
         if (!done[i] || (first_only && number > 0)) continue;
         begin_wait(request_of(handles[i]));
         const int failed =
-            complete(&handles[i], statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[number]);
+            first_only ? complete(&handles[i], statuses) : complete_one_of(&handles[i], statuses, number);
         if (failed != MPI_SUCCESS) error = first_only ? failed : MPI_ERR_IN_STATUS;
         indices[number++] = i;
     }
@@ -261,9 +268,7 @@ EXPORT int MPI_Waitall(int count, MPI_Request handles[], MPI_Status statuses[]) 
         }
         if (!ready) yield();
         for (int i = 0; i < count; i++) {
-            if (complete(&handles[i], statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i])) {
-                error = MPI_ERR_IN_STATUS;
-            }
+            if (complete_one_of(&handles[i], statuses, i) != MPI_SUCCESS) error = MPI_ERR_IN_STATUS;
         }
         if (error != MPI_SUCCESS) error = fail_world(error);
     }
@@ -310,9 +315,7 @@ EXPORT int MPI_Testall(int count, MPI_Request handles[], int *flag, MPI_Status s
     }
     for (int i = 0; *flag && i < count; i++) {
         if (is_active(handles[i])) begin_wait(request_of(handles[i]));
-        if (complete(&handles[i], statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i])) {
-            error = MPI_ERR_IN_STATUS;
-        }
+        if (complete_one_of(&handles[i], statuses, i) != MPI_SUCCESS) error = MPI_ERR_IN_STATUS;
     }
     if (error != MPI_SUCCESS) error = fail_world(error);
     leave();

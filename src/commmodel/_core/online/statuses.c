@@ -12,7 +12,6 @@ void set_status(MPI_Status *status, int source, int tag, MPI_Count bytes) {
 void empty_status(MPI_Status *status) {
     if (status == MPI_STATUS_IGNORE) return;
     set_status(status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0);
-    status->MPI_ERROR = MPI_SUCCESS;
 }
 
 EXPORT int MPI_Test_cancelled(const MPI_Status *status, int *flag) {
