@@ -168,7 +168,7 @@ class Suite:
         if code == 0 and NO_ERRORS.search(text):
             return ""
         last = [line for line in text.splitlines() if line.strip()]
-        reason = next((line for line in last if line.startswith("commmodel: ")), last[-1] if last else "")
+        reason = next((line for line in reversed(last) if line.startswith("commmodel: ")), last[-1] if last else "")
         return f"{code}: {reason[:100]}"
 
     def simulated(self, test: Test, program: Path) -> str:

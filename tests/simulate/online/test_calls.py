@@ -1,5 +1,7 @@
 """Calls of MPI that few programs make, in programs that run while they are simulated."""
 
+import sys
+
 import pytest
 from support.simulated_runs import simulable_program, simulate
 
@@ -55,3 +57,55 @@ def test_rare_calls(tmp_path):
     assert done.returncode == 0, done.stderr
     lines = ["source 1 error 77", "error of several 0", "freed 1", "extent 72 upper bound 72"]
     assert [line for line in lines if line not in done.stdout] == []
+
+
+GROUPS = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+everyone = world.group
+if world.rank == 1:
+    world.send(None, 0)
+elif world.rank == 0:
+    world.recv(source=1)
+    world.send(None, 2)
+else:
+    world.recv(source=0)
+for members in ([1, 2], [0, 1, 2], [2, 1]):
+    if world.rank in members:
+        group = everyone.Incl(members)
+        part = world.Create_group(group)
+        assert part.allgather(world.rank) == members
+        part.Free()
+print("done")
+"""
+
+
+def test_communicators_of_groups_are_told_apart(tmp_path):
+    """Ranks are at different calls, whose groups share members."""
+    script = tmp_path / "groups.py"
+    script.write_text(GROUPS)
+    done = simulate("--compute", "0", "--", sys.executable, str(script))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("done") == 3
+
+
+NUMBERS = """
+from mpi4py import MPI
+import numpy as np
+assert [MPI.Compute_dims(*of) for of in ((72, 2), (71400, 3), (289296, 5))] == [[9, 8], [51, 40, 35], [41, 14, 9, 8, 7]]
+column = MPI.INT.Create_vector(2, 1, 3).Commit()
+values = np.arange(6, dtype="i")
+window = MPI.Win.Create(np.ones(6, "i"), 4, comm=MPI.COMM_SELF)
+window.Lock(0)
+window.Accumulate([values, 1, column], 0, [0, 1, column], MPI.SUM)
+window.Unlock(0)
+print(np.frombuffer(window, "i").tolist())
+"""
+
+
+def test_grids_are_even_and_accumulates_take_derived_datatypes(tmp_path):
+    script = tmp_path / "numbers.py"
+    script.write_text(NUMBERS)
+    done = simulate("--compute", "0", "--", sys.executable, str(script), processes=1)
+    assert done.returncode == 0, done.stderr
+    assert "[1, 1, 1, 4, 1, 1]" in done.stdout

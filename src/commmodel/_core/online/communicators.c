@@ -326,7 +326,8 @@ static int of_group(const char *call, struct communicator *parent, struct group 
                     MPI_Comm *newcomm) {
     *newcomm = MPI_COMM_NULL;
     if (rank_in(group, my_rank) == NONE) return MPI_SUCCESS;
-    for (int i = 0; i < group->size; i++) name = name * 31u + (unsigned)group->ranks[i];
+    name += 2166136261u;
+    for (int i = 0; i < group->size; i++) name = (name ^ (unsigned)(group->ranks[i] + 1)) * 16777619u;  // FNV-1
     struct communicator *members = new_communicator(keep_group(group), NULL, 0, -1000000 - (int)(name % 1000000000u));
     int numbers[2];
     all_of(members, call, numbers, 1);

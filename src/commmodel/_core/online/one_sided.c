@@ -63,6 +63,11 @@ static void transfer(const struct access *access, int code, MPI_Count bytes, int
     open_transfer(access->window, *name, access->target);
 }
 
+// The predefined datatype of which one consists: accumulates combine its elements.
+static const struct datatype *basic_of(const struct datatype *type) {
+    return type->is_basic ? type : datatype_of(type->basic);
+}
+
 // What is fetched: `result`, before the operation takes `origin` to the target; either may be NULL.
 static int operate(const char *call, struct access *access, MPI_Aint displacement, const struct block *origin,
                    const struct block *result, MPI_Op op, MPI_Request *handle) {
@@ -75,7 +80,8 @@ static int operate(const char *call, struct access *access, MPI_Aint displacemen
         error = check_access(access, displacement);
         const bool changes = origin != NULL && op != MPI_NO_OP, combines = changes && op != MPI_REPLACE;
         if (error == MPI_SUCCESS && op != MPI_OP_NULL && !is_built_in(op)) error = MPI_ERR_OP;
-        if (error == MPI_SUCCESS && combines && access->count > 0 && !has_type(operation_of(op), access->type))
+        if (error == MPI_SUCCESS && combines && access->count > 0 &&
+            !has_type(operation_of(op), basic_of(access->type)))
             error = MPI_ERR_OP;
         const MPI_Count bytes = error == MPI_SUCCESS ? volume(access->count, access->type) : 0;
         if (error == MPI_SUCCESS && changes && volume(origin->count, origin->type) > bytes) error = MPI_ERR_TRUNCATE;

@@ -20,7 +20,7 @@ EXPORT int MPI_Test_cancelled(const MPI_Status *status, int *flag) {
 }
 
 static MPI_Count bytes_in(const MPI_Status *status) {
-    return ((MPI_Count)(status->count_hi_and_cancelled >> 1) << 32) | (unsigned)status->count_lo;
+    return ((MPI_Count)((unsigned)status->count_hi_and_cancelled >> 1) << 32) | (unsigned)status->count_lo;
 }
 
 EXPORT int MPI_Get_count_c(const MPI_Status *status, MPI_Datatype datatype, MPI_Count *count) {

@@ -1,6 +1,9 @@
 // Topologies of communicators: Cartesian grids and graphs.
 #include "topologies.h"
 
+#include <limits.h>
+#include <math.h>
+
 static struct topology *new_topology(int kind, int sources, int destinations) {
     struct topology *topology = calloc(1, sizeof *topology);
     topology->references = 1;
@@ -200,6 +203,51 @@ EXPORT int MPI_Cart_map(MPI_Comm comm, int ndims, const int dims[], const int pe
     return MPI_SUCCESS;
 }
 
+struct
+    division {  // of a number into dimensions in falling order, the greatest as near to the least as possible, the last ones great
+    int count, gap, divisor_count;
+    int *dimensions, *best, *divisors;
+};
+
+static int by_size(const void *first, const void *second) { return *(const int *)first - *(const int *)second; }
+
+static void list_divisors(struct division *division, int number) {
+    division->divisors = malloc(sizeof(int) * 4096);  // no number of 32 bits has more
+    division->divisor_count = 0;
+    for (int factor = 1; (long)factor * factor <= number; factor++) {
+        if (number % factor != 0) continue;
+        division->divisors[division->divisor_count++] = factor;
+        if (factor != number / factor) division->divisors[division->divisor_count++] = number / factor;
+    }
+    qsort(division->divisors, (size_t)division->divisor_count, sizeof(int), by_size);
+}
+
+// Try all dimensions from a place on, whose product is `left`.
+static void divide(struct division *division, int place, int left) {
+    int *const dimensions = division->dimensions;
+    const int most = place == 0 ? left : dimensions[place - 1], others = division->count - place - 1;
+    if (others == 0) {
+        if (left > most) return;
+        dimensions[place] = left;
+        const int gap = dimensions[0] - left;
+        int differing = place;
+        while (differing > 0 && dimensions[differing] == division->best[differing]) differing--;
+        if (gap == division->gap && dimensions[differing] <= division->best[differing]) return;
+        if (gap > division->gap) return;
+        division->gap = gap;
+        memcpy(division->best, dimensions, sizeof(int) * (size_t)division->count);
+        return;
+    }
+    for (int i = 0; i < division->divisor_count && division->divisors[i] <= most; i++) {
+        const int size = division->divisors[i];
+        if (left % size != 0 || pow(size, others + 1) < 0.999 * left) continue;  // the others are no greater
+        const double last = pow((double)left / size, 1.0 / others);              // the least is no greater
+        if ((place == 0 ? size : dimensions[0]) - last - 0.001 > division->gap) continue;
+        dimensions[place] = size;
+        divide(division, place + 1, left / size);
+    }
+}
+
 EXPORT int MPI_Dims_create(int nnodes, int ndims, int dims[]) {
     int left = nnodes, open = 0;
     if (ndims < 0 || nnodes < 1) return fail_world(MPI_ERR_DIMS);
@@ -214,36 +262,16 @@ EXPORT int MPI_Dims_create(int nnodes, int ndims, int dims[]) {
         }
     }
     if (open == 0) return left == 1 || ndims == 0 ? MPI_SUCCESS : fail_world(MPI_ERR_DIMS);
-    // The factors, the greatest first, each to the smallest dimension so far.
-    int *chosen = malloc(sizeof(int) * (size_t)open);
-    for (int i = 0; i < open; i++) chosen[i] = 1;
-    int factors[32], count = 0;
-    for (int factor = 2; left > 1; factor += 1) {
-        if ((long)factor * factor > left) factor = left;
-        while (left % factor == 0) {
-            factors[count++] = factor;
-            left /= factor;
-        }
-    }
-    while (count-- > 0) {
-        int smallest = 0;
-        for (int i = 1; i < open; i++) {
-            if (chosen[i] < chosen[smallest]) smallest = i;
-        }
-        chosen[smallest] *= factors[count];
-    }
-    for (int i = 0; i < open; i++) {  // in falling order
-        for (int j = i + 1; j < open; j++) {
-            if (chosen[j] <= chosen[i]) continue;
-            const int kept = chosen[i];
-            chosen[i] = chosen[j];
-            chosen[j] = kept;
-        }
-    }
+    struct division division = {.count = open, .gap = INT_MAX};
+    division.dimensions = calloc(2 * (size_t)open, sizeof(int));
+    division.best = division.dimensions + open;
+    list_divisors(&division, left);
+    divide(&division, 0, left);
     for (int i = 0, next = 0; i < ndims; i++) {
-        if (dims[i] == 0) dims[i] = chosen[next++];
+        if (dims[i] == 0) dims[i] = division.best[next++];
     }
-    free(chosen);
+    free(division.dimensions);
+    free(division.divisors);
     return MPI_SUCCESS;
 }
 
