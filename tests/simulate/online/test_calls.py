@@ -26,6 +26,10 @@ int main(int argc, char **argv) {
     MPI_Waitall(1, &request, &status);
     printf("error of several %d\n", status.MPI_ERROR);
 
+    int numbers[2] = {5, 6};
+    MPI_Gather(MPI_IN_PLACE, -1, MPI_DATATYPE_NULL, numbers, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    printf("gathered %d\\n", numbers[0]);
+
     MPI_Comm copy;
     int keyval, same;
     MPI_Comm_dup(MPI_COMM_SELF, &copy);
@@ -55,7 +59,7 @@ def test_rare_calls(tmp_path):
     """A receive of no type from no rank; MPI_ERROR that one request leaves alone; keyvals freed by what they call."""
     done = simulate("--compute", "0", "--", str(simulable_program(tmp_path, RARE)), processes=1)
     assert done.returncode == 0, done.stderr
-    lines = ["source 1 error 77", "error of several 0", "freed 1", "extent 72 upper bound 72"]
+    lines = ["source 1 error 77", "error of several 0", "gathered 5", "freed 1", "extent 72 upper bound 72"]
     assert [line for line in lines if line not in done.stdout] == []
 
 

@@ -352,8 +352,10 @@ static int wrong(const struct arguments *a, const struct communicator *communica
         if (a->recvcount < 0) return MPI_ERR_COUNT;
     }
     if (a->verb == BCAST && datatype_of(a->recvtype) == NULL) return MPI_ERR_TYPE;
-    if (a->sendcount < 0 || a->recvcount < 0) return MPI_ERR_COUNT;
-    return MPI_SUCCESS;
+    const bool is_whole = a->root == communicator->rank || a->root == MPI_ROOT;  // one end of a gather or scatter
+    const bool sends = a->sendbuf != MPI_IN_PLACE && (a->verb != SCATTER || is_whole);
+    const bool receives = a->recvbuf != MPI_IN_PLACE && (a->verb != GATHER || is_whole);
+    return (sends && a->sendcount < 0) || (receives && a->recvcount < 0) ? MPI_ERR_COUNT : MPI_SUCCESS;
 }
 
 struct collective *new_collective(const struct arguments *arguments) {
