@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +21,8 @@ from pathlib import Path
 __all__ = ["Ranks"]
 
 SECONDS = 300
+STARTS = 3
+"""Open MPI's launcher gives up where the network devices of the machine change while it looks at them."""
 STREAMS = {1: "stdout", 2: "stderr"}
 
 
@@ -37,16 +40,34 @@ class Ranks:
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(str(self.folder / "socket"))
             listener.listen(count)
-            listener.settimeout(SECONDS)
-            self.process = subprocess.Popen(
-                [mpiexec, "-n", str(count), sys.executable, __file__, str(self.folder)],
-                env=environment | {"MPI4PY_RC_THREAD_LEVEL": "single"},
-                stdin=subprocess.DEVNULL,
-            )
-            for _ in range(count):
+            listener.settimeout(1.0)
+            for _ in range(STARTS):
+                self.process = subprocess.Popen(
+                    [mpiexec, "-n", str(count), sys.executable, __file__, str(self.folder)],
+                    env=environment | {"MPI4PY_RC_THREAD_LEVEL": "single"},
+                    stdin=subprocess.DEVNULL,
+                )
+                if self.connect(listener, count):
+                    break
+            else:
+                raise RuntimeError(f"{mpiexec} started no ranks: exit code {self.process.returncode}")
+
+    def connect(self, listener: socket.socket, count: int) -> bool:
+        """Wait for the ranks; return whether all of them came before the launcher ended."""
+        deadline = time.monotonic() + SECONDS
+        while len(self.connections) < count:
+            try:
                 connection, _ = listener.accept()
-                connection.settimeout(SECONDS)
-                self.connections.append(connection)
+            except TimeoutError:
+                if self.process.poll() is not None:
+                    self.disconnect()
+                    return False
+                if time.monotonic() > deadline:
+                    raise
+                continue
+            connection.settimeout(SECONDS)
+            self.connections.append(connection)
+        return True
 
     @property
     def alive(self) -> bool:
