@@ -223,6 +223,8 @@ for _ in range(3):
 thread = threading.Thread(target=time.time)
 thread.start()
 thread.join()
+import sys
+sys.modules["without names"] = object()
 """),
     )
     notes = [line for line in done.stderr.splitlines() if line.startswith("note:")]
