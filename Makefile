@@ -184,6 +184,7 @@ bench: $(VENV)/.test-ready
 	$(BIN)/python -m benchmarks.validation.guard_alarms
 	$(BIN)/python -m benchmarks.validation.smpi_accuracy
 	$(if $(filter mpich,$(MPI)),$(BIN)/python -m benchmarks.speed.online)
+	$(if $(filter mpich,$(MPI)),$(BIN)/python -m benchmarks.speed.online_scale)
 	$(if $(filter mpich,$(MPI)),$(BIN)/python -m benchmarks.validation.online_agreement)
 	$(BIN)/python -m benchmarks.speed.simulators $(if $(LOGGOPSIM),--loggopsim $(LOGGOPSIM))
 	$(BIN)/python -m benchmarks.validation.speedup_curves

@@ -18,6 +18,7 @@ from commmodel.cli.parsers import (
     byte_time,
     check_folder,
     collective_parents,
+    duration,
     flop_rate,
     known_machine,
     new_verb,
@@ -274,6 +275,11 @@ def _add_run(works: Any, name: str) -> None:
         "--faster", metavar="FACTOR", type=number, default=1.0,
         help="how many times faster cores are than those of this machine or of the recording (default: 1)",
     )  # fmt: skip
+    running.add_argument(
+        "--patience", metavar="TIME", type=duration, default=60.0,
+        help="processor time between two calls of MPI after which a rank is told, as no other one runs meanwhile; "
+        "0: never (default: 60s)",
+    )  # fmt: skip
     _add_selector(running)
     _add_copying(running)
     _add_reduction(running)
@@ -300,7 +306,8 @@ def _running(arguments: argparse.Namespace, place: Any, options: dict[str, Any])
         if not record.is_recording(arguments.compute):
             raise InputError(f"--compute {arguments.compute}: say measured, 0, or the folder of a recording")
         compute = replace(record.computation(record.load(arguments.compute)), factor=compute)
-    return online.workload(place, command, compute=compute, outlets=online.Outlets(output, _report), **options)
+    outlets = online.Outlets(output, _report, arguments.patience)
+    return online.workload(place, command, compute=compute, outlets=outlets, **options)
 
 
 def _report(text: str) -> None:

@@ -63,6 +63,34 @@ def test_rare_calls(tmp_path):
     assert [line for line in lines if line not in done.stdout] == []
 
 
+ORDERS = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+buffers = [memoryview(bytearray(4)).cast("i") for _ in range(2)]
+buffers[0][0] = world.rank + 1
+world.Barrier()
+if world.rank == 0:
+    request = world.Iallreduce(*buffers)
+    print("done", request.Test())
+    world.Barrier()
+else:
+    world.Barrier()
+    request = world.Iallreduce(*buffers)
+request.Wait()
+print("sum", buffers[1][0])
+"""
+
+
+def test_collectives_with_requests_have_an_order_of_their_own(tmp_path):
+    """And others see what a rank gives when simulated time has come there, not before."""
+    script = tmp_path / "orders.py"
+    script.write_text(ORDERS)
+    done = simulate("--compute", "0", "--", sys.executable, str(script))
+    assert done.returncode == 0, done.stderr
+    assert "done False" in done.stdout
+    assert done.stdout.count("sum 6") == 3
+
+
 GROUPS = """
 from mpi4py import MPI
 world = MPI.COMM_WORLD

@@ -210,6 +210,25 @@ else:
     assert "late 0.01 True" in done.stdout, done.stderr
 
 
+def test_a_rank_that_computes_for_long_is_told_once(script):
+    path = script("""
+import time
+from mpi4py import MPI
+MPI.COMM_WORLD.Barrier()
+end = time.process_time() + 0.3
+while time.process_time() < end:
+    pass
+""")
+    done = simulate(sys.executable, path, options=("--compute", "0", "--patience", "100ms"), processes=2)
+    told = [line for line in done.stderr.splitlines() if "has computed for" in line]
+    (line,) = told
+    assert line.startswith("commmodel: rank ")
+    assert line.endswith("s since MPI_Barrier, script.py:4: others wait until it calls MPI")
+    done = simulate(sys.executable, path, options=("--compute", "0", "--patience", "0"), processes=2)
+    assert done.returncode == 0
+    assert "has computed for" not in done.stderr
+
+
 def test_clocks_threads_and_blas_are_told_once(script):
     done = simulate(
         sys.executable,
@@ -223,6 +242,8 @@ for _ in range(3):
 thread = threading.Thread(target=time.time)
 thread.start()
 thread.join()
+import sys
+sys.modules["without names"] = object()
 """),
     )
     notes = [line for line in done.stderr.splitlines() if line.startswith("note:")]

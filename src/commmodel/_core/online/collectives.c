@@ -366,9 +366,14 @@ struct collective *new_collective(const struct arguments *arguments) {
     return of;
 }
 
-static void start(struct collective *of) {
-    of->number = of->communicator->collectives;
-    of->call = join_call(of->communicator, given(of));
+static void start(struct collective *of, uint32_t number) {
+    of->number = number;
+    of->call = join_numbered(of->communicator, number, given(of));
+}
+
+static void start_request(struct request *request) {
+    if (me->head != me->tail) yield();  // else others would see the part before its time
+    start(request->collective, next_of_requests(request->collective->communicator));
 }
 
 void free_collective(struct collective *of) {
@@ -411,7 +416,7 @@ int collective(const struct arguments *arguments) {
     int error = wrong(arguments, communicator);
     if (error == MPI_SUCCESS) {
         struct collective *of = new_collective(arguments);
-        start(of);
+        start(of, communicator->collectives++);
         error = finish(of);
         free_collective(of);
     }
@@ -455,7 +460,7 @@ static int requested(const struct arguments *arguments, MPI_Request *handle, boo
         own_arguments(of, size, size);
         request->is_persistent = is_persistent;
         request->is_active = !is_persistent;
-        if (!is_persistent) start(request->collective);
+        if (!is_persistent) start_request(request);
         *handle = request->handle;
     } else {
         error = fail(communicator, error);
@@ -473,7 +478,7 @@ int prepare_collective(const struct arguments *arguments, MPI_Request *request) 
 
 int begin_persistent(struct request *request) {
     request->is_active = true;
-    start(request->collective);
+    start_request(request);
     return MPI_SUCCESS;
 }
 

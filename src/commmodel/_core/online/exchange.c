@@ -17,8 +17,13 @@ int position_of(const struct communicator *communicator, int peer, bool is_remot
     return peer + (first == is_remote ? (is_remote ? communicator->group : communicator->remote)->size : 0);
 }
 
+uint32_t next_of_requests(struct communicator *communicator) { return 1u << 31 | communicator->requested++; }
+
 uint64_t join_call(struct communicator *communicator, uint64_t part) {
-    const uint32_t sequence = communicator->collectives++;
+    return join_numbered(communicator, communicator->collectives++, part);
+}
+
+uint64_t join_numbered(struct communicator *communicator, uint32_t sequence, uint64_t part) {
     const unsigned bucket = ((unsigned)communicator->number * 31u + sequence) % ONLINE_BUCKETS;
     uint64_t place = world->instances[bucket];
     for (; place != 0; place = ((struct shared_call *)online_at(world, place))->next) {
@@ -61,7 +66,8 @@ void leave_call(uint64_t place) {
 
 // A tag that tells calls apart, as other ranks may be in an earlier or a later one.
 uint32_t collective_tag(const struct communicator *communicator, uint32_t number) {
-    return (uint32_t)(-2 - (int)(((unsigned)communicator->number * 40503u + number) & 0xfffffu));
+    const uint32_t folded = number << 1 | number >> 31;
+    return (uint32_t)(-2 - (int)(((unsigned)communicator->number * 40503u + folded) & 0xfffffu));
 }
 
 // Ranks as numbers and runs of them.

@@ -72,7 +72,11 @@ int request_neighbor_collective(const struct arguments *arguments, MPI_Request *
 // ---- exchange.c
 
 uint64_t join_call(struct communicator *communicator, uint64_t part);  // the call's place; part: this rank's
-uint64_t part_of(uint64_t call, int position);                         // 0 where it has not come yet
+// The call of a number: the next of non-blocking and persistent collectives, whose order among blocking ones may differ
+// from rank to rank.
+uint64_t join_numbered(struct communicator *communicator, uint32_t number, uint64_t part);
+uint32_t next_of_requests(struct communicator *communicator);
+uint64_t part_of(uint64_t call, int position);  // 0 where it has not come yet
 void leave_call(uint64_t call);
 int new_context(int ranks);
 int position_of(const struct communicator *communicator, int peer, bool is_remote);

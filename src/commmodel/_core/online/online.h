@@ -120,7 +120,8 @@ struct communicator {
     MPI_Comm handle;
     int context, number, rank, references;
     struct group *group, *remote;  // remote: of an intercommunicator
-    uint32_t collectives;          // calls so far
+    uint32_t collectives;          // calls so far, blocking ones
+    uint32_t requested;            // the others
     bool defined;                  // whether the simulator knows its ranks
     struct topology *topology;
     struct attribute *attributes;

@@ -106,6 +106,12 @@ class Pump final : public Live {
         return text ? static_cast<const char *>(online_at(world_, text)) : nullptr;
     }
 
+    // The same of the last call of a rank.
+    const char *last_place(int32_t rank) const {
+        const uint64_t text = world_->rank[rank].place;
+        return text ? static_cast<const char *>(online_at(world_, text)) : nullptr;
+    }
+
   private:
     struct Place {  // where the engine is in what a rank has left
         uint32_t given = 0;

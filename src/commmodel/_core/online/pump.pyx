@@ -4,7 +4,7 @@ Main entry: `Pump`.
 """
 
 from cpython.pycapsule cimport PyCapsule_New
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport strncpy
 from libcpp cimport bool as cpp_bool
 
@@ -29,8 +29,9 @@ cdef extern from "online/pump.hpp" nogil:
         _Call *calls
 
     cdef struct online_rank:
-        int32_t state, exit_code, host_number
-        uint64_t recorded, memory
+        int32_t state, exit_code, process, host_number
+        uint32_t calls
+        uint64_t recorded, memory, place
         char host[128]
 
     cdef struct online_world:
@@ -57,6 +58,7 @@ cdef extern from "online/pump.hpp" namespace "commmodel" nogil:
         online_world &world()
         void *allocate(uint64_t size, uint64_t &place) except +
         const char *place(int32_t rank, int32_t step)
+        const char *last_place(int32_t rank)
 
 
 cdef cpp_bool _start(void *context, int32_t rank) noexcept with gil:
@@ -169,6 +171,16 @@ cdef class Pump:
     def memory(self, int rank):
         """Return the bytes that a rank shares with no other; of the first ranks, once they have waited or ended."""
         return self._pump.world().rank[rank].memory
+
+    def progress(self, int rank):
+        """Return the number of a rank's process, 0 before MPI begins, and how many calls of MPI it has made."""
+        cdef online_rank *of = &self._pump.world().rank[rank]
+        return of.process, of.calls
+
+    def last_call(self, int rank):
+        """Return where in the program a rank's last call is, as `place` does; empty before the first."""
+        cdef const char *text = self._pump.last_place(rank)
+        return [] if text == NULL else text.decode("utf-8", "replace").split("\n")
 
     def compare(self, names):
         """Let calls of these names be those of a recording."""

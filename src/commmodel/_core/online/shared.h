@@ -51,6 +51,9 @@ struct online_rank {
     int32_t turn;   // futex
     int32_t state;  // enum online_state
     int32_t exit_code;
+    int32_t process;
+    uint32_t calls;       // of MPI that take time, so far
+    uint64_t place;       // of the last of them, as `places`
     uint32_t head, tail;  // of the ring: the rank adds at the head
     // A question to the simulator, answered when the rank gets its turn.
     int32_t question;

@@ -47,7 +47,7 @@ void attach(void) {
     me = &world->rank[my_rank];
     me->state = ONLINE_ALIVE;
     is_rank = true;
-    process = getpid();
+    me->process = process = getpid();
     prepare_places();
     seen = world->now;
     computed_until = processor_seconds();
@@ -114,7 +114,8 @@ void enter(const char *name) {
     if (!is_rank) abort_all(1, "commmodel: %s before MPI_Init", name);
     if (getpid() != process) abort_all(2, "commmodel: %s in a process that a rank has forked", name);
     call_name = name;
-    place = call_place(name);
+    me->place = place = call_place(name);
+    me->calls++;
     check_outside_sample(name);
     world->recorded_names != 0 ? charge_recorded(name) : charge();
 }

@@ -7,6 +7,7 @@
     collectives  actions of collectives as operations
     computation  how long ranks compute, of a recording
     memory       what ranks take of it
+    patience     ranks that compute for long
     live         the ranks as the engine's source of operations
     processor    one processor for all, as one runs at a time
     workload     all of it as a workload of a scenario

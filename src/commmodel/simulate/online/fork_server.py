@@ -125,7 +125,7 @@ class _Clocks:
 
 def _uses(module: Any, names: Mapping[str, Any], preloaded: set[str]) -> bool:
     """Return whether a program of these names has imported a module that was loaded before it began."""
-    places = [names, *(vars(sys.modules[name]) for name in {*sys.modules} - preloaded)]
+    places = [names, *(getattr(sys.modules[name], "__dict__", {}) for name in {*sys.modules} - preloaded)]
     return module is not None and any(value is module for place in places for value in [*place.values()])
 
 

@@ -9,6 +9,7 @@ from commmodel._core.online.pump import Pump
 from commmodel.simulate.online.collectives import Collectives
 from commmodel.simulate.online.computation import RecordedComputation
 from commmodel.simulate.online.memory import MemoryWatch
+from commmodel.simulate.online.patience import Patience
 from commmodel.simulate.online.processes import Processes
 from commmodel.simulate.online.processor import Processor
 from commmodel.simulate.operations import Operations
@@ -26,11 +27,14 @@ class Outlets:
     output : file or descriptor, optional
         Gets the program's standard output, or ``subprocess.DEVNULL``; by default ours does.
     report : callable, optional
-        Gets a line on the memory of ranks before most of them begin.
+        Gets a line on the memory of ranks before most of them begin, and on one that computes for long.
+    patience : float
+        Seconds of processor time between two calls of MPI, from which on that is told; 0 for never.
     """
 
     output: IO[str] | int | None = None
     report: Callable[[str], None] | None = None
+    patience: float = 60.0
 
 
 class LiveProgram:
@@ -91,6 +95,9 @@ class LiveProgram:
             self._processes, self._memory, self._running, self._collectives(), self._compute_factor, hosts
         )
         self._running.watch = MemoryWatch(self._processes, self._pump.memory, self._outlets.report)
+        self._running.patience = Patience(
+            self._outlets.patience, self._pump.progress, self._last_call, self._outlets.report
+        )
         if self._computation is not None:
             self._pump.compare(self._computation.names)
             for rank in range(self._processes):
@@ -116,6 +123,10 @@ class LiveProgram:
         """
         words = [] if self._pump is None else self._pump.place(rank, step)
         return self._resolved(words) if words else ("MPI", "")
+
+    def _last_call(self, rank: int) -> tuple[str, str]:
+        words = [] if self._pump is None else self._pump.last_call(rank)
+        return self._resolved(words) if words else ("MPI_Init", "")
 
     def _resolved(self, words: Sequence[str]) -> tuple[str, str]:
         """Return the name of a function and the site of its call, of a place in shared memory."""

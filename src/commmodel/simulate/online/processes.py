@@ -18,6 +18,7 @@ from typing import IO
 
 from commmodel.errors import CommModelError, InputError, MPIEnvironmentError
 from commmodel.simulate.online.memory import MemoryWatch
+from commmodel.simulate.online.patience import Patience
 
 __all__ = ["Processes", "RankEndedError", "executable", "library"]
 
@@ -117,12 +118,15 @@ class Processes:
     ----------
     watch : MemoryWatch, optional
         Looks at the memory before each rank begins, and then.
+    patience : Patience, optional
+        Looks at the rank that has the turn.
     has_one_thread : bool
         Whether BLAS and OpenMP have one thread, as the environment does not say otherwise.
     """
 
     def __init__(self, command: Sequence[str], memory: int, output: IO[str] | int | None = None) -> None:
         self.watch: MemoryWatch | None = None
+        self.patience: Patience | None = None
         self.has_one_thread = all(os.environ.get(name, "1") == "1" for name in _ONE_THREAD)
         self._command = [executable(command[0]), *command[1:]]
         self._memory, self._output = memory, output
@@ -209,6 +213,8 @@ class Processes:
         self._poll()
         if self.watch is not None:
             self.watch.check(self._started)
+        if self.patience is not None:
+            self.patience.look(rank)
         for other, ended in self._codes.items():
             if ended:
                 raise _ended(other, ended)
