@@ -101,7 +101,7 @@ def rows(options: argparse.Namespace, folder: Path) -> Iterator[Row]:
     environment = os.environ | emulated_cluster.mpi_environment() | rules | SHARED_PROCESSORS | dict(options.variable)
     with emulated_cluster.cluster(options.hosts) as hosts:
         emulated_cluster.set_sockets(SOCKET, SOCKET, hosts)
-        emulated_cluster.set_rate(options.rate, hosts, BUCKET)
+        emulated_cluster.set_fair_rate(options.rate, hosts, BUCKET)
         machine = fit_machine(calibrated(options, folder / "calibration.jsonl", hosts[:2]))
         launcher = emulated_cluster.launcher(options.mpiexec, hosts, 1)
         for name in options.programs.split(","):
