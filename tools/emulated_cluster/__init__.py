@@ -21,8 +21,8 @@ from pathlib import Path
 from shutil import which
 
 __all__ = [
-    "BRIDGE", "cluster", "hosts", "launcher", "link", "missing", "mpi_environment", "parser", "set_rate", "set_sockets",
-    "set_uplink_rate", "socket_rate",
+    "BRIDGE", "cluster", "hosts", "launcher", "link", "missing", "mpi_environment", "parser", "set_fair_rate", "set_rate",
+    "set_sockets", "set_uplink_rate", "socket_rate",
 ]  # fmt: skip
 
 _AS_HOST = Path(__file__).with_name("as_host.sh")
@@ -170,6 +170,32 @@ def set_rate(bits_per_second: float, names: Sequence[str] = (), bucket: str = _B
     for host in names or hosts():
         _run("tc", "qdisc", "replace", "dev", link(host), *limit)
         _run("tc", "-n", host, "qdisc", "replace", "dev", _INSIDE, *limit)
+
+
+def set_fair_rate(bits_per_second: float, names: Sequence[str], bucket: str = _BUCKET) -> None:
+    """Limit each host's link like `set_rate`, where what a host sends to one other waits behind nothing to a third.
+
+    Else the acknowledgements of a host that sends wait behind its data. Hosts with the usual queue of Linux
+    distributions, fq_codel, keep flows apart like that, and so do adapters with queue pairs. Not every kernel has
+    fq_codel: here a class of HTB for each other host stands in for it.
+    """
+    set_rate(bits_per_second, names, bucket)
+    for host in names:
+        traffic_control = ("tc", "-n", host)
+        device = ("dev", _INSIDE)
+        _run("ip", "-n", host, "link", "set", *device, "gso_max_segs", "1")  # HTB takes what it gets for one packet
+        _run(*traffic_control, "qdisc", "delete", *device, "root")
+        _run(*traffic_control, "qdisc", "add", *device, "root", "handle", "1:", "htb", "default", "ff")
+        ceiling = ("ceil", f"{bits_per_second:.0f}bit", "burst", bucket, "cburst", bucket, "quantum", "1514")
+        add = (*traffic_control, "class", "add", *device, "parent")
+        _run(*add, "1:", "classid", "1:fe", "htb", "rate", f"{bits_per_second:.0f}bit", *ceiling)
+        others = [_number(other) for other in names if other != host]
+        for number in ("ff", *others):
+            share = f"{bits_per_second / (len(others) + 1):.0f}bit"
+            _run(*add, "1:fe", "classid", f"1:{number}", "htb", "rate", share, *ceiling)
+        for number in others:
+            match = ("u32", "match", "ip", "dst", f"{_NETWORK}.{number}/32", "flowid", f"1:{number}")
+            _run(*traffic_control, "filter", "add", *device, "parent", "1:", "protocol", "ip", *match)
 
 
 def set_sockets(send_buffer: int, receive_buffer: int, names: Sequence[str]) -> None:
