@@ -21,8 +21,8 @@ from pathlib import Path
 from shutil import which
 
 __all__ = [
-    "BRIDGE", "cluster", "hosts", "launcher", "link", "missing", "mpi_environment", "parser", "set_fair_rate", "set_rate",
-    "set_sockets", "set_uplink_rate", "socket_rate",
+    "BRIDGE", "cluster", "hosts", "launcher", "link", "missing", "mpi_environment", "parser", "set_fair_rate",
+    "set_rate", "set_sockets", "set_uplink_rate", "socket_rate",
 ]  # fmt: skip
 
 _AS_HOST = Path(__file__).with_name("as_host.sh")
@@ -189,11 +189,11 @@ def set_fair_rate(bits_per_second: float, names: Sequence[str], bucket: str = _B
         ceiling = ("ceil", f"{bits_per_second:.0f}bit", "burst", bucket, "cburst", bucket, "quantum", "1514")
         add = (*traffic_control, "class", "add", *device, "parent")
         _run(*add, "1:", "classid", "1:fe", "htb", "rate", f"{bits_per_second:.0f}bit", *ceiling)
-        others = [_number(other) for other in names if other != host]
-        for number in ("ff", *others):
-            share = f"{bits_per_second / (len(others) + 1):.0f}bit"
+        receivers = [_number(name) for name in names if name != host]
+        share = f"{bits_per_second / (len(receivers) + 1):.0f}bit"
+        for number in ("ff", *receivers):
             _run(*add, "1:fe", "classid", f"1:{number}", "htb", "rate", share, *ceiling)
-        for number in others:
+        for number in receivers:
             match = ("u32", "match", "ip", "dst", f"{_NETWORK}.{number}/32", "flowid", f"1:{number}")
             _run(*traffic_control, "filter", "add", *device, "parent", "1:", "protocol", "ip", *match)
 
