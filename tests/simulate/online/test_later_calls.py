@@ -122,7 +122,7 @@ int main(int argc, char **argv) {
 
 
 def test_a_shared_window_is_known_at_once_and_empty_types_move_nothing(tmp_path):
-    words = ("--hosts", "1", "--compute", "0", "--", str(simulable_program(tmp_path, SHARED)))
+    words = ("--mapping", "block", "--compute", "0", "--", str(simulable_program(tmp_path, SHARED)))
     done = simulate(*words, processes=2)
     assert done.returncode == 0, done.stderr
     assert (done.stdout + done.stderr).count(": 0 wrong") == 2
