@@ -7,12 +7,16 @@
 struct collective {
     struct arguments arguments;
     struct communicator *communicator;
-    uint64_t call;  // 0 where there is none: of one rank alone
-    uint32_t number;
-    char *action;
-    MPI_Count *own[2];  // copies of arrays, which the program may change
+    uint64_t call;
+    uint32_t number, start;  // of the communicator's calls; how often a persistent one has been started
+    MPI_Count *own[2];       // copies of arrays, which the program may change
     MPI_Aint *own_places[2];
     MPI_Datatype *own_types[2];
+    struct datatype **kept;  // until the end, as the program may free them
+    size_t kept_count;
+    struct operation *operation;
+    bool is_pending;          // a request that the simulator has not been told of yet
+    struct collective *next;  // of those
     int error;
 };
 
@@ -358,46 +362,40 @@ static int wrong(const struct arguments *a, const struct communicator *communica
     return (sends && a->sendcount < 0) || (receives && a->recvcount < 0) ? MPI_ERR_COUNT : MPI_SUCCESS;
 }
 
-struct collective *new_collective(const struct arguments *arguments) {
+// Non-blocking and persistent ones have an order of their own, as their order among blocking ones may differ from rank to
+// rank.
+struct collective *new_collective(const struct arguments *arguments, bool has_request) {
     struct collective *of = calloc(1, sizeof *of);
     of->arguments = *arguments;
-    of->communicator = communicator_of(arguments->comm);
+    struct communicator *communicator = of->communicator = communicator_of(arguments->comm);
+    of->number = has_request ? 1u << 31 | communicator->requested++ : communicator->collectives++;
     keep_communicator(of->communicator);
     return of;
 }
 
-static void start(struct collective *of, uint32_t number) {
-    of->number = number;
-    of->call = join_numbered(of->communicator, number, given(of));
-}
+// Persistent collectives get their numbers in the order in which they are made, as their starts may come in any order.
+void start_again(struct collective *of) { of->start++; }
 
-static void start_request(struct request *request) {
-    if (me->head != me->tail) yield();  // else others would see the part before its time
-    start(request->collective, next_of_requests(request->collective->communicator));
-}
+static void start(struct collective *of) { of->call = join_call(of->communicator, of->number, of->start, given(of)); }
 
-void free_collective(struct collective *of) {
-    for (int i = 0; i < 2; i++) {
-        free(of->own[i]);
-        free(of->own_places[i]);
-        free(of->own_types[i]);
-    }
-    drop_communicator(of->communicator);
-    free(of);
-}
+uint32_t tag_number(const struct collective *of) { return of->number + 40961u * of->start; }
 
 static bool is_alone(const struct collective *of) {
     return size_of(of->communicator) == 1 && of->communicator->remote == NULL;
 }
 
-static int finish(struct collective *of) {
+// Tell the simulator.
+static void act_now(const struct collective *of) {
     if (of->communicator->remote != NULL) {
-        act_between(of->communicator, &of->arguments, of->number);
+        act_between(of->communicator, &of->arguments, tag_number(of));
     } else if (!is_alone(of)) {
         char *action = action_of(of);
-        act_on(of->communicator, of->number, action);
+        act_on(of->communicator, tag_number(of), action);
         free(action);
     }
+}
+
+static int take_parts(struct collective *of) {
     bool yielded = false;
     while (!read_parts(of, false)) {
         if (yielded) act(AWAIT, -2, NONE, NONE, 1e-6);
@@ -415,9 +413,10 @@ int collective(const struct arguments *arguments) {
     struct communicator *communicator = communicator_of(arguments->comm);
     int error = wrong(arguments, communicator);
     if (error == MPI_SUCCESS) {
-        struct collective *of = new_collective(arguments);
-        start(of, communicator->collectives++);
-        error = finish(of);
+        struct collective *of = new_collective(arguments, false);
+        start(of);
+        act_now(of);
+        error = take_parts(of);
         free_collective(of);
     }
     if (error != MPI_SUCCESS) error = fail(communicator, error);
@@ -427,13 +426,81 @@ int collective(const struct arguments *arguments) {
 
 // ---- non-blocking and persistent
 
+static struct collective *pending;
+
+static void begin_pending(struct collective *of) {
+    if (me->head != me->tail) yield();  // else others would see the part before its time
+    of->is_pending = true;
+    of->next = pending;
+    pending = of;
+    start(of);
+}
+
+// A communicator's calls make progress in their order, which all its ranks share; they may complete in any.
+static void act_pending(struct collective *of) {
+    while (of->is_pending) {
+        struct collective **first = NULL;
+        for (struct collective **link = &pending; *link != NULL; link = &(*link)->next) {
+            const struct collective *other = *link;
+            if (other->communicator == of->communicator && (first == NULL || other->number < (*first)->number))
+                first = link;
+        }
+        struct collective *closed = *first;
+        *first = closed->next;
+        closed->is_pending = false;
+        act_now(closed);
+    }
+}
+
+void free_collective(struct collective *of) {
+    if (of->is_pending) act_pending(of);
+    for (int i = 0; i < 2; i++) {
+        free(of->own[i]);
+        free(of->own_places[i]);
+        free(of->own_types[i]);
+    }
+    for (size_t i = 0; i < of->kept_count; i++) drop_datatype(of->kept[i]);
+    free(of->kept);
+    if (of->operation != NULL) drop_operation(of->operation);
+    drop_communicator(of->communicator);
+    free(of);
+}
+
+static int by_call(const void *left, const void *right) {
+    const struct collective *first = *(struct collective *const *)left, *second = *(struct collective *const *)right;
+    const int one = first->communicator->number, other = second->communicator->number;
+    return one != other ? (one < other ? -1 : 1) : first->number < second->number ? -1 : 1;
+}
+
+void act_collectives(int count, const MPI_Request handles[]) {
+    struct collective **all = malloc(sizeof(struct collective *) * (size_t)(count + 1));
+    size_t number = 0;
+    for (int i = 0; i < count; i++) {
+        const struct request *request = request_of(handles[i]);
+        if (request != NULL && request->is_active && request->kind == IS_COLLECTIVE)
+            all[number++] = request->collective;
+    }
+    qsort(all, number, sizeof *all, by_call);
+    for (size_t i = 0; i < number; i++) act_pending(all[i]);
+    free(all);
+}
+
 static void *copied(const void *from, size_t size) {
     if (from == NULL) return NULL;
     void *copy = malloc(size + 1);
     return memcpy(copy, from, size);
 }
 
-const struct arguments *own_arguments(struct collective *of, size_t sent, size_t received) {
+static void keep(struct collective *of, const MPI_Datatype *types, size_t count) {
+    for (size_t i = 0; types != NULL && i < count; i++) {
+        struct datatype *type = datatype_of(types[i]);
+        if (type == NULL) continue;
+        keep_datatype(type);
+        of->kept[of->kept_count++] = type;
+    }
+}
+
+void own_arguments(struct collective *of, size_t sent, size_t received) {
     struct arguments *a = &of->arguments;
     a->sendcounts = of->own[0] = copied(a->sendcounts, sizeof(MPI_Count) * sent);
     a->recvcounts = of->own[1] = copied(a->recvcounts, sizeof(MPI_Count) * received);
@@ -441,10 +508,17 @@ const struct arguments *own_arguments(struct collective *of, size_t sent, size_t
     a->rdispls = of->own_places[1] = copied(a->rdispls, sizeof(MPI_Aint) * received);
     a->sendtypes = of->own_types[0] = copied(a->sendtypes, sizeof(MPI_Datatype) * sent);
     a->recvtypes = of->own_types[1] = copied(a->recvtypes, sizeof(MPI_Datatype) * received);
-    return a;
+    of->kept = malloc(sizeof *of->kept * (sent + received + 2));
+    keep(of, a->sendtypes, sent);
+    keep(of, a->recvtypes, received);
+    keep(of, &a->sendtype, 1);
+    keep(of, &a->recvtype, 1);
+    of->operation = reduces(a->verb) ? keep_operation(a->op) : NULL;
 }
 
 const struct arguments *arguments_of(const struct collective *of) { return &of->arguments; }
+uint64_t call_of(const struct collective *of) { return of->call; }
+struct communicator *of_collective(const struct collective *of) { return of->communicator; }
 
 static int requested(const struct arguments *arguments, MPI_Request *handle, bool is_persistent) {
     if (is_of_neighbors(arguments->verb)) return request_neighbor_collective(arguments, handle, is_persistent);
@@ -454,13 +528,13 @@ static int requested(const struct arguments *arguments, MPI_Request *handle, boo
     if (error == MPI_SUCCESS) {
         struct request *request = new_request(IS_COLLECTIVE, communicator);
         keep_communicator(communicator);
-        struct collective *of = request->collective = new_collective(arguments);
+        struct collective *of = request->collective = new_collective(arguments, true);
         const bool significant = !has_root(arguments->verb) || is_root(of);
         const size_t size = significant ? (size_t)peers(communicator)->size : 0;
-        own_arguments(of, size, size);
+        own_arguments(of, size, arguments->verb == REDUCE_SCATTER ? (size_t)size_of(communicator) : size);
         request->is_persistent = is_persistent;
         request->is_active = !is_persistent;
-        if (!is_persistent) start_request(request);
+        if (!is_persistent) begin_pending(of);
         *handle = request->handle;
     } else {
         error = fail(communicator, error);
@@ -478,9 +552,13 @@ int prepare_collective(const struct arguments *arguments, MPI_Request *request) 
 
 int begin_persistent(struct request *request) {
     request->is_active = true;
-    start_request(request);
+    start_again(request->collective);
+    begin_pending(request->collective);
     return MPI_SUCCESS;
 }
 
-int finish_collective(struct request *request) { return finish(request->collective); }
+int finish_collective(struct request *request) {
+    act_pending(request->collective);
+    return take_parts(request->collective);
+}
 bool is_collective_ready(struct request *request) { return read_parts(request->collective, false); }

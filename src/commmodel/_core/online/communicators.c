@@ -193,10 +193,27 @@ static void all_of(struct communicator *communicator, const char *name, int numb
     free(all);
 }
 
-static int duplicate(const char *name, MPI_Comm comm, MPI_Info info, bool has_info, MPI_Comm *newcomm) {
+// Begin a sum of all ranks: the new communicator is there at once, its request completes when all ranks have called.
+static void request_numbers(const char *name, MPI_Comm comm, MPI_Request *request, int numbers[2]) {
+    static int64_t given, sum;
+    const struct arguments arguments = {.name = name,
+                                        .verb = ALLREDUCE,
+                                        .sendbuf = &given,
+                                        .recvbuf = &sum,
+                                        .recvcount = 1,
+                                        .recvtype = MPI_INT64_T,
+                                        .op = MPI_SUM,
+                                        .comm = comm};
+    begin_collective(&arguments, request);
+    make_numbers(call_of(request_of(*request)->collective), 1, numbers);
+}
+
+// `request`: NULL where all ranks are waited for.
+static int duplicate(const char *name, MPI_Comm comm, MPI_Info info, bool has_info, MPI_Comm *newcomm,
+                     MPI_Request *request) {
     COMMUNICATOR_OR_FAIL(communicator, comm);
     int numbers[2];
-    all_of(communicator, name, numbers, 1);
+    request == NULL ? all_of(communicator, name, numbers, 1) : request_numbers(name, comm, request, numbers);
     struct attribute *attributes = NULL;
     const int error = copy_attributes(COMMUNICATOR, comm, communicator->attributes, &attributes);
     if (error != MPI_SUCCESS) {
@@ -213,27 +230,19 @@ static int duplicate(const char *name, MPI_Comm comm, MPI_Info info, bool has_in
 }
 
 EXPORT int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm) {
-    return duplicate("MPI_Comm_dup", comm, MPI_INFO_NULL, false, newcomm);
+    return duplicate("MPI_Comm_dup", comm, MPI_INFO_NULL, false, newcomm, NULL);
 }
 
 EXPORT int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm) {
-    return duplicate("MPI_Comm_dup_with_info", comm, info, true, newcomm);
-}
-
-static int later(int error, MPI_Request *handle) {  // of what has been done at once
-    if (error != MPI_SUCCESS) return error;
-    struct request *request = new_request(IS_DONE, NULL);
-    request->is_active = true;
-    *handle = request->handle;
-    return MPI_SUCCESS;
+    return duplicate("MPI_Comm_dup_with_info", comm, info, true, newcomm, NULL);
 }
 
 EXPORT int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request) {
-    return later(duplicate("MPI_Comm_idup", comm, MPI_INFO_NULL, false, newcomm), request);
+    return duplicate("MPI_Comm_idup", comm, MPI_INFO_NULL, false, newcomm, request);
 }
 
 EXPORT int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request) {
-    return later(duplicate("MPI_Comm_idup_with_info", comm, info, true, newcomm), request);
+    return duplicate("MPI_Comm_idup_with_info", comm, info, true, newcomm, request);
 }
 
 struct choice {  // of a rank in MPI_Comm_split

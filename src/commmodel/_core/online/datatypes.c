@@ -16,8 +16,10 @@ struct datatype *datatype_of(MPI_Datatype handle) {
 
 void keep_datatype(struct datatype *type) { type->references++; }
 
+// What is used still keeps its number, which an operation of the program may be given.
 void drop_datatype(struct datatype *type) {
     if (type->is_basic || --type->references > 0) return;
+    drop_handle(DATATYPE, type->handle);
     free_contents(type->contents);
     free(type->runs);
     free(type);
@@ -439,7 +441,7 @@ EXPORT int MPI_Type_free(MPI_Datatype *handle) {
     if (type->is_basic) return fail_world(MPI_ERR_TYPE);
     const int error = delete_attributes(DATATYPE, *handle, &type->attributes);
     if (error != MPI_SUCCESS) return fail_world(error);
-    drop_handle(DATATYPE, *handle);
+    if (*handle != type->handle) drop_handle(DATATYPE, *handle);  // MPI_Type_get_contents has made it
     drop_datatype(type);
     *handle = MPI_DATATYPE_NULL;
     return MPI_SUCCESS;

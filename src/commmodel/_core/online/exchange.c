@@ -4,7 +4,7 @@
 struct shared_call {
     uint64_t next;
     int32_t number;  // of the communicator
-    uint32_t sequence;
+    uint32_t sequence, start;
     int32_t size, arrived, left;
     int32_t made[2];
     uint64_t parts[];
@@ -17,18 +17,12 @@ int position_of(const struct communicator *communicator, int peer, bool is_remot
     return peer + (first == is_remote ? (is_remote ? communicator->group : communicator->remote)->size : 0);
 }
 
-uint32_t next_of_requests(struct communicator *communicator) { return 1u << 31 | communicator->requested++; }
-
-uint64_t join_call(struct communicator *communicator, uint64_t part) {
-    return join_numbered(communicator, communicator->collectives++, part);
-}
-
-uint64_t join_numbered(struct communicator *communicator, uint32_t sequence, uint64_t part) {
+uint64_t join_call(struct communicator *communicator, uint32_t sequence, uint32_t start, uint64_t part) {
     const unsigned bucket = ((unsigned)communicator->number * 31u + sequence) % ONLINE_BUCKETS;
     uint64_t place = world->instances[bucket];
     for (; place != 0; place = ((struct shared_call *)online_at(world, place))->next) {
         const struct shared_call *call = online_at(world, place);
-        if (call->number == communicator->number && call->sequence == sequence &&
+        if (call->number == communicator->number && call->sequence == sequence && call->start == start &&
             call->parts[position_of(communicator, communicator->rank, false)] == 0)
             break;
     }
@@ -41,6 +35,7 @@ uint64_t join_numbered(struct communicator *communicator, uint32_t sequence, uin
         call->next = world->instances[bucket];
         call->number = communicator->number;
         call->sequence = sequence;
+        call->start = start;
         call->size = size;
         world->instances[bucket] = place;
     }
@@ -102,10 +97,11 @@ void act_on(struct communicator *communicator, uint32_t number, const char *acti
 }
 
 // The context and the first of the numbers of the communicators that a call makes: its first rank makes them for all.
-static void make_numbers(uint64_t call, int size, int wanted, int numbers[2]) {
-    int *made = ((struct shared_call *)online_at(world, call))->made;
+void make_numbers(uint64_t place, int wanted, int numbers[2]) {
+    struct shared_call *call = online_at(world, place);
+    int *made = call->made;
     if (made[0] == 0) {
-        made[0] = new_context(size);
+        made[0] = new_context(call->size);
         made[1] = world->communicators;
         world->communicators += wanted;
     }
@@ -124,12 +120,12 @@ int new_context(int ranks) {
 void gather_all(struct communicator *communicator, const char *name, const void *mine, int bytes, void *all,
                 int numbers[2], int wanted) {
     enter(name);
-    const uint32_t number = communicator->collectives;
+    const uint32_t number = communicator->collectives++;
     const uint64_t part = online_allocate(world, (uint64_t)bytes + 1);
     memcpy(online_at(world, part), mine, (size_t)bytes);
-    const uint64_t call = join_call(communicator, part);
+    const uint64_t call = join_call(communicator, number, 0, part);
     const int size = ((struct shared_call *)online_at(world, call))->size;
-    if (numbers != NULL) make_numbers(call, size, wanted, numbers);
+    if (numbers != NULL) make_numbers(call, wanted, numbers);
     if (size > 1 && communicator->remote == NULL) {
         struct communicator acting = *communicator;
         if (communicator->number < 0) acting.number = numbers[1];  // of ranks that have no communicator yet

@@ -56,10 +56,14 @@ struct block {  // of a buffer, for or from another rank
     struct datatype *type;
 };
 
-struct collective *new_collective(const struct arguments *arguments);
+struct collective *new_collective(const struct arguments *arguments, bool has_request);
 // Take copies of the arrays, which the program may change or free after the call.
-const struct arguments *own_arguments(struct collective *of, size_t sent, size_t received);
+void own_arguments(struct collective *of, size_t sent, size_t received);
 const struct arguments *arguments_of(const struct collective *of);
+struct communicator *of_collective(const struct collective *of);
+uint64_t call_of(const struct collective *of);
+void start_again(struct collective *of);
+uint32_t tag_number(const struct collective *of);  // tells calls and starts of a communicator apart
 struct block sent_block(const struct arguments *arguments, int peer);
 MPI_Count bytes_of(MPI_Count count, MPI_Datatype type);  // 0 where there is no such type
 struct block received_block(const struct arguments *arguments, int peer);
@@ -71,13 +75,11 @@ int request_neighbor_collective(const struct arguments *arguments, MPI_Request *
 
 // ---- exchange.c
 
-uint64_t join_call(struct communicator *communicator, uint64_t part);  // the call's place; part: this rank's
-// The call of a number: the next of non-blocking and persistent collectives, whose order among blocking ones may differ
-// from rank to rank.
-uint64_t join_numbered(struct communicator *communicator, uint32_t number, uint64_t part);
-uint32_t next_of_requests(struct communicator *communicator);
+// The place of a communicator's call with a number, started for the n-th time; part: this rank's.
+uint64_t join_call(struct communicator *communicator, uint32_t number, uint32_t start, uint64_t part);
 uint64_t part_of(uint64_t call, int position);  // 0 where it has not come yet
 void leave_call(uint64_t call);
+void make_numbers(uint64_t call, int wanted, int numbers[2]);
 int new_context(int ranks);
 int position_of(const struct communicator *communicator, int peer, bool is_remote);
 uint32_t collective_tag(const struct communicator *communicator, uint32_t number);

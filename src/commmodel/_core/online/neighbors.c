@@ -26,11 +26,11 @@ static struct request *message(enum request_kind kind, struct communicator *comm
 static bool is_one_for_all(enum verb verb) { return verb == NEIGHBOR_ALLGATHER || verb == NEIGHBOR_ALLGATHERV; }
 
 // Post the messages of a call, as parts of a request.
-static void post(const struct arguments *arguments, struct communicator *communicator, struct request *request) {
+static void post(const struct arguments *arguments, struct communicator *communicator, uint32_t number,
+                 struct request *request) {
     const struct topology *topology = communicator->topology;
     const int in = topology->source_count, out = topology->destination_count;
     const bool is_grid = topology->kind == MPI_CART;
-    const uint32_t number = communicator->collectives++;
     struct request **parts = request->parts = realloc(request->parts, sizeof *parts * (size_t)(in + out + 1));
     for (int i = 0; i < in; i++) {
         const int tag = tag_of(communicator, number, is_grid ? i : 0);
@@ -59,7 +59,7 @@ int neighbor_collective(const struct arguments *arguments) {
     if (error == MPI_SUCCESS) {
         enter(arguments->name);
         struct request *request = new_request(IS_EXCHANGE, NULL);
-        post(arguments, communicator, request);
+        post(arguments, communicator, communicator->collectives++, request);
         error = wait_for(request, MPI_STATUS_IGNORE);
         leave();
     }
@@ -67,8 +67,9 @@ int neighbor_collective(const struct arguments *arguments) {
 }
 
 int start_neighbors(struct request *request) {
-    const struct arguments *arguments = arguments_of(request->collective);
-    post(arguments, communicator_of(arguments->comm), request);
+    struct collective *of = request->collective;
+    start_again(of);
+    post(arguments_of(of), of_collective(of), tag_number(of), request);
     return MPI_SUCCESS;
 }
 
@@ -82,10 +83,10 @@ int request_neighbor_collective(const struct arguments *arguments, MPI_Request *
     request->is_persistent = is_persistent;
     if (is_persistent) {
         const struct topology *topology = communicator->topology;
-        request->collective = new_collective(arguments);
+        request->collective = new_collective(arguments, false);
         own_arguments(request->collective, (size_t)topology->destination_count, (size_t)topology->source_count);
     } else {
-        post(arguments, communicator, request);
+        post(arguments, communicator, communicator->collectives++, request);
     }
     *handle = request->handle;
     leave();

@@ -80,7 +80,7 @@ static int operate(const char *call, struct access *access, MPI_Aint displacemen
         error = check_access(access, displacement);
         const bool changes = origin != NULL && op != MPI_NO_OP, combines = changes && op != MPI_REPLACE;
         if (error == MPI_SUCCESS && op != MPI_OP_NULL && !is_built_in(op)) error = MPI_ERR_OP;
-        if (error == MPI_SUCCESS && combines && access->count > 0 &&
+        if (error == MPI_SUCCESS && combines && volume(access->count, access->type) > 0 &&
             !has_type(operation_of(op), basic_of(access->type)))
             error = MPI_ERR_OP;
         const MPI_Count bytes = error == MPI_SUCCESS ? volume(access->count, access->type) : 0;

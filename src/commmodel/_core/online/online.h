@@ -187,6 +187,8 @@ MPI_Count unpack(void *buffer, MPI_Count count, const struct datatype *type, con
 
 struct operation;
 struct operation *operation_of(MPI_Op handle);
+struct operation *keep_operation(MPI_Op handle);
+void drop_operation(struct operation *operation);
 void make_basic_operations(void);
 bool has_type(const struct operation *operation, const struct datatype *type);
 bool is_commutative(const struct operation *operation);
@@ -286,6 +288,7 @@ struct call;  // exchange.c: of one collective
 int begin_persistent(struct request *request);
 int start_neighbors(struct request *request);
 int finish_collective(struct request *request);
+void act_collectives(int count, const MPI_Request handles[]);  // in an order that ranks share, before they complete
 bool is_collective_ready(struct request *request);
 void free_collective(struct collective *collective);
 

@@ -6,6 +6,7 @@
 typedef int combine(const void *left, void *right, MPI_Count count, const struct datatype *type);
 
 struct operation {
+    MPI_Op handle;
     int references;
     bool commutes, is_large;
     combine *built_in;
@@ -14,6 +15,19 @@ struct operation {
 };
 
 struct operation *operation_of(MPI_Op handle) { return object_of(OPERATION, handle); }
+struct operation *keep_operation(MPI_Op handle) {
+    struct operation *operation = operation_of(handle);
+    if (operation != NULL) operation->references++;
+    return operation;
+}
+
+// What is used still keeps its number.
+void drop_operation(struct operation *operation) {
+    if (operation->built_in != NULL || --operation->references > 0) return;
+    drop_handle(OPERATION, operation->handle);
+    free(operation);
+}
+
 bool is_built_in(MPI_Op handle) {
     const struct operation *operation = operation_of(handle);
     return operation != NULL && operation->built_in != NULL;
@@ -214,7 +228,7 @@ void make_basic_operations(void) {
         bitwise_or, logical_xor, bitwise_xor, minimum_place, maximum_place, replace,     nothing,
     };
     for (int i = 0; i < 14; i++) {
-        operations[i] = (struct operation){1, i != 12, false, functions[i], NULL, NULL};
+        operations[i] = (struct operation){MPI_MAX + i, 1, i != 12, false, functions[i], NULL, NULL};
         set_handle(OPERATION, MPI_MAX + i, &operations[i]);
     }
 }
@@ -253,23 +267,22 @@ int reduce(struct operation *operation, const void *left, void *right, MPI_Count
 static int created(struct operation content, MPI_Op *op) {
     struct operation *operation = malloc(sizeof *operation);
     *operation = content;
-    *op = new_handle(OPERATION, operation);
+    *op = operation->handle = new_handle(OPERATION, operation);
     return MPI_SUCCESS;
 }
 
 EXPORT int MPI_Op_create(MPI_User_function *user_fn, int commute, MPI_Op *op) {
-    return created((struct operation){1, commute != 0, false, NULL, user_fn, NULL}, op);
+    return created((struct operation){0, 1, commute != 0, false, NULL, user_fn, NULL}, op);
 }
 
 EXPORT int MPI_Op_create_c(MPI_User_function_c *user_fn, int commute, MPI_Op *op) {
-    return created((struct operation){1, commute != 0, true, NULL, NULL, user_fn}, op);
+    return created((struct operation){0, 1, commute != 0, true, NULL, NULL, user_fn}, op);
 }
 
 EXPORT int MPI_Op_free(MPI_Op *op) {
     struct operation *operation = operation_of(*op);
     if (operation == NULL || operation->built_in != NULL) return fail_world(MPI_ERR_OP);
-    drop_handle(OPERATION, *op);
-    free(operation);
+    drop_operation(operation);
     *op = MPI_OP_NULL;
     return MPI_SUCCESS;
 }

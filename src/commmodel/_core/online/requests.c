@@ -77,7 +77,7 @@ int finish_request(struct request *request, MPI_Status *status) {
         case IS_RECEIVE:
             if (!request->is_cancelled) error = take_data(request, status);
             break;
-        case IS_COLLECTIVE: error = finish_collective(request); break;
+        case IS_COLLECTIVE: error = request->is_shown ? request->error : finish_collective(request); break;
         case IS_EXCHANGE:
             for (int i = 0; i < request->part_count; i++) {
                 const int failed = finish_request(request->parts[i], i == 0 ? status : MPI_STATUS_IGNORE);
@@ -100,7 +100,7 @@ static int complete(MPI_Request *handle, MPI_Status *status) {
         return MPI_SUCCESS;
     }
     const int error = finish_request(request, status);
-    request->is_active = request->is_cancelled = false;
+    request->is_active = request->is_cancelled = request->is_shown = false;
     request->name = NONE;
     if (!request->is_persistent) {
         free_request(request);
@@ -178,7 +178,7 @@ static int ask(int count, const MPI_Request handles[], bool *done) {
         for (int j = 0; j < of_request; j++) done[i] &= names[at++] != 0;
         if (request->kind == IS_SEND && request->taken != 0)
             done[i] &= *(uint64_t *)online_at(world, request->taken) != 0;
-        if (request->kind == IS_COLLECTIVE) done[i] = is_collective_ready(request);
+        if (request->kind == IS_COLLECTIVE) done[i] = request->is_shown || is_collective_ready(request);
         if (request->kind == IS_GENERALIZED) done[i] = is_generalized_done(request);
         complete_count += done[i];
     }
@@ -267,6 +267,7 @@ EXPORT int MPI_Waitall(int count, MPI_Request handles[], MPI_Status statuses[]) 
             if (is_active(handles[i])) ready &= begin_wait(request_of(handles[i]));
         }
         if (!ready) yield();
+        act_collectives(count, handles);
         for (int i = 0; i < count; i++) {
             if (complete_one_of(&handles[i], statuses, i) != MPI_SUCCESS) error = MPI_ERR_IN_STATUS;
         }
@@ -313,6 +314,7 @@ EXPORT int MPI_Testall(int count, MPI_Request handles[], int *flag, MPI_Status s
         after_poll(*flag);
         free(done);
     }
+    if (*flag) act_collectives(count, handles);
     for (int i = 0; *flag && i < count; i++) {
         if (is_active(handles[i])) begin_wait(request_of(handles[i]));
         if (complete_one_of(&handles[i], statuses, i) != MPI_SUCCESS) error = MPI_ERR_IN_STATUS;
@@ -366,6 +368,20 @@ static void kept_status(MPI_Request handle, MPI_Status *status) {
     }
 }
 
+// The data of a request that is complete are there before the request is.
+static void show_result(struct request *request) {
+    for (int i = 0; i < request->part_count; i++) show_result(request->parts[i]);
+    if (request->kind == IS_RECEIVE && !request->is_shown && has_message(request)) {
+        const struct message *message = online_at(world, request->message);
+        const MPI_Count room = volume(request->count, request->type);
+        unpack(request->buffer, request->count, request->type, message->data,
+               message->bytes < room ? message->bytes : room);
+    } else if (request->kind == IS_COLLECTIVE && !request->is_shown) {
+        request->error = finish_collective(request);
+        request->is_shown = true;
+    }
+}
+
 // Which of several are complete; returns how many of how many active ones.
 static int look(int count, const MPI_Request handles[], bool *done, int *active) {
     bool has_others;
@@ -375,7 +391,7 @@ static int look(int count, const MPI_Request handles[], bool *done, int *active)
     const int number = ask(count, handles, done);
     after_poll(number > 0);
     for (int i = 0; i < count; i++) {
-        if (done[i] && request_of(handles[i])->kind == IS_RECEIVE) has_message(request_of(handles[i]));
+        if (done[i]) show_result(request_of(handles[i]));
     }
     return number;
 }

@@ -53,19 +53,22 @@ static void leave_shared(struct shared_window *shared) {
     online_free(world, place);
 }
 
-// The memory of a window of one host: each rank's part after those of the ranks before it.
-static void place_parts(struct window *window, const struct exposure *all, bool apart) {
-    const uint64_t unit = apart ? 4096 : 16;
+// The memory of a window of one host: each rank's part after those of the ranks before it, where `apart` on pages of
+// their own. Any rank that comes first tells all, as the others may be asked for before they go on.
+static void place_parts(struct window *window, struct exposure *all, bool apart) {
+    const uint64_t page = 4096;
     struct shared_window *shared = window->shared;
-    uint64_t total = 0, before = 0;
+    uint64_t total = 0;
     for (int i = 0; i < size_of(window->communicator); i++) {
-        if (i == window->communicator->rank) before = total;
         const uint64_t size = (uint64_t)all[i].size;
-        total += apart ? (size + unit - 1) / unit * unit : size;
+        all[i].base = total;
+        total += apart ? (size + page - 1) / page * page : size;
     }
     if (shared->memory == 0) shared->memory = online_allocate(world, total + 1);
     if (shared->memory == 0) abort_all(2, "no memory for a window of %llu bytes", (unsigned long long)total);
-    window->base = online_at(world, shared->memory + before);
+    for (int i = 0; i < size_of(window->communicator); i++)
+        all[i].base = apart && all[i].size == 0 ? 0 : all[i].base + all[i].mapping + shared->memory;
+    window->base = (void *)all[window->communicator->rank].base;
 }
 
 static int make(const char *call, int flavor, void *base, MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm,
@@ -116,8 +119,8 @@ static int make(const char *call, int flavor, void *base, MPI_Aint size, MPI_Ain
     }
     for (int i = 0; i < count; i++) {
         struct member *member = &window->shared->members[i];
-        if (i != window->communicator->rank && (flavor == MPI_WIN_FLAVOR_SHARED || member->mapping != 0)) continue;
-        member->base = i == window->communicator->rank ? (uint64_t)window->base : all[i].base;
+        if (member->mapping != 0) continue;  // another rank has told it
+        member->base = all[i].base;
         member->mapping = all[i].mapping;
         member->size = all[i].size;
         member->unit = all[i].unit;
