@@ -443,6 +443,7 @@ EXPORT int MPI_Request_get_status_any(int count, const MPI_Request handles[], in
     *flag = look(count, handles, done, &active) > 0 || active == 0;
     *index = MPI_UNDEFINED;
     empty_status(status);
+    if (active == 0 && status != MPI_STATUS_IGNORE) status->MPI_ERROR = MPI_SUCCESS;  // as MPICH does
     for (int i = count - 1; i >= 0; i--) {
         if (done[i]) *index = i;
     }
