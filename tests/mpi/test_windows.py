@@ -72,7 +72,8 @@ def test_windows_long_enough_are_met_and_follow_each_other():
         return collective.windowed(COMM, "bcast", send, receive, 8, 3, common_clock(), ahead, ahead)
 
     seconds, _, ahead = unhurried(start, 0)
-    assert MPI.Wtime() - begun[-1] >= 2.9 * ahead
+    ended = MPI.Wtime()
+    assert ended - COMM.allreduce(begun[-1], op=MPI.MIN) >= 2.9 * ahead  # this rank may have begun late
     assert (seconds > 0).all()
     assert ((send if COMM.rank == 0 else receive)[:8] == 1).all()
 
