@@ -1,19 +1,27 @@
 """Starting programs on several ranks from a test."""
 
+import atexit
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from support.ranks import Ranks
 
 __all__ = ["ENVIRONMENT", "error_lines", "find", "launch"]
 
+LAUNCHERS = tempfile.mkdtemp(prefix="launchers-")
+"""Where launchers keep their files. Open MPI's are named after its process: where one was killed, they stay, and the next
+launcher with the same number cannot start."""
+atexit.register(shutil.rmtree, LAUNCHERS, ignore_errors=True)
+
 # Open MPI refuses root and more ranks than cores unless told otherwise; a test machine may have both. Ranks of one host
 # need no network, which takes MPI_Init a second to set up.
 ENVIRONMENT = os.environ | {
+    "TMPDIR": LAUNCHERS,
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_btl": "self,sm",
@@ -25,7 +33,7 @@ BENCHMARK = [sys.executable, "-m", "commmodel.bench"]
 OF_A_PROCESS = {"memory", "--thread-level"}
 """What the benchmark finds out about a process from its start on."""
 NOT_STARTED = "The PMIx server's listener thread failed to start"
-"""What Open MPI's launcher says now and then where several of them start at once."""
+"""What Open MPI's launcher says where one with its process number was killed."""
 _ranks: dict[int, Ranks] = {}
 
 

@@ -22,7 +22,7 @@ __all__ = ["Ranks"]
 
 SECONDS = 300
 STARTS = 3
-"""Open MPI's launcher gives up where the network devices of the machine change while it looks at them."""
+"""Open MPI's launcher gives up where one with its process number was killed."""
 STREAMS = {1: "stdout", 2: "stderr"}
 
 
