@@ -14,8 +14,8 @@ from support.ranks import Ranks
 __all__ = ["ENVIRONMENT", "error_lines", "find", "launch"]
 
 LAUNCHERS = tempfile.mkdtemp(prefix="launchers-")
-"""Where launchers keep their files. Open MPI's are named after its process: where one was killed, they stay, and the next
-launcher with the same number cannot start."""
+"""Where launchers keep their files. Those of Open MPI's are named after its process: where one was killed, they stay,
+and a later one of the same number cannot start."""
 atexit.register(shutil.rmtree, LAUNCHERS, ignore_errors=True)
 
 # Open MPI refuses root and more ranks than cores unless told otherwise; a test machine may have both. Ranks of one host
