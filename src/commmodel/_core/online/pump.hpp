@@ -6,10 +6,13 @@
 
 #include <cstdint>
 #include <stdexcept>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "online/shared.h"
 #include "program/live.hpp"
+#include "program/traces.hpp"
 
 namespace commmodel {
 
@@ -55,13 +58,8 @@ class Pump final : public Live {
             me.tail += place.given;
             place.given = 0;
             if (place.in_collective || take_collective(me, place)) {
-                const char *action =
-                    static_cast<const char *>(place.action ? online_at(world_, place.action) : nullptr);
-                const bool ok =
-                    calls.expand(calls.context, rank, place.tag, action, &begin, &count, &place.in_collective);
-                online_free(world_, place.action);
-                place.action = 0;
-                if (!ok || count > 0) return ok;
+                if (!expand(rank, place, begin, count)) return false;
+                if (count > 0) return true;
             } else if (me.tail != me.head) {
                 give(me, place, begin, count);
                 return true;
@@ -118,8 +116,45 @@ class Pump final : public Live {
         bool in_collective = false;
         int32_t tag = 0;
         uint64_t action = 0;
-        uint64_t text = 0;  // of the collective's place in the program
+        uint64_t text = 0;                                                   // of the collective's place in the program
+        std::unordered_map<std::string, std::vector<Operation>> expansions;  // of small collectives, by action
+        std::vector<Operation> expanded;                                     // what the engine has of one of these
     };
+
+    // The operations of a collective that has been taken, or more of them; false where the caller raised.
+    bool expand(int32_t rank, Place &place, const Operation *&begin, int64_t &count) {
+        if (place.action == 0) {
+            return calls.expand(calls.context, rank, place.tag, nullptr, &begin, &count, &place.in_collective);
+        }
+        const std::string action(static_cast<const char *>(online_at(world_, place.action)));
+        online_free(world_, place.action);
+        place.action = 0;
+        const auto known = place.expansions.find(action);
+        if (known != place.expansions.end()) {
+            place.expanded = known->second;
+            for (Operation &operation : place.expanded) {
+                if (operation.tag <= traces::COLLECTIVE_TAG) operation.tag = place.tag;
+            }
+            begin = place.expanded.data();
+            count = static_cast<int64_t>(place.expanded.size());
+            return true;
+        }
+        if (!calls.expand(calls.context, rank, place.tag, action.c_str(), &begin, &count, &place.in_collective)) {
+            return false;
+        }
+        // Not the definition of a communicator: its number is never that of another one.
+        if (count > 0 && !place.in_collective) {
+            remembered_ += action.size() + static_cast<size_t>(count) * sizeof(Operation);
+            if (remembered_ > MOST_REMEMBERED) forget();
+            place.expansions.emplace(action, std::vector<Operation>(begin, begin + count));
+        }
+        return true;
+    }
+
+    void forget() {
+        for (Place &place : places_) place.expansions.clear();
+        remembered_ = 0;
+    }
 
     bool take_collective(online_rank &me, Place &place) {
         if (me.tail == me.head) return false;
@@ -172,8 +207,10 @@ class Pump final : public Live {
         me.question = ONLINE_NOTHING;
     }
 
-    static constexpr long WAIT = 20000000;  // ns between two looks after the ranks
+    static constexpr long WAIT = 20000000;                      // ns between two looks after the ranks
+    static constexpr size_t MOST_REMEMBERED = size_t{1} << 26;  // bytes
     online_world *world_ = nullptr;
+    size_t remembered_ = 0;
     std::vector<Place> places_;
 };
 
