@@ -63,7 +63,10 @@ EXPORT int gettimeofday(struct timeval *restrict time, void *restrict zone) {
 
 EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument) {
     NEXT(pthread_create);
-    if (is_attached()) world->threads = 1;
+    if (is_attached()) {
+        world->threads = 1;
+        note_thread();
+    }
     return next(thread, attributes, start, argument);
 }
 

@@ -1,8 +1,11 @@
 // The beginning and the end of MPI in a rank, its clock, and what it is told of where it runs.
 #include "online.h"
 
+#include <pthread.h>
+
 static bool is_initialized, is_finalized;
 static int thread_level = MPI_THREAD_SINGLE;
+static pthread_t main_thread;
 static double epoch;
 
 EXPORT MPI_Fint *MPI_F_STATUS_IGNORE, *MPI_F_STATUSES_IGNORE;
@@ -39,6 +42,7 @@ EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
     prepare_library();
     is_initialized = true;
     thread_level = required;
+    main_thread = pthread_self();
     if (provided != NULL) *provided = required;
     epoch = 0.0;
     leave();
@@ -73,7 +77,7 @@ EXPORT int MPI_Query_thread(int *provided) {
 }
 
 EXPORT int MPI_Is_thread_main(int *flag) {
-    *flag = 1;
+    *flag = pthread_equal(main_thread, pthread_self());
     return MPI_SUCCESS;
 }
 

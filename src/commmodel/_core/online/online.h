@@ -41,6 +41,20 @@ void restart_clock(void);             // what has been computed so far is charge
 void before_poll(void);               // a question whether something has happened
 void after_poll(bool found);
 double now(void);
+struct call {  // of MPI, that a thread is in
+    const char *name;
+    uint64_t place;
+};
+struct call current_call(void);
+void set_call(struct call call);
+
+// ---- threads.c
+
+void note_thread(void);
+bool has_threads(void);  // that may call MPI at once
+void take_turn(void);    // of the threads of a rank
+void leave_turn(void);
+void await_change(double seconds);  // until something has happened for which this rank may wait; then ask again
 
 // ---- places.c
 

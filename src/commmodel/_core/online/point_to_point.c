@@ -85,9 +85,35 @@ static int new_message(enum request_kind kind, const void *buffer, MPI_Count cou
 
 // ---- blocking
 
+// As a request, so that other threads go on meanwhile.
+static int send_beside_threads(int code, const void *buffer, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                               MPI_Comm comm) {
+    struct request *request;
+    const int error = new_message(IS_SEND, buffer, count, datatype, dest, tag, comm, &request);
+    if (error != MPI_SUCCESS) return error;
+    request->is_synchronous = code == SSEND;
+    start_send(request);
+    return wait_for(request, MPI_STATUS_IGNORE);
+}
+
+static int receive_beside_threads(void *buffer, MPI_Count count, MPI_Datatype datatype, int source, int tag,
+                                  MPI_Comm comm, MPI_Status *status) {
+    struct request *request;
+    int error = new_message(IS_RECEIVE, buffer, count, datatype, source, tag, comm, &request);
+    if (error != MPI_SUCCESS) return error;
+    start_receive(request);
+    error = wait_for(request, status);
+    return error == MPI_SUCCESS ? error : fail(communicator_of(comm), error);
+}
+
 static int send(const char *name, int code, const void *buffer, MPI_Count count, MPI_Datatype datatype, int dest,
                 int tag, MPI_Comm comm) {
     enter(name);
+    if (has_threads()) {
+        const int failed = send_beside_threads(code, buffer, count, datatype, dest, tag, comm);
+        leave();
+        return failed;
+    }
     struct request request;
     const int error = made(&request, IS_SEND, buffer, count, datatype, dest, tag, comm);
     if (error == MPI_SUCCESS && dest != MPI_PROC_NULL) send_now(&request, code, NONE);
@@ -119,6 +145,11 @@ static void receive_now(struct request *request) {
 EXPORT int MPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
                       MPI_Status *status) {
     enter("MPI_Recv");
+    if (has_threads()) {
+        const int failed = receive_beside_threads(buf, count, datatype, source, tag, comm, status);
+        leave();
+        return failed;
+    }
     struct request request;
     int error = made(&request, IS_RECEIVE, buf, count, datatype, source, tag, comm);
     if (error == MPI_SUCCESS) {
@@ -274,9 +305,11 @@ static int probe(int source, int tag, MPI_Comm comm, bool waits, int *flag, MPI_
         request->tag = tag;
     }
     int from = source == MPI_ANY_SOURCE ? NONE : world_rank(communicator, source), with = wide_tag(communicator, tag);
-    if (!waits || message == NULL) {
+    if (!waits || message == NULL || has_threads()) {
         if (!waits) before_poll();
-        while (!(*flag = find(&from, &with)) && waits) act(AWAIT, from, with, NONE, 1.0 / 0.0);
+        while (!(*flag = find(&from, &with)) && waits) {
+            has_threads() ? await_change(1.0 / 0.0) : act(AWAIT, from, with, NONE, 1.0 / 0.0);
+        }
         if (!waits) after_poll(*flag);
         if (!*flag) {
             if (request != NULL) free_request(request);

@@ -117,12 +117,6 @@ static int complete_one_of(MPI_Request *handle, MPI_Status statuses[], int numbe
     return error;
 }
 
-int wait_for(struct request *request, MPI_Status *status) {
-    if (!begin_wait(request)) yield();
-    MPI_Request handle = request->handle;
-    return complete(&handle, status);
-}
-
 static bool is_active(MPI_Request handle) {
     const struct request *request = handle == MPI_REQUEST_NULL ? NULL : request_of(handle);
     return request != NULL && request->is_active;
@@ -186,6 +180,36 @@ static int ask(int count, const MPI_Request handles[], bool *done) {
     return complete_count;
 }
 
+// Wait until all of some requests are done, where other threads go on meanwhile.
+static void await_beside_threads(int count, const MPI_Request handles[]) {
+    int active = 0;
+    bool has_collectives = false;
+    for (int i = 0; i < count; i++) {
+        if (!is_active(handles[i])) continue;
+        ++active;
+        has_collectives |= request_of(handles[i])->kind == IS_COLLECTIVE;
+    }
+    bool *done = malloc(sizeof(bool) * (size_t)(count + 1));
+    while (ask(count, handles, done) < active) await_change(has_collectives ? 1e-6 : 1.0 / 0.0);
+    free(done);
+}
+
+// Wait for all of some requests.
+static void await(int count, const MPI_Request handles[]) {
+    if (has_threads()) await_beside_threads(count, handles);
+    bool ready = true;
+    for (int i = 0; i < count; i++) {
+        if (is_active(handles[i])) ready &= begin_wait(request_of(handles[i]));
+    }
+    if (!ready) yield();
+}
+
+int wait_for(struct request *request, MPI_Status *status) {
+    MPI_Request handle = request->handle;
+    await(1, &handle);
+    return complete(&handle, status);
+}
+
 static int active_of(int count, const MPI_Request handles[], bool *has_others) {
     int number = 0;
     *has_others = false;
@@ -226,7 +250,7 @@ static int some(int count, MPI_Request handles[], bool waits, bool first_only, i
     if (!waits) before_poll();
     int number = ask(count, handles, done);
     while (number == 0 && waits) {
-        act(AWAIT, -2, NONE, NONE, has_others ? 1e-6 : 1.0 / 0.0);
+        await_change(has_others ? 1e-6 : 1.0 / 0.0);
         number = ask(count, handles, done);
     }
     if (!waits) after_poll(number > 0);
@@ -244,7 +268,7 @@ EXPORT int MPI_Wait(MPI_Request *handle, MPI_Status *status) {
         error = fail_world(MPI_ERR_REQUEST);
     } else if (is_active(*handle)) {
         struct communicator *communicator = request_of(*handle)->communicator;
-        if (!begin_wait(request_of(*handle))) yield();
+        await(1, handle);
         if (communicator != NULL) keep_communicator(communicator);
         error = complete(handle, status);
         if (error != MPI_SUCCESS) error = fail(communicator, error);
@@ -262,11 +286,7 @@ EXPORT int MPI_Waitall(int count, MPI_Request handles[], MPI_Status statuses[]) 
     if (!are_valid(count, handles)) {
         error = fail_world(MPI_ERR_REQUEST);
     } else {
-        bool ready = true;
-        for (int i = 0; i < count; i++) {
-            if (is_active(handles[i])) ready &= begin_wait(request_of(handles[i]));
-        }
-        if (!ready) yield();
+        await(count, handles);
         act_collectives(count, handles);
         for (int i = 0; i < count; i++) {
             if (complete_one_of(&handles[i], statuses, i) != MPI_SUCCESS) error = MPI_ERR_IN_STATUS;

@@ -13,11 +13,11 @@ int my_rank;
 const char *call_name = "MPI";
 
 static bool is_rank;
-static double computed_until;  // processor time
-static double seen;            // simulated time of the last turn
-static int idle_clocks;        // readings of the clock since the last operation
-static double pause_seconds;   // after the next poll that finds nothing
-static int depth;
+static _Thread_local double computed_until;  // processor time of the thread
+static double seen;                          // simulated time of the last turn
+static int idle_clocks;                      // readings of the clock since the last operation
+static double pause_seconds;                 // after the next poll that finds nothing
+static _Thread_local int depth;
 static pid_t process;
 static uint64_t place;  // of the call that the program is in
 
@@ -113,6 +113,7 @@ void enter(const char *name) {
     if (depth++ > 0) return;
     if (!is_rank) abort_all(1, "commmodel: %s before MPI_Init", name);
     if (getpid() != process) abort_all(2, "commmodel: %s in a process that a rank has forked", name);
+    take_turn();
     call_name = name;
     me->place = place = call_place(name);
     me->calls++;
@@ -138,6 +139,14 @@ void restart_clock(void) {
 void leave(void) {
     if (depth > 0 && --depth > 0) return;
     restart_clock();
+    leave_turn();
+}
+
+struct call current_call(void) { return (struct call){call_name, place}; }
+
+void set_call(struct call call) {
+    call_name = call.name;
+    me->place = place = call.place;
 }
 
 void yield(void) {

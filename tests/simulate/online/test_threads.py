@@ -1,0 +1,95 @@
+"""Threads of a rank that call MPI at once, in programs that run while they are simulated."""
+
+import sys
+
+import pytest
+from support.simulated_runs import simulate
+
+pytestmark = pytest.mark.mpi
+
+EXCHANGES = """
+import threading
+import numpy as np
+from mpi4py import MPI
+
+world = MPI.COMM_WORLD
+other, sums = 1 - world.rank, [0.0] * 4
+def exchange(tag, size):
+    got = np.zeros(size)
+    for number in range(5):
+        sent = np.full(size, float(number + tag))
+        if (world.rank + tag) % 2:
+            world.Send(sent, other, tag)
+            world.Recv(got, other, tag)
+        else:
+            world.Probe(other, tag)
+            world.Recv(got, other, tag)
+            world.Ssend(sent, other, tag)
+        sums[tag] += got[-1]
+    assert not MPI.Is_thread_main()
+threads = [threading.Thread(target=exchange, args=(tag, 10 + 99990 * (tag // 2))) for tag in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+assert MPI.Is_thread_main()
+print(*(int(total) for total in sums), flush=True)
+"""
+
+SERVER = """
+import threading, time
+from mpi4py import MPI
+
+world = MPI.COMM_WORLD
+def serve():
+    status = MPI.Status()
+    while (number := world.recv(source=MPI.ANY_SOURCE, tag=1, status=status)) is not None:
+        world.send(2 * number, status.source, tag=2)
+server = threading.Thread(target=serve)
+server.start()
+time.sleep(0.05)  # the server waits by then
+answers = []
+for rank in range(world.size):
+    world.send(rank, rank, tag=1)
+    answers.append(world.recv(source=rank, tag=2))
+requests = [world.isend(None, world.rank, tag=1)]
+server.join()
+MPI.Request.waitall(requests)
+print(answers, flush=True)
+"""
+
+BOTH_SEND = """
+import threading
+import numpy as np
+from mpi4py import MPI
+
+world = MPI.COMM_WORLD
+data = np.zeros(100000)
+thread = threading.Thread(target=lambda: world.Send(data, 1 - world.rank))
+thread.start()
+thread.join()
+world.Recv(data, 1 - world.rank)
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "ranks", "line"),
+    [(EXCHANGES, 2, "10 15 20 25"), (SERVER, 3, "[0, 2, 4]")],
+    ids=["exchanges", "server"],
+)
+def test_threads_wait_side_by_side(tmp_path, program, ranks, line):
+    script = tmp_path / "script.py"
+    script.write_text(program)
+    done = simulate("--", sys.executable, str(script), processes=ranks)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines().count(line) == ranks
+
+
+def test_threads_that_wait_for_each_other_are_told(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(BOTH_SEND)
+    done = simulate("--", sys.executable, str(script), processes=2)
+    assert done.returncode == 2
+    assert "deadlock: 2 of 2 ranks never end" in done.stderr
+    assert "MPI_Send" in done.stderr
+    assert "script.py:8" in done.stderr
