@@ -53,9 +53,9 @@ def test_what_is_no_refusal_is_found_and_kept(tmp_path, line, what):
         f"def planted(content):\n    if content != b'00000000':\n        {line}\n\n{planted}"
     )
     command = [sys.executable, tmp_path / "run.py", "--engine", "plain", "--seconds", "20"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900)
     assert done.returncode == 1, done.stderr
     (kept,) = (tmp_path / "found").glob("planted-*.in")
     assert kept.name.startswith(f"planted-{what}-")
-    again = subprocess.run([*command[:2], "--input", kept], capture_output=True, text=True, timeout=120)
+    again = subprocess.run([*command[:2], "--input", kept], capture_output=True, text=True, timeout=900)
     assert again.returncode != 0

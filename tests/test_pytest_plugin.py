@@ -495,7 +495,7 @@ def test_quadratic(n):
         sum(range(n))
 """
     )
-    done = pytester.runpytest_subprocess("-o", "addopts=", timeout=200)
+    done = pytester.runpytest_subprocess("-o", "addopts=", timeout=900)
     done.assert_outcomes(passed=1, failed=1)
     done.stdout.fnmatch_lines(["processor time of *::test_quadratic: mismatch: *"])
 

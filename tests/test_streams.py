@@ -17,7 +17,7 @@ MACHINES = f"{VERB} list machines"
 
 def shell(command, **variables):
     return subprocess.run(
-        ["bash", "-c", command], capture_output=True, text=True, timeout=300, env=os.environ | variables
+        ["bash", "-c", command], capture_output=True, text=True, timeout=900, env=os.environ | variables
     )  # fmt: skip
 
 
@@ -89,7 +89,7 @@ sys.exit(main(sys.argv[1:]))
 def test_ctrl_c_ends_any_command_in_one_line(module, name, command, tmp_path):
     program = INTERRUPTED.format(module=module, name=name)
     done = subprocess.run(
-        [sys.executable, "-c", program, *command.split()], cwd=tmp_path, capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", program, *command.split()], cwd=tmp_path, capture_output=True, text=True, timeout=900
     )
     assert done.returncode == 130, done.stderr
     assert done.stderr == "commmodel: interrupted\n"
@@ -107,7 +107,7 @@ def test_an_interrupted_sweep_says_how_to_go_on(tmp_path):
         assert process.poll() is None
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=60)[1] == (f"commmodel: interrupted: go on with commmodel sweep run {folder}\n")
+    assert process.communicate(timeout=900)[1] == (f"commmodel: interrupted: go on with commmodel sweep run {folder}\n")
     assert process.returncode == 130
 
 
@@ -133,7 +133,7 @@ sys.exit(main(sys.argv[1:]))
 def test_tables_need_no_plots(command, code, missing, tmp_path):
     program = WITHOUT.format(missing=missing)
     done = subprocess.run(
-        [sys.executable, "-c", program, *command.split()], cwd=tmp_path, capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", program, *command.split()], cwd=tmp_path, capture_output=True, text=True, timeout=900
     )
     assert done.returncode == code, done.stderr
     assert len(done.stdout.splitlines()) > 5
@@ -153,7 +153,7 @@ def test_tables_need_no_plots(command, code, missing, tmp_path):
 )
 def test_without_an_mpi_library_the_benchmark_says_so_in_one_line(words, code, said, tmp_path):
     done = subprocess.run(
-        [sys.executable, "-m", "commmodel.bench", words], cwd=tmp_path, capture_output=True, text=True, timeout=300,
+        [sys.executable, "-m", "commmodel.bench", words], cwd=tmp_path, capture_output=True, text=True, timeout=900,
         env=os.environ | {"MPI4PY_LIBMPI": "/no/such/library.so"},
     )  # fmt: skip
     assert done.returncode == code

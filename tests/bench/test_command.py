@@ -183,7 +183,7 @@ def test_help_is_printed_once():
 def alone(*arguments):
     """Run the benchmark without a launcher before it."""
     command = [sys.executable, "-m", "commmodel.bench", *map(str, arguments)]
-    return subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
+    return subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=900)
 
 
 @pytest.mark.mpi
@@ -318,7 +318,7 @@ def test_a_file_that_a_living_launch_writes_is_not_resumed(tmp_path):
         assert "is still writing into it: wait for it or end it" in complaint(refused)
     finally:
         os.killpg(process.pid, signal.SIGKILL)
-        process.wait(timeout=60)
+        process.wait(timeout=900)
     counts = Counter(record.configuration for record in results.load(output).records)
     assert set(counts.values()) == {1}
 
@@ -351,7 +351,7 @@ def kill_run(output: Path) -> None:
     killed = [entry for entry in numbers if str(output).encode() in _content(entry / "cmdline")]
     for entry in killed:
         os.kill(int(entry.name), signal.SIGKILL)
-    process.wait(timeout=60)
+    process.wait(timeout=900)
     while any(_state(entry) not in {b"", b"Z", b"X"} for entry in killed):  # until then the file may be locked
         time.sleep(0.01)
 
@@ -419,9 +419,9 @@ def test_a_progress_bar_is_drawn_where_the_launcher_writes_to_a_terminal(tmp_pat
     reader.start()
     command = [find("mpiexec"), "-n", "2", sys.executable, "-m", "commmodel.bench", "pingpong"]
     command += ["--sizes", "1:8", "--time", "0.2s", "--visits", "1", "-o", str(tmp_path / "results.jsonl")]
-    completed = subprocess.run(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=end, timeout=120)
+    completed = subprocess.run(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=end, timeout=900)
     os.close(end)
-    reader.join(timeout=60)
+    reader.join(timeout=900)
     os.close(terminal)
     assert completed.returncode == 0
     assert b"4/4" in b"".join(seen)
@@ -439,12 +439,12 @@ def test_a_second_campaign_into_the_same_file_is_refused_and_harms_nothing(tmp_p
     while not (tmp_path / ".results.jsonl.lock").exists():
         assert first.poll() is None, first.communicate()
         time.sleep(0.02)
-    second = subprocess.run(command, check=False, timeout=300, **quiet)
+    second = subprocess.run(command, check=False, timeout=900, **quiet)
     go.touch()
     assert second.returncode == 2
     assert "results.jsonl: process" in second.stderr
     assert "is still writing into it" in second.stderr
-    error_lines = first.communicate(timeout=300)
+    error_lines = first.communicate(timeout=900)
     assert first.returncode == 0, error_lines
     assert len(results.load(output).launches) == 2
     assert {path.name for path in tmp_path.iterdir()} == {"results.jsonl", "launcher", "go"}

@@ -115,7 +115,7 @@ def counted(code, *arguments, **environment):
     """Run a program whose allocations are counted, and return what it prints."""
     command = [sys.executable, "-I", "-S", "-c", code, *map(repr, arguments)]
     environment = os.environ | {"LD_PRELOAD": str(LIBRARY)} | environment
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

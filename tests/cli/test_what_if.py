@@ -131,6 +131,6 @@ def test_on_the_ranks_of_mpiexec(tmp_path):
         "--workers",
         "mpi",
     ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)
     assert done.returncode == 0, done.stderr
     assert len(json.loads(done.stdout)["runs"]) == 3

@@ -31,7 +31,7 @@ def bench(output, *arguments):
     command = [*launcher(MPIEXEC, hosts(), RANKS_ON_HOST), sys.executable, "-m", "commmodel.bench"]
     command += ["--seed", "1", "-o", str(output), *arguments]
     environment = NETWORK | mpi_environment()
-    completed = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    completed = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=1800)
     assert completed.returncode == 0, completed.stderr
     return results.load(output)
 

@@ -20,6 +20,6 @@ pytestmark = [
 def test_the_predictions_are_as_near_as_wanted():
     """A tenth of `make cluster-bench`: its exit code says whether the median error and the largest are small enough."""
     command = [sys.executable, *COMMAND.split(), "--mpiexec", MPIEXEC]
-    completed = subprocess.run(command, env=NETWORK, cwd=ROOT, capture_output=True, text=True, timeout=200)
+    completed = subprocess.run(command, env=NETWORK, cwd=ROOT, capture_output=True, text=True, timeout=1800)
     assert completed.returncode == 0, completed.stdout + completed.stderr
     assert completed.stdout.count("of 6: kept") == 2

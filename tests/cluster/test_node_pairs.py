@@ -57,7 +57,7 @@ def bench(*arguments):
     """Run one rank on each of the four hosts."""
     command = [*emulated_cluster.launcher(MPIEXEC, HOSTS, 1), sys.executable, "-m", "commmodel.bench", "--seed", "1"]
     environment = NETWORK | emulated_cluster.mpi_environment()
-    return subprocess.run([*command, *arguments], env=environment, capture_output=True, text=True, timeout=120)
+    return subprocess.run([*command, *arguments], env=environment, capture_output=True, text=True, timeout=1800)
 
 
 @pytest.fixture(scope="module")

@@ -72,7 +72,7 @@ def run_with(library, rules):
         options = ["--mca", "coll", "tuned,basic,libnbc,self,inter", "--mca", "coll_tuned_use_dynamic_rules", "1"]
         options += ["--mca", "coll_tuned_dynamic_rules_filename", str(rules)]
     command = [find("mpiexec"), "-n", "4", *options, sys.executable, "-m", "mpi4py", "-c", PROGRAM]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900)
 
 
 @pytest.fixture(scope="module")

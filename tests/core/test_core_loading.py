@@ -16,7 +16,7 @@ OTHER = {"mpich": "openmpi", "openmpi": "mpich"}
 
 def python(code, **environment):
     command = [sys.executable, "-c", code]
-    return subprocess.run(command, env=ENVIRONMENT | environment, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, env=ENVIRONMENT | environment, capture_output=True, text=True, timeout=900)
 
 
 def running_abi():

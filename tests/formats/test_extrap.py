@@ -460,7 +460,7 @@ def test_extra_p_reads_what_we_write_and_finds_the_same_classes(name, tmp_path):
     path = tmp_path / "file"
     assert formats.dump(measured(records), path, name) == ()
     done = subprocess.run(
-        [EXTRAP, "-c", MODELLED, name, str(path)], capture_output=True, text=True, check=False, timeout=120
+        [EXTRAP, "-c", MODELLED, name, str(path)], capture_output=True, text=True, check=False, timeout=900
     )
     assert done.returncode == 0, done.stderr
     found = {tuple(words[:2]): words[3] for words in (line.split(";") for line in done.stdout.splitlines())}

@@ -31,7 +31,7 @@ def shown(tmp_path):
         page = tmp_path / "page.html"
         page.write_text(render("page", timelines, loads=loads), encoding="utf-8")
         done = subprocess.run(
-            [NODE, HARNESS, page, hash_], input=json.dumps(steps), capture_output=True, text=True, timeout=60
+            [NODE, HARNESS, page, hash_], input=json.dumps(steps), capture_output=True, text=True, timeout=900
         )
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)

@@ -32,7 +32,7 @@ def peak(folder, form, size, pattern):
     place = folder / f"{form}-{size}"
     place.mkdir()
     text = REPLAYED.format(place=str(place), form=form, size=size, ranks=RANKS, pattern=pattern)
-    done = subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
     return int(done.stdout.split()[1])
 
@@ -45,10 +45,10 @@ def test_memory_does_not_grow_with_the_trace(tmp_path, form, pattern):
 
 def test_the_command_says_how_much_it_takes(tmp_path):
     command = [sys.executable, *COMMAND.split(), "--folder", tmp_path, "--limit"]
-    done = subprocess.run([*command, "1GiB"], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([*command, "1GiB"], cwd=ROOT, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
     assert "merged.xz" in done.stdout
-    done = subprocess.run([*command, "16MiB"], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([*command, "16MiB"], cwd=ROOT, capture_output=True, text=True, timeout=900)
     assert done.returncode != 0
 
 

@@ -58,7 +58,7 @@ def launch(ranks, *command):
         return _ranks[ranks].run(command[1:])
     command = [find("mpiexec"), "-n", str(ranks), *command]
     for _ in range(3):
-        completed = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
+        completed = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=900)
         is_lost = completed.returncode == 2 and not re.search(r"^[\w.-]+: ", completed.stderr, re.MULTILINE)
         if not is_lost and NOT_STARTED not in completed.stderr:
             break

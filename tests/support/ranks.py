@@ -20,7 +20,7 @@ from pathlib import Path
 
 __all__ = ["Ranks"]
 
-SECONDS = 300
+SECONDS = 900
 STARTS = 3
 """Open MPI's launcher gives up where one with its process number was killed."""
 STREAMS = {1: "stdout", 2: "stderr"}

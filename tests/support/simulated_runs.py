@@ -9,7 +9,7 @@ import pytest
 
 def simulate(*words, processes=3):
     command = [sys.executable, "-m", "commmodel", "simulate", "graphene", "run", "-p", str(processes)]
-    return subprocess.run([*command, *words], capture_output=True, text=True, check=False, timeout=300)
+    return subprocess.run([*command, *words], capture_output=True, text=True, check=False, timeout=900)
 
 
 def compiled_program(folder, source):

@@ -67,7 +67,7 @@ def command(*words, processes=3, options=("--compute", "0")):
 
 
 def simulate(*words, **options):
-    return subprocess.run(command(*words, **options), capture_output=True, text=True, check=False, timeout=300)
+    return subprocess.run(command(*words, **options), capture_output=True, text=True, check=False, timeout=900)
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +175,7 @@ def test_nothing_is_left_where_the_simulator_is_ended(language, number, script, 
             time.sleep(0.1)
         time.sleep(0.5)
         simulator.send_signal(number)
-        _, errors = simulator.communicate(timeout=60)
+        _, errors = simulator.communicate(timeout=900)
         assert simulator.returncode == (130 if number == signal.SIGINT else -number)
         if number == signal.SIGINT:
             assert b"commmodel: interrupted" in errors

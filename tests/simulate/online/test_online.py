@@ -126,7 +126,7 @@ def test_times_are_those_of_the_replay_of_a_recording(tmp_path):
     script.write_text(OBJECTS)
     mpiexec = shutil.which("mpiexec", path=f"{sys.prefix}/bin")
     command = [mpiexec, "-n", "4", sys.executable, "-m", "commmodel", "record", "-o", tmp_path / "recording", "--"]
-    recorded = subprocess.run([*command, sys.executable, script], capture_output=True, check=False, timeout=120)
+    recorded = subprocess.run([*command, sys.executable, script], capture_output=True, check=False, timeout=900)
     if recorded.returncode:
         pytest.skip("no recording with this MPI library")
     words = [sys.executable, "-m", "commmodel", "simulate", "graphene", "replay", "--faster", "1e15", "--json"]

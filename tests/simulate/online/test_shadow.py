@@ -72,7 +72,7 @@ for step in range(int(sys.argv[1])):
 
 def simulate(*words, processes=3, options=()):
     command = [sys.executable, "-m", "commmodel", "simulate", "graphene", "run", "-p", str(processes), *options]
-    return subprocess.run([*command, "--", *map(str, words)], capture_output=True, text=True, check=False, timeout=300)
+    return subprocess.run([*command, "--", *map(str, words)], capture_output=True, text=True, check=False, timeout=900)
 
 
 @pytest.fixture
@@ -160,7 +160,7 @@ def recording(script, tmp_path):
     mpiexec = shutil.which("mpiexec", path=f"{sys.prefix}/bin")
     command = [mpiexec, "-n", "3", sys.executable, "-m", "commmodel", "record", "-o", tmp_path / "recording", "--"]
     done = subprocess.run(
-        [*command, sys.executable, script(COMPUTING), "4"], capture_output=True, check=False, timeout=120
+        [*command, sys.executable, script(COMPUTING), "4"], capture_output=True, check=False, timeout=900
     )
     if done.returncode:
         pytest.skip("no recording with this MPI library")
