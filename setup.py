@@ -229,7 +229,7 @@ def core_extension(source: str) -> Extension:
         include_dirs=[CORE, mpi4py.get_include()],
         extra_compile_args=[
             *(SANITIZED if SANITIZE else OPTIMISED),
-            *(["-std=c++17"] if cpp else []),
+            *(["-std=c++17", "-fvisibility=hidden"] if cpp else []),  # functions of headers are called directly
         ],
         extra_link_args=["-fsanitize=address,undefined"] if SANITIZE else [],
         language="c++" if cpp else "c",

@@ -114,8 +114,32 @@ def test_sizes_may_be_whole_floats_and_numpys_numbers():
 
 def test_memory_that_is_not_there_is_told_before_it_is_taken(monkeypatch):
     monkeypatch.setattr(arguments, "_memory_left", lambda: 2.0**30)
-    with pytest.raises(InputError, match=r"4000000 processes would take about 2.4 GB, and 1.07 GB are left"):
+    with pytest.raises(InputError, match=r"4000000 processes would take about 4 GB, and 1.07 GB are left"):
         ring(8, 4_000_000)
+
+
+TOO_MUCH = {
+    "links": lambda: flat(2_000_000, 1e9, 0.0, limiter=1e9),
+    "alltoall": lambda: collective("alltoall", Problem(30_000, 8), algorithm="linear"),
+    "alltoall of SMPI": lambda: smpi_collectives.program("alltoall", 8000, 30_000, "basic_linear"),
+    "scan of SMPI": lambda: smpi_collectives.program("scan", 8, 30_000),
+}
+
+
+@pytest.mark.parametrize("name", TOO_MUCH)
+def test_no_memory_is_taken_before_it_is_asked_for(monkeypatch, name):
+    monkeypatch.setattr(arguments, "_memory_left", lambda: 2.0**30)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(
+        InputError, match=r"^\d+ (links|messages at once) would take about [\d.]+ GB, and 1.07 GB are left"
+    ):
+        TOO_MUCH[name]()
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < before + 2**17  # KiB
+
+
+def test_a_message_in_a_million_segments_is_refused_at_once():
+    with pytest.raises(InputError, match=r"1048576 bytes in segments of 1: at most 262144 segments, larger ones"):
+        collective("bcast", Problem(64, 1 << 20, segment_size=1), algorithm="chain")
 
 
 def test_a_limit_of_the_shell_counts_as_memory():

@@ -13,6 +13,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import NoReturn
 
+from commmodel.cli.interruption import INTERRUPTED
 from commmodel.cli.parsers import Parser, refuse_outputs
 from commmodel.errors import CommModelError
 from commmodel.streams import guarded
@@ -27,7 +28,6 @@ _VERBS = (
 _BENCH = "bench"
 _LAUNCHING = ("bench", "record", "sweep")
 """Verbs that start or measure programs of the user, whose environment must stay as it is."""
-_INTERRUPTED = 130  # what a shell says of a program that Ctrl-C ends
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -47,7 +47,7 @@ def main(words: Sequence[str] | None = None) -> int:
     except RecursionError:
         return _fail("what is read is nested too deeply: make it flatter")
     except KeyboardInterrupt as error:
-        return _fail(f"interrupted{_because(error)}", _INTERRUPTED)
+        return _fail(f"interrupted{_because(error)}", INTERRUPTED)
     except UnicodeError as error:
         return _fail(f"a name or a text is not UTF-8: {error}: rename or convert it")
     except OSError as error:  # that nobody foresaw where it arose

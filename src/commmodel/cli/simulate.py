@@ -4,6 +4,7 @@ import argparse
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import cache, partial
 from typing import Any
 
@@ -438,9 +439,12 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _simulated(scenario: Any, *, record: bool) -> Any:
+    from commmodel.cli.interruption import prompt_interruption
     from commmodel.cli.progress import ProgressLine
 
-    with ProgressLine(f"{scenario.workload.title}, by {scenario.model}") as progress:
+    runs = "program" in scenario.workload.facts  # then there are other processes to end
+    prompt = nullcontext() if runs else prompt_interruption()
+    with ProgressLine(f"{scenario.workload.title}, by {scenario.model}") as progress, prompt:
         return scenario.run(record=record, progress=progress.note)
 
 

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.arguments import whole
+from commmodel.arguments import enough_memory, whole
 from commmodel.errors import InputError
 
-__all__ = ["Integers", "Problem", "Round", "Schedule", "Scheduler", "flatten"]
+__all__ = ["Integers", "Problem", "Round", "Schedule", "Scheduler", "flatten", "messages_at_once"]
 
 Integers = NDArray[np.int64]
 NONE: Integers = np.empty(0, dtype=np.int64)
@@ -132,6 +132,15 @@ class Schedule:
     def __repr__(self) -> str:
         """Return the numbers of processes and messages."""
         return f"Schedule({self.processes} processes, {self.messages} messages)"
+
+
+_MESSAGE = 240
+"""Bytes of a message that is on its way beside all others of its round: here, in a program and in an engine."""
+
+
+def messages_at_once(count: int) -> None:
+    """Raise where the messages of one round do not fit into memory, as of an alltoall by `linear`."""
+    enough_memory(float(_MESSAGE) * count, f"{count} messages at once")
 
 
 def flatten(processes: int, rounds: Iterable[Round]) -> Schedule:

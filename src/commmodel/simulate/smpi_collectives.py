@@ -17,7 +17,7 @@ import numpy as np
 from commmodel.arguments import rank_count, whole
 from commmodel.collectives.algorithms import allgather, alltoall, barrier, broadcast, gather, reduce
 from commmodel.collectives.algorithms.patterns import Fold, halving
-from commmodel.collectives.schedule import Integers, Problem, Round, Scheduler
+from commmodel.collectives.schedule import Integers, Problem, Round, Scheduler, messages_at_once
 from commmodel.errors import InputError
 from commmodel.simulate.operations import Program
 from commmodel.simulate.work.block_streams import program_of
@@ -115,6 +115,7 @@ def _ring(problem: Problem) -> Iterator[Round]:
 def _descending(problem: Problem) -> Iterator[Round]:
     """All sends and receives of an alltoall at once; process r begins with r - 1, r - 2 and so on."""
     processes = problem.processes
+    messages_at_once(processes * (processes - 1))
     if processes > 1:
         sender = np.repeat(np.arange(processes), processes - 1)
         receiver = (sender - np.tile(np.arange(1, processes), processes)) % processes
@@ -123,6 +124,7 @@ def _descending(problem: Problem) -> Iterator[Round]:
 
 def _scan(problem: Problem) -> Iterator[Round]:
     """Every rank sends its vector to all higher ranks at once."""
+    messages_at_once(problem.processes * (problem.processes - 1) // 2)
     sender, receiver = np.triu_indices(problem.processes, 1)
     yield Round(sender, receiver, np.full(sender.size, problem.message_size))
 

@@ -99,7 +99,7 @@ class Engine final : public Answers {
     }
 
     void run_ready() {
-        while (!ready_.empty() && !run_.stopped()) proceed(ready_.take(ranks_));
+        while (!ready_.empty() && !run_.stopped() && run_.may_go_on(now_)) proceed(ready_.take(ranks_));
     }
 
     // ---- ranks

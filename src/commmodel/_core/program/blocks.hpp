@@ -1,5 +1,5 @@
 // Operations that come in blocks, for all ranks at once: most programs are as far with all ranks, and one call of Python
-// serves them all. Where ranks are not as far, each asks for its own.
+// serves them all. Where ranks are farther apart than a few blocks, each asks for its own.
 #pragma once
 
 #include <cstdint>
@@ -21,41 +21,48 @@ class Blocks {
         if (places_.empty()) return true;
         Place &place = places_[rank];
         if (place.current != NONE) --users_[std::exchange(place.current, NONE)];
-        if (waiting_ == 0 && !ask()) return false;
-        if (place.next == NONE) return true;
-        begin = place.begin;
-        count = place.end - place.begin;
-        place.current = std::exchange(place.next, NONE);
-        --waiting_;
-        return true;
+        for (;;) {
+            if (static_cast<size_t>(place.next) == users_.size() && !(may_ask() && ask())) return !failed_;
+            const int32_t number = place.next++;
+            const Block &block = given_[number % MOST];
+            const int64_t first = block.offsets[rank];
+            count = block.offsets[rank + 1] - first;
+            if (count > 0) {
+                begin = block.operations + first;
+                place.current = number;
+                return true;
+            }
+            --users_[number];
+        }
     }
 
   private:
+    static constexpr int32_t MOST = 4;  // blocks in use
     struct Place {
-        const Operation *begin = nullptr, *end = nullptr;  // of the next block
-        int32_t next = NONE, current = NONE;               // numbers of blocks
+        int32_t next = 0, current = NONE;  // numbers of blocks
     };
-
-    bool ask() {
+    struct Block {
         const Operation *operations = nullptr;
         const int64_t *offsets = nullptr;
-        if (!callbacks_.refill_all(callbacks_.context, users_, &operations, &offsets)) return false;
-        if (operations == nullptr) return true;
-        const int32_t number = static_cast<int32_t>(users_.size());
-        users_.push_back(0);
-        for (size_t rank = 0; rank < places_.size(); ++rank) {
-            if (offsets[rank] == offsets[rank + 1]) continue;
-            places_[rank] = {operations + offsets[rank], operations + offsets[rank + 1], number, places_[rank].current};
-            ++users_[number];
-            ++waiting_;
-        }
+    };
+
+    // Whether there is a place for a further block.
+    bool may_ask() const { return users_.size() < MOST || users_[users_.size() - MOST] == 0; }
+
+    bool ask() {
+        Block block;
+        failed_ = !callbacks_.refill_all(callbacks_.context, users_, &block.operations, &block.offsets);
+        if (failed_ || block.operations == nullptr) return false;
+        given_[users_.size() % MOST] = block;
+        users_.push_back(static_cast<int32_t>(places_.size()));
         return true;
     }
 
     const Callbacks callbacks_;
     std::vector<Place> places_;   // of ranks
     std::vector<int32_t> users_;  // of blocks: ranks that are in it, or have yet to begin it
-    int64_t waiting_ = 0;         // ranks that have yet to begin the last one
+    Block given_[MOST];
+    bool failed_ = false;
 };
 
 }  // namespace commmodel

@@ -1,8 +1,9 @@
 // Which message goes to which receive, as MPI says it: between two ranks, messages of a tag in the order of sending, and
 // receives in the order of posting, with any source and any tag.
 //
-// One table for all ranks: (receiver, source, tag) -> receives that wait for such a message, or messages that wait for
-// such a receive; there are never both. So a match takes one look-up however much waits: lists, which others search,
+// (Receiver, source, tag) -> receives that wait for such a message, or messages that wait for such a receive; there are
+// never both. A rank has places for a few of these beside its other data, which suffice most of the time; one table for
+// all ranks has the others. So a match takes one look-up however much waits: lists, which others search,
 // make an alltoall quadratic. Receives from any source or with any tag stand under keys of their own, and are looked
 // for only at ranks that have some; such a receive looks through the unmatched messages, in the order in which they came.
 #pragma once
@@ -25,10 +26,22 @@ struct MatchingKey {
     uint64_t hash() const { return mixed(pair_of(rank, source) + static_cast<uint32_t>(tag) * 0xD6E8FEB86659FD93u); }
 };
 
+// Messages, or receives, of a source and a tag.
+struct MatchingQueue {
+    int32_t first = NONE, last = NONE;  // of messages, the last is ~index
+    bool of_messages() const { return last < 0; }
+};
+
 // What a rank keeps for matching.
 struct Unmatched {
+    struct Near {
+        int32_t source, tag;
+        MatchingQueue queue;
+    };
     int32_t first = NONE, last = NONE;  // messages
     int32_t wildcards = 0;              // receives from any source or with any tag
+    int32_t far = 0;                    // keys in the table
+    Near near[2];
 };
 
 // `Messages` gives of a message `source`, `tag`, and to be written to, while it is unmatched, `link`, `before` and
@@ -64,24 +77,22 @@ template <class Messages, class Receives> class Matching {
 
     // Take the receive that a message meets, posted before any other that matches it; NONE where there is none.
     int32_t take_receive(int32_t rank, Unmatched &unmatched, int32_t source, int32_t tag) {
+        MatchingKey key{rank, source, tag};
         if (unmatched.wildcards) {
-            const MatchingKey key = first_posted(rank, source, tag);
+            key = first_posted(unmatched, key);
             unmatched.wildcards -= is_wild(key);
-            slot_ = table_.find(key);
-        } else {
-            slot_ = table_.find({rank, source, tag});
         }
-        const Queue &queue = table_[slot_];
-        if (queue.first == NONE || queue.of_messages()) return NONE;
-        const int32_t receive = queue.first;
-        take_first(receives_.link(receive));
+        const MatchingQueue *const queue = find(unmatched, key);
+        if (queue == nullptr || queue->of_messages()) return NONE;
+        const int32_t receive = queue->first;
+        take_first(unmatched, receives_.link(receive));
         return receive;
     }
 
     // Keep a message for which `take_receive` has just found nothing.
     void keep_message(int32_t rank, Unmatched &unmatched, int32_t message) {
         ++waiting_;
-        keep(messages_, {rank, messages_.source(message), messages_.tag(message)}, message, true);
+        keep(messages_, unmatched, {rank, messages_.source(message), messages_.tag(message)}, message, true);
         messages_.before(message) = unmatched.last;
         messages_.after(message) = NONE;
         (unmatched.last == NONE ? unmatched.first : messages_.after(unmatched.last)) = message;
@@ -100,15 +111,14 @@ template <class Messages, class Receives> class Matching {
                 }
             }
         }
-        slot_ = table_.find(key);
-        const Queue &queue = table_[slot_];
-        if (queue.first == NONE || !queue.of_messages()) return NONE;
-        const int32_t message = queue.first;
+        const MatchingQueue *const queue = find(unmatched, key);
+        if (queue == nullptr || !queue->of_messages()) return NONE;
+        const int32_t message = queue->first;
         --waiting_;
         const int32_t before = messages_.before(message), after = messages_.after(message);
         (before == NONE ? unmatched.first : messages_.after(before)) = after;
         (after == NONE ? unmatched.last : messages_.before(after)) = before;
-        take_first(messages_.link(message));
+        take_first(unmatched, messages_.link(message));
         return message;
     }
 
@@ -116,15 +126,10 @@ template <class Messages, class Receives> class Matching {
     void keep_receive(int32_t rank, Unmatched &unmatched, int32_t receive) {
         const MatchingKey key{rank, receives_.source(receive), receives_.tag(receive)};
         unmatched.wildcards += is_wild(key);
-        keep(receives_, key, receive, false);
+        keep(receives_, unmatched, key, receive, false);
     }
 
   private:
-    struct Queue {
-        int32_t first = NONE, last = NONE;  // of messages, the last is ~index
-        bool of_messages() const { return last < 0; }
-    };
-
     bool is_any(int32_t tag) const { return tag == ANY || tag < any_below_; }
 
     bool is_wild(const MatchingKey &key) const { return key.source == ANY || is_any(key.tag); }
@@ -135,40 +140,73 @@ template <class Messages, class Receives> class Matching {
         return communicator > 0 ? ANY_OF_COMMUNICATOR - communicator : ANY;
     }
 
-    // The key of the receive that was posted first of those that a message fits; the message's own where there is none.
-    MatchingKey first_posted(int32_t rank, int32_t source, int32_t tag) const {
-        const int32_t any = any_like(tag);
-        const MatchingKey keys[] = {{rank, source, tag}, {rank, ANY, tag}, {rank, source, any}, {rank, ANY, any}};
+    // The queue of a key, nullptr where there is none. Note where it is, or can be.
+    MatchingQueue *find(Unmatched &unmatched, const MatchingKey &key) {
+        near_ = nullptr;
+        for (Unmatched::Near &near : unmatched.near) {
+            if (near.queue.first == NONE) {
+                near_ = &near;
+            } else if (near.source == key.source && near.tag == key.tag) {
+                near_ = &near;
+                return &near.queue;
+            }
+        }
+        if (unmatched.far == 0 && near_ != nullptr) return nullptr;
+        slot_ = table_.find(key);
+        if (table_[slot_].first == NONE) return nullptr;
+        near_ = nullptr;
+        return &table_[slot_];
+    }
+
+    // The key of the receive that was posted first of those that a message of a key fits; that key where there is none.
+    MatchingKey first_posted(Unmatched &unmatched, const MatchingKey &key) {
+        const int32_t any = any_like(key.tag);
+        const MatchingKey keys[] = {key, {key.rank, ANY, key.tag}, {key.rank, key.source, any}, {key.rank, ANY, any}};
         int32_t first = NONE, best = 0;
-        for (int32_t number = 0; number < (tag >= 0 ? 4 : 2); ++number) {
-            const Queue &queue = table_[table_.find(keys[number])];
-            if (queue.first == NONE || queue.of_messages()) continue;
-            if (first == NONE || receives_.posted_before(queue.first, first)) {
-                first = queue.first;
+        for (int32_t number = 0; number < (key.tag >= 0 ? 4 : 2); ++number) {
+            const MatchingQueue *const queue = find(unmatched, keys[number]);
+            if (queue == nullptr || queue->of_messages()) continue;
+            if (first == NONE || receives_.posted_before(queue->first, first)) {
+                first = queue->first;
                 best = number;
             }
         }
         return keys[best];
     }
 
-    template <class Items> void keep(Items &items, const MatchingKey &key, int32_t item, bool of_messages) {
+    // Behind the others of the key for which `find` was last called.
+    template <class Items>
+    void keep(Items &items, Unmatched &unmatched, const MatchingKey &key, int32_t item, bool of_messages) {
         items.link(item) = NONE;
         const int32_t last = of_messages ? ~item : item;
-        Queue &queue = table_[slot_];
-        if (queue.first == NONE) return table_.fill(slot_, key, {item, last});
-        items.link(of_messages ? ~queue.last : queue.last) = item;
-        queue.last = last;
+        MatchingQueue &queue = near_ != nullptr ? near_->queue : table_[slot_];
+        if (queue.first != NONE) {
+            items.link(of_messages ? ~queue.last : queue.last) = item;
+            queue.last = last;
+        } else if (near_ != nullptr) {
+            *near_ = {key.source, key.tag, {item, last}};
+        } else {
+            ++unmatched.far;
+            table_.fill(slot_, key, {item, last});
+        }
     }
 
-    void take_first(int32_t next) {
-        if (next == NONE) return table_.empty(slot_);
-        table_[slot_].first = next;
+    void take_first(Unmatched &unmatched, int32_t next) {
+        if (next != NONE) {
+            (near_ != nullptr ? near_->queue : table_[slot_]).first = next;
+        } else if (near_ != nullptr) {
+            near_->queue = MatchingQueue();
+        } else {
+            --unmatched.far;
+            table_.empty(slot_);
+        }
     }
 
     Messages &messages_;
     Receives &receives_;
-    HashTable<MatchingKey, Queue, 256> table_;
-    size_t slot_ = 0;  // of the last look-up
+    HashTable<MatchingKey, MatchingQueue, 256> table_;
+    Unmatched::Near *near_ = nullptr;  // of the last look-up; nullptr: it is in the table
+    size_t slot_ = 0;
     int32_t tag_bits_ = 31, any_below_ = INT32_MIN;
     int64_t waiting_ = 0;
 };

@@ -1,6 +1,7 @@
 // A run of an engine: its callbacks, its record, and why it stopped before its end.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <vector>
 
@@ -44,16 +45,23 @@ struct Run {
 
     // Ask the caller from time to time; false where the run has to stop.
     bool may_go_on(double now) {
-        if (events + messages - asked_ <= PATIENCE) return true;
+        if (++calls_ % CALLS != 0 && events + messages - asked_ <= PATIENCE) return true;
+        const auto time = Clock::now();
+        if (events + messages - asked_ <= PATIENCE && time < next_) return true;
         asked_ = events + messages;
+        next_ = time + std::chrono::milliseconds(100);
         if (callbacks.may_go_on(callbacks.context, now, events)) return true;
         stop.fault = INTERRUPTED;
         return false;
     }
 
   private:
+    using Clock = std::chrono::steady_clock;
     static constexpr int64_t PATIENCE = 100000;  // events and messages between two questions
+    static constexpr uint32_t CALLS = 16;        // between two looks at the clock
     int64_t asked_ = 0;
+    uint32_t calls_ = 0;
+    Clock::time_point next_ = Clock::now() + std::chrono::milliseconds(100);
 };
 
 }  // namespace commmodel

@@ -185,6 +185,17 @@ inline bool read_digits(Word word, double &value) {
     return true;
 }
 
+// Read digits alone up to a blank or the end, from `at` on, which comes to lie behind the blanks; -1 where there is
+// anything else, nothing, or more than an int32_t holds.
+inline int64_t take_digits(const char *&at, const char *end) {
+    const char *const begin = at;
+    int64_t number = 0;
+    for (; at < end && *at >= '0' && *at <= '9'; ++at) number = 10 * number + (*at - '0');
+    if (at == begin || at - begin > 9 || (at < end && *at != ' ')) return -1;
+    while (at < end && *at == ' ') ++at;
+    return number;
+}
+
 // Read a finite number, with or without fraction and exponent.
 inline bool read_number(Word word, double &value) {
     const char *at = word.begin;
@@ -363,12 +374,18 @@ class Parser {
         if (words_.size() > 4 && !bytes(4, 5, mine, size)) return false;
         if (size < 0 && !receive) return wrong("count " + words_[4].shown() + " is negative");
         if (receive && size <= 0) size = -1;  // the peer takes no count for one that is unknown
-        int32_t name = UNNAMED;
-        if (code == ISEND || code == IRECV)
-            name = mine.requests.add(key_of(receive, rank, static_cast<int64_t>(peer), static_cast<int64_t>(tag)),
-                                     static_cast<int64_t>(mine.operations.size()));
-        mine.operations.push_back({code, static_cast<int32_t>(peer), static_cast<int32_t>(tag), name, size});
+        add_message(rank, code, static_cast<int64_t>(peer), static_cast<int64_t>(tag), size);
         return true;
+    }
+
+    void add_message(int64_t rank, Code code, int64_t peer, int64_t tag, double size) {
+        Rank &mine = ranks_[rank];
+        int32_t name = UNNAMED;
+        if (code == ISEND || code == IRECV) {
+            name =
+                mine.requests.add(key_of(code == IRECV, rank, peer, tag), static_cast<int64_t>(mine.operations.size()));
+        }
+        mine.operations.push_back({code, static_cast<int32_t>(peer), static_cast<int32_t>(tag), name, size});
     }
 
     // What traces have for MPI_ANY_SOURCE and MPI_ANY_TAG is some negative number, not always the same.
@@ -464,8 +481,26 @@ class Parser {
         return true;
     }
 
+    // Read a line `rank isend|irecv partner tag count type` of nothing but digits, as most are; false where it is another.
+    bool plain_message(const char *at, const char *end, int64_t owner) {
+        const int64_t rank = take_digits(at, end);
+        if (rank < 0 || rank >= processes() || (owner >= 0 && rank != owner) || end - at < 6) return false;
+        const bool receive = !std::memcmp(at, "irecv ", 6);
+        if (!receive && std::memcmp(at, "isend ", 6)) return false;
+        at += 6;
+        const int64_t peer = take_digits(at, end);
+        const int64_t tag = peer < 0 || peer >= processes() ? -1 : take_digits(at, end);
+        const int64_t count = tag < 0 ? -1 : take_digits(at, end);
+        const int64_t type = count < 0 ? -1 : take_digits(at, end);
+        if (type < 0 || type >= TYPES || at != end) return false;
+        ++actions;
+        const double size = static_cast<double>(count) * TYPE_SIZES[type];
+        add_message(rank, receive ? IRECV : ISEND, peer, tag, receive && size <= 0 ? -1 : size);
+        return true;
+    }
+
     bool one_line(const char *at, const char *end, int64_t owner) {
-        if (!split(at, end)) return true;
+        if (plain_message(at, end, owner) || !split(at, end)) return true;
         double value;
         if (words_.size() < 2) return wrong(words_[0].shown() + ": expected a rank and an action");
         if (!whole(0, "rank", 0, static_cast<double>(processes() - 1), value)) return false;

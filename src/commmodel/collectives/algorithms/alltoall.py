@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from commmodel.collectives.algorithms.registry import register
-from commmodel.collectives.schedule import Integers, Problem, Round
+from commmodel.collectives.schedule import Integers, Problem, Round, messages_at_once
 from commmodel.errors import InputError
 
 __all__ = ["bruck", "linear", "pairwise", "pairwise_xor"]
@@ -21,6 +21,7 @@ __all__ = ["bruck", "linear", "pairwise", "pairwise_xor"]
 def linear(problem: Problem) -> Iterator[Round]:
     """All sends and receives at once; process r begins with r + 1, r + 2 and so on (Thakur et al. 2005)."""
     processes = problem.processes
+    messages_at_once(processes * (processes - 1))
     if processes > 1:
         sender = np.repeat(np.arange(processes), processes - 1)
         receiver = (sender + np.tile(np.arange(1, processes), processes)) % processes

@@ -14,8 +14,12 @@ from commmodel.collectives.algorithms.blocks import border, vector_round
 from commmodel.collectives.algorithms.patterns import BlockExchange, binomial_tree, doubling, from_root, other_ranks
 from commmodel.collectives.algorithms.registry import register
 from commmodel.collectives.schedule import Integers, Problem, Round
+from commmodel.errors import InputError
 
 __all__ = ["binary", "binomial", "binomial_at_once", "chain", "linear", "scatter_recursive_doubling", "scatter_ring"]
+
+MOST_SEGMENTS = 1 << 18
+"""Of a message: each is a round of messages."""
 
 
 @register("bcast", "linear")
@@ -69,6 +73,8 @@ def _pipeline(problem: Problem, children: int) -> Iterator[Round]:
     size = problem.message_size
     segment_size = problem.segment_size or max(size, 1)
     segments = max(1, -(-size // segment_size))
+    if segments > MOST_SEGMENTS:
+        raise InputError(f"{size} bytes in segments of {segment_size}: at most {MOST_SEGMENTS} segments, larger ones")
     parent = (child - 1) // children
     depth = _depth(problem.processes, children)[parent]
     above, below = from_root(problem, parent), from_root(problem, child)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commmodel._core.routing.routes import Routing
-from commmodel.arguments import rank_count
+from commmodel.arguments import enough_memory, rank_count
 from commmodel.errors import InputError
 
 __all__ = ["MOST_HOSTS", "Assembly", "LazyNames", "Platform", "Sharing"]
@@ -23,6 +23,9 @@ __all__ = ["MOST_HOSTS", "Assembly", "LazyNames", "Platform", "Sharing"]
 MOST_HOSTS = 2**22
 MOST_LINKS = 2**25
 """Each direction that has bandwidth for itself is one."""
+_LINK = 220
+"""Bytes of a direction of a link, with its share of a host: here, in the routes and in the engine."""
+_LOOK = 1 << 18
 Sharing = Literal["split", "shared", "fatpipe"]
 """Each direction for itself; both directions together; each flow for itself."""
 
@@ -250,6 +253,9 @@ class Assembly:
         directions = 2 if sharing == "split" else 1
         if self.links + count * directions > MOST_LINKS:
             raise InputError(f"more than {MOST_LINKS} links")
+        before, self.links = self.links, self.links + count * directions
+        if before // _LOOK != self.links // _LOOK:  # a file lists links one at a time: not at each of them
+            enough_memory(self.links * _LINK, f"{self.links} links")
         rates, times = (
             np.full(count * directions, values, np.float64)  # a file lists links by the thousand, one at a time
             if isinstance(values, float)
@@ -264,8 +270,7 @@ class Assembly:
             self._names.append((2 * count, lambda place: f"{name(place // 2)} {'down' if place % 2 else 'up'}"))
         else:
             self._names.append((count, name))
-        first, self.links = self.links, self.links + rates.size
-        return first
+        return before
 
     def add_zone(
         self, zone: dict[str, Any], names: Callable[[int], str], speeds: ArrayLike = 1e9, cores: ArrayLike = 1

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from commmodel import machine as machines
+from commmodel.arguments import rank_count
 from commmodel.collectives.library.selection import Selector
 from commmodel.errors import InputError
 from commmodel.machine import Machine
@@ -68,7 +69,7 @@ class Place:
         count = processes or self.cores
         if count is None:
             raise InputError("a machine has as many hosts as you like: give the number of ranks, like -p 64")
-        return count
+        return rank_count(count)
 
     @property
     def default_model(self) -> str:

@@ -15,7 +15,7 @@ COLLECTIVE_TAGS = 1 << 20
 """Tags that calls of collectives take in turn."""
 _BLOCK = 1 << 16
 """Operations of a block, about: 1.5 MiB, so that what was just made is still in the cache."""
-_PER_RANK = 24
+_PER_RANK = 6
 
 
 def collective_tag(number: int) -> int:
@@ -37,7 +37,7 @@ def blocks_of(
 ) -> Iterator[Block]:
     """Yield the operations of rounds, in blocks of at least one round and about `block` operations.
 
-    Blocks are larger where there are many ranks: 24 operations for each, for each rank asks for its own.
+    Blocks are larger where there are many ranks: 6 operations for each, two rounds of most exchanges.
     """
     batch: list[Round] = []
     size, most = 0, max(block, _PER_RANK * processes)

@@ -1,0 +1,62 @@
+"""Ctrl-C while a simulation is at work."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from commmodel.cli.interruption import prompt_interruption
+
+LONG = {
+    "messages": "switch alltoall -p 4096 -n 100KiB",
+    "delays": "L=1us,o=1us,G=1ns barrier -p 1000000",
+    "many flows at once": "switch irregular -p 100000 -n 100KiB --rounds 100",
+    "kernel": "switch lu -p 64 --class C",
+    "exchange": "switch halo -p 20000 -n 100KiB --rounds 100",
+}
+MOST = 5.0
+"""Seconds; half a second on a machine that does nothing else."""
+
+
+def interrupted(words, after):
+    """Return seconds until a program ends that gets Ctrl-C, its exit code, and what it says."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
+    try:
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    try:
+        after(process)
+        begin = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+        return time.monotonic() - begin, process.returncode, said
+    finally:
+        process.kill()
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_a_simulation_ends_soon(name):
+    words = [sys.executable, "-m", "commmodel", "simulate", *LONG[name].split()]
+    seconds, code, said = interrupted(words, lambda _: time.sleep(1.5))
+    assert (code, said) == (130, "commmodel: interrupted\n")
+    assert seconds < MOST
+
+
+def test_what_does_not_look_for_signals_is_ended():
+    script = (
+        "import hashlib\nfrom commmodel.cli.interruption import prompt_interruption\n"
+        "with prompt_interruption():\n    print(flush=True)\n"
+        "    hashlib.pbkdf2_hmac('sha256', b'', b'', 2_000_000_000)\n"
+    )
+    seconds, code, said = interrupted([sys.executable, "-c", script], lambda process: process.stdout.readline())
+    assert (code, said) == (130, "commmodel: interrupted\n")
+    assert seconds < MOST
+
+
+def test_an_interruption_that_is_noticed_is_left_alone():
+    with pytest.raises(KeyboardInterrupt), prompt_interruption():
+        signal.raise_signal(signal.SIGINT)
+    time.sleep(0.5)  # and nobody ends us
