@@ -5,14 +5,16 @@ Which messages they consist of was seen in the traces that it writes of its coll
 Where ours are the same they are ours. The others differ in these things: a ring allgather goes to each process itself;
 processes that stand aside hand their data to the next process, not the one before; Rabenseifner's blocks are of equally
 many elements, but for the last, which has the rest; rings leave a rest to a second allreduce; reductions are linear.
-Main entry: `program`.
+Main entries: `program`, `reduce_scatter`.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from commmodel.arguments import rank_count, whole
 from commmodel.collectives.algorithms import allgather, alltoall, barrier, broadcast, gather, reduce
@@ -23,7 +25,7 @@ from commmodel.simulate.operations import Program
 from commmodel.simulate.work.block_streams import program_of
 from commmodel.simulate.work.rounds import blocks_of, collective_tag
 
-__all__ = ["ALGORITHMS", "DEFAULT", "ELEMENT", "program"]
+__all__ = ["ALGORITHMS", "DEFAULT", "ELEMENT", "program", "reduce_scatter"]
 
 ELEMENT = 8
 """Bytes of what is reduced: an MPI_DOUBLE."""
@@ -129,10 +131,79 @@ def _scan(problem: Problem) -> Iterator[Round]:
     yield Round(sender, receiver, np.full(sender.size, problem.message_size))
 
 
+_ALLTOALL = (
+    (8, 0, 0, 524288, 1048576), (16, 0, 0, 0, 0), (32, 4, 512, 0, 0), (64, 0, 512, 0, 0),
+    (256, 0, 1024, 262144, math.inf), (512, 0, 1024, 32768, math.inf), (1024, 0, 512, 262144, math.inf),
+    (2048, 0, 512, 0, 0), (4096, 0, 1024, 0, 0), (math.inf, 0, 2048, 0, 0),
+)  # fmt: skip
+"""Below so many processes: bytes from and below which it is Bruck's, and from and below which it goes pair by pair."""
+_PAIRED_REDUCE_SCATTER = 524288
+"""Elements from which an irregular one goes pairwise."""
+
+
 def _alltoall(problem: Problem) -> Iterator[Round]:
-    """Bruck below 200 bytes and above 12 processes, else all at once."""
-    few = problem.message_size < 200 and problem.processes > 12
-    return iter((alltoall.bruck if few else _descending)(problem))
+    """Bruck, pair by pair, or all at once, as the tables of Open MPI's coll/tuned say.
+
+    Where processes make no pairs, SMPI ends with an exception, and all goes at once here.
+    """
+    size, processes = problem.message_size, problem.processes
+    row = next(row for row in _ALLTOALL if processes < row[0])
+    if row[1] <= size < row[2]:
+        return iter(alltoall.bruck(problem))
+    is_paired = row[3] <= size < row[4] and processes & (processes - 1) == 0
+    return iter((alltoall.pairwise_xor if is_paired else _descending)(problem))
+
+
+def _reduce_scatterv(sizes: NDArray[np.float64]) -> Iterator[Round]:
+    """A linear reduction to rank 0, which scatters the blocks."""
+    processes = sizes.size
+    yield from reduce.linear(Problem(processes, int(sizes.sum())))
+    if processes > 1:
+        receivers = np.arange(1, processes)
+        yield Round(np.zeros_like(receivers), receivers, sizes[1:].astype(np.int64))
+
+
+def _reduce_scatter_pairwise(sizes: NDArray[np.float64]) -> Iterator[Round]:
+    """In round i process r sends its part of the block of r + i to it."""
+    rank = np.arange(sizes.size)
+    for step in range(1, sizes.size):
+        receiver = (rank + step) % sizes.size
+        yield Round(rank, receiver, sizes[receiver].astype(np.int64))
+
+
+def _reduce_scatter_doubling(sizes: NDArray[np.float64]) -> Iterator[Round]:
+    """Recursive doubling for operations that do not commute, of blocks of any size, as in MPICH.
+
+    In round i processes r and r XOR 2^i exchange all blocks but those of their groups of 2^i. Where a process has no
+    partner, others of its group pass on what they received, to the upper half of the group first.
+    """
+    processes = sizes.size
+    before = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    rank = np.arange(processes)
+    width = 1
+
+    def beyond(group: Integers) -> Integers:
+        """Return the bytes of all blocks but those of groups."""
+        remainder: Integers = (
+            before[-1] - before[np.minimum(group + width, processes)] + before[np.minimum(group, processes)]
+        )
+        return remainder
+
+    while width < processes:
+        group, partner = rank & -width, rank ^ width
+        paired = partner < processes
+        yield Round(rank[paired], partner[paired], beyond(group)[paired])
+        received = beyond(partner & -width)
+        lacks = (partner & -width) + width > processes
+        done = processes - group - width
+        step = width // 2
+        while step:
+            target, half = rank ^ step, rank & -(2 * step)
+            sends = lacks & (target > rank) & (target < processes) & (rank < half + done) & (target >= half + done)
+            if sends.any():
+                yield Round(rank[sends], target[sends], received[sends])
+            step //= 2
+        width *= 2
 
 
 ALGORITHMS: dict[str, dict[str, Scheduler]] = {
@@ -170,6 +241,29 @@ ALGORITHMS: dict[str, dict[str, Scheduler]] = {
     "scan": {DEFAULT: _scan},
 }
 """Operation -> name in SMPI -> function that makes its rounds."""
+
+
+def reduce_scatter(sizes: NDArray[np.float64], element: int = ELEMENT) -> Program:
+    """Return the program of a reduce_scatter in SMPI.
+
+    Parameters
+    ----------
+    sizes : float64 array, shape (processes,)
+        Bytes of each rank's block. Where all are equal, it is a reduction and a scatter, else recursive doubling below
+        524288 elements in all (where MPICH counts bytes), and pairwise from there on.
+    element : int
+        Bytes of an element.
+
+    Examples
+    --------
+    >>> reduce_scatter(np.array([8.0, 8.0, 8.0])).offsets.tolist()
+    [0, 6, 10, 14]
+    """
+    is_small = sizes.sum() < _PAIRED_REDUCE_SCATTER * element
+    irregular = _reduce_scatter_doubling if is_small else _reduce_scatter_pairwise
+    make = _reduce_scatterv if (sizes == sizes[0]).all() else irregular
+    name = f"reduce_scatter of {int(sizes.sum())} bytes on {sizes.size} processes by SMPI"
+    return program_of(sizes.size, lambda: blocks_of(sizes.size, make(sizes)), name)
 
 
 def program(

@@ -3,9 +3,10 @@
 Where all ranks give the same sizes, the selector picks an algorithm of `commmodel.collectives`. Those with a size for
 each rank go the plain way, which MPICH goes for most sizes too: alltoallv, gatherv and scatterv send all messages at
 once, allgatherv goes around a ring, reducescatter of unequal blocks goes pair by pair. exscan goes the way of scan.
-Empty messages of the first three are not sent. What an action computes comes after its messages. The arguments are
-those of time-independent traces (SimGrid's documentation of ``smpirun -replay``); communicators are our extension
-(`commmodel.simulate.work.communicators`). Main entry: `Expander`.
+Empty messages of the first three are not sent. With SMPI's selector they are, allgatherv sends all at once, and
+reducescatter is what `commmodel.simulate.smpi_collectives.reduce_scatter` makes. What an action computes comes after
+its messages. The arguments are those of time-independent traces (SimGrid's documentation of ``smpirun -replay``);
+communicators are our extension (`commmodel.simulate.work.communicators`). Main entry: `Expander`.
 """
 
 import os
@@ -130,7 +131,9 @@ class Expander:
         if not isinstance(selector, Selector) and selector != SMPI_SELECTOR:
             selector = load_selector(selector)
         self._selector = selector
+        self._is_smpi = selector == SMPI_SELECTOR
         self._memory_copy, self._reduction = memory_copy, reduction
+        self._reduce_scatter: tuple[_Sizes, Program] | None = None
         self._programs: OrderedDict[tuple[str, int, int], Program] = OrderedDict()
         self._weight = 0
         self._read: dict[tuple[str, float], tuple[tuple[str, int, int], float]] = {}
@@ -271,18 +274,15 @@ class Expander:
             2 * processes + 3
         )
         partners = (rank + np.arange(1, processes)) % processes
-        return _at_once(partners[::-1], received, partners, sent), 0.0
+        return _at_once(partners[::-1], received, partners, sent, self._is_smpi), 0.0
 
     def _gatherv(self, arguments: _Arguments, rank: int) -> tuple[Operations, float]:
         processes = self._processes
         root = arguments.root(processes + 1, processes)
         received = arguments.counts(1, "receive_counts", processes) * arguments.size_of_type(processes + 3)
         sent = np.full(processes, arguments.count(0, "send_count") * arguments.size_of_type(processes + 2), dtype=float)
-        partners, only = _without(processes, root), np.array([root])
-        empty = np.empty(0, dtype=np.int64)
-        return (
-            _at_once(partners, received, empty, sent) if rank == root else _at_once(empty, received, only, sent)
-        ), 0.0
+        sources = _without(processes, root) if rank == root else _NOBODY
+        return _at_once(sources, received, _NOBODY if rank == root else np.array([root]), sent, self._is_smpi), 0.0
 
     def _scatterv(self, arguments: _Arguments, rank: int) -> tuple[Operations, float]:
         processes = self._processes
@@ -290,16 +290,16 @@ class Expander:
         sent = arguments.counts(0, "send_counts", processes) * arguments.size_of_type(processes + 2)
         size = arguments.count(processes, "receive_count") * arguments.size_of_type(processes + 3)
         received = np.full(processes, size, dtype=float)
-        partners, only = _without(processes, root), np.array([root])
-        empty = np.empty(0, dtype=np.int64)
-        return (
-            _at_once(empty, received, partners, sent) if rank == root else _at_once(only, received, empty, sent)
-        ), 0.0
+        targets = _without(processes, root) if rank == root else _NOBODY
+        return _at_once(_NOBODY if rank == root else np.array([root]), received, targets, sent, self._is_smpi), 0.0
 
     def _allgatherv(self, arguments: _Arguments, rank: int) -> tuple[Operations, float]:
         processes = self._processes
         size = arguments.counts(1, "receive_counts", processes) * arguments.size_of_type(processes + 2)
         arguments.count(0, "send_count")
+        if self._is_smpi:
+            partners = _without(processes, rank)
+            return _at_once(partners, size, partners, np.full(processes, size[rank]), True), 0.0
         step = np.arange(processes - 1)
         before, after = (rank - 1) % processes, (rank + 1) % processes
         sent, received = size[(rank - step) % processes], size[(rank - step - 1) % processes]
@@ -309,14 +309,27 @@ class Expander:
         processes = self._processes
         size = arguments.counts(0, "receive_counts", processes) * arguments.size_of_type(processes + 1)
         flops = arguments.amount(processes, "flops")
-        if (size == size[0]).all():
+        program = None
+        if self._is_smpi:
+            program = self._smpi_reduce_scatter(size, arguments.size_of_type(processes + 1))
+        elif (size == size[0]).all():
             program = self._program("reduce_scatter_block", int(size[0]))
+        if program is not None:
             if program.refill is not None:
                 return program, flops
             return program.operations[program.offsets[rank] : program.offsets[rank + 1]], flops
         step = np.arange(1, processes)
         to = (rank + step) % processes
         return _one_by_one((rank - step) % processes, np.full(step.size, size[rank]), to, size[to]), flops
+
+    def _smpi_reduce_scatter(self, sizes: "_Sizes", element: int) -> Program:
+        """Return SMPI's reduce_scatter; all ranks call it with the same sizes, one after the other."""
+        if self._reduce_scatter is None or not np.array_equal(self._reduce_scatter[0], [*sizes, element]):
+            from commmodel.simulate import smpi_collectives
+
+            program = smpi_collectives.reduce_scatter(sizes, element)
+            self._reduce_scatter = np.append(sizes, element), _in_memory(program) if self._complete else program
+        return self._reduce_scatter[1]
 
 
 _WITH_SIZES = {
@@ -334,15 +347,17 @@ _ACTIONS = {
 
 _Ranks = np.ndarray[tuple[int], np.dtype[np.int64]]
 _Sizes = np.ndarray[tuple[int], np.dtype[np.float64]]
+_NOBODY = np.empty(0, dtype=np.int64)
 
 
 def _without(processes: int, rank: int) -> _Ranks:
     return np.delete(np.arange(processes), rank)
 
 
-def _at_once(sources: _Ranks, received: _Sizes, targets: _Ranks, sent: _Sizes) -> Operations:
-    """Return receives, sends and a wait; sizes are per rank, and empty messages are left out."""
-    sources, targets = sources[received[sources] > 0], targets[sent[targets] > 0]
+def _at_once(sources: _Ranks, received: _Sizes, targets: _Ranks, sent: _Sizes, with_empty: bool) -> Operations:
+    """Return receives, sends and a wait; sizes are per rank."""
+    if not with_empty:
+        sources, targets = sources[received[sources] > 0], targets[sent[targets] > 0]
     count = sources.size + targets.size
     operations = np.empty(count + (count > 0), dtype=OPERATION)
     operations[:] = (Code.WAITALL, ANY, ANY, UNNAMED, 0.0)
