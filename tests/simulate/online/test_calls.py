@@ -141,3 +141,42 @@ def test_grids_are_even_and_accumulates_take_derived_datatypes(tmp_path):
     done = simulate("--compute", "0", "--", sys.executable, str(script), processes=1)
     assert done.returncode == 0, done.stderr
     assert "[1, 1, 1, 4, 1, 1]" in done.stdout
+
+
+CANCELLED = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+if world.rank == 0:
+    for source, tag in ((MPI.ANY_SOURCE, 5), (1, 5), (1, MPI.ANY_TAG)):
+        status = MPI.Status()
+        kept = [bytearray(1), bytearray(1)]
+        requests = [world.Irecv(buffer, source, tag) for buffer in kept]
+        requests[0].Cancel()
+        requests[0].Wait(status)
+        assert status.Is_cancelled()
+        world.Barrier()
+        requests[1].Wait()
+        assert kept == [b"\\0", b"x"]
+        world.Barrier()
+    request = world.Irecv(kept[0], 1, 5)
+    world.Barrier()
+    world.Barrier()
+    request.Cancel()
+    request.Wait(status)
+    assert not status.Is_cancelled() and kept[0] == b"x"
+    print("done")
+else:
+    for _ in range(4):
+        world.Barrier()
+        world.Send(b"x", 0, 5)
+        world.Barrier()
+"""
+
+
+def test_a_cancelled_receive_takes_no_message(tmp_path):
+    """The next receive does; a receive that has its message already is not cancelled."""
+    script = tmp_path / "cancelled.py"
+    script.write_text(CANCELLED)
+    done = simulate("--compute", "0", "--", sys.executable, str(script), processes=2)
+    assert done.returncode == 0, done.stderr
+    assert "done" in done.stdout

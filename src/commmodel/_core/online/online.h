@@ -16,7 +16,24 @@
 
 // ---- turns.c: this process as a rank
 
-enum code { COMPUTE, SLEEP, SEND, ISEND, RECV, IRECV, WAIT, WAITALL, TEST, MARK, AWAIT, SSEND, ISSEND, PUT, GET };
+enum code {
+    COMPUTE,
+    SLEEP,
+    SEND,
+    ISEND,
+    RECV,
+    IRECV,
+    WAIT,
+    WAITALL,
+    TEST,
+    MARK,
+    AWAIT,
+    SSEND,
+    ISSEND,
+    PUT,
+    GET,
+    WITHDRAW
+};
 
 extern struct online_world *world;
 extern struct online_rank *me;
@@ -31,8 +48,14 @@ void enter(const char *name);  // a call that takes simulated time begins
 void leave(void);
 void act(int code, int peer, int tag, int request, double value);
 void act_collective(int tag, const char *action);
-void yield(void);  // until the simulator has carried out all operations so far
-void serve(void);  // memory.c: do another rank's task
+void define_communicator(const char *action);
+void begin_batch(void);    // what is done next is a non-blocking collective
+uint64_t end_batch(void);  // its operations, 0 where there are none
+bool is_batch_over(uint64_t batch);
+void wait_for_batch(uint64_t batch);
+void progress(void);  // begin what is pending
+void yield(void);     // until the simulator has carried out all operations so far
+void serve(void);     // memory.c: do another rank's task
 double processor_seconds(void);
 static inline bool is_measured(void) { return world->compute_factor > 0.0 && world->recorded_names == 0; }
 void charge(void);                    // computation since the last call
@@ -41,6 +64,7 @@ void restart_clock(void);             // what has been computed so far is charge
 void before_poll(void);               // a question whether something has happened
 void after_poll(bool found);
 double now(void);
+void ask_done(int count, const int *names, bool *done);  // which requests are complete now
 
 // ---- places.c
 
@@ -85,6 +109,7 @@ int new_handle(enum kind kind, void *object);
 void *object_of(enum kind kind, int handle);  // NULL where there is none
 void drop_handle(enum kind kind, int handle);
 void set_handle(enum kind kind, int handle, void *object);  // of an object that exists from the beginning
+void *next_object(enum kind kind, int *index);              // from index 0 on; NULL behind the last one
 
 // ---- errors.c
 
@@ -274,6 +299,7 @@ int check_message(struct communicator *communicator, int peer, int tag, MPI_Coun
                   bool receives);
 int start_send(struct request *request);
 int start_receive(struct request *request);
+bool withdraw_receive(struct request *request);
 
 int start_partitioned(struct request *request);
 
@@ -289,7 +315,8 @@ int begin_persistent(struct request *request);
 int start_neighbors(struct request *request);
 int finish_collective(struct request *request);
 void act_collectives(int count, const MPI_Request handles[]);  // in an order that ranks share, before they complete
-bool is_collective_ready(struct request *request);
+bool is_collective_over(const struct request *request);        // in simulated time
+bool is_collective_ready(const struct request *request);       // and its data are there
 void free_collective(struct collective *collective);
 
 // ---- attributes.c

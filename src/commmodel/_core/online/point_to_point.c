@@ -48,6 +48,18 @@ int start_receive(struct request *request) {
     return MPI_SUCCESS;
 }
 
+// Give up a receive that has no message at this time; whether that is so.
+bool withdraw_receive(struct request *request) {
+    if (request->name == NONE) return request->message == 0;
+    bool done;
+    ask_done(1, &request->name, &done);
+    if (done) return false;
+    act(WITHDRAW, simulated_source(request), wide_tag(request->communicator, request->tag), request->name, 0.0);
+    ask_done(1, &request->name, &done);
+    if (done) forget_receive(request);  // else its message is on the way
+    return done;
+}
+
 // A message or receive with the arguments of a call; its error where one is wrong.
 static int made(struct request *request, enum request_kind kind, const void *buffer, MPI_Count count,
                 MPI_Datatype datatype, int peer, int tag, MPI_Comm comm) {

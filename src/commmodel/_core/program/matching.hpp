@@ -119,6 +119,28 @@ template <class Messages, class Receives> class Matching {
         keep(receives_, key, receive, false);
     }
 
+    // Take out the first receive that `fits` of those that wait for a message of source and tag; NONE where there is none.
+    template <class Fits> int32_t withdraw(int32_t rank, Unmatched &unmatched, int32_t source, int32_t tag, Fits fits) {
+        const MatchingKey key{rank, source, tag};
+        slot_ = table_.find(key);
+        Queue &queue = table_[slot_];
+        if (queue.of_messages()) return NONE;
+        int32_t before = NONE, receive = queue.first;
+        while (receive != NONE && !fits(receive)) {
+            before = receive;
+            receive = receives_.link(receive);
+        }
+        if (receive == NONE) return NONE;
+        unmatched.wildcards -= is_wild(key);
+        if (before == NONE) {
+            take_first(receives_.link(receive));
+        } else {
+            receives_.link(before) = receives_.link(receive);
+            if (queue.last == receive) queue.last = before;
+        }
+        return receive;
+    }
+
   private:
     struct Queue {
         int32_t first = NONE, last = NONE;  // of messages, the last is ~index
