@@ -28,6 +28,7 @@ void drop_communicator(struct communicator *communicator) {
     drop_topology(communicator->topology);
     free_errhandler(communicator->errhandler);
     free_info(&communicator->info);
+    drop_buffer(communicator);
     free(communicator);
 }
 
@@ -182,6 +183,7 @@ static MPI_Comm made(struct communicator *parent, struct group *group, struct gr
     struct communicator *communicator = new_communicator(group, remote, context, number);
     communicator->errhandler = parent->errhandler;
     keep_errhandler(communicator->errhandler);
+    communicator->is_of_session = parent->is_of_session;
     communicator->handle = new_handle(COMMUNICATOR, communicator);
     return communicator->handle;
 }
@@ -367,6 +369,7 @@ EXPORT int MPI_Comm_create_from_group(MPI_Group handle, const char *stringtag, M
     const int error = of_group("MPI_Comm_create_from_group", communicator_of(MPI_COMM_WORLD), group, name, newcomm);
     if (error != MPI_SUCCESS || *newcomm == MPI_COMM_NULL) return error;
     communicator_of(*newcomm)->info = copy_info(info);
+    communicator_of(*newcomm)->is_of_session = true;
     return MPI_Comm_set_errhandler(*newcomm, errhandler);
 }
 

@@ -140,6 +140,7 @@ struct group *group_of(MPI_Group handle);
 
 struct topology;
 struct attribute;
+struct buffer;
 
 struct communicator {
     MPI_Comm handle;
@@ -148,8 +149,10 @@ struct communicator {
     uint32_t collectives;          // calls so far, blocking ones
     uint32_t requested;            // the others
     bool defined;                  // whether the simulator knows its ranks
+    bool is_of_session;            // made of a group
     struct topology *topology;
     struct attribute *attributes;
+    struct buffer *buffer;  // attached, NULL where there is none
     MPI_Errhandler errhandler;
     MPI_Info info;
     char name[MPI_MAX_OBJECT_NAME];
@@ -245,7 +248,7 @@ struct request {
     uint64_t receive;  // in shared memory, of a receive whose message is found by ourselves
     uint64_t message;  // got by a receive
     uint64_t taken;    // of a synchronous send: a number in shared memory, not 0 once it is received
-    bool is_synchronous;
+    bool is_synchronous, is_buffered;
     int peer, tag;  // as the program gave them
     int error;
     MPI_Status status;
@@ -302,6 +305,13 @@ int start_receive(struct request *request);
 bool withdraw_receive(struct request *request);
 
 int start_partitioned(struct request *request);
+
+// ---- buffers.c
+
+int take_room(struct communicator *communicator, MPI_Count bytes,
+              int name);  // for a send; an error where there is none
+void flush_buffers(void);
+void drop_buffer(struct communicator *communicator);
 
 // ---- environment.c
 

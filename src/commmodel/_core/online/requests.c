@@ -469,6 +469,7 @@ EXPORT int MPI_Start(MPI_Request *handle) {
         error = start_neighbors(request);
     } else if (request->kind == IS_SEND) {
         error = start_send(request);
+        if (error != MPI_SUCCESS) error = fail(request->communicator, error);
     } else if (request->kind == IS_RECEIVE) {
         error = start_receive(request);
     } else {

@@ -2,6 +2,7 @@
 #include "online.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <sys/prctl.h>
 #include <signal.h>
@@ -16,7 +17,8 @@ static bool is_rank;
 static double computed_until;  // processor time
 static double seen;            // simulated time of the last turn
 static int idle_clocks;        // readings of the clock since the last operation
-static double pause_seconds;   // after the next poll that finds nothing
+static double idle_since;
+static double pause_seconds;  // after the next poll that finds nothing
 static int depth;
 static pid_t process;
 static uint64_t place;  // of the call that the program is in
@@ -203,8 +205,9 @@ void yield(void) {
 
 double now(void) {
     if (me->head != me->tail) yield();
-    if (++idle_clocks > 1000) {  // a loop until some time has passed
-        put(SLEEP, NONE, NONE, NONE, 1e-6);
+    if (++idle_clocks == 1000) idle_since = seen;
+    if (idle_clocks > 1000) {  // a loop until some time has passed
+        put(SLEEP, NONE, NONE, NONE, fmax(1e-6, 1e-4 * (seen - idle_since)));
         yield();
     }
     return seen;
