@@ -180,3 +180,33 @@ def test_a_cancelled_receive_takes_no_message(tmp_path):
     done = simulate("--compute", "0", "--", sys.executable, str(script), processes=2)
     assert done.returncode == 0, done.stderr
     assert "done" in done.stdout
+
+
+HOSTS = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+def split(kind, name=None):
+    info = MPI.Info.Create()
+    if name:
+        info.Set("mpi_hw_resource_type", name)
+    part = world.Split_type(kind, info=info)
+    return part.size if part else None, info.Get("mpi_hw_resource_type")
+guided, unguided = MPI.COMM_TYPE_HW_GUIDED, MPI.COMM_TYPE_HW_UNGUIDED
+sizes = [split(MPI.COMM_TYPE_SHARED)[0], split(guided, "machine")[0], split(guided, "core")[0], split(unguided)]
+hints = MPI.Info.Create()
+hints.Set("arbitrary", "value")
+hints.Set("mpi_assert_no_any_tag", "true")
+world.Set_info(hints)
+print("rank", world.rank, *sizes, dict(world.Get_info()))
+"""
+
+
+def test_communicators_are_split_by_host_and_keep_hints_of_mpi_alone(tmp_path):
+    script = tmp_path / "hosts.py"
+    script.write_text(HOSTS)
+    done = simulate("--mapping", "block", "--compute", "0", "--", sys.executable, str(script), processes=6)
+    assert done.returncode == 0, done.stderr
+    for rank in range(6):
+        size = 4 if rank < 4 else 2
+        line = f"rank {rank} {size} {size} None ({size}, 'machine') {{'mpi_assert_no_any_tag': 'true'}}"
+        assert line in done.stdout

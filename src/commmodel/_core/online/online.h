@@ -341,6 +341,7 @@ int delete_attribute(int of, struct attribute **attributes, int keyval);
 
 MPI_Info new_info(void);
 MPI_Info copy_info(MPI_Info info);
+MPI_Info copy_hints(MPI_Info info);
 void free_info(MPI_Info *info);
 struct topology *keep_topology(struct topology *topology);
 void drop_topology(struct topology *topology);
