@@ -176,19 +176,23 @@ MPI_Count *widened_counts(const int *narrow, int length);
 MPI_Aint *widened_displacements(const int *narrow, int length);
 int narrowed(MPI_Count wide);
 
-// ---- datatypes.c, packing.c
+// ---- datatypes.c, constructors.c, packing.c
 
-struct run {  // bytes that lie together
+enum form { SAME, PAIR_OF_SAME, SIGNED_LONG, UNSIGNED_LONG, WIDE_CHARACTER, QUADRUPLE };  // in external32
+
+struct run {  // bytes that lie together, once or several times
     MPI_Aint offset;
-    MPI_Count length;
-    int unit;  // bytes of a basic element
+    MPI_Count length, repeats;
+    MPI_Aint stride;  // from one to the next
+    int unit;         // bytes of a basic element
+    enum form form;
 };
 
 struct datatype {
     MPI_Datatype handle;
     int references;
     int alignment;
-    bool is_basic, is_committed;
+    bool is_basic, is_committed, marks_lower, marks_upper;  // marks: the bounds hold whatever lies beyond them
     MPI_Count size, extent, lower, true_lower, true_extent, elements;  // elements: basic ones in it
     MPI_Count run_count;
     struct run *runs;
@@ -209,6 +213,10 @@ static inline MPI_Count volume(MPI_Count count, const struct datatype *type) { r
 // Copy at most `most` bytes of elements in `buffer`; returns how many were copied.
 MPI_Count pack(const void *buffer, MPI_Count count, const struct datatype *type, void *packed);
 MPI_Count elements_in(const struct datatype *type, MPI_Count bytes);
+MPI_Count bytes_in_elements(const struct datatype *type, MPI_Count elements);
+static inline bool is_dense(const struct datatype *type) {
+    return type->run_count == 1 && type->runs[0].repeats == 1 && type->runs[0].length == type->extent;
+}
 MPI_Count unpack(void *buffer, MPI_Count count, const struct datatype *type, const void *packed, MPI_Count bytes);
 
 // ---- reductions.c
