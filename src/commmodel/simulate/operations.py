@@ -50,6 +50,8 @@ class Code(IntEnum):
     complete when they are there."""
     GET = 14
     """Fetch `value` bytes from memory of `peer`: a request, which takes the latency, and the answer."""
+    WITHDRAW = 15
+    """MPI_Cancel of a receive that has got no message yet, with the peer, tag and request of its IRECV."""
 
 
 OPERATION = np.dtype(

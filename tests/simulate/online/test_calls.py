@@ -141,3 +141,72 @@ def test_grids_are_even_and_accumulates_take_derived_datatypes(tmp_path):
     done = simulate("--compute", "0", "--", sys.executable, str(script), processes=1)
     assert done.returncode == 0, done.stderr
     assert "[1, 1, 1, 4, 1, 1]" in done.stdout
+
+
+CANCELLED = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+if world.rank == 0:
+    for source, tag in ((MPI.ANY_SOURCE, 5), (1, 5), (1, MPI.ANY_TAG)):
+        status = MPI.Status()
+        kept = [bytearray(1), bytearray(1)]
+        requests = [world.Irecv(buffer, source, tag) for buffer in kept]
+        requests[0].Cancel()
+        requests[0].Wait(status)
+        assert status.Is_cancelled()
+        world.Barrier()
+        requests[1].Wait()
+        assert kept == [b"\\0", b"x"]
+        world.Barrier()
+    request = world.Irecv(kept[0], 1, 5)
+    world.Barrier()
+    world.Barrier()
+    request.Cancel()
+    request.Wait(status)
+    assert not status.Is_cancelled() and kept[0] == b"x"
+    print("done")
+else:
+    for _ in range(4):
+        world.Barrier()
+        world.Send(b"x", 0, 5)
+        world.Barrier()
+"""
+
+
+def test_a_cancelled_receive_takes_no_message(tmp_path):
+    """The next receive does; a receive that has its message already is not cancelled."""
+    script = tmp_path / "cancelled.py"
+    script.write_text(CANCELLED)
+    done = simulate("--compute", "0", "--", sys.executable, str(script), processes=2)
+    assert done.returncode == 0, done.stderr
+    assert "done" in done.stdout
+
+
+HOSTS = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+def split(kind, name=None):
+    info = MPI.Info.Create()
+    if name:
+        info.Set("mpi_hw_resource_type", name)
+    part = world.Split_type(kind, info=info)
+    return part.size if part else None, info.Get("mpi_hw_resource_type")
+guided, unguided = MPI.COMM_TYPE_HW_GUIDED, MPI.COMM_TYPE_HW_UNGUIDED
+sizes = [split(MPI.COMM_TYPE_SHARED)[0], split(guided, "machine")[0], split(guided, "core")[0], split(unguided)]
+hints = MPI.Info.Create()
+hints.Set("arbitrary", "value")
+hints.Set("mpi_assert_no_any_tag", "true")
+world.Set_info(hints)
+print("rank", world.rank, *sizes, dict(world.Get_info()))
+"""
+
+
+def test_communicators_are_split_by_host_and_keep_hints_of_mpi_alone(tmp_path):
+    script = tmp_path / "hosts.py"
+    script.write_text(HOSTS)
+    done = simulate("--mapping", "block", "--compute", "0", "--", sys.executable, str(script), processes=6)
+    assert done.returncode == 0, done.stderr
+    for rank in range(6):
+        size = 4 if rank < 4 else 2
+        line = f"rank {rank} {size} {size} None ({size}, 'machine') {{'mpi_assert_no_any_tag': 'true'}}"
+        assert line in done.stdout

@@ -51,3 +51,29 @@ window.Free()
 """
     done = simulate("--compute", "0", "--", sys.executable, "-c", code, processes=2)
     assert done.stdout.count("True") == 2, done.stderr
+
+
+def test_an_access_may_reach_over_regions_that_lie_side_by_side():
+    code = """
+from mpi4py import MPI
+import numpy as np
+world, memory = MPI.COMM_WORLD, np.zeros(8)
+window = MPI.Win.Create_dynamic(comm=world)
+for part in (memory[4:6], memory[:4]):
+    window.Attach(part)
+there = world.sendrecv(MPI.Get_address(memory), 1 - world.rank, source=1 - world.rank)
+window.Lock_all()
+window.Put(np.arange(5.0), 1 - world.rank, there + 8)
+window.Flush_all()
+try:
+    window.Put(np.arange(6.0), 1 - world.rank, there + 8)
+except MPI.Exception as error:
+    print(error.Get_error_class() == MPI.ERR_RMA_RANGE)
+window.Unlock_all()
+world.barrier()
+print(memory.tolist())
+window.Free()
+"""
+    done = simulate("--compute", "0", "--", sys.executable, "-c", code, processes=2)
+    assert done.stdout.count("[0.0, 0.0, 1.0, 2.0, 3.0, 4.0, 0.0, 0.0]") == 2, done.stderr
+    assert done.stdout.count("True") == 2

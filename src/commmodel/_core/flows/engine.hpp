@@ -18,6 +18,7 @@
 #include "flows/messages.hpp"
 #include "flows/protocol.hpp"
 #include "flows/ranks.hpp"
+#include "flows/strands.hpp"
 #include "program/event_queue.hpp"
 #include "program/live.hpp"
 #include "program/matching.hpp"
@@ -36,8 +37,9 @@ class Engine final : public Answers {
            const Operation *operations, const int64_t *offsets, Run &run)
         : run_(run), protocol_(protocol), costs_(protocol_), routes_(routing, protocol_),
           sharing_(capacities(routing, protocol), routing.fatpipe()), matching_(messages_, messages_, run.live),
-          events_(Links{this}), ranks_(static_cast<size_t>(ranks)), alarms_(run.live != nullptr ? ranks : 0),
-          reader_(ranks, operations, offsets, run), injection_(protocol.send_buffer, routing.hosts()), hosts_(hosts) {
+          events_(Links{this}), ranks_(static_cast<size_t>(ranks)), strands_(ranks),
+          alarms_(run.live != nullptr ? ranks : 0), reader_(ranks, operations, offsets, run),
+          injection_(protocol.send_buffer, routing.hosts()), hosts_(hosts) {
         run_.link_bytes.assign(routing.capacity().size(), 0.0);
         run_.spent.assign(ranks_.size() * STATES, 0.0);
         run_.answers = this;
@@ -53,7 +55,10 @@ class Engine final : public Answers {
         while (!run_.stopped()) {
             const double flows = sharing_.next(now_), timers = events_.first();
             const double time = std::min({flows, timers, alarms_.first()});
-            if (!(time < INFINITE)) break;
+            if (!(time < INFINITE)) {
+                if (!begin_pending()) break;
+                continue;
+            }
             now_ = time;
             ++run_.events;
             if (!run_.may_go_on(now_)) return;
@@ -99,7 +104,10 @@ class Engine final : public Answers {
     }
 
     void run_ready() {
-        while (!ready_.empty() && !run_.stopped() && run_.may_go_on(now_)) proceed(ready_.take(ranks_));
+        while (!ready_.empty() && !run_.stopped() && run_.may_go_on(now_)) {
+            proceed(ready_.take(ranks_));
+            if (run_.live != nullptr && run_.live->strands > 0) begin_strands();
+        }
     }
 
     // ---- ranks
@@ -107,7 +115,7 @@ class Engine final : public Answers {
     // Note what a rank did since `since`.
     void spend(int32_t rank, State state, int32_t peer = NONE, int32_t tag = NONE, double size = 0.0) {
         Rank &me = ranks_[rank];
-        run_.spend(rank, state, peer, tag, size, me.since, now_);
+        if (strands_.is_rank(rank)) run_.spend(rank, state, peer, tag, size, me.since, now_);
         me.since = now_;
     }
 
@@ -160,6 +168,7 @@ class Engine final : public Answers {
         me.since = now_;
         if (me.at == me.end && !reader_.more(rank, me)) {
             me.doing = ENDED;
+            if (!strands_.is_rank(rank)) end_strand(rank);
             return false;
         }
         if (!reader_.check(rank, me, requests_)) return false;
@@ -185,6 +194,7 @@ class Engine final : public Answers {
                 me.doing = AWAITING;
                 alarms_.set(now_ + operation.value, rank);
                 return false;
+            case WITHDRAW: withdraw(rank); break;
             case MARK: run_.marks.push_back({rank, static_cast<int32_t>(operation.value), now_}); break;
         }
         ++me.at;
@@ -218,6 +228,7 @@ class Engine final : public Answers {
         message.arrived = false;
         message.stage = fetches ? FETCHED : STORED;
         message.sender = NONE;
+        message.sends = message.receives = rank;
         message.receiver = open(rank, operation.request, false);
         ++run_.messages;
         if (run_.records) sends_.post(index, me.since);
@@ -233,15 +244,17 @@ class Engine final : public Answers {
         const bool waits = operation.code == SSEND || operation.code == ISSEND;
         const Mode mode = waits ? SYNCHRONOUS : costs_(operation.value).mode;
         Rank &peer = ranks_[operation.peer];
+        const int32_t source = strands_.rank(rank);
         ++run_.messages;
-        int32_t index = matching_.take_receive(operation.peer, peer.unmatched, rank, operation.tag);
+        int32_t index = matching_.take_receive(operation.peer, peer.unmatched, source, operation.tag);
         const bool matched = index != NONE;
         if (!matched) index = messages_.make();
         Message &message = messages_[index];
-        if (matched && !reader_.fits(operation.value, message.size, rank, operation.peer, operation.tag, peer)) {
+        if (matched && !reader_.fits(operation.value, message.size, source, operation.peer, operation.tag, peer)) {
             return false;
         }
-        message.set(operation.value, rank, operation.peer, operation.tag);
+        message.set(operation.value, source, operation.peer, operation.tag);
+        message.sends = rank;
         message.awaits_receive = waits || protocol_.awaits_receive(mode);
         message.arrived = false;
         message.sender = NONE;
@@ -294,19 +307,22 @@ class Engine final : public Answers {
         Rank &me = ranks_[rank];
         const Operation &operation = *me.at;
         const bool blocking = operation.code == RECV;
-        int32_t index = matching_.take_message(rank, me.unmatched, operation.peer, operation.tag);
+        const int32_t receiver = strands_.rank(rank);
+        Unmatched &unmatched = ranks_[receiver].unmatched;
+        int32_t index = matching_.take_message(receiver, unmatched, operation.peer, operation.tag);
         const bool matched = index != NONE;
         if (!matched) index = messages_.make();
         Message &message = messages_[index];
-        if (matched && !reader_.fits(message.size, operation.value, message.source, rank, message.tag, me))
+        if (matched && !reader_.fits(message.size, operation.value, message.source, receiver, message.tag, me))
             return false;
+        message.receives = rank;
         message.receiver = blocking ? BLOCKING : open(rank, operation.request, false);
         if (blocking) me.doing = RECEIVING;
         if (!matched) {
-            message.set(operation.value, operation.peer, rank, operation.tag);
+            message.set(operation.value, operation.peer, receiver, operation.tag);
             message.stage = POSTED;
             message.order = order_++;
-            matching_.keep_receive(rank, me.unmatched, index);
+            matching_.keep_receive(receiver, unmatched, index);
         } else {
             if (run_.live != nullptr) report(message);
             if (message.arrived) {
@@ -391,7 +407,7 @@ class Engine final : public Answers {
         add_flow(index, route, costs_(message.size).buffered);
     }
 
-    void release_sender(Message &message) { complete(message.source, std::exchange(message.sender, NONE), 0.0); }
+    void release_sender(Message &message) { complete(message.sends, std::exchange(message.sender, NONE), 0.0); }
 
     void arrive(int32_t index) {
         Message &message = messages_[index];
@@ -412,12 +428,12 @@ class Engine final : public Answers {
     void give(int32_t index) {
         Message &message = messages_[index];
         if (message.stage == STORED) {
-            complete(message.source, message.receiver, 0.0);
+            complete(message.receives, message.receiver, 0.0);
             message.stage = UNUSED;
             messages_.drop(index);
             return;
         }
-        Rank &receiver = ranks_[message.destination];
+        Rank &receiver = ranks_[message.receives];
         const double overhead = costs_(message.size).receive;
         if (message.receiver == BLOCKING) {
             receiver.owed = overhead;
@@ -425,7 +441,7 @@ class Engine final : public Answers {
             receiver.tag = message.tag;
             receiver.size = message.size;
         }
-        complete(message.destination, message.receiver, overhead);
+        complete(message.receives, message.receiver, overhead);
         message.stage = UNUSED;
         messages_.drop(index);
     }
@@ -530,13 +546,47 @@ class Engine final : public Answers {
         make_ready(rank);
     }
 
+    // Operations that ranks carry out beside their own begin.
+    void begin_strands() {
+        while (run_.live->strands > 0) make_ready(strands_.begin(*run_.live, ranks_, requests_));
+    }
+
+    void end_strand(int32_t number) {
+        if (run_.stopped()) return;
+        complete(strands_.rank(number), strands_.request(number), 0.0);
+        strands_.end(number, ranks_);
+    }
+
+    // Nothing goes on any more, unless ranks begin what they have put off; whether they do.
+    bool begin_pending() {
+        if (run_.live == nullptr) return false;
+        run_.live->stall();
+        const bool begins = run_.live->strands > 0;
+        begin_strands();
+        run_ready();
+        return begins;
+    }
+
+    // A receive that has got no message yet is given up.
+    void withdraw(int32_t rank) {
+        Rank &me = ranks_[rank];
+        const int32_t request = requests_.find(rank, me.at->request);
+        if (request == NONE) return;
+        const int32_t index = matching_.withdraw(rank, me.unmatched, me.at->peer, me.at->tag, [&](int32_t receive) {
+            return messages_[receive].receiver == request;
+        });
+        if (index == NONE) return;
+        messages_[index].stage = UNUSED;
+        messages_.drop(index);
+        requests_.close(rank, request, me.first_request);
+    }
+
     // A receive and its message have met.
     void report(const Message &message) {
-        const int32_t rank = message.destination;
-        const int32_t request = message.receiver == BLOCKING ? ranks_[rank].at->request
+        const int32_t request = message.receiver == BLOCKING ? ranks_[message.receives].at->request
                                 : message.receiver >= 0      ? requests_[message.receiver].name
                                                              : UNNAMED;
-        if (request >= FIRST_REPORTED) run_.live->matched(rank, request, message.source, message.tag);
+        if (request >= FIRST_REPORTED) run_.live->matched(message.destination, request, message.source, message.tag);
     }
 
     double now() const override { return now_; }
@@ -560,15 +610,15 @@ class Engine final : public Answers {
 
     void finish() {
         bool deadlock = false;
-        run_.ends.resize(ranks_.size());
-        for (size_t rank = 0; rank < ranks_.size(); ++rank) {
+        run_.ends.resize(static_cast<size_t>(strands_.ranks()));
+        for (size_t rank = 0; rank < run_.ends.size(); ++rank) {
             const bool ended = ranks_[rank].doing == ENDED;
             run_.ends[rank] = ended ? ranks_[rank].since : now_;
             deadlock |= !ended;
         }
         run_.solver_calls = sharing_.solutions();
         run_.unmatched_messages = matching_.unmatched_messages();
-        if (deadlock) run_.hanging = hanging(messages_, requests_, ranks_, order_, run_.live != nullptr);
+        if (deadlock) run_.hanging = hanging(messages_, requests_, ranks_, strands_, order_, run_.live != nullptr);
     }
 
     Run &run_;
@@ -580,7 +630,8 @@ class Engine final : public Answers {
     Matching<Messages, Messages> matching_;
     Requests<Request> requests_;
     EventQueue<Links> events_;
-    std::vector<Rank> ranks_;
+    std::vector<Rank> ranks_;  // and strands
+    Strands strands_;
     ReadyRanks ready_;
     Alarms alarms_;
     Reader reader_;

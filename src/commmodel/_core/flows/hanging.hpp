@@ -6,6 +6,7 @@
 
 #include "flows/messages.hpp"
 #include "flows/ranks.hpp"
+#include "flows/strands.hpp"
 #include "program/deadlock.hpp"
 #include "program/requests.hpp"
 
@@ -19,25 +20,30 @@ inline bool hangs_on(const Rank &rank, int32_t waiter, const Requests<Request> &
     return requests[waiter].awaited || rank.doing == AWAITING;
 }
 
-// order: after that of all messages. live: of a program that runs; then each line is how far a rank is in its last operations.
+// order: after that of all messages. live: of a program that runs; then each line is how far a rank is in its last operations,
+// NONE beside them.
 inline std::vector<Hanging> hanging(const Messages &messages, const Requests<Request> &requests,
-                                    const std::vector<Rank> &ranks, int64_t order, bool live) {
+                                    const std::vector<Rank> &ranks, const Strands &strands, int64_t order, bool live) {
     Deadlock deadlock;
-    const auto step = [&](const Rank &rank) { return live ? static_cast<int32_t>(rank.at - rank.begin) : 0; };
+    const auto step = [&](int32_t number) {
+        const Rank &rank = ranks[number];
+        return !live ? 0 : strands.is_rank(number) ? static_cast<int32_t>(rank.at - rank.begin) : NONE;
+    };
     for (int32_t index = 0; index < messages.size(); ++index) {
         const Message &message = messages[index];
         const bool sends = message.stage == SENT;
         if (!sends && message.stage != POSTED) continue;
-        const int32_t number = sends ? message.source : message.destination;
+        const int32_t number = sends ? message.sends : message.receives;
         const Rank &rank = ranks[number];
         if (!hangs_on(rank, sends ? message.sender : message.receiver, requests)) continue;
         const int32_t peer = sends ? message.destination : message.source;
-        deadlock.add(message.order, {number, rank.at->code, sends, peer, message.tag, step(rank), message.size});
+        deadlock.add(message.order,
+                     {strands.rank(number), rank.at->code, sends, peer, message.tag, step(number), message.size});
     }
-    for (size_t number = 0; number < ranks.size(); ++number) {
+    for (int32_t number = 0; number < strands.ranks(); ++number) {
         const Rank &rank = ranks[number];
         if (rank.doing != AWAITING || rank.at->peer < ANY) continue;
-        deadlock.add(order, {static_cast<int32_t>(number), AWAIT, 0, rank.at->peer, rank.at->tag, step(rank), 0.0});
+        deadlock.add(order, {number, AWAIT, 0, rank.at->peer, rank.at->tag, step(number), 0.0});
     }
     return deadlock.report();
 }

@@ -19,6 +19,7 @@ struct Message {
     double size;    // of a posted receive: the most that it takes
     int64_t order;  // of posting
     int32_t source, destination, tag;
+    int32_t sends, receives;   // whose operations do: ranks, or strands of them
     int32_t sender, receiver;  // who waits
     int32_t link;              // in a queue, or of unused ones
     int32_t timer;             // the next one in the event queue

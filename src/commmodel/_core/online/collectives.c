@@ -15,8 +15,7 @@ struct collective {
     struct datatype **kept;  // until the end, as the program may free them
     size_t kept_count;
     struct operation *operation;
-    bool is_pending;          // a request that the simulator has not been told of yet
-    struct collective *next;  // of those
+    uint64_t batch;  // of operations that have not been waited for
     int error;
 };
 
@@ -398,6 +397,7 @@ static void act_now(const struct collective *of) {
 static int take_parts(struct collective *of) {
     bool yielded = false;
     while (!read_parts(of, false)) {
+        if (yielded) progress();
         if (yielded) act(AWAIT, -2, NONE, NONE, 1e-6);
         yield();
         yielded = true;
@@ -426,34 +426,21 @@ int collective(const struct arguments *arguments) {
 
 // ---- non-blocking and persistent
 
-static struct collective *pending;
-
 static void begin_pending(struct collective *of) {
     if (me->head != me->tail) yield();  // else others would see the part before its time
-    of->is_pending = true;
-    of->next = pending;
-    pending = of;
+    begin_batch();
+    act_now(of);
+    of->batch = end_batch();
     start(of);
 }
 
-// A communicator's calls make progress in their order, which all its ranks share; they may complete in any.
 static void act_pending(struct collective *of) {
-    while (of->is_pending) {
-        struct collective **first = NULL;
-        for (struct collective **link = &pending; *link != NULL; link = &(*link)->next) {
-            const struct collective *other = *link;
-            if (other->communicator == of->communicator && (first == NULL || other->number < (*first)->number))
-                first = link;
-        }
-        struct collective *closed = *first;
-        *first = closed->next;
-        closed->is_pending = false;
-        act_now(closed);
-    }
+    if (of->batch != 0) wait_for_batch(of->batch);
+    of->batch = 0;
 }
 
 void free_collective(struct collective *of) {
-    if (of->is_pending) act_pending(of);
+    act_pending(of);
     for (int i = 0; i < 2; i++) {
         free(of->own[i]);
         free(of->own_places[i]);
@@ -561,4 +548,9 @@ int finish_collective(struct request *request) {
     act_pending(request->collective);
     return take_parts(request->collective);
 }
-bool is_collective_ready(struct request *request) { return read_parts(request->collective, false); }
+bool is_collective_over(const struct request *request) {
+    return request->collective->batch == 0 || is_batch_over(request->collective->batch);
+}
+bool is_collective_ready(const struct request *request) {
+    return is_collective_over(request) && read_parts(request->collective, false);
+}

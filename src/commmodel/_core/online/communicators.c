@@ -28,6 +28,7 @@ void drop_communicator(struct communicator *communicator) {
     drop_topology(communicator->topology);
     free_errhandler(communicator->errhandler);
     free_info(&communicator->info);
+    drop_buffer(communicator);
     free(communicator);
 }
 
@@ -165,7 +166,7 @@ EXPORT int MPI_Comm_get_name(MPI_Comm comm, char *name, int *length) {
 EXPORT int MPI_Comm_set_info(MPI_Comm comm, MPI_Info info) {
     COMMUNICATOR_OR_FAIL(communicator, comm);
     free_info(&communicator->info);
-    communicator->info = copy_info(info);
+    communicator->info = copy_hints(info);
     return MPI_SUCCESS;
 }
 
@@ -182,6 +183,7 @@ static MPI_Comm made(struct communicator *parent, struct group *group, struct gr
     struct communicator *communicator = new_communicator(group, remote, context, number);
     communicator->errhandler = parent->errhandler;
     keep_errhandler(communicator->errhandler);
+    communicator->is_of_session = parent->is_of_session;
     communicator->handle = new_handle(COMMUNICATOR, communicator);
     return communicator->handle;
 }
@@ -225,7 +227,7 @@ static int duplicate(const char *name, MPI_Comm comm, MPI_Info info, bool has_in
     struct communicator *copy = communicator_of(*newcomm);
     copy->attributes = attributes;
     copy->topology = keep_topology(communicator->topology);
-    copy->info = copy_info(has_info ? info : communicator->info);
+    copy->info = has_info ? copy_hints(info) : copy_info(communicator->info);
     return MPI_SUCCESS;
 }
 
@@ -301,19 +303,37 @@ EXPORT int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm) 
     return split("MPI_Comm_split", communicator, color, key, newcomm);
 }
 
+static bool has_several_hosts(const struct group *group) {
+    for (int i = 1; i < group->size; i++) {
+        if (world->rank[group->ranks[i]].host_number != world->rank[group->ranks[0]].host_number) return true;
+    }
+    return false;
+}
+
+// Whether an info names what ranks of a host share: of a machine's parts, the platform knows hosts only.
+static bool names_host(MPI_Info info) {
+    char resource[32] = "";
+    int is_named = 0;
+    if (info != MPI_INFO_NULL) MPI_Info_get(info, "mpi_hw_resource_type", 31, resource, &is_named);
+    return is_named && (strcmp(resource, "mpi_shared_memory") == 0 || strcmp(resource, "machine") == 0);
+}
+
 EXPORT int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm) {
     COMMUNICATOR_OR_FAIL(communicator, comm);
-    int color = MPI_UNDEFINED, is_named = 0;
-    char resource[32] = "";
-    const bool is_guided = split_type == MPI_COMM_TYPE_HW_GUIDED || split_type == MPI_COMM_TYPE_RESOURCE_GUIDED;
-    if (is_guided && info != MPI_INFO_NULL) MPI_Info_get(info, "mpi_hw_resource_type", 31, resource, &is_named);
-    if (split_type == MPI_COMM_TYPE_SHARED || (is_named && strcmp(resource, "mpi_shared_memory") == 0)) {
-        color = me->host_number;
-    } else if (split_type != MPI_UNDEFINED && split_type != MPI_COMM_TYPE_HW_GUIDED &&
-               split_type != MPI_COMM_TYPE_HW_UNGUIDED && split_type != MPI_COMM_TYPE_RESOURCE_GUIDED) {
-        return fail(communicator, MPI_ERR_ARG);
+    bool by_host = false;
+    switch (split_type) {
+        case MPI_COMM_TYPE_SHARED: by_host = true; break;
+        case MPI_COMM_TYPE_HW_GUIDED:
+        case MPI_COMM_TYPE_RESOURCE_GUIDED: by_host = names_host(info); break;
+        case MPI_COMM_TYPE_HW_UNGUIDED:
+            by_host = has_several_hosts(communicator->group);
+            if (by_host && info != MPI_INFO_NULL) MPI_Info_set(info, "mpi_hw_resource_type", "machine");
+            break;
+        case MPIX_COMM_TYPE_NEIGHBORHOOD:
+        case MPI_UNDEFINED: break;
+        default: return fail(communicator, MPI_ERR_ARG);
     }
-    return split("MPI_Comm_split_type", communicator, color, key, newcomm);
+    return split("MPI_Comm_split_type", communicator, by_host ? me->host_number : MPI_UNDEFINED, key, newcomm);
 }
 
 EXPORT int MPI_Comm_create(MPI_Comm comm, MPI_Group handle, MPI_Comm *newcomm) {
@@ -366,7 +386,8 @@ EXPORT int MPI_Comm_create_from_group(MPI_Group handle, const char *stringtag, M
     const unsigned name = hash_of(stringtag);
     const int error = of_group("MPI_Comm_create_from_group", communicator_of(MPI_COMM_WORLD), group, name, newcomm);
     if (error != MPI_SUCCESS || *newcomm == MPI_COMM_NULL) return error;
-    communicator_of(*newcomm)->info = copy_info(info);
+    communicator_of(*newcomm)->info = copy_hints(info);
+    communicator_of(*newcomm)->is_of_session = true;
     return MPI_Comm_set_errhandler(*newcomm, errhandler);
 }
 
@@ -446,7 +467,7 @@ EXPORT int MPI_Intercomm_create_from_groups(MPI_Group local_group, int local_lea
     MPI_Intercomm_create(side, local_leader, leaders, other, 0, newintercomm);
     MPI_Comm_free(&side);
     if (leads) MPI_Comm_free(&leaders);
-    communicator_of(*newintercomm)->info = copy_info(info);
+    communicator_of(*newintercomm)->info = copy_hints(info);
     return MPI_Comm_set_errhandler(*newintercomm, errhandler);
 }
 

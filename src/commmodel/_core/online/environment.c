@@ -64,6 +64,7 @@ EXPORT int MPI_Finalized(int *flag) {
 EXPORT int MPI_Finalize(void) {
     enter("MPI_Finalize");
     delete_attributes(COMMUNICATOR, MPI_COMM_SELF, &communicator_of(MPI_COMM_SELF)->attributes);
+    flush_buffers();
     is_finalized = true;
     if (my_rank == 0) look_for_blas();
     note_memory();

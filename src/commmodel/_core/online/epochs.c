@@ -265,20 +265,6 @@ EXPORT int MPI_Win_complete(MPI_Win win) {
     return MPI_SUCCESS;
 }
 
-static bool are_done(int count, const int *names) {
-    const uint64_t place = online_allocate(world, sizeof(int32_t) * (uint64_t)(count + 1));
-    int32_t *const answers = online_at(world, place);
-    for (int i = 0; i < count; i++) answers[i] = names[i];
-    me->names = place;
-    me->count = count;
-    me->question = ONLINE_DONE;
-    yield();
-    bool done = true;
-    for (int i = 0; i < count; i++) done &= answers[i] != 0;
-    online_free(world, place);
-    return done;
-}
-
 static void end_exposure(struct window *window) {
     for (int i = 0; i < window->exposed->size; i++) act(WAIT, NONE, NONE, window->completions[i], 0.0);
     settle();
@@ -300,8 +286,12 @@ EXPORT int MPI_Win_test(MPI_Win win, int *flag) {
     WINDOW_OR_FAIL(window, win);
     if (window->exposed == NULL) return fail_window(window, MPI_ERR_RMA_SYNC);
     enter("MPI_Win_test");
+    bool *const done = malloc(sizeof(bool) * (size_t)(window->exposed->size + 1));
     before_poll();
-    *flag = are_done(window->exposed->size, window->completions);
+    ask_done(window->exposed->size, window->completions, done);
+    *flag = 1;
+    for (int i = 0; i < window->exposed->size; i++) *flag &= done[i];
+    free(done);
     after_poll(*flag);
     if (*flag) end_exposure(window);
     leave();

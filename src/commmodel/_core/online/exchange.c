@@ -87,7 +87,7 @@ void act_on(struct communicator *communicator, uint32_t number, const char *acti
         communicator->defined = true;
         char *text = malloc(64 + 36 * (size_t)communicator->group->size);
         write_ranks(text + sprintf(text, "communicator %d", communicator->number), communicator->group);
-        act_collective(tag, text);
+        define_communicator(text);
         free(text);
     }
     char *text = malloc(strlen(action) + 32);
@@ -134,6 +134,7 @@ void gather_all(struct communicator *communicator, const char *name, const void 
     }
     bool yielded = false;
     while (((struct shared_call *)online_at(world, call))->arrived < size) {
+        if (yielded) progress();
         if (yielded) act(AWAIT, -2, NONE, NONE, 1e-6);
         yield();
         yielded = true;

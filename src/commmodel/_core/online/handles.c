@@ -58,3 +58,9 @@ void drop_handle(enum kind kind, int handle) {
     table->objects[index] = NULL;
     table->unused[table->unused_count++] = (int)index;
 }
+
+void *next_object(enum kind kind, int *index) {
+    const struct table *table = &tables[kind];
+    while (*index < table->size && table->objects[*index] == NULL) ++*index;
+    return *index < table->size ? table->objects[(*index)++] : NULL;
+}

@@ -38,15 +38,20 @@ static void remove_entry(struct entry **link) {
     free(entry);
 }
 
-MPI_Info copy_info(MPI_Info handle) {
+static MPI_Info copy_entries(MPI_Info handle, const char *prefix) {
     const struct info *info = handle == MPI_INFO_NULL ? NULL : info_of(handle);
     if (info == NULL) return MPI_INFO_NULL;
     const MPI_Info copy = new_info();
     for (const struct entry *entry = info->first; entry != NULL; entry = entry->next) {
-        set(info_of(copy), entry->key, entry->value);
+        if (strncmp(entry->key, prefix, strlen(prefix)) == 0) set(info_of(copy), entry->key, entry->value);
     }
     return copy;
 }
+
+MPI_Info copy_info(MPI_Info handle) { return copy_entries(handle, ""); }
+
+// Those for communicators that a library may know: it forgets others.
+MPI_Info copy_hints(MPI_Info handle) { return copy_entries(handle, "mpi_"); }
 
 void free_info(MPI_Info *handle) {
     struct info *info = *handle == MPI_INFO_NULL ? NULL : object_of(INFO, *handle);

@@ -13,13 +13,11 @@ struct task {
     struct piece pieces[];  // the data follow
 };
 
-static bool is_dense(const struct datatype *type) {
-    return type->run_count == 1 && type->runs[0].length == type->extent;
-}
-
 static uint64_t new_task(bool writes, uint64_t address, MPI_Count count, const struct datatype *type, char **data) {
     const bool dense = is_dense(type);
-    const MPI_Count pieces = dense ? 1 : count * type->run_count;
+    MPI_Count pieces = 0;
+    for (MPI_Count j = 0; j < type->run_count; j++) pieces += type->runs[j].repeats;
+    pieces = dense ? 1 : count * pieces;
     const uint64_t bytes = (uint64_t)volume(count, type);
     const uint64_t place =
         online_allocate(world, sizeof(struct task) + sizeof(struct piece) * (uint64_t)pieces + bytes);
@@ -29,10 +27,12 @@ static uint64_t new_task(bool writes, uint64_t address, MPI_Count count, const s
     if (dense) {
         task->pieces[0] = (struct piece){address + (uint64_t)type->runs[0].offset, bytes};
     } else {
-        for (MPI_Count i = 0; i < pieces; i++) {
+        struct piece *piece = task->pieces;
+        for (MPI_Count i = 0; i < count * type->run_count; i++) {
             const struct run *run = &type->runs[i % type->run_count];
             const MPI_Aint offset = i / type->run_count * type->extent + run->offset;
-            task->pieces[i] = (struct piece){address + (uint64_t)offset, (uint64_t)run->length};
+            for (MPI_Count k = 0; k < run->repeats; k++)
+                *piece++ = (struct piece){address + (uint64_t)(offset + k * run->stride), (uint64_t)run->length};
         }
     }
     *data = (char *)(task->pieces + pieces);

@@ -157,28 +157,58 @@ void take_reports(void) {
     me->report_count = 0;
 }
 
-// A receive is cancelled: no message is kept for it.
+static uint64_t *channel_of(const struct request *request) {
+    return find(me, world_rank(request->communicator, request->peer), wide_tag(request->communicator, request->tag));
+}
+
+static void unlink_receive(struct request *request) {
+    uint64_t *link = channel_of(request), before = 0;
+    struct channel *channel = online_at(world, *link);
+    for (uint64_t item = channel->first; item != request->receive; item = *(uint64_t *)online_at(world, item))
+        before = item;
+    if (before == 0) {
+        take_first(link);
+    } else {
+        *(uint64_t *)online_at(world, before) = *(uint64_t *)online_at(world, request->receive);
+        if (channel->last == request->receive) channel->last = before;
+    }
+    online_free(world, request->receive);
+    request->receive = 0;
+}
+
+// The first receive after a request that takes messages of the same channel.
+static struct request *next_like(const struct request *request) {
+    struct request *first = NULL, *other;
+    for (int index = 0; (other = next_object(REQUEST, &index)) != NULL;) {
+        if (other->kind == IS_RECEIVE && other->is_active && other->communicator == request->communicator &&
+            other->peer == request->peer && other->tag == request->tag && other->name > request->name &&
+            !(other->name & ONLINE_REPORTED) && (first == NULL || other->name < first->name))
+            first = other;
+    }
+    return first;
+}
+
+// A receive is cancelled. Its message goes to the next one like it, whose own goes to the one after that.
 void forget_receive(struct request *request) {
-    if (request->name & ONLINE_REPORTED) taken(request->name);
-    if (request->receive == 0) return;
-    for (int bucket = 0; bucket < ONLINE_BUCKETS; bucket++) {
-        for (uint64_t *link = &me->buckets[bucket]; *link != 0;
-             link = &((struct channel *)online_at(world, *link))->next) {
-            struct channel *channel = online_at(world, *link);
-            if (!channel->of_receives) continue;
-            uint64_t before = 0;
-            for (uint64_t item = channel->first; item != 0; before = item, item = *(uint64_t *)online_at(world, item)) {
-                if (item != request->receive) continue;
-                if (before == 0) {
-                    take_first(link);
-                } else {
-                    *(uint64_t *)online_at(world, before) = *(uint64_t *)online_at(world, item);
-                    if (channel->last == item) channel->last = before;
-                }
-                online_free(world, item);
-                request->receive = 0;
-                return;
-            }
+    if (request->name & ONLINE_REPORTED) {
+        taken(request->name);
+    } else if (!has_message(request)) {
+        unlink_receive(request);
+    } else {
+        uint64_t message = request->message;
+        request->message = 0;
+        for (struct request *next = next_like(request); next != NULL && message != 0; next = next_like(next)) {
+            const uint64_t own = has_message(next) ? next->message : 0;
+            if (own == 0) unlink_receive(next);
+            next->message = message;
+            message = own;
         }
+        if (message == 0) return;
+        uint64_t *link = channel_of(request);
+        struct channel *channel = online_at(world, *link);
+        const struct message *content = online_at(world, message);
+        if (*link == 0) return append(link, content->source, content->tag, message, false);
+        *(uint64_t *)online_at(world, message) = channel->first;
+        channel->first = message;
     }
 }

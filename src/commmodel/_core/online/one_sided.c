@@ -20,13 +20,16 @@ static MPI_Count end_of(MPI_Count count, const struct datatype *type) {
     return (type->extent > 0 ? (count - 1) * type->extent : 0) + type->true_lower + type->true_extent;
 }
 
-static bool is_attached_region(const struct member *member, uint64_t address, MPI_Count length) {
-    for (uint64_t place = member->regions; place != 0;) {
+// Whether all of it is attached: in one region, or in several that lie side by side.
+static bool is_attached_memory(const struct member *member, uint64_t address, MPI_Count length) {
+    const uint64_t end = address + (uint64_t)length;
+    for (uint64_t place = member->regions; place != 0 && address < end;) {
         const struct region *region = online_at(world, place);
-        if (address >= region->base && address + (uint64_t)length <= region->base + region->size) return true;
-        place = region->next;
+        const bool is_within = address >= region->base && address < region->base + region->size;
+        if (is_within) address = region->base + region->size;
+        place = is_within ? member->regions : region->next;
     }
-    return false;
+    return address >= end;
 }
 
 static int check_block(const struct block *block) {
@@ -51,7 +54,7 @@ static int check_access(struct access *access, MPI_Aint displacement) {
     if (volume(access->count, access->type) == 0) return MPI_SUCCESS;
     const MPI_Count end = end_of(access->count, access->type);
     if (is_dynamic) {
-        return is_attached_region(member, access->address, end) ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
+        return is_attached_memory(member, access->address, end) ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
     }
     const MPI_Count begin = access->type->true_lower;
     return offset + begin < 0 || offset + end > member->size ? MPI_ERR_RMA_RANGE : MPI_SUCCESS;

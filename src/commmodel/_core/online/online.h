@@ -16,7 +16,24 @@
 
 // ---- turns.c: this process as a rank
 
-enum code { COMPUTE, SLEEP, SEND, ISEND, RECV, IRECV, WAIT, WAITALL, TEST, MARK, AWAIT, SSEND, ISSEND, PUT, GET };
+enum code {
+    COMPUTE,
+    SLEEP,
+    SEND,
+    ISEND,
+    RECV,
+    IRECV,
+    WAIT,
+    WAITALL,
+    TEST,
+    MARK,
+    AWAIT,
+    SSEND,
+    ISSEND,
+    PUT,
+    GET,
+    WITHDRAW
+};
 
 extern struct online_world *world;
 extern struct online_rank *me;
@@ -31,8 +48,14 @@ void enter(const char *name);  // a call that takes simulated time begins
 void leave(void);
 void act(int code, int peer, int tag, int request, double value);
 void act_collective(int tag, const char *action);
-void yield(void);  // until the simulator has carried out all operations so far
-void serve(void);  // memory.c: do another rank's task
+void define_communicator(const char *action);
+void begin_batch(void);    // what is done next is a non-blocking collective
+uint64_t end_batch(void);  // its operations, 0 where there are none
+bool is_batch_over(uint64_t batch);
+void wait_for_batch(uint64_t batch);
+void progress(void);  // begin what is pending
+void yield(void);     // until the simulator has carried out all operations so far
+void serve(void);     // memory.c: do another rank's task
 double processor_seconds(void);
 static inline bool is_measured(void) { return world->compute_factor > 0.0 && world->recorded_names == 0; }
 void charge(void);                    // computation since the last call
@@ -41,7 +64,8 @@ void restart_clock(void);             // what has been computed so far is charge
 void before_poll(void);               // a question whether something has happened
 void after_poll(bool found);
 double now(void);
-struct call {  // of MPI, that a thread is in
+void ask_done(int count, const int *names, bool *done);  // which requests are complete now
+struct call {                                            // of MPI, that a thread is in
     const char *name;
     uint64_t place;
 };
@@ -99,6 +123,7 @@ int new_handle(enum kind kind, void *object);
 void *object_of(enum kind kind, int handle);  // NULL where there is none
 void drop_handle(enum kind kind, int handle);
 void set_handle(enum kind kind, int handle, void *object);  // of an object that exists from the beginning
+void *next_object(enum kind kind, int *index);              // from index 0 on; NULL behind the last one
 
 // ---- errors.c
 
@@ -129,6 +154,7 @@ struct group *group_of(MPI_Group handle);
 
 struct topology;
 struct attribute;
+struct buffer;
 
 struct communicator {
     MPI_Comm handle;
@@ -137,8 +163,10 @@ struct communicator {
     uint32_t collectives;          // calls so far, blocking ones
     uint32_t requested;            // the others
     bool defined;                  // whether the simulator knows its ranks
+    bool is_of_session;            // made of a group
     struct topology *topology;
     struct attribute *attributes;
+    struct buffer *buffer;  // attached, NULL where there is none
     MPI_Errhandler errhandler;
     MPI_Info info;
     char name[MPI_MAX_OBJECT_NAME];
@@ -162,19 +190,23 @@ MPI_Count *widened_counts(const int *narrow, int length);
 MPI_Aint *widened_displacements(const int *narrow, int length);
 int narrowed(MPI_Count wide);
 
-// ---- datatypes.c, packing.c
+// ---- datatypes.c, constructors.c, packing.c
 
-struct run {  // bytes that lie together
+enum form { SAME, PAIR_OF_SAME, SIGNED_LONG, UNSIGNED_LONG, WIDE_CHARACTER, QUADRUPLE };  // in external32
+
+struct run {  // bytes that lie together, once or several times
     MPI_Aint offset;
-    MPI_Count length;
-    int unit;  // bytes of a basic element
+    MPI_Count length, repeats;
+    MPI_Aint stride;  // from one to the next
+    int unit;         // bytes of a basic element
+    enum form form;
 };
 
 struct datatype {
     MPI_Datatype handle;
     int references;
     int alignment;
-    bool is_basic, is_committed;
+    bool is_basic, is_committed, marks_lower, marks_upper;  // marks: the bounds hold whatever lies beyond them
     MPI_Count size, extent, lower, true_lower, true_extent, elements;  // elements: basic ones in it
     MPI_Count run_count;
     struct run *runs;
@@ -195,6 +227,10 @@ static inline MPI_Count volume(MPI_Count count, const struct datatype *type) { r
 // Copy at most `most` bytes of elements in `buffer`; returns how many were copied.
 MPI_Count pack(const void *buffer, MPI_Count count, const struct datatype *type, void *packed);
 MPI_Count elements_in(const struct datatype *type, MPI_Count bytes);
+MPI_Count bytes_in_elements(const struct datatype *type, MPI_Count elements);
+static inline bool is_dense(const struct datatype *type) {
+    return type->run_count == 1 && type->runs[0].repeats == 1 && type->runs[0].length == type->extent;
+}
 MPI_Count unpack(void *buffer, MPI_Count count, const struct datatype *type, const void *packed, MPI_Count bytes);
 
 // ---- reductions.c
@@ -234,7 +270,7 @@ struct request {
     uint64_t receive;  // in shared memory, of a receive whose message is found by ourselves
     uint64_t message;  // got by a receive
     uint64_t taken;    // of a synchronous send: a number in shared memory, not 0 once it is received
-    bool is_synchronous;
+    bool is_synchronous, is_buffered;
     int peer, tag;  // as the program gave them
     int error;
     MPI_Status status;
@@ -288,8 +324,16 @@ int check_message(struct communicator *communicator, int peer, int tag, MPI_Coun
                   bool receives);
 int start_send(struct request *request);
 int start_receive(struct request *request);
+bool withdraw_receive(struct request *request);
 
 int start_partitioned(struct request *request);
+
+// ---- buffers.c
+
+int take_room(struct communicator *communicator, MPI_Count bytes,
+              int name);  // for a send; an error where there is none
+void flush_buffers(void);
+void drop_buffer(struct communicator *communicator);
 
 // ---- environment.c
 
@@ -303,7 +347,8 @@ int begin_persistent(struct request *request);
 int start_neighbors(struct request *request);
 int finish_collective(struct request *request);
 void act_collectives(int count, const MPI_Request handles[]);  // in an order that ranks share, before they complete
-bool is_collective_ready(struct request *request);
+bool is_collective_over(const struct request *request);        // in simulated time
+bool is_collective_ready(const struct request *request);       // and its data are there
 void free_collective(struct collective *collective);
 
 // ---- attributes.c
@@ -318,6 +363,7 @@ int delete_attribute(int of, struct attribute **attributes, int keyval);
 
 MPI_Info new_info(void);
 MPI_Info copy_info(MPI_Info info);
+MPI_Info copy_hints(MPI_Info info);
 void free_info(MPI_Info *info);
 struct topology *keep_topology(struct topology *topology);
 void drop_topology(struct topology *topology);

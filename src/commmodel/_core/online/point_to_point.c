@@ -28,6 +28,14 @@ int start_send(struct request *request) {
     request->name = NONE;
     if (request->peer == MPI_PROC_NULL) return MPI_SUCCESS;
     request->name = next_name();
+    if (request->is_buffered) {
+        const int name = request->name,
+                  error = take_room(request->communicator, volume(request->count, request->type), name);
+        request->name = NONE;
+        request->is_active = error == MPI_SUCCESS;
+        if (error == MPI_SUCCESS) send_now(request, ISEND, name);
+        return error;
+    }
     if (request->is_synchronous && request->taken == 0) request->taken = online_allocate(world, sizeof(uint64_t));
     if (request->taken != 0) *(uint64_t *)online_at(world, request->taken) = 0;
     send_now(request, request->is_synchronous ? ISSEND : ISEND, request->name);
@@ -46,6 +54,18 @@ int start_receive(struct request *request) {
     post_receive(request, source, tag);
     act(IRECV, source, tag, request->name, -1.0);
     return MPI_SUCCESS;
+}
+
+// Give up a receive that has no message at this time; whether that is so.
+bool withdraw_receive(struct request *request) {
+    if (request->name == NONE) return request->message == 0;
+    bool done;
+    ask_done(1, &request->name, &done);
+    if (done) return false;
+    act(WITHDRAW, simulated_source(request), wide_tag(request->communicator, request->tag), request->name, 0.0);
+    ask_done(1, &request->name, &done);
+    if (done) forget_receive(request);  // else its message is on the way
+    return done;
 }
 
 // A message or receive with the arguments of a call; its error where one is wrong.
@@ -131,7 +151,16 @@ EXPORT int MPI_Rsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, 
     return send("MPI_Rsend", SEND, buf, count, datatype, dest, tag, comm);
 }
 EXPORT int MPI_Bsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-    return send("MPI_Bsend", SEND, buf, count, datatype, dest, tag, comm);
+    enter("MPI_Bsend");
+    struct request request;
+    int error = made(&request, IS_SEND, buf, count, datatype, dest, tag, comm);
+    if (error == MPI_SUCCESS) {
+        request.is_buffered = true;
+        error = start_send(&request);
+        if (error != MPI_SUCCESS) error = fail(request.communicator, error);
+    }
+    leave();
+    return error;
 }
 
 // Post a receive and wait for its message.
@@ -194,12 +223,18 @@ static int begin(const char *name, enum request_kind kind, const void *buffer, M
                  int peer, int tag, MPI_Comm comm, MPI_Request *handle, bool is_persistent) {
     enter(name);
     struct request *request;
-    const int error = new_message(kind, buffer, count, datatype, peer, tag, comm, &request);
+    int error = new_message(kind, buffer, count, datatype, peer, tag, comm, &request);
     if (error == MPI_SUCCESS) {
         request->is_persistent = is_persistent;
         request->is_synchronous = strcasestr(name, "ssend") != NULL;
-        if (!is_persistent) kind == IS_SEND ? start_send(request) : start_receive(request);
+        request->is_buffered = strcasestr(name, "bsend") != NULL;
+        if (!is_persistent) error = kind == IS_SEND ? start_send(request) : start_receive(request);
         *handle = request->handle;
+        if (error != MPI_SUCCESS) {
+            error = fail(request->communicator, error);
+            free_request(request);
+            *handle = MPI_REQUEST_NULL;
+        }
     }
     leave();
     return error;
@@ -403,47 +438,4 @@ EXPORT int MPI_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_M
     if (error == MPI_SUCCESS) *handle = request->handle;
     leave();
     return error;
-}
-
-// ---- buffers: messages are copied in any case
-
-static void *buffer_address;
-static MPI_Count buffer_size;
-
-EXPORT int MPI_Buffer_attach_c(void *buffer, MPI_Count size) {
-    if (buffer_address != NULL) return fail_world(MPI_ERR_BUFFER);
-    buffer_address = buffer;
-    buffer_size = size;
-    return MPI_SUCCESS;
-}
-
-EXPORT int MPI_Buffer_detach_c(void *buffer_addr, MPI_Count *size) {
-    *(void **)buffer_addr = buffer_address;
-    *size = buffer_size;
-    buffer_address = NULL;
-    buffer_size = 0;
-    return MPI_SUCCESS;
-}
-
-EXPORT int MPI_Buffer_flush(void) { return MPI_SUCCESS; }
-EXPORT int MPI_Buffer_iflush(MPI_Request *request) {
-    struct request *done = new_request(IS_DONE, NULL);
-    done->is_active = true;
-    *request = done->handle;
-    return MPI_SUCCESS;
-}
-
-EXPORT int MPI_Comm_attach_buffer_c(MPI_Comm comm, void *buffer, MPI_Count size) {
-    if (communicator_of(comm) == NULL) return fail_world(MPI_ERR_COMM);
-    return MPI_Buffer_attach_c(buffer, size);
-}
-EXPORT int MPI_Comm_detach_buffer_c(MPI_Comm comm, void *buffer_addr, MPI_Count *size) {
-    if (communicator_of(comm) == NULL) return fail_world(MPI_ERR_COMM);
-    return MPI_Buffer_detach_c(buffer_addr, size);
-}
-EXPORT int MPI_Comm_flush_buffer(MPI_Comm comm) {
-    return communicator_of(comm) == NULL ? fail_world(MPI_ERR_COMM) : MPI_SUCCESS;
-}
-EXPORT int MPI_Comm_iflush_buffer(MPI_Comm comm, MPI_Request *request) {
-    return communicator_of(comm) == NULL ? fail_world(MPI_ERR_COMM) : MPI_Buffer_iflush(request);
 }

@@ -4,7 +4,9 @@
 // a ring; when the engine has carried them out, the rank gets its turn again.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <stdexcept>
 #include <string>
 #include <unordered_map>
@@ -24,12 +26,14 @@ class Pump final : public Live {
         bool (*start)(void *context, int32_t rank) = nullptr;  // a rank's process
         bool (*look)(void *context, int32_t rank) = nullptr;   // after the ranks, while one runs
         bool (*end)(void *context, int32_t rank) = nullptr;    // wait for the end of a rank that has finalized MPI
-        // The operations of a collective, or the next of the last one where there is no action; `rest`: more may come.
-        bool (*expand)(void *context, int32_t rank, int32_t tag, const char *action, const Operation **begin,
-                       int64_t *count, bool *rest) = nullptr;
+        // The operations of a rank's collective under a number, or the next of the last one under it where there is no
+        // action; `rest`: more may come.
+        bool (*expand)(void *context, int32_t number, int32_t rank, int32_t tag, const char *action,
+                       const Operation **begin, int64_t *count, bool *rest) = nullptr;
     };
 
-    Pump(int32_t ranks, int descriptor) : places_(static_cast<size_t>(ranks)) {
+    Pump(int32_t ranks, int descriptor) : expansions_(static_cast<size_t>(ranks)) {
+        for (int32_t rank = 0; rank < ranks; ++rank) places_.emplace_back(rank);
         tag_bits = ONLINE_TAG_BITS;
         const uint64_t size = sizeof(online_world) + sizeof(online_rank) * static_cast<uint64_t>(ranks);
         if (ftruncate(descriptor, static_cast<off_t>(ONLINE_MEMORY)) != 0) throw std::runtime_error("no memory");
@@ -51,25 +55,43 @@ class Pump final : public Live {
 
     online_world &world() { return *world_; }
 
-    bool more(const Answers &answers, int32_t rank, const Operation *&begin, int64_t &count) override {
-        online_rank &me = world_->rank[rank];
-        Place &place = places_[rank];
-        for (;;) {
+    bool more(const Answers &answers, int32_t number, const Operation *&begin, int64_t &count) override {
+        Place &place = places_[number];
+        count = 0;
+        if (number >= world_->ranks) return more_of_strand(number, place, begin, count);
+        online_rank &me = world_->rank[number];
+        while (count == 0) {
             me.tail += place.given;
             place.given = 0;
-            if (place.in_collective || take_collective(me, place)) {
-                if (!expand(rank, place, begin, count)) return false;
-                if (count > 0) return true;
+            if (place.in_collective) {
+                if (!expand(number, place, begin, count)) return false;
+            } else if (place.batch != 0) {
+                if (!more_of_batch(place, begin, count)) drop_batch(place);
             } else if (me.tail != me.head) {
-                give(me, place, begin, count);
-                return true;
+                more_of_ring(me, place, begin, count);
             } else if (me.state == ONLINE_FINALIZED) {
-                count = 0;
-                return calls.end(calls.context, rank);
-            } else if (!run(answers, rank)) {
+                return calls.end(calls.context, number);
+            } else if (!run(answers, number)) {
                 return false;
             }
         }
+        return true;
+    }
+
+    void begin_strand(int32_t number, int32_t &rank, int32_t &request) override {
+        const Queued next = queue_.front();
+        queue_.pop_front();
+        strands = static_cast<int32_t>(queue_.size());
+        online_batch &batch = batch_at(next.batch);
+        batch.stage = ONLINE_BEGUN;
+        if (static_cast<size_t>(number) == places_.size()) places_.emplace_back(next.rank);
+        places_[number] = Place(next.rank, next.batch, batch.place);
+        rank = next.rank;
+        request = batch.wait.request;
+    }
+
+    void stall() override {
+        for (int32_t rank = 0; rank < world_->ranks; ++rank) queue_batches(rank);
     }
 
     void matched(int32_t rank, int32_t request, int32_t source, int32_t tag) override {
@@ -95,8 +117,9 @@ class Pump final : public Live {
     }
 
     // Call, file, line, function and language, on lines, of the operation that is `step` after the first of those that
-    // a rank has given last; NULL where there is none.
+    // a rank has given last, or where it is if negative; NULL where there is none.
     const char *place(int32_t rank, int32_t step) const {
+        if (step < 0) return last_place(rank);
         const online_rank &me = world_->rank[rank];
         const Place &place = places_[rank];
         const uint64_t text =
@@ -111,69 +134,153 @@ class Pump final : public Live {
     }
 
   private:
-    struct Place {  // where the engine is in what a rank has left
-        uint32_t given = 0;
+    struct Place {  // where the engine is in what a rank, or a strand of it, has to do
+        explicit Place(int32_t of, uint64_t operations = 0, uint64_t its_text = 0)
+            : rank(of), batch(operations), text(its_text) {}
+
+        int32_t rank;
+        uint32_t given = 0;  // of the ring
+        uint64_t batch;      // that it is in
+        int32_t at = 0;      // of that
         bool in_collective = false;
         int32_t tag = 0;
         uint64_t action = 0;
-        uint64_t text = 0;                                                   // of the collective's place in the program
-        std::unordered_map<std::string, std::vector<Operation>> expansions;  // of small collectives, by action
-        std::vector<Operation> expanded;                                     // what the engine has of one of these
+        uint64_t text;                    // of the place in the program
+        std::vector<Operation> expanded;  // of a collective that the rank has called before
+    };
+    struct Queued {  // a strand to begin
+        int32_t rank;
+        uint64_t batch;
     };
 
+    online_batch &batch_at(uint64_t place) { return *static_cast<online_batch *>(online_at(world_, place)); }
+
     // The operations of a collective that has been taken, or more of them; false where the caller raised.
-    bool expand(int32_t rank, Place &place, const Operation *&begin, int64_t &count) {
-        if (place.action == 0) {
-            return calls.expand(calls.context, rank, place.tag, nullptr, &begin, &count, &place.in_collective);
-        }
+    bool expand(int32_t number, Place &place, const Operation *&begin, int64_t &count) {
+        if (place.action == 0) return ask(number, place, nullptr, begin, count);
         const std::string action(static_cast<const char *>(online_at(world_, place.action)));
         online_free(world_, place.action);
         place.action = 0;
-        const auto known = place.expansions.find(action);
-        if (known != place.expansions.end()) {
+        auto &expansions = expansions_[static_cast<size_t>(place.rank)];
+        const auto known = expansions.find(action);
+        if (known != expansions.end()) {
             place.expanded = known->second;
             for (Operation &operation : place.expanded) {
                 if (operation.tag <= traces::COLLECTIVE_TAG) operation.tag = place.tag;
             }
             begin = place.expanded.data();
             count = static_cast<int64_t>(place.expanded.size());
+            place.in_collective = false;
             return true;
         }
-        if (!calls.expand(calls.context, rank, place.tag, action.c_str(), &begin, &count, &place.in_collective)) {
-            return false;
-        }
+        if (!ask(number, place, action.c_str(), begin, count)) return false;
         // Not the definition of a communicator: its number is never that of another one.
         if (count > 0 && !place.in_collective) {
             remembered_ += action.size() + static_cast<size_t>(count) * sizeof(Operation);
             if (remembered_ > MOST_REMEMBERED) forget();
-            place.expansions.emplace(action, std::vector<Operation>(begin, begin + count));
+            expansions.emplace(action, std::vector<Operation>(begin, begin + count));
         }
         return true;
     }
 
+    bool ask(int32_t number, Place &place, const char *action, const Operation *&begin, int64_t &count) {
+        return calls.expand(calls.context, number, place.rank, place.tag, action, &begin, &count, &place.in_collective);
+    }
+
     void forget() {
-        for (Place &place : places_) place.expansions.clear();
+        for (auto &expansions : expansions_) expansions.clear();
         remembered_ = 0;
     }
 
-    bool take_collective(online_rank &me, Place &place) {
-        if (me.tail == me.head) return false;
-        const online_operation &next = me.ring[me.tail % ONLINE_RING];
-        if (next.code != ONLINE_COLLECTIVE) return false;
-        place.tag = next.tag;
-        place.action = static_cast<uint64_t>(next.value);
-        place.text = me.places[me.tail % ONLINE_RING];
-        ++me.tail;
+    static void enter_collective(Place &place, const online_operation &operation) {
+        place.in_collective = true;
+        place.tag = operation.tag;
+        place.action = static_cast<uint64_t>(operation.value);
+    }
+
+    // The next operations of a strand, none at its end.
+    bool more_of_strand(int32_t number, Place &place, const Operation *&begin, int64_t &count) {
+        while (count == 0 && place.batch != 0) {
+            if (place.in_collective) {
+                if (!expand(number, place, begin, count)) return false;
+            } else if (!more_of_batch(place, begin, count)) {
+                batch_at(place.batch).stage = ONLINE_OVER;
+                place.batch = 0;
+            }
+        }
         return true;
     }
 
-    // Operations up to the next collective, or the end of the ring's memory.
+    // False at the end of a batch.
+    bool more_of_batch(Place &place, const Operation *&begin, int64_t &count) {
+        const online_batch &batch = batch_at(place.batch);
+        if (place.at == batch.count) return false;
+        const auto *const first = static_cast<online_operation *>(online_at(world_, batch.operations)) + place.at++;
+        if (first->code == ONLINE_COLLECTIVE) {
+            enter_collective(place, *first);
+            return true;
+        }
+        while (place.at < batch.count && first[count + 1].code != ONLINE_COLLECTIVE) ++count, ++place.at;
+        ++count;
+        begin = reinterpret_cast<const Operation *>(first);
+        return true;
+    }
+
+    // Carry a batch out here, or wait for what has been begun of it.
+    void enter_batch(online_rank &me, Place &place, const Operation *&begin, int64_t &count) {
+        online_batch &batch = batch_at(place.batch);
+        place.at = 0;
+        if (batch.stage == ONLINE_PENDING) {
+            (batch.before ? batch_at(batch.before).next : me.first_batch) = batch.next;
+            (batch.next ? batch_at(batch.next).before : me.last_batch) = batch.before;
+        } else if (batch.stage == ONLINE_QUEUED) {
+            queue_.erase(std::find_if(queue_.begin(), queue_.end(),
+                                      [&](const Queued &queued) { return queued.batch == place.batch; }));
+            strands = static_cast<int32_t>(queue_.size());
+        } else {
+            place.at = batch.count;
+            begin = reinterpret_cast<const Operation *>(&batch.wait);
+            count = 1;
+        }
+    }
+
+    void drop_batch(Place &place) {
+        online_free(world_, batch_at(place.batch).operations);
+        online_free(world_, place.batch);
+        place.batch = 0;
+    }
+
+    void queue_batches(int32_t rank) {
+        online_rank &me = world_->rank[rank];
+        for (uint64_t place = me.first_batch; place != 0; place = batch_at(place).next) {
+            batch_at(place).stage = ONLINE_QUEUED;
+            queue_.push_back({rank, place});
+        }
+        me.first_batch = me.last_batch = 0;
+        strands = static_cast<int32_t>(queue_.size());
+    }
+
+    void more_of_ring(online_rank &me, Place &place, const Operation *&begin, int64_t &count) {
+        const online_operation &next = me.ring[me.tail % ONLINE_RING];
+        if (next.code < ONLINE_COLLECTIVE) return give(me, place, begin, count);
+        place.text = me.places[me.tail++ % ONLINE_RING];
+        if (next.code == ONLINE_BESIDE) {
+            queue_batches(place.rank);
+        } else if (next.code == ONLINE_BATCH) {
+            place.batch = static_cast<uint64_t>(next.value);
+            enter_batch(me, place, begin, count);
+        } else {
+            enter_collective(place, next);
+        }
+    }
+
+    // Operations up to the next of another kind, or the end of the ring's memory.
     void give(online_rank &me, Place &place, const Operation *&begin, int64_t &count) {
         static_assert(sizeof(online_operation) == sizeof(Operation));
         const online_operation *const first = &me.ring[me.tail % ONLINE_RING];
         const online_operation *const last = me.ring + ONLINE_RING;
         uint32_t number = 0;
-        while (me.tail + number != me.head && first + number != last && first[number].code != ONLINE_COLLECTIVE)
+        while (me.tail + number != me.head && first + number != last && first[number].code < ONLINE_COLLECTIVE)
             ++number;
         place.given = number;
         begin = reinterpret_cast<const Operation *>(first);
@@ -210,8 +317,10 @@ class Pump final : public Live {
     static constexpr long WAIT = 20000000;                      // ns between two looks after the ranks
     static constexpr size_t MOST_REMEMBERED = size_t{1} << 26;  // bytes
     online_world *world_ = nullptr;
-    size_t remembered_ = 0;
-    std::vector<Place> places_;
+    std::vector<Place> places_;                                                        // of ranks and strands
+    std::deque<Queued> queue_;                                                         // strands that are to begin
+    std::vector<std::unordered_map<std::string, std::vector<Operation>>> expansions_;  // of a rank's small collectives
+    size_t remembered_ = 0;                                                            // bytes of these
 };
 
 }  // namespace commmodel

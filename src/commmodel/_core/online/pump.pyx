@@ -49,7 +49,7 @@ cdef extern from "online/pump.hpp" namespace "commmodel" nogil:
         cpp_bool (*look)(void *, int32_t) noexcept nogil
         cpp_bool (*end)(void *, int32_t) noexcept nogil
         cpp_bool (*expand)(
-            void *, int32_t, int32_t, const char *, const Operation **, int64_t *, cpp_bool *
+            void *, int32_t, int32_t, int32_t, const char *, const Operation **, int64_t *, cpp_bool *
         ) noexcept nogil
 
     cdef cppclass _Pump "commmodel::Pump"(Live):
@@ -93,22 +93,22 @@ cdef cpp_bool _end(void *context, int32_t rank) noexcept with gil:
 
 
 cdef cpp_bool _expand(
-    void *context, int32_t rank, int32_t tag, const char *action, const Operation **begin, int64_t *count,
-    cpp_bool *rest,
+    void *context, int32_t number, int32_t rank, int32_t tag, const char *action, const Operation **begin,
+    int64_t *count, cpp_bool *rest,
 ) noexcept with gil:
     pump = <Pump>context
     cdef const unsigned char[::1] view
     count[0] = 0
     try:
         if action != NULL:
-            operations, pending = pump.collectives.begin(rank, tag, action.decode("ascii"))
+            operations, pending = pump.collectives.begin(number, rank, tag, action.decode("ascii"))
         else:
-            operations, pending = pump.collectives.next(rank)
+            operations, pending = pump.collectives.next(number)
         rest[0] = pending
         if operations.size == 0:
             return True
-        pump.held[rank] = np.ascontiguousarray(operations).reshape(-1).view(np.uint8)
-        view = pump.held[rank]
+        pump.held[number] = np.ascontiguousarray(operations).reshape(-1).view(np.uint8)
+        view = pump.held[number]
         begin[0] = <const Operation *>&view[0]
         count[0] = view.shape[0] // sizeof(Operation)
         return True
@@ -130,7 +130,8 @@ cdef class Pump:
         ``start(rank)``, ``look(rank, state)`` and ``end(rank)`` start a rank's process, look after all of them, and
         wait for the end of one.
     collectives
-        ``begin(rank, tag, action)`` and ``next(rank)`` return operations of a collective, and whether more may follow.
+        ``begin(number, rank, tag, action)`` and ``next(number)`` return operations of a collective, and whether more
+        may follow; the number is the rank's, or that of what it does beside its own operations.
     compute_factor : float
         Simulated seconds for each second of computation.
     hosts : sequence of (int, str)

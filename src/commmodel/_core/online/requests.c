@@ -132,7 +132,7 @@ static bool are_valid(int count, const MPI_Request handles[]) {
 
 // ---- which of several are complete
 
-static int names_of(const struct request *request, int32_t *names) {
+static int names_of(const struct request *request, int *names) {
     if (request->kind == IS_EXCHANGE) {
         int number = 0;
         for (int i = 0; i < request->part_count; i++)
@@ -144,24 +144,23 @@ static int names_of(const struct request *request, int32_t *names) {
     return 1;
 }
 
-static uint64_t most_names(const struct request *request) {
-    return request->kind == IS_EXCHANGE ? (uint64_t)request->part_count : 1;
+static size_t most_names(const struct request *request) {
+    return request->kind == IS_EXCHANGE ? (size_t)request->part_count : 1;
 }
 
 // Ask the simulator which active requests are complete now; returns how many.
 static int ask(int count, const MPI_Request handles[], bool *done) {
-    uint64_t most = 1;
+    size_t most = 1;
     for (int i = 0; i < count; i++) most += is_active(handles[i]) ? most_names(request_of(handles[i])) : 0;
-    const uint64_t place = online_allocate(world, sizeof(int32_t) * most);
-    int32_t *const names = online_at(world, place);
-    int number = 0;
+    int *const names = calloc(most, sizeof(int)), number = 0;
+    bool *const answers = malloc(sizeof(bool) * most);
     for (int i = 0; i < count; i++) {
         if (is_active(handles[i])) number += names_of(request_of(handles[i]), names + number);
     }
-    me->names = place;
-    me->count = number;
-    me->question = ONLINE_DONE;
-    yield();
+    for (int i = 0; i < count; i++) {
+        if (is_active(handles[i]) && request_of(handles[i])->kind == IS_COLLECTIVE) progress();
+    }
+    ask_done(number, names, answers);
     int complete_count = 0, at = 0;
     for (int i = 0; i < count; i++) {
         done[i] = false;
@@ -169,28 +168,40 @@ static int ask(int count, const MPI_Request handles[], bool *done) {
         struct request *request = request_of(handles[i]);
         const int of_request = names_of(request, NULL);
         done[i] = true;
-        for (int j = 0; j < of_request; j++) done[i] &= names[at++] != 0;
+        for (int j = 0; j < of_request; j++) done[i] &= answers[at++];
         if (request->kind == IS_SEND && request->taken != 0)
             done[i] &= *(uint64_t *)online_at(world, request->taken) != 0;
         if (request->kind == IS_COLLECTIVE) done[i] = request->is_shown || is_collective_ready(request);
         if (request->kind == IS_GENERALIZED) done[i] = is_generalized_done(request);
         complete_count += done[i];
     }
-    online_free(world, place);
+    free(names);
+    free(answers);
     return complete_count;
+}
+
+static int active_of(int count, const MPI_Request handles[]) {
+    int number = 0;
+    for (int i = 0; i < count; i++) number += is_active(handles[i]);
+    return number;
+}
+
+// Whether one may become complete without the simulator's word.
+static bool has_others(int count, const MPI_Request handles[]) {
+    for (int i = 0; i < count; i++) {
+        const struct request *request = is_active(handles[i]) ? request_of(handles[i]) : NULL;
+        if (request == NULL) continue;
+        if (request->kind == IS_GENERALIZED || (request->kind == IS_COLLECTIVE && is_collective_over(request)))
+            return true;
+    }
+    return false;
 }
 
 // Wait until all of some requests are done, where other threads go on meanwhile.
 static void await_beside_threads(int count, const MPI_Request handles[]) {
-    int active = 0;
-    bool has_collectives = false;
-    for (int i = 0; i < count; i++) {
-        if (!is_active(handles[i])) continue;
-        ++active;
-        has_collectives |= request_of(handles[i])->kind == IS_COLLECTIVE;
-    }
+    const int active = active_of(count, handles);
     bool *done = malloc(sizeof(bool) * (size_t)(count + 1));
-    while (ask(count, handles, done) < active) await_change(has_collectives ? 1e-6 : 1.0 / 0.0);
+    while (ask(count, handles, done) < active) await_change(has_others(count, handles) ? 1e-6 : 1.0 / 0.0);
     free(done);
 }
 
@@ -208,18 +219,6 @@ int wait_for(struct request *request, MPI_Status *status) {
     MPI_Request handle = request->handle;
     await(1, &handle);
     return complete(&handle, status);
-}
-
-static int active_of(int count, const MPI_Request handles[], bool *has_others) {
-    int number = 0;
-    *has_others = false;
-    for (int i = 0; i < count; i++) {
-        if (!is_active(handles[i])) continue;
-        ++number;
-        const enum request_kind kind = request_of(handles[i])->kind;
-        *has_others |= kind == IS_COLLECTIVE || kind == IS_GENERALIZED;
-    }
-    return number;
 }
 
 // Complete those that are done, as `first_only` or all; indices and statuses of them. Their errors are in the statuses.
@@ -241,8 +240,7 @@ static int complete_done(int count, MPI_Request handles[], const bool *done, boo
 static int some(int count, MPI_Request handles[], bool waits, bool first_only, int *outcount, int indices[],
                 MPI_Status statuses[]) {
     if (!are_valid(count, handles)) return fail_world(MPI_ERR_REQUEST);
-    bool has_others;
-    if (active_of(count, handles, &has_others) == 0) {
+    if (active_of(count, handles) == 0) {
         *outcount = MPI_UNDEFINED;
         return MPI_SUCCESS;
     }
@@ -250,7 +248,7 @@ static int some(int count, MPI_Request handles[], bool waits, bool first_only, i
     if (!waits) before_poll();
     int number = ask(count, handles, done);
     while (number == 0 && waits) {
-        await_change(has_others ? 1e-6 : 1.0 / 0.0);
+        await_change(has_others(count, handles) ? 1e-6 : 1.0 / 0.0);
         number = ask(count, handles, done);
     }
     if (!waits) after_poll(number > 0);
@@ -324,8 +322,7 @@ EXPORT int MPI_Testall(int count, MPI_Request handles[], int *flag, MPI_Status s
         leave();
         return error;
     }
-    bool has_others;
-    const int active = active_of(count, handles, &has_others);
+    const int active = active_of(count, handles);
     *flag = 1;
     if (active > 0) {
         bool *done = malloc(sizeof(bool) * (size_t)count);
@@ -404,8 +401,7 @@ static void show_result(struct request *request) {
 
 // Which of several are complete; returns how many of how many active ones.
 static int look(int count, const MPI_Request handles[], bool *done, int *active) {
-    bool has_others;
-    *active = active_of(count, handles, &has_others);
+    *active = active_of(count, handles);
     if (*active == 0) return 0;
     before_poll();
     const int number = ask(count, handles, done);
@@ -487,6 +483,7 @@ EXPORT int MPI_Start(MPI_Request *handle) {
         error = start_neighbors(request);
     } else if (request->kind == IS_SEND) {
         error = start_send(request);
+        if (error != MPI_SUCCESS) error = fail(request->communicator, error);
     } else if (request->kind == IS_RECEIVE) {
         error = start_receive(request);
     } else {
@@ -521,9 +518,10 @@ EXPORT int MPI_Cancel(MPI_Request *handle) {
     struct request *request = request_of(*handle);
     if (request == NULL) return fail_world(MPI_ERR_REQUEST);
     if (request->kind == IS_GENERALIZED) return cancel_generalized(request);
-    if (request->kind == IS_RECEIVE && request->is_active && !has_message(request)) {
-        forget_receive(request);
-        request->is_cancelled = true;
+    if (request->kind == IS_RECEIVE && request->is_active && !request->is_cancelled) {
+        enter("MPI_Cancel");
+        request->is_cancelled = withdraw_receive(request);
+        leave();
     }
     return MPI_SUCCESS;
 }

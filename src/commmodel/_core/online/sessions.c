@@ -112,27 +112,3 @@ EXPORT int MPI_Session_call_errhandler(MPI_Session handle, int errorcode) {
     fail_session(handle, errorcode);
     return MPI_SUCCESS;
 }
-
-EXPORT int MPI_Session_attach_buffer_c(MPI_Session handle, void *buffer, MPI_Count size) {
-    SESSION_OR_FAIL(session, handle);
-    (void)session;
-    return MPI_Buffer_attach_c(buffer, size);
-}
-
-EXPORT int MPI_Session_detach_buffer_c(MPI_Session handle, void *buffer_addr, MPI_Count *size) {
-    SESSION_OR_FAIL(session, handle);
-    (void)session;
-    return MPI_Buffer_detach_c(buffer_addr, size);
-}
-
-EXPORT int MPI_Session_flush_buffer(MPI_Session handle) {
-    SESSION_OR_FAIL(session, handle);
-    (void)session;
-    return MPI_SUCCESS;
-}
-
-EXPORT int MPI_Session_iflush_buffer(MPI_Session handle, MPI_Request *request) {
-    SESSION_OR_FAIL(session, handle);
-    (void)session;
-    return MPI_Buffer_iflush(request);
-}

@@ -21,16 +21,30 @@
 #define ONLINE_CONTEXTS 2048
 #define ONLINE_REPORTED (1 << 30)  // receives from here on are reported when they are matched
 #define ONLINE_COLLECTIVE 100      // code: a collective whose action stands at `value`
+#define ONLINE_BATCH 101           // code: wait for the batch that stands at `value`
+#define ONLINE_BESIDE 102          // code: begin all batches beside what the rank does
 #define ONLINE_CLASSES 40
 #define ONLINE_NAME 128
 #define ONLINE_MEASURED 2  // ranks whose memory is looked at: the first may hold more than the others
 
 enum online_state { ONLINE_UNBORN, ONLINE_ALIVE, ONLINE_FINALIZED, ONLINE_ABORTED };
 enum online_question { ONLINE_NOTHING, ONLINE_DONE, ONLINE_MESSAGE };
+enum online_stage { ONLINE_PENDING, ONLINE_QUEUED, ONLINE_BEGUN, ONLINE_OVER };
 
 struct online_operation {  // as program.hpp's Operation
     int32_t code, peer, tag, request;
     double value;
+};
+
+// The operations of a non-blocking collective. The rank carries them out where it waits for them, or has done so beside
+// its own: once a poll has found nothing, or when nothing else goes on.
+struct online_batch {
+    uint64_t before, next;  // among the pending ones of the rank
+    int32_t stage;          // enum online_stage
+    int32_t count, room;
+    uint64_t operations;
+    uint64_t place;                // of the call, as `places`
+    struct online_operation wait;  // for its end
 };
 
 struct online_report {  // a receive got the next message of a channel
@@ -71,7 +85,8 @@ struct online_rank {
     char host[ONLINE_NAME];
     int32_t host_number;
     struct online_operation ring[ONLINE_RING];
-    uint64_t places[ONLINE_RING];  // of each: the call, its file, line and function, and its language, on lines
+    uint64_t places[ONLINE_RING];      // of each: the call, its file, line and function, and its language, on lines
+    uint64_t first_batch, last_batch;  // pending ones
 };
 
 struct online_world {

@@ -44,7 +44,7 @@ EXPORT int MPI_Get_elements_x(const MPI_Status *status, MPI_Datatype datatype, M
 EXPORT int MPI_Status_set_elements_c(MPI_Status *status, MPI_Datatype datatype, MPI_Count count) {
     const struct datatype *type = datatype_of(datatype);
     if (type == NULL) return fail_world(MPI_ERR_TYPE);
-    const MPI_Count bytes = volume(count, type);
+    const MPI_Count bytes = bytes_in_elements(type, count);
     status->count_lo = (int)(bytes & 0xffffffff);
     status->count_hi_and_cancelled = (int)(bytes >> 32) << 1 | (status->count_hi_and_cancelled & 1);
     return MPI_SUCCESS;

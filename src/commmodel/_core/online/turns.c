@@ -2,6 +2,7 @@
 #include "online.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <sys/prctl.h>
 #include <signal.h>
@@ -16,7 +17,8 @@ static bool is_rank;
 static _Thread_local double computed_until;  // processor time of the thread
 static double seen;                          // simulated time of the last turn
 static int idle_clocks;                      // readings of the clock since the last operation
-static double pause_seconds;                 // after the next poll that finds nothing
+static double idle_since;
+static double pause_seconds;  // after the next poll that finds nothing
 static _Thread_local int depth;
 static pid_t process;
 static uint64_t place;  // of the call that the program is in
@@ -82,16 +84,31 @@ _Noreturn void missing(const char *name) { abort_all(2, "%s is not simulated yet
 
 // ---- operations
 
-static struct online_operation *room(void) {
+static uint64_t batch;  // that operations go into, 0: into the ring
+
+static void put_in_ring(struct online_operation operation) {
     while (me->head - me->tail >= ONLINE_RING) yield();
-    return &me->ring[me->head % ONLINE_RING];
+    me->ring[me->head % ONLINE_RING] = operation;
+    me->places[me->head % ONLINE_RING] = place;
+    me->head++;
+}
+
+static void put_in_batch(struct online_operation operation) {
+    struct online_batch *of = online_at(world, batch);
+    if (of->count == of->room) {
+        of->room = of->room ? 4 * of->room : 1;
+        const uint64_t more = online_allocate(world, sizeof operation * (uint64_t)of->room);
+        if (of->count)
+            memcpy(online_at(world, more), online_at(world, of->operations), sizeof operation * (size_t)of->count);
+        online_free(world, of->operations);
+        of->operations = more;
+    }
+    ((struct online_operation *)online_at(world, of->operations))[of->count++] = operation;
 }
 
 static void put(int code, int peer, int tag, int request, double value) {
-    struct online_operation *operation = room();
-    *operation = (struct online_operation){code, peer, tag, request, value};
-    me->places[operation - me->ring] = place;
-    me->head++;
+    const struct online_operation operation = {code, peer, tag, request, value};
+    batch ? put_in_batch(operation) : put_in_ring(operation);
 }
 
 void act(int code, int peer, int tag, int request, double value) {
@@ -100,13 +117,46 @@ void act(int code, int peer, int tag, int request, double value) {
     put(code, peer, tag, request, value);
 }
 
-void act_collective(int tag, const char *action) {
-    idle_clocks = 0;
-    pause_seconds = 0.0;
+static double text_at(const char *action) {
     const size_t size = strlen(action) + 1;
     const uint64_t text = online_allocate(world, size);
     memcpy(online_at(world, text), action, size);
-    put(ONLINE_COLLECTIVE, 0, tag, NONE, (double)text);
+    return (double)text;
+}
+
+void act_collective(int tag, const char *action) { act(ONLINE_COLLECTIVE, 0, tag, NONE, text_at(action)); }
+
+// Before all of its collectives, in a batch or not.
+void define_communicator(const char *action) {
+    put_in_ring((struct online_operation){ONLINE_COLLECTIVE, 0, NONE, NONE, text_at(action)});
+}
+
+void begin_batch(void) {
+    batch = online_allocate(world, sizeof(struct online_batch));
+    *(struct online_batch *)online_at(world, batch) =
+        (struct online_batch){.place = place, .wait = {WAIT, NONE, NONE, next_name(), 0.0}};
+}
+
+uint64_t end_batch(void) {
+    const uint64_t made = batch;
+    struct online_batch *of = online_at(world, made);
+    batch = 0;
+    if (of->count == 0) {
+        online_free(world, made);
+        return 0;
+    }
+    of->before = me->last_batch;
+    *(me->last_batch ? &((struct online_batch *)online_at(world, me->last_batch))->next : &me->first_batch) = made;
+    me->last_batch = made;
+    return made;
+}
+
+bool is_batch_over(uint64_t at) { return ((struct online_batch *)online_at(world, at))->stage == ONLINE_OVER; }
+
+void wait_for_batch(uint64_t at) { act(ONLINE_BATCH, NONE, NONE, NONE, (double)at); }
+
+void progress(void) {
+    if (me->first_batch != 0) put(ONLINE_BESIDE, NONE, NONE, NONE, 0.0);
 }
 
 void enter(const char *name) {
@@ -164,17 +214,31 @@ void yield(void) {
 
 double now(void) {
     if (me->head != me->tail) yield();
-    if (++idle_clocks > 1000) {  // a loop until some time has passed
-        put(SLEEP, NONE, NONE, NONE, 1e-6);
+    if (++idle_clocks == 1000) idle_since = seen;
+    if (idle_clocks > 1000) {  // a loop until some time has passed
+        put(SLEEP, NONE, NONE, NONE, fmax(1e-6, 1e-4 * (seen - idle_since)));
         yield();
     }
     return seen;
+}
+
+void ask_done(int count, const int *names, bool *done) {
+    const uint64_t at = online_allocate(world, sizeof(int32_t) * (uint64_t)(count + 1));
+    int32_t *const answers = online_at(world, at);
+    memcpy(answers, names, sizeof(int32_t) * (size_t)count);
+    me->names = at;
+    me->count = count;
+    me->question = ONLINE_DONE;
+    yield();
+    for (int i = 0; i < count; i++) done[i] = answers[i];
+    online_free(world, at);
 }
 
 // The first poll that finds nothing takes no time; those after it wait for a change, but not for ever, as something else
 // than messages may end the loop.
 void before_poll(void) {
     if (pause_seconds == 0.0) return;
+    progress();
     const double seconds = pause_seconds;
     act(AWAIT, -2, NONE, NONE, seconds);
     pause_seconds = seconds < 1e-3 ? 2 * seconds : seconds;

@@ -24,11 +24,17 @@ class Live {
   public:
     // Bits of a tag that a communicator's own tags have; above them, a tag names the communicator.
     int32_t tag_bits = 31;
+    // How many strands wait to begin: operations that a rank carries out beside its own, and then completes a request.
+    int32_t strands = 0;
 
     // The next operations of a rank, none at its end; false where the run has to stop.
     virtual bool more(const Answers &answers, int32_t rank, const Operation *&begin, int64_t &count) = 0;
     // A receive has got its message: one whose request is `FIRST_REPORTED` or above.
     virtual void matched(int32_t rank, int32_t request, int32_t source, int32_t tag) = 0;
+    // Begin a strand, whose operations `more` gives under a number that is no rank's; its rank and its request's name.
+    virtual void begin_strand(int32_t number, int32_t &rank, int32_t &request) = 0;
+    // Nothing goes on any more: let ranks begin all strands that they can.
+    virtual void stall() = 0;
 
   protected:
     ~Live() = default;

@@ -129,6 +129,27 @@ template <class Messages, class Receives> class Matching {
         keep(receives_, unmatched, key, receive, false);
     }
 
+    // Take out the first receive that `fits` of those that wait for a message of source and tag; NONE where there is none.
+    template <class Fits> int32_t withdraw(int32_t rank, Unmatched &unmatched, int32_t source, int32_t tag, Fits fits) {
+        const MatchingKey key{rank, source, tag};
+        MatchingQueue *const queue = find(unmatched, key);
+        if (queue == nullptr || queue->of_messages()) return NONE;
+        int32_t before = NONE, receive = queue->first;
+        while (receive != NONE && !fits(receive)) {
+            before = receive;
+            receive = receives_.link(receive);
+        }
+        if (receive == NONE) return NONE;
+        unmatched.wildcards -= is_wild(key);
+        if (before == NONE) {
+            take_first(unmatched, receives_.link(receive));
+        } else {
+            receives_.link(before) = receives_.link(receive);
+            if (queue->last == receive) queue->last = before;
+        }
+        return receive;
+    }
+
   private:
     bool is_any(int32_t tag) const { return tag == ANY || tag < any_below_; }
 

@@ -24,6 +24,7 @@ enum Code : int32_t {
     ISSEND,
     PUT,
     GET,
+    WITHDRAW,
     CODES
 };
 enum State : int32_t { IN_COMPUTE, IN_SEND, IN_RECEIVE, IN_WAIT, IN_SLEEP, STATES };
@@ -51,7 +52,8 @@ struct Mark {
 };
 struct Hanging {  // a rank that waits for something that will not come
     int32_t rank, call, awaits_receive, peer, tag;
-    int32_t line;  // of a GOAL schedule's file; of a live program, operations behind the first of the rank's last; or 0
+    int32_t
+        line;  // of a GOAL schedule's file; of a live program, operations behind the first of the rank's last, or NONE; else 0
     double size;
 };
 #pragma pack(pop)

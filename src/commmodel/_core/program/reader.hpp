@@ -76,6 +76,9 @@ class Reader {
             case GET:
                 if (run_.live == nullptr) return fail(rank, cursor, UNKNOWN_CODE, operation.code);
                 return check_message(rank, cursor, requests);
+            case WITHDRAW:
+                if (run_.live == nullptr) return fail(rank, cursor, UNKNOWN_CODE, operation.code);
+                return operation.request >= 0 || fail(rank, cursor, BAD_REQUEST, operation.request);
             case AWAIT:
                 if (run_.live == nullptr) return fail(rank, cursor, UNKNOWN_CODE, operation.code);
                 return operation.value >= 0.0 || fail(rank, cursor, BAD_VALUE, 0, operation.value);

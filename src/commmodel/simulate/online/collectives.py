@@ -44,16 +44,16 @@ class Collectives:
         self._caller = Caller(processes, expander, lambda _, rank, problem: InputError(f"rank {rank}: {problem}"))
         self._marker = np.array([(_MARKER, ANY, 0, 0, 0.0)], dtype=OPERATION)
 
-    def begin(self, rank: int, tag: int, action: str) -> tuple[Operations, bool]:
-        """Return a rank's first operations of a collective, and whether more may follow."""
+    def begin(self, number: int, rank: int, tag: int, action: str) -> tuple[Operations, bool]:
+        """Return a rank's first operations of a collective, and whether more may follow under that number."""
         if action.startswith("communicator"):
             self._caller.put(rank, NOTHING, [(0, rank, 1.0, action)])
             return NOTHING, False
         self._marker["tag"] = tag
-        operations = self._caller.put(rank, self._marker, [(0, rank, 1.0, action)])
-        return operations, self._caller.has_more(rank)
+        operations = self._caller.put(rank, self._marker, [(0, rank, 1.0, action)], number)
+        return operations, self._caller.has_more(number)
 
-    def next(self, rank: int) -> tuple[Operations, bool]:
-        """Return the next operations of a large collective, and whether more may follow."""
-        operations = self._caller.next(rank)
-        return operations, operations.size > 0 and self._caller.has_more(rank)
+    def next(self, number: int) -> tuple[Operations, bool]:
+        """Return the next operations of the large collective under that number, and whether more may follow."""
+        operations = self._caller.next(number)
+        return operations, operations.size > 0 and self._caller.has_more(number)

@@ -58,9 +58,9 @@ class Caller:
         self._waiting: dict[int, deque[Operations | tuple[LargeCall, int]]] = {}
         self._large: dict[tuple[int, str], _Large] = {}
 
-    def next(self, rank: int) -> Operations:
-        """Return the rest of the last piece given to `put`, or nothing."""
-        waiting = self._waiting.get(rank)
+    def next(self, stream: int) -> Operations:
+        """Return the rest of the last piece given to `put` for that stream, or nothing."""
+        waiting = self._waiting.get(stream)
         while waiting:
             first = waiting[0]
             if isinstance(first, tuple):
@@ -82,15 +82,19 @@ class Caller:
                 if first.size:
                     return first
         if waiting is not None:
-            del self._waiting[rank]
+            del self._waiting[stream]
         return NOTHING
 
-    def has_more(self, rank: int) -> bool:
+    def has_more(self, stream: int) -> bool:
         """Whether `next` has to be asked for more."""
-        return rank in self._waiting
+        return stream in self._waiting
 
-    def put(self, rank: int, operations: Operations, calls: Sequence[Call]) -> Operations:
-        """Take a parsed piece of a rank and return its first operations; `next` returns the others."""
+    def put(self, rank: int, operations: Operations, calls: Sequence[Call], stream: int | None = None) -> Operations:
+        """Take a parsed piece of a rank and return its first operations; `next` returns the others.
+
+        A rank may have several streams; by default it is that of its own number.
+        """
+        stream = rank if stream is None else stream
         pieces: list[Operations] = []
         large: dict[int, tuple[LargeCall, Operations]] = {}
         for number, (line, _, type_size, text) in enumerate(calls):
@@ -115,5 +119,5 @@ class Caller:
             waiting.append(computing)
             begin = place + 1
         waiting.append(spliced(operations[begin:], pieces))
-        self._waiting[rank] = waiting
-        return self.next(rank)
+        self._waiting[stream] = waiting
+        return self.next(stream)
