@@ -6,6 +6,7 @@ system, of a process of its own, less those of an empty run, which are shown in 
 the platform, Python with everything loaded. Ours is all of it: reading the platform, making the program, simulating it;
 schedules both read in a binary form of their own.
 "same" is our own second run over the first: how far a ratio can be off. A peer that takes minutes runs once.
+``--before TREE`` names a checkout of earlier code, built, which runs every row in turns with ours.
 ``--growth FILE.svg`` draws the cost over P.
 """
 
@@ -16,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -28,10 +29,14 @@ from rich.table import Table
 from tools.peers import ours, smpi, traces
 
 from commmodel.collectives import Problem, build
+from commmodel.collectives.schedule import Round
 from commmodel.simulate import SMPI, DelayModel, DelayParameters, Program, SimulationResult, delays, goal, run
 from commmodel.simulate import smpi_collectives as algorithms
+from commmodel.simulate.platform import fat_tree
 from commmodel.simulate.traces import replay
 from commmodel.simulate.work import collective, halo, repeated, ring, shifts
+from commmodel.simulate.work.block_streams import Block, program_of
+from commmodel.simulate.work.rounds import blocks_of
 
 PARAMETERS = DelayParameters(L=2500e-9, o=1500e-9, g=1000e-9, G=6e-9, S=65535)
 LOGGOPS = ("-L", "2500", "-o", "1500", "-g", "1000", "-G", "6", "-O", "0", "-S", "65535")
@@ -141,6 +146,23 @@ def _repeated(name: str, program: Callable[[int, int], Program], processes: int,
     )
 
 
+def first_rounds(processes: int, rounds: int, distance: int = 37) -> Program:
+    """Return some rounds of a pairwise alltoall of 100 KiB, one partner at a time."""
+    rank, size = np.arange(processes), np.full(processes, 102400)
+
+    def blocks() -> Iterator[Block]:
+        steps = range(distance, distance * (rounds + 1), distance)
+        return blocks_of(processes, (Round(rank, (rank + step) % processes, size) for step in steps))
+
+    return program_of(processes, blocks, f"{rounds} rounds on {processes} processes")
+
+
+def large_fat_tree() -> SimulationResult:
+    """Simulate ten rounds of an alltoall on 16,384 hosts: all of it has 16,383."""
+    tree = fat_tree([32, 32, 16], [1, 32, 16], [1, 1, 1], 125e6, 15e-6, loopback=(5e9, 0.0))
+    return run(first_rounds(tree.hosts, 10), SMPI, tree)
+
+
 ROWS = (
     _alltoall("flat", 64, target=30.0, small=True),
     _alltoall("flat", 256, target=30.0),
@@ -168,6 +190,7 @@ ROWS = (
         lambda _: on_flows("flat", collective("alltoall", Problem(4096, 102400), algorithm="pairwise")),
         "",
     ),
+    Row("alltoall pairwise, fat tree, P = 16384, 10 rounds", lambda _: large_fat_tree(), ""),
     Row(
         "barrier dissemination, LogGP, P = 1000000",
         lambda _: run(
@@ -201,9 +224,15 @@ class Cost:
     simulated: float
 
 
-def commmodel_cost(row: Row, folder: Path) -> Cost:
+def ourselves(*words: str, tree: Path | None = None) -> list[str]:
+    """Return the command that runs this program, with commmodel of another tree where there is one."""
+    where = [] if tree is None else ["env", f"PYTHONPATH={tree.absolute() / 'src'}"]
+    return [*where, sys.executable, "-m", "benchmarks.speed.simulators", *words]
+
+
+def commmodel_cost(row: Row, folder: Path, tree: Path | None = None) -> Cost:
     """Simulate a row in a process of its own; what that has used when it has loaded everything is its empty run."""
-    process = smpi.measured([sys.executable, __file__, "--child", row.name, "--folder", str(folder)])
+    process = smpi.measured(ourselves("--child", row.name, "--folder", str(folder), tree=tree))
     values = dict(line.split() for line in process.output.splitlines())
     return Cost(float(values["used"]), float(values["empty"]), int(values["peak"]) * 1024, process.seconds)
 
@@ -270,11 +299,13 @@ def prepare(row: Row, folder: Path) -> None:
         traces.write(traces.halo(processes, actions // processes // _ACTIONS), (folder / str(row.arguments[1])).parent)
 
 
-def compared(row: Row, peers: Peers, repetitions: int) -> list[str]:
+def compared(row: Row, peers: Peers, repetitions: int, before: Path | None = None) -> list[str]:
     """Return the cells of a row."""
     folder = peers.folder
-    costs, again, peer_costs = [], [], []
+    costs, again, peer_costs, earlier = [], [], [], []
     for repetition in range(repetitions):
+        if before is not None:
+            earlier.append(commmodel_cost(row, folder, before))
         costs.append(commmodel_cost(row, folder))
         if peers.has(row) and not (row.minutes and repetition):
             try:
@@ -299,6 +330,11 @@ def compared(row: Row, peers: Peers, repetitions: int) -> list[str]:
         ]
     else:
         cells += ["", "", "", ""]
+    if earlier:
+        if earlier[0].simulated != costs[0].simulated:
+            raise ValueError(f"{row.name}: {earlier[0].simulated} s before, and {costs[0].simulated} s now")
+        gains = [old.seconds / max(cost.seconds, 1e-3) for old, cost in zip(earlier, costs, strict=True)]
+        cells.append(f"{median(cost.seconds for cost in earlier):.3f}, {median(gains):.2f}")
     cells.append(f"{min(control):.2f}-{max(control):.2f}")
     cells.append(f"{costs[0].simulated:.6g}" + (f" / {peer_costs[0].simulated:.6g}" if peer_costs else ""))
     return cells
@@ -344,6 +380,7 @@ def main() -> None:
     parser.add_argument(
         "--loggopsim", type=Path, default=os.environ.get("LOGGOPSIM", "LogGOPSim"), help="folder of its programs"
     )
+    parser.add_argument("--before", type=Path, help="checkout of earlier code, built, to run every row too")
     parser.add_argument("--growth", type=Path, help="draw the cost over P into this file (SVG or PNG), no table")
     parser.add_argument("--largest", type=int, default=4096, help="P up to which --growth goes (4096)")
     parser.add_argument("--child", help=argparse.SUPPRESS)
@@ -366,11 +403,13 @@ def main() -> None:
             return
         for row in rows:
             # In another process: what this one has in memory counts for those that it begins.
-            smpi.measured([sys.executable, __file__, "--prepare", row.name, "--folder", name])
-        titles = ("work", "ours, s", "MiB", "peer, s", "MiB", "peer / ours", "target", "same", "simulated, s")
+            smpi.measured(ourselves("--prepare", row.name, "--folder", name))
+        titles = ["work", "ours, s", "MiB", "peer, s", "MiB", "peer / ours", "target", "same", "simulated, s"]
+        if arguments.before is not None:
+            titles.insert(7, "before, s, and over ours")
         table = Table(*titles, box=None)
         for row in rows:
-            table.add_row(*compared(row, peers, arguments.repetitions))
+            table.add_row(*compared(row, peers, arguments.repetitions, arguments.before))
         Console(width=170).print(table)
         installed = smpi.version() if smpi.available() else "no SMPI"
         print(f"\n{installed}; seconds of processor time less those of an empty run, which are in brackets")

@@ -25,8 +25,8 @@ SMALLEST, LARGEST = 1e-30, 1e30
 MOST_RANKS = 2**24
 """More than any machine has cores."""
 _TOO_LARGE = 2**63
-_RANK = 1000
-"""Bytes of a rank: its operations, what the engine notes of it, and arrays on the way (an exchange of one message)."""
+_RANK = 1800
+"""Bytes of a rank: its operations, what the engine notes of it and of a message, and arrays on the way (a barrier)."""
 _ALWAYS = 2**26
 """Bytes of memory that are always taken to be there."""
 _FEW = 1024

@@ -114,7 +114,7 @@ def test_sizes_may_be_whole_floats_and_numpys_numbers():
 
 def test_memory_that_is_not_there_is_told_before_it_is_taken(monkeypatch):
     monkeypatch.setattr(arguments, "_memory_left", lambda: 2.0**30)
-    with pytest.raises(InputError, match=r"4000000 processes would take about 4 GB, and 1.07 GB are left"):
+    with pytest.raises(InputError, match=r"4000000 processes would take about 7.2 GB, and 1.07 GB are left"):
         ring(8, 4_000_000)
 
 
