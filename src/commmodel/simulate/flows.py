@@ -70,7 +70,7 @@ def simulated(
 
 def _check(network: Network) -> None:
     """Raise where parameters give no valid times."""
-    numbers = ("header", "window", "capacity_weight", "cross_traffic", "send_buffer")
+    numbers = ("header", "window", "capacity_weight", "penalty_without_latency", "cross_traffic", "send_buffer")
     for name in numbers:
         finite(f"network {network.name!r}: {name}", getattr(network, name), 0)
     for name in ("eager_limit", "detached_limit"):

@@ -64,6 +64,8 @@ class Network(Struct, frozen=True, forbid_unknown_fields=True):
     capacity_weight: float = 0.0
     """A flow's share is in inverse proportion to its penalty, Σ (latency + capacity_weight / capacity) over its route;
     where all of that is 0, all flows have the same."""
+    penalty_without_latency: float = 0.0
+    """Seconds, the penalty of flows on a route that has no latency. Where it is 0, theirs is as that of others."""
     cross_traffic: float = 0.0
     """Share of its rate that a flow takes on the way back, for what TCP acknowledges."""
 
@@ -88,6 +90,7 @@ SMPI = Network(
     bandwidth_factors=_factors(_BANDWIDTH),
     window=4194304,
     capacity_weight=8775,
+    penalty_without_latency=1.0,
     cross_traffic=0.05,
 )
 """What SMPI 3.32 of SimGrid has where nothing else is said. Its authors fitted it to a Gigabit Ethernet cluster."""

@@ -23,7 +23,7 @@ cdef extern from "flows/engine.hpp" namespace "commmodel" nogil:
         double header, eager_limit, detached_limit
         Pieces send, isend, receive, latency_factor, bandwidth_factor
         cpp_bool leaves_after_overhead, leaves_unexpected
-        double window, capacity_weight, cross_traffic, send_buffer
+        double window, capacity_weight, penalty_without_latency, cross_traffic, send_buffer
 
     cdef cppclass Engine:
         Engine(
@@ -64,6 +64,7 @@ cdef Protocol _protocol(network) except *:
     out.leaves_unexpected = network.leaves_unexpected
     out.window = network.window
     out.capacity_weight = network.capacity_weight
+    out.penalty_without_latency = network.penalty_without_latency
     out.cross_traffic = network.cross_traffic
     out.send_buffer = network.send_buffer
     return out

@@ -33,7 +33,7 @@ struct Protocol {
     double header = 0.0, eager_limit = 0.0, detached_limit = 0.0;
     Pieces send, isend, receive, latency_factor, bandwidth_factor;
     bool leaves_after_overhead = true, leaves_unexpected = false;
-    double window = 0.0, capacity_weight = 0.0, cross_traffic = 0.0, send_buffer = 0.0;
+    double window = 0.0, capacity_weight = 0.0, penalty_without_latency = 0.0, cross_traffic = 0.0, send_buffer = 0.0;
 
     Mode mode(double size) const {
         return size <= eager_limit ? ASYNCHRONOUS : size <= detached_limit ? DETACHED : SYNCHRONOUS;
@@ -209,6 +209,9 @@ class RouteTable {
             for (const int32_t number : links_on_route_) add(number, 1.0, uses);
         }
         for (const Use &use : uses) links_[use.link].place = NONE;
+        if (route.latency == 0.0 && protocol_.penalty_without_latency > 0.0) {
+            penalty = protocol_.penalty_without_latency;
+        }
         route.penalty = penalty > 0.0 ? penalty : 1.0;
         route.bound = smallest;
         if (protocol_.window > 0.0 && route.latency > 0.0) {
