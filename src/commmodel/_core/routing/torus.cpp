@@ -39,7 +39,7 @@ class Torus final : public RegularZone {
             }
             stride *= size;
         }
-        if (source != destination) push_limiter(destination, links);
+        push_limiter(destination, links);
     }
 
   private:
