@@ -75,7 +75,7 @@ class PeerReplays:
         folder = Path(programs[1].lstrip('"'))
         return folder / "smpimain", folder / "smpireplaymain", libraries[1]
 
-    def run(self, case: Case, *options: str, timeout: float = 10) -> str:
+    def run(self, case: Case, *options: str, timeout: float = 30) -> str:
         """Return what SMPI prints; raises ValueError where it fails."""
         main, replay, libraries = self._programs
         files = [self.folder / name for name in ("platform.xml", "hosts", "index")]
