@@ -242,7 +242,7 @@ ALGORITHMS: dict[str, dict[str, Scheduler]] = {
 
 
 def reduce_scatter(sizes: NDArray[np.float64], element: int = ELEMENT) -> Program:
-    """Return the program of a reduce_scatter in a replay of SMPI, where no operation is known to commute.
+    """Return the program of a reduce_scatter in SMPI.
 
     Parameters
     ----------
