@@ -14,7 +14,6 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from random import Random
 from statistics import median
 
 from rich.console import Console
@@ -64,7 +63,7 @@ def features(experiment: Experiment) -> tuple[str, ...]:
 
 def examine(seed: int, limit: float, shrinks: bool, number: int) -> Row:
     """Return the row of a case."""
-    experiment = random_experiment(Random(f"{seed} {number}"))  # noqa: S311
+    experiment = random_experiment(seed, number)
     with tempfile.TemporaryDirectory() as folder:
         peer = PeerReplays(Path(folder))
         comparison = compare(experiment.case(), peer)

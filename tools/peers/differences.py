@@ -93,8 +93,9 @@ def _text(root: Element) -> str:
     return HEADER + tostring(root, encoding="unicode") + "\n"
 
 
-def random_experiment(random: Random) -> Experiment:
-    """Return a random experiment: a rank on each host, on some of them, or several on a host."""
+def random_experiment(seed: int, number: int) -> Experiment:
+    """Return a random experiment, the same each time: a rank on each host, on some of them, or several on a host."""
+    random = Random(f"{seed} {number}")  # noqa: S311
     platform = random_platform(random)
     names = host_names(platform)
     ranks = random.randint(2, max(2, min(12, len(names))))

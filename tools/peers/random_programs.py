@@ -308,7 +308,7 @@ COLLECTIVES: dict[str, Callable[[Collective, int, int], list[object]]] = {
 }
 """Action -> function that returns a rank's arguments."""
 _WITHOUT_TYPES = ("scatterv", "allgatherv")
-"""SMPI 3.32 reads a type of these for one side alone, or in the wrong place."""
+"""They have the default type: SMPI 3.32 takes a type of allgatherv for that of the sends alone."""
 _COUNTS = {"barrier": 0, "gatherv": 1, "scatterv": 1, "allgatherv": 1, "reducescatter": 1, "alltoallv": 2}
 """How many counts an action has: P to that power, else one."""
 
