@@ -65,7 +65,7 @@ class Network(Struct, frozen=True, forbid_unknown_fields=True):
     """A flow's share is in inverse proportion to its penalty, Σ (latency + capacity_weight / capacity) over its route;
     where all of that is 0, all flows have the same."""
     penalty_without_latency: float = 0.0
-    """Penalty of flows on a route that has no latency; 0: none of its own."""
+    """Seconds, the penalty of flows on a route that has no latency. Where it is 0, theirs is as that of others."""
     cross_traffic: float = 0.0
     """Share of its rate that a flow takes on the way back, for what TCP acknowledges."""
 
