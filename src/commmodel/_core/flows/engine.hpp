@@ -537,74 +537,17 @@ class Engine final : public Answers {
         return true;
     }
 
-    // ---- live programs
+    // ---- live programs: live_engine.hpp
 
-    // Something has happened for which a rank may be in AWAIT.
-    void awake(int32_t rank) {
-        alarms_.drop(rank);
-        ranks_[rank].doing = AWOKEN;
-        make_ready(rank);
-    }
-
-    // Operations that ranks carry out beside their own begin.
-    void begin_strands() {
-        while (run_.live->strands > 0) make_ready(strands_.begin(*run_.live, ranks_, requests_));
-    }
-
-    void end_strand(int32_t number) {
-        if (run_.stopped()) return;
-        complete(strands_.rank(number), strands_.request(number), 0.0);
-        strands_.end(number, ranks_);
-    }
-
-    // Nothing goes on any more, unless ranks begin what they have put off; whether they do.
-    bool begin_pending() {
-        if (run_.live == nullptr) return false;
-        run_.live->stall();
-        const bool begins = run_.live->strands > 0;
-        begin_strands();
-        run_ready();
-        return begins;
-    }
-
-    // A receive that has got no message yet is given up.
-    void withdraw(int32_t rank) {
-        Rank &me = ranks_[rank];
-        const int32_t request = requests_.find(rank, me.at->request);
-        if (request == NONE) return;
-        const int32_t index = matching_.withdraw(rank, me.unmatched, me.at->peer, me.at->tag, [&](int32_t receive) {
-            return messages_[receive].receiver == request;
-        });
-        if (index == NONE) return;
-        messages_[index].stage = UNUSED;
-        messages_.drop(index);
-        requests_.close(rank, request, me.first_request);
-    }
-
-    // A receive and its message have met.
-    void report(const Message &message) {
-        const int32_t request = message.receiver == BLOCKING ? ranks_[message.receives].at->request
-                                : message.receiver >= 0      ? requests_[message.receiver].name
-                                                             : UNNAMED;
-        if (request >= FIRST_REPORTED) run_.live->matched(message.destination, request, message.source, message.tag);
-    }
-
+    void awake(int32_t rank);
+    void begin_strands();
+    void end_strand(int32_t number);
+    bool begin_pending();
+    void withdraw(int32_t rank);
+    void report(const Message &message);
     double now() const override { return now_; }
-
-    bool is_done(int32_t rank, int32_t request) const override {
-        const int32_t index = requests_.find(rank, request);
-        return index == NONE || requests_[index].done;
-    }
-
-    bool find_message(int32_t rank, int32_t &source, int32_t &tag) const override {
-        const int32_t index = matching_.find_message(ranks_[rank].unmatched, source, tag, [this](int32_t message) {
-            return messages_[message].arrived || messages_[message].awaits_receive;
-        });
-        if (index == NONE) return false;
-        source = messages_[index].source;
-        tag = messages_[index].tag;
-        return true;
-    }
+    bool is_done(int32_t rank, int32_t request) const override;
+    bool find_message(int32_t rank, int32_t &source, int32_t &tag) const override;
 
     // ---- the end
 
@@ -644,3 +587,5 @@ class Engine final : public Answers {
 };
 
 }  // namespace commmodel
+
+#include "flows/live_engine.hpp"
