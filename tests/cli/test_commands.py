@@ -118,7 +118,7 @@ def test_a_reader_that_has_seen_enough_is_no_fault(tmp_path):
 @pytest.mark.parametrize(
     ("left", "said"),
     [
-        (0.0, "1000000 processes would take about 0.6 GB, and 0 GB are left"),  # asked before
+        (0.0, "1000000 processes would take about 1.8 GB, and 0 GB are left"),  # asked before
         (None, "there is not enough memory for what is asked"),  # found out when it is taken
     ],
 )

@@ -42,9 +42,13 @@ from mpi4py import MPI
 
 world = MPI.COMM_WORLD
 def serve():
-    status = MPI.Status()
-    while (number := world.recv(source=MPI.ANY_SOURCE, tag=1, status=status)) is not None:
-        world.send(2 * number, status.source, tag=2)
+    status, ranks = MPI.Status(), world.size
+    while ranks:
+        number = world.recv(source=MPI.ANY_SOURCE, tag=1, status=status)
+        if number is None:
+            ranks -= 1
+        else:
+            world.send(2 * number, status.source, tag=2)
 server = threading.Thread(target=serve)
 server.start()
 time.sleep(0.05)  # the server waits by then
@@ -52,7 +56,7 @@ answers = []
 for rank in range(world.size):
     world.send(rank, rank, tag=1)
     answers.append(world.recv(source=rank, tag=2))
-requests = [world.isend(None, world.rank, tag=1)]
+requests = [world.isend(None, rank, tag=1) for rank in range(world.size)]
 server.join()
 MPI.Request.waitall(requests)
 print(answers, flush=True)
@@ -71,6 +75,19 @@ thread.join()
 world.Recv(data, 1 - world.rank)
 """
 
+BOTH_RECEIVE = """
+import threading
+from mpi4py import MPI
+
+world = MPI.COMM_WORLD
+threads = [threading.Thread(target=world.recv, kwargs={"source": 1 - world.rank, "tag": tag}) for tag in range(2)]
+for thread in threads:
+    thread.start()
+world.send(None, 1 - world.rank, tag=0)
+for thread in threads:
+    thread.join()
+"""
+
 
 @pytest.mark.parametrize(
     ("program", "ranks", "line"),
@@ -85,11 +102,16 @@ def test_threads_wait_side_by_side(tmp_path, program, ranks, line):
     assert done.stdout.splitlines().count(line) == ranks
 
 
-def test_threads_that_wait_for_each_other_are_told(tmp_path):
+@pytest.mark.parametrize(
+    ("program", "call", "place"),
+    [(BOTH_SEND, "MPI_Send", "script.py:8"), (BOTH_RECEIVE, "MPI_Mprobe", "threading.py")],
+    ids=["both send", "both receive"],
+)
+def test_threads_that_wait_for_each_other_are_told(tmp_path, program, call, place):
     script = tmp_path / "script.py"
-    script.write_text(BOTH_SEND)
+    script.write_text(program)
     done = simulate("--", sys.executable, str(script), processes=2)
     assert done.returncode == 2
     assert "deadlock: 2 of 2 ranks never end" in done.stderr
-    assert "MPI_Send" in done.stderr
-    assert "script.py:8" in done.stderr
+    assert call in done.stderr
+    assert place in done.stderr

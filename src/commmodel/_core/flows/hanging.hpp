@@ -29,6 +29,7 @@ inline std::vector<Hanging> hanging(const Messages &messages, const Requests<Req
         const Rank &rank = ranks[number];
         return !live ? 0 : strands.is_rank(number) ? static_cast<int32_t>(rank.at - rank.begin) : NONE;
     };
+    std::vector<bool> is_told(static_cast<size_t>(strands.ranks()));
     for (int32_t index = 0; index < messages.size(); ++index) {
         const Message &message = messages[index];
         const bool sends = message.stage == SENT;
@@ -39,11 +40,15 @@ inline std::vector<Hanging> hanging(const Messages &messages, const Requests<Req
         const int32_t peer = sends ? message.destination : message.source;
         deadlock.add(message.order,
                      {strands.rank(number), rank.at->code, sends, peer, message.tag, step(number), message.size});
+        is_told[static_cast<size_t>(strands.rank(number))] = true;
     }
     for (int32_t number = 0; number < strands.ranks(); ++number) {
         const Rank &rank = ranks[number];
-        if (rank.doing != AWAITING || rank.at->peer < ANY) continue;
-        deadlock.add(order, {number, AWAIT, 0, rank.at->peer, rank.at->tag, step(number), 0.0});
+        if (rank.doing != AWAITING) continue;
+        const bool is_of_message = rank.at->peer >= ANY;  // else whatever happens, as several threads wait for messages
+        if (!is_of_message && is_told[static_cast<size_t>(number)]) continue;
+        const int32_t peer = is_of_message ? rank.at->peer : ANY, tag = is_of_message ? rank.at->tag : ANY;
+        deadlock.add(order, {number, AWAIT, 0, peer, tag, step(number), 0.0});
     }
     return deadlock.report();
 }
