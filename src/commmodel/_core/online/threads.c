@@ -17,7 +17,7 @@ static struct {
     uint64_t asked;
 } waiting[MOST];
 static int waiting_count;
-static uint64_t changes;  // since a thread that waits has asked, it has to ask again
+static uint64_t changes;  // of what a thread that waits asks for: since then it has to ask again
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 static bool are_several;
 static _Thread_local bool has_turn;
@@ -25,6 +25,8 @@ static _Thread_local bool has_turn;
 void note_thread(void) { are_several = true; }
 
 bool has_threads(void) { return are_several; }
+
+void note_change(void) { ++changes; }
 
 void take_turn(void) {
     if (!are_several) return;
@@ -95,7 +97,7 @@ void await_change(double seconds) {
     const struct call call = current_call();
     waiting[waiting_count].thread = self;
     waiting[waiting_count++].asked = asked;
-    bool did_wait = false;
+    bool did_wait = false, goes_on = false;
     double late = LONGEST_SLEEP;
     for (long pause = 10000;; pause = pause < 1000000 ? 2 * pause : pause) {  // ns
         pthread_mutex_unlock(&turn);
@@ -104,15 +106,13 @@ void await_change(double seconds) {
         pthread_mutex_lock(&turn);
         if (changes != asked) break;
         const bool do_wait = all_others_wait(asked, late < 0.0);
-        if (do_wait && did_wait) {  // twice, as one may just have been woken
-            ++changes;
-            break;
-        }
+        goes_on = do_wait && did_wait;  // twice, as one may just have been woken
+        if (goes_on) break;
         did_wait = do_wait;
     }
     int place = 0;
     while (waiting[place].thread != self) ++place;
     waiting[place] = waiting[--waiting_count];
     set_call(call);
-    if (did_wait && changes == asked + 1) act(AWAIT, -2, NONE, NONE, seconds);
+    if (goes_on) act(AWAIT, -2, NONE, NONE, seconds);
 }

@@ -201,6 +201,7 @@ void set_call(struct call call) {
 
 void yield(void) {
     if (me->memory == 0) note_memory();
+    if (me->head != me->tail) note_change();  // a question alone takes no time
     online_wake(&world->simulator_turn);
     for (;;) {
         while (!online_wait(&me->turn, -1)) {
