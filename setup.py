@@ -225,7 +225,7 @@ def core_extension(source: str) -> Extension:
     extension = Extension(
         stem.removeprefix("src/").replace("/", "."),
         [translated if current else source, *sorted(glob(f"{folder}/*.cpp"))],
-        depends=sorted(glob(f"{CORE}/*/*.hpp") if cpp else [*glob(f"{CORE}/*/*.pxd"), *glob(f"{CORE}/*/*.h")]),
+        depends=sorted(glob(f"{CORE}/*/*.h*") if cpp else [*glob(f"{CORE}/*/*.pxd"), *glob(f"{CORE}/*/*.h")]),
         include_dirs=[CORE, mpi4py.get_include()],
         extra_compile_args=[
             *(SANITIZED if SANITIZE else OPTIMISED),
@@ -272,7 +272,7 @@ def online_library() -> Extension:
     extension = Extension(
         f"{ONLINE.removeprefix('src/').replace('/', '.')}.{os.path.basename(ONLINE)}",
         [*sorted(glob(f"{ONLINE}/*.c")), f"{RECORDER}/sites.c"],
-        depends=[*glob(f"{ONLINE}/*.h"), f"{ONLINE}/symbols.py", f"{RECORDER}/sites.h"],
+        depends=[*glob(f"{ONLINE}/*.h"), f"{ONLINE}/symbols.py", f"{RECORDER}/sites.h", f"{CORE}/program/codes.h"],
         include_dirs=[CORE, ONLINE],
         extra_compile_args=["-std=gnu11", "-O2", "-g0", "-fvisibility=hidden", "-fno-omit-frame-pointer"],
         extra_link_args=["-Wl,-soname,libmpi.so.12", "-Wl,-Bsymbolic-functions"],

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "program/codes.h"
 #include "shared.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -16,24 +17,7 @@
 
 // ---- turns.c: this process as a rank
 
-enum code {
-    COMPUTE,
-    SLEEP,
-    SEND,
-    ISEND,
-    RECV,
-    IRECV,
-    WAIT,
-    WAITALL,
-    TEST,
-    MARK,
-    AWAIT,
-    SSEND,
-    ISSEND,
-    PUT,
-    GET,
-    WITHDRAW
-};
+enum code { OPERATION_CODES };
 
 extern struct online_world *world;
 extern struct online_rank *me;
@@ -74,6 +58,7 @@ void set_call(struct call call);
 
 // ---- threads.c
 
+void allow_threads(bool are_allowed);  // to call MPI at once
 void note_thread(void);
 bool has_threads(void);  // that may call MPI at once
 void note_change(void);  // in the rank's operations, for which a thread may wait

@@ -5,28 +5,11 @@
 #include <cstdint>
 
 #include "common/constants.hpp"
+#include "program/codes.h"
 
 namespace commmodel {
 
-enum Code : int32_t {
-    COMPUTE,
-    SLEEP,
-    SEND,
-    ISEND,
-    RECV,
-    IRECV,
-    WAIT,
-    WAITALL,
-    TEST,
-    MARK,
-    AWAIT,
-    SSEND,
-    ISSEND,
-    PUT,
-    GET,
-    WITHDRAW,
-    CODES
-};
+enum Code : int32_t { OPERATION_CODES, CODES };
 enum State : int32_t { IN_COMPUTE, IN_SEND, IN_RECEIVE, IN_WAIT, IN_SLEEP, STATES };
 
 constexpr int32_t ANY = -1;
