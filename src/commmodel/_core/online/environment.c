@@ -43,6 +43,7 @@ EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
     is_initialized = true;
     thread_level = required;
     main_thread = pthread_self();
+    allow_threads(required == MPI_THREAD_MULTIPLE);
     if (provided != NULL) *provided = required;
     epoch = 0.0;
     leave();

@@ -19,10 +19,12 @@ static struct {
 static int waiting_count;
 static uint64_t changes;  // of what a thread that waits asks for: since then it has to ask again
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
-static bool are_several;
+static bool may_be_several, are_several;
 static _Thread_local bool has_turn;
 
-void note_thread(void) { are_several = true; }
+void allow_threads(bool are_allowed) { may_be_several = are_allowed; }
+
+void note_thread(void) { are_several = may_be_several; }
 
 bool has_threads(void) { return are_several; }
 
