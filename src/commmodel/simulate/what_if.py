@@ -155,7 +155,7 @@ def _pool(workers: int) -> Iterator[Executor]:
     pool = ProcessPoolExecutor(workers, multiprocessing.get_context("fork"), _begin)
     try:
         yield pool
-    except BaseException:
+    except BaseException:  # whatever it was, no worker goes on; it is raised again
         pool.shutdown(wait=False, cancel_futures=True)
         for process in multiprocessing.active_children():
             if process.pid not in before:

@@ -161,7 +161,7 @@ def _rank(words: Sequence[str], place: str) -> None:
         code = exit_.code if isinstance(exit_.code, int) else int(exit_.code is not None)
         if exit_.code is not None and not isinstance(exit_.code, int):
             print(exit_.code, file=sys.stderr)
-    except BaseException:
+    except BaseException:  # whatever the program raised: Python would print it and exit with 1
         traceback.print_exc()
         code = 1
     try:
