@@ -13,6 +13,13 @@ def simulate(*words, processes=3):
     return subprocess.run([*command, *words], capture_output=True, text=True, check=False, timeout=900)
 
 
+def simulate_script(folder, text, *options, processes=3):
+    """Simulate a program of Python."""
+    script = folder / "script.py"
+    script.write_text(text)
+    return simulate(*options, "--", sys.executable, str(script), processes=processes)
+
+
 def compiled_program(folder, source):
     """Return a program of C, linked with the MPI library of this environment."""
     mpicc = shutil.which("mpicc", path=f"{sys.prefix}/bin")

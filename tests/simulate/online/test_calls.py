@@ -1,9 +1,7 @@
 """Calls of MPI that few programs make, in programs that run while they are simulated."""
 
-import sys
-
 import pytest
-from support.simulated_runs import simulable_program, simulate
+from support.simulated_runs import simulable_program, simulate, simulate_script
 
 pytestmark = pytest.mark.mpi
 
@@ -83,9 +81,7 @@ print("sum", buffers[1][0])
 
 def test_collectives_with_requests_have_an_order_of_their_own(tmp_path):
     """And others see what a rank gives when simulated time has come there, not before."""
-    script = tmp_path / "orders.py"
-    script.write_text(ORDERS)
-    done = simulate("--compute", "0", "--", sys.executable, str(script))
+    done = simulate_script(tmp_path, ORDERS, "--compute", "0")
     assert done.returncode == 0, done.stderr
     assert "done False" in done.stdout
     assert done.stdout.count("sum 6") == 3
@@ -114,9 +110,7 @@ print("done")
 
 def test_communicators_of_groups_are_told_apart(tmp_path):
     """Ranks are at different calls, whose groups share members."""
-    script = tmp_path / "groups.py"
-    script.write_text(GROUPS)
-    done = simulate("--compute", "0", "--", sys.executable, str(script))
+    done = simulate_script(tmp_path, GROUPS, "--compute", "0")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("done") == 3
 
@@ -136,9 +130,7 @@ print(np.frombuffer(window, "i").tolist())
 
 
 def test_grids_are_even_and_accumulates_take_derived_datatypes(tmp_path):
-    script = tmp_path / "numbers.py"
-    script.write_text(NUMBERS)
-    done = simulate("--compute", "0", "--", sys.executable, str(script), processes=1)
+    done = simulate_script(tmp_path, NUMBERS, "--compute", "0", processes=1)
     assert done.returncode == 0, done.stderr
     assert "[1, 1, 1, 4, 1, 1]" in done.stdout
 
@@ -175,9 +167,7 @@ else:
 
 def test_a_cancelled_receive_takes_no_message(tmp_path):
     """The next receive does; a receive that has its message already is not cancelled."""
-    script = tmp_path / "cancelled.py"
-    script.write_text(CANCELLED)
-    done = simulate("--compute", "0", "--", sys.executable, str(script), processes=2)
+    done = simulate_script(tmp_path, CANCELLED, "--compute", "0", processes=2)
     assert done.returncode == 0, done.stderr
     assert "done" in done.stdout
 
@@ -202,9 +192,7 @@ print("rank", world.rank, *sizes, dict(world.Get_info()))
 
 
 def test_communicators_are_split_by_host_and_keep_hints_of_mpi_alone(tmp_path):
-    script = tmp_path / "hosts.py"
-    script.write_text(HOSTS)
-    done = simulate("--mapping", "block", "--compute", "0", "--", sys.executable, str(script), processes=6)
+    done = simulate_script(tmp_path, HOSTS, "--mapping", "block", "--compute", "0", processes=6)
     assert done.returncode == 0, done.stderr
     for rank in range(6):
         size = 4 if rank < 4 else 2

@@ -1,9 +1,7 @@
 """Datatypes of programs that run while they are simulated."""
 
-import sys
-
 import pytest
-from support.simulated_runs import simulable_program, simulate
+from support.simulated_runs import simulable_program, simulate, simulate_script
 
 pytestmark = pytest.mark.mpi
 
@@ -122,8 +120,6 @@ print("done")
 
 
 def test_strided_types_carry_what_they_pack(tmp_path):
-    script = tmp_path / "strides.py"
-    script.write_text(STRIDES)
-    done = simulate("--compute", "0", "--", sys.executable, str(script), processes=2)
+    done = simulate_script(tmp_path, STRIDES, "--compute", "0", processes=2)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("done") == 2

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from support.simulated_runs import compiled_program, is_of_mpich, simulate
+from support.simulated_runs import compiled_program, is_of_mpich, simulate, simulate_script
 
 from commmodel.errors import InputError
 from commmodel.simulate import online, scenario
@@ -91,9 +91,7 @@ def test_a_rank_that_ends_early_ends_all_with_its_code(pair):
 
 
 def test_a_program_of_python(tmp_path):
-    script = tmp_path / "objects.py"
-    script.write_text(OBJECTS)
-    done = simulate("--compute", "0", "--", sys.executable, str(script), processes=4)
+    done = simulate_script(tmp_path, OBJECTS, "--compute", "0", processes=4)
     assert done.returncode == 0, done.stderr
     assert "{'a': 1}" in done.stdout
     assert "1 [3, 1] all" in done.stdout

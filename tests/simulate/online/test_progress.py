@@ -1,10 +1,9 @@
 """Non-blocking collectives that go on beside what their ranks do, in programs that run while they are simulated."""
 
 import re
-import sys
 
 import pytest
-from support.simulated_runs import simulate
+from support.simulated_runs import simulate_script
 
 pytestmark = pytest.mark.mpi
 
@@ -108,9 +107,7 @@ assert sums[0][0] == between.remote_size and sums[1][0] == size
 
 @pytest.mark.parametrize("case", CASES)
 def test_collectives_end_in_any_order(tmp_path, case):
-    script = tmp_path / "case.py"
-    script.write_text(HEADER + CASES[case] + "print('done')\n")
-    done = simulate("--compute", "0", "--", sys.executable, str(script))
+    done = simulate_script(tmp_path, HEADER + CASES[case] + "print('done')\n", "--compute", "0")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("done") == 3
 
@@ -134,9 +131,7 @@ print("rank", world.rank, "got", *sorted(got))
 
 
 def test_a_barrier_may_be_polled_while_messages_come(tmp_path):
-    script = tmp_path / "consensus.py"
-    script.write_text(CONSENSUS)
-    done = simulate("--compute", "0", "--", sys.executable, str(script), processes=4)
+    done = simulate_script(tmp_path, CONSENSUS, "--compute", "0", processes=4)
     assert done.returncode == 0, done.stderr
     lines = ["rank 0 got 2 3", "rank 1 got 3", "rank 2 got 1 3", "rank 3 got 2"]
     assert [line for line in lines if line not in done.stdout] == []
@@ -174,9 +169,7 @@ if world.rank == 1:
 
 
 def test_a_collective_is_carried_out_at_its_wait_or_from_the_first_poll_on(tmp_path):
-    script = tmp_path / "overlap.py"
-    script.write_text(OVERLAP)
-    done = simulate("--compute", "0", "--", sys.executable, str(script), processes=2)
+    done = simulate_script(tmp_path, OVERLAP, "--compute", "0", processes=2)
     assert done.returncode == 0, done.stderr
     later, beside = map(float, re.search(r"ratios (\S+) (\S+)", done.stdout).groups())
     assert later == pytest.approx(1.0, rel=1e-6)

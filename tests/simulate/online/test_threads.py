@@ -1,9 +1,7 @@
 """Threads of a rank that call MPI at once, in programs that run while they are simulated."""
 
-import sys
-
 import pytest
-from support.simulated_runs import simulate
+from support.simulated_runs import simulate_script
 
 pytestmark = pytest.mark.mpi
 
@@ -95,9 +93,7 @@ for thread in threads:
     ids=["exchanges", "server"],
 )
 def test_threads_wait_side_by_side(tmp_path, program, ranks, line):
-    script = tmp_path / "script.py"
-    script.write_text(program)
-    done = simulate("--", sys.executable, str(script), processes=ranks)
+    done = simulate_script(tmp_path, program, processes=ranks)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines().count(line) == ranks
 
@@ -108,9 +104,7 @@ def test_threads_wait_side_by_side(tmp_path, program, ranks, line):
     ids=["both send", "both receive"],
 )
 def test_threads_that_wait_for_each_other_are_told(tmp_path, program, call, place):
-    script = tmp_path / "script.py"
-    script.write_text(program)
-    done = simulate("--", sys.executable, str(script), processes=2)
+    done = simulate_script(tmp_path, program, processes=2)
     assert done.returncode == 2
     assert "deadlock: 2 of 2 ranks never end" in done.stderr
     assert call in done.stderr

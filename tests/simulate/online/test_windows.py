@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from support.simulated_runs import simulate
+from support.simulated_runs import simulate, simulate_script
 
 pytestmark = pytest.mark.mpi
 
@@ -32,9 +32,7 @@ window.Free()
 
 
 def test_data_move_and_a_counter_gives_each_rank_its_number(tmp_path):
-    script = tmp_path / "counter.py"
-    script.write_text(COUNTER)
-    done = simulate("--compute", "0", "--", sys.executable, str(script), processes=3)
+    done = simulate_script(tmp_path, COUNTER, "--compute", "0", processes=3)
     assert done.returncode == 0, done.stderr
     assert "[0, 1, 2] [[3.0, 3.0], [1.0, 1.0], [2.0, 2.0]] True" in done.stdout
 
