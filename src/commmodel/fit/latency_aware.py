@@ -88,16 +88,18 @@ def fit_latency_aware(message_size: Array, pairs: Array, weights: Array, times: 
     else:  # data sets that resemble each other: begin where their mean ends
         mean = fit_latency_aware(size, pairs, weights, times.mean(axis=0)[None])
         starts.append(np.broadcast_to(mean.is_limited(size, pairs), times.shape))
+    limited, times = np.concatenate(starts), np.tile(times, (len(starts), 1))
     best, lowest = LatencyAwareFit(*(np.zeros(len(times)),) * 3), np.full(len(times), np.inf)
-    for limited in starts:
-        for _ in range(_MOST_ROUNDS):
-            fit = _solve(limited, size, pairs, weights, times)
-            cost = (fit.predict(size, pairs) - times) ** 2 @ weights
-            better = cost < lowest
-            best = LatencyAwareFit(*(np.where(better, new, old) for new, old in zip(fit, best, strict=True)))
-            lowest = np.where(better, cost, lowest)
-            following = fit.is_limited(size, pairs)
-            if (following == limited).all():
-                break
-            limited = following
-    return best
+    for _ in range(_MOST_ROUNDS):
+        fit = _solve(limited, size, pairs, weights, times)
+        cost = (fit.predict(size, pairs) - times) ** 2 @ weights
+        better = cost < lowest
+        best = LatencyAwareFit(*(np.where(better, new, old) for new, old in zip(fit, best, strict=True)))
+        lowest = np.where(better, cost, lowest)
+        following = fit.is_limited(size, pairs)
+        if (following == limited).all():
+            break
+        limited = following
+    sets = len(times) // len(starts)
+    chosen = lowest.reshape(len(starts), sets).argmin(axis=0), np.arange(sets)
+    return LatencyAwareFit(*(parameter.reshape(len(starts), sets)[chosen] for parameter in best))

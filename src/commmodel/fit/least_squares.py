@@ -29,6 +29,10 @@ Array = NDArray[np.float64]
 _SHARES = np.concatenate([np.linspace(0, 0.2, 9), np.linspace(0.25, 1.0, 16), np.linspace(1.25, 2.0, 4)])
 """Values of ρ that are tried: most processes add less than the first, some a little more."""
 _GOLDEN_STEPS = 30
+_SINGULAR = 1e-12
+"""Of the weight: with less left for it, α is not determined, and taken as 0."""
+_TINY = float(np.finfo(np.float64).tiny)
+"""b where times do not grow with the size."""
 
 
 class PostalFit(NamedTuple):
@@ -79,85 +83,108 @@ def merge_cells(message_size: Array, pairs: Array, weights: Array, times: Array)
     return cells[0], cells[1], total, times @ summed / total
 
 
-def _solve(columns: list[Array], weights: Array, times: Array) -> tuple[Array, Array]:
-    """Return the coefficients, shape (data sets, columns), of a weighted linear problem, and its sums of squares.
+class _Moments(NamedTuple):
+    """Weighted sums over the points of each number of pairs: all that the squares of a linear model depend on.
 
-    Columns are scaled to unit length first: with sizes from bytes to gibibytes the problem is solvable only then.
+    Sizes are relative to the largest, `scale`; k is the number of counts of pairs, d that of data sets.
     """
-    root = np.sqrt(weights)
-    design, target = np.stack(columns, axis=1) * root[:, None], times * root
-    lengths = np.linalg.norm(design, axis=0)
-    lengths[lengths == 0] = 1.0
-    inverse = np.linalg.pinv(design / lengths)
-    scaled = target @ inverse.T
-    gram = (design / lengths).T @ (design / lengths)
-    squares = np.einsum("ij,ij->i", target, target) - np.einsum("ij,jk,ik->i", scaled, gram, scaled)
-    return scaled / lengths, squares
+
+    pairs: Array
+    """Ascending, shape (k,)."""
+    scale: float
+    of_weight: Array
+    of_size: Array
+    of_size_squared: Array
+    of_time: Array
+    """Shape (k, d)."""
+    of_size_and_time: Array
+    """Shape (k, d)."""
+    of_time_squared: Array
+    """Over all points, shape (d,)."""
 
 
-def _solve_with_alpha(slopes: list[Array], weights: Array, times: Array) -> tuple[Array, Array]:
-    """Return [α, coefficients of the slopes] with α ≥ 0, and the sums of squares."""
-    solution, squares = _solve([np.ones_like(weights), *slopes], weights, times)
-    negative = solution[:, 0] < 0
-    if negative.any():
-        bound, bound_squares = _solve(slopes, weights, times[negative])
-        solution[negative] = np.concatenate([np.zeros((len(bound), 1)), bound], axis=1)
-        squares[negative] = bound_squares
-    return solution, squares
-
-
-class _Candidate(NamedTuple):
-    fit: MaxRateFit
-    squares: Array
-    """Of the linear problem; those of the model where `holds`."""
-    holds: NDArray[np.bool_]
-
-
-def _best(candidates: list[_Candidate]) -> tuple[MaxRateFit, Array]:
-    """Return for each data set the candidate with the smallest weighted sum of squares, and that sum."""
-    squares = np.stack(
-        [
-            np.where(candidate.holds & (candidate.fit.b > 0) & (candidate.fit.c >= 0), candidate.squares, np.inf)
-            for candidate in candidates
-        ]
+def _moments(message_size: Array, pairs: Array, weights: Array, times: Array) -> _Moments:
+    counts = np.unique(pairs)
+    scale = float(message_size.max()) or 1.0
+    size, weight = message_size / scale, np.where(pairs == counts[:, None], weights, 0.0)
+    return _Moments(
+        pairs=counts,
+        scale=scale,
+        of_weight=weight.sum(axis=1),
+        of_size=weight @ size,
+        of_size_squared=weight @ size**2,
+        of_time=weight @ times.T,
+        of_size_and_time=(weight * size) @ times.T,
+        of_time_squared=times**2 @ weights,
     )
-    chosen = squares.argmin(axis=0), np.arange(squares.shape[1])
-    parameters = zip(*(candidate.fit for candidate in candidates), strict=True)
-    return MaxRateFit(*(np.stack(parameter)[chosen] for parameter in parameters)), squares[chosen]
 
 
-def _unlimited(message_size: Array, pairs: Array, share: float, weights: Array, times: Array) -> list[_Candidate]:
-    """Return the candidates without a node limit; the second is a constant, for times that fall."""
-    zeros, shares = np.zeros(len(times)), np.full(len(times), share)
-    always = np.full(len(times), True)
-    line, squares = _solve_with_alpha([message_size * _load(pairs, share)], weights, times)
-    constant, constant_squares = _solve([np.ones_like(weights)], weights, times)
-    tiny = np.full(len(times), np.finfo(np.float64).tiny)
-    return [
-        _Candidate(MaxRateFit(line[:, 0], line[:, 1], zeros, shares), squares, always),
-        _Candidate(MaxRateFit(constant[:, 0], tiny, zeros, shares), constant_squares, always),
-    ]
+class _LinearFits(NamedTuple):
+    """Solutions of several linear models, each of shape (models, data sets)."""
+
+    alpha: Array
+    first: Array
+    """A coefficient, as the next one; of candidates that are to be chosen from, b and c."""
+    second: Array
+    squares: Array
+    """Σ w (T − y)²; infinite where the solution is none of the model's."""
 
 
-def _limited(message_size: Array, pairs: Array, share: float, weights: Array, times: Array) -> list[_Candidate]:
-    """Return the candidates with a node limit from some number of pairs on."""
-    counts, shares = np.unique(pairs), np.full(len(times), share)
-    full = 1 + (counts - 1) * share
-    """What so many pairs would move if the node did not limit, over what one pair moves."""
-    load = _load(pairs, share)
-    candidates = []
-    for count_full in full:  # boundaries: the node is just full at this count
-        solution, squares = _solve_with_alpha([message_size * np.maximum(load * count_full, pairs)], weights, times)
-        fit = MaxRateFit(solution[:, 0], count_full * solution[:, 1], solution[:, 1], shares)
-        candidates.append(_Candidate(fit, squares, np.full(len(times), True)))
-    for count, below, above in zip(counts[:-1], full[:-1], full[1:], strict=True):  # splits: full above this count
-        free = pairs <= count
-        slopes = [np.where(free, load * message_size, 0.0), np.where(free, 0.0, pairs * message_size)]
-        solution, squares = _solve_with_alpha(slopes, weights, times)
-        b, c = solution[:, 1], solution[:, 2]
-        fit = MaxRateFit(solution[:, 0], b, c, shares)
-        candidates.append(_Candidate(fit, squares, (b >= below * c) & (b <= above * c)))
-    return candidates
+def _solve(moments: _Moments, first: Array, second: Array) -> _LinearFits:
+    """Return α ≥ 0 and the coefficients of T = α + n (first x + second y).
+
+    `first` and `second`, both of shape (models, numbers of pairs), are the factors of the coefficients at each number
+    of pairs. At each one of them is 0, so that the coefficients depend on one another by α alone.
+    """
+    slopes = np.stack([first, second])
+    sizes, squares = slopes @ moments.of_size, slopes**2 @ moments.of_size_squared
+    products = slopes @ moments.of_size_and_time
+    share = np.divide(sizes, squares, out=np.zeros_like(sizes), where=squares > 0)
+    weight, time = moments.of_weight.sum(), moments.of_time.sum(axis=0)
+    left = weight - (share * sizes).sum(axis=0)  # of the weight, for α
+    determined = left > _SINGULAR * weight
+    alpha = time - (share[:, :, None] * products).sum(axis=0)
+    alpha = np.where(determined[:, None], np.maximum(alpha / np.where(determined, left, 1.0)[:, None], 0.0), 0.0)
+    divisors = np.where(squares > 0, squares, np.inf)[:, :, None]
+    coefficients = (products - alpha * sizes[:, :, None]) / divisors
+    rest = moments.of_time_squared - alpha * time - (coefficients * products).sum(axis=0)
+    return _LinearFits(alpha, coefficients[0] / moments.scale, coefficients[1] / moments.scale, rest)
+
+
+def _best(candidates: _LinearFits, share: float) -> tuple[MaxRateFit, Array]:
+    """Return for each data set the candidate with the smallest sum of squares, and that sum."""
+    columns = np.arange(candidates.squares.shape[1])
+    alpha, b, c, squares = (values[candidates.squares.argmin(axis=0), columns] for values in candidates)
+    return MaxRateFit(alpha, b, c, np.full(columns.size, share)), squares
+
+
+def _with_constant(moments: _Moments, lines: _LinearFits) -> _LinearFits:
+    """Return a constant time, for times that fall, and these candidates: none with b ≤ 0 or c < 0."""
+    holds = (lines.first > 0) & (lines.second >= 0)
+    weight, time = moments.of_weight.sum(), moments.of_time.sum(axis=0)
+    constant = _LinearFits(
+        time / weight, np.full_like(time, _TINY), np.zeros_like(time), moments.of_time_squared - time**2 / weight
+    )
+    lines = lines._replace(squares=np.where(holds, lines.squares, np.inf))
+    return _LinearFits(*(np.vstack(values) for values in zip(constant, lines, strict=True)))
+
+
+def _at_share(share: float, moments: _Moments) -> tuple[MaxRateFit, Array]:
+    """Return for each data set the best parameters at a share ρ, and their sum of squares."""
+    pairs = moments.pairs
+    count, load, full = pairs.size, _load(pairs, share), 1 + (pairs - 1) * share
+    # Candidates: the node never limits; it is just full at a count; it is full above a count, and not up to it.
+    free = np.tri(count - 1, count, dtype=bool)
+    first = np.vstack([load, np.maximum(load * full[:, None], pairs), np.where(free, load, 0.0)])
+    second = np.vstack([np.zeros((1 + count, count)), np.where(free, 0.0, pairs)])
+    lines = _solve(moments, first, second)
+    b, c = lines.first, lines.second
+    boundaries, splits = slice(1, 1 + count), slice(1 + count, None)
+    c[boundaries] = b[boundaries]
+    b[boundaries] *= full[:, None]
+    holds = (b[splits] >= full[:-1, None] * c[splits]) & (b[splits] <= full[1:, None] * c[splits])
+    lines.squares[splits][~holds] = np.inf
+    return _best(_with_constant(moments, lines), share)
 
 
 def fit_postal(message_size: Array, weights: Array, times: Array) -> PostalFit:
@@ -183,15 +210,16 @@ def fit_postal(message_size: Array, weights: Array, times: Array) -> PostalFit:
 
 def fit_unlimited(message_size: Array, pairs: Array, weights: Array, times: Array) -> MaxRateFit:
     """Fit the max-rate model without a node limit: T = α + n b for every number of pairs."""
-    size, pairs, weights, times = merge_cells(message_size, pairs, weights, times)
-    return _best(_unlimited(size, pairs, 1.0, weights, times))[0]
+    moments = _moments(message_size, np.ones_like(pairs), weights, times)
+    lines = _solve(moments, np.ones((1, 1)), np.zeros((1, 1)))
+    return _best(_with_constant(moments, lines), 1.0)[0]
 
 
 def fit_rate(message_size: Array, pairs: Array, weights: Array, times: Array) -> MaxRateFit:  # noqa: ARG001
     """Fit T = n b for every number of pairs, for sizes too large to show a latency."""
-    solution, _ = _solve([message_size], weights, times)
+    rate = (times @ (weights * message_size)) / (weights @ message_size**2)
     zeros = np.zeros(len(times))
-    return MaxRateFit(zeros, np.maximum(solution[:, 0], np.finfo(np.float64).tiny), zeros, zeros + 1)
+    return MaxRateFit(zeros, np.maximum(rate, _TINY), zeros, zeros + 1)
 
 
 def fit_max_rate(message_size: Array, pairs: Array, weights: Array, times: Array) -> MaxRateFit:
@@ -208,15 +236,7 @@ def fit_max_rate(message_size: Array, pairs: Array, weights: Array, times: Array
     >>> [float(f"{parameter[0]:.6g}") for parameter in (fit.alpha, 1 / fit.b, 1 / fit.c)]
     [4e-06, 4000000000.0, 6000000000.0]
     """
-    problem = merge_cells(message_size, pairs, weights, times)
-    return _at_share(1.0, *problem)[0]
-
-
-def _at_share(
-    share: float, message_size: Array, pairs: Array, weights: Array, times: Array
-) -> tuple[MaxRateFit, Array]:
-    candidates = _unlimited(message_size, pairs, share, weights, times)
-    return _best(candidates + _limited(message_size, pairs, share, weights, times))
+    return _at_share(1.0, _moments(message_size, pairs, weights, times))[0]
 
 
 def fit_extended(message_size: Array, pairs: Array, weights: Array, times: Array) -> MaxRateFit:
@@ -235,13 +255,14 @@ def fit_extended(message_size: Array, pairs: Array, weights: Array, times: Array
     [2e-05, 5500000000.0, 3600000000.0, 610000000.0]
     """
     problem = merge_cells(message_size, pairs, weights, times)
+    moments = _moments(*problem)
     tried = _SHARES if len(times) == 1 else _SHARES[::2]
-    grid = [_at_share(share, *problem) for share in tried]
+    grid = [_at_share(share, moments) for share in tried]
     costs = np.stack([cost for _, cost in grid])
     best = costs.argmin(axis=0)
     fits = np.stack([np.stack(fit) for fit, _ in grid])  # (shares, parameters, data sets)
     if best.size == 1:
-        return _between_neighbours(int(best[0]), problem)
+        return _between_neighbours(int(best[0]), moments)
     indices = np.arange(best.size)
     coarse = MaxRateFit(*fits[best, :, indices].T)
     middle = np.clip(best, 1, len(tried) - 2)
@@ -253,16 +274,16 @@ def fit_extended(message_size: Array, pairs: Array, weights: Array, times: Array
     return MaxRateFit(*np.where(squares < coarse_squares, np.stack(between), np.stack(coarse)))
 
 
-def _between_neighbours(best: int, problem: tuple[Array, Array, Array, Array]) -> MaxRateFit:
+def _between_neighbours(best: int, moments: _Moments) -> MaxRateFit:
     """Return the solution of one data set at the best ρ near a grid point, by golden-section search."""
     low, high = float(_SHARES[max(best - 1, 0)]), float(_SHARES[min(best + 1, len(_SHARES) - 1)])
     golden = (np.sqrt(5.0) - 1) / 2
-    tried = {share: _at_share(share, *problem) for share in (low, float(_SHARES[best]), high)}
+    tried = {share: _at_share(share, moments) for share in (low, float(_SHARES[best]), high)}
     for _ in range(_GOLDEN_STEPS):
         inner = [high - golden * (high - low), low + golden * (high - low)]
         for share in inner:
             if share not in tried:
-                tried[share] = _at_share(share, *problem)
+                tried[share] = _at_share(share, moments)
         low, high = (low, inner[1]) if tried[inner[0]][1] <= tried[inner[1]][1] else (inner[0], high)
     return min(tried.values(), key=lambda solution: float(solution[1][0]))[0]
 
