@@ -54,7 +54,7 @@ ONE_PROTOCOL_openmpi := 1:256
 # Else every program that a test starts would compile our modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo quick test thorough openmpi openmpi-library test-one test-without-mpi test-mpi cluster-test sanitize fuzz mutations freeze lint docs html doctest bench cluster-bench clean
+.PHONY: demo quick test thorough openmpi openmpi-library test-one test-without-mpi test-mpi test-launched test-ranks test-mpich test-openmpi cluster-test sanitize fuzz mutations freeze lint docs html doctest bench cluster-bench clean
 
 demo:
 	@echo "commmodel: measures this machine's MPI ($(MPI)), fits a model of it and writes a report. About a minute."
@@ -86,10 +86,10 @@ test:
 	$(MAKE) --jobs=2 .venv/.test-ready openmpi-library
 	$(MAKE) --jobs=2 --output-sync=recurse lint openmpi
 	$(MAKE) test-without-mpi
-	$(MAKE) test-mpi MPI=mpich
-	$(MAKE) test-mpi MPI=openmpi
+	$(MAKE) --jobs=2 --output-sync=recurse test-mpich test-openmpi html doctest
+	$(MAKE) test-ranks MPI=mpich
+	$(MAKE) test-ranks MPI=openmpi
 	$(MAKE) cluster-test MPI=openmpi
-	$(MAKE) docs
 
 thorough: test
 	$(MAKE) test-without-mpi PROFILE=thorough
@@ -101,6 +101,10 @@ openmpi-library:
 openmpi:
 	$(MAKE) .venv-openmpi/.test-ready MPI=openmpi
 
+# Side by side, as much of these tests is Python that starts.
+test-mpich test-openmpi: test-%:
+	$(MAKE) test-launched MPI=$*
+
 test-one:
 	$(MAKE) test-without-mpi
 	$(MAKE) test-mpi
@@ -110,11 +114,18 @@ test-without-mpi: $(VENV)/.test-ready
 	$(BIN)/python -m pytest $(UNIT_TESTS) -p no:mpi-pytest --without-mpi --hypothesis-profile $(PROFILE) \
 		--numprocesses auto --maxprocesses 8 --dist worksteal $(if $(MARKS),-m "$(MARKS)")
 
-# Tests on several ranks are collected by each of them; the others start ranks of their own, one test after the other.
-# Ranks of one host need no network, which takes Open MPI's MPI_Init a second to set up.
-test-mpi: export OMPI_MCA_btl := self,sm
 test-mpi: $(VENV)/.test-ready
+	$(MAKE) test-launched
+	$(MAKE) test-ranks
+
+# Ranks of one host need no network, which takes Open MPI's MPI_Init a second to set up.
+test-launched test-ranks: export OMPI_MCA_btl := self,sm
+# Tests that start ranks of their own, one after the other.
+test-launched: $(VENV)/.test-ready
 	$(BIN)/python -m pytest $(UNIT_TESTS) -m mpi
+
+# Tests on several ranks, which each of them collects.
+test-ranks: $(VENV)/.test-ready
 	for ranks in 1 2 4; do $(MPIEXEC) -n $$ranks $(BIN)/python -m pytest tests/mpi -m "parallel[$$ranks]" || exit 1; done
 
 # Seconds for each reader; a finding is kept in fuzz/found.
