@@ -1,10 +1,19 @@
 """Readers of what others measured, on small files in their formats, and rows that come out of them."""
 
+import msgspec
 import numpy as np
 import pytest
-from benchmarks.validation.published_measurements import blue_waters, calibrated_clusters, ping_pongs, rows, summit
+from benchmarks.validation.published_measurements import (
+    blue_waters,
+    calibrated_clusters,
+    gemini_lines,
+    ping_pongs,
+    rows,
+    summit,
+    trains,
+)
 
-from commmodel.machine import Machine, MaxRate, Parameter, Segment
+from commmodel.machine import Limit, Machine, MaxRate, Parameter, Segment
 from commmodel.simulate import Code
 
 
@@ -16,6 +25,12 @@ def known(path, alpha, R_C, R_N=float("inf")):
 def machine():
     paths = known("between-nodes", 2e-6, 1e9, 4e9), known("same-node", 1e-6, 2e9), known("same-socket", 5e-7, 4e9)
     return Machine("m", paths, queue_search=Parameter(1e-8), link_contention=Parameter(1e-10))
+
+
+def two_protocols(machine):
+    far, *within = machine.segments
+    eager = Segment("eager", "between-nodes", Limit(8000), max_rate=far.max_rate)
+    return msgspec.structs.replace(machine, segments=(eager, far, *within))
 
 
 def test_ranks_of_a_load_test_take_part_from_their_own_step_on(tmp_path):
@@ -48,7 +63,20 @@ def test_every_message_of_a_load_test_has_a_receiver(test):
 def test_trains_are_read_with_the_median_of_half_their_times(tmp_path):
     path = tmp_path / "train"
     path.write_text("Pingpong for\nmaster: 0\npartner: 1\n\nNum Msgs 2\nSizeMsgs 8\n4.00e-06\t2.00e-06\t8.00e-06\t\n")
-    assert blue_waters.trains(path) == [blue_waters.Train(2, 32, 2e-6)]
+    assert trains.trains(path) == [trains.Train(2, 32, 2e-6)]
+
+
+def test_trains_on_a_line_share_its_middle(machine, tmp_path):
+    job, size = "Num Msgs 1\nSizeMsgs {}\n{}\n", 1 << 16
+    for short, long in gemini_lines.FILES.values():
+        for name, processes in ((short, 128), (long, 256)):
+            there_and_back = 2 * processes / 2 * 4 * size / 1e10
+            text = job.format(size, f"{there_and_back:.2e}")
+            (tmp_path / f"nodecomm_contention_{name}.bw.out").write_text(text)
+    lines = list(gemini_lines.rows(tmp_path, two_protocols(machine)))
+    assert len(lines) == 3
+    assert lines[0].error("simulated") == pytest.approx(0, abs=0.01)
+    assert lines[0].error("without links") < -0.5
 
 
 def block(name, seconds, volume=1000):

@@ -15,8 +15,18 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
+from benchmarks.validation.published_measurements import gemini_lines
 from benchmarks.validation.published_measurements.ping_pongs import SizeTable, fitted, medians, tables
 from benchmarks.validation.published_measurements.rows import Row
+from benchmarks.validation.published_measurements.trains import (
+    LIMITS,
+    PER_NODE,
+    PING_PONGS,
+    SHORT_TRAIN,
+    path_time,
+    train_time,
+    trains,
+)
 
 from commmodel import formats
 from commmodel import machine as machines
@@ -25,30 +35,9 @@ from commmodel.models import maxrate, nodeaware, postal
 
 __all__ = ["rows"]
 
-LIMITS = (500, 8000)
-"""Bytes at which protocols end, as the authors say."""
-INTEGER = 4
-"""Bytes of the integers in which sizes are given."""
-PER_NODE = 16
-PING_PONGS = {
-    "between-nodes": ("orig/max_rate", PER_NODE),
-    "same-node": ("on_node/on_node.out", PER_NODE // 2),
-    "same-socket": ("on_node/on_socket.out", PER_NODE // 2),
-}
-"""Path -> file, and pairs of a node."""
 PROTOCOLS = {"Short": 1, "Eager": LIMITS[0] + 1, "Rend": LIMITS[1] + 1}
 """Name in the files -> a size of the protocol."""
 PATHS = {"": "between-nodes", " Node": "same-node", " Socket": "same-socket"}
-SHORT_TRAIN = 16
-"""Messages of a train up to which a queue is not felt: the authors fit contention to these."""
-
-
-class Train(NamedTuple):
-    """Messages of a process in a row to one other, and the seconds that they took."""
-
-    messages: int
-    volume: int
-    seconds: float
 
 
 class Exchange(NamedTuple):
@@ -61,21 +50,6 @@ class Exchange(NamedTuple):
     volume: int
     hops: float
     seconds: float
-
-
-def trains(path: Path) -> list[Train]:
-    """Return the trains in a file; times are of both directions, one after the other, in repeated launches."""
-    messages = volume = 0
-    table = []
-    for line in path.read_text("utf-8").splitlines():
-        words = line.split()
-        if line.startswith("Num Msgs"):
-            messages = int(words[-1])
-        elif line.startswith("SizeMsgs"):
-            volume = INTEGER * int(words[-1])
-        elif words and re.fullmatch(r"\d\.\d\de[+-]\d\d", words[0]) and messages:
-            table.append(Train(messages, volume, float(np.median([float(word) for word in words])) / 2))
-    return table
 
 
 def fitted_machine(output: Path, ping_pongs: dict[str, SizeTable]) -> Machine:
@@ -98,20 +72,6 @@ def slope(points: list[tuple[float, float]]) -> float:
     """Return the slope of a line through the origin, by least squares."""
     x, y = np.array(points, dtype=float).T
     return float(x @ y / (x @ x))
-
-
-def path_time(machine: Machine, path: str, item: Train) -> float:
-    """Return the time of a train on a path, while all processes of the node do the same."""
-    rates = machine.max_rate(item.volume / item.messages, path)
-    pairs = PING_PONGS[path][1]
-    limit = math.inf if rates.R_N is None else rates.R_N.value
-    return float(nodeaware.path_time(item.messages, item.volume, pairs, rates.alpha.value, limit, rates.R_C.value))
-
-
-def train_time(machine: Machine, item: Train) -> float:
-    """Return the time of a train between nodes, with the search of its receiver's queue."""
-    assert machine.queue_search is not None  # noqa: S101
-    return path_time(machine, "between-nodes", item) + machine.queue_search.value * item.messages**2
 
 
 def exchanges(path: Path) -> list[Exchange]:
@@ -201,15 +161,7 @@ def rows(repository: Path) -> Iterator[Row]:
     machine = fitted_machine(output, by_path)
     printed = machines.load("blue-waters-node-aware")
     yield from ping_pongs(by_path, machine)
-    assert machine.link_contention is not None  # noqa: S101
-    for item in trains(output / "contention/nodecomm_contention_256.out"):
-        if item.messages <= SHORT_TRAIN:
-            alone = train_time(machine, item)
-            crowded = alone + machine.link_contention.value * item.volume * 256 / 2
-            yield Row(
-                "Blue Waters", "trains along a line of 16 nodes", f"{item.messages} messages, {item.volume} B",
-                item.seconds, {"+ queue search": alone, "+ link contention": crowded},
-            )  # fmt: skip
+    yield from gemini_lines.rows(output / "contention", machine)
     for path in sorted((output / "amg_models").glob("*.out"), key=lambda path: (path.name[0], _processes(path))):
         if not re.fullmatch(r"(aniso|lin_elas|grad_div)_\d+\.out", path.name):
             continue  # launches that those files hold together, and old ones
