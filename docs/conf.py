@@ -26,6 +26,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.doctest",
     "sphinx.ext.napoleon",
+    "sphinx_copybutton",
     "generated",
     "mathml",
 ]
@@ -51,6 +52,11 @@ suppress_warnings = ["ref.python"]  # `low` in a docstring is its own class's, h
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
+
+# A copy holds what is typed: of a block with prompts, their lines alone.
+copybutton_prompt_text = r"\$ |> |>>> |\.\.\. "
+copybutton_prompt_is_regexp = True
+copybutton_line_continuation_character = "\\"
 
 default_role = "code"
 smartquotes = False  # -- is an option's
