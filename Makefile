@@ -13,6 +13,9 @@
 #   make mutations          counts how many faults the unit tests find, of a sample: SAMPLE=100; an hour
 #   make cluster-test       the tests that need a network: on two emulated hosts, as root on Linux, else skipped
 #   make cluster-bench      on emulated hosts: collectives predicted and checked, overlap chosen: as root on Linux
+#   make leaks              memory of a process that simulates ten thousand times
+#   make wheels             the source distribution and the wheel of a release, built twice, tried with each MPI library
+#                           and Python, into dist; needs no compiler: PROCESSOR=aarch64 builds for another, untried
 #   make clean              remove what was built
 
 MPI ?= mpich
@@ -54,7 +57,7 @@ ONE_PROTOCOL_openmpi := 1:256
 # Else every program that a test starts would compile our modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo quick test thorough openmpi openmpi-library test-one test-without-mpi test-mpi test-launched test-ranks test-mpich test-openmpi cluster-test sanitize fuzz mutations freeze lint docs html doctest bench cluster-bench clean
+.PHONY: demo quick test thorough openmpi openmpi-library test-one test-without-mpi test-mpi test-launched test-ranks test-mpich test-openmpi cluster-test sanitize leaks fuzz mutations freeze lint docs html doctest bench cluster-bench wheels clean
 
 demo:
 	@echo "commmodel: measures this machine's MPI ($(MPI)), fits a model of it and writes a report. About a minute."
@@ -155,6 +158,14 @@ sanitize: $(VENV)/.test-ready
 		LD_PRELOAD="$(LIBASAN) $(shell g++ -print-file-name=libstdc++.so 2>/dev/null)" \
 		$(BIN)/python -m pytest -p no:mpi-pytest -p no:cacheprovider --without-mpi -q $(SANITIZED_TESTS)
 
+leaks: $(VENV)/.test-ready
+	$(BIN)/python -m tools.leaks
+
+PROCESSOR ?= $(shell uname -m)
+
+wheels:
+	$(PYTHON) packaging/wheels.py --processor $(PROCESSOR) $(if $(FIGURES),--figures $(FIGURES))
+
 # What every command says, compared with the record in tools; after a wanted change: python tools/freeze.py record tools
 freeze: $(VENV)/.test-ready
 	$(BIN)/python tools/freeze.py compare tools --text
@@ -168,7 +179,9 @@ lint: .venv/.test-ready
 	.venv/bin/mypy
 	PATH=$(CURDIR)/.venv/bin:$$PATH cython-lint src
 	.venv/bin/clang-format --dry-run -Werror $(wildcard src/commmodel/_core/*/*.[ch] src/commmodel/_core/*/*.[ch]pp bench_c/*.[ch])
-	.venv/bin/codespell src tests tools benchmarks bench_c fuzz docs conf setup.py Makefile *.md
+	.venv/bin/codespell src tests tools benchmarks bench_c fuzz packaging docs conf setup.py Makefile *.md
+	.venv/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	.venv/bin/zizmor --quiet --offline .github/workflows
 
 docs: .venv/.test-ready
 	$(MAKE) --jobs=2 html doctest
@@ -233,5 +246,5 @@ ifneq ($(MPI),mpich)
 endif
 
 clean:
-	rm -rf .venv .venv-openmpi build demo docs/_build bench_c/build src/*.egg-info
+	rm -rf .venv .venv-openmpi build dist demo docs/_build bench_c/build src/*.egg-info
 	find src -name '*.so' -delete

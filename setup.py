@@ -31,7 +31,7 @@ CORE = "src/commmodel/_core"
 RECORDER = f"{CORE}/record"
 ONLINE = f"{CORE}/online"
 SANITIZE = bool(os.environ.get("COMMMODEL_SANITIZE"))  # `make sanitize`: without MPI, and with checks of memory
-OPTIMISED = ("-O3", "-g0")
+OPTIMISED = ("-O3", "-g0", "-ffp-contract=off")  # the same numbers on every processor, with every compiler
 SANITIZED = ("-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
 FLAG_KEYWORDS = {"-I": "include_dirs", "-L": "library_dirs", "-l": "libraries"}
 
@@ -275,7 +275,10 @@ def online_library() -> Extension:
         depends=[*glob(f"{ONLINE}/*.h"), f"{ONLINE}/symbols.py", f"{RECORDER}/sites.h", f"{CORE}/program/codes.h"],
         include_dirs=[CORE, ONLINE],
         extra_compile_args=["-std=gnu11", "-O2", "-g0", "-fvisibility=hidden", "-fno-omit-frame-pointer"],
-        extra_link_args=["-Wl,-soname,libmpi.so.12", "-Wl,-Bsymbolic-functions"],
+        extra_link_args=[
+            "-Wl,-soname,libmpi.so.12",
+            "-Wl,-Bsymbolic",
+        ],  # its calls stay within; data: constants
         libraries=["pthread", "m"],
     )
     extension.uses_mpi = True

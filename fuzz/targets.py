@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from commmodel.errors import CommModelError
 
@@ -165,6 +166,20 @@ def _units(content: bytes) -> None:
             parse(text)
 
 
+def _expressions(content: bytes) -> None:
+    """Read what users type beside quantities: growth, rules between functions, factors, parameters."""
+    from commmodel.scaling import growth, rules
+    from commmodel.simulate.scenario import places, scale
+    from commmodel.simulate.work import communicators
+
+    text = content.decode("utf-8", "replace")
+    parsers = (growth.parse, growth.parse_product, rules.parse_rule, scale.parse_scales, places.parse_parameters,
+               lambda words: communicators.parse_ranks(words, 16))  # fmt: skip
+    for parse in parsers:
+        with suppress(CommModelError):
+            parse(text)
+
+
 def _sweep(path: Path) -> object:
     from commmodel.sweep import load
 
@@ -174,6 +189,7 @@ def _sweep(path: Path) -> object:
 def _recording(path: Path) -> object:
     """Read a recording of two ranks: their logs stand one behind the other in the file."""
     from commmodel import record
+    from commmodel.record.actions import RecordedActions
     from commmodel.record.files import MAGIC
 
     folder = path.parent / "recording"
@@ -185,7 +201,32 @@ def _recording(path: Path) -> object:
     recording = record.load(folder)
     with suppress(CommModelError):
         record.efficiency(recording)
+    with suppress(CommModelError):
+        _simulated(RecordedActions(recording).program())
     return record.profile(recording).to_dict(), record.timeline(recording)
+
+
+def _recording_description(path: Path) -> object:
+    """Read the file beside the logs of a recording, and a log."""
+    from commmodel import record
+
+    (path.parent / "rank-000000.log").write_bytes(_logs()[0].content())
+    return record.load(path.parent)
+
+
+def _selector(path: Path) -> object:
+    """Read rules of which algorithm a collective takes, choose by them, write them again."""
+    from commmodel.collectives.library.selection import FORMATS, dumps, load, select
+    from commmodel.collectives.operation import SCHEDULED
+
+    selector = load(path)
+    for operation in SCHEDULED:
+        with suppress(CommModelError):
+            select(selector, operation, 1000, 16)
+    for format_name in FORMATS:
+        with suppress(CommModelError):
+            dumps(selector, format_name)
+    return selector
 
 
 def _expectations(path: Path) -> object:
@@ -201,6 +242,7 @@ READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "osu": ("osu.txt", _measurements),
     "imb": ("imb.txt", _measurements),
     "nodecomm": ("nodecomm.txt", _measurements),
+    "durations": ("durations.csv", _measurements),
     "extrap-text": ("extrap.txt", _measurements),
     "extrap-json": ("extrap.jsonl", _measurements),
     "trace": ("merged.trace", _trace),
@@ -216,10 +258,15 @@ READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "platform-xml": ("platform.xml", _platform),
     "sweep": ("sweep.toml", _sweep),
     "expectations": ("expectations.toml", _expectations),
+    "selector": ("rules.toml", _selector),
     "recording": ("rank.logs", _recording),
+    "recording-json": ("recording.json", _recording_description),
 }
 """Target -> the name of its file, and what reads that."""
-TARGETS: dict[str, Target] = {name: _reads(*one) for name, one in READERS.items()} | {"units": _units}
+TARGETS: dict[str, Target] = {name: _reads(*one) for name, one in READERS.items()} | {
+    "units": _units,
+    "expressions": _expressions,
+}
 
 _XML = """<?xml version="1.0"?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
@@ -303,6 +350,19 @@ launcher = "mpiexec -n {processes}"
 python = "python3"
 seed = 1
 """
+_DURATIONS = "MPI_Send,8,0.1,1e-6\nMPI_Recv,8,0.2,2e-6\nMPI_Isend,8,0.3,1e-6\n"
+_RULES = """format = "commmodel-selector"
+version = 1
+name = "mine"
+fallback = "mpich"
+[[rules]]
+operation = "bcast"
+algorithm = "chain"
+segment_size = "8KiB"
+processes_from = 16
+"""
+_RECORDING = """{"format": "commmodel-recording", "version": 1, "command": ["python", "app.py"],
+ "created": "2026-01-01T00:00:00+00:00", "commmodel": "0.1.0"}"""
 _FLAT = 'format = "commmodel-platform"\nversion = 1\nkind = "{kind}"\nbandwidth = "125MB/s"\nlatency = "1us"\n{more}\n'
 
 
@@ -314,7 +374,7 @@ def _lines(path: Path) -> list[bytes]:
     return [b"".join(path.read_bytes().splitlines(keepends=True)[:20])] if path.is_file() else []
 
 
-def _recordings() -> list[bytes]:
+def _logs() -> list[Any]:
     """Return logs of two ranks: messages of all kinds, collectives, communicators, a rank that was killed."""
     sys.path.insert(0, str(ROOT / "tests"))
     from support.logs import new_logs
@@ -339,6 +399,11 @@ def _recordings() -> list[bytes]:
         log.call("Bcast", 210, 220, bytes=1000, root=0, communicator=3)
         log.call("Finalize", 300, 310)
     logs[0].leave()
+    return logs
+
+
+def _recordings() -> list[bytes]:
+    logs = _logs()
     return [b"".join(log.content() for log in logs), logs[0].content()]
 
 
@@ -365,6 +430,14 @@ def _chakra() -> list[bytes]:
     return [SEPARATOR.join(both), encoded(node(1, 4, duration=5))]
 
 
+def _selectors() -> list[bytes]:
+    """Return rules in the form of each MPI library."""
+    from commmodel.collectives.library.selection import FORMATS, SelectionRule, Selector, dumps
+
+    rules = Selector("mine", (SelectionRule("bcast", "binomial", upto=4096), SelectionRule("bcast", "chain")))
+    return [dumps(rules, name).encode() for name in FORMATS]
+
+
 def _goal_binary() -> list[bytes]:
     from commmodel.simulate import goal
     from commmodel.simulate.goal.binary_form import content
@@ -385,6 +458,7 @@ def _archives() -> list[bytes]:
 
 
 _MADE: dict[str, Callable[[], list[bytes]]] = {
+    "selector": _selectors,
     "recording": _recordings,
     "liballprof": _liballprof,
     "chakra": _chakra,
@@ -423,12 +497,24 @@ def seeds(name: str) -> list[bytes]:
         ],
         "units": ["64KiB", "2.5us", "1.5GB/s", "2%", "1:1KiB:*4", "1:16:*2", "1e-9"],
         "sweep": [_PLAN],
+        "durations": [_DURATIONS],
+        "selector": [_RULES],
+        "recording-json": [_RECORDING],
+        "expressions": [
+            "p log^2 p",
+            "n^(1/3) log p",
+            "allreduce <= reduce + 2 bcast",
+            "bandwidth=1:4,compute=0.5,1",
+            "L=2500ns,o=1500ns,g=1us,G=6ps",
+            "0 3-12:3",
+        ],
     }
     files = {
         "results": _lines(ROOT / "docs" / "examples" / "results.jsonl"),
         "machine": _package("machine/published/*.toml"),
         "expectations": _package("scaling/published/*.toml"),
-        "platform-toml": _package("platforms/*.toml"),
+        "platform-toml": _package("simulate/platform/published/*.toml"),
+        "selector": _package("collectives/library/published/*.toml"),
     }
     made = _MADE[name]() if name in _MADE else []
     return [text.encode() for text in texts.get(name, [])] + files.get(name, []) + made

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, get_args, get_type_hints
 
 import pytest
 from support.report_samples import (
@@ -378,6 +379,14 @@ def test_the_duplex_factor_has_an_interval_that_a_link_can_have(
     rates = [MaxRate(parameter(1e-6, "s"), parameter(1e9, "B/s"), rate) for rate in (both, one)]
     found = duplex_factor(Segment("all", max_rate=rates[0], one_way=rates[1]))
     assert (found and (found.value, found.low, found.high)) == (factor and pytest.approx(factor))
+
+
+@pytest.mark.parametrize("found_by", get_args(get_type_hints(Limit)["found_by"]))
+def test_a_limit_has_words_however_it_was_found(found_by: Any) -> None:
+    fit = Postal(parameter(1e-6, "s"), parameter(1e-9, "s/B"), quality())
+    limited = Machine("m", tuple(Segment("all", "same-node", limit, fit) for limit in (Limit(8192, found_by), None)))
+    (headline,) = headlines(FULL, limited)
+    assert next(fact.meaning for fact in headline.facts if fact.label == "Protocol limit")
 
 
 def test_a_stream_that_is_not_trusted_is_named() -> None:

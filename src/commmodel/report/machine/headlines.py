@@ -27,6 +27,7 @@ _FOUND_BY = {
     "threshold": "larger messages wait for their receiver: a blocking send showed it",
     "user": "as told to the fit",
     "hand": "written by hand",
+    "cache": "seen in the times, where messages outgrow a cache",
     "change-point": "seen in the times",
 }
 """How a limit was found, the surest way first."""

