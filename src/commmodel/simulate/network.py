@@ -53,6 +53,10 @@ class Network(Struct, frozen=True, forbid_unknown_fields=True):
     leaves_unexpected: bool = False
     """Whether detached and synchronous messages, too, leave whether or not their receive is posted, as over TCP where
     the receiver's library reads whatever comes while its rank is in MPI. A synchronous send still waits."""
+    answers_in_order: bool = False
+    """Whether all that goes from one rank to another on another host goes in order, as over one TCP connection. A
+    detached or synchronous message asks for its receive; the answer waits behind the data of messages that its receiver
+    sends to its sender already."""
     send_buffer: float = 0.0
     """Bytes on the wire that a socket takes at once. A synchronous send ends when no more than that of its message is
     still to be transferred. Asynchronous messages of up to so many bytes leave their host for others one after the

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "flows/alarms.hpp"
+#include "flows/connections.hpp"
 #include "flows/hanging.hpp"
 #include "flows/injection_queue.hpp"
 #include "flows/messages.hpp"
@@ -77,7 +78,7 @@ class Engine final : public Answers {
             if (timers <= time) {
                 for (int32_t item = events_.take(); item != EventQueue<Links>::END;) {
                     const int32_t next = link(item);
-                    item < 0 ? flow(~item) : make_ready(item);
+                    item < 0 ? come(~item) : make_ready(item);
                     item = next;
                 }
             }
@@ -190,9 +191,13 @@ class Engine final : public Answers {
             case TEST: return begin_wait(rank);
             case WAITALL: return begin_waitall(rank);
             case AWAIT:
-                if (!(operation.value > 0.0)) break;
+                if (!(operation.value > 0.0)) {
+                    poll(rank);
+                    break;
+                }
                 me.doing = AWAITING;
                 alarms_.set(now_ + operation.value, rank);
+                progress(rank);
                 return false;
             case WITHDRAW: withdraw(rank); break;
             case MARK: run_.marks.push_back({rank, static_cast<int32_t>(operation.value), now_}); break;
@@ -275,8 +280,15 @@ class Engine final : public Answers {
             matching_.keep_message(operation.peer, peer.unmatched, index);
             if (message.awaits_receive && peer.doing == AWAITING) awake(operation.peer);
         }
-        if (matched || !message.awaits_receive) leave(index);
-        if (me.doing != NEXT) return false;
+        if (message.awaits_receive && goes_in_order(message)) {
+            go(index, Part::REQUEST);
+        } else if (matched || !message.awaits_receive) {
+            leave(index);
+        }
+        if (me.doing != NEXT) {
+            progress(rank);
+            return false;
+        }
         return end_send(rank);
     }
 
@@ -329,10 +341,13 @@ class Engine final : public Answers {
                 give(index);
             } else {
                 message.stage = MATCHED;
-                if (message.awaits_receive) leave(index);
+                if (message.awaits_receive) permit(index);
             }
         }
-        if (blocking) return false;
+        if (blocking) {
+            progress(rank);
+            return false;
+        }
         ++me.at;
         return true;
     }
@@ -371,23 +386,29 @@ class Engine final : public Answers {
         double there = now_ + requested + costs.latency_factor * route.latency;
         const int32_t from = hosts_[message.source], to = hosts_[message.destination];
         if (costs.queued && from != to) there = injection_.leave(from, to, there, costs.wire, costs.work / route.bound);
-        there > now_ ? events_.set(there, ~index) : flow(index);
+        if (goes_in_order(message)) {
+            connections_.add(message.source, message.destination, index, Part::DATA);
+            if (message.awaits_receive) there = std::max(now_, there - 2.0 * trip(message));
+        }
+        there > now_ ? events_.set(there, ~index) : come(index);
     }
 
     // The latency is over.
+    void come(int32_t index) {
+        goes_in_order(messages_[index]) ? go_on(connections_.come(index)) : flow(index);
+    }
+
     void flow(int32_t index) {
         Message &message = messages_[index];
         const Costs &costs = costs_(message.size);
-        if (!(costs.wire > 0.0)) {
-            arrive(index);
-            return;
-        }
+        if (!(costs.wire > 0.0)) return end_data(index);
         const Route &route = routes_(hosts_[message.source], hosts_[message.destination]);
         for (int32_t use = 0; use < route.links; ++use) run_.link_bytes[route.uses[use].link] += costs.wire;
         if (message.sender != NONE && costs.buffered > 0.0) {
             if (costs.buffered < costs.work) return add_flow(index, route, costs.work - costs.buffered);
             release_sender(message);
         }
+        if (!(costs.buffered < costs.work)) write_end(index);
         add_flow(index, route, costs.work);
     }
 
@@ -401,8 +422,9 @@ class Engine final : public Answers {
     // All of a message has moved, or what its sender has to wait for: then the rest is a flow of its own.
     void end_flow(int32_t index) {
         Message &message = messages_[index];
-        if (message.sender == NONE || !(costs_(message.size).buffered > 0.0)) return arrive(index);
+        if (message.sender == NONE || !(costs_(message.size).buffered > 0.0)) return end_data(index);
         release_sender(message);
+        write_end(index);
         const Route &route = routes_(hosts_[message.source], hosts_[message.destination]);
         add_flow(index, route, costs_(message.size).buffered);
     }
@@ -476,11 +498,25 @@ class Engine final : public Answers {
         }
     }
 
+    // ---- messages in the order of connections: ordered_engine.hpp
+
+    bool goes_in_order(const Message &message) const;
+    double trip(const Message &message);
+    void go(int32_t index, Part part);
+    void permit(int32_t index);
+    void go_on(int32_t connection);
+    bool is_in_progress(int32_t rank) const;
+    void progress(int32_t rank);
+    void poll(int32_t rank);
+    void write_end(int32_t index);
+    void end_data(int32_t index);
+
     // ---- waits
 
     bool begin_wait(int32_t rank) {
         Rank &me = ranks_[rank];
         const Operation &operation = *me.at;
+        if (operation.code == TEST) poll(rank);
         const int32_t index = requests_.find(rank, operation.request);
         if (index == NONE || (operation.code == TEST && !requests_[index].done)) {
             ++me.at;
@@ -531,6 +567,7 @@ class Engine final : public Answers {
         me.owed = 0.0;
         if (me.awaited > 0) {
             me.doing = WAITING;
+            progress(rank);
             return false;
         }
         ++me.at;
@@ -581,6 +618,7 @@ class Engine final : public Answers {
     std::vector<int32_t> message_of_flow_;
     SendTimes sends_;  // where they are recorded
     InjectionQueues injection_;
+    Connections connections_;
     const int32_t *hosts_;
     double now_ = 0.0;
     int64_t order_ = 0, flows_ = 0;
@@ -589,3 +627,4 @@ class Engine final : public Answers {
 }  // namespace commmodel
 
 #include "flows/live_engine.hpp"
+#include "flows/ordered_engine.hpp"
