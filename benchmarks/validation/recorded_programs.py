@@ -105,7 +105,7 @@ def calibrated(options: argparse.Namespace, path: Path, hosts: Sequence[str]) ->
         return load(path)
     return measured(
         path, options.mpiexec, hosts,
-        ("ping", "pingpong", "contention", "threshold", "unexpected", "--random-sizes", options.random_sizes,
+        ("ping", "pingpong", "contention", "threshold", "unexpected", "answer", "--random-sizes", options.random_sizes,
          "--thread-level", "multiple", "--sizes", "256:1MiB", "--time", options.calibration_time),
         SETTINGS | dict(options.variable),
     )  # fmt: skip

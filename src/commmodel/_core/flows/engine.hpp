@@ -413,6 +413,7 @@ class Engine final : public Answers {
     }
 
     void add_flow(int32_t index, const Route &route, double work) {
+        if (protocol_.variation > 0.0) work *= varied();
         const int32_t flow = sharing_.add(route.uses, route.count, route.penalty, route.bound, work);
         if (static_cast<size_t>(flow) >= message_of_flow_.size()) message_of_flow_.resize(flow + 1);
         message_of_flow_[flow] = index;
@@ -510,69 +511,14 @@ class Engine final : public Answers {
     void poll(int32_t rank);
     void write_end(int32_t index);
     void end_data(int32_t index);
+    double varied();
 
-    // ---- waits
+    // ---- waits: waiting_engine.hpp
 
-    bool begin_wait(int32_t rank) {
-        Rank &me = ranks_[rank];
-        const Operation &operation = *me.at;
-        if (operation.code == TEST) poll(rank);
-        const int32_t index = requests_.find(rank, operation.request);
-        if (index == NONE || (operation.code == TEST && !requests_[index].done)) {
-            ++me.at;
-            return true;
-        }
-        collect(rank, index);
-        if (operation.code == TEST) {
-            if (stay(rank, std::exchange(me.owed, 0.0), TESTED)) return false;
-            ++me.at;
-            return true;
-        }
-        return wait(rank, IN_WAIT);
-    }
-
-    bool begin_waitall(int32_t rank) {
-        Rank &me = ranks_[rank];
-        if (me.at->request == UNNAMED) {
-            me.awaited = me.open_unnamed;
-            me.owed = std::exchange(me.owed_unnamed, 0.0);
-        } else {
-            for (int32_t index = me.first_request; index != NONE;) {
-                const int32_t next = requests_[index].after;
-                collect(rank, index);
-                index = next;
-            }
-        }
-        return wait(rank, IN_WAIT);
-    }
-
-    // Wait for a named request, or take it if it is done.
-    void collect(int32_t rank, int32_t index) {
-        Rank &me = ranks_[rank];
-        Request &request = requests_[index];
-        if (request.done) {
-            me.owed += request.overhead;
-            requests_.close(rank, index, me.first_request);
-        } else {
-            request.awaited = true;
-            ++me.awaited;
-        }
-    }
-
-    // After a part of a wait spent in `state`: the overheads that are owed, then what has not come yet.
-    bool wait(int32_t rank, State state) {
-        Rank &me = ranks_[rank];
-        if (me.owed > 0.0 || me.awaited == 0 || state == IN_RECEIVE) spend(rank, state);
-        if (me.owed > 0.0 && stay(rank, std::exchange(me.owed, 0.0), AFTER_WAITING)) return false;
-        me.owed = 0.0;
-        if (me.awaited > 0) {
-            me.doing = WAITING;
-            progress(rank);
-            return false;
-        }
-        ++me.at;
-        return true;
-    }
+    bool begin_wait(int32_t rank);
+    bool begin_waitall(int32_t rank);
+    void collect(int32_t rank, int32_t index);
+    bool wait(int32_t rank, State state);
 
     // ---- live programs: live_engine.hpp
 
@@ -621,10 +567,11 @@ class Engine final : public Answers {
     Connections connections_;
     const int32_t *hosts_;
     double now_ = 0.0;
-    int64_t order_ = 0, flows_ = 0;
+    int64_t order_ = 0, flows_ = 0, varied_ = 0;
 };
 
 }  // namespace commmodel
 
 #include "flows/live_engine.hpp"
 #include "flows/ordered_engine.hpp"
+#include "flows/waiting_engine.hpp"

@@ -24,6 +24,7 @@ cdef extern from "flows/engine.hpp" namespace "commmodel" nogil:
         Pieces send, isend, receive, latency_factor, bandwidth_factor
         cpp_bool leaves_after_overhead, leaves_unexpected, answers_in_order
         double window, capacity_weight, penalty_without_latency, cross_traffic, send_buffer
+        double answer_latency, variation
 
     cdef cppclass Engine:
         Engine(
@@ -68,6 +69,8 @@ cdef Protocol _protocol(network) except *:
     out.penalty_without_latency = network.penalty_without_latency
     out.cross_traffic = network.cross_traffic
     out.send_buffer = network.send_buffer
+    out.answer_latency = network.answer_latency
+    out.variation = network.variation
     return out
 
 

@@ -1,6 +1,7 @@
 // What the engine does where messages between two ranks go in the order of their connection.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "flows/engine.hpp"
@@ -14,7 +15,8 @@ inline bool Engine::goes_in_order(const Message &message) const {
 
 // The latency of a request or an answer.
 inline double Engine::trip(const Message &message) {
-    return costs_(0.0).latency_factor * routes_.length(hosts_[message.source], hosts_[message.destination]).latency;
+    const double latency = routes_.length(hosts_[message.source], hosts_[message.destination]).latency;
+    return std::max(protocol_.answer_latency, costs_(0.0).latency_factor * latency);
 }
 
 // A request or an answer goes out.
@@ -98,6 +100,12 @@ inline void Engine::end_data(int32_t index) {
     connections_.drop(connection);
     if (!message.awaits_receive) arrive(index);
     go_on(connection);
+}
+
+// A factor about 1, another one each time: which of two ranks is first is left to chance in no program that is not even.
+inline double Engine::varied() {
+    const double chance = static_cast<double>(mixed(static_cast<uint64_t>(++varied_)) >> 11) * 0x1p-53;
+    return 1.0 + protocol_.variation * (2.0 * chance - 1.0);
 }
 
 }  // namespace commmodel
