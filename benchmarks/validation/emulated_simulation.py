@@ -37,6 +37,7 @@ from commmodel.results import Collective, Measurements
 from commmodel.simulate import OPERATION, Code, DelayModel, Network, delays, fluid, from_machine, joined, run, work
 from commmodel.simulate.operations import COLLECTIVE_TAG, Program
 from commmodel.simulate.platform import Platform, cabinets
+from commmodel.simulate.work.exchanges import square_grid
 from commmodel.units import format_size, format_time, parse_sizes
 
 LARGE = 100 * 1024
@@ -68,8 +69,20 @@ class Row(NamedTuple):
 def program_of(operation: str, message_size: int, processes: int, algorithms: dict[str, str]) -> Program:
     """Return the program of what was measured."""
     if operation == HALO:
-        return work.halo(message_size, processes)
+        return exchange_with_neighbours(message_size, processes)
     return work.collective(operation, Problem(processes, message_size), algorithm=algorithms[operation])
+
+
+def exchange_with_neighbours(message_size: int, processes: int) -> Program:
+    """Return MPI_Neighbor_alltoall on a periodic grid of MPI_Dims_create: the longer side first, down before up."""
+    fast, slow = square_grid(processes)
+    rank = np.arange(processes)
+    receivers = []
+    for side, stride in ((slow, fast), (fast, 1)):
+        place = rank // stride % side
+        receivers += [rank + ((place + step) % side - place) * stride for step in (-1, 1)]
+    senders = np.tile(rank, len(receivers))
+    return work.sparse(senders, np.concatenate(receivers), np.full(senders.size, message_size), processes)
 
 
 def barrier_exits(mpiexec: str, hosts: Sequence[str], variables: dict[str, str]) -> NDArray[np.float64]:

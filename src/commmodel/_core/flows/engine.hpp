@@ -40,7 +40,8 @@ class Engine final : public Answers {
           sharing_(capacities(routing, protocol), routing.fatpipe()), matching_(messages_, messages_, run.live),
           events_(Links{this}), ranks_(static_cast<size_t>(ranks)), strands_(ranks),
           alarms_(run.live != nullptr ? ranks : 0), reader_(ranks, operations, offsets, run),
-          injection_(protocol.send_buffer, routing.hosts()), hosts_(hosts) {
+          injection_(protocol.send_buffer, routing.hosts()), sending_(protocol.one_queue ? routing.hosts() : 0),
+          hosts_(hosts) {
         run_.link_bytes.assign(routing.capacity().size(), 0.0);
         run_.spent.assign(ranks_.size() * STATES, 0.0);
         run_.answers = this;
@@ -414,6 +415,7 @@ class Engine final : public Answers {
 
     void add_flow(int32_t index, const Route &route, double work) {
         if (protocol_.variation > 0.0) work *= varied();
+        if (protocol_.one_queue) ++sending_[hosts_[messages_[index].source]];
         const int32_t flow = sharing_.add(route.uses, route.count, route.penalty, route.bound, work);
         if (static_cast<size_t>(flow) >= message_of_flow_.size()) message_of_flow_.resize(flow + 1);
         message_of_flow_[flow] = index;
@@ -423,6 +425,7 @@ class Engine final : public Answers {
     // All of a message has moved, or what its sender has to wait for: then the rest is a flow of its own.
     void end_flow(int32_t index) {
         Message &message = messages_[index];
+        if (protocol_.one_queue) --sending_[hosts_[message.source]];
         if (message.sender == NONE || !(costs_(message.size).buffered > 0.0)) return end_data(index);
         release_sender(message);
         write_end(index);
@@ -503,6 +506,7 @@ class Engine final : public Answers {
 
     bool goes_in_order(const Message &message) const;
     double trip(const Message &message);
+    double queued(int32_t from, const Message &message);
     void go(int32_t index, Part part);
     void permit(int32_t index);
     void go_on(int32_t connection);
@@ -565,6 +569,7 @@ class Engine final : public Answers {
     SendTimes sends_;  // where they are recorded
     InjectionQueues injection_;
     Connections connections_;
+    std::vector<int32_t> sending_;  // flows of each host, where it has one queue for all of them
     const int32_t *hosts_;
     double now_ = 0.0;
     int64_t order_ = 0, flows_ = 0, varied_ = 0;

@@ -1,7 +1,6 @@
 // What the engine does where messages between two ranks go in the order of their connection.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "flows/engine.hpp"
@@ -15,17 +14,24 @@ inline bool Engine::goes_in_order(const Message &message) const {
 
 // The latency of a request or an answer.
 inline double Engine::trip(const Message &message) {
-    const double latency = routes_.length(hosts_[message.source], hosts_[message.destination]).latency;
-    return std::max(protocol_.answer_latency, costs_(0.0).latency_factor * latency);
+    if (protocol_.answer_latency > 0.0) return protocol_.answer_latency;
+    return costs_(0.0).latency_factor * routes_.length(hosts_[message.source], hosts_[message.destination]).latency;
+}
+
+// How long a request or an answer waits behind what a host's sockets hold.
+inline double Engine::queued(int32_t from, const Message &message) {
+    if (!protocol_.one_queue || sending_[hosts_[from]] == 0) return 0.0;
+    const Route &route = routes_.length(hosts_[message.source], hosts_[message.destination]);
+    return sending_[hosts_[from]] * protocol_.send_buffer / route.bound;
 }
 
 // A request or an answer goes out.
 inline void Engine::go(int32_t index, Part part) {
     const Message &message = messages_[index];
     const bool back = part == Part::ANSWER;
-    connections_.add(back ? message.destination : message.source, back ? message.source : message.destination, index,
-                     part);
-    const double there = now_ + trip(message);
+    const int32_t from = back ? message.destination : message.source, to = back ? message.source : message.destination;
+    connections_.add(from, to, index, part);
+    const double there = now_ + trip(message) + queued(from, message);
     there > now_ ? events_.set(there, ~index) : come(index);
 }
 
