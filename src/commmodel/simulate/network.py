@@ -80,6 +80,9 @@ class Network(Struct, frozen=True, forbid_unknown_fields=True):
     variation: float = 0.0
     """How much flows of the same size differ: their work is up to that share less or more, by numbers that are the same
     in each run. So ranks that do the same do not come at the very same time, on which the order of answers hangs."""
+    unevenness: float = 0.0
+    """How much shares of flows on one link differ, in the same manner: the penalty of each is up to that share less or
+    more."""
 
 
 _EDGES = (0, 257, 732, 1426, 3484, 5776, 9376, 15424, 65472)

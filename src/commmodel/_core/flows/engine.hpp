@@ -414,9 +414,11 @@ class Engine final : public Answers {
     }
 
     void add_flow(int32_t index, const Route &route, double work) {
-        if (protocol_.variation > 0.0) work *= varied();
+        double penalty = route.penalty;
+        if (protocol_.variation > 0.0) work *= varied(protocol_.variation);
+        if (protocol_.unevenness > 0.0) penalty *= varied(protocol_.unevenness);
         if (protocol_.one_queue) ++sending_[hosts_[messages_[index].source]];
-        const int32_t flow = sharing_.add(route.uses, route.count, route.penalty, route.bound, work);
+        const int32_t flow = sharing_.add(route.uses, route.count, penalty, route.bound, work);
         if (static_cast<size_t>(flow) >= message_of_flow_.size()) message_of_flow_.resize(flow + 1);
         message_of_flow_[flow] = index;
         ++flows_;
@@ -515,7 +517,7 @@ class Engine final : public Answers {
     void poll(int32_t rank);
     void write_end(int32_t index);
     void end_data(int32_t index);
-    double varied();
+    double varied(double share);
 
     // ---- waits: waiting_engine.hpp
 

@@ -24,7 +24,7 @@ cdef extern from "flows/engine.hpp" namespace "commmodel" nogil:
         Pieces send, isend, receive, latency_factor, bandwidth_factor
         cpp_bool leaves_after_overhead, leaves_unexpected, answers_in_order, one_queue
         double window, capacity_weight, penalty_without_latency, cross_traffic, send_buffer
-        double answer_latency, variation
+        double answer_latency, variation, unevenness
 
     cdef cppclass Engine:
         Engine(
@@ -72,6 +72,7 @@ cdef Protocol _protocol(network) except *:
     out.send_buffer = network.send_buffer
     out.answer_latency = network.answer_latency
     out.variation = network.variation
+    out.unevenness = network.unevenness
     return out
 
 

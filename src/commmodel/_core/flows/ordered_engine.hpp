@@ -108,10 +108,10 @@ inline void Engine::end_data(int32_t index) {
     go_on(connection);
 }
 
-// A factor about 1, another one each time: which of two ranks is first is left to chance in no program that is not even.
-inline double Engine::varied() {
+// A factor about 1, another one each time.
+inline double Engine::varied(double share) {
     const double chance = static_cast<double>(mixed(static_cast<uint64_t>(++varied_)) >> 11) * 0x1p-53;
-    return 1.0 + protocol_.variation * (2.0 * chance - 1.0);
+    return 1.0 + share * (2.0 * chance - 1.0);
 }
 
 }  // namespace commmodel

@@ -35,7 +35,7 @@ struct Protocol {
     bool leaves_after_overhead = true, leaves_unexpected = false, answers_in_order = false,
          one_queue = false;
     double window = 0.0, capacity_weight = 0.0, penalty_without_latency = 0.0, cross_traffic = 0.0, send_buffer = 0.0;
-    double answer_latency = 0.0, variation = 0.0;
+    double answer_latency = 0.0, variation = 0.0, unevenness = 0.0;
 
     Mode mode(double size) const {
         return size <= eager_limit ? ASYNCHRONOUS : size <= detached_limit ? DETACHED : SYNCHRONOUS;
