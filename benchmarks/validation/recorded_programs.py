@@ -133,7 +133,9 @@ def rows(options: argparse.Namespace, folder: Path) -> Iterator[Row]:
                 target = ["-m", "commmodel", "record", "--force", "-o", str(folder / f"{name}-{number}"), "--"]
                 recorded.append(launched([*launcher, sys.executable, *target, *program], environment))
             middle = sorted(range(options.repetitions), key=recorded.__getitem__)[options.repetitions // 2]
-            yield replayed(name, folder / f"{name}-{middle}", machine, options.hosts, selector, min(plain), min(recorded))
+            yield replayed(
+                name, folder / f"{name}-{middle}", machine, options.hosts, selector, min(plain), min(recorded)
+            )
 
 
 def replayed(

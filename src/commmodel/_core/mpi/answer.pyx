@@ -21,8 +21,9 @@ check_same_library()
 MPI_ABI = COMMMODEL_MPI_ABI.decode()
 
 
-def sends(comm, int peer, bint first, unsigned char[::1] send_buffer not None, unsigned char[::1] receive_buffer not None,
-          Py_ssize_t size, Py_ssize_t large, bint beside, uint64_t delay, Py_ssize_t repetitions, int clock):
+def sends(comm, int peer, bint first, unsigned char[::1] send_buffer not None,
+          unsigned char[::1] receive_buffer not None, Py_ssize_t size, Py_ssize_t large,
+          bint beside, uint64_t delay, Py_ssize_t repetitions, int clock):
     """Return the ticks of `first` for each of `repetitions` pairs of messages; the peer's are of both together.
 
     `first` posts a receive of `large` bytes and asks for that message. Then it sends `size` bytes, whose receive is

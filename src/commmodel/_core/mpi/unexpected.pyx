@@ -20,6 +20,7 @@ check_same_library()
 
 MPI_ABI = COMMMODEL_MPI_ABI.decode()
 
+
 def receives(comm, int peer, bint first, unsigned char[::1] buffer not None, Py_ssize_t size, bint late,
              uint64_t delay, Py_ssize_t repetitions, int clock):
     """Return the ticks of the receiver (`first`) for each of `repetitions` messages; the sender's are of MPI_Send.
