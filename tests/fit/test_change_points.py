@@ -11,9 +11,10 @@ from commmodel import formats, machine
 from commmodel.errors import DamagedFileError, InputError, MissingParameterError
 from commmodel.fit import Settings, fit_machine
 from commmodel.fit.change_points import find_limits, medians, robust_lines, split_in_two
-from commmodel.fit.hybrid import collect_series, fit_contention, fit_hybrid, fit_unexpected
+from commmodel.fit.hybrid import collect_series, fit_answers, fit_contention, fit_hybrid, fit_unexpected
 from commmodel.machine import Edge, Hybrid, Machine, Mode, Parameter, Segment
 from commmodel.results import (
+    Answer,
     Contention,
     Header,
     Launch,
@@ -293,6 +294,22 @@ def test_what_has_come_before_its_receive_is_the_time_that_a_late_one_saves(late
     assert fit_unexpected(measured(records[0]), "between-nodes", FEW) is None
     (model,) = fit_hybrid(measured(made()[0], *records), FEW)
     assert model.unexpected == found
+
+
+@pytest.mark.parametrize(("beside", "expected"), [(0.2, 0.2), (0.8, 0.8), (1.3, 1.0)])
+def test_the_answer_delay_is_the_time_of_a_send_beside_a_large_message_over_that_one_s(beside, expected):
+    records = [
+        Record(Answer(1 << 20, exchange, "between-nodes"), "s", (time, 1.01 * time, 0.99 * time))
+        for exchange, time in (("alone", 1e-2), ("beside", beside * 1e-2))
+    ]
+    records.append(Record(Answer(1 << 20, "empty", "between-nodes"), "s", (3e-5, 2e-5, 4e-5)))
+    found, latency = fit_answers(measured(*records), "between-nodes", FEW)
+    assert found.value == pytest.approx(expected)
+    assert 0 <= found.low <= found.value <= found.high <= 1
+    assert latency.value == 3e-5
+    assert fit_answers(measured(records[0]), "between-nodes", FEW) == (None, None)
+    (model,) = fit_hybrid(measured(made()[0], *records), FEW)
+    assert (model.answer_delay, model.answer_latency) == (found, latency)
 
 
 def test_what_more_pairs_of_nodes_do_is_told():

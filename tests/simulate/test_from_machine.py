@@ -161,6 +161,16 @@ def test_a_message_leaves_unexpected_where_most_of_it_was_there(share, begin):
     assert outcome.ends[0] == pytest.approx(begin + size / 1e8)
 
 
+@pytest.mark.parametrize(("delay", "in_order"), [(0.8, True), (0.3, False), (None, False)])
+def test_messages_go_in_order_where_an_answer_waited_for_data(delay, in_order):
+    measured = hybrid_machine(
+        answer_delay=None if delay is None else Parameter(delay, "1"), answer_latency=Parameter(3e-5, "s")
+    )
+    network = from_machine.network(measured)
+    assert network.answers_in_order == in_order
+    assert network.answer_latency == (3e-5 if in_order else 0.0)
+
+
 def test_immediate_sends_have_their_own_overhead_where_it_is_known():
     network = from_machine.network(hybrid_machine())
     assert [one.constant for one in network.isend] == [3e-6, 1e-6, 0.0]

@@ -23,6 +23,7 @@ from commmodel.fit.segment import Settings
 from commmodel.fit.trust import rounded
 from commmodel.machine import Edge, Hybrid, Mode, Parameter
 from commmodel.results import (
+    Answer,
     Contention,
     Measurements,
     MessagePath,
@@ -34,7 +35,7 @@ from commmodel.results import (
 )
 from commmodel.units import format_ratio
 
-__all__ = ["CallTimes", "collect_series", "fit_contention", "fit_hybrid", "fit_unexpected"]
+__all__ = ["CallTimes", "collect_series", "fit_answers", "fit_contention", "fit_hybrid", "fit_unexpected"]
 
 Array = NDArray[np.float64]
 Call = Literal["send", "isend", "receive", "round-trip"]
@@ -437,6 +438,22 @@ def fit_unexpected(measurements: Measurements, path: str, settings: Settings) ->
     return _parameter(np.clip(1 - late / awaited, 0, 1), "1", settings)
 
 
+def fit_answers(measurements: Measurements, path: str, settings: Settings) -> tuple[Parameter | None, Parameter | None]:
+    """Return the time of a send beside a large message the other way over that one's, and half an empty round trip."""
+    times: dict[str, list[float]] = defaultdict(list)
+    for record in measurements.records:
+        configuration = record.configuration
+        if isinstance(configuration, Answer) and configuration.path == path:
+            times[configuration.exchange] += record.samples
+    delay = latency = None
+    if times["beside"] and times["alone"]:
+        beside, alone = _middles((times["beside"], times["alone"]), settings)
+        delay = _parameter(np.clip(beside / alone, 0, 1), "1", settings)
+    if times["empty"]:
+        latency = _parameter(_middles((times["empty"],), settings)[0], "s", settings)
+    return delay, latency
+
+
 def _middles(rows: Sequence[Sequence[float]], settings: Settings) -> list[Array]:
     """Return the median of each row, then those of resampled rows."""
     random = np.random.default_rng(settings.seed)
@@ -452,7 +469,8 @@ def fit_hybrid(measurements: Measurements, settings: Settings | None = None) -> 
     Parameters
     ----------
     measurements : Measurements
-        Records of ping, pingpong with random sizes; of threshold, contention and unexpected, where they are there.
+        Records of ping, pingpong with random sizes; of threshold, contention, unexpected and answer, where they are
+        there.
     settings : Settings, optional
 
     Notes
@@ -501,5 +519,6 @@ def fit_hybrid(measurements: Measurements, settings: Settings | None = None) -> 
             remarks.append(f"{left_out}: {', '.join(shares)}")
         buffered = _send_buffer(curves, divided, modes, settings)
         unexpected = fit_unexpected(measurements, path, settings)
-        models.append(Hybrid(modes, path, contention, buffered, unexpected, remarks=(*notes, *remarks)))
+        answers = fit_answers(measurements, path, settings)
+        models.append(Hybrid(modes, path, contention, buffered, unexpected, *answers, remarks=(*notes, *remarks)))
     return tuple(models)

@@ -17,9 +17,19 @@ __all__ = ["HYBRID_UNITS", "Edge", "Hybrid", "Mode", "check"]
 
 HYBRID_UNITS = {
     "o_s": "s", "O_s": "s/B", "o_is": "s", "O_is": "s/B", "o_r": "s", "O_r": "s/B", "L": "s", "B": "B/s",
-    "contention": "1", "send_buffer": "B", "unexpected": "1", "link_latency": "s", "link_bandwidth": "B/s",
+    "contention": "1", "send_buffer": "B", "unexpected": "1", "answer_delay": "1", "answer_latency": "s",
+    "link_latency": "s", "link_bandwidth": "B/s",
 }  # fmt: skip
 """Base unit of each parameter of the section."""
+_OF_PATH = (
+    "contention",
+    "send_buffer",
+    "unexpected",
+    "answer_delay",
+    "answer_latency",
+    "link_latency",
+    "link_bandwidth",
+)
 _KINDS = ("asynchronous", "detached", "synchronous")
 _Size = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
@@ -72,6 +82,11 @@ class Hybrid(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     eager messages of up to so many bytes leave a node one after the other."""
     unexpected: Parameter | None = None
     """Share of a large message that comes before its receive is posted, while its receiver is in MPI: from 0 to 1."""
+    answer_delay: Parameter | None = None
+    """MPI_Send to a rank that has sent a quarter of a larger message the other way, over the time of that message: from
+    0 to 1. What is left of it, or more, where the answer to a rendezvous waits behind the data."""
+    answer_latency: Parameter | None = None
+    """Half a round trip of empty messages, as the request and the answer of a rendezvous are."""
     link_latency: Parameter | None = None
     """Latency and bandwidth of the way between two nodes as platforms have them: of these, L and B of a mode become
     factors. Where they are missing, the L of the smallest messages and the B of the largest."""
@@ -109,7 +124,7 @@ def _check_parameter(path: Path, where: str, name: str, parameter: Parameter) ->
         raise DamagedFileError(path, where, f"its interval [{low}, {high}] does not ascend")
     if name == "contention" and not 1 <= parameter.value <= 2:
         raise DamagedFileError(path, where, f"{parameter.value} does not lie between 1 and 2")
-    if name == "unexpected" and parameter.value > 1:
+    if name in {"unexpected", "answer_delay"} and parameter.value > 1:
         raise DamagedFileError(path, where, f"{parameter.value} does not lie between 0 and 1")
 
 
@@ -119,7 +134,7 @@ def check(path: Path, models: tuple[Hybrid, ...]) -> None:
         where = f"field hybrid[{index}]"
         if model.path in {other.path for other in models[:index]}:
             raise DamagedFileError(path, f"{where}.path", f"a second model of path {model.path!r}")
-        for name in ("contention", "send_buffer", "unexpected", "link_latency", "link_bandwidth"):
+        for name in _OF_PATH:
             if (number := getattr(model, name)) is not None:
                 _check_parameter(path, f"{where}.{name}", name, number)
         for place, mode in enumerate(model.modes):

@@ -12,11 +12,11 @@ from commmodel.collectives.operation import OPERATIONS, CollectiveName
 from commmodel.units import parse_sizes
 
 __all__ = [
-    "Bandwidth", "Batch", "BenchOptions", "Burst", "Bytes", "Clocks", "Collective", "CollectiveMode", "CollectiveName",
-    "Configuration", "Contention", "Count", "Direction", "Function", "Halo", "HugePages", "Local", "Memory",
-    "MemoryOperation", "MessageOperation", "MessagePath", "Overlap", "PLogPParameter", "Pairs", "Pattern", "Ping",
-    "PingPong", "PointToPoint", "Progress", "Queue", "RandomPing", "RandomPingPong", "Receive", "Seconds", "SendMode",
-    "Share", "Start", "Stream", "StreamBuffers", "Template", "Threshold", "Train", "Unexpected",
+    "Answer", "Bandwidth", "Batch", "BenchOptions", "Burst", "Bytes", "Clocks", "Collective", "CollectiveMode",
+    "CollectiveName", "Configuration", "Contention", "Count", "Direction", "Function", "Halo", "HugePages", "Local",
+    "Memory", "MemoryOperation", "MessageOperation", "MessagePath", "Overlap", "PLogPParameter", "Pairs", "Pattern",
+    "Ping", "PingPong", "PointToPoint", "Progress", "Queue", "RandomPing", "RandomPingPong", "Receive", "Seconds",
+    "SendMode", "Share", "Start", "Stream", "StreamBuffers", "Template", "Threshold", "Train", "Unexpected",
 ]  # fmt: skip
 
 Count = Annotated[int, Meta(ge=1, le=2**63 - 1)]
@@ -60,6 +60,9 @@ Direction = Literal["one-way", "both-ways"]
 """From the first rank of a pair to the second, or that and back at once."""
 Receive = Literal["awaited", "late"]
 """When a receive is posted: before its message is sent, or when that has had time to come."""
+Exchange = Literal["alone", "beside", "empty"]
+"""Whether a message is sent the other way when a larger one is there, or while that is under way; or empty messages go
+to and fro."""
 
 
 class BenchOptions(Struct, frozen=True, forbid_unknown_fields=True):
@@ -214,6 +217,19 @@ class Unexpected(Struct, frozen=True, forbid_unknown_fields=True, tag_field="ker
 
     message_size: SomeBytes
     receive: Receive
+    path: MessagePath
+
+
+class Answer(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kernel", tag="answer"):
+    """A large message, and one of an eighth of its size to its sender.
+
+    ``alone``: samples are the time from asking for the large message to its end. ``beside``: the other one is sent when
+    a quarter of that time is over, spent in MPI; samples are the time of that MPI_Send. ``empty``: samples are half
+    round trips of empty messages.
+    """
+
+    message_size: SomeBytes
+    exchange: Exchange
     path: MessagePath
 
 
@@ -419,6 +435,7 @@ PointToPoint = (
     | RandomPingPong
     | Contention
     | Unexpected
+    | Answer
 )
 """What pairs of ranks do, on a path."""
 Configuration = PointToPoint | Bandwidth | Overlap | Collective | Halo | Local | Clocks | Memory | Function

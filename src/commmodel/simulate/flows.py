@@ -70,9 +70,14 @@ def simulated(
 
 def _check(network: Network) -> None:
     """Raise where parameters give no valid times."""
-    numbers = ("header", "window", "capacity_weight", "penalty_without_latency", "cross_traffic", "send_buffer")
+    numbers = (
+        "header", "window", "capacity_weight", "penalty_without_latency", "cross_traffic", "send_buffer",
+        "answer_latency", "variation", "unevenness",
+    )  # fmt: skip
     for name in numbers:
         finite(f"network {network.name!r}: {name}", getattr(network, name), 0)
+    if max(network.variation, network.unevenness) >= 1:
+        raise InputError(f"network {network.name!r}: variation and unevenness must be below 1")
     for name in ("eager_limit", "detached_limit"):
         if not isinstance(getattr(network, name), int | float) or np.isnan(getattr(network, name)):
             raise InputError(f"network {network.name!r}: {name} is not a number")

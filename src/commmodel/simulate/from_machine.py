@@ -21,7 +21,11 @@ __all__ = ["Reference", "network", "platform", "reference"]
 _NO_LIMIT = 1e15
 """B/s between ranks of one host, where that was not measured."""
 _MOST_OF_IT = 0.5
-"""Share of a message from which on it is taken for one that leaves before its receive is posted."""
+"""Share of a message from which on it is taken for one that leaves before its receive is posted; and of its time, from
+which on a message the other way is taken for one whose answer waited for it."""
+_UNEVENNESS = 0.1
+"""By how much shares of TCP's flows on a link differ: ranks of emulated hosts that exchanged the same with their
+neighbours were done up to a tenth of that time apart (docs/theory/validation.md). Two hosts do not show it."""
 _NO_LATENCY = 1e-9
 """Factor of a mode without latency: the engine takes factors above 0 only, and this is less than 1e-12 s."""
 
@@ -99,6 +103,7 @@ def network(machine: Machine, path: str | None = None) -> Network:
         isends.append(_values(mode.o_is, mode.O_is, sends[-1], end))
         receives.append(Overhead(end, mode.o_r.value, mode.O_r.value))
     eager = _last(model, "asynchronous")
+    in_order = model.answer_delay is not None and model.answer_delay.value > _MOST_OF_IT
     return Network(
         name=f"hybrid, {machine.name}",
         eager_limit=eager,
@@ -108,6 +113,10 @@ def network(machine: Machine, path: str | None = None) -> Network:
         receive=tuple(receives),
         leaves_after_overhead=False,
         leaves_unexpected=model.unexpected is not None and model.unexpected.value > _MOST_OF_IT,
+        answers_in_order=in_order,
+        answer_latency=model.answer_latency.value if in_order and model.answer_latency is not None else 0.0,
+        variation=(model.modes[-1].relative_error or 0.0) if in_order else 0.0,
+        unevenness=_UNEVENNESS if in_order else 0.0,
         send_buffer=0.0 if model.send_buffer is None else model.send_buffer.value,
         latency_factors=tuple(Factor(_end(mode), max(mode.L.value / latency, _NO_LATENCY)) for mode in model.modes)
         if latency

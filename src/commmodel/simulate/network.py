@@ -53,6 +53,12 @@ class Network(Struct, frozen=True, forbid_unknown_fields=True):
     leaves_unexpected: bool = False
     """Whether detached and synchronous messages, too, leave whether or not their receive is posted, as over TCP where
     the receiver's library reads whatever comes while its rank is in MPI. A synchronous send still waits."""
+    answers_in_order: bool = False
+    """Whether all that goes from one rank to another on another host goes in order, as over one TCP connection. A
+    detached or synchronous message asks for its receive; the answer waits behind the data of messages that its receiver
+    sends to its sender already."""
+    answer_latency: float = 0.0
+    """Seconds that such a request or answer takes; 0: as an empty message."""
     send_buffer: float = 0.0
     """Bytes on the wire that a socket takes at once. A synchronous send ends when no more than that of its message is
     still to be transferred. Asynchronous messages of up to so many bytes leave their host for others one after the
@@ -68,6 +74,15 @@ class Network(Struct, frozen=True, forbid_unknown_fields=True):
     """Seconds, the penalty of flows on a route that has no latency. Where it is 0, theirs is as that of others."""
     cross_traffic: float = 0.0
     """Share of its rate that a flow takes on the way back, for what TCP acknowledges."""
+    one_queue: bool = False
+    """Whether a host has one queue for all that it sends, so that such requests and answers also wait behind what its
+    sockets hold for others: `send_buffer` bytes of each message that it is sending. With fair queues they do not."""
+    variation: float = 0.0
+    """How much flows of the same size differ: their work is up to that share less or more, by numbers that are the same
+    in each run. So ranks that do the same do not come at the very same time, on which the order of answers hangs."""
+    unevenness: float = 0.0
+    """How much shares of flows on one link differ, in the same manner: the penalty of each is up to that share less or
+    more."""
 
 
 _EDGES = (0, 257, 732, 1426, 3484, 5776, 9376, 15424, 65472)

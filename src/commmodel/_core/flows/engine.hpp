@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "flows/alarms.hpp"
+#include "flows/connections.hpp"
 #include "flows/hanging.hpp"
 #include "flows/injection_queue.hpp"
 #include "flows/messages.hpp"
@@ -39,7 +40,8 @@ class Engine final : public Answers {
           sharing_(capacities(routing, protocol), routing.fatpipe()), matching_(messages_, messages_, run.live),
           events_(Links{this}), ranks_(static_cast<size_t>(ranks)), strands_(ranks),
           alarms_(run.live != nullptr ? ranks : 0), reader_(ranks, operations, offsets, run),
-          injection_(protocol.send_buffer, routing.hosts()), hosts_(hosts) {
+          injection_(protocol.send_buffer, routing.hosts()), sending_(protocol.one_queue ? routing.hosts() : 0),
+          hosts_(hosts) {
         run_.link_bytes.assign(routing.capacity().size(), 0.0);
         run_.spent.assign(ranks_.size() * STATES, 0.0);
         run_.answers = this;
@@ -77,7 +79,7 @@ class Engine final : public Answers {
             if (timers <= time) {
                 for (int32_t item = events_.take(); item != EventQueue<Links>::END;) {
                     const int32_t next = link(item);
-                    item < 0 ? flow(~item) : make_ready(item);
+                    item < 0 ? come(~item) : make_ready(item);
                     item = next;
                 }
             }
@@ -190,9 +192,13 @@ class Engine final : public Answers {
             case TEST: return begin_wait(rank);
             case WAITALL: return begin_waitall(rank);
             case AWAIT:
-                if (!(operation.value > 0.0)) break;
+                if (!(operation.value > 0.0)) {
+                    poll(rank);
+                    break;
+                }
                 me.doing = AWAITING;
                 alarms_.set(now_ + operation.value, rank);
+                progress(rank);
                 return false;
             case WITHDRAW: withdraw(rank); break;
             case MARK: run_.marks.push_back({rank, static_cast<int32_t>(operation.value), now_}); break;
@@ -275,8 +281,15 @@ class Engine final : public Answers {
             matching_.keep_message(operation.peer, peer.unmatched, index);
             if (message.awaits_receive && peer.doing == AWAITING) awake(operation.peer);
         }
-        if (matched || !message.awaits_receive) leave(index);
-        if (me.doing != NEXT) return false;
+        if (message.awaits_receive && goes_in_order(message)) {
+            go(index, Part::REQUEST);
+        } else if (matched || !message.awaits_receive) {
+            leave(index);
+        }
+        if (me.doing != NEXT) {
+            progress(rank);
+            return false;
+        }
         return end_send(rank);
     }
 
@@ -329,10 +342,13 @@ class Engine final : public Answers {
                 give(index);
             } else {
                 message.stage = MATCHED;
-                if (message.awaits_receive) leave(index);
+                if (message.awaits_receive) permit(index);
             }
         }
-        if (blocking) return false;
+        if (blocking) {
+            progress(rank);
+            return false;
+        }
         ++me.at;
         return true;
     }
@@ -371,28 +387,38 @@ class Engine final : public Answers {
         double there = now_ + requested + costs.latency_factor * route.latency;
         const int32_t from = hosts_[message.source], to = hosts_[message.destination];
         if (costs.queued && from != to) there = injection_.leave(from, to, there, costs.wire, costs.work / route.bound);
-        there > now_ ? events_.set(there, ~index) : flow(index);
+        if (goes_in_order(message)) {
+            connections_.add(message.source, message.destination, index, Part::DATA);
+            if (message.awaits_receive) there = std::max(now_, there - 2.0 * trip(message));
+        }
+        there > now_ ? events_.set(there, ~index) : come(index);
     }
 
     // The latency is over.
+    void come(int32_t index) {
+        goes_in_order(messages_[index]) ? go_on(connections_.come(index)) : flow(index);
+    }
+
     void flow(int32_t index) {
         Message &message = messages_[index];
         const Costs &costs = costs_(message.size);
-        if (!(costs.wire > 0.0)) {
-            arrive(index);
-            return;
-        }
+        if (!(costs.wire > 0.0)) return end_data(index);
         const Route &route = routes_(hosts_[message.source], hosts_[message.destination]);
         for (int32_t use = 0; use < route.links; ++use) run_.link_bytes[route.uses[use].link] += costs.wire;
         if (message.sender != NONE && costs.buffered > 0.0) {
             if (costs.buffered < costs.work) return add_flow(index, route, costs.work - costs.buffered);
             release_sender(message);
         }
+        if (!(costs.buffered < costs.work)) write_end(index);
         add_flow(index, route, costs.work);
     }
 
     void add_flow(int32_t index, const Route &route, double work) {
-        const int32_t flow = sharing_.add(route.uses, route.count, route.penalty, route.bound, work);
+        double penalty = route.penalty;
+        if (protocol_.variation > 0.0) work *= varied(protocol_.variation);
+        if (protocol_.unevenness > 0.0) penalty *= varied(protocol_.unevenness);
+        if (protocol_.one_queue) ++sending_[hosts_[messages_[index].source]];
+        const int32_t flow = sharing_.add(route.uses, route.count, penalty, route.bound, work);
         if (static_cast<size_t>(flow) >= message_of_flow_.size()) message_of_flow_.resize(flow + 1);
         message_of_flow_[flow] = index;
         ++flows_;
@@ -401,8 +427,10 @@ class Engine final : public Answers {
     // All of a message has moved, or what its sender has to wait for: then the rest is a flow of its own.
     void end_flow(int32_t index) {
         Message &message = messages_[index];
-        if (message.sender == NONE || !(costs_(message.size).buffered > 0.0)) return arrive(index);
+        if (protocol_.one_queue) --sending_[hosts_[message.source]];
+        if (message.sender == NONE || !(costs_(message.size).buffered > 0.0)) return end_data(index);
         release_sender(message);
+        write_end(index);
         const Route &route = routes_(hosts_[message.source], hosts_[message.destination]);
         add_flow(index, route, costs_(message.size).buffered);
     }
@@ -476,66 +504,27 @@ class Engine final : public Answers {
         }
     }
 
-    // ---- waits
+    // ---- messages in the order of connections: ordered_engine.hpp
 
-    bool begin_wait(int32_t rank) {
-        Rank &me = ranks_[rank];
-        const Operation &operation = *me.at;
-        const int32_t index = requests_.find(rank, operation.request);
-        if (index == NONE || (operation.code == TEST && !requests_[index].done)) {
-            ++me.at;
-            return true;
-        }
-        collect(rank, index);
-        if (operation.code == TEST) {
-            if (stay(rank, std::exchange(me.owed, 0.0), TESTED)) return false;
-            ++me.at;
-            return true;
-        }
-        return wait(rank, IN_WAIT);
-    }
+    bool goes_in_order(const Message &message) const;
+    double trip(const Message &message);
+    double queued(int32_t from, const Message &message);
+    void go(int32_t index, Part part);
+    void permit(int32_t index);
+    void go_on(int32_t connection);
+    bool is_in_progress(int32_t rank) const;
+    void progress(int32_t rank);
+    void poll(int32_t rank);
+    void write_end(int32_t index);
+    void end_data(int32_t index);
+    double varied(double share);
 
-    bool begin_waitall(int32_t rank) {
-        Rank &me = ranks_[rank];
-        if (me.at->request == UNNAMED) {
-            me.awaited = me.open_unnamed;
-            me.owed = std::exchange(me.owed_unnamed, 0.0);
-        } else {
-            for (int32_t index = me.first_request; index != NONE;) {
-                const int32_t next = requests_[index].after;
-                collect(rank, index);
-                index = next;
-            }
-        }
-        return wait(rank, IN_WAIT);
-    }
+    // ---- waits: waiting_engine.hpp
 
-    // Wait for a named request, or take it if it is done.
-    void collect(int32_t rank, int32_t index) {
-        Rank &me = ranks_[rank];
-        Request &request = requests_[index];
-        if (request.done) {
-            me.owed += request.overhead;
-            requests_.close(rank, index, me.first_request);
-        } else {
-            request.awaited = true;
-            ++me.awaited;
-        }
-    }
-
-    // After a part of a wait spent in `state`: the overheads that are owed, then what has not come yet.
-    bool wait(int32_t rank, State state) {
-        Rank &me = ranks_[rank];
-        if (me.owed > 0.0 || me.awaited == 0 || state == IN_RECEIVE) spend(rank, state);
-        if (me.owed > 0.0 && stay(rank, std::exchange(me.owed, 0.0), AFTER_WAITING)) return false;
-        me.owed = 0.0;
-        if (me.awaited > 0) {
-            me.doing = WAITING;
-            return false;
-        }
-        ++me.at;
-        return true;
-    }
+    bool begin_wait(int32_t rank);
+    bool begin_waitall(int32_t rank);
+    void collect(int32_t rank, int32_t index);
+    bool wait(int32_t rank, State state);
 
     // ---- live programs: live_engine.hpp
 
@@ -581,11 +570,15 @@ class Engine final : public Answers {
     std::vector<int32_t> message_of_flow_;
     SendTimes sends_;  // where they are recorded
     InjectionQueues injection_;
+    Connections connections_;
+    std::vector<int32_t> sending_;  // flows of each host, where it has one queue for all of them
     const int32_t *hosts_;
     double now_ = 0.0;
-    int64_t order_ = 0, flows_ = 0;
+    int64_t order_ = 0, flows_ = 0, varied_ = 0;
 };
 
 }  // namespace commmodel
 
 #include "flows/live_engine.hpp"
+#include "flows/ordered_engine.hpp"
+#include "flows/waiting_engine.hpp"

@@ -22,8 +22,9 @@ cdef extern from "flows/engine.hpp" namespace "commmodel" nogil:
     cdef cppclass Protocol:
         double header, eager_limit, detached_limit
         Pieces send, isend, receive, latency_factor, bandwidth_factor
-        cpp_bool leaves_after_overhead, leaves_unexpected
+        cpp_bool leaves_after_overhead, leaves_unexpected, answers_in_order, one_queue
         double window, capacity_weight, penalty_without_latency, cross_traffic, send_buffer
+        double answer_latency, variation, unevenness
 
     cdef cppclass Engine:
         Engine(
@@ -62,11 +63,16 @@ cdef Protocol _protocol(network) except *:
     out.bandwidth_factor = _factors(network.bandwidth_factors)
     out.leaves_after_overhead = network.leaves_after_overhead
     out.leaves_unexpected = network.leaves_unexpected
+    out.answers_in_order = network.answers_in_order
+    out.one_queue = network.one_queue
     out.window = network.window
     out.capacity_weight = network.capacity_weight
     out.penalty_without_latency = network.penalty_without_latency
     out.cross_traffic = network.cross_traffic
     out.send_buffer = network.send_buffer
+    out.answer_latency = network.answer_latency
+    out.variation = network.variation
+    out.unevenness = network.unevenness
     return out
 
 

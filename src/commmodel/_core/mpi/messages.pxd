@@ -15,6 +15,7 @@ cdef extern from "clock/ticks.h" nogil:
 cdef enum:
     TAG_MESSAGE = 1
     TAG_READY = 2
+    TAG_NEVER_SENT = 4
     LARGE_BLOCK = 1 << 30
 
 
@@ -118,6 +119,15 @@ cdef inline int send_ready(int peer, mpi.MPI_Comm comm) except -1 nogil:
 
 cdef inline int receive_ready(int peer, mpi.MPI_Comm comm) except -1 nogil:
     return CHKERR(mpi.MPI_Recv(NULL, 0, mpi.MPI_BYTE, peer, TAG_READY, comm, mpi.MPI_STATUS_IGNORE))
+
+
+cdef inline int probe_in_vain(uint64_t ticks, int clock, int peer, mpi.MPI_Comm comm) except -1 nogil:
+    """Spend `ticks` in MPI, which reads what comes meanwhile."""
+    cdef uint64_t begin = ticks_start(clock)
+    cdef int flag
+    while ticks_stop(clock) - begin < ticks:
+        CHKERR(mpi.MPI_Iprobe(peer, TAG_NEVER_SENT, comm, &flag, mpi.MPI_STATUS_IGNORE))
+    return 0
 
 
 cdef inline void spin(uint64_t ticks, int clock) noexcept nogil:

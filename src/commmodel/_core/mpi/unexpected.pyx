@@ -8,11 +8,10 @@ from libc.stdint cimport uint64_t
 from mpi4py cimport libmpi as mpi
 
 from commmodel._core.mpi.messages cimport (
-    Message, begin_receive, describe, receive, receive_ready, release, send, send_ready, ticks_start, ticks_stop, wait,
+    Message, begin_receive, describe, probe_in_vain, receive, receive_ready, release, send, send_ready, ticks_start,
+    ticks_stop, wait,
 )
-from commmodel._core.mpi.mpi_calls cimport (
-    CHKERR, COMMMODEL_MPI_ABI, PyMPIComm_Get, check_same_library, import_mpi4py,
-)
+from commmodel._core.mpi.mpi_calls cimport COMMMODEL_MPI_ABI, PyMPIComm_Get, check_same_library, import_mpi4py
 
 import numpy as np
 
@@ -20,18 +19,6 @@ import_mpi4py()
 check_same_library()
 
 MPI_ABI = COMMMODEL_MPI_ABI.decode()
-
-cdef enum:
-    TAG_NEVER_SENT = 4
-
-
-cdef inline int probe_in_vain(uint64_t ticks, int clock, int peer, mpi.MPI_Comm comm) except -1 nogil:
-    """Spend `ticks` in MPI, which reads what comes meanwhile."""
-    cdef uint64_t begin = ticks_start(clock)
-    cdef int flag
-    while ticks_stop(clock) - begin < ticks:
-        CHKERR(mpi.MPI_Iprobe(peer, TAG_NEVER_SENT, comm, &flag, mpi.MPI_STATUS_IGNORE))
-    return 0
 
 
 def receives(comm, int peer, bint first, unsigned char[::1] buffer not None, Py_ssize_t size, bint late,

@@ -54,6 +54,9 @@ def hybrid_tables(machine: Machine) -> list[Table]:
         if model.unexpected is not None:
             share = format_ratio(model.unexpected.value)
             note += f" To a receiver in MPI, {share} of a large message come before its receive is posted."
+        if model.answer_delay is not None:
+            share = format_ratio(model.answer_delay.value)
+            note += f" MPI_Send beside a larger message the other way takes {share} of its time."
         tables.append(Table(f"hybrid model, {model.path}", columns, rows, (f"{_NOTE}{note}",)))
     return tables
 

@@ -1,0 +1,117 @@
+// What the engine does where messages between two ranks go in the order of their connection.
+#pragma once
+
+#include <cstdint>
+
+#include "flows/engine.hpp"
+
+namespace commmodel {
+
+inline bool Engine::goes_in_order(const Message &message) const {
+    return protocol_.answers_in_order && message.stage != STORED && message.stage != FETCHED &&
+           hosts_[message.source] != hosts_[message.destination];
+}
+
+// The latency of a request or an answer.
+inline double Engine::trip(const Message &message) {
+    if (protocol_.answer_latency > 0.0) return protocol_.answer_latency;
+    return costs_(0.0).latency_factor * routes_.length(hosts_[message.source], hosts_[message.destination]).latency;
+}
+
+// How long a request or an answer waits behind what a host's sockets hold.
+inline double Engine::queued(int32_t from, const Message &message) {
+    if (!protocol_.one_queue || sending_[hosts_[from]] == 0) return 0.0;
+    const Route &route = routes_.length(hosts_[message.source], hosts_[message.destination]);
+    return sending_[hosts_[from]] * protocol_.send_buffer / route.bound;
+}
+
+// A request or an answer goes out.
+inline void Engine::go(int32_t index, Part part) {
+    const Message &message = messages_[index];
+    const bool back = part == Part::ANSWER;
+    const int32_t from = back ? message.destination : message.source, to = back ? message.source : message.destination;
+    connections_.add(from, to, index, part);
+    const double there = now_ + trip(message) + queued(from, message);
+    there > now_ ? events_.set(there, ~index) : come(index);
+}
+
+// A message that awaits its receive has it.
+inline void Engine::permit(int32_t index) {
+    if (!goes_in_order(messages_[index])) return leave(index);
+    if (connections_.has_asked(index)) go(index, Part::ANSWER);
+}
+
+// What can go on does, up to data that are to move, or to what the receiver does not read as it is not in MPI.
+inline void Engine::go_on(int32_t connection) {
+    for (;;) {
+        if (connections_.must_be_read(connection) && !is_in_progress(connections_.receiver(connection))) {
+            connections_.put_off(connection);
+            return;
+        }
+        const Connections::Entry entry = connections_.next(connection);
+        if (entry.message == NONE) return;
+        switch (entry.part) {
+            case Part::REQUEST:
+                connections_.has_asked(entry.message) = true;
+                if (messages_[entry.message].stage == MATCHED) go(entry.message, Part::ANSWER);
+                break;
+            case Part::ANSWER: leave(entry.message); break;
+            case Part::DATA: flow(entry.message); break;
+            case Part::END: arrive(entry.message); break;
+        }
+    }
+}
+
+// Whether a rank is in a call that waits, and reads what comes.
+inline bool Engine::is_in_progress(int32_t rank) const {
+    switch (ranks_[rank].doing) {
+        case SENDING:
+        case RECEIVING:
+        case WAITING:
+        case GOING_ON:
+        case AWAITING:
+        case ENDED: return true;
+        default: return false;
+    }
+}
+
+// A rank that is in such a call reads what has come.
+inline void Engine::progress(int32_t rank) {
+    if (!protocol_.answers_in_order) return;
+    for (int32_t connection; (connection = connections_.take_unread(rank)) != NONE;) go_on(connection);
+}
+
+// A rank reads what has come, and goes on.
+inline void Engine::poll(int32_t rank) {
+    ranks_[rank].doing = GOING_ON;
+    progress(rank);
+    ranks_[rank].doing = NEXT;
+}
+
+// The last data of a synchronous message are written: its end goes behind what waits already.
+inline void Engine::write_end(int32_t index) {
+    const Message &message = messages_[index];
+    if (!message.awaits_receive || !goes_in_order(message)) return;
+    connections_.add(message.source, message.destination, index, Part::END);
+    connections_.has_end(index) = true;
+}
+
+// All data of a message have moved.
+inline void Engine::end_data(int32_t index) {
+    Message &message = messages_[index];
+    if (!goes_in_order(message)) return arrive(index);
+    const int32_t connection = connections_.connection(index);
+    if (message.sender != NONE) release_sender(message);
+    if (!connections_.has_end(index)) write_end(index);
+    connections_.drop(connection);
+    if (!message.awaits_receive) arrive(index);
+    go_on(connection);
+}
+
+// A factor about 1, another one each time.
+inline double Engine::varied(double share) {
+    const double chance = static_cast<double>(mixed(static_cast<uint64_t>(++varied_)) >> 11) * 0x1p-53;
+    return 1.0 + share * (2.0 * chance - 1.0);
+}
+
+}  // namespace commmodel

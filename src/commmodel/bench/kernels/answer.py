@@ -1,0 +1,62 @@
+"""Whether the answer to a rendezvous waits behind the data that its receiver is sending. Main entry: `KERNELS`.
+
+Over TCP, all that goes from one rank to another shares a connection. A message above the eager limit is sent to a rank
+that has begun to send a larger one; where its MPI_Send takes about as long as what is left of that, it has waited for
+its answer.
+"""
+
+from typing import get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commmodel.bench.kernels.kernel import Kernel, sampled, undisturbed_seconds
+from commmodel.bench.placement import Placement
+from commmodel.bench.session import Session
+from commmodel.results import Answer, BenchOptions, Configuration, Record
+from commmodel.results.configurations import Exchange
+
+__all__ = ["KERNELS"]
+
+_SIZE = 1 << 20
+"""Bytes of the larger message; of the other an eighth, above the eager limits of MPI libraries over TCP."""
+_SMALLER = 8
+_BEGUN = 0.25
+"""Share of the larger message's time after which the other one begins."""
+
+
+def _plan(options: BenchOptions, placement: Placement) -> list[Configuration]:
+    size = max(1, min(_SIZE, max(options.sizes)))
+    return [Answer(size, exchange, path) for path in placement for exchange in get_args(Exchange)]
+
+
+def _measure(session: Session, configuration: Answer) -> Record | None:
+    from commmodel._core.mpi import answer, pingpong
+
+    size = configuration.message_size
+
+    def halves(_: int, repetitions: int) -> NDArray[np.float64]:
+        """Return half round trips of empty messages on the root, and 0 elsewhere."""
+        ticks = pingpong.pingpong(
+            session.comm, session.peer, session.first, session.send_buffer, session.receive_buffer, 0, repetitions, 1,
+            session.clock_number,
+        )  # fmt: skip
+        return session.seconds(ticks) / 2 * session.first
+
+    def sent(repetitions: int, delay: int | None = None) -> NDArray[np.float64]:
+        """Return the times on the root, and 0 elsewhere."""
+        ticks = answer.sends(
+            session.comm, session.peer, session.first, session.send_buffer, session.receive_buffer,
+            max(1, size // _SMALLER), size, delay is not None, delay or 0, repetitions, session.clock_number,
+        )  # fmt: skip
+        return session.seconds(ticks) * session.first
+
+    if configuration.exchange == "empty":
+        return sampled(session, configuration, halves)
+    delay = None
+    if configuration.exchange == "beside":
+        delay = session.ticks(_BEGUN * undisturbed_seconds(session, sent))
+    return sampled(session, configuration, lambda _, repetitions: sent(repetitions, delay))
+
+
+KERNELS = (Kernel("messages to a rank that is sending a larger one", (Answer,), _plan, _measure),)
