@@ -13,7 +13,8 @@ from commmodel.errors import InputError
 from commmodel.simulate import work
 from commmodel.simulate.operations import Program
 from commmodel.simulate.scenario.places import Place
-from commmodel.simulate.work.collective import SMPI_SELECTOR, chosen
+from commmodel.simulate.work.collective import chosen
+from commmodel.simulate.work.smpi_selection import Selection, smpi_selection
 from commmodel.units import format_size
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def _times(rounds: int) -> str:
     return "" if rounds == 1 else f", {rounds} times"
 
 
-def _name(selector: str | Selector) -> str:
+def _name(selector: str | Selector | Selection) -> str:
     return selector if isinstance(selector, str) else selector.name
 
 
@@ -78,7 +79,7 @@ def collective(
     problem: Problem,
     *,
     algorithm: str | None = None,
-    selector: str | Selector | None = None,
+    selector: str | Selector | Selection | None = None,
     memory_copy: float = 0.0,
     reduction: float = 0.0,
     rounds: int = 1,
@@ -94,15 +95,14 @@ def collective(
     'Barrier on 64 ranks: dissemination, as mpich picks, 3 times'
     """
     message_size, count = problem.message_size, problem.processes
-    as_smpi = selector == SMPI_SELECTOR
-    if algorithm is not None and selector is not None and not as_smpi:
+    selection = smpi_selection(selector)
+    if algorithm is not None and selector is not None and selection is None:
         raise InputError("--algorithm and --selector both say how: leave one out")
     selector = selector or place.selector
-    if as_smpi:
-        from commmodel.simulate.smpi_collectives import DEFAULT
-
-        name = algorithm or DEFAULT
+    if selection is not None:
+        name = algorithm or selection.algorithm(operation)
     else:
+        assert not isinstance(selector, Selection)
         name, pieces = chosen(operation, message_size, count, algorithm, selector)
         if problem.segment_size is None:
             problem = replace(problem, segment_size=pieces)
@@ -177,7 +177,7 @@ def replay(
     processes: int | None = None,
     *,
     faster: float = 1.0,
-    selector: str | Selector | None = None,
+    selector: str | Selector | Selection | None = None,
     memory_copy: float = 0.0,
     reduction: float = 0.0,
 ) -> Workload:
