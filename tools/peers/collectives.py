@@ -4,12 +4,14 @@
 entries: `Deployment`, `PeerCollectives`, `our_times`, `our_replay`.
 """
 
+import atexit
 import re
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -163,15 +165,19 @@ def our_replay(deployment: Deployment, operation: str, sizes: Sequence[int], sel
     return our_seconds(_case(deployment, operation, sizes), selection)
 
 
+@cache
+def _program() -> Path:
+    """Return the compiled program, in a folder that is removed with this process."""
+    folder = tempfile.mkdtemp(prefix="commmodel-collectives-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    program = Path(folder) / "collectives"
+    subprocess.run(["smpicc", "-O2", SOURCE, "-o", program], check=True)
+    return program
+
+
 @dataclass(frozen=True)
 class PeerCollectives(PeerReplays):
     """SMPI's times of collectives, in a folder."""
-
-    def _program(self) -> Path:
-        program = self.folder / "collectives"
-        if not program.exists():
-            subprocess.run(["smpicc", "-O2", SOURCE, "-o", program], check=True)
-        return program
 
     def _selected(self, operation: str, selection: Selection) -> list[str]:
         forced = {_peer_name(operation): selection.algorithm(_peer_name(operation)), **selection.algorithms}
@@ -198,7 +204,7 @@ class PeerCollectives(PeerReplays):
             *("smpi/simulate-computation:no", "smpi/wtime:0", f"smpi/tmpdir:{self.folder}", *self.options),
             *self._selected(operation, selection),
         )
-        output = self._output(self._program(), settings, (), (operation, *sizes), timeout)
+        output = self._output(_program(), settings, (), (operation, *sizes), timeout)
         times = [float(word) for word in re.findall(r"^done (\S+)$", output, re.MULTILINE)]
         if len(times) != 2 * len(sizes):
             raise ValueError(f"SMPI says no time: {output[-300:]}")

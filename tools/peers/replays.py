@@ -118,7 +118,7 @@ class PeerReplays:
         except subprocess.TimeoutExpired:
             raise ValueError(f"SMPI takes longer than {timeout:g} s") from None
         if process.returncode:
-            raise ValueError(f"SMPI ended with {process.returncode}: {process.stdout[:300]}")
+            raise ValueError(f"SMPI ended with {process.returncode}: {process.stdout[:2000]}")
         return process.stdout
 
     def seconds(self, case: Case) -> float:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from commmodel.collectives.algorithms import alltoall
+from commmodel.errors import InputError
 from commmodel.simulate.smpi_collectives import rounds
 from commmodel.simulate.smpi_collectives.calls import Algorithm, Call, Member, by_rounds, power_of_two_only
 from commmodel.simulate.smpi_collectives.grids import cube, rectangle, send_to_all
@@ -71,13 +72,25 @@ def _throttled(me: Member, call: Call) -> None:
 
 
 def _put(me: Member, call: Call) -> None:
-    """Put all blocks at once into a window, between barriers, which has been made before and is removed again."""
-    partners = [me.rank ^ step for step in range(1, me.processes)]
+    """Put all blocks at once into a window, between barriers, which has been made before and is removed again.
+
+    Ranks take part in a put from when the other begins it: so receives are posted within the barrier before.
+    """
     power_of_two_only(me, "alltoall pair_rma")
+    if not me.is_default("barrier"):
+        raise InputError("SMPI's alltoall pair_rma is known with its default barrier only")
+    partners = [me.rank ^ step for step in range(1, me.processes)]
     me.call("allgather", Call(_POINTER))
     me.call("barrier", Call())
-    receives = [me.ireceive(other) for other in partners]
-    me.call("barrier", Call())
+    if me.rank:
+        me.send(0, 0)
+        passed = me.ireceive(0)
+        receives = [me.ireceive(other) for other in partners]
+        me.wait(passed)
+    else:
+        me.wait(*[me.ireceive(other) for other in range(1, me.processes)])
+        receives = [me.ireceive(other) for other in partners]
+        me.wait(*[me.isend(other, 0) for other in range(1, me.processes)])
     for other in partners:
         me.isend(other, call.size)
     me.call("barrier", Call())

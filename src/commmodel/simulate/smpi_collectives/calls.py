@@ -153,6 +153,10 @@ class Member:
             self._put(Code.ISEND, to, UNNAMED, size)
             self._rank.recent.append((Code.WAITALL, ANY, ANY, UNNAMED, 0.0))
 
+    def is_default(self, operation: str) -> bool:
+        """Whether an operation has SMPI's default algorithm."""
+        return self._rank.selection.algorithm(operation) == DEFAULT
+
     def call(self, operation: str, call: Call, algorithm: str | None = None) -> None:
         """Call a collective of this communicator, by the algorithm given or the one selected.
 
