@@ -1,27 +1,37 @@
 """SMPI's selectors and algorithms, by SMPI and by us: ``python -m benchmarks.validation.selector_agreement``.
 
-Every algorithm that SMPI 3.32 lists for a collective, and its selectors ompi, mpich, mvapich2 and impi for all of them at
-once, on 16, 24 and 64 hosts of six platforms, and with several ranks on a host: a program that calls it four times, and
-the replay of a trace with such calls. SMPI works out all rates anew at each event, and tells times apart to 1e-12 s.
-Wanted is 1e-6 for the time of each call and of each replay; where another is found that has no reason, the exit code is
-1. Where SMPI ends, its message is listed. SMPI must be installed.
+Every algorithm that SMPI 3.32 lists for a collective, and its selectors ompi, mpich, mvapich2 and impi for all of them
+at once, on 16, 24 and 64 hosts of six platforms, and with several ranks on a host: a program that calls it four times,
+and the replay of a trace with such calls. SMPI works out all rates anew at each event, and tells times apart to
+1e-12 s. Wanted is 1e-6 for the time of each call and of each replay. Unstable runs, in which a change of our links'
+rates by 1e-12 makes such a difference, are counted for themselves; where another differs, the exit code is 1. Where
+SMPI ends, the reason is listed. SMPI must be installed.
 """
 
 import argparse
 import re
 import sys
 import tempfile
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 from tools.peers import smpi
-from tools.peers.collectives import OPERATIONS, Deployment, PeerCollectives, our_replay, our_times, selection_of
+from tools.peers.collectives import (
+    OPERATIONS,
+    Change,
+    Deployment,
+    PeerCollectives,
+    our_replay,
+    our_times,
+    selection_of,
+    shaken,
+)
 
 from commmodel.simulate.work.smpi_selection import SMPI_SELECTORS
 
@@ -53,20 +63,31 @@ WITHOUT_SCHEDULE = {
 }
 """Algorithms whose messages depend on times."""
 AUTOMATIC = "automatic"
-EXPLAINED: dict[tuple[str, str], str] = {}
-"""Operation and algorithm -> why its times differ."""
+ENDS = {
+    "power of two|non power": "for a power of two only",
+    "TRUNCATE": "takes a message that a call before has left over",
+    "[Dd]eadlock": "hangs",
+    "-11": "breaks down",
+    "longer than": "takes longer than five minutes",
+    "invalid pointer": "breaks down where it looks for nodes",
+}
+"""Pattern of what SMPI says -> a short form."""
+SHAKES = 3
+"""How often rates are changed by rounding."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """An algorithm on a deployment: relative differences, or why there are none."""
+    """An algorithm on a deployment, called by a program or replayed: relative differences, or why there are none."""
 
     operation: str
     algorithm: str
     deployment: Deployment
-    program: tuple[float, ...] = ()
-    """Of the increments of time from call to call."""
-    replay: float | None = None
+    way: str
+    differences: tuple[float, ...] = ()
+    """Of the increments of time from call to call, or of all calls of a replay."""
+    sensitivity: float = 0.0
+    """The largest difference that a change of link rates by 1e-12 makes with us; looked at where others differ."""
     ends: str = ""
     """What SMPI says where it ends."""
     problem: str = ""
@@ -75,59 +96,73 @@ class Trial:
     @property
     def difference(self) -> float:
         """The largest difference."""
-        return max((*self.program, *(() if self.replay is None else (self.replay,))), default=0.0)
+        return max(self.differences, default=0.0)
+
+    @property
+    def is_unstable(self) -> bool:
+        """Whether a small change makes such a difference, too."""
+        return self.sensitivity > 0.01 * self.difference
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether times agree, or cannot."""
+        return not self.problem and (self.difference <= WANTED or self.is_unstable)
 
 
 def _increments(times: Sequence[float]) -> list[float]:
     return [after - before for before, after in pairwise((0.0, *times))]
 
 
-def _attempt(task: Callable[[], float | list[float]]) -> tuple[list[float], str]:
-    """Return numbers, or what went wrong."""
-    try:
-        result = task()
-    except ValueError as error:
-        return [], " ".join(str(error).split())
-    return (result if isinstance(result, list) else [result]), ""
+def _differences(values: Sequence[float], references: Sequence[float]) -> tuple[float, ...]:
+    return tuple(
+        abs(value / reference - 1) if reference else float(value != 0)
+        for value, reference in zip(values, references, strict=True)
+    )
 
 
-def _difference(value: float, reference: float) -> float:
-    return abs(value / reference - 1) if reference else float(value != 0)
-
-
-def examine(case: tuple[str, str, Deployment]) -> Trial:
-    """Return the trial of a case."""
+def attempt(way: str, case: tuple[str, str, Deployment], sizes: Sequence[int]) -> Trial:
+    """Return the trial of calls of some sizes."""
     operation, algorithm, deployment = case
-    selection = selection_of(operation, algorithm, deployment)
-    called = CALLED.get(operation, CALLED_ELSE)
-    replayed = REPLAYED.get(operation, REPLAYED_ELSE)
-    differences: list[list[float]] = []
-    problems, ends = [], []
+    arguments = deployment, operation, sizes, selection_of(operation, algorithm, deployment)
     with tempfile.TemporaryDirectory() as folder:
         peer = PeerCollectives(Path(folder))
-        arguments = [(deployment, operation, sizes, selection) for sizes in (called, replayed)]
-        for name, theirs, ours in (
-            ("program", lambda: _increments(peer.times(*arguments[0])), lambda: _increments(our_times(*arguments[0]))),
-            ("replay", lambda: peer.replay(*arguments[1]), lambda: our_replay(*arguments[1])),
-        ):
-            references, end = _attempt(theirs)
-            if end:
-                ends.append(f"{name}: {end}")
-                differences.append([])
-                continue
-            values, problem = _attempt(ours)
-            problems += [f"{name}: {problem}"] if problem else []
-            differences.append([_difference(*pair) for pair in zip(values, references, strict=False)])
-    program, replay = differences
-    return Trial(
-        operation, algorithm, deployment, tuple(program), replay[0] if replay else None,
-        "; ".join(ends), "; ".join(problems),
-    )  # fmt: skip
+        try:
+            references = _increments(peer.times(*arguments)) if way == "program" else [peer.replay(*arguments)]
+        except ValueError as error:
+            return Trial(*case, way, ends=" ".join(str(error).split()))
+
+    def values(change: Change | None = None) -> list[float]:
+        if way == "program":
+            return _increments(our_times(*arguments, change))
+        return [our_replay(*arguments, change)]
+
+    try:
+        unchanged = values()
+        differences = _differences(unchanged, references)
+        sensitivity = 0.0
+        if max(differences) > WANTED:
+            sensitivity = max(max(_differences(values(shaken(seed)), unchanged)) for seed in range(SHAKES))
+    except ValueError as error:
+        return Trial(*case, way, problem=" ".join(str(error).split()))
+    return Trial(*case, way, differences, sensitivity)
 
 
-def cases(operations: Sequence[str], algorithms: Sequence[str], deployments: Sequence[Deployment]) -> Iterator[
-    tuple[str, str, Deployment]
-]:
+def examine(case: tuple[str, str, Deployment]) -> list[Trial]:
+    """Return the trials of a case; where SMPI ends in calls of several sizes, of each size, too."""
+    trials = []
+    for way, sizes in (
+        ("program", CALLED.get(case[0], CALLED_ELSE)),
+        ("replay", REPLAYED.get(case[0], REPLAYED_ELSE)),
+    ):
+        trials.append(attempt(way, case, sizes))
+        if trials[-1].ends:
+            trials += [attempt(way, case, (size,)) for size in sizes]
+    return trials
+
+
+def cases(
+    operations: Sequence[str], algorithms: Sequence[str], deployments: Sequence[Deployment]
+) -> Iterator[tuple[str, str, Deployment]]:
     """Yield the cases, all that SMPI lists or those of given algorithms."""
     with tempfile.TemporaryDirectory() as folder:
         peer = PeerCollectives(Path(folder))
@@ -144,43 +179,39 @@ def is_compared(case: tuple[str, str, Deployment]) -> bool:
     return algorithm != AUTOMATIC and (operation, algorithm) not in WITHOUT_SCHEDULE
 
 
-@dataclass
-class Summary:
-    """All trials of an algorithm."""
-
-    trials: list[Trial] = field(default_factory=list)
-
-    def row(self, operation: str, algorithm: str) -> tuple[list[str], bool]:
-        """Return the cells of a table's row, and whether it is as wanted."""
-        if not self.trials:
-            reason = WITHOUT_SCHEDULE.get((operation, algorithm), "runs all others in turn, with those that ask")
-            return [operation, algorithm, "", "", "", f"no schedule: {reason}"], True
-        programs = [max(trial.program) for trial in self.trials if trial.program]
-        replays = [trial.replay for trial in self.trials if trial.replay is not None]
-        worst = max(self.trials, key=lambda trial: trial.difference)
-        far, reasons = worst.difference > WANTED, []
-        if far:
-            reasons.append(f"{EXPLAINED.get((operation, algorithm), 'differs')}: {worst.deployment}")
-        ends = Counter(shortened(trial.ends) for trial in self.trials if trial.ends)
-        reasons += [f"SMPI ends on {count}: {message}" for message, count in ends.most_common()]
-        problems = [trial for trial in self.trials if trial.problem]
-        reasons += [f"{trial.problem[:90]}: {trial.deployment}" for trial in problems[:1]]
-        is_wanted = (not far or (operation, algorithm) in EXPLAINED) and not problems
-        cells = [
-            operation, algorithm, str(len(programs) + len(replays)),
-            f"{max(programs):.0e}" if programs else "", f"{max(replays):.0e}" if replays else "", "; ".join(reasons),
-        ]  # fmt: skip
-        return cells, is_wanted
+def row(operation: str, algorithm: str, trials: Sequence[Trial]) -> list[str]:
+    """Return the cells of a table's row."""
+    if not trials:
+        reason = WITHOUT_SCHEDULE.get((operation, algorithm), "runs all others in turn")
+        return [operation, algorithm, "", "", "", f"no schedule: {reason}"]
+    remarks = []
+    unstable = [trial for trial in trials if trial.difference > WANTED and trial.is_unstable]
+    if unstable:
+        worst = max(unstable, key=lambda trial: trial.difference)
+        remarks.append(f"{len(unstable)} unstable, to {worst.difference:.0e}: {worst.way}, {worst.deployment}")
+    unwanted = [trial for trial in trials if not trial.is_wanted]
+    remarks += [
+        f"{trial.way}, {trial.deployment}: {trial.problem[:90] or f'differs by {trial.difference:.0e}'}"
+        for trial in unwanted[:2]
+    ]
+    ends = Counter(f"{shortened(trial.ends)} in {trial.way}" for trial in trials if trial.ends)
+    remarks += [f"SMPI: {message}, {count} times" for message, count in ends.most_common()]
+    compared = [trial for trial in trials if trial.differences]
+    stable = [trial for trial in compared if trial not in unstable]
+    largest = {
+        way: max((trial.difference for trial in stable if trial.way == way), default=None)
+        for way in ("program", "replay")
+    }
+    shown = ["" if value is None else f"{value:.0e}" for value in largest.values()]
+    return [operation, algorithm, str(len(compared)), *shown, "; ".join(remarks)]
 
 
 def shortened(message: str) -> str:
     """Return what SMPI says without what differs from case to case."""
-    parts = []
-    for part in message.split("; "):
-        name, _, text = part.partition(": ")
-        found = re.search(r"(can't be used with|SIGSEGV|Segmentation|[Dd]eadlock|longer than|MPI_ERR\w+|with -?\d+)", text)
-        parts.append(f"{name} ({text[found.start() : found.start() + 70] if found else text[:70]})")
-    return ", ".join(parts)
+    for pattern, name in ENDS.items():
+        if re.search(pattern, message):
+            return name
+    return message[:80]
 
 
 def main() -> None:
@@ -197,28 +228,30 @@ def main() -> None:
     deployments = [DEPLOYMENTS[number] for number in options.deployments or range(len(DEPLOYMENTS))]
     listed = list(cases(options.only, options.algorithms, deployments))
     compared = [case for case in listed if is_compared(case)]
-    summaries: dict[tuple[str, str], Summary] = defaultdict(Summary)
-    for case in listed:
-        _ = summaries[case[:2]]
+    trials: dict[tuple[str, str], list[Trial]] = {case[:2]: [] for case in listed}
     with ProcessPoolExecutor(options.workers) as executor:
-        for number, trial in enumerate(executor.map(examine, compared, chunksize=4), 1):
-            summaries[trial.operation, trial.algorithm].trials.append(trial)
-            if options.all and (trial.difference > WANTED or trial.problem):
-                shown = ", ".join(f"{value:.1e}" for value in trial.program)
-                replay = "none" if trial.replay is None else f"{trial.replay:.1e}"
-                print(f"{trial.operation} {trial.algorithm}, {trial.deployment}: {shown}; replay {replay} {trial.problem}")
+        for number, examined in enumerate(executor.map(examine, compared, chunksize=4), 1):
+            trials[examined[0].operation, examined[0].algorithm] += examined
+            for trial in examined:
+                if not trial.is_wanted or (options.all and trial.difference > WANTED):
+                    values = ", ".join(f"{value:.1e}" for value in trial.differences)
+                    text = trial.problem or f"{values}; by a change {trial.sensitivity:.1e}"
+                    print(f"{trial.operation} {trial.algorithm}, {trial.deployment}, {trial.way}: {text}", flush=True)
             if number % 500 == 0:
                 print(f"{number} of {len(compared)} cases", file=sys.stderr, flush=True)
     table = Table("collective", "algorithm", "runs", "program", "replay", "remarks", box=None)
-    as_wanted, compared_runs = True, 0
-    for (operation, algorithm), summary in summaries.items():
-        cells, is_wanted = summary.row(operation, algorithm)
-        as_wanted &= is_wanted
-        compared_runs += int(cells[2] or 0)
-        table.add_row(*cells)
+    for (operation, algorithm), of_algorithm in trials.items():
+        table.add_row(*row(operation, algorithm, of_algorithm))
     Console(width=170).print(table)
-    print(f"{len(summaries)} algorithms, {len(compared)} cases, {compared_runs} times compared")
-    sys.exit(0 if as_wanted else 1)
+    everything = [trial for of_algorithm in trials.values() for trial in of_algorithm]
+    runs = [trial for trial in everything if trial.differences]
+    unstable = sum(trial.difference > WANTED and trial.is_unstable for trial in runs)
+    unwanted = sum(not trial.is_wanted for trial in everything)
+    print(
+        f"{len(trials)} algorithms, {len(runs)} runs: {len(runs) - unstable - unwanted} within {WANTED:g}, "
+        f"{unstable} unstable, {unwanted} others; SMPI ends {sum(bool(trial.ends) for trial in everything)} times"
+    )
+    sys.exit(1 if unwanted else 0)
 
 
 if __name__ == "__main__":

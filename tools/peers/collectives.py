@@ -9,8 +9,8 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -27,7 +27,10 @@ from commmodel.simulate.smpi_collectives import ALGORITHMS, Call, calls
 from commmodel.simulate.work import mark, sequence
 from commmodel.simulate.work.smpi_selection import SMPI_SELECTORS, Selection
 
-__all__ = ["ORACLES", "OPERATIONS", "Deployment", "PeerCollectives", "our_replay", "our_times", "selection_of"]
+__all__ = [
+    "OPERATIONS", "ORACLES", "ORACLE_SIZES", "Change", "Deployment", "PeerCollectives", "our_replay", "our_times",
+    "selection_of", "shaken",
+]  # fmt: skip
 
 SOURCE = Path(__file__).with_name("collectives.c")
 OPERATIONS = (
@@ -38,7 +41,7 @@ _OF_NUMBERS = ("reduce", "allreduce", "reduce_scatter_block", "reduce_scatter")
 _WITH_SIZES = ("allgatherv", "alltoallv", "reduce_scatter")
 _NUMBER, _BYTE = 8, 1
 _TYPES = {_NUMBER: 0, _BYTE: 6}
-
+_SHAKE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -120,8 +123,25 @@ def _arguments(operation: str, size: int, processes: int) -> list[Call]:
     return [Call(size, element)]
 
 
+Change = Callable[[Platform], Platform]
+
+
+def shaken(seed: int) -> Change:
+    """Return what changes the rates and latencies of a platform's links by a part in 10^12."""
+
+    def change(platform: Platform) -> Platform:
+        factors = 1 + _SHAKE * np.random.default_rng(seed).uniform(-1, 1, (2, platform.capacity.size))
+        return replace(platform, capacity=platform.capacity * factors[0], latency=platform.latency * factors[1])
+
+    return change
+
+
 def our_times(
-    deployment: Deployment, operation: str, sizes: Sequence[int], selection: Selection
+    deployment: Deployment,
+    operation: str,
+    sizes: Sequence[int],
+    selection: Selection,
+    change: Change | None = None,
 ) -> list[float]:
     """Return when the last rank ends each call of `collectives.c`, in seconds."""
     processes = deployment.processes
@@ -129,9 +149,10 @@ def our_times(
     parts = []
     for number, program in enumerate(calls(processes, listed, selection)):
         parts += [program, mark(processes, number)]
-    result = run(
-        sequence(parts), SMPI, _platform(deployment.kind, deployment.hosts), hosts=np.array(deployment.rank_hosts)
-    )
+    platform = _platform(deployment.kind, deployment.hosts)
+    if change is not None:
+        platform = change(platform)
+    result = run(sequence(parts), SMPI, platform, hosts=np.array(deployment.rank_hosts))
     if result.blocked:
         raise ValueError(f"ranks hang: {result.blocked[0]}")
     return [float(result.marks["time"][result.marks["number"] == number].max()) for number in range(len(listed))]
@@ -160,9 +181,15 @@ def _case(deployment: Deployment, operation: str, sizes: Sequence[int]) -> Case:
     return Case(text, deployment.names, tuple(tuple(actions) for actions in ranks))
 
 
-def our_replay(deployment: Deployment, operation: str, sizes: Sequence[int], selection: Selection) -> float:
+def our_replay(
+    deployment: Deployment,
+    operation: str,
+    sizes: Sequence[int],
+    selection: Selection,
+    change: Change | None = None,
+) -> float:
     """Return what the replay of the calls takes, in seconds."""
-    return our_seconds(_case(deployment, operation, sizes), selection)
+    return our_seconds(_case(deployment, operation, sizes), selection, change)
 
 
 @cache
@@ -193,7 +220,7 @@ class PeerCollectives(PeerReplays):
         raise ValueError(f"SMPI does not list its algorithms of {operation}")
 
     def times(
-        self, deployment: Deployment, operation: str, sizes: Sequence[int], selection: Selection, timeout: float = 60
+        self, deployment: Deployment, operation: str, sizes: Sequence[int], selection: Selection, timeout: float = 300
     ) -> list[float]:
         """Return when the last rank ends each call; raises ValueError where SMPI fails."""
         hosts = self.folder / "hosts"
@@ -211,7 +238,7 @@ class PeerCollectives(PeerReplays):
         return times
 
     def replay(
-        self, deployment: Deployment, operation: str, sizes: Sequence[int], selection: Selection, timeout: float = 60
+        self, deployment: Deployment, operation: str, sizes: Sequence[int], selection: Selection, timeout: float = 300
     ) -> float:
         """Return what the replay of the calls takes; raises ValueError where SMPI fails."""
         settings = (f"--cfg={setting}" for setting in self._selected(operation, selection))
@@ -224,7 +251,7 @@ class PeerCollectives(PeerReplays):
 
 def main() -> None:
     """Print the file of times: of each deployment, operation and algorithm the ends of the four calls."""
-    print(f"# Seconds simulated by {version()}: python -m tools.peers.collectives > tests/oracles/smpi_collectives.toml")
+    print(f"# Seconds by {version()}: python -m tools.peers.collectives > tests/oracles/smpi_collectives.toml")
     print(f"# Program: tools/peers/collectives.c, called twice with each of {ORACLE_SIZES} bytes.")
     with tempfile.TemporaryDirectory() as folder:
         peer = PeerCollectives(Path(folder))

@@ -29,10 +29,11 @@ DRAGONFLIES = {
 
 def platform(kind: str, hosts: int) -> str:
     """Return a platform file; topologies have 16, 24, 64, 256 or 1024 hosts."""
+    zones = (KINDS | UNRECORDED)[kind](hosts)
     return (
         "<?xml version='1.0'?>\n"
         '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n'
-        f'<platform version="4.1">\n<zone id="world" routing="Full">\n{(KINDS | UNRECORDED)[kind](hosts)}</zone>\n</platform>\n'
+        f'<platform version="4.1">\n<zone id="world" routing="Full">\n{zones}</zone>\n</platform>\n'
     )
 
 

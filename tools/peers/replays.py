@@ -4,16 +4,17 @@ import re
 import shutil
 import subprocess
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from commmodel.simulate import SMPI, run
+from commmodel.simulate.platform import Platform
 from commmodel.simulate.platform.xml import read_xml_bytes
-from commmodel.simulate.smpi_collectives import Selection
 from commmodel.simulate.traces.reader import replay_texts
+from commmodel.simulate.work.smpi_selection import Selection
 
 __all__ = ["Case", "PeerReplays", "our_seconds", "read_cases"]
 
@@ -45,9 +46,13 @@ def read_cases(path: Path) -> list[tuple[Case, dict[str, Any]]]:
     return cases
 
 
-def our_seconds(case: Case, selector: str | Selection = "smpi") -> float:
-    """Return what a case takes by our simulator; raises ValueError where ranks hang."""
+def our_seconds(
+    case: Case, selector: str | Selection = "smpi", change: Callable[[Platform], Platform] | None = None
+) -> float:
+    """Return what a case takes by our simulator, on a changed platform; raises ValueError where ranks hang."""
     platform = read_xml_bytes(case.platform.encode())[0]
+    if change is not None:
+        platform = change(platform)
     hosts = platform.place(len(case.ranks), case.hosts)
     texts = ["".join(f"{rank} {action}\n" for action in actions).encode() for rank, actions in enumerate(case.ranks)]
     names = [f"rank {rank}" for rank in range(len(texts))]

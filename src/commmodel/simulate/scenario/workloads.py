@@ -95,14 +95,13 @@ def collective(
     'Barrier on 64 ranks: dissemination, as mpich picks, 3 times'
     """
     message_size, count = problem.message_size, problem.processes
-    selection = smpi_selection(selector)
-    if algorithm is not None and selector is not None and selection is None:
+    selector = smpi_selection(selector)
+    if algorithm is not None and selector is not None and not isinstance(selector, Selection):
         raise InputError("--algorithm and --selector both say how: leave one out")
     selector = selector or place.selector
-    if selection is not None:
-        name = algorithm or selection.algorithm(operation)
+    if isinstance(selector, Selection):
+        name = algorithm or selector.algorithm(operation)
     else:
-        assert not isinstance(selector, Selection)
         name, pieces = chosen(operation, message_size, count, algorithm, selector)
         if problem.segment_size is None:
             problem = replace(problem, segment_size=pieces)

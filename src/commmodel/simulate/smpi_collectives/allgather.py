@@ -212,7 +212,7 @@ def _gather_broadcast_v(me: Member, call: Call) -> None:
         me.wait(me.isend(0, call.sizes[me.rank]))
     else:
         me.wait(*[me.ireceive(other) for other in range(1, me.processes)])
-    me.call("bcast", Call(sum(call.sizes), call.element))
+    me.call("bcast", Call((max if call.is_replayed else sum)(call.sizes), call.element))
 
 
 def _xor_v(me: Member, call: Call) -> None:

@@ -63,7 +63,7 @@ def _tree(me: Member, _: Call) -> None:
 def _double_ring(me: Member, _: Call) -> None:
     """Twice around."""
     before, after = (me.rank - 1) % me.processes, (me.rank + 1) % me.processes
-    for _ in range(2):
+    for _round in range(2):
         if me.rank:
             me.receive(before)
         me.send(after, 0)

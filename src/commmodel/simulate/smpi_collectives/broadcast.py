@@ -7,8 +7,9 @@ from collections.abc import Iterable
 
 from commmodel.collectives.algorithms import broadcast
 from commmodel.simulate.smpi_collectives.calls import Algorithm, Call, Member, by_rounds
-from commmodel.simulate.smpi_collectives.rounds import DEFAULT, scattering
+from commmodel.simulate.smpi_collectives.rounds import scattering
 from commmodel.simulate.smpi_collectives.trees import TreePlace, binary, chains, down, knomial
+from commmodel.simulate.work.smpi_selection import DEFAULT
 
 __all__ = ["BCAST", "inter_node", "segments"]
 

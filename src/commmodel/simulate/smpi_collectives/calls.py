@@ -38,12 +38,15 @@ class Call:
     root : int
     sizes : tuple of int
         Of an operation with a size for each rank: bytes of its block; of an alltoallv what the rank sends to it.
+    is_replayed : bool
+        Whether it is a trace's, which says not where blocks are: for SMPI all of an allgatherv are in one place.
     """
 
     size: int = 0
     element: int = 1
     root: int = 0
     sizes: tuple[int, ...] = ()
+    is_replayed: bool = False
 
     @property
     def count(self) -> int:

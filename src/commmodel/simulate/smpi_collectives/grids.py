@@ -1,4 +1,4 @@
-"""Grids over which SMPI's allgathers and alltoalls go in dimensions. Main entries: `rectangle`, `cube`, `send_to_all`."""
+"""Grids over which SMPI's allgathers and alltoalls go. Main entries: `rectangle`, `cube`, `send_to_all`."""
 
 from math import isqrt
 

@@ -8,7 +8,6 @@ from commmodel.collectives.algorithms.blocks import power_below
 from commmodel.simulate.smpi_collectives.broadcast import SEGMENT, segments
 from commmodel.simulate.smpi_collectives.calls import Algorithm, Call, Member, by_rounds
 from commmodel.simulate.smpi_collectives.halving import borders, halve
-from commmodel.simulate.work.smpi_selection import DEFAULT
 from commmodel.simulate.smpi_collectives.trees import (
     TreePlace,
     binary,
@@ -18,6 +17,7 @@ from commmodel.simulate.smpi_collectives.trees import (
     knomial,
     up,
 )
+from commmodel.simulate.work.smpi_selection import DEFAULT
 
 __all__ = ["REDUCE", "reduce_all_or_to_root", "two_level"]
 

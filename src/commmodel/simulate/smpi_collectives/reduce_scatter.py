@@ -39,9 +39,7 @@ def _halving_in_order(me: Member, call: Call) -> None:
     """Halve the vector with the nearest first, blocks of one size having been put into mirrored order."""
     processes, size, distance = me.processes, sum(call.sizes), 1
     if processes & (processes - 1) or len(set(call.sizes)) > 1:
-        raise InputError(
-            "SMPI's reduce_scatter mpich_noncomm ends unless 2^k ranks have equal blocks"
-        )
+        raise InputError("SMPI's reduce_scatter mpich_noncomm ends unless 2^k ranks have equal blocks")
     while distance < processes:
         size //= 2
         me.exchange(me.rank ^ distance, size, me.rank ^ distance)

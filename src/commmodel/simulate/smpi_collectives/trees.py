@@ -103,7 +103,8 @@ def in_order_binary(me: Member) -> TreePlace:
 
 def in_order_binomial(me: Member, root: int) -> TreePlace:
     """Return the place in a binomial tree whose nearest child comes first."""
-    place, below, distance = (me.rank - root) % me.processes, [], 1
+    below: list[int] = []
+    place, distance = (me.rank - root) % me.processes, 1
     while distance < me.processes:
         if place & distance:
             return TreePlace((place - distance + root) % me.processes, tuple(below))

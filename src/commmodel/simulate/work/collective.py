@@ -90,13 +90,12 @@ def collective(
     finite("reduction", reduction, 0)
     if message_size and operation in OPERATIONS and not OPERATIONS[operation].has_size:
         raise InputError(f"a barrier of {message_size} bytes: its messages are empty, give 0")
-    selection = smpi_selection(selector)
-    if selection is not None:
+    selector = smpi_selection(selector)
+    if isinstance(selector, Selection):
         from commmodel.simulate import smpi_collectives
 
         root = problem.root
-        return smpi_collectives.program(operation, message_size, processes, algorithm, root, number, selection)
-    assert not isinstance(selector, Selection)
+        return smpi_collectives.program(operation, message_size, processes, algorithm, root, number, selector)
     name, pieces = chosen(operation, message_size, processes, algorithm, selector)
     if problem.segment_size is None:
         problem = replace(problem, segment_size=pieces)

@@ -6,8 +6,8 @@ once, allgatherv goes around a ring, reducescatter of unequal blocks goes pair b
 Empty messages of the first three are not sent. With SMPI's selector they are, allgatherv sends all at once, and
 reducescatter is what `commmodel.simulate.smpi_collectives.reduce_scatter` makes; with its other selectors all but
 gatherv and scatterv are what a rank does in its algorithms (`commmodel.simulate.work.smpi_calls`). What an action
-computes comes after its messages. The arguments are those of time-independent traces (SimGrid's documentation of ``smpirun -replay``);
-communicators are our extension (`commmodel.simulate.work.communicators`). Main entry: `Expander`.
+computes comes after its messages. The arguments are those of time-independent traces (SimGrid's documentation of
+``smpirun -replay``); communicators are our extension (`commmodel.simulate.work.communicators`). Main entry: `Expander`.
 """
 
 import os
@@ -131,11 +131,14 @@ class Expander:
         complete: bool = False,
     ) -> None:
         self._processes, self._speeds, self._complete = processes, speeds, complete
-        selection = smpi_selection(selector)
-        if selection is None and not isinstance(selector, Selector | Selection):
+        selector = smpi_selection(selector)
+        self._smpi: SmpiCalls | None = None
+        self._is_smpi = isinstance(selector, Selection)
+        if isinstance(selector, Selection):
+            self._smpi = None if selector.is_default else SmpiCalls(processes, selector)
+        elif not isinstance(selector, Selector):
             selector = load_selector(selector)
-        self._selector, self._is_smpi = selection or selector, selection is not None
-        self._smpi = SmpiCalls(processes, selection) if selection and not selection.is_default else None
+        self._selector = selector
         self._memory_copy, self._reduction = memory_copy, reduction
         self._reduce_scatter: tuple[_Sizes, Program] | None = None
         self._programs: OrderedDict[tuple[str, int, int], Program] = OrderedDict()
@@ -186,7 +189,7 @@ class Expander:
             if arguments.action == "within":
                 return self._within(arguments, rank)
             if self._smpi is not None and arguments.action not in _NOT_SELECTED:
-                return self._of_smpi(arguments, rank, key)
+                return self._of_smpi(self._smpi, arguments, rank, key)
             special = _WITH_SIZES.get(arguments.action)
             if special is not None:
                 messages, flops = special(self, arguments, rank)
@@ -227,9 +230,10 @@ class Expander:
             return messages._replace(members=members), computing
         return translated(messages, members), computing
 
-    def _of_smpi(self, arguments: _Arguments, rank: int, key: tuple[str, float]) -> tuple[Operations, Operations]:
+    def _of_smpi(
+        self, calls: SmpiCalls, arguments: _Arguments, rank: int, key: tuple[str, float]
+    ) -> tuple[Operations, Operations]:
         """Expand a call by an algorithm of SMPI that says what each rank does."""
-        assert self._smpi is not None
         processes, action = self._processes, arguments.action
         blocks: tuple[int, ...] = ()
         size = root = 0
@@ -242,7 +246,7 @@ class Expander:
         else:
             element = 1 if action == "barrier" else arguments.size_of_type(_TYPE_AT.get(action, 2))
             (operation, size, root), flops = self._uniform(arguments)
-        messages = self._smpi.expand(rank, key, (operation, size, element, root, blocks))
+        messages = calls.expand(rank, key, (operation, size, element, root, blocks))
         return messages, self._computing(flops, rank)
 
     def _computing(self, flops: float, rank: int) -> Operations:

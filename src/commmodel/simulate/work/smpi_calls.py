@@ -53,7 +53,7 @@ class SmpiCalls:
         key = (rank, me.preparations, *text)
         if key not in self._operations:
             operation, size, element, root, blocks = arguments
-            me.call(operation, Call(size, element, root, blocks))
+            me.call(operation, Call(size, element, root, blocks, is_replayed=True))
             operations = me.taken()
             if self._weight > _CACHED:
                 self._operations.clear()

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 __all__ = ["DEFAULT", "SMPI_SELECTOR", "SMPI_SELECTORS", "Selection", "smpi_selection"]
 
@@ -58,13 +59,14 @@ class Selection:
         return replace(self, hosts=tuple(self.hosts[member] for member in members)) if self.hosts else self
 
 
-def smpi_selection(selector: object) -> Selection | None:
-    """Return the selection that a selector means where it is SMPI's.
+_Other = TypeVar("_Other")
+
+
+def smpi_selection(selector: _Other) -> _Other | Selection:
+    """Return the selection that a name means where it is SMPI's, else the selector.
 
     >>> smpi_selection("smpi-impi").selector, smpi_selection("mpich")
-    ('impi', None)
+    ('impi', 'mpich')
     """
-    if isinstance(selector, Selection):
-        return selector
     names = {Selection(name).name: name for name in (DEFAULT, *SMPI_SELECTORS)}
-    return Selection(names[selector]) if isinstance(selector, str) and selector in names else None
+    return Selection(names[selector]) if isinstance(selector, str) and selector in names else selector
