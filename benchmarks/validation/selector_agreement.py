@@ -243,13 +243,13 @@ def main() -> None:
     for (operation, algorithm), of_algorithm in trials.items():
         table.add_row(*row(operation, algorithm, of_algorithm))
     Console(width=170).print(table)
-    everything = [trial for of_algorithm in trials.values() for trial in of_algorithm]
-    runs = [trial for trial in everything if trial.differences]
+    examined_trials = [trial for of_algorithm in trials.values() for trial in of_algorithm]
+    runs = [trial for trial in examined_trials if trial.differences]
     unstable = sum(trial.difference > WANTED and trial.is_unstable for trial in runs)
-    unwanted = sum(not trial.is_wanted for trial in everything)
+    unwanted = sum(not trial.is_wanted for trial in examined_trials)
     print(
         f"{len(trials)} algorithms, {len(runs)} runs: {len(runs) - unstable - unwanted} within {WANTED:g}, "
-        f"{unstable} unstable, {unwanted} others; SMPI ends {sum(bool(trial.ends) for trial in everything)} times"
+        f"{unstable} unstable, {unwanted} others; SMPI ends {sum(bool(trial.ends) for trial in examined_trials)} times"
     )
     sys.exit(1 if unwanted else 0)
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import tomllib
+from dataclasses import replace
 
 import pytest
 from support.paths import ROOT
@@ -21,7 +22,7 @@ from commmodel.collectives import Problem
 from commmodel.errors import InputError
 from commmodel.simulate import SMPI, run
 from commmodel.simulate.platform import flat
-from commmodel.simulate.smpi_collectives import ALGORITHMS, Call, calls, program
+from commmodel.simulate.smpi_collectives import ALGORITHMS, CollectiveCall, calls, program
 from commmodel.simulate.smpi_collectives.tables import pick, tables
 from commmodel.simulate.work import collective
 from commmodel.simulate.work.smpi_selection import SMPI_SELECTORS, Selection, smpi_selection
@@ -66,15 +67,15 @@ def test_none_hangs(operation, processes):
 
 def test_the_second_call_knows_the_nodes():
     selection = Selection("mpich", hosts=(0, 0, 1, 1))
-    first, second = calls(4, 2 * [("bcast", [Call(8)])], selection)
-    [prepared] = calls(4, [("bcast", [Call(8)])], Selection("mpich", hosts=(0, 0, 1, 1), is_prepared=True))
+    first, second = calls(4, 2 * [("bcast", [CollectiveCall(8)])], selection)
+    [prepared] = calls(4, [("bcast", [CollectiveCall(8)])], Selection("mpich", hosts=(0, 0, 1, 1), is_prepared=True))
     assert first.operations.size > second.operations.size
     assert second.operations.tolist() == prepared.operations.tolist()
 
 
 def test_a_replay_selects_as_a_program_does():
     deployment = Deployment.cycles("flat", 4, 2)
-    selection = selection_of("bcast", "SMP_binomial", deployment)
+    selection = replace(selection_of("bcast", "SMP_binomial", deployment), is_prepared=True)
     times = our_times(deployment, "bcast", (1000, 70000), selection)
     assert our_replay(deployment, "bcast", (1000, 70000), selection) == pytest.approx(times[-1], rel=1e-9)
 

@@ -23,7 +23,7 @@ from tools.peers.smpi import version
 from commmodel.simulate import SMPI, run
 from commmodel.simulate.platform import Platform
 from commmodel.simulate.platform.xml import read_xml_bytes
-from commmodel.simulate.smpi_collectives import ALGORITHMS, Call, calls
+from commmodel.simulate.smpi_collectives import ALGORITHMS, CollectiveCall, calls
 from commmodel.simulate.work import mark, sequence
 from commmodel.simulate.work.smpi_selection import SMPI_SELECTORS, Selection
 
@@ -107,20 +107,20 @@ def _share(size: int, number: int) -> int:
     return size // 16 * 8 * (1 + number % 3)
 
 
-def _arguments(operation: str, size: int, processes: int) -> list[Call]:
+def _arguments(operation: str, size: int, processes: int) -> list[CollectiveCall]:
     """Return the arguments of a call as the program makes it, of all ranks or of each."""
     element = _NUMBER if operation in _OF_NUMBERS else _BYTE
     if operation == "alltoallv":
         return [
-            Call(element=element, sizes=tuple(_share(size, rank + 2 * other) for other in range(processes)))
+            CollectiveCall(element=element, sizes=tuple(_share(size, rank + 2 * other) for other in range(processes)))
             for rank in range(processes)
         ]
     if operation in _WITH_SIZES:
-        return [Call(element=element, sizes=tuple(_share(size, rank) for rank in range(processes)))]
+        return [CollectiveCall(element=element, sizes=tuple(_share(size, rank) for rank in range(processes)))]
     size = size // element * element
     if operation == "reduce_scatter_block":
-        return [Call(element=element, sizes=(size,) * processes)]
-    return [Call(size, element)]
+        return [CollectiveCall(element=element, sizes=(size,) * processes)]
+    return [CollectiveCall(size, element)]
 
 
 Change = Callable[[Platform], Platform]

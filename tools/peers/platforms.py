@@ -97,10 +97,10 @@ def _heterogeneous(hosts: int) -> str:
         for number in range(CABINETS)
     ]
     lines += [
-        f'<zoneRoute src="cabinet{one}" dst="cabinet{other}" gw_src="router{one}" gw_dst="router{other}">'
-        f'<link_ctn id="between{one}"/><link_ctn id="between{other}"/></zoneRoute>\n'
-        for one in range(CABINETS)
-        for other in range(one + 1, CABINETS)
+        f'<zoneRoute src="cabinet{source}" dst="cabinet{other}" gw_src="router{source}" gw_dst="router{other}">'
+        f'<link_ctn id="between{source}"/><link_ctn id="between{other}"/></zoneRoute>\n'
+        for source in range(CABINETS)
+        for other in range(source + 1, CABINETS)
     ]
     return "".join(lines)
 

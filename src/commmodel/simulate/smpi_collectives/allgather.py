@@ -2,7 +2,7 @@
 
 from commmodel.collectives.algorithms import allgather, alltoall
 from commmodel.errors import InputError
-from commmodel.simulate.smpi_collectives.calls import Algorithm, Call, Member, by_rounds, power_of_two_only
+from commmodel.simulate.smpi_collectives.calls import Algorithm, CollectiveCall, Member, by_rounds, power_of_two_only
 from commmodel.simulate.smpi_collectives.grids import cube, rectangle, send_to_all
 from commmodel.simulate.work.smpi_selection import DEFAULT
 
@@ -17,7 +17,7 @@ _doubling = by_rounds(allgather.recursive_doubling)
 _bruck = by_rounds(allgather.bruck)
 
 
-def _rectangle(me: Member, call: Call) -> None:
+def _rectangle(me: Member, call: CollectiveCall) -> None:
     """In rows of a grid, then in columns."""
     rows, width = rectangle(me.processes, "allgather 2dmesh")
     row, column = divmod(me.rank, width)
@@ -25,7 +25,7 @@ def _rectangle(me: Member, call: Call) -> None:
     send_to_all(me, [other * width + column for other in range(rows)], width * call.size)
 
 
-def _cube(me: Member, call: Call) -> None:
+def _cube(me: Member, call: CollectiveCall) -> None:
     """In rows and columns of each layer, then between layers."""
     width, layers = cube(me.processes, "allgather 3dmesh")
     layer = width * width
@@ -35,24 +35,24 @@ def _cube(me: Member, call: Call) -> None:
     send_to_all(me, [(me.rank + other * layer) % me.processes for other in range(1, layers)], layer * call.size)
 
 
-def _gather_broadcast(me: Member, call: Call) -> None:
-    me.call("gather", Call(call.size, call.element))
-    me.call("bcast", Call(me.processes * call.size, call.element))
+def _gather_broadcast(me: Member, call: CollectiveCall) -> None:
+    me.call("gather", CollectiveCall(call.size, call.element))
+    me.call("bcast", CollectiveCall(me.processes * call.size, call.element))
 
 
-def _logical_ring(me: Member, call: Call) -> None:
+def _logical_ring(me: Member, call: CollectiveCall) -> None:
     for _ in range(me.processes - 1):
         me.exchange((me.rank + 1) % me.processes, call.size, (me.rank - 1) % me.processes)
 
 
-def _posted_ring(me: Member, call: Call) -> None:
+def _posted_ring(me: Member, call: CollectiveCall) -> None:
     """A ring whose receives are all posted before."""
     receives = [me.ireceive((me.rank - 1) % me.processes) for _ in range(me.processes - 1)]
     for request in receives:
         me.wait(request, me.isend((me.rank + 1) % me.processes, call.size))
 
 
-def _neighbours(me: Member, call: Call) -> None:
+def _neighbours(me: Member, call: CollectiveCall) -> None:
     """Exchange with both neighbours in turn, of two blocks from the second time on."""
     if me.processes % 2:
         return _ring(me, call)
@@ -64,13 +64,13 @@ def _neighbours(me: Member, call: Call) -> None:
     return None
 
 
-def _xor(me: Member, call: Call) -> None:
+def _xor(me: Member, call: CollectiveCall) -> None:
     power_of_two_only(me, "allgather pair")
     for step in range(1, me.processes):
         me.exchange(me.rank ^ step, call.size, me.rank ^ step)
 
 
-def _halving_vector(me: Member, call: Call) -> None:
+def _halving_vector(me: Member, call: CollectiveCall) -> None:
     """To the rank whose bits are mirrored first, then double the vector with the farthest first."""
     power_of_two_only(me, "allgather rhv")
     mirrored = int(f"{me.rank:0{me.processes.bit_length() - 1}b}"[::-1], 2) if me.processes > 1 else 0
@@ -81,7 +81,7 @@ def _halving_vector(me: Member, call: Call) -> None:
         size, distance = 2 * size, distance // 2
 
 
-def _around_node(me: Member, call: Call, width: int) -> tuple[int, int]:
+def _around_node(me: Member, call: CollectiveCall, width: int) -> tuple[int, int]:
     """Let the ranks of a node have all its blocks; return its number and the place."""
     node, place = divmod(me.rank, width)
     for step in range(1, width):
@@ -90,7 +90,7 @@ def _around_node(me: Member, call: Call, width: int) -> tuple[int, int]:
     return node, place
 
 
-def _chain_of_nodes(me: Member, call: Call) -> None:
+def _chain_of_nodes(me: Member, call: CollectiveCall) -> None:
     """A ring of the first ranks of nodes, and a chain in each node along which they pass what comes."""
     me.prepare()
     width, processes = me.per_node, me.processes
@@ -122,7 +122,7 @@ def _multiple(me: Member, name: str) -> None:
         raise InputError(f"SMPI's {name} ends where the ranks are no multiple of {me.per_node} on a node")
 
 
-def _loose_ring(me: Member, call: Call) -> None:
+def _loose_ring(me: Member, call: CollectiveCall) -> None:
     """Blocks go around rings of ranks with the same place in their nodes, and to the others of each node meanwhile."""
     me.prepare()
     _multiple(me, "allgather loosely_lr")
@@ -143,7 +143,7 @@ def _loose_ring(me: Member, call: Call) -> None:
     me.wait(*receives, *sends)
 
 
-def _simple_of_nodes(me: Member, call: Call) -> None:
+def _simple_of_nodes(me: Member, call: CollectiveCall) -> None:
     """The first ranks of nodes send all blocks of a node to one another at once, and then on to the others."""
     me.prepare()
     _multiple(me, "allgather smp_simple")
@@ -160,7 +160,7 @@ def _simple_of_nodes(me: Member, call: Call) -> None:
         me.send(me.rank + other, processes * call.size)
 
 
-def of_nodes(me: Member, call: Call) -> None:
+def of_nodes(me: Member, call: CollectiveCall) -> None:
     """Gather in each node, allgather among the first ranks, who broadcast."""
     me.prepare()
     if not me.is_uniform or not me.is_blocked:
@@ -169,11 +169,11 @@ def of_nodes(me: Member, call: Call) -> None:
     if call.size:
         node.call("gather", call)
         if leaders is not None and leaders.processes > 1:
-            leaders.call("allgather", Call(node.processes * call.size, call.element), "mpich")
-        node.call("bcast", Call(me.processes * call.size, call.element))
+            leaders.call("allgather", CollectiveCall(node.processes * call.size, call.element), "mpich")
+        node.call("bcast", CollectiveCall(me.processes * call.size, call.element))
 
 
-def _mpich(me: Member, call: Call) -> None:
+def _mpich(me: Member, call: CollectiveCall) -> None:
     total, is_power = call.size * me.processes, me.processes & (me.processes - 1) == 0
     if is_power and total < 524288:
         return _doubling(me, call)
@@ -202,31 +202,31 @@ ALLGATHER: dict[str, Algorithm] = {
 }
 
 
-def _at_once_v(me: Member, call: Call) -> None:
+def _at_once_v(me: Member, call: CollectiveCall) -> None:
     partners = [other for other in range(me.processes) if other != me.rank]
     me.wait(*[me.ireceive(other) for other in partners], *[me.isend(other, call.sizes[me.rank]) for other in partners])
 
 
-def _gather_broadcast_v(me: Member, call: Call) -> None:
+def _gather_broadcast_v(me: Member, call: CollectiveCall) -> None:
     if me.rank:
         me.wait(me.isend(0, call.sizes[me.rank]))
     else:
         me.wait(*[me.ireceive(other) for other in range(1, me.processes)])
-    me.call("bcast", Call((max if call.is_replayed else sum)(call.sizes), call.element))
+    me.call("bcast", CollectiveCall((max if call.is_replayed else sum)(call.sizes), call.element))
 
 
-def _xor_v(me: Member, call: Call) -> None:
+def _xor_v(me: Member, call: CollectiveCall) -> None:
     power_of_two_only(me, "allgatherv pair")
     for step in range(1, me.processes):
         me.exchange(me.rank ^ step, call.sizes[me.rank], me.rank ^ step)
 
 
-def _ring_v(me: Member, call: Call) -> None:
+def _ring_v(me: Member, call: CollectiveCall) -> None:
     for step in range(1, me.processes):
         me.exchange((me.rank + step) % me.processes, call.sizes[me.rank], (me.rank - step) % me.processes)
 
 
-def _neighbours_v(me: Member, call: Call) -> None:
+def _neighbours_v(me: Member, call: CollectiveCall) -> None:
     processes = me.processes
     if processes % 2:
         return _ring_v(me, call)
@@ -244,7 +244,7 @@ def _neighbours_v(me: Member, call: Call) -> None:
     return None
 
 
-def _bruck_v(me: Member, call: Call) -> None:
+def _bruck_v(me: Member, call: CollectiveCall) -> None:
     processes, distance = me.processes, 1
     while distance < processes:
         blocks = distance if distance <= processes // 2 else processes - distance
@@ -253,18 +253,18 @@ def _bruck_v(me: Member, call: Call) -> None:
         distance *= 2
 
 
-def _mpich_doubling_v(me: Member, call: Call) -> None:
+def _mpich_doubling_v(me: Member, call: CollectiveCall) -> None:
     """Recursive doubling of MPICH; where a rank has no partner, others of its group pass on what they received."""
     processes, rank, sizes = me.processes, me.rank, call.sizes
     width = 1
     while width < processes:
         other, group = rank ^ width, rank & -width
-        theirs = other & -width
+        opposite = other & -width
         if other < processes:
             me.exchange(other, sum(sizes[group : min(group + width, processes)]), other)
-        if theirs + width > processes:
+        if opposite + width > processes:
             done = processes - group - width
-            received = sum(sizes[theirs:processes])
+            received = sum(sizes[opposite:processes])
             distance = width // 2
             while distance:
                 target, half = rank ^ distance, rank & -(2 * distance)
@@ -276,7 +276,7 @@ def _mpich_doubling_v(me: Member, call: Call) -> None:
         width *= 2
 
 
-def _mpich_ring_v(me: Member, call: Call) -> None:
+def _mpich_ring_v(me: Member, call: CollectiveCall) -> None:
     """A ring in which long blocks go in pieces."""
     processes, sizes = me.processes, call.sizes
     before, after = (me.rank - 1) % processes, (me.rank + 1) % processes
@@ -300,7 +300,7 @@ def _mpich_ring_v(me: Member, call: Call) -> None:
             received, receive_offset = (received - 1) % processes, 0
 
 
-def _mpich_v(me: Member, call: Call) -> None:
+def _mpich_v(me: Member, call: CollectiveCall) -> None:
     """Choose by elements, where MPICH counts bytes."""
     total, is_power = sum(call.sizes) // call.element, me.processes & (me.processes - 1) == 0
     if not total:

@@ -6,7 +6,7 @@ from functools import partial
 from commmodel.collectives.algorithms import alltoall
 from commmodel.errors import InputError
 from commmodel.simulate.smpi_collectives import rounds
-from commmodel.simulate.smpi_collectives.calls import Algorithm, Call, Member, by_rounds, power_of_two_only
+from commmodel.simulate.smpi_collectives.calls import Algorithm, CollectiveCall, Member, by_rounds, power_of_two_only
 from commmodel.simulate.smpi_collectives.grids import cube, rectangle, send_to_all
 from commmodel.simulate.work.smpi_selection import DEFAULT
 
@@ -20,7 +20,7 @@ _at_once = by_rounds(rounds.descending)
 _bruck = by_rounds(alltoall.bruck)
 
 
-def _rectangle(me: Member, call: Call) -> None:
+def _rectangle(me: Member, call: CollectiveCall) -> None:
     """Everything goes to all of a row of a grid, then what they need to all of a column."""
     rows, width = rectangle(me.processes, "alltoall 2dmesh")
     row, column = divmod(me.rank, width)
@@ -28,7 +28,7 @@ def _rectangle(me: Member, call: Call) -> None:
     send_to_all(me, [other * width + column for other in range(rows)], width * call.size)
 
 
-def _cube(me: Member, call: Call) -> None:
+def _cube(me: Member, call: CollectiveCall) -> None:
     """Everything goes to all in rows and columns of each layer, then what they need to the other layers."""
     width, layers = cube(me.processes, "alltoall 3dmesh")
     layer, whole = width * width, me.processes * call.size
@@ -38,29 +38,29 @@ def _cube(me: Member, call: Call) -> None:
     send_to_all(me, [(me.rank + other * layer) % me.processes for other in range(1, layers)], layer * call.size)
 
 
-def _doubling(me: Member, call: Call) -> None:
+def _doubling(me: Member, call: CollectiveCall) -> None:
     """Recursive doubling of all vectors; where a rank has no partner, others of its group pass on what came."""
     processes, rank, vector = me.processes, me.rank, me.processes * call.size
     width = 1
     while width < processes:
         other, first = rank ^ width, rank & -width
-        theirs = other & -width
+        opposite = other & -width
         if other < processes:
             me.exchange(other, (min(first + width, processes) - first) * vector, other)
-        if theirs + width > processes:
+        if opposite + width > processes:
             done = processes - first - width
             distance = width // 2
             while distance:
                 target, group = rank ^ distance, rank & -(2 * distance)
                 if target > rank and rank < group + done <= target:
-                    me.send(target, (processes - theirs) * vector)
+                    me.send(target, (processes - opposite) * vector)
                 elif target < rank and target < group + done <= rank:
                     me.receive(target)
                 distance //= 2
         width *= 2
 
 
-def _throttled(me: Member, call: Call) -> None:
+def _throttled(me: Member, call: CollectiveCall) -> None:
     """Four blocks at once, one's own by a message, too."""
     processes = me.processes
     if not call.size:
@@ -71,7 +71,7 @@ def _throttled(me: Member, call: Call) -> None:
         me.wait(*receives, *[me.isend((me.rank - step) % processes, call.size) for step in steps])
 
 
-def _put(me: Member, call: Call) -> None:
+def _put(me: Member, call: CollectiveCall) -> None:
     """Put all blocks at once into a window, between barriers, which has been made before and is removed again.
 
     Ranks take part in a put from when the other begins it: so receives are posted within the barrier before.
@@ -80,8 +80,8 @@ def _put(me: Member, call: Call) -> None:
     if not me.is_default("barrier"):
         raise InputError("SMPI's alltoall pair_rma is known with its default barrier only")
     partners = [me.rank ^ step for step in range(1, me.processes)]
-    me.call("allgather", Call(_POINTER))
-    me.call("barrier", Call())
+    me.call("allgather", CollectiveCall(_POINTER))
+    me.call("barrier", CollectiveCall())
     if me.rank:
         me.send(0, 0)
         passed = me.ireceive(0)
@@ -93,20 +93,20 @@ def _put(me: Member, call: Call) -> None:
         me.wait(*[me.isend(other, 0) for other in range(1, me.processes)])
     for other in partners:
         me.isend(other, call.size)
-    me.call("barrier", Call())
+    me.call("barrier", CollectiveCall())
     me.wait(*receives)
     for _ in range(3):
-        me.call("barrier", Call())
+        me.call("barrier", CollectiveCall())
 
 
-_Sizes = Callable[[Member, Call, int], int]
+_Sizes = Callable[[Member, CollectiveCall, int], int]
 
 
-def _block(_me: Member, call: Call, _other: int) -> int:
+def _block(_me: Member, call: CollectiveCall, _other: int) -> int:
     return call.size
 
 
-def _block_for(_me: Member, call: Call, other: int) -> int:
+def _block_for(_me: Member, call: CollectiveCall, other: int) -> int:
     return call.sizes[other]
 
 
@@ -126,14 +126,14 @@ def _xor_or_shift(me: Member, step: int) -> tuple[int, int]:
 _Partners = Callable[[Member, int], tuple[int, int]]
 
 
-def _steps(me: Member, call: Call, partners: _Partners, size: _Sizes, barriers: str = "") -> None:
+def _steps(me: Member, call: CollectiveCall, partners: _Partners, size: _Sizes, barriers: str = "") -> None:
     """Exchange with one partner after the other: without barriers, after one, after one each, or after a byte each."""
     if barriers == "one":
-        me.call("barrier", Call())
+        me.call("barrier", CollectiveCall())
     for step in range(me.processes):
         to, source = partners(me, step)
         if barriers == "mpi":
-            me.call("barrier", Call())
+            me.call("barrier", CollectiveCall())
         me.exchange(to, size(me, call, to), source)
         if barriers == "light" and 0 < step < me.processes - 1:
             to, source = partners(me, step + 1)
@@ -150,7 +150,7 @@ def _family(name: str, partners: _Partners, size: _Sizes) -> dict[str, Algorithm
     }
 
 
-def _mpich(me: Member, call: Call) -> None:
+def _mpich(me: Member, call: CollectiveCall) -> None:
     """Pairs are chosen for odd numbers of processes, on which they end."""
     if call.size < 256 and me.processes >= 8:
         return _bruck(me, call)
@@ -174,12 +174,12 @@ ALLTOALL: dict[str, Algorithm] = {
 }
 
 
-def _at_once_v(me: Member, call: Call) -> None:
+def _at_once_v(me: Member, call: CollectiveCall) -> None:
     partners = [other for other in range(me.processes) if other != me.rank]
     me.wait(*[me.ireceive(other) for other in partners], *[me.isend(other, call.sizes[other]) for other in partners])
 
 
-def _throttled_v(me: Member, call: Call) -> None:
+def _throttled_v(me: Member, call: CollectiveCall) -> None:
     processes = me.processes
     for begin in range(0, processes, _THROTTLE):
         steps = [step for step in range(begin, min(begin + _THROTTLE, processes)) if step]

@@ -3,27 +3,27 @@
 from commmodel.collectives.algorithms import barrier
 from commmodel.collectives.algorithms.blocks import power_below
 from commmodel.errors import InputError
-from commmodel.simulate.smpi_collectives.calls import Algorithm, Call, Member, by_rounds
+from commmodel.simulate.smpi_collectives.calls import Algorithm, CollectiveCall, Member, by_rounds
 from commmodel.simulate.work.smpi_selection import DEFAULT
 
 __all__ = ["BARRIER"]
 
 
-def _two_processes(me: Member, _: Call) -> None:
+def _two_processes(me: Member, _: CollectiveCall) -> None:
     """Exchange with the other one."""
     if me.processes != 2:
         raise InputError(f"SMPI's barrier ompi_two_procs hangs on {me.processes} processes: there must be 2")
     me.exchange(1 - me.rank, 0, 1 - me.rank)
 
 
-def _dissemination(me: Member, _: Call) -> None:
+def _dissemination(me: Member, _: CollectiveCall) -> None:
     distance = 1
     while distance < me.processes:
         me.exchange((me.rank + distance) % me.processes, 0, (me.rank - distance) % me.processes)
         distance *= 2
 
 
-def _recursive_doubling(me: Member, _: Call) -> None:
+def _recursive_doubling(me: Member, _: CollectiveCall) -> None:
     """Exchange with rank XOR 2^i; the ranks from 2^k on are represented by those 2^k below."""
     power = power_below(me.processes)
     if me.rank >= power:
@@ -40,7 +40,7 @@ def _recursive_doubling(me: Member, _: Call) -> None:
         me.send(me.rank + power, 0)
 
 
-def _tree(me: Member, _: Call) -> None:
+def _tree(me: Member, _: CollectiveCall) -> None:
     """Up a binomial tree and down again."""
     partners = []
     distance = 1
@@ -60,7 +60,7 @@ def _tree(me: Member, _: Call) -> None:
             me.receive(partner)
 
 
-def _double_ring(me: Member, _: Call) -> None:
+def _double_ring(me: Member, _: CollectiveCall) -> None:
     """Twice around."""
     before, after = (me.rank - 1) % me.processes, (me.rank + 1) % me.processes
     for _round in range(2):
@@ -71,14 +71,14 @@ def _double_ring(me: Member, _: Call) -> None:
             me.receive(before)
 
 
-def _of_nodes(me: Member, call: Call) -> None:
+def _of_nodes(me: Member, call: CollectiveCall) -> None:
     """Among the ranks of each node, then among their first ranks, who broadcast a byte."""
     me.prepare()
     _dissemination(me.node, call)
     leaders = me.leaders
     if leaders is not None:
         _dissemination(leaders, call)
-    me.node.call("bcast", Call(1), "mpich")
+    me.node.call("bcast", CollectiveCall(1), "mpich")
 
 
 _linear = by_rounds(barrier.linear)

@@ -6,7 +6,7 @@ Those that ask who has arrived (arrival_pattern_aware, arrival_pattern_aware_wai
 from collections.abc import Iterable
 
 from commmodel.collectives.algorithms import broadcast
-from commmodel.simulate.smpi_collectives.calls import Algorithm, Call, Member, by_rounds
+from commmodel.simulate.smpi_collectives.calls import Algorithm, CollectiveCall, Member, by_rounds
 from commmodel.simulate.smpi_collectives.rounds import scattering
 from commmodel.simulate.smpi_collectives.trees import TreePlace, binary, chains, down, knomial
 from commmodel.simulate.work.smpi_selection import DEFAULT
@@ -24,7 +24,7 @@ _scatter_doubling = by_rounds(scattering(broadcast.scatter_recursive_doubling))
 _scatter_ring = by_rounds(scattering(broadcast.scatter_ring))
 
 
-def _to_first(me: Member, call: Call) -> None:
+def _to_first(me: Member, call: CollectiveCall) -> None:
     """Let rank 0 have what the root has."""
     if call.root:
         if me.rank == call.root:
@@ -33,7 +33,7 @@ def _to_first(me: Member, call: Call) -> None:
             me.receive(call.root)
 
 
-def _pass_on(me: Member, call: Call, source: int, targets: Iterable[int]) -> None:
+def _pass_on(me: Member, call: CollectiveCall, source: int, targets: Iterable[int]) -> None:
     """Pass the vector on in segments; the remainder is another broadcast. Rank 0 has no source, which is −1."""
     number, piece = call.pieces(SEGMENT)
     targets = tuple(targets)
@@ -45,23 +45,23 @@ def _pass_on(me: Member, call: Call, source: int, targets: Iterable[int]) -> Non
     me.wait(*sends)
     rest = call.size - number * piece
     if rest:
-        me.call("bcast", Call(rest, call.element, call.root))
+        me.call("bcast", CollectiveCall(rest, call.element, call.root))
 
 
-def _chain(me: Member, call: Call) -> None:
+def _chain(me: Member, call: CollectiveCall) -> None:
     _to_first(me, call)
     if me.processes > 1:
         _pass_on(me, call, me.rank - 1, () if me.rank == me.processes - 1 else (me.rank + 1,))
 
 
-def _binary(me: Member, call: Call) -> None:
+def _binary(me: Member, call: CollectiveCall) -> None:
     _to_first(me, call)
     if me.processes > 1:
         children = (child for child in (2 * me.rank + 1, 2 * me.rank + 2) if child < me.processes)
         _pass_on(me, call, (me.rank - 1) // 2 if me.rank else -1, children)
 
 
-def _binary_of_nodes(me: Member, call: Call) -> None:
+def _binary_of_nodes(me: Member, call: CollectiveCall) -> None:
     """Down a binary tree of nodes and one in each node at the same time."""
     me.prepare()
     if not me.is_uniform:
@@ -77,7 +77,7 @@ def _binary_of_nodes(me: Member, call: Call) -> None:
     return _pass_on(me, call, source, below)
 
 
-def _binomial_of_nodes(me: Member, call: Call) -> None:
+def _binomial_of_nodes(me: Member, call: CollectiveCall) -> None:
     """Down a binomial tree of nodes, then down one in each node."""
     me.prepare()
     if not me.is_uniform:
@@ -90,7 +90,7 @@ def _binomial_of_nodes(me: Member, call: Call) -> None:
     return down(me, call.size, place, width, lambda other: node * width + other)
 
 
-def _chain_of_nodes(me: Member, call: Call) -> None:
+def _chain_of_nodes(me: Member, call: CollectiveCall) -> None:
     """Along a chain of nodes, and along one in each node."""
     me.prepare()
     if not me.is_uniform:
@@ -107,7 +107,7 @@ def _chain_of_nodes(me: Member, call: Call) -> None:
     return _pass_on(me, call, source, inter + intra)
 
 
-def _flat_pipeline(me: Member, call: Call) -> None:
+def _flat_pipeline(me: Member, call: CollectiveCall) -> None:
     """Send segments to each rank in turn; what is less than a segment at the end is not sent."""
     piece = max(SEGMENT // call.element, 1) * call.element
     number = call.size // piece
@@ -122,7 +122,7 @@ def _flat_pipeline(me: Member, call: Call) -> None:
     return None
 
 
-def _knomial(me: Member, call: Call) -> None:
+def _knomial(me: Member, call: CollectiveCall) -> None:
     me.prepare()
     above, levels = knomial(me, call.root, _KNOMIAL)
     if above >= 0:
@@ -131,7 +131,7 @@ def _knomial(me: Member, call: Call) -> None:
         me.wait(*[me.isend(child, call.size) for child in below])
 
 
-def inter_node(me: Member, call: Call, among_leaders: str = "mpich") -> None:
+def inter_node(me: Member, call: CollectiveCall, among_leaders: str = "mpich") -> None:
     """Broadcast among the first ranks of nodes, which get it from the root's."""
     me.prepare()
     leader, leaders = me.leader_of(call.root), me.leaders
@@ -141,10 +141,10 @@ def inter_node(me: Member, call: Call, among_leaders: str = "mpich") -> None:
         elif me.rank == call.root:
             me.send(leader, call.size)
     if leaders is not None:
-        leaders.call("bcast", Call(call.size, call.element, me.place_of_leader(call.root)), among_leaders)
+        leaders.call("bcast", CollectiveCall(call.size, call.element, me.place_of_leader(call.root)), among_leaders)
 
 
-def _intra_node(me: Member, call: Call) -> None:
+def _intra_node(me: Member, call: CollectiveCall) -> None:
     """MVAPICH2's choice without its tables."""
     if not call.size:
         return None
@@ -153,7 +153,7 @@ def _intra_node(me: Member, call: Call) -> None:
         inter_node(me, call)
         if call.size <= 131072:
             return _mpich(me.node, call)
-        return _knomial(me.node, Call(call.size, call.element))
+        return _knomial(me.node, CollectiveCall(call.size, call.element))
     return (_binomial if call.size <= 16384 else _scatter_ring)(me, call)
 
 
@@ -168,7 +168,7 @@ def _segmented(me: Member, place: TreePlace, pieces: list[int]) -> None:
         me.wait(*[me.isend(child, piece) for child in place.below])
 
 
-def segments(call: Call, segment_size: int) -> list[int]:
+def segments(call: CollectiveCall, segment_size: int) -> list[int]:
     """Return the bytes of the segments of Open MPI, the last of which has the rest."""
     count, element = call.count, call.element
     length = count
@@ -179,13 +179,13 @@ def segments(call: Call, segment_size: int) -> list[int]:
     return [length * element] * ((count - 1) // length) + [(count - (count - 1) // length * length) * element]
 
 
-def _pipeline(me: Member, call: Call) -> None:
+def _pipeline(me: Member, call: CollectiveCall) -> None:
     if me.processes > 1:
         fits = (kib for slope, offset, kib in _PIPELINE if me.processes < slope * call.size + offset)
         _segmented(me, chains(me, call.root, 1), segments(call, 1024 * next(fits, 128)))
 
 
-def _split_binary(me: Member, call: Call) -> None:
+def _split_binary(me: Member, call: CollectiveCall) -> None:
     """Send a half of the vector down each side of a binary tree; then pairs of ranks exchange the halves."""
     processes, element = me.processes, call.element
     segment = max(1024 if call.size < 370728 else 8192, element) // element
@@ -194,7 +194,7 @@ def _split_binary(me: Member, call: Call) -> None:
         return None
     if not halves[1] or segment * element > halves[1] * element:
         return _chain_of_nodes(me, call)
-    pieces = [segments(Call(half * element, element), segment * element) for half in halves]
+    pieces = [segments(CollectiveCall(half * element, element), segment * element) for half in halves]
     place = binary(me, call.root)
     side = ((me.rank - call.root) % processes + 1) % 2
     if me.rank == call.root:
@@ -230,7 +230,7 @@ def _exchange_halves(me: Member, root: int, side: int, halves: list[int]) -> Non
             me.exchange(pair, halves[side], pair)
 
 
-def _mpich(me: Member, call: Call) -> None:
+def _mpich(me: Member, call: CollectiveCall) -> None:
     if not me.is_of_nodes:
         me.prepare()
         if me.is_uniform:

@@ -1,7 +1,7 @@
 """What a rank does in a collective of SMPI: calls of MPI, written one after the other, become its operations.
 
-An algorithm is a function of a `Member` of a communicator and a `Call`. It says what one rank does; a rank that waits
-for a message and then sends one says so in this order. Main entries: `Member`, `Call`.
+An algorithm is a function of a `Member` of a communicator and a `CollectiveCall`. It says what one rank does; a rank
+that waits for a message and then sends one says so in this order. Main entries: `Member`, `CollectiveCall`.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ from commmodel.simulate.work.communicators import translated
 from commmodel.simulate.work.rounds import blocks_of
 from commmodel.simulate.work.smpi_selection import DEFAULT, Selection
 
-__all__ = ["Algorithm", "Call", "Member", "by_rounds", "power_of_two_only"]
+__all__ = ["Algorithm", "CollectiveCall", "Member", "by_rounds", "power_of_two_only"]
 
 _FIRST_NAME = 1 << 24
 """Of requests, far from those of the application."""
@@ -26,7 +26,7 @@ _INT = 4
 
 
 @dataclass(frozen=True)
-class Call:
+class CollectiveCall:
     """The arguments of a collective.
 
     Attributes
@@ -53,7 +53,7 @@ class Call:
         """The number of elements."""
         return self.size // self.element
 
-    def elements(self, count: int) -> "Call":
+    def elements(self, count: int) -> "CollectiveCall":
         """Return the call for so many elements."""
         return replace(self, size=count * self.element)
 
@@ -64,7 +64,7 @@ class Call:
 
 
 @dataclass
-class _Rank:
+class _RankState:
     """What a rank has in all its communicators."""
 
     selection: Selection
@@ -88,7 +88,7 @@ class Member:
         Whether it is a communicator of one node or of the first ranks of nodes, in which SMPI looks for no nodes.
     """
 
-    def __init__(self, members: tuple[int, ...], rank: int, state: _Rank, is_of_nodes: bool = False) -> None:
+    def __init__(self, members: tuple[int, ...], rank: int, state: _RankState, is_of_nodes: bool = False) -> None:
         self.members, self.rank, self.is_of_nodes = members, rank, is_of_nodes
         self._rank = state
 
@@ -97,14 +97,14 @@ class Member:
         cls, processes: int, rank: int, selection: Selection, table: "Mapping[str, Mapping[str, Algorithm]]"
     ) -> "Member":
         """Return a rank in MPI_COMM_WORLD."""
-        return cls(tuple(range(processes)), rank, _Rank(selection, table))
+        return cls(tuple(range(processes)), rank, _RankState(selection, table))
 
     @property
     def processes(self) -> int:
         """The size of the communicator."""
         return len(self.members)
 
-    def taken(self) -> Operations:
+    def drain(self) -> Operations:
         """Return the operations of all calls since the last time."""
         state = self._rank
         self._collect()
@@ -160,7 +160,7 @@ class Member:
         """Whether an operation has SMPI's default algorithm."""
         return self._rank.selection.algorithm(operation) == DEFAULT
 
-    def call(self, operation: str, call: Call, algorithm: str | None = None) -> None:
+    def call(self, operation: str, call: CollectiveCall, algorithm: str | None = None) -> None:
         """Call a collective of this communicator, by the algorithm given or the one selected.
 
         Raises
@@ -230,16 +230,11 @@ class Member:
         """Ranks on a host, 1 where there are not as many on all."""
         return self.node.processes if self.is_uniform else 1
 
-    @property
-    def preparations(self) -> int:
-        """How many communicators' nodes the rank knows."""
-        return len(self._rank.prepared)
-
     def prepare(self) -> None:
         """Make the communicators of nodes if there are none, which is a collective operation."""
         if self.is_prepared:
             return
-        number = Call(_INT, _INT)
+        number = CollectiveCall(_INT, _INT)
         self.call("allgather", number, "ring")
         leaders, node = self.leaders, self.node
         if leaders is not None:
@@ -249,7 +244,7 @@ class Member:
         self._rank.prepared.add(self.members)
 
 
-Algorithm = Callable[[Member, Call], None]
+Algorithm = Callable[[Member, CollectiveCall], None]
 """What a rank does in a collective."""
 
 
@@ -273,7 +268,7 @@ def _block(make: Scheduler, problem: Problem) -> tuple[Operations, tuple[int, ..
 def by_rounds(make: Scheduler) -> Algorithm:
     """Return the algorithm whose messages are those of a schedule's rounds."""
 
-    def algorithm(me: Member, call: Call) -> None:
+    def algorithm(me: Member, call: CollectiveCall) -> None:
         operations, offsets = _block(make, Problem(me.processes, call.size, call.root))
         me.insert(operations[offsets[me.rank] : offsets[me.rank + 1]])
 

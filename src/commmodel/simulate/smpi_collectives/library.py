@@ -15,7 +15,7 @@ from commmodel.simulate.smpi_collectives.allreduce import ALLREDUCE
 from commmodel.simulate.smpi_collectives.alltoall import ALLTOALL, ALLTOALLV
 from commmodel.simulate.smpi_collectives.barrier import BARRIER
 from commmodel.simulate.smpi_collectives.broadcast import BCAST
-from commmodel.simulate.smpi_collectives.calls import Algorithm, Call, Member, by_rounds
+from commmodel.simulate.smpi_collectives.calls import Algorithm, CollectiveCall, Member, by_rounds
 from commmodel.simulate.smpi_collectives.gather import GATHER, SCATTER
 from commmodel.simulate.smpi_collectives.reduce import REDUCE
 from commmodel.simulate.smpi_collectives.reduce_scatter import REDUCE_SCATTER
@@ -60,10 +60,12 @@ def _checked(operation: str) -> None:
         raise InputError(f"SMPI's {operation!r} is not known: choose one of {', '.join(ALGORITHMS)}")
 
 
-def calls(processes: int, listed: Sequence[tuple[str, Sequence[Call]]], selection: Selection) -> list[Program]:
+def calls(
+    processes: int, listed: Sequence[tuple[str, Sequence[CollectiveCall]]], selection: Selection
+) -> list[Program]:
     """Return the programs of successive calls, the arguments of each being those of every rank, or of all.
 
-    >>> [one] = calls(2, [("bcast", [Call(8)])], Selection(algorithms={"bcast": "NTSL"}))
+    >>> [one] = calls(2, [("bcast", [CollectiveCall(8)])], Selection(algorithms={"bcast": "NTSL"}))
     >>> one.offsets.tolist()  # a send and its wait, a receive and its wait
     [0, 2, 4]
     """
@@ -74,7 +76,7 @@ def calls(processes: int, listed: Sequence[tuple[str, Sequence[Call]]], selectio
         for operation, arguments in listed:
             _checked(operation)
             me.call(operation, arguments[rank] if len(arguments) > 1 else arguments[0])
-            ranks[-1].append(me.taken())
+            ranks[-1].append(me.drain())
     return [joined(operations) for operations in zip(*ranks, strict=True)]
 
 
@@ -134,7 +136,7 @@ def program(
     selection = Selection(
         selection.selector, {**selection.algorithms, operation: name}, selection.hosts, selection.is_prepared
     )
-    (single,) = calls(processes, [(operation, [Call(message_size, element, root, sizes)])], selection)
+    (single,) = calls(processes, [(operation, [CollectiveCall(message_size, element, root, sizes)])], selection)
     single.operations["tag"][single.operations["tag"] <= collective_tag(0)] = collective_tag(number)
     return Program(single.operations, single.offsets, name=title)
 

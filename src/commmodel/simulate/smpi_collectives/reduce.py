@@ -6,7 +6,7 @@ arrival_pattern_aware, which asks who has arrived, has no schedule.
 from commmodel.collectives.algorithms import reduce
 from commmodel.collectives.algorithms.blocks import power_below
 from commmodel.simulate.smpi_collectives.broadcast import SEGMENT, segments
-from commmodel.simulate.smpi_collectives.calls import Algorithm, Call, Member, by_rounds
+from commmodel.simulate.smpi_collectives.calls import Algorithm, CollectiveCall, Member, by_rounds
 from commmodel.simulate.smpi_collectives.halving import borders, halve
 from commmodel.simulate.smpi_collectives.trees import (
     TreePlace,
@@ -26,7 +26,7 @@ _KNOMIAL = 4
 _at_once = by_rounds(reduce.linear)
 
 
-def _linear(me: Member, call: Call) -> None:
+def _linear(me: Member, call: CollectiveCall) -> None:
     """The root receives from one rank after the other, the last first."""
     if me.rank != call.root:
         me.send(call.root, call.size)
@@ -36,13 +36,13 @@ def _linear(me: Member, call: Call) -> None:
             me.receive(other)
 
 
-def _binomial(me: Member, call: Call) -> None:
+def _binomial(me: Member, call: CollectiveCall) -> None:
     if call.count:
         place = (me.rank - call.root) % me.processes
         up(me, call.size, place, me.processes, lambda other: (other + call.root) % me.processes)
 
 
-def _chain(me: Member, call: Call) -> None:
+def _chain(me: Member, call: CollectiveCall) -> None:
     """Along a chain towards the root in segments; the remainder is another reduction, by default."""
     processes = me.processes
     to, source = (me.rank - 1) % processes, (me.rank + 1) % processes
@@ -57,10 +57,10 @@ def _chain(me: Member, call: Call) -> None:
     me.wait(*sends)
     rest = call.size - number * piece
     if rest:
-        _at_once(me, Call(rest, call.element, call.root))
+        _at_once(me, CollectiveCall(rest, call.element, call.root))
 
 
-def _knomial(me: Member, call: Call) -> None:
+def _knomial(me: Member, call: CollectiveCall) -> None:
     if not call.count:
         return
     above, levels = knomial(me, call.root, _KNOMIAL)
@@ -69,7 +69,7 @@ def _knomial(me: Member, call: Call) -> None:
         me.wait(me.isend(above, call.size))
 
 
-def _scatter_gather(me: Member, call: Call) -> None:
+def _scatter_gather(me: Member, call: CollectiveCall) -> None:
     """Recursive halving of the vector, then gather up a binomial tree; odd ranks stand aside."""
     if not call.count:
         return
@@ -134,11 +134,11 @@ def _generic(me: Member, place: TreePlace, pieces: list[int]) -> None:
                 break
 
 
-def _open_mpi_chains(me: Member, call: Call) -> None:
+def _open_mpi_chains(me: Member, call: CollectiveCall) -> None:
     _generic(me, chains(me, call.root, me.processes // 2), segments(call, 64 * 1024))
 
 
-def _open_mpi_pipeline(me: Member, call: Call) -> None:
+def _open_mpi_pipeline(me: Member, call: CollectiveCall) -> None:
     segment = 64 * 1024
     if me.processes > 0.0410 / 1024 * call.size + 9.7128:
         segment = 1024
@@ -147,18 +147,18 @@ def _open_mpi_pipeline(me: Member, call: Call) -> None:
     _generic(me, chains(me, call.root, 1), segments(call, segment))
 
 
-def _open_mpi_binary(me: Member, call: Call) -> None:
+def _open_mpi_binary(me: Member, call: CollectiveCall) -> None:
     _generic(me, binary(me, call.root), segments(call, 32 * 1024))
 
 
-def _open_mpi_binomial(me: Member, call: Call) -> None:
+def _open_mpi_binomial(me: Member, call: CollectiveCall) -> None:
     is_small = (me.processes < 8 and call.size < 20480) or call.size < 2048 or call.count <= 1
     is_segmented = not is_small and me.processes > 0.6016 / 1024 * call.size + 1.3496
     pieces = segments(call, 1024 if is_segmented else 0)
     _generic(me, in_order_binomial(me, call.root), pieces)
 
 
-def _open_mpi_in_order_binary(me: Member, call: Call) -> None:
+def _open_mpi_in_order_binary(me: Member, call: CollectiveCall) -> None:
     last = me.processes - 1
     _generic(me, in_order_binary(me), segments(call, 0))
     if last != call.root:
@@ -168,7 +168,7 @@ def _open_mpi_in_order_binary(me: Member, call: Call) -> None:
             me.send(call.root, call.size)
 
 
-def reduce_all_or_to_root(me: Member, call: Call, to_all: bool = False) -> None:
+def reduce_all_or_to_root(me: Member, call: CollectiveCall, to_all: bool = False) -> None:
     """Rabenseifner's own program: pairs exchange halves, then as `halve`; then back, or up to the root."""
     processes, count, element = me.processes, call.count, call.element
     power = power_below(processes)
@@ -242,7 +242,7 @@ def _back_to_root(me: Member, root: int, member: int, halves: list[tuple[int, in
             me.receive(rank)
 
 
-def two_level(me: Member, call: Call, leaders: str = "mpich", node: str = "mpich") -> None:
+def two_level(me: Member, call: CollectiveCall, leaders: str = "mpich", node: str = "mpich") -> None:
     """Reduce in each node, then among the first ranks; of one node only, linearly or by a k-nomial tree."""
     me.prepare()
     leader = me.leader_of(call.root)
@@ -250,13 +250,13 @@ def two_level(me: Member, call: Call, leaders: str = "mpich", node: str = "mpich
     if local.processes == me.processes:
         if call.size > 2048:
             return _knomial(me, call)
-        _linear(local, Call(call.size, call.element))
+        _linear(local, CollectiveCall(call.size, call.element))
     else:
         if local.processes > 1:
             too_large = node == "ompi_basic_linear" and call.size >= local.processes << 17
-            local.call("reduce", Call(call.size, call.element), "mvapich2_knomial" if too_large else node)
+            local.call("reduce", CollectiveCall(call.size, call.element), "mvapich2_knomial" if too_large else node)
         if firsts is not None and firsts.processes > 1:
-            firsts.call("reduce", Call(call.size, call.element, me.place_of_leader(call.root)), leaders)
+            firsts.call("reduce", CollectiveCall(call.size, call.element, me.place_of_leader(call.root)), leaders)
     if leader != call.root:
         if me.rank == leader:
             me.send(call.root, call.size)
@@ -265,7 +265,7 @@ def two_level(me: Member, call: Call, leaders: str = "mpich", node: str = "mpich
     return None
 
 
-def _mpich(me: Member, call: Call) -> None:
+def _mpich(me: Member, call: CollectiveCall) -> None:
     if not me.is_of_nodes:
         return two_level(me, call)
     is_short = call.count < power_below(me.processes) or call.size < 2048

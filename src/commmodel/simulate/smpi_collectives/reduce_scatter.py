@@ -9,7 +9,7 @@ from commmodel.collectives.algorithms.blocks import power_below
 from commmodel.collectives.schedule import Problem, Round
 from commmodel.errors import InputError
 from commmodel.simulate.smpi_collectives import rounds
-from commmodel.simulate.smpi_collectives.calls import Algorithm, Call, Member, by_rounds
+from commmodel.simulate.smpi_collectives.calls import Algorithm, CollectiveCall, Member, by_rounds
 from commmodel.simulate.work.smpi_selection import DEFAULT
 
 __all__ = ["REDUCE_SCATTER"]
@@ -27,15 +27,15 @@ class _OfSizes:
         return self.make(np.array(self.sizes, dtype=np.float64))
 
 
-def _pairwise(me: Member, call: Call) -> None:
-    by_rounds(_OfSizes(rounds.reduce_scatter_pairwise, call.sizes))(me, Call())
+def _pairwise(me: Member, call: CollectiveCall) -> None:
+    by_rounds(_OfSizes(rounds.reduce_scatter_pairwise, call.sizes))(me, CollectiveCall())
 
 
-def _doubling(me: Member, call: Call) -> None:
-    by_rounds(_OfSizes(rounds.reduce_scatter_doubling, call.sizes))(me, Call())
+def _doubling(me: Member, call: CollectiveCall) -> None:
+    by_rounds(_OfSizes(rounds.reduce_scatter_doubling, call.sizes))(me, CollectiveCall())
 
 
-def _halving_in_order(me: Member, call: Call) -> None:
+def _halving_in_order(me: Member, call: CollectiveCall) -> None:
     """Halve the vector with the nearest first, blocks of one size having been put into mirrored order."""
     processes, size, distance = me.processes, sum(call.sizes), 1
     if processes & (processes - 1) or len(set(call.sizes)) > 1:
@@ -46,17 +46,17 @@ def _halving_in_order(me: Member, call: Call) -> None:
         distance *= 2
 
 
-def _mpich(me: Member, call: Call) -> None:
+def _mpich(me: Member, call: CollectiveCall) -> None:
     """Choose by elements, where MPICH counts bytes."""
     (_pairwise if sum(call.sizes) // call.element > 524288 else _doubling)(me, call)
 
 
-def _default(me: Member, call: Call) -> None:
+def _default(me: Member, call: CollectiveCall) -> None:
     """Reduce equal blocks to rank 0, which scatters them; others as MPICH."""
     if len(set(call.sizes)) > 1:
         return _mpich(me, call)
-    me.call("reduce", Call(sum(call.sizes), call.element), DEFAULT)
-    return me.call("scatter", Call(call.sizes[0], call.element), DEFAULT)
+    me.call("reduce", CollectiveCall(sum(call.sizes), call.element), DEFAULT)
+    return me.call("scatter", CollectiveCall(call.sizes[0], call.element), DEFAULT)
 
 
 class _Folded:
@@ -78,7 +78,7 @@ class _Folded:
         return member * 2 + 1 if member < self.aside else member + self.aside
 
 
-def _halving(me: Member, call: Call) -> None:
+def _halving(me: Member, call: CollectiveCall) -> None:
     """Halve the vector with the farthest first; nothing is exchanged where a half is empty."""
     if not sum(call.sizes):
         return
@@ -106,7 +106,7 @@ def _halving(me: Member, call: Call) -> None:
         me.send(me.rank - 1, call.sizes[me.rank - 1])
 
 
-def _ring(me: Member, call: Call) -> None:
+def _ring(me: Member, call: CollectiveCall) -> None:
     """Blocks go around a ring once, the receive of the next posted before."""
     if me.processes == 1:
         return
@@ -120,7 +120,7 @@ def _ring(me: Member, call: Call) -> None:
     me.wait(request)
 
 
-def _butterfly(me: Member, call: Call) -> None:
+def _butterfly(me: Member, call: CollectiveCall) -> None:
     """Halve the vector with the nearest first; then blocks go to the ranks whose bits are mirrored."""
     if me.processes < 2:
         return

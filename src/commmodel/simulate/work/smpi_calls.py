@@ -1,5 +1,9 @@
-"""Calls of collectives by SMPI's algorithms, rank by rank, with a cache. Main entry: `SmpiCalls`."""
+"""Calls of collectives in traces by SMPI's algorithms, rank by rank, with a cache. Main entry: `SmpiCalls`.
 
+SMPI 3.32 ends where a replay makes the communicators of nodes. Here ranks know from the beginning who shares a node.
+"""
+
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from commmodel.simulate.operations import Operations
@@ -26,9 +30,9 @@ class SmpiCalls:
     """
 
     def __init__(self, processes: int, selection: Selection) -> None:
-        self._processes, self.selection = processes, selection
+        self._processes, self.selection = processes, replace(selection, is_prepared=True)
         self._members: dict[int, Member] = {}
-        self._operations: dict[tuple[int, int, str, float], Operations] = {}
+        self._operations: dict[tuple[int, str, float], Operations] = {}
         self._weight = 0
 
     def expand(
@@ -41,20 +45,20 @@ class SmpiCalls:
         rank : int
             Whose operations are asked for.
         text : tuple of str and float
-            What has the same operations each time, but for the first time that nodes are looked at.
+            Action and arguments, and bytes of the trace's default type.
         arguments : tuple
             Operation, bytes, bytes of an element, root, and bytes of each block.
         """
-        from commmodel.simulate.smpi_collectives import Call, member
+        from commmodel.simulate.smpi_collectives import CollectiveCall, member
 
         if rank not in self._members:
             self._members[rank] = member(self._processes, rank, self.selection)
         me = self._members[rank]
-        key = (rank, me.preparations, *text)
+        key = (rank, *text)
         if key not in self._operations:
             operation, size, element, root, blocks = arguments
-            me.call(operation, Call(size, element, root, blocks, is_replayed=True))
-            operations = me.taken()
+            me.call(operation, CollectiveCall(size, element, root, blocks, is_replayed=True))
+            operations = me.drain()
             if self._weight > _CACHED:
                 self._operations.clear()
                 self._weight = 0
