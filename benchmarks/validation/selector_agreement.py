@@ -4,7 +4,7 @@ Every algorithm that SMPI 3.32 lists for a collective, and its selectors ompi, m
 at once, on 16, 24 and 64 hosts of six platforms, and with several ranks on a host: a program that calls it four times,
 and the replay of a trace with such calls. SMPI works out all rates anew at each event, and tells times apart to
 1e-12 s. Wanted is 1e-6 for the time of each call and of each replay. Unstable runs, in which a change of our links'
-rates by 1e-12 makes such a difference, are counted for themselves; where another differs, the exit code is 1. Where
+rates by 1e-9 makes such a difference, are counted for themselves; where another differs, the exit code is 1. Where
 SMPI ends, the reason is listed. SMPI must be installed.
 """
 
@@ -87,7 +87,7 @@ class Trial:
     differences: tuple[float, ...] = ()
     """Of the increments of time from call to call, or of all calls of a replay."""
     sensitivity: float = 0.0
-    """The largest difference that a change of link rates by 1e-12 makes with us; looked at where others differ."""
+    """The largest difference that a change of link rates by 1e-9 makes with us; looked at where others differ."""
     ends: str = ""
     """What SMPI says where it ends."""
     problem: str = ""

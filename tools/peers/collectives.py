@@ -41,7 +41,7 @@ _OF_NUMBERS = ("reduce", "allreduce", "reduce_scatter_block", "reduce_scatter")
 _WITH_SIZES = ("allgatherv", "alltoallv", "reduce_scatter")
 _NUMBER, _BYTE = 8, 1
 _TYPES = {_NUMBER: 0, _BYTE: 6}
-_SHAKE = 1e-12
+_SHAKE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ Change = Callable[[Platform], Platform]
 
 
 def shaken(seed: int) -> Change:
-    """Return what changes the rates and latencies of a platform's links by a part in 10^12."""
+    """Return what changes the rates and latencies of a platform's links by a part in 10^9."""
 
     def change(platform: Platform) -> Platform:
         factors = 1 + _SHAKE * np.random.default_rng(seed).uniform(-1, 1, (2, platform.capacity.size))

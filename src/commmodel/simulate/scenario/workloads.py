@@ -47,6 +47,8 @@ class Workload:
         Of GOAL.
     notes : callable
         Returns what is to be said of the program once it has been simulated.
+    on_hosts : callable, optional
+        Host of each rank -> the workload there, where the ranks that share a host make a difference.
     """
 
     processes: int
@@ -55,6 +57,7 @@ class Workload:
     facts: dict[str, Any]
     schedule: "GoalSchedule | None" = None
     notes: Callable[[], Sequence[str]] = tuple
+    on_hosts: "Callable[[tuple[int, ...]], Workload] | None" = None
 
 
 def _repeated(program: Program, rounds: int) -> Program:
@@ -116,7 +119,18 @@ def collective(
     title = f"{operation}{'' if operation == 'barrier' else f' of {format_size(message_size)}'} on {_ranks(count)}: "
     title += name + ("" if chooser == "given" else f", as {chooser} picks") + _times(rounds)
     facts = {"operation": operation, "message_size": message_size, "algorithm": name, "chosen_by": chooser}
-    return Workload(count, title[:1].upper() + title[1:], program, facts)
+    on_hosts = None
+    if isinstance(selector, Selection) and not (selector.is_default or selector.hosts):
+        alone = selector
+
+        def on_hosts(hosts: tuple[int, ...]) -> Workload:
+            with_hosts = replace(alone, hosts=hosts)
+            return collective(
+                place, operation, problem, algorithm=algorithm, selector=with_hosts, memory_copy=memory_copy,
+                reduction=reduction, rounds=rounds,
+            )  # fmt: skip
+
+    return Workload(count, title[:1].upper() + title[1:], program, facts, on_hosts=on_hosts)
 
 
 def exchange(
@@ -184,7 +198,7 @@ def replay(
 
     `faster` is how many times faster processors are than those of a trace whose computation is in seconds.
     """
-    selector = selector or place.selector
+    selector = smpi_selection(selector or place.selector)
     from commmodel.simulate import traces
 
     trace, in_seconds = traces.load(path, processes), traces.is_foreign(path)
@@ -194,7 +208,18 @@ def replay(
         return trace.program(speeds, faster=product, selector=selector, memory_copy=memory_copy, reduction=reduction)
 
     title = f"Replay of {path} on {_ranks(trace.processes)}"
-    return Workload(trace.processes, title, program, {"replay": path, "chosen_by": _name(selector)}, notes=trace.notes)
+    facts = {"replay": path, "chosen_by": _name(selector)}
+    on_hosts = None
+    if isinstance(selector, Selection) and not (selector.is_default or selector.hosts):
+        alone = selector
+
+        def on_hosts(hosts: tuple[int, ...]) -> Workload:
+            with_hosts = replace(alone, hosts=hosts)
+            return replay(
+                place, path, processes, faster=faster, selector=with_hosts, memory_copy=memory_copy, reduction=reduction
+            )
+
+    return Workload(trace.processes, title, program, facts, notes=trace.notes, on_hosts=on_hosts)
 
 
 def schedule(path: str) -> Workload:
