@@ -67,9 +67,10 @@ ENDS = {
     "power of two|non power": "for a power of two only",
     "TRUNCATE": "takes a message that a call before has left over",
     "[Dd]eadlock": "hangs",
-    "-11": "breaks down",
     "longer than": "takes longer than five minutes",
+    "mesh": "no such mesh",
     "invalid pointer": "breaks down where it looks for nodes",
+    "ended with -": "breaks down",
 }
 """Pattern of what SMPI says -> a short form."""
 SHAKES = 3

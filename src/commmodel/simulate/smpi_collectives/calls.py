@@ -97,7 +97,7 @@ class Member:
         cls, processes: int, rank: int, selection: Selection, table: "Mapping[str, Mapping[str, Algorithm]]"
     ) -> "Member":
         """Return a rank in MPI_COMM_WORLD."""
-        return cls(tuple(range(processes)), rank, _RankState(selection, table))
+        return cls(_world(processes), rank, _RankState(selection, table))
 
     @property
     def processes(self) -> int:
@@ -246,6 +246,11 @@ class Member:
 
 Algorithm = Callable[[Member, CollectiveCall], None]
 """What a rank does in a collective."""
+
+
+@lru_cache(maxsize=4)
+def _world(processes: int) -> tuple[int, ...]:
+    return tuple(range(processes))
 
 
 @lru_cache(maxsize=64)

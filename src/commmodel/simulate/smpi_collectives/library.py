@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.arguments import rank_count, whole
+from commmodel.arguments import enough_memory, rank_count, whole
 from commmodel.collectives.schedule import Problem
 from commmodel.errors import InputError
 from commmodel.simulate.operations import Operations, Program, joined
@@ -77,6 +77,11 @@ def calls(
             _checked(operation)
             me.call(operation, arguments[rank] if len(arguments) > 1 else arguments[0])
             ranks[-1].append(me.drain())
+        if rank == 1:  # rank 0 may do much more than the others
+            bytes_each = sum(operations.nbytes for operations in ranks[-1])
+            enough_memory(
+                float(bytes_each) * processes, f"{processes} ranks in {', '.join(name for name, _ in listed)}"
+            )
     return [joined(operations) for operations in zip(*ranks, strict=True)]
 
 
