@@ -5,6 +5,7 @@
 ``json-line``       a line of a file in ``docs/examples``, indented
 ``formulas``        a description of every formula of a module of `commmodel.models`
 ``algorithms``      a table of all collective algorithms, from their docstrings
+``smpi-algorithms`` the names of SMPI's algorithms that have schedules
 ``import-rule``     the table of who may import whom, from ``tests/test_imports.py``
 """
 
@@ -147,6 +148,20 @@ class Algorithms(_Table):
         )
 
 
+class SmpiAlgorithms(_Table):
+    """``smpi-algorithms::``."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return a row for each collective."""
+        from commmodel.simulate.smpi_collectives import ALGORITHMS
+
+        rows = (
+            (f"`{operation}`", str(len(names)), ", ".join(f"`{name}`" for name in names))
+            for operation, names in ALGORITHMS.items()
+        )
+        return self.table(("Operation", "Number", "Names"), rows)
+
+
 class ImportRule(_Table):
     """``import-rule::``."""
 
@@ -170,5 +185,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("json-line", JsonLine)
     app.add_directive("formulas", Formulas)
     app.add_directive("algorithms", Algorithms)
+    app.add_directive("smpi-algorithms", SmpiAlgorithms)
     app.add_directive("import-rule", ImportRule)
     return {"parallel_read_safe": False, "parallel_write_safe": True}

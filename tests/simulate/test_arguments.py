@@ -122,6 +122,9 @@ TOO_MUCH = {
     "links": lambda: flat(2_000_000, 1e9, 0.0, limiter=1e9),
     "alltoall": lambda: collective("alltoall", Problem(30_000, 8), algorithm="linear"),
     "alltoall of SMPI": lambda: smpi_collectives.program("alltoall", 8000, 30_000, "basic_linear"),
+    "alltoall of SMPI by ring, a barrier before": lambda: smpi_collectives.program(
+        "alltoall", 8000, 30_000, "ring_one_barrier"
+    ),
     "scan of SMPI": lambda: smpi_collectives.program("scan", 8, 30_000),
 }
 
@@ -131,7 +134,8 @@ def test_no_memory_is_taken_before_it_is_asked_for(monkeypatch, name):
     monkeypatch.setattr(arguments, "_memory_left", lambda: 2.0**30)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(
-        InputError, match=r"^\d+ (links|messages at once) would take about [\d.]+ GB, and 1.07 GB are left"
+        InputError,
+        match=r"^\d+ (links|messages at once|ranks in alltoall) would take about [\d.]+ GB, and 1.07 GB are left",
     ):
         TOO_MUCH[name]()
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < before + 2**17  # KiB

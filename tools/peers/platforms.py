@@ -5,27 +5,35 @@ Hosts have links of 125 MB/s and 15 µs each way, and a loopback of 5 GB/s. Main
 
 from collections.abc import Callable
 
-__all__ = ["KINDS", "hostfile", "platform"]
+__all__ = ["KINDS", "UNRECORDED", "hostfile", "platform"]
 
 HOST = 'speed="1Gf" bw="125MBps" lat="15us" loopback_bw="5GBps" loopback_lat="0"'
 LIMITER = 'limiter_link="187.5MBps"'
 CABINETS = 4
 FAT_TREES = {
     16: "2;4,4;1,2;1,2",
+    24: "2;6,4;1,2;1,2",
     64: "2;8,8;1,4;1,2",
     256: "2;16,16;1,8;1,2",
     1024: "3;16,8,8;1,8,8;1,1,1",
 }
-TORI = {16: "4,2,2", 64: "4,4,4", 256: "8,8,4", 1024: "16,8,8"}
-DRAGONFLIES = {16: "2,1;2,1;2,1;2", 64: "2,1;2,1;4,1;4", 256: "4,1;4,1;4,1;4", 1024: "8,1;4,1;8,1;4"}
+TORI = {16: "4,2,2", 24: "4,3,2", 64: "4,4,4", 256: "8,8,4", 1024: "16,8,8"}
+DRAGONFLIES = {
+    16: "2,1;2,1;2,1;2",
+    24: "2,1;3,1;2,1;2",
+    64: "2,1;2,1;4,1;4",
+    256: "4,1;4,1;4,1;4",
+    1024: "8,1;4,1;8,1;4",
+}
 
 
 def platform(kind: str, hosts: int) -> str:
-    """Return a platform file; topologies have 16, 64, 256 or 1024 hosts."""
+    """Return a platform file; topologies have 16, 24, 64, 256 or 1024 hosts."""
+    zones = (KINDS | UNRECORDED)[kind](hosts)
     return (
         "<?xml version='1.0'?>\n"
         '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n'
-        f'<platform version="4.1">\n<zone id="world" routing="Full">\n{KINDS[kind](hosts)}</zone>\n</platform>\n'
+        f'<platform version="4.1">\n<zone id="world" routing="Full">\n{zones}</zone>\n</platform>\n'
     )
 
 
@@ -69,6 +77,34 @@ def _cabinets(hosts: int) -> str:
     return "".join(lines)
 
 
+def _heterogeneous(hosts: int) -> str:
+    """Return four clusters of other speeds, rates and latencies each, all behind one link to the next."""
+    hosts_each = hosts // CABINETS
+    lines = []
+    for number in range(CABINETS):
+        first, last = number * hosts_each, (number + 1) * hosts_each
+        host = (
+            f'speed="{1 + number}Gf" bw="{125 * (1 + number)}MBps" lat="{15 + 7 * number}us" '
+            f'loopback_bw="{5 + number}GBps" loopback_lat="{number}us"'
+        )
+        lines.append(
+            f'<cluster id="cabinet{number}" prefix="node-" suffix="" radical="{first}-{last - 1}" {host} '
+            f'router_id="router{number}"/>\n'
+        )
+    lines += [
+        f'<link id="between{number}" bandwidth="{400 + 150 * number}MBps" latency="{3 * number}us" '
+        f'sharing_policy="SHARED"/>\n'
+        for number in range(CABINETS)
+    ]
+    lines += [
+        f'<zoneRoute src="cabinet{source}" dst="cabinet{other}" gw_src="router{source}" gw_dst="router{other}">'
+        f'<link_ctn id="between{source}"/><link_ctn id="between{other}"/></zoneRoute>\n'
+        for source in range(CABINETS)
+        for other in range(source + 1, CABINETS)
+    ]
+    return "".join(lines)
+
+
 def _topology(name: str, parameters: dict[int, str]) -> Callable[[int], str]:
     def cluster(hosts: int) -> str:
         more = f'sharing_policy="SPLITDUPLEX" topology="{name}" topo_parameters="{parameters[hosts]}"'
@@ -86,3 +122,5 @@ KINDS: dict[str, Callable[[int], str]] = {
     "dragonfly": _topology("DRAGONFLY", DRAGONFLIES),
 }
 """Kind -> function that returns what it consists of."""
+UNRECORDED: dict[str, Callable[[int], str]] = {"heterogeneous": _heterogeneous}
+"""More kinds, of which no times are recorded."""

@@ -4,14 +4,17 @@ import re
 import shutil
 import subprocess
 import tomllib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from commmodel.simulate import SMPI, run
+from commmodel.simulate.platform import Platform
 from commmodel.simulate.platform.xml import read_xml_bytes
 from commmodel.simulate.traces.reader import replay_texts
+from commmodel.simulate.work.smpi_selection import Selection
 
 __all__ = ["Case", "PeerReplays", "our_seconds", "read_cases"]
 
@@ -43,14 +46,18 @@ def read_cases(path: Path) -> list[tuple[Case, dict[str, Any]]]:
     return cases
 
 
-def our_seconds(case: Case) -> float:
-    """Return what a case takes by our simulator; raises ValueError where ranks hang."""
+def our_seconds(
+    case: Case, selector: str | Selection = "smpi", change: Callable[[Platform], Platform] | None = None
+) -> float:
+    """Return what a case takes by our simulator, on a changed platform; raises ValueError where ranks hang."""
     platform = read_xml_bytes(case.platform.encode())[0]
+    if change is not None:
+        platform = change(platform)
     hosts = platform.place(len(case.ranks), case.hosts)
     texts = ["".join(f"{rank} {action}\n" for action in actions).encode() for rank, actions in enumerate(case.ranks)]
     names = [f"rank {rank}" for rank in range(len(texts))]
     speeds = platform.speeds[hosts].tolist()
-    program = replay_texts(lambda rank: iter([texts[rank]]), names, speeds=speeds, selector="smpi")
+    program = replay_texts(lambda rank: iter([texts[rank]]), names, speeds=speeds, selector=selector)
     result = run(program, SMPI, platform, hosts=hosts)
     if result.blocked:
         raise ValueError(f"ranks hang: {result.blocked[0]}")
@@ -77,7 +84,7 @@ class PeerReplays:
 
     def run(self, case: Case, *options: str, timeout: float = 30) -> str:
         """Return what SMPI prints; raises ValueError where it fails."""
-        main, replay, libraries = self._programs
+        _, replay, _ = self._programs
         files = [self.folder / name for name in ("platform.xml", "hosts", "index")]
         paths = [self.folder / f"rank{rank}" for rank in range(len(case.ranks))]
         contents = [case.platform, *("".join(f"{name}\n" for name in names) for names in (case.hosts, paths))]
@@ -89,11 +96,18 @@ class PeerReplays:
             *("smpi/privatization:no", f"smpi/np:{len(case.ranks)}", f"smpi/hostfile:{files[1]}"),
             *(f"smpi/replay:{files[2]}", f"smpi/tmpdir:{self.folder}", *self.options),
         )
+        words = ("--log=smpi_replay.thres:info", "--log=smpi_replay.fmt:%.15r%e%m%n", *options)
+        return self._output(replay, settings, words, (), timeout)
+
+    def _output(
+        self, program: Path, settings: Sequence[str], options: Sequence[str], words: Sequence[str], timeout: float
+    ) -> str:
+        """Return what a program prints that runs on the platform and hosts written before."""
+        main, _, libraries = self._programs
         command = [
-            *(main, replay, *(f"--cfg={setting}" for setting in settings)),
-            *("--log=root.thres:critical", "--log=smpi_replay.thres:info", "--log=smpi_replay.fmt:%.15r%e%m%n"),
-            *options,
-            files[0],
+            *(main, program, *(f"--cfg={setting}" for setting in settings)),
+            *("--log=root.thres:critical", *options),
+            *(self.folder / "platform.xml", *words),
         ]
         try:
             process = subprocess.run(
@@ -109,7 +123,7 @@ class PeerReplays:
         except subprocess.TimeoutExpired:
             raise ValueError(f"SMPI takes longer than {timeout:g} s") from None
         if process.returncode:
-            raise ValueError(f"SMPI ended with {process.returncode}: {process.stdout[:300]}")
+            raise ValueError(f"SMPI ended with {process.returncode}: {process.stdout[:2000]}")
         return process.stdout
 
     def seconds(self, case: Case) -> float:

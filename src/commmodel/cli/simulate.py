@@ -216,7 +216,8 @@ def _collective_options() -> list[Parser]:
 def _add_selector(options: Any) -> None:
     options.add_argument(
         "--selector", metavar="S",
-        help="library or file of rules that picks algorithms, or smpi (default: the machine's, else mpich)",
+        help="library or file of rules that picks algorithms, or smpi, smpi-ompi, smpi-mpich, smpi-mvapich2, smpi-impi "
+             "(default: the machine's, else mpich)",
     )  # fmt: skip
 
 

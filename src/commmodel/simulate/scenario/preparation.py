@@ -140,6 +140,8 @@ def prepare(
     if isinstance(messages, DelayModel):
         messages = DelayModel(scale.delays(messages.parameters), messages.name)
     ranks = None if platform is None else _hosts(platform, count, mapping)
+    if ranks is not None and workload.on_hosts is not None:
+        workload = workload.on_hosts(tuple(ranks.tolist()))
     speeds = _speeds(platform, ranks, count, speed) * scale.compute
 
     def simulate(record: bool, progress: Callable[[float, int], None] | None) -> SimulationResult:

@@ -13,7 +13,8 @@ from commmodel.errors import InputError
 from commmodel.simulate import work
 from commmodel.simulate.operations import Program
 from commmodel.simulate.scenario.places import Place
-from commmodel.simulate.work.collective import SMPI_SELECTOR, chosen
+from commmodel.simulate.work.collective import chosen
+from commmodel.simulate.work.smpi_selection import Selection, smpi_selection
 from commmodel.units import format_size
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class Workload:
         Of GOAL.
     notes : callable
         Returns what is to be said of the program once it has been simulated.
+    on_hosts : callable, optional
+        Host of each rank -> the workload there, where the ranks that share a host make a difference.
     """
 
     processes: int
@@ -54,6 +57,7 @@ class Workload:
     facts: dict[str, Any]
     schedule: "GoalSchedule | None" = None
     notes: Callable[[], Sequence[str]] = tuple
+    on_hosts: "Callable[[tuple[int, ...]], Workload] | None" = None
 
 
 def _repeated(program: Program, rounds: int) -> Program:
@@ -68,7 +72,7 @@ def _times(rounds: int) -> str:
     return "" if rounds == 1 else f", {rounds} times"
 
 
-def _name(selector: str | Selector) -> str:
+def _name(selector: str | Selector | Selection) -> str:
     return selector if isinstance(selector, str) else selector.name
 
 
@@ -78,7 +82,7 @@ def collective(
     problem: Problem,
     *,
     algorithm: str | None = None,
-    selector: str | Selector | None = None,
+    selector: str | Selector | Selection | None = None,
     memory_copy: float = 0.0,
     reduction: float = 0.0,
     rounds: int = 1,
@@ -94,14 +98,12 @@ def collective(
     'Barrier on 64 ranks: dissemination, as mpich picks, 3 times'
     """
     message_size, count = problem.message_size, problem.processes
-    as_smpi = selector == SMPI_SELECTOR
-    if algorithm is not None and selector is not None and not as_smpi:
+    selector = smpi_selection(selector)
+    if algorithm is not None and selector is not None and not isinstance(selector, Selection):
         raise InputError("--algorithm and --selector both say how: leave one out")
     selector = selector or place.selector
-    if as_smpi:
-        from commmodel.simulate.smpi_collectives import DEFAULT
-
-        name = algorithm or DEFAULT
+    if isinstance(selector, Selection):
+        name = algorithm or selector.algorithm(operation)
     else:
         name, pieces = chosen(operation, message_size, count, algorithm, selector)
         if problem.segment_size is None:
@@ -117,7 +119,18 @@ def collective(
     title = f"{operation}{'' if operation == 'barrier' else f' of {format_size(message_size)}'} on {_ranks(count)}: "
     title += name + ("" if chooser == "given" else f", as {chooser} picks") + _times(rounds)
     facts = {"operation": operation, "message_size": message_size, "algorithm": name, "chosen_by": chooser}
-    return Workload(count, title[:1].upper() + title[1:], program, facts)
+    on_hosts = None
+    if isinstance(selector, Selection) and not (selector.is_default or selector.hosts):
+        alone = selector
+
+        def on_hosts(hosts: tuple[int, ...]) -> Workload:
+            with_hosts = replace(alone, hosts=hosts)
+            return collective(
+                place, operation, problem, algorithm=algorithm, selector=with_hosts, memory_copy=memory_copy,
+                reduction=reduction, rounds=rounds,
+            )  # fmt: skip
+
+    return Workload(count, title[:1].upper() + title[1:], program, facts, on_hosts=on_hosts)
 
 
 def exchange(
@@ -177,7 +190,7 @@ def replay(
     processes: int | None = None,
     *,
     faster: float = 1.0,
-    selector: str | Selector | None = None,
+    selector: str | Selector | Selection | None = None,
     memory_copy: float = 0.0,
     reduction: float = 0.0,
 ) -> Workload:
@@ -185,7 +198,7 @@ def replay(
 
     `faster` is how many times faster processors are than those of a trace whose computation is in seconds.
     """
-    selector = selector or place.selector
+    selector = smpi_selection(selector or place.selector)
     from commmodel.simulate import traces
 
     trace, in_seconds = traces.load(path, processes), traces.is_foreign(path)
@@ -195,7 +208,18 @@ def replay(
         return trace.program(speeds, faster=product, selector=selector, memory_copy=memory_copy, reduction=reduction)
 
     title = f"Replay of {path} on {_ranks(trace.processes)}"
-    return Workload(trace.processes, title, program, {"replay": path, "chosen_by": _name(selector)}, notes=trace.notes)
+    facts = {"replay": path, "chosen_by": _name(selector)}
+    on_hosts = None
+    if isinstance(selector, Selection) and not (selector.is_default or selector.hosts):
+        alone = selector
+
+        def on_hosts(hosts: tuple[int, ...]) -> Workload:
+            with_hosts = replace(alone, hosts=hosts)
+            return replay(
+                place, path, processes, faster=faster, selector=with_hosts, memory_copy=memory_copy, reduction=reduction
+            )
+
+    return Workload(trace.processes, title, program, facts, notes=trace.notes, on_hosts=on_hosts)
 
 
 def schedule(path: str) -> Workload:

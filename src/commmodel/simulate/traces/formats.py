@@ -17,6 +17,7 @@ from commmodel.simulate.traces import chakra, liballprof, otf2
 from commmodel.simulate.traces.files import beginning, listed
 from commmodel.simulate.traces.rank_actions import ForeignTrace
 from commmodel.simulate.traces.reader import TimeIndependentTrace
+from commmodel.simulate.work.smpi_selection import Selection
 
 __all__ = ["FORMATS", "Trace", "is_foreign", "load", "replay"]
 
@@ -45,7 +46,7 @@ class Trace(Protocol):
         speeds: float | Sequence[float] = 1e9,
         *,
         faster: float = 1.0,
-        selector: str | os.PathLike[str] | Selector = "mpich",
+        selector: str | os.PathLike[str] | Selector | Selection = "mpich",
         memory_copy: float = 0.0,
         reduction: float = 0.0,
     ) -> Program:
@@ -130,7 +131,7 @@ def replay(
     *,
     speeds: float | Sequence[float] = 1e9,
     faster: float = 1.0,
-    selector: str | os.PathLike[str] | Selector = "mpich",
+    selector: str | os.PathLike[str] | Selector | Selection = "mpich",
     memory_copy: float = 0.0,
     reduction: float = 0.0,
 ) -> Program:

@@ -14,6 +14,7 @@ from commmodel.simulate.operations import Program
 from commmodel.simulate.traces.action_text import SPEED, Tags
 from commmodel.simulate.traces.reader import replay_texts
 from commmodel.simulate.work.communicators import ranks_text
+from commmodel.simulate.work.smpi_selection import Selection
 
 __all__ = ["ForeignTrace", "RankActions", "RankText"]
 
@@ -174,7 +175,7 @@ class ForeignTrace:
         speeds: float | Sequence[float] = SPEED,  # noqa: ARG002  (of traces that count flops)
         *,
         faster: float = 1.0,
-        selector: str | os.PathLike[str] | Selector = "mpich",
+        selector: str | os.PathLike[str] | Selector | Selection = "mpich",
         memory_copy: float = 0.0,
         reduction: float = 0.0,
     ) -> Program:

@@ -24,6 +24,7 @@ from commmodel.simulate.work.actions import each_speed
 from commmodel.simulate.work.block_streams import NOTHING, Block, BlockStream
 from commmodel.simulate.work.collective_calls import Caller
 from commmodel.simulate.work.collective_expansion import Expander
+from commmodel.simulate.work.smpi_selection import Selection
 
 __all__ = ["TimeIndependentTrace", "replay_texts"]
 
@@ -209,7 +210,7 @@ class TimeIndependentTrace:
         speeds: float | Sequence[float] = 1e9,
         *,
         faster: float = 1.0,
-        selector: str | os.PathLike[str] | Selector = "mpich",
+        selector: str | os.PathLike[str] | Selector | Selection = "mpich",
         memory_copy: float = 0.0,
         reduction: float = 0.0,
     ) -> Program:
@@ -236,7 +237,7 @@ def replay_texts(
     names: Sequence[object],
     *,
     speeds: float | Sequence[float] = 1e9,
-    selector: str | os.PathLike[str] | Selector = "mpich",
+    selector: str | os.PathLike[str] | Selector | Selection = "mpich",
     memory_copy: float = 0.0,
     reduction: float = 0.0,
     title: str = "",

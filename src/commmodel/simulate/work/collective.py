@@ -18,10 +18,9 @@ from commmodel.errors import InputError
 from commmodel.simulate.operations import Program
 from commmodel.simulate.work.block_streams import Block, program_of
 from commmodel.simulate.work.rounds import blocks_of, collective_tag
+from commmodel.simulate.work.smpi_selection import Selection, smpi_selection
 
-__all__ = ["SMPI_SELECTOR", "chosen", "collective"]
-
-SMPI_SELECTOR = "smpi"
+__all__ = ["chosen", "collective"]
 
 
 def chosen(
@@ -49,7 +48,7 @@ def collective(
     problem: Problem,
     *,
     algorithm: str | None = None,
-    selector: str | os.PathLike[str] | Selector = "mpich",
+    selector: str | os.PathLike[str] | Selector | Selection = "mpich",
     memory_copy: float = 0.0,
     reduction: float = 0.0,
     number: int = 0,
@@ -64,10 +63,11 @@ def collective(
         Number of processes, message size, root and segment size, by default as the selector says.
     algorithm : str, optional
         Else the selector's choice.
-    selector : str, path or Selector
-        A name or a file that `commmodel.collectives.library.selection.load` knows, or what it returns; ``smpi`` for the
-        algorithms of `commmodel.simulate.smpi_collectives` and their names, in which copying and combining take no
-        time.
+    selector : str, path, Selector or Selection
+        A name or a file that `commmodel.collectives.library.selection.load` knows, or what it returns; ``smpi``,
+        ``smpi-ompi``, ``smpi-mpich``, ``smpi-mvapich2``, ``smpi-impi`` or a
+        `commmodel.simulate.work.smpi_selection.Selection` for the algorithms of `commmodel.simulate.smpi_collectives`
+        and their names, in which copying and combining take no time.
     memory_copy, reduction : float
         Seconds that copying and combining take for each byte.
     number : int
@@ -90,12 +90,12 @@ def collective(
     finite("reduction", reduction, 0)
     if message_size and operation in OPERATIONS and not OPERATIONS[operation].has_size:
         raise InputError(f"a barrier of {message_size} bytes: its messages are empty, give 0")
-    if selector == SMPI_SELECTOR:
+    selector = smpi_selection(selector)
+    if isinstance(selector, Selection):
         from commmodel.simulate import smpi_collectives
 
-        return smpi_collectives.program(
-            operation, message_size, processes, algorithm or smpi_collectives.DEFAULT, problem.root, number
-        )
+        root = problem.root
+        return smpi_collectives.program(operation, message_size, processes, algorithm, root, number, selector)
     name, pieces = chosen(operation, message_size, processes, algorithm, selector)
     if problem.segment_size is None:
         problem = replace(problem, segment_size=pieces)

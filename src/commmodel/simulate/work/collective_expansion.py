@@ -4,14 +4,15 @@ Where all ranks give the same sizes, the selector picks an algorithm of `commmod
 each rank go the plain way, which MPICH goes for most sizes too: alltoallv, gatherv and scatterv send all messages at
 once, allgatherv goes around a ring, reducescatter of unequal blocks goes pair by pair. exscan goes the way of scan.
 Empty messages of the first three are not sent. With SMPI's selector they are, allgatherv sends all at once, and
-reducescatter is what `commmodel.simulate.smpi_collectives.reduce_scatter` makes. What an action computes comes after
-its messages. The arguments are those of time-independent traces (SimGrid's documentation of ``smpirun -replay``);
-communicators are our extension (`commmodel.simulate.work.communicators`). Main entry: `Expander`.
+reducescatter is what `commmodel.simulate.smpi_collectives.reduce_scatter` makes; with its other selectors all but
+gatherv and scatterv are what a rank does in its algorithms (`commmodel.simulate.work.smpi_calls`). What an action
+computes comes after its messages. The arguments are those of time-independent traces (SimGrid's documentation of
+``smpirun -replay``); communicators are our extension (`commmodel.simulate.work.communicators`). Main entry: `Expander`.
 """
 
 import os
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,8 +23,10 @@ from commmodel.collectives.schedule import Problem
 from commmodel.errors import InputError
 from commmodel.simulate.operations import ANY, COLLECTIVE_TAG, OPERATION, UNNAMED, Code, Operations, Program
 from commmodel.simulate.work.block_streams import NOTHING, fresh
-from commmodel.simulate.work.collective import SMPI_SELECTOR, collective
+from commmodel.simulate.work.collective import collective
 from commmodel.simulate.work.communicators import Communicators, Ranks, translated
+from commmodel.simulate.work.smpi_calls import SmpiCalls
+from commmodel.simulate.work.smpi_selection import Selection, smpi_selection
 from commmodel.units import parse_number
 
 __all__ = ["TYPE_SIZES", "Expander", "LargeCall"]
@@ -122,23 +125,27 @@ class Expander:
         self,
         processes: int,
         speeds: Sequence[float],
-        selector: str | os.PathLike[str] | Selector = "mpich",
+        selector: str | os.PathLike[str] | Selector | Selection = "mpich",
         memory_copy: float = 0.0,
         reduction: float = 0.0,
         complete: bool = False,
     ) -> None:
         self._processes, self._speeds, self._complete = processes, speeds, complete
-        if not isinstance(selector, Selector) and selector != SMPI_SELECTOR:
+        selector = smpi_selection(selector)
+        self._smpi: SmpiCalls | None = None
+        self._is_smpi = isinstance(selector, Selection)
+        if isinstance(selector, Selection):
+            self._smpi = None if selector.is_default else SmpiCalls(processes, selector)
+        elif not isinstance(selector, Selector):
             selector = load_selector(selector)
         self._selector = selector
-        self._is_smpi = selector == SMPI_SELECTOR
         self._memory_copy, self._reduction = memory_copy, reduction
         self._reduce_scatter: tuple[_Sizes, Program] | None = None
         self._programs: OrderedDict[tuple[str, int, int], Program] = OrderedDict()
         self._weight = 0
         self._read: dict[tuple[str, float], tuple[tuple[str, int, int], float]] = {}
         self._communicators = Communicators(processes)
-        self._of_size: dict[int, Expander] = {}
+        self._of_communicators: dict[int, Expander] = {}
 
     def expand(self, text: str, type_size: float, rank: int) -> tuple[LargeCall | Operations, Operations]:
         """Return the messages of a call, and the computation after them.
@@ -181,6 +188,8 @@ class Expander:
                 return NOTHING, NOTHING
             if arguments.action == "within":
                 return self._within(arguments, rank)
+            if self._smpi is not None and arguments.action not in _NOT_SELECTED:
+                return self._of_smpi(self._smpi, arguments, rank, key)
             special = _WITH_SIZES.get(arguments.action)
             if special is not None:
                 messages, flops = special(self, arguments, rank)
@@ -205,11 +214,14 @@ class Expander:
         action = arguments.words[1] if len(arguments.words) > 1 else ""
         if action not in _ACTIONS:
             raise InputError(f"within communicator {communicator.number}: {action[:40]!r} is no collective")
-        expander = self._of_size.get(processes)
+        selector, key = self._selector, processes
+        if self._smpi is not None:  # which knows what the communicator has done before
+            selector, key = self._smpi.selection.within(members.tolist()), -1 - communicator.number
+        expander = self._of_communicators.get(key)
         if expander is None:
             unit = [1.0] * processes
-            expander = Expander(processes, unit, self._selector, self._memory_copy, self._reduction, self._complete)
-            self._of_size[processes] = expander
+            expander = Expander(processes, unit, selector, self._memory_copy, self._reduction, self._complete)
+            self._of_communicators[key] = expander
         text = " ".join(arguments.words[1:])
         messages, computing = expander.expand(text, arguments.type_size, communicator.rank(rank))
         if computing.size:
@@ -217,6 +229,25 @@ class Expander:
         if isinstance(messages, LargeCall):
             return messages._replace(members=members), computing
         return translated(messages, members), computing
+
+    def _of_smpi(
+        self, calls: SmpiCalls, arguments: _Arguments, rank: int, key: tuple[str, float]
+    ) -> tuple[Operations, Operations]:
+        """Expand a call by an algorithm of SMPI that says what each rank does."""
+        processes, action = self._processes, arguments.action
+        blocks: tuple[int, ...] = ()
+        size = root = 0
+        if action in _BLOCKS_AT:
+            place, type_at = _BLOCKS_AT[action][0], _BLOCKS_AT[action][1](processes)
+            element = arguments.size_of_type(type_at)
+            blocks = tuple(int(count) * element for count in arguments.counts(place, "counts", processes))
+            flops = arguments.amount(processes, "flops") if action == "reducescatter" else 0.0
+            operation = "reduce_scatter" if action == "reducescatter" else action
+        else:
+            element = 1 if action == "barrier" else arguments.size_of_type(_TYPE_AT.get(action, 2))
+            (operation, size, root), flops = self._uniform(arguments)
+        messages = calls.expand(rank, key, (operation, size, element, root, blocks))
+        return messages, self._computing(flops, rank)
 
     def _computing(self, flops: float, rank: int) -> Operations:
         if not flops:
@@ -332,6 +363,16 @@ class Expander:
         return self._reduce_scatter[1]
 
 
+_NOT_SELECTED = {"gatherv", "scatterv"}
+"""For which SMPI has one algorithm."""
+_TYPE_AT = {"reduce": 3, "gather": 3, "scatter": 3}
+"""Action -> place of its type, which is 2 for others."""
+_BLOCKS_AT: dict[str, tuple[int, Callable[[int], int]]] = {
+    "allgatherv": (1, lambda processes: processes + 2),
+    "alltoallv": (1, lambda processes: 2 * processes + 2),
+    "reducescatter": (0, lambda processes: processes + 1),
+}
+"""Action -> place of the first count of a block, and of its type."""
 _WITH_SIZES = {
     "alltoallv": Expander._alltoallv,
     "gatherv": Expander._gatherv,

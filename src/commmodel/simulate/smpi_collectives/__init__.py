@@ -1,0 +1,25 @@
+"""The collective algorithms of SimGrid's SMPI 3.32 by their SMPI names, message by message, for comparisons.
+
+::
+
+    calls      what a rank does in a collective: calls of MPI, which become its operations; who shares a node
+    rounds     algorithms that consist of rounds, for all ranks at once
+    barrier, broadcast, reduce, allreduce, gather, allgather, alltoall, reduce_scatter
+               the algorithms, and MPICH's choice among them
+    selectors  ompi, mvapich2 and impi, which choose by `tables`
+    library    the table of all, and programs
+
+The algorithms were read in SMPI's sources, and seen in the traces that it writes of its collectives' inner messages
+(``tools/peers/logs.py``); ``python -m benchmarks.validation.selector_agreement`` compares their times. Descriptions are
+in Thakur, Rabenseifner and Gropp 2005, Rabenseifner 2004, and Faraj and Yuan 2005. Main entries: `program`, `calls`.
+"""
+
+from commmodel.simulate.smpi_collectives.calls import CollectiveCall, Member
+from commmodel.simulate.smpi_collectives.library import ALGORITHMS, calls, member, program, reduce_scatter
+from commmodel.simulate.smpi_collectives.rounds import ELEMENT
+from commmodel.simulate.work.smpi_selection import DEFAULT, Selection
+
+__all__ = [
+    "ALGORITHMS", "DEFAULT", "ELEMENT", "CollectiveCall", "Member", "Selection", "calls", "member", "program",
+    "reduce_scatter",
+]  # fmt: skip

@@ -1,0 +1,201 @@
+"""Alltoalls of SMPI, of blocks of one size and of any. Main entries: `ALLTOALL`, `ALLTOALLV`."""
+
+from collections.abc import Callable
+from functools import partial
+
+from commmodel.collectives.algorithms import alltoall
+from commmodel.errors import InputError
+from commmodel.simulate.smpi_collectives import rounds
+from commmodel.simulate.smpi_collectives.calls import Algorithm, CollectiveCall, Member, by_rounds, power_of_two_only
+from commmodel.simulate.smpi_collectives.grids import cube, rectangle, send_to_all
+from commmodel.simulate.work.smpi_selection import DEFAULT
+
+__all__ = ["ALLTOALL", "ALLTOALLV"]
+
+_THROTTLE = 4
+"""Blocks that MVAPICH2 and MPICH have on the way at once."""
+_POINTER = 8
+
+_at_once = by_rounds(rounds.descending)
+_bruck = by_rounds(alltoall.bruck)
+
+
+def _rectangle(me: Member, call: CollectiveCall) -> None:
+    """Everything goes to all of a row of a grid, then what they need to all of a column."""
+    rows, width = rectangle(me.processes, "alltoall 2dmesh")
+    row, column = divmod(me.rank, width)
+    send_to_all(me, [row * width + other for other in range(width)], me.processes * call.size)
+    send_to_all(me, [other * width + column for other in range(rows)], width * call.size)
+
+
+def _cube(me: Member, call: CollectiveCall) -> None:
+    """Everything goes to all in rows and columns of each layer, then what they need to the other layers."""
+    width, layers = cube(me.processes, "alltoall 3dmesh")
+    layer, whole = width * width, me.processes * call.size
+    first, column = me.rank - me.rank % layer, me.rank % width
+    send_to_all(me, [me.rank - column + other for other in range(width)], whole)
+    send_to_all(me, [first + other * width + column for other in range(width)], width * whole)
+    send_to_all(me, [(me.rank + other * layer) % me.processes for other in range(1, layers)], layer * call.size)
+
+
+def _doubling(me: Member, call: CollectiveCall) -> None:
+    """Recursive doubling of all vectors; where a rank has no partner, others of its group pass on what came."""
+    processes, rank, vector = me.processes, me.rank, me.processes * call.size
+    width = 1
+    while width < processes:
+        other, first = rank ^ width, rank & -width
+        opposite = other & -width
+        if other < processes:
+            me.exchange(other, (min(first + width, processes) - first) * vector, other)
+        if opposite + width > processes:
+            done = processes - first - width
+            distance = width // 2
+            while distance:
+                target, group = rank ^ distance, rank & -(2 * distance)
+                if target > rank and rank < group + done <= target:
+                    me.send(target, (processes - opposite) * vector)
+                elif target < rank and target < group + done <= rank:
+                    me.receive(target)
+                distance //= 2
+        width *= 2
+
+
+def _throttled(me: Member, call: CollectiveCall) -> None:
+    """Four blocks at once, one's own by a message, too."""
+    processes = me.processes
+    if not call.size:
+        return
+    for begin in range(0, processes, _THROTTLE):
+        steps = range(begin, min(begin + _THROTTLE, processes))
+        receives = [me.ireceive((me.rank + step) % processes) for step in steps]
+        me.wait(*receives, *[me.isend((me.rank - step) % processes, call.size) for step in steps])
+
+
+def _put(me: Member, call: CollectiveCall) -> None:
+    """Put all blocks at once into a window, between barriers, which has been made before and is removed again.
+
+    Ranks take part in a put from when the other begins it: so receives are posted within the barrier before.
+    """
+    power_of_two_only(me, "alltoall pair_rma")
+    if not me.is_default("barrier"):
+        raise InputError("SMPI's alltoall pair_rma is known with its default barrier only")
+    partners = [me.rank ^ step for step in range(1, me.processes)]
+    me.call("allgather", CollectiveCall(_POINTER))
+    me.call("barrier", CollectiveCall())
+    if me.rank:
+        me.send(0, 0)
+        passed = me.ireceive(0)
+        receives = [me.ireceive(other) for other in partners]
+        me.wait(passed)
+    else:
+        me.wait(*[me.ireceive(other) for other in range(1, me.processes)])
+        receives = [me.ireceive(other) for other in partners]
+        me.wait(*[me.isend(other, 0) for other in range(1, me.processes)])
+    for other in partners:
+        me.isend(other, call.size)
+    me.call("barrier", CollectiveCall())
+    me.wait(*receives)
+    for _ in range(3):
+        me.call("barrier", CollectiveCall())
+
+
+_Sizes = Callable[[Member, CollectiveCall, int], int]
+
+
+def _block(_me: Member, call: CollectiveCall, _other: int) -> int:
+    return call.size
+
+
+def _block_for(_me: Member, call: CollectiveCall, other: int) -> int:
+    return call.sizes[other]
+
+
+def _xor(me: Member, step: int) -> tuple[int, int]:
+    power_of_two_only(me, "alltoall pair")
+    return me.rank ^ step, me.rank ^ step
+
+
+def _shift(me: Member, step: int) -> tuple[int, int]:
+    return (me.rank + step) % me.processes, (me.rank - step) % me.processes
+
+
+def _xor_or_shift(me: Member, step: int) -> tuple[int, int]:
+    return (_shift if me.processes & (me.processes - 1) else _xor)(me, step)
+
+
+_Partners = Callable[[Member, int], tuple[int, int]]
+
+
+def _steps(me: Member, call: CollectiveCall, partners: _Partners, size: _Sizes, barriers: str = "") -> None:
+    """Exchange with one partner after the other: without barriers, after one, after one each, or after a byte each."""
+    if barriers == "one":
+        me.call("barrier", CollectiveCall())
+    for step in range(me.processes):
+        to, source = partners(me, step)
+        if barriers == "mpi":
+            me.call("barrier", CollectiveCall())
+        me.exchange(to, size(me, call, to), source)
+        if barriers == "light" and 0 < step < me.processes - 1:
+            to, source = partners(me, step + 1)
+            me.exchange(source, 1, to)
+
+
+def _family(name: str, partners: _Partners, size: _Sizes) -> dict[str, Algorithm]:
+    """Return the algorithms that go pair by pair or along shifts."""
+    return {
+        name: partial(_steps, partners=partners, size=size),
+        f"{name}_light_barrier": partial(_steps, partners=partners, size=size, barriers="light"),
+        f"{name}_mpi_barrier": partial(_steps, partners=partners, size=size, barriers="mpi"),
+        f"{name}_one_barrier": partial(_steps, partners=partners, size=size, barriers="one"),
+    }
+
+
+def _mpich(me: Member, call: CollectiveCall) -> None:
+    """Pairs are chosen for odd numbers of processes, on which they end."""
+    if call.size < 256 and me.processes >= 8:
+        return _bruck(me, call)
+    if call.size < 32768:
+        return _throttled(me, call)
+    return _steps(me, call, _xor if me.processes % 2 else _shift, _block)
+
+
+ALLTOALL: dict[str, Algorithm] = {
+    DEFAULT: by_rounds(rounds.alltoall_by_tables),
+    "2dmesh": _rectangle,
+    "3dmesh": _cube,
+    "basic_linear": _at_once,
+    "bruck": _bruck,
+    **_family("pair", _xor, _block),
+    "pair_rma": _put,
+    "rdb": _doubling,
+    **_family("ring", _shift, _block),
+    "mvapich2_scatter_dest": _throttled,
+    "mpich": _mpich,
+}
+
+
+def _at_once_v(me: Member, call: CollectiveCall) -> None:
+    partners = [other for other in range(me.processes) if other != me.rank]
+    me.wait(*[me.ireceive(other) for other in partners], *[me.isend(other, call.sizes[other]) for other in partners])
+
+
+def _throttled_v(me: Member, call: CollectiveCall) -> None:
+    processes = me.processes
+    for begin in range(0, processes, _THROTTLE):
+        steps = [step for step in range(begin, min(begin + _THROTTLE, processes)) if step]
+        receives = [me.ireceive((me.rank + step) % processes) for step in steps]
+        targets = [(me.rank - step) % processes for step in steps]
+        me.wait(*receives, *[me.isend(other, call.sizes[other]) for other in targets])
+
+
+ALLTOALLV: dict[str, Algorithm] = {
+    DEFAULT: _at_once_v,
+    "bruck": _throttled_v,
+    **_family("pair", _xor, _block_for),
+    **_family("ring", _shift, _block_for),
+    "ring": partial(_steps, partners=_xor_or_shift, size=_block_for),
+    "ompi_basic_linear": _at_once_v,
+    "mpich": _throttled_v,
+    "mvapich2": partial(_steps, partners=_xor_or_shift, size=_block_for),
+}
+"""SMPI's name -> algorithm."""

@@ -1,0 +1,292 @@
+"""Reductions of SMPI to a root. Main entries: `REDUCE`, `two_level`.
+
+arrival_pattern_aware, which asks who has arrived, has no schedule.
+"""
+
+from commmodel.collectives.algorithms import reduce
+from commmodel.collectives.algorithms.blocks import power_below
+from commmodel.simulate.smpi_collectives.broadcast import SEGMENT, segments
+from commmodel.simulate.smpi_collectives.calls import Algorithm, CollectiveCall, Member, by_rounds
+from commmodel.simulate.smpi_collectives.halving import borders, halve
+from commmodel.simulate.smpi_collectives.trees import (
+    TreePlace,
+    binary,
+    chains,
+    in_order_binary,
+    in_order_binomial,
+    knomial,
+    up,
+)
+from commmodel.simulate.work.smpi_selection import DEFAULT
+
+__all__ = ["REDUCE", "reduce_all_or_to_root", "two_level"]
+
+_KNOMIAL = 4
+
+_at_once = by_rounds(reduce.linear)
+
+
+def _linear(me: Member, call: CollectiveCall) -> None:
+    """The root receives from one rank after the other, the last first."""
+    if me.rank != call.root:
+        me.send(call.root, call.size)
+        return
+    for other in reversed(range(me.processes)):
+        if other != me.rank:
+            me.receive(other)
+
+
+def _binomial(me: Member, call: CollectiveCall) -> None:
+    if call.count:
+        place = (me.rank - call.root) % me.processes
+        up(me, call.size, place, me.processes, lambda other: (other + call.root) % me.processes)
+
+
+def _chain(me: Member, call: CollectiveCall) -> None:
+    """Along a chain towards the root in segments; the remainder is another reduction, by default."""
+    processes = me.processes
+    to, source = (me.rank - 1) % processes, (me.rank + 1) % processes
+    is_end = me.rank == (call.root - 1) % processes
+    number, piece = call.pieces(SEGMENT)
+    receives = [] if is_end else [me.ireceive(source) for _ in range(number)]
+    sends = []
+    for place in range(number):
+        me.wait(*receives[place : place + 1])
+        if me.rank != call.root:
+            sends.append(me.isend(to, piece))
+    me.wait(*sends)
+    rest = call.size - number * piece
+    if rest:
+        _at_once(me, CollectiveCall(rest, call.element, call.root))
+
+
+def _knomial(me: Member, call: CollectiveCall) -> None:
+    if not call.count:
+        return
+    above, levels = knomial(me, call.root, _KNOMIAL)
+    me.wait(*[me.ireceive(child) for below in reversed(levels) for child in reversed(below)])
+    if above >= 0:
+        me.wait(me.isend(above, call.size))
+
+
+def _scatter_gather(me: Member, call: CollectiveCall) -> None:
+    """Recursive halving of the vector, then gather up a binomial tree; odd ranks stand aside."""
+    if not call.count:
+        return
+    processes, root = me.processes, call.root
+    power = power_below(processes)
+    aside = processes - power
+    count = max(call.count, processes)
+    cuts = borders(count, power, call.element)
+    member = me.rank // 2 if me.rank < 2 * aside else me.rank - aside
+    stands_aside = me.rank < 2 * aside and me.rank % 2 == 1
+    if stands_aside:
+        me.send(me.rank - 1, cuts[-1])
+    elif me.rank < 2 * aside:
+        me.receive(me.rank + 1)
+
+    def rank_of(other: int) -> int:
+        return other * 2 if other < aside else other + aside
+
+    blocks = None if stands_aside else halve(me, cuts, member, rank_of)
+    root_stands_aside = root < 2 * aside and root % 2 == 1
+    if root_stands_aside:
+        if me.rank == root:
+            me.receive(0)
+            member = 0
+        elif me.rank == 0:
+            me.send(root, cuts[1])
+            return
+    if stands_aside and me.rank != root:
+        return
+    target = 0 if root_stands_aside else root // 2 if root < 2 * aside else root - aside
+    first = blocks.first if blocks is not None else 0
+    width, distance = 1, power // 2
+    while distance:
+        other = member ^ distance
+        rank = root if other == 0 and root_stands_aside else rank_of(other)
+        if (other & -distance) == (target & -distance):
+            me.send(rank, cuts[first + width] - cuts[first])
+            return
+        me.receive(rank)
+        first = min(first, first ^ width)
+        width, distance = 2 * width, distance // 2
+
+
+def _generic(me: Member, place: TreePlace, pieces: list[int]) -> None:
+    """Receive segments from below, one ahead, and send above what has been combined."""
+    if me.processes == 1:
+        return
+    if not place.below:
+        for piece in pieces:
+            me.send(place.above, piece)
+        return
+    before: int | None = None
+    for number in range(len(pieces) + 1):
+        for child in place.below:
+            request = me.ireceive(child) if number < len(pieces) else None
+            if before is not None:
+                me.wait(before)
+            before = request
+            if child == place.below[0] and number and place.above >= 0:
+                me.send(place.above, pieces[number - 1])
+            if number == len(pieces):
+                break
+
+
+def _open_mpi_chains(me: Member, call: CollectiveCall) -> None:
+    _generic(me, chains(me, call.root, me.processes // 2), segments(call, 64 * 1024))
+
+
+def _open_mpi_pipeline(me: Member, call: CollectiveCall) -> None:
+    segment = 64 * 1024
+    if me.processes > 0.0410 / 1024 * call.size + 9.7128:
+        segment = 1024
+    elif me.processes > 0.0033 / 1024 * call.size + 1.6761:
+        segment = 32 * 1024
+    _generic(me, chains(me, call.root, 1), segments(call, segment))
+
+
+def _open_mpi_binary(me: Member, call: CollectiveCall) -> None:
+    _generic(me, binary(me, call.root), segments(call, 32 * 1024))
+
+
+def _open_mpi_binomial(me: Member, call: CollectiveCall) -> None:
+    is_small = (me.processes < 8 and call.size < 20480) or call.size < 2048 or call.count <= 1
+    is_segmented = not is_small and me.processes > 0.6016 / 1024 * call.size + 1.3496
+    pieces = segments(call, 1024 if is_segmented else 0)
+    _generic(me, in_order_binomial(me, call.root), pieces)
+
+
+def _open_mpi_in_order_binary(me: Member, call: CollectiveCall) -> None:
+    last = me.processes - 1
+    _generic(me, in_order_binary(me), segments(call, 0))
+    if last != call.root:
+        if me.rank == call.root:
+            me.receive(last)
+        elif me.rank == last:
+            me.send(call.root, call.size)
+
+
+def reduce_all_or_to_root(me: Member, call: CollectiveCall, to_all: bool = False) -> None:
+    """Rabenseifner's own program: pairs exchange halves, then as `halve`; then back, or up to the root."""
+    processes, count, element = me.processes, call.count, call.element
+    power = power_below(processes)
+    aside = processes - power
+    if not count or processes == 1:
+        me.call("allreduce" if to_all else "reduce", call, DEFAULT)
+        return
+    low, high = count // 2 * element, (count - count // 2) * element
+    is_pair, is_even = me.rank < 2 * aside, me.rank % 2 == 0
+    member = -1 if is_pair and not is_even else me.rank // 2 if is_pair else me.rank - aside
+    if is_pair and is_even:
+        me.exchange(me.rank + 1, high, me.rank + 1)
+        me.receive(me.rank + 1)
+    elif is_pair:
+        me.exchange(me.rank - 1, low, me.rank - 1)
+        me.send(me.rank - 1, high)
+
+    def rank_of(other: int) -> int:
+        return other * 2 if other < aside else other + aside
+
+    halves = _halves(count, element, max(member, 0), power)
+    if member >= 0:
+        for step, (low, high) in enumerate(halves):
+            other, is_low = member ^ (1 << step), not member >> step & 1
+            me.exchange(rank_of(other), high if is_low else low, rank_of(other))
+    if to_all:
+        for step, (low, high) in reversed(list(enumerate(halves))) if member >= 0 else ():
+            other, is_low = member ^ (1 << step), not member >> step & 1
+            me.exchange(rank_of(other), low if is_low else high, rank_of(other))
+        if is_pair and is_even:
+            me.send(me.rank + 1, call.size)
+        elif is_pair:
+            me.receive(me.rank - 1)
+        return
+    _back_to_root(me, call.root, member, halves)
+
+
+def _halves(count: int, element: int, member: int, power: int) -> list[tuple[int, int]]:
+    """Return the bytes of both halves in each step of a member, who keeps the lower one where its bit is 0."""
+    halves, step = [], 0
+    while 1 << step < power:
+        low = count // 2
+        halves.append((low * element, (count - low) * element))
+        count = count - low if member >> step & 1 else low
+        step += 1
+    return halves
+
+
+def _back_to_root(me: Member, root: int, member: int, halves: list[tuple[int, int]]) -> None:
+    """Send blocks towards the root, which is sent the first member's if it has stood aside."""
+    power = power_below(me.processes)
+    aside = me.processes - power
+    root_stands_aside = root < 2 * aside and root % 2 == 1
+    target = 0 if root_stands_aside else root // 2 if root < 2 * aside else root - aside
+    if root_stands_aside:
+        if me.rank == 0:
+            me.send(root, halves[-1][0] if halves else 0)
+            return
+        if me.rank == root:
+            me.receive(0)
+            member = 0
+    if member < 0:
+        return
+    for step in reversed(range(len(halves))):
+        bit = 1 << step
+        other, is_low = member ^ bit, not member & bit
+        rank = root if other == target else other * 2 if other < aside else other + aside
+        if member & bit != target & bit:
+            me.send(rank, halves[step][0 if is_low else 1])
+        else:
+            me.receive(rank)
+
+
+def two_level(me: Member, call: CollectiveCall, leaders: str = "mpich", node: str = "mpich") -> None:
+    """Reduce in each node, then among the first ranks; of one node only, linearly or by a k-nomial tree."""
+    me.prepare()
+    leader = me.leader_of(call.root)
+    local, firsts = me.node, me.leaders
+    if local.processes == me.processes:
+        if call.size > 2048:
+            return _knomial(me, call)
+        _linear(local, CollectiveCall(call.size, call.element))
+    else:
+        if local.processes > 1:
+            too_large = node == "ompi_basic_linear" and call.size >= local.processes << 17
+            local.call("reduce", CollectiveCall(call.size, call.element), "mvapich2_knomial" if too_large else node)
+        if firsts is not None and firsts.processes > 1:
+            firsts.call("reduce", CollectiveCall(call.size, call.element, me.place_of_leader(call.root)), leaders)
+    if leader != call.root:
+        if me.rank == leader:
+            me.send(call.root, call.size)
+        elif me.rank == call.root:
+            me.receive(leader)
+    return None
+
+
+def _mpich(me: Member, call: CollectiveCall) -> None:
+    if not me.is_of_nodes:
+        return two_level(me, call)
+    is_short = call.count < power_below(me.processes) or call.size < 2048
+    return (_binomial if is_short else _scatter_gather)(me, call)
+
+
+REDUCE: dict[str, Algorithm] = {
+    DEFAULT: _at_once,
+    "binomial": _binomial,
+    "flat_tree": _linear,
+    "NTSL": _chain,
+    "scatter_gather": _scatter_gather,
+    "ompi_chain": _open_mpi_chains,
+    "ompi_pipeline": _open_mpi_pipeline,
+    "ompi_basic_linear": _linear,
+    "ompi_in_order_binary": _open_mpi_in_order_binary,
+    "ompi_binary": _open_mpi_binary,
+    "ompi_binomial": _open_mpi_binomial,
+    "mpich": _mpich,
+    "mvapich2_knomial": _knomial,
+    "mvapich2_two_level": two_level,
+    "rab": reduce_all_or_to_root,
+}
+"""SMPI's name -> algorithm."""

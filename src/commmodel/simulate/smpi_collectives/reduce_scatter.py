@@ -1,0 +1,165 @@
+"""Reductions of SMPI whose blocks are scattered. Main entry: `REDUCE_SCATTER`."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from commmodel.collectives.algorithms.blocks import power_below
+from commmodel.collectives.schedule import Problem, Round
+from commmodel.errors import InputError
+from commmodel.simulate.smpi_collectives import rounds
+from commmodel.simulate.smpi_collectives.calls import Algorithm, CollectiveCall, Member, by_rounds
+from commmodel.simulate.work.smpi_selection import DEFAULT
+
+__all__ = ["REDUCE_SCATTER"]
+
+
+@dataclass(frozen=True)
+class _OfSizes:
+    """The schedule of blocks of given sizes."""
+
+    make: rounds.SizedScheduler
+    sizes: tuple[int, ...]
+
+    def __call__(self, _: Problem) -> Iterator[Round]:
+        """Return its rounds."""
+        return self.make(np.array(self.sizes, dtype=np.float64))
+
+
+def _pairwise(me: Member, call: CollectiveCall) -> None:
+    by_rounds(_OfSizes(rounds.reduce_scatter_pairwise, call.sizes))(me, CollectiveCall())
+
+
+def _doubling(me: Member, call: CollectiveCall) -> None:
+    by_rounds(_OfSizes(rounds.reduce_scatter_doubling, call.sizes))(me, CollectiveCall())
+
+
+def _halving_in_order(me: Member, call: CollectiveCall) -> None:
+    """Halve the vector with the nearest first, blocks of one size having been put into mirrored order."""
+    processes, size, distance = me.processes, sum(call.sizes), 1
+    if processes & (processes - 1) or len(set(call.sizes)) > 1:
+        raise InputError("SMPI's reduce_scatter mpich_noncomm ends unless 2^k ranks have equal blocks")
+    while distance < processes:
+        size //= 2
+        me.exchange(me.rank ^ distance, size, me.rank ^ distance)
+        distance *= 2
+
+
+def _mpich(me: Member, call: CollectiveCall) -> None:
+    """Choose by elements, where MPICH counts bytes."""
+    (_pairwise if sum(call.sizes) // call.element > 524288 else _doubling)(me, call)
+
+
+def _default(me: Member, call: CollectiveCall) -> None:
+    """Reduce equal blocks to rank 0, which scatters them; others as MPICH."""
+    if len(set(call.sizes)) > 1:
+        return _mpich(me, call)
+    me.call("reduce", CollectiveCall(sum(call.sizes), call.element), DEFAULT)
+    return me.call("scatter", CollectiveCall(call.sizes[0], call.element), DEFAULT)
+
+
+class _Folded:
+    """Ranks of which the first even ones stand aside, each for the next, so that a power of two is left."""
+
+    def __init__(self, me: Member, sizes: tuple[int, ...]) -> None:
+        self.power = power_below(me.processes)
+        self.aside = me.processes - self.power
+        self.is_pair = me.rank < 2 * self.aside
+        self.is_aside = self.is_pair and me.rank % 2 == 0
+        self.member = me.rank // 2 if self.is_pair else me.rank - self.aside
+        self.sizes = [
+            sizes[2 * member] + sizes[2 * member + 1] if member < self.aside else sizes[member + self.aside]
+            for member in range(self.power)
+        ]
+
+    def rank_of(self, member: int) -> int:
+        """Return the rank of a member."""
+        return member * 2 + 1 if member < self.aside else member + self.aside
+
+
+def _halving(me: Member, call: CollectiveCall) -> None:
+    """Halve the vector with the farthest first; nothing is exchanged where a half is empty."""
+    if not sum(call.sizes):
+        return
+    fold = _Folded(me, call.sizes)
+    if fold.is_aside:
+        me.send(me.rank + 1, sum(call.sizes))
+        if call.sizes[me.rank]:
+            me.receive(me.rank + 1)
+        return
+    if fold.is_pair:
+        me.receive(me.rank - 1)
+    first, distance = 0, fold.power // 2
+    while distance:
+        is_low = not fold.member & distance
+        low = sum(fold.sizes[first : first + distance])
+        high = sum(fold.sizes[first + distance : first + 2 * distance])
+        other = fold.rank_of(fold.member ^ distance)
+        if low and high:
+            request = me.ireceive(other)
+            me.send(other, high if is_low else low)
+            me.wait(request)
+        first += 0 if is_low else distance
+        distance //= 2
+    if fold.is_pair and call.sizes[me.rank - 1]:
+        me.send(me.rank - 1, call.sizes[me.rank - 1])
+
+
+def _ring(me: Member, call: CollectiveCall) -> None:
+    """Blocks go around a ring once, the receive of the next posted before."""
+    if me.processes == 1:
+        return
+    after, before = (me.rank + 1) % me.processes, (me.rank - 1) % me.processes
+    request = me.ireceive(before)
+    me.send(after, call.sizes[before])
+    for step in range(2, me.processes):
+        posted, request = request, me.ireceive(before)
+        me.wait(posted)
+        me.send(after, call.sizes[(me.rank - step) % me.processes])
+    me.wait(request)
+
+
+def _butterfly(me: Member, call: CollectiveCall) -> None:
+    """Halve the vector with the nearest first; then blocks go to the ranks whose bits are mirrored."""
+    if me.processes < 2:
+        return
+    fold = _Folded(me, call.sizes)
+    bits = fold.power.bit_length() - 1
+
+    def mirrored(member: int) -> int:
+        return int(f"{member:0{bits}b}"[::-1], 2) if bits else 0
+
+    if fold.is_aside:
+        me.send(me.rank + 1, sum(call.sizes))
+        me.receive(fold.rank_of(mirrored((me.rank + 1) // 2)))
+        return
+    if fold.is_pair:
+        me.receive(me.rank - 1)
+    first, blocks, distance = 0, fold.power, 1
+    while distance < fold.power:
+        blocks //= 2
+        is_low = not fold.member & distance
+        sent = first + (blocks if is_low else 0)
+        other = fold.rank_of(fold.member ^ distance)
+        me.exchange(other, sum(fold.sizes[sent : sent + blocks]), other)
+        first += 0 if is_low else blocks
+        distance *= 2
+    target = mirrored(fold.member)
+    rank = fold.rank_of(target)
+    if target < fold.aside:
+        me.send(rank - 1, call.sizes[rank - 1])
+    me.exchange(rank, call.sizes[rank], rank)
+
+
+REDUCE_SCATTER: dict[str, Algorithm] = {
+    DEFAULT: _default,
+    "ompi_basic_recursivehalving": _halving,
+    "ompi_ring": _ring,
+    "ompi_butterfly": _butterfly,
+    "mpich": _mpich,
+    "mpich_pair": _pairwise,
+    "mpich_rdb": _doubling,
+    "mpich_noncomm": _halving_in_order,
+}
+"""SMPI's name -> algorithm."""

@@ -1,0 +1,175 @@
+"""SMPI's selectors ompi, mvapich2 and impi, which pick by tables; mpich's stand beside the algorithms.
+
+Main entry: `SELECTORS`.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from commmodel.collectives.algorithms.blocks import power_below
+from commmodel.simulate.smpi_collectives.allgather import of_nodes
+from commmodel.simulate.smpi_collectives.allreduce import two_level as allreduce_two_level
+from commmodel.simulate.smpi_collectives.broadcast import inter_node
+from commmodel.simulate.smpi_collectives.calls import Algorithm, CollectiveCall, Member
+from commmodel.simulate.smpi_collectives.gather import gather_two_level, scatter_two_level
+from commmodel.simulate.smpi_collectives.reduce import two_level as reduce_two_level
+from commmodel.simulate.smpi_collectives.tables import pick, tables
+
+__all__ = ["SELECTORS"]
+
+_IN_TWO_LEVELS = "*"
+
+
+def _bytes(operation: str, call: CollectiveCall) -> int:
+    """Return the bytes by which a table picks."""
+    if operation in ("reduce_scatter", "allgatherv"):
+        return sum(call.sizes)
+    return call.size
+
+
+def _open_mpi(operation: str, me: Member, call: CollectiveCall) -> None:
+    size = _bytes(operation, call)
+    if operation == "allgatherv":
+        size //= me.processes
+    me.call(operation, call, pick(tables()["ompi"][operation], me.processes, size))
+
+
+def _intel(operation: str, me: Member, call: CollectiveCall) -> None:
+    """Pick by ranks on a node, too; the sizes of barriers and alltoallv count as 1."""
+    me.prepare()
+    of_sizes = tables()["impi"][operation]
+    table = of_sizes.get(str(me.per_node), of_sizes["1"])
+    size = 1 if operation in ("barrier", "alltoallv") else _bytes(operation, call)
+    me.call(operation, call, pick(table, me.processes, size))
+
+
+def _mvapich2(operation: str) -> Any:
+    return tables()["mvapich2"][operation]
+
+
+def _of_node_size(me: Member, by_ranks: dict[str, dict[str, str]]) -> tuple[dict[str, str], bool]:
+    """Return the table for so many ranks on a node, and whether there is one."""
+    is_tabled = me.is_uniform and str(me.per_node) in by_ranks
+    return by_ranks[str(me.per_node) if is_tabled else "1"], is_tabled
+
+
+def _alltoall(me: Member, call: CollectiveCall) -> None:
+    me.call("alltoall", call, pick(_mvapich2("alltoall")["1"], me.processes, call.size))
+
+
+def _allgather(me: Member, call: CollectiveCall) -> None:
+    me.prepare()
+    table, is_tabled = _of_node_size(me, _mvapich2("allgather"))
+    name = pick(table, me.processes, call.size)
+    if not name.endswith(_IN_TWO_LEVELS):
+        if name != "none":
+            me.call("allgather", call, name)
+    elif not is_tabled:
+        me.call("allgather", call, "rdb")
+    elif me.is_blocked:
+        of_nodes(me, call)
+    else:
+        me.call("allgather", call, "mpich")
+
+
+def _allgatherv(me: Member, call: CollectiveCall) -> None:
+    """Limits are those of the average block."""
+    name = pick(_mvapich2("allgatherv"), me.processes, -(-sum(call.sizes) // me.processes))
+    if name == "mpich_rdb" and me.processes & (me.processes - 1):
+        name = "ompi_bruck"
+    me.call("allgatherv", call, name)
+
+
+def _gather(me: Member, call: CollectiveCall) -> None:
+    """In two levels where ranks on a node follow one another and that is known, as never in replays."""
+    table = _mvapich2("gather")
+    name = pick(table, me.processes, call.size) if me.is_blocked and not call.is_replayed else "mpich"
+    if name == "mvapich2_two_level":
+        gather_two_level(me, call, pick(table["node"], me.processes, call.size))
+    else:
+        me.call("gather", call, name)
+
+
+def _scatter(me: Member, call: CollectiveCall) -> None:
+    me.prepare()
+    table, _ = _of_node_size(me, _mvapich2("scatter"))
+    name = pick(table, me.processes, call.size)
+    if name == "mcst":
+        name = pick(table, me.processes, 17)
+    if not name.startswith("mvapich2_two_level"):
+        me.call("scatter", call, name)
+    elif me.is_blocked:
+        leaders = "ompi_basic_linear" if name.endswith("direct") else "ompi_binomial"
+        node: Any = table["node"]
+        scatter_two_level(me, call, leaders, pick(node, me.processes, call.size))
+    else:
+        me.call("scatter", call, "ompi_binomial")
+
+
+def _allreduce(me: Member, call: CollectiveCall) -> None:
+    if not call.count:
+        return
+    table = _mvapich2("allreduce")
+    name = pick(table, me.processes, call.size)
+    if name.endswith(_IN_TWO_LEVELS):
+        node = pick(table["node"], me.processes, call.size)
+        allreduce_two_level(me, call, name.removesuffix(_IN_TWO_LEVELS), node)
+    else:
+        me.call("allreduce", call, name)
+
+
+def _bcast(me: Member, call: CollectiveCall) -> None:
+    if not call.size:
+        return
+    me.prepare()
+    table = _mvapich2("bcast")
+    name = pick(table, me.processes, call.size)
+    if name.endswith(_IN_TWO_LEVELS):
+        inter_node(me, call, name.removesuffix(_IN_TWO_LEVELS))
+        me.node.call("bcast", CollectiveCall(call.size, call.element), pick(table["node"], me.processes, call.size))
+    else:
+        me.call("bcast", call, name)
+
+
+def _reduce(me: Member, call: CollectiveCall) -> None:
+    if not call.count:
+        return
+    table = _mvapich2("reduce")
+    name = pick(table, me.processes, call.size)
+    if name.endswith(_IN_TWO_LEVELS):
+        node = pick(table["node"], me.processes, call.size)
+        reduce_two_level(me, call, name.removesuffix(_IN_TWO_LEVELS), node)
+    elif name == "scatter_gather" and call.count < power_below(me.processes):
+        me.call("reduce", call, "binomial")
+    else:
+        me.call("reduce", call, name)
+
+
+def _reduce_scatter(me: Member, call: CollectiveCall) -> None:
+    me.call("reduce_scatter", call, pick(_mvapich2("reduce_scatter"), me.processes, sum(call.sizes)))
+
+
+_MVAPICH2: dict[str, Algorithm] = {
+    "alltoall": _alltoall,
+    "allgather": _allgather,
+    "allgatherv": _allgatherv,
+    "allreduce": _allreduce,
+    "bcast": _bcast,
+    "gather": _gather,
+    "reduce": _reduce,
+    "reduce_scatter": _reduce_scatter,
+    "scatter": _scatter,
+}
+
+
+def _by_table(choose: Callable[[str, Member, CollectiveCall], None], selector: str) -> dict[str, Algorithm]:
+    return {operation: partial(choose, operation) for operation in tables()[selector]}
+
+
+SELECTORS: dict[str, dict[str, Algorithm]] = {
+    "ompi": _by_table(_open_mpi, "ompi"),
+    "mvapich2": _MVAPICH2,
+    "impi": _by_table(_intel, "impi"),
+}
+"""Selector -> operation -> algorithm."""

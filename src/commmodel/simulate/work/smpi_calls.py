@@ -1,0 +1,68 @@
+"""Calls of collectives in traces by SMPI's algorithms, rank by rank, with a cache. Main entry: `SmpiCalls`.
+
+SMPI 3.32 ends where a replay makes the communicators of nodes. Here ranks know from the beginning who shares a node.
+"""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from commmodel.simulate.operations import Operations
+from commmodel.simulate.work.smpi_selection import Selection
+
+if TYPE_CHECKING:
+    from commmodel.simulate.smpi_collectives import Member
+
+__all__ = ["SmpiCalls"]
+
+_CACHED = 1 << 24
+"""Operations, 400 MB."""
+
+
+class SmpiCalls:
+    """What each rank does in the calls of a communicator.
+
+    Parameters
+    ----------
+    processes : int
+        P.
+    selection : Selection
+        Which algorithms are taken.
+    """
+
+    def __init__(self, processes: int, selection: Selection) -> None:
+        self._processes, self.selection = processes, replace(selection, is_prepared=True)
+        self._members: dict[int, Member] = {}
+        self._operations: dict[tuple[int, str, float], Operations] = {}
+        self._weight = 0
+
+    def expand(
+        self, rank: int, text: tuple[str, float], arguments: tuple[str, int, int, int, tuple[int, ...]]
+    ) -> Operations:
+        """Return a rank's operations of a call.
+
+        Parameters
+        ----------
+        rank : int
+            Whose operations are asked for.
+        text : tuple of str and float
+            Action and arguments, and bytes of the trace's default type.
+        arguments : tuple
+            Operation, bytes, bytes of an element, root, and bytes of each block.
+        """
+        from commmodel.simulate.smpi_collectives import CollectiveCall, member
+
+        if rank not in self._members:
+            self._members[rank] = member(self._processes, rank, self.selection)
+        me = self._members[rank]
+        key = (rank, *text)
+        if key not in self._operations:
+            operation, size, element, root, blocks = arguments
+            me.call(operation, CollectiveCall(size, element, root, blocks, is_replayed=True))
+            operations = me.drain()
+            if self._weight > _CACHED:
+                self._operations.clear()
+                self._weight = 0
+            self._operations[key] = operations
+            self._weight += operations.size
+            return operations
+        return self._operations[key]
