@@ -27,8 +27,6 @@ from commmodel.simulate.work.smpi_selection import DEFAULT, Selection
 
 __all__ = ["ALGORITHMS", "calls", "member", "program", "reduce_scatter"]
 
-_PAIRWISE_FROM = 524288
-"""Elements from which an irregular reduce_scatter goes pairwise."""
 _OWN: dict[str, dict[str, Algorithm]] = {
     "barrier": BARRIER,
     "bcast": BCAST,
@@ -152,8 +150,8 @@ def reduce_scatter(sizes: NDArray[np.float64], element: int = ELEMENT) -> Progra
     Parameters
     ----------
     sizes : float64 array, shape (processes,)
-        Bytes of each rank's block. Where all are equal, it is a reduction and a scatter, else recursive doubling below
-        524288 elements in all (where MPICH counts bytes), and pairwise from there on.
+        Bytes of each rank's block. Where all are equal, it is a reduction and a scatter, else recursive doubling up to
+        524288 elements in all (where MPICH counts bytes), and pairwise above.
     element : int
         Bytes of an element.
 
@@ -162,7 +160,7 @@ def reduce_scatter(sizes: NDArray[np.float64], element: int = ELEMENT) -> Progra
     >>> reduce_scatter(np.array([8.0, 8.0, 8.0])).offsets.tolist()
     [0, 6, 10, 14]
     """
-    is_small = sizes.sum() < _PAIRWISE_FROM * element
+    is_small = sizes.sum() <= rounds.PAIRWISE_ABOVE * element
     irregular = rounds.reduce_scatter_doubling if is_small else rounds.reduce_scatter_pairwise
     make = rounds.reduce_and_scatter if (sizes == sizes[0]).all() else irregular
     name = f"reduce_scatter of {int(sizes.sum())} bytes on {sizes.size} processes by SMPI"

@@ -48,7 +48,7 @@ def _halving_in_order(me: Member, call: CollectiveCall) -> None:
 
 def _mpich(me: Member, call: CollectiveCall) -> None:
     """Choose by elements, where MPICH counts bytes."""
-    (_pairwise if sum(call.sizes) // call.element > 524288 else _doubling)(me, call)
+    (_pairwise if sum(call.sizes) // call.element > rounds.PAIRWISE_ABOVE else _doubling)(me, call)
 
 
 def _default(me: Member, call: CollectiveCall) -> None:

@@ -20,13 +20,15 @@ from commmodel.simulate.smpi_collectives.tables import pick, tables
 from commmodel.simulate.work.smpi_selection import DEFAULT
 
 __all__ = [
-    "ELEMENT", "ROUNDS", "SizedScheduler", "alltoall_by_tables", "descending", "recursive_doubling",
+    "ELEMENT", "PAIRWISE_ABOVE", "ROUNDS", "SizedScheduler", "alltoall_by_tables", "descending", "recursive_doubling",
     "reduce_and_scatter", "reduce_broadcast", "reduce_scatter_allgather", "reduce_scatter_doubling",
     "reduce_scatter_pairwise", "scattering",
 ]  # fmt: skip
 
 ELEMENT = 8
 """Bytes of what is reduced: an MPI_DOUBLE."""
+PAIRWISE_ABOVE = 524288
+"""Elements above which a reduce_scatter of unequal blocks goes pairwise."""
 SizedScheduler = Callable[[NDArray[np.float64]], Iterator[Round]]
 """What makes the rounds of an algorithm for blocks of any sizes."""
 

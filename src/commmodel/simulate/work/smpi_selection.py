@@ -21,9 +21,9 @@ class Selection:
     ----------
     selector : str
         ``default`` or one of `SMPI_SELECTORS`.
-    algorithms : mapping of str to str
+    algorithms : mapping
         Operation -> name of the algorithm that it has instead.
-    hosts : tuple of int
+    hosts : tuple
         The host of each rank; empty: each has one of its own. Algorithms for nodes of several processors look at it.
     is_prepared : bool
         Whether ranks know already who shares a node with them. Else SMPI makes the communicators of nodes in the first
