@@ -190,7 +190,7 @@ def trial(python: str, library: str, package: Path) -> dict[str, object]:
     programs = environment(folder, *packages, python=python)
     if library == "mpiabi":  # mpi4py's wheels are for the other two
         run(programs / "python", "-m", "pip", "install", "--quiet", "--force-reinstall", "--no-deps", "--no-cache-dir",
-            "--no-binary", "mpi4py", "mpi4py>=4.1,<5", MPICC=str(programs / "mpicc_abi"))  # fmt: skip
+            "--no-binary", "mpi4py", "mpi4py>=4.1,<5", MPICC=str(programs / "mpicc_abi"), CFLAGS="-O0")  # fmt: skip
     words = [programs / "python", HERE / "installed.py", library]
     done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=folder)
     if done.returncode:
