@@ -142,7 +142,7 @@ def sources(folder: Path) -> Path:
     return path
 
 
-def wheel(archive: Path, folder: Path, processor: str, compilers: dict[str, str]) -> Path:
+def wheel(archive: Path, folder: Path, compilers: dict[str, str]) -> Path:
     """Build the wheel from a source distribution in a folder, checked and named by what it needs; return it."""
     shutil.rmtree(folder, ignore_errors=True)
     with tarfile.open(archive) as packed:
@@ -152,8 +152,7 @@ def wheel(archive: Path, folder: Path, processor: str, compilers: dict[str, str]
     run(tools / "python", "-m", "build", "--wheel", "--no-isolation", "--outdir", folder / "raw", tree,
         **compilers, ZIG_LOCAL_CACHE_DIR=str(folder / "cache"))  # fmt: skip
     (raw,) = (folder / "raw").iterdir()
-    run(tools / "python", "-m", "auditwheel", "repair", "--only-plat",
-        "--plat", f"manylinux_{GLIBC.replace('.', '_')}_{processor}",
+    run(tools / "python", "-m", "auditwheel", "repair", "--only-plat",  # for the oldest glibc that its symbols allow
         "--exclude", "libmpi.so.*", "--exclude", "libmpi_abi.so.*", "--wheel-dir", folder / "repaired", raw,
         PATH=f"{tools}:{os.environ['PATH']}")  # fmt: skip
     (repaired,) = (folder / "repaired").iterdir()
@@ -252,7 +251,7 @@ def main() -> None:
     archive = sources(WORK / "sources")
     folders = [WORK / "first", WORK / "a-second-folder"]
     say(f"building for {arguments.processor}, twice")
-    built = [wheel(archive, folder, arguments.processor, compilers) for folder in folders]
+    built = [wheel(archive, folder, compilers) for folder in folders]
     if len({digest(path) for path in built}) > 1:
         raise SystemExit(
             f"wheels: not reproducible: {' and '.join(map(str, built))} differ: compare them with diffoscope"
