@@ -2,7 +2,7 @@
 
     python packaging/wheels.py [--processor aarch64] [--pythons python3.11 python3.13] [--figures FILE]
 
-The wheel is for one processor and any Linux with glibc 2.28 or newer, for CPython 3.11 and newer. It holds the core for
+The wheel is for one processor and any Linux of the last years, for CPython 3.11 and newer. It holds the core for
 the MPI ABIs of MPICH, of Open MPI and of the standard, the recorder for each of them, and the MPI library of simulated
 programs; no MPI library. mpi.h and the libraries to link with come from the packages of MPICH and Open MPI, the
 compiler, a clang with old versions of glibc to link with, from the package ziglang: neither the machine's compiler nor
