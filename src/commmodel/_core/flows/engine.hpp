@@ -395,9 +395,7 @@ class Engine final : public Answers {
     }
 
     // The latency is over.
-    void come(int32_t index) {
-        goes_in_order(messages_[index]) ? go_on(connections_.come(index)) : flow(index);
-    }
+    void come(int32_t index) { goes_in_order(messages_[index]) ? go_on(connections_.come(index)) : flow(index); }
 
     void flow(int32_t index) {
         Message &message = messages_[index];

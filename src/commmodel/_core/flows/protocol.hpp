@@ -32,8 +32,7 @@ struct Pieces {
 struct Protocol {
     double header = 0.0, eager_limit = 0.0, detached_limit = 0.0;
     Pieces send, isend, receive, latency_factor, bandwidth_factor;
-    bool leaves_after_overhead = true, leaves_unexpected = false, answers_in_order = false,
-         one_queue = false;
+    bool leaves_after_overhead = true, leaves_unexpected = false, answers_in_order = false, one_queue = false;
     double window = 0.0, capacity_weight = 0.0, penalty_without_latency = 0.0, cross_traffic = 0.0, send_buffer = 0.0;
     double answer_latency = 0.0, variation = 0.0, unevenness = 0.0;
 
