@@ -20,6 +20,7 @@ from support.engine_programs import (
     wait,
 )
 
+from commmodel.errors import InputError
 from commmodel.simulate import Code, Network, run
 from commmodel.simulate.network import Factor
 
@@ -123,6 +124,36 @@ def test_ranks_of_a_host_keep_no_order():
     within = flat(1, cores=2, loopback=(BANDWIDTH, LATENCY))
     ends = [run(program(first, second), network, within, hosts=[0, 0]).ends.tolist() for network in (ORDERED, PLAIN)]
     assert ends[0] == ends[1]
+
+
+@pytest.mark.parametrize("one_queue", [False, True])
+def test_an_answer_waits_behind_what_its_host_sends_to_others(one_queue):
+    """Rank 0 sends to rank 1 when rank 2 asks it."""
+    network = msgspec.structs.replace(ORDERED, one_queue=one_queue, send_buffer=0.125 * BANDWIDTH)
+    work = program(
+        [irecv(2, SIZE), isend(1, SIZE), WAITALL],
+        [recv(0, SIZE)],
+        [compute(0.5), send(0, SIZE), (Code.MARK, 0, 0, 0, 1)],
+    )
+    outcome = run(work, network, flat(3))
+    assert outcome.ends[0] == pytest.approx(1.5 + WHOLE + 0.125 * one_queue, abs=TRIP)
+
+
+@pytest.mark.parametrize("name", ["variation", "unevenness"])
+def test_flows_that_differ_do_so_alike_in_each_run(name):
+    network = Network("differing", eager_limit=1e9, **{name: 0.1})
+    work = program([isend(1, SIZE), isend(2, SIZE), WAITALL], [recv(0, SIZE)], [recv(0, SIZE)])
+    first, second = (run(work, network, flat(3)).ends.tolist() for _ in range(2))
+    assert first == second
+    assert first[1] != first[2]
+    assert first[1:] == pytest.approx([2.0, 2.0], rel=0.1)
+    assert max(first) == pytest.approx(2.0, rel=0.1 if name == "variation" else 1e-3)
+
+
+@pytest.mark.parametrize("name", ["variation", "unevenness"])
+def test_flows_do_not_differ_by_all_of_them(name):
+    with pytest.raises(InputError, match="variation and unevenness must be below 1"):
+        run(program([]), Network("wrong", **{name: 1.0}), flat(1))
 
 
 @given(

@@ -62,7 +62,7 @@ Receive = Literal["awaited", "late"]
 """When a receive is posted: before its message is sent, or when that has had time to come."""
 Exchange = Literal["alone", "beside", "empty"]
 """Whether a message is sent the other way when a larger one is there, or while that is under way; or empty messages go
-to and fro."""
+there and back."""
 
 
 class BenchOptions(Struct, frozen=True, forbid_unknown_fields=True):

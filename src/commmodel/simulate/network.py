@@ -58,7 +58,7 @@ class Network(Struct, frozen=True, forbid_unknown_fields=True):
     detached or synchronous message asks for its receive; the answer waits behind the data of messages that its receiver
     sends to its sender already."""
     answer_latency: float = 0.0
-    """Seconds that such a request or answer takes; 0: as an empty message."""
+    """Seconds that such a request or answer takes. With 0 it takes the latency of an empty message."""
     send_buffer: float = 0.0
     """Bytes on the wire that a socket takes at once. A synchronous send ends when no more than that of its message is
     still to be transferred. Asynchronous messages of up to so many bytes leave their host for others one after the
@@ -78,11 +78,11 @@ class Network(Struct, frozen=True, forbid_unknown_fields=True):
     """Whether a host has one queue for all that it sends, so that such requests and answers also wait behind what its
     sockets hold for others: `send_buffer` bytes of each message that it is sending. With fair queues they do not."""
     variation: float = 0.0
-    """How much flows of the same size differ: their work is up to that share less or more, by numbers that are the same
-    in each run. So ranks that do the same do not come at the very same time, on which the order of answers hangs."""
+    """Share by which the work of flows is less or more at most, by numbers that are the same in each run. So ranks that
+    do the same do not come at the very same time, on which the order of answers hangs."""
     unevenness: float = 0.0
-    """How much shares of flows on one link differ, in the same manner: the penalty of each is up to that share less or
-    more."""
+    """Share by which penalties of flows are less or more at most, in the same manner, so that they get different shares
+    of a link."""
 
 
 _EDGES = (0, 257, 732, 1426, 3484, 5776, 9376, 15424, 65472)
