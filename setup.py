@@ -108,7 +108,7 @@ def generated_wrappers(mpicc: str, abi: str) -> dict[str, list]:
     os.makedirs(folder, exist_ok=True)
     table, wrappers = load_module("src/commmodel/record/calls.py"), load_module(f"{RECORDER}/wrappers.py")
     header = run_compiler(mpicc, "-E", "-P", "-x", "c", "-", source="#include <mpi.h>")
-    for name, content in wrappers.generate(table.CALLS, table.FINGERPRINT, header).items():
+    for name, content in wrappers.generate(table.CALLS, table.FINGERPRINTS[-1], header).items():
         with open(f"{folder}/{name}", "w", encoding="utf-8") as file:
             file.write(content)
     return {"sources": [f"{folder}/wrappers.c"], "include_dirs": [folder]}

@@ -14,7 +14,8 @@ from support.recordings import calls as plain_calls
 from commmodel import record
 from commmodel._core.program.recordings import Decoder
 from commmodel.errors import DamagedFileError, InputError
-from commmodel.record.calls import CALLS
+from commmodel.record import files
+from commmodel.record.calls import CALLS, FINGERPRINTS, fingerprint
 
 
 def decoded(content, most=1 << 20):
@@ -307,3 +308,17 @@ def test_a_header_of_far_more_processes_than_logs_is_refused(tmp_path):
     (tmp_path / "rank-000000.log").write_bytes(header(0, 1 << 23))
     with pytest.raises(InputError, match="logs of 1 ranks of a program of 8388608"):
         record.load(tmp_path)
+
+
+def test_the_table_of_calls_only_grows():
+    assert FINGERPRINTS[0] == 0x4FF71FA4E972A913
+    assert FINGERPRINTS[-1] == fingerprint(CALLS)
+    assert len(set(FINGERPRINTS)) == max(call.since for call in CALLS)
+    assert len({call.code for call in CALLS}) == len(CALLS)
+
+
+def test_a_log_of_an_earlier_table_of_calls_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "FINGERPRINTS", (7, *FINGERPRINTS))
+    describe(tmp_path)
+    (tmp_path / "rank-000000.log").write_bytes(header(0, 1, table=7))
+    assert record.load(tmp_path).processes == 1

@@ -3,7 +3,7 @@
 import json
 import struct
 
-from commmodel.record.calls import CALLS, FINGERPRINT
+from commmodel.record.calls import CALLS, FINGERPRINTS
 from commmodel.record.files import HEADER, MAGIC
 
 CODES = {call.name: call for call in CALLS}
@@ -44,7 +44,7 @@ def field(name, value):
     return signed(value) if name in SIGNED else unsigned(value)
 
 
-def header(rank, processes, rate=1e9, table=FINGERPRINT, unix=0, version=1):
+def header(rank, processes, rate=1e9, table=FINGERPRINTS[-1], unix=0, version=1):
     return HEADER.pack(MAGIC, version, 64, rank, processes, rate, 0, unix, 1, 3, table)
 
 

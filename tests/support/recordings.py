@@ -3,7 +3,7 @@
 import struct
 from pathlib import Path
 
-from commmodel.record.calls import CALLS, FINGERPRINT
+from commmodel.record.calls import CALLS, FINGERPRINTS
 
 HEADER = (
     *("magic", "version", "header_size", "rank", "processes", "ticks_per_second"),
@@ -73,7 +73,7 @@ def decode(path):
     content = Path(path).read_bytes()
     header = dict(zip(HEADER, struct.unpack_from("<8s4IdQq2IQ", content), strict=True))
     assert header["magic"] == b"CMRECORD"
-    assert header["table"] == FINGERPRINT
+    assert header["table"] == FINGERPRINTS[-1]
     cursor, records, end = Cursor(content, header["header_size"]), [], 0
     while cursor.at < len(content) and content[cursor.at]:
         kind = KINDS[content[cursor.at]]

@@ -1,7 +1,7 @@
 """The table of recorded calls: what each call of MPI is called in a log and which fields are recorded of it.
 
 The table itself is ``_core/record/calls.toml``. The build reads it through this module, too, which therefore imports
-nothing of commmodel. Main entries: `CALLS`, `FINGERPRINT`.
+nothing of commmodel. Main entries: `CALLS`, `FINGERPRINTS`.
 """
 
 import tomllib
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 
-__all__ = ["CALLS", "FINGERPRINT", "Call"]
+__all__ = ["CALLS", "FINGERPRINTS", "Call"]
 
 _TABLE = Path(__file__).parents[1] / "_core/record/calls.toml"
 
@@ -30,6 +30,8 @@ class Call:
         Those of the C function, in order.
     fields : tuple of str
         What a log holds of it, in order.
+    since : int
+        Number of the first table that has it.
     """
 
     name: str
@@ -37,12 +39,13 @@ class Call:
     group: str
     parameters: tuple[str, ...]
     fields: tuple[str, ...]
+    since: int = 1
 
 
 def _read() -> tuple[Call, ...]:
     rows = tomllib.loads(_TABLE.read_text(encoding="utf-8"))["calls"]
     return tuple(
-        Call(row["name"], row["code"], row["group"], tuple(row["parameters"].split()), tuple(row["fields"].split()))
+        Call(**row | {"parameters": tuple(row["parameters"].split()), "fields": tuple(row["fields"].split())})
         for row in rows
     )
 
@@ -59,5 +62,8 @@ def fingerprint(calls: tuple[Call, ...]) -> int:
 
 CALLS = _read()
 """All recorded calls, in the order of the table."""
-FINGERPRINT = fingerprint(CALLS)
-"""What stands in the header of each log."""
+FINGERPRINTS = tuple(
+    fingerprint(tuple(call for call in CALLS if call.since <= table))
+    for table in range(1, max(call.since for call in CALLS) + 1)
+)
+"""Of each table that there has been; the last one stands in the header of each log that is written."""

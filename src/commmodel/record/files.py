@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from commmodel._core.program.recordings import Clock, Decoder
 from commmodel.documents import check_format, convert, decode_json, read_bytes
 from commmodel.errors import DamagedFileError, InputError
-from commmodel.record.calls import CALLS, FINGERPRINT
+from commmodel.record.calls import CALLS, FINGERPRINTS
 from commmodel.record.clocks import ClockComparison, rank_clock
 from commmodel.record.communicators import Communicator, LocalCommunicator, Runs, View, unify
 from commmodel.sites import Site, resolve
@@ -164,8 +164,8 @@ def _header(path: Path) -> LogHeader | str:
     _, version, size, rank, processes, rate, _, unix, abi, level, table = HEADER.unpack(raw)
     if version > _VERSION:
         raise DamagedFileError(path, "header", f"version {version} is newer than this commmodel reads: upgrade it")
-    if table != FINGERPRINT:
-        problem = "recorded with another table of calls: record again with this commmodel, or read with that one"
+    if table not in FINGERPRINTS:
+        problem = "recorded with another table of calls: read it with the commmodel that recording.json names"
         raise DamagedFileError(path, "header", problem)
     sound = size == HEADER.size and 0 < processes <= _MOST_PROCESSES and rank < processes and 0 < rate < 1e12
     if not sound:
