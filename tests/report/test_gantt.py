@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import re
+import zlib
 
 import numpy as np
 import pytest
@@ -13,16 +14,37 @@ from support.timelines import PING_PONG, random_timeline
 from support.whole_html import VOID, Balance
 
 from commmodel.errors import InputError
+from commmodel.report.simulation import gantt_page
 from commmodel.report.simulation.gantt import MOST_INTERVALS, MOST_MESSAGES, chart, overview, shares, thinned
 from commmodel.report.simulation.gantt_page import render
+from commmodel.simulate.link_load import COLUMNS, LinkLoad
 from commmodel.simulate.result import INTERVAL, State
 from commmodel.simulate.timeline import Timeline
 
 TICKS = 2**32 - 1
 
 
-def array(one, name, kind):
-    return np.frombuffer(base64.b64decode(one.data[name]), dtype=kind)
+def columns_of(one):
+    """Return the arrays of a chart, unpacked: planes of bytes of one weight, times as what lies between them."""
+    planes = np.frombuffer(zlib.decompress(base64.b64decode(one.columns)), np.uint8)
+    pieces, messages = one.data["pieces"], one.data["messages"]
+    kinds = [("first", "<u4", one.data["ranks"] + 1)]
+    kinds += [(name, kind, pieces) for name, kind in zip(("start", "end"), ("<u4", "<u4"), strict=True)]
+    kinds += [("state", "<u1", pieces), ("peer", "<i4", pieces), ("detail", "<f4", pieces)]
+    kinds += [("left", "<u4", messages), ("arrived", "<u4", messages)]
+    kinds += [("sender", "<i4", messages), ("receiver", "<i4", messages), ("bytes", "<f4", messages)]
+    columns, place = {}, 0
+    for name, kind, count in kinds:
+        width = np.dtype(kind).itemsize
+        part = planes[place : place + width * count].reshape(width, count)
+        columns[name] = np.ascontiguousarray(part.T).view(kind).ravel()
+        place += part.size
+    assert place + len(one.data["links"]) * COLUMNS == planes.size
+    for begin, end in (("start", "end"), ("left", "arrived")):
+        gaps, lengths = columns[begin].astype(np.int64), columns[end].astype(np.int64)
+        columns[end] = np.cumsum(gaps + lengths) % 2**32
+        columns[begin] = (columns[end] - lengths) % 2**32
+    return columns
 
 
 def test_a_timeline_that_fits_is_drawn_as_it_is():
@@ -34,13 +56,16 @@ def test_a_timeline_that_fits_is_drawn_as_it_is():
 
 
 def test_the_page_has_every_interval_at_its_time():
-    one = chart(PING_PONG, 8e-6, 100, 100)
-    assert array(one, "first", "<u4").tolist() == [0, 3, 4]
-    assert array(one, "state", "<u1").tolist() == PING_PONG.intervals["state"].tolist()
+    load = LinkLoad("backbone", np.linspace(0, 1, COLUMNS))
+    columns = columns_of(chart(PING_PONG, 8e-6, 100, 100, [load]))
+    assert columns["first"].tolist() == [0, 3, 4]
+    assert columns["state"].tolist() == PING_PONG.intervals["state"].tolist()
     for name in ("start", "end"):
-        assert array(one, name, "<u4") / TICKS * 8e-6 == pytest.approx(PING_PONG.intervals[name], abs=1e-14)
-    assert array(one, "detail", "<f4").tolist() == PING_PONG.intervals["size"].tolist()
-    assert array(one, "arrived", "<u4") / TICKS * 8e-6 == pytest.approx([3e-6, 6e-6], abs=1e-14)
+        assert columns[name] / TICKS * 8e-6 == pytest.approx(PING_PONG.intervals[name], abs=1e-14)
+    assert columns["detail"].tolist() == PING_PONG.intervals["size"].tolist()
+    assert columns["peer"].tolist() == PING_PONG.intervals["peer"].tolist()
+    assert columns["arrived"] / TICKS * 8e-6 == pytest.approx([3e-6, 6e-6], abs=1e-14)
+    assert (columns["sender"].tolist(), columns["bytes"].tolist()) == ([0, 1], [1024, 16])
 
 
 @given(st.integers(1, 6), st.integers(1, 60), st.integers(1, 100), st.integers(0, 3))
@@ -71,27 +96,30 @@ def test_intervals_longer_than_the_resolution_stay_whole():
     assert 1e-6 < resolution < 4e-3
 
 
-def test_a_page_of_many_intervals_stays_below_ten_megabytes_and_says_what_it_leaves_out():
-    timeline = random_timeline(64, 10_000)
+def test_a_page_of_many_intervals_is_small_and_says_what_it_leaves_out(monkeypatch):
+    for name, most in (("MOST_INTERVALS", MOST_INTERVALS), ("MOST_MESSAGES", MOST_MESSAGES)):
+        monkeypatch.setattr(gantt_page, name, most // 4)  # a quarter of the time, too
+    timeline = random_timeline(64, 5_000)
     page = render("long", [timeline])
-    assert timeline.intervals.size > MOST_INTERVALS
-    assert len(page) < 10e6
-    assert re.search(r"[\d,]+ intervals are drawn as [23]\d\d,\d\d\d pieces: those shorter than", page)
-    assert f"messages {MOST_MESSAGES:,} are drawn, the largest." in page
+    assert timeline.intervals.size > MOST_INTERVALS // 4
+    assert len(page) < 10e6 / 3
+    assert re.search(r"[\d,]+ intervals are drawn as 2\d\d,\d\d\d pieces: those shorter than", page)
+    assert f"messages {MOST_MESSAGES // 4:,} are drawn, the largest." in page
 
 
 def test_of_many_messages_the_largest_stay_in_order():
     timeline = random_timeline(4, 40)
     one = chart(timeline, timeline.seconds, 1000, 7)
     largest = np.sort(timeline.transfers["size"])[-7:]
-    assert sorted(array(one, "bytes", "<f4").tolist()) == largest.tolist()
-    assert (np.diff(array(one, "left", "<u4").astype(float)) >= 0).all()
+    columns = columns_of(one)
+    assert sorted(columns["bytes"].tolist()) == largest.tolist()
+    assert (np.diff(columns["left"]) >= 0).all()
 
 
 def test_of_equal_messages_some_from_all_of_the_time_stay():
     timeline = random_timeline(4, 400)
     timeline.transfers["size"] = 8
-    left = array(chart(timeline, timeline.seconds, 1000, 40), "left", "<u4").astype(float)
+    left = columns_of(chart(timeline, timeline.seconds, 1000, 40))["left"].astype(float)
     quarters = np.quantile(timeline.transfers["posted"], [0, 0.25, 0.5, 0.75, 1]) / timeline.seconds * TICKS
     assert np.histogram(left, np.add(quarters, [-1, 0, 0, 0, 1]))[0].min() >= 8
 
@@ -147,8 +175,9 @@ def test_the_page_is_whole_and_refers_to_nothing_outside(page, monkeypatch):
 
 def test_only_our_script_runs_and_what_files_say_is_escaped(page):
     scripts = re.findall(r"<script([^>]*)>(.*?)</script>", page, re.DOTALL)
-    assert len(scripts) == 2
-    digest = base64.b64encode(hashlib.sha256(scripts[1][1].encode()).digest()).decode()
+    assert len(scripts) == 1 + 2 + 1  # names, columns of each chart, the script
+    assert all(re.fullmatch(r"[\w+/]+=*", columns, re.ASCII) for _, columns in scripts[1:3])
+    digest = base64.b64encode(hashlib.sha256(scripts[3][1].encode()).digest()).decode()
     assert f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'" in page
     assert "alert('x')</script>" not in page
     data = json.loads(scripts[0][1])
@@ -165,8 +194,8 @@ def test_the_charts_share_an_axis_and_the_same_timelines_give_the_same_page(page
 def test_all_that_the_script_looks_for_is_there(page):
     script = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)[0]
     wanted = set(re.findall(r'getElementById\("([a-z-]+)"\)', script))
-    assert {"data", "tip", "arrows", "tools", "usage"} <= wanted
-    wanted |= {f"{kind}-{number}" for kind in ("canvas", "seen", "overview") for number in (0, 1)}
+    assert {"data", "tip", "arrows", "tools", "usage", "light"} <= wanted
+    wanted |= {f"{kind}-{number}" for kind in ("canvas", "seen", "overview", "columns") for number in (0, 1)}
     assert all(f'id="{name}"' in page for name in wanted)
     acts = re.findall(r'data-do="(\w+)"', page)
     assert len(acts) == 7

@@ -16,16 +16,27 @@ const [, script] = page.match(/<script>([^]*?)<\/script>/);
 class Context {
   constructor(canvas) { this.canvas = canvas; }
   setTransform() { this.canvas.drawn = { bars: [], texts: [], lines: 0, marks: 0 }; }
-  fillRect(x, y, width, height) {
-    if (this.fillStyle.startsWith?.("--state-")) {
-      this.canvas.drawn.bars.push({ state: Number(this.fillStyle.slice(8)), x, y, width, height, faint: this.globalAlpha < 1 });
+  createImageData(width, height) { return { width, height, data: new Uint8ClampedArray(4 * width * height) }; }
+  putImageData(image) { this.canvas.image = image; }
+  // Rows of a picture, stretched: runs of pixels of one colour are bars; the red part is the state.
+  drawImage({ image }, ...places) {
+    const [from, rows, x, y, height] = places.length > 4 ? [places[1], places[3], places[4], places[5], places[7]]
+      : [0, image.height, places[0], places[1], places[3]];
+    const pixels = new Uint32Array(image.data.buffer);
+    for (let row = 0; row < rows; row++) {
+      const line = pixels.subarray((from + row) * image.width, (from + row + 1) * image.width);
+      for (let begin = 0, end = 0; begin < line.length; begin = end) {
+        while (end < line.length && line[end] === line[begin]) end++;
+        const bar = { state: (line[begin] & 0xff) - 1, x: x + begin, y: y + row * height / rows, width: end - begin, height: height / rows };
+        if (line[begin]) this.canvas.drawn.bars.push({ ...bar, faint: line[begin] >>> 24 < 0xff });
+      }
     }
   }
   fillText(text, x, y) { this.canvas.drawn.texts.push({ text, x, y }); }
   fill() { this.canvas.drawn.marks += 1; }
   createPattern() { return { stripes: true }; }
 }
-for (const name of ["save", "restore", "beginPath", "rect", "clip", "moveTo", "lineTo", "stroke", "setLineDash"]) Context.prototype[name] = () => {};
+for (const name of ["fillRect", "strokeRect", "save", "restore", "beginPath", "rect", "clip", "moveTo", "lineTo", "stroke", "setLineDash"]) Context.prototype[name] = () => {};
 
 class Element {
   constructor(id) {
@@ -36,7 +47,7 @@ class Element {
     this.classList = { add() {}, remove() {} };
     this.clientWidth = WIDTH;
     this.offsetWidth = this.offsetHeight = 10;
-    this.textContent = id === "data" ? data : "";
+    this.textContent = id === "data" ? data : id.startsWith("columns-") ? page.match(new RegExp(`id="${id}">([^<]*)<`))[1] : "";
     this.hidden = true;
     this.checked = false;
   }
@@ -54,9 +65,12 @@ const byId = (id) => {
   return elements.get(id);
 };
 const frames = [];
+let drawn;
+const isDrawn = new Promise((done) => { drawn = done; });
 const world = {
   document: { getElementById: byId, createElement: () => new Element(""), documentElement: {} },
-  getComputedStyle: () => ({ getPropertyValue: (name) => name }),
+  getComputedStyle: () => ({ getPropertyValue: (name) => name.startsWith("--state-") ? `#0${Number(name.slice(8)) + 1}0000` : "#000000" }),
+  performance: { mark: drawn }, Blob, Response, DecompressionStream,
   matchMedia: () => ({ matches: false, addEventListener() {} }),
   requestAnimationFrame: (frame) => frames.push(frame),
   addEventListener() {}, location: { hash }, innerWidth: 1200, innerHeight: 900, URLSearchParams, atob, devicePixelRatio: 1,
@@ -75,20 +89,22 @@ function seen() {
   };
 }
 
-const found = [seen()];
-for (const [what, ...more] of steps) {
-  const canvas = charts[more[0]], high = parseFloat(canvas?.style?.height);
-  const at = { clientX: more[1], clientY: more[2] < 0 ? high + more[2] : more[2], pointerId: 1 };
-  if (what === "point") canvas.fire("pointermove", at);
-  if (what === "wheel") canvas.fire("wheel", { ...at, deltaX: 0, deltaY: more[3], deltaMode: 0 });
-  if (what === "drag") {
-    canvas.fire("pointerdown", { ...at, clientY: 50 });
-    canvas.fire("pointermove", { ...at, clientX: more[2], clientY: 50 });
-    canvas.fire("pointerup", { ...at, clientX: more[2], clientY: 50 });
+isDrawn.then(() => {
+  const found = [seen()];
+  for (const [what, ...more] of steps) {
+    const canvas = charts[more[0]], high = parseFloat(canvas?.style?.height);
+    const at = { clientX: more[1], clientY: more[2] < 0 ? high + more[2] : more[2], pointerId: 1 };
+    if (what === "point") canvas.fire("pointermove", at);
+    if (what === "wheel") canvas.fire("wheel", { ...at, deltaX: 0, deltaY: more[3], deltaMode: 0 });
+    if (what === "drag") {
+      canvas.fire("pointerdown", { ...at, clientY: 50 });
+      canvas.fire("pointermove", { ...at, clientX: more[2], clientY: 50 });
+      canvas.fire("pointerup", { ...at, clientX: more[2], clientY: 50 });
+    }
+    if (what === "key") canvas.fire("keydown", { key: more[1] });
+    if (what === "do") byId("tools").fire("click", { target: { dataset: { do: more[0] } } });
+    if (what === "arrows") { byId("arrows").checked = more[0]; byId("arrows").fire("change"); }
+    found.push(seen());
   }
-  if (what === "key") canvas.fire("keydown", { key: more[1] });
-  if (what === "do") byId("tools").fire("click", { target: { dataset: { do: more[0] } } });
-  if (what === "arrows") { byId("arrows").checked = more[0]; byId("arrows").fire("change"); }
-  found.push(seen());
-}
-process.stdout.write(JSON.stringify(found));
+  process.stdout.write(JSON.stringify(found));
+});

@@ -11,7 +11,10 @@ from commmodel.report.kit.cells import error_words, measured_cell
 from commmodel.report.kit.tables import Cell, Table, left, plain_rows, right, text
 from commmodel.units import format_size, format_time
 
-__all__ = ["compared_tables", "factor_words", "mean_tables", "note_lines", "operation_tables", "summary_table"]
+__all__ = [
+    "compared_tables", "factor_words", "mean_tables", "note_lines", "operation_tables", "summary_table",
+    "verdicts",
+]  # fmt: skip
 
 _TITLES = {"send": "send: a message between two processes"}
 
@@ -84,6 +87,20 @@ def summary_table(summaries: Sequence[ErrorSummary]) -> Table:
         *right("points", "mean |E|", "mean |T_model − T|", "most processes, worst size"),
     )
     return Table("How far the models are", columns, rows, ("E = T_model / T − 1, T measured.",), details="beside")
+
+
+def verdicts(summaries: Sequence[ErrorSummary]) -> list[str]:
+    """Return a sentence for each operation: which model is nearest to what was measured, and how far it is."""
+    sentences = []
+    for operation, group in groupby(summaries, key=lambda summary: summary.operation):
+        nearest = min(group, key=lambda summary: summary.mean_relative_error)
+        mean = error_words(nearest.mean_relative_error).lstrip("+")
+        where = f"p = {nearest.largest_processes}, {format_size(nearest.factor_size)}"
+        sentences.append(
+            f"{operation}: {nearest.model} is nearest, {mean} off in the mean; "
+            f"at worst, on the most processes, {factor_words(nearest.factor)} ({where})."
+        )
+    return sentences
 
 
 def mean_tables(summaries: Sequence[ErrorSummary]) -> list[Table]:

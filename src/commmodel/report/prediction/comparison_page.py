@@ -7,7 +7,7 @@ from commmodel.files import write_text
 from commmodel.predict import Comparison, ErrorSummary
 from commmodel.report.kit.blocks import Bullets, Figures, Section, Words, folded
 from commmodel.report.kit.pages import render_page
-from commmodel.report.prediction.comparison import mean_tables, operation_tables, summary_table
+from commmodel.report.prediction.comparison import mean_tables, operation_tables, summary_table, verdicts
 from commmodel.report.prediction.comparison_plots import draw
 from commmodel.statistics import CONFIDENCE
 from commmodel.units import format_ratio
@@ -34,11 +34,19 @@ def render(name: str, comparison: Comparison, summaries: Sequence[ErrorSummary])
         f"Measured: medians, below them their {format_ratio(CONFIDENCE)} intervals. Below a model's time: all its "
         "parameters at the fast, and at the slow ends of their intervals."
     )
-    summary = summary_table(summaries)
+    sentences, summary = Bullets(tuple(verdicts(summaries))), summary_table(summaries)
     times = (folded(table, is_open=False) for table in operation_tables(comparison.rows))
     sections = [
         Section("What is not compared", (Bullets(comparison.notes),) if comparison.notes else (), is_warning=True),
-        Section(summary.title, (summary.untitled(), Words(_FACTOR, is_hint=True), *mean_tables(summaries))),
+        Section(
+            summary.title,
+            (
+                sentences,
+                summary.untitled(),
+                Words(_FACTOR, is_hint=True),
+                *mean_tables(summaries),
+            ),
+        ),
         Section("Plots", (Figures(plots),) if plots else ()),
         Section("All times", (*times, Words(intervals, is_hint=True))),
     ]

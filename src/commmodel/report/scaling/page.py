@@ -4,19 +4,38 @@ Main entries: `scaling_section` and `write_check`.
 """
 
 import os
+from collections.abc import Sequence
 
 from commmodel.files import write_text
 from commmodel.report.kit.blocks import Block, Bullets, Figures, Section, Words
 from commmodel.report.kit.pages import render_page
 from commmodel.report.kit.tables import common_notes
+from commmodel.report.scaling.checks import NO_CLASS
 from commmodel.report.scaling.growth import model_tables, sentences, surface_tables
 from commmodel.report.scaling.plots import draw
-from commmodel.scaling import Checked, Overview, modelled_series
+from commmodel.results import parameter_words
+from commmodel.scaling import Checked, ModelledSeries, Overview, modelled_series
 
 __all__ = ["render_check", "scaling_section", "write_check"]
 
 _NOTE = "note: "
 """Begins what can be read after the figures."""
+_MOST_MISMATCHES = 6
+
+
+def _mismatches(rows: Sequence[ModelledSeries]) -> list[str]:
+    """Return sentences on the series that do not grow as expected."""
+    sentences = []
+    for row in rows:
+        series, judged = row.series, row.judgement
+        if judged is not None and judged.verdict == "mismatch":
+            numbers = parameter_words(parameter for parameter in series.fixed if not isinstance(parameter[1], str))
+            growth = row.ensemble.best.growth.text(series.over) if row.ensemble.fits else NO_CLASS
+            expected = judged.expectation.text(series.over)
+            about = f"{series.metric} of {series.name}{', ' if numbers else ''}{numbers}"
+            sentences.append(f"✗ {about}: {growth}, expected {expected}.")
+    left_out = len(sentences) - _MOST_MISMATCHES
+    return [*sentences[:_MOST_MISMATCHES], *([f"And {left_out} more mismatches."] if left_out > 0 else [])]
 
 
 def scaling_section(overview: Overview) -> Section:
@@ -28,7 +47,8 @@ def scaling_section(overview: Overview) -> Section:
     notes = tuple(line for line in lines if line.startswith(_NOTE))
     plots = tuple(draw(overview.rows))
     left_out = len(overview.rows) - sum(plot.key.startswith("growth") for plot in plots)
-    blocks: list[Block] = [Bullets(first)] if first else []
+    verdicts = (*first[-1:], *_mismatches(overview.rows), *first[:-1])  # the last line counts the matches
+    blocks: list[Block] = [Bullets(verdicts)] if verdicts else []
     blocks += common_notes((*model_tables(overview.rows), *surface_tables(overview.surfaces)))
     blocks += [Figures(plots)] if plots else []
     blocks += [Bullets(notes)] if notes else []

@@ -6,6 +6,7 @@ were and which state took most of their time; the resolution is the finest that 
 """
 
 import base64
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -29,14 +30,16 @@ __all__ = [
     "thinned",
 ]
 
-MOST_INTERVALS = 300_000
+MOST_INTERVALS = 1_000_000
 MOST_MESSAGES = 80_000
-"""Over all charts of a page: 23 and 27 bytes each, so 9 MB together."""
+"""Over all charts of a page: mostly 2 to 8 bytes each, at worst 23 and 24."""
 _TICKS = 2**32 - 1
 """Times are whole numbers of this part of the common axis."""
 _TOGETHER = 0x80
 """Marks a piece of several intervals, in the state's byte."""
 _PERMILLE = 1000
+_LEVEL = 6
+"""Of the deflation: higher ones take longer for a percent."""
 _GOLDEN = (5**0.5 - 1) / 2
 
 COLOURS: dict[int, tuple[str, str]] = {
@@ -44,7 +47,7 @@ COLOURS: dict[int, tuple[str, str]] = {
     State.SEND: ("#d55e00", "#f0904e"),
     State.RECEIVE: ("#009e73", "#35c79c"),
     State.WAIT: ("#e3b52a", "#e8cc5a"),
-    State.SLEEP: ("#a9b1ba", "#6b747f"),
+    State.SLEEP: ("#a9b1ba", "#7d8792"),
     TRANSFER: ("#cc79a7", "#d9a0c3"),
 }
 """State -> its colour on a light page and on a dark one (Okabe and Ito, as in the plots)."""
@@ -72,7 +75,9 @@ class Chart:
     seconds : float
         When the last rank came to its end.
     data : dict
-        Of the script: numbers, and arrays in base64.
+        Of the script: names and numbers.
+    columns : str
+        Of the script: its arrays, as `_packed` has them, in base64.
     intervals, shown, messages, shown_messages : int
         How many there are, and how many pieces and messages the page holds.
     resolution : float
@@ -87,6 +92,7 @@ class Chart:
     processes: int
     seconds: float
     data: dict[str, object]
+    columns: str
     intervals: int
     shown: int
     messages: int
@@ -172,8 +178,19 @@ def shares(requests: Sequence[int], most: int) -> list[int]:
     return granted
 
 
-def _packed(values: NDArray[np.generic], kind: str) -> str:
-    return base64.b64encode(np.ascontiguousarray(values, dtype=kind).tobytes()).decode("ascii")
+def _packed(columns: Sequence[NDArray[np.generic]]) -> str:
+    """Return columns of 1 or 4 bytes a number: each as planes of bytes, the least weight first, and all deflated.
+
+    Bytes of one weight are alike, so that they are deflated to a third or less of what the numbers as they are would.
+    """
+    planes = [column.view(np.uint8).reshape(column.size, column.itemsize).T.tobytes() for column in columns]
+    return base64.b64encode(zlib.compress(b"".join(planes), _LEVEL)).decode("ascii")
+
+
+def _times(start: NDArray[np.float64], end: NDArray[np.float64], scale: float) -> list[NDArray[np.uint32]]:
+    """Return times as ticks: how long after the end before it each begins, and how long it takes, modulo 2^32."""
+    starts, ends = (np.clip(np.rint(time * scale), 0, _TICKS).astype("<u4") for time in (start, end))
+    return [starts - np.concatenate((np.zeros(1, "<u4"), ends))[: ends.size], ends - starts]
 
 
 def chart(
@@ -201,32 +218,30 @@ def chart(
         sent = sent[np.sort(largest)]
     scale = _TICKS / seconds if seconds > 0 else 0.0
 
-    def ticks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.clip(np.rint(values * scale), 0, _TICKS)
-
     several = pieces["count"] > 1
-    detail = np.where(several, pieces["count"], pieces["size"])
+    columns: list[NDArray[np.generic]] = [
+        np.searchsorted(pieces["rank"], np.arange(timeline.processes + 1)).astype("<u4"),
+        *_times(pieces["start"], pieces["end"], scale),
+        pieces["state"] | np.where(several, _TOGETHER, 0).astype(np.uint8),
+        np.where(several, np.rint(_PERMILLE * pieces["share"]), pieces["peer"]).astype("<i4"),
+        np.where(several, pieces["count"], pieces["size"]).astype("<f4"),
+        *_times(sent["posted"], sent["arrived"], scale),
+        sent["sender"].astype("<i4"),
+        sent["receiver"].astype("<i4"),
+        sent["size"].astype("<f4"),
+        *(np.rint(255 * load.shares).astype(np.uint8) for load in loads),
+    ]
     data: dict[str, object] = {
         "name": timeline.name,
         "ranks": timeline.processes,
         "seconds": timeline.seconds,
-        "first": _packed(np.searchsorted(pieces["rank"], np.arange(timeline.processes + 1)), "<u4"),
-        "start": _packed(ticks(pieces["start"]), "<u4"),
-        "end": _packed(ticks(pieces["end"]), "<u4"),
-        "state": _packed(pieces["state"] | np.where(several, _TOGETHER, 0).astype(np.uint8), "<u1"),
-        "peer": _packed(np.where(several, np.rint(_PERMILLE * pieces["share"]), pieces["peer"]), "<i4"),
-        "detail": _packed(detail, "<f4"),
-        "sender": _packed(sent["sender"], "<i4"),
-        "receiver": _packed(sent["receiver"], "<i4"),
-        "bytes": _packed(sent["size"], "<f4"),
-        "left": _packed(ticks(sent["posted"]), "<u4"),
-        "arrived": _packed(ticks(sent["arrived"]), "<u4"),
+        "pieces": pieces.size,
+        "messages": sent.size,
         "links": [load.name for load in loads],
-        "loads": _packed(np.rint(255 * np.stack([load.shares for load in loads])) if loads else np.empty(0), "<u1"),
     }
     return Chart(
-        timeline.name, timeline.processes, timeline.seconds, data, timeline.intervals.size, pieces.size,
-        timeline.transfers.size, sent.size, resolution, overview(pieces, timeline.processes, seconds),
+        timeline.name, timeline.processes, timeline.seconds, data, _packed(columns), timeline.intervals.size,
+        pieces.size, timeline.transfers.size, sent.size, resolution, overview(pieces, timeline.processes, seconds),
         tuple(np.unique(pieces["state"]).tolist()),
     )  # fmt: skip
 

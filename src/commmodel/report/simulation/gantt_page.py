@@ -19,7 +19,7 @@ from commmodel.files import write_text
 from commmodel.report.kit.blocks import Block, Section, folded
 from commmodel.report.kit.pages import render_page, template_text
 from commmodel.report.simulation.gantt import COLOURS, LETTERS, MOST_INTERVALS, MOST_MESSAGES, Chart, chart, shares
-from commmodel.report.simulation.tables import rank_tables, summary_tables
+from commmodel.report.simulation.tables import rank_tables, summary_tables, verdict
 from commmodel.simulate.link_load import COLUMNS, LinkLoad
 from commmodel.simulate.summary import RunSummary
 from commmodel.simulate.timeline import DRAWN_NAMES, Timeline, split_waits
@@ -95,6 +95,10 @@ def render(
         has_loads=any(loads),
         charts=[(chart, Markup(_svg(chart, number, seconds)), _left_out(chart))  # noqa: S704  (drawn from numbers)
                 for number, chart in enumerate(charts)],
+        verdicts=[
+            verdict(timeline, summaries[number] if number < len(summaries) else None)
+            for number, timeline in enumerate(timelines)
+        ],
         seconds=format_time(seconds),
         ends=[format_time(chart.seconds) for chart in charts],
     )  # fmt: skip

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from commmodel.report.kit.tables import Table, left, plain_rows, right
 from commmodel.simulate.summary import RunSummary, breakdown, busiest_links
-from commmodel.simulate.timeline import DRAWN_NAMES
+from commmodel.simulate.timeline import DRAWN_NAMES, Timeline
 from commmodel.units import format_rate, format_ratio, format_time
 
-__all__ = ["rank_tables", "summary_tables"]
+__all__ = ["rank_tables", "summary_tables", "verdict"]
 
 _MOST_RANKS = 128
 
@@ -65,6 +67,31 @@ def summary_tables(summaries: Sequence[RunSummary], *, title: str = "", all_link
         if all_links or not place:
             links.append(_link_table(f"Busiest links{of * all_links}", summary))
     return [*tables, *(table for table in links if table.rows)]
+
+
+def verdict(timeline: Timeline, summary: RunSummary | None = None) -> str:
+    """Return a sentence: how long a run takes, what its ranks do most of that time, and which link is the busiest.
+
+    Parameters
+    ----------
+    timeline : Timeline
+        Its states may be those of `commmodel.simulate.timeline.split_waits`.
+    summary : RunSummary or None
+        Of the same run; without it no link is known.
+    """
+    rows = timeline.intervals
+    spent = np.bincount(rows["state"], rows["end"] - rows["start"], len(DRAWN_NAMES))
+    share = format_ratio(float(spent.max()) / (timeline.processes * timeline.seconds or 1.0))
+    parts = [
+        f"{timeline.name}: {format_time(timeline.seconds)}",
+        f"ranks spend {share} of it in {DRAWN_NAMES[int(spent.argmax())]}",
+    ]
+    if summary is not None:
+        parts += [
+            f"the busiest link, {link.name}, carries {format_ratio(link.share)} of what it can"
+            for link in busiest_links(summary, 1)
+        ]
+    return f"{'; '.join(parts)}."
 
 
 def rank_tables(summaries: Sequence[RunSummary]) -> list[Table]:

@@ -9,7 +9,7 @@ from commmodel.simulate.scenario import Scale
 from commmodel.simulate.what_if import PredictedRun, RankTimes
 from commmodel.units import format_time
 
-__all__ = ["factor_names", "place_words", "prediction_table"]
+__all__ = ["factor_names", "place_words", "prediction_table", "verdicts"]
 
 _ALIKE = 1e-3
 """Share of a time in which ranks may differ and still be the same to people."""
@@ -26,6 +26,27 @@ def place_words(prediction: PredictedRun) -> str:
     return f"{prediction.place}, {prediction.model}"
 
 
+def _reference(predictions: Sequence[PredictedRun]) -> PredictedRun:
+    """Return the run that others are held against: the first place as it is, or else the first run."""
+    return next((prediction for prediction in predictions if prediction.scale == Scale()), predictions[0])
+
+
+def verdicts(predictions: Sequence[PredictedRun]) -> list[str]:
+    """Return sentences: the fastest run and how much faster than the reference it is; deadlocks."""
+    finished = [prediction for prediction in predictions if not prediction.blocked and prediction.seconds > 0]
+    sentences = []
+    if len(finished) > 1:
+        first, best = _reference(predictions), min(finished, key=lambda prediction: prediction.seconds)
+        number = predictions.index(best) + 1
+        is_beside = best is not first and first.seconds > 0 and not first.blocked
+        beside = f", {first.seconds / best.seconds:.2f} times as fast as run {predictions.index(first) + 1}" * is_beside
+        scale = f", {best.scale}" if factor_names([best]) else ""
+        sentences.append(f"Fastest is run {number}, {place_words(best)}{scale}: {format_time(best.seconds)}{beside}.")
+    if blocked := sum(bool(prediction.blocked) for prediction in predictions):
+        sentences.append(f"{blocked} of {len(predictions)} runs end in a deadlock.")
+    return sentences
+
+
 def _times_cell(times: RankTimes) -> Cell:
     if times.most == 0:
         return NOTHING
@@ -40,7 +61,7 @@ def prediction_table(predictions: Sequence[PredictedRun], title: str = "") -> Ta
     Times are held against those of the first place as it is, or else of the first run.
     """
     names = factor_names(predictions)
-    first = next((prediction for prediction in predictions if prediction.scale == Scale()), predictions[0])
+    first = _reference(predictions)
     rows = []
     for number, prediction in enumerate(predictions, 1):
         factors = (Cell(f"{getattr(prediction.scale, name):g}") for name in names)

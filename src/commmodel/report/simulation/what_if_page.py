@@ -10,11 +10,11 @@ from matplotlib.ticker import MaxNLocator
 
 from commmodel.files import write_text
 from commmodel.report.kit import axes as look
-from commmodel.report.kit.blocks import Figures, Plot, Section
+from commmodel.report.kit.blocks import Bullets, Figures, Plot, Section
 from commmodel.report.kit.canvas import SeriesStyle, draw_series, legend_of, new_canvas
 from commmodel.report.kit.pages import render_page
 from commmodel.report.simulation.gantt import COLOURS
-from commmodel.report.simulation.what_if import factor_names, place_words, prediction_table
+from commmodel.report.simulation.what_if import factor_names, place_words, prediction_table, verdicts
 from commmodel.simulate.result import State
 from commmodel.simulate.what_if import PredictedRun
 from commmodel.units import format_time
@@ -93,7 +93,8 @@ def render_what_if(name: str, predictions: Sequence[PredictedRun]) -> str:
     with look.style():
         plots = [_curves(finished, factor, f"what-if-{factor}") for factor in varied]
         plots += [_bars(predictions)] if finished else []
-    blocks = (prediction_table(predictions, "Run times"), *((Figures(tuple(plots)),) if plots else ()))
+    sentences = (Bullets(tuple(lines)),) if (lines := verdicts(predictions)) else ()
+    blocks = (*sentences, prediction_table(predictions, "Run times"), *((Figures(tuple(plots)),) if plots else ()))
     kind = "Predicted run times"
     return render_page(name, f"What if: {name}", kind, [Section("What if", blocks)])
 
