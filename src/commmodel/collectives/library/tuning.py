@@ -169,20 +169,16 @@ def _on_nodes(
             if contexts:
                 tuned = _tuned(seconds, operation, sizes, sorted(contexts), _offers(operation, library))
                 levels += [structs.replace(rule, distribution=where) for rule in tuned]
-    level_selector = Selector("levels", tuple(levels), fallback="openmpi")
+    by_level = Selector("levels", tuple(levels), fallback="openmpi")
 
     is_openmpi = library.startswith("openmpi")
 
     def on_several(operation: str, name: str, size: int, count: int) -> float:
         problem = Problem(count, size, nodes=Nodes(per_node))
         is_flat = not ALGORITHMS[operation][name].stages
-        if (
-            is_flat
-            and is_openmpi
-            and name != select(level_selector, operation, size, count, per_node=per_node).algorithm
-        ):
+        if is_flat and is_openmpi and name != select(by_level, operation, size, count, per_node=per_node).algorithm:
             return math.inf  # the component han can leave the choice to the other file only
-        return predict(operation, name, size, count, with_levels(level_selector, operation, name, problem).nodes)
+        return predict(operation, name, size, count, with_levels(by_level, operation, name, problem).nodes)
 
     several: list[SelectionRule] = []
     for operation in operations if spanning else ():
