@@ -2,9 +2,9 @@
 
 The machine's parameters within and between hosts are measured with all ranks there. Then the library is told by the
 files of rules that commmodel writes to take a flat algorithm, or one in two levels, for broadcast, allreduce and
-allgather. Whether it does is counted: the bytes that cross the network in ten calls, beside those of the schedule. Times
-are measured and predicted. Wanted: the bytes within 15 %, and the algorithm that is predicted to be the fastest never
-slower than 1.25 times the fastest one measured; with less the exit code is 1.
+allgather. Whether it does is counted: the bytes that cross the network in ten calls, beside those of the schedule.
+Times are measured and predicted. Wanted: the bytes within 15 %, and the algorithm that is predicted to be the fastest
+never slower than 1.25 times the fastest one measured; with less the exit code is 1.
 """
 
 import json
@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 from benchmarks.validation.emulated_collectives import measured
+from benchmarks.validation.emulated_simulation import RECEIVE_BUFFER, SEND_BUFFER
 from rich.console import Console
 from tools import emulated_cluster
 
@@ -35,7 +36,7 @@ BYTES, SLOWER = 0.15, 1.25
 CALLS = 10
 SETS = {
     "mpich": (
-        {"bcast": "binomial", "allreduce": "recursive-doubling", "allgather": "ring"},
+        {"bcast": "scatter-ring", "allreduce": "recursive-doubling", "allgather": "ring"},
         {"bcast": "two-level", "allreduce": "two-level"},
     ),
     "openmpi": (
@@ -44,8 +45,12 @@ SETS = {
         {"bcast": "two-level-pipelined", "allreduce": "two-level-pipelined"},
     ),
 }
-"""Library -> operation -> algorithm, as told to it; the first are also those of each level."""
-ON_LEVELS = {"reduce": "binomial", "gather": "binomial"}
+"""Library -> operation -> algorithm, as told to it: flat ones first."""
+LEVELS = {
+    "bcast": "binomial", "allreduce": "recursive-doubling", "allgather": "ring", "reduce": "binomial",
+    "gather": "binomial",
+}  # fmt: skip
+"""Operation -> algorithm on each level."""
 COUNTING = f"""
 import sys
 from mpi4py import MPI
@@ -83,11 +88,16 @@ class Case(NamedTuple):
     bytes_counted: float
 
 
-def rules_for(library: str, chosen: dict[str, str], folder: Path) -> tuple[Selector, dict[str, str]]:
-    """Return rules that pick these algorithms, and the variables with which the library follows them."""
-    flat = SETS[library][0] | ON_LEVELS
+def rules_for(library: str, chosen: dict[str, str], folder: Path, largest: int) -> tuple[Selector, dict[str, str]]:
+    """Return rules that pick these algorithms, and the variables with which the library follows them.
+
+    Levels have up to `largest` processes.
+    """
     listed = [SelectionRule(operation, name, distribution=SEVERAL) for operation, name in chosen.items()]
-    listed += [SelectionRule(operation, name) for operation, name in flat.items()]
+    for operation, name in LEVELS.items():
+        name_there = "binomial-at-once" if (library, operation) == ("openmpi", "bcast") else name
+        listed.append(SelectionRule(operation, name_there, processes_upto=largest))
+    listed += [SelectionRule(operation, name) for operation, name in SETS[library][0].items()]
     selector = Selector("chosen", tuple(listed), fallback="mpich-5.0" if library == "mpich" else "openmpi")
     path = folder / "rules"
     selection.dump(selector, path, library)
@@ -131,9 +141,8 @@ def cases(
             algorithm = chosen[operation]
             case = Problem(problem.processes, size, nodes=problem.nodes)
             case = with_levels(selector, operation, algorithm, case)
-            assert case.nodes is not None
             schedule = build(operation, algorithm, case)
-            per_node = case.nodes.per_node
+            per_node = case.nodes.per_node if case.nodes else 1
             crosses = schedule.sender // per_node != schedule.receiver // per_node
             predicted = algorithm_seconds(machine, operation, algorithm, case)
             across = float(schedule.size[crosses].sum())
@@ -160,14 +169,15 @@ def main() -> None:
         folder = arguments.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         emulated_cluster.set_rate(arguments.rate, hosts)
+        emulated_cluster.set_sockets(SEND_BUFFER, RECEIVE_BUFFER, hosts)
         upto = 1 << max(sizes).bit_length()
         parameters = measured(
             folder / "parameters.jsonl", arguments.mpiexec, hosts,
-            ("pairs", "loggp", "--sizes", f"1,64,1KiB:{upto}", *rest), {}, per_node,
+            ("pairs", "loggp", "plogp", "--sizes", f"1,64,1KiB:{upto}", *rest), {}, per_node,
         )  # fmt: skip
         machine = fit_machine(parameters)
         for number, chosen in enumerate(SETS[library]):
-            selector, rules = rules_for(library, chosen, folder)
+            selector, rules = rules_for(library, chosen, folder, max(per_node, arguments.hosts))
             results = measured(
                 folder / f"collectives-{number}.jsonl", arguments.mpiexec, hosts,
                 ("collective", "--start", "barrier", "--collectives", ",".join(chosen), "--procs", str(processes),

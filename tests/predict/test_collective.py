@@ -433,9 +433,14 @@ def test_processes_of_a_node_share_its_rate():
         problem = Problem(processes, 1000, nodes=Nodes(per_node))
         return predict.algorithm_seconds(machine, "allreduce", "recursive-doubling", problem)
 
-    # One process a node has a rate of 1000 B/s of its own where the node has 500; four at once have 125 each.
-    assert time(limited, 2, 1) - time(NODES, 2, 1) == pytest.approx(1000 / 500 - 1.0 - 0.999)
-    assert time(limited, 8, 4) - time(NODES, 8, 4) == pytest.approx(4 * 1000 / 500 - 1.0 - 0.999)
+    # A node lets a message of 1000 bytes pass every 2 s: the last of four leaves after three others.
+    assert time(limited, 2, 1) == time(NODES, 2, 1)
+    assert time(limited, 8, 4) - time(NODES, 8, 4) == pytest.approx(3 * 1000 / 500)
+    assert predict.algorithm_seconds(
+        limited, "allreduce", "recursive-doubling", Problem(8, 1000, nodes=Nodes(4)), model="logp"
+    ) == predict.algorithm_seconds(
+        NODES, "allreduce", "recursive-doubling", Problem(8, 1000, nodes=Nodes(4)), model="logp"
+    )
 
 
 def test_two_levels_stand_beside_the_flat_algorithms_where_processes_share_nodes(tmp_path, capsys):

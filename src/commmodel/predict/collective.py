@@ -30,7 +30,7 @@ from commmodel.machine import Machine, Parameter
 from commmodel.models.collectives import CLOSED_FORMS
 from commmodel.predict.costs import MODELS, Costs, End, check_path, default_model, loggp_at
 from commmodel.predict.extrapolation import collective_reach
-from commmodel.predict.nodes import node_remarks, schedule_costs
+from commmodel.predict.nodes import node_gaps, node_remarks, schedule_costs
 from commmodel.predict.seconds import Seconds, end_of
 
 __all__ = [
@@ -139,6 +139,8 @@ def _by_schedule(task: _Task, schedule: Schedule, model: str, end: End) -> float
     if max(copying, combining) * float(schedule.size.sum()) > LARGEST:
         raise InputError(f"a copy takes {copying:g} s a byte, combining {combining:g} s: give smaller times")
     work = schedule.copied * copying + schedule.reduced * combining
+    on_nodes = task.per_node is not None and task.path is None
+    nodes = node_gaps(task.machine, model, schedule, task.per_node or 1) if on_nodes else ()
     finished = finish_times(
         schedule.processes,
         schedule.round,
@@ -151,6 +153,7 @@ def _by_schedule(task: _Task, schedule: Schedule, model: str, end: End) -> float
         schedule.work_round,
         schedule.worker,
         work,
+        *nodes,
     )
     return float(finished.max())
 

@@ -1,20 +1,18 @@
 """Costs of a collective's messages where processes share nodes: each by its path, and a node's messages by its rate.
 
 A message to a process of the same node costs what the machine's path within a node says, any other what the path
-between nodes says. What leaves or enters a node in the same round shares the node's rate R_N, where the machine has
-one: of j processes at once, a message of m bytes keeps its ends busy for at least j m / R_N. Main entry:
-`schedule_costs`.
+between nodes says. What leaves or enters a node shares its rate R_N, where the machine has one: a message of m bytes
+keeps a port of each of its nodes busy for m / R_N. Main entries: `schedule_costs` and `node_gaps`.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from commmodel.collectives.schedule import Schedule
 from commmodel.machine import Machine
 from commmodel.machine.rates import node_rate
 from commmodel.predict.costs import Costs, End, Floats, Integers, message_costs
 
-__all__ = ["node_remarks", "schedule_costs", "within_path"]
+__all__ = ["node_gaps", "node_remarks", "schedule_costs", "within_path"]
 
 
 def within_path(machine: Machine) -> str | None:
@@ -54,30 +52,27 @@ def schedule_costs(
     """
     if per_node is None or path is not None:
         return message_costs(machine, model, path, end)(schedule.size)
-    nodes = schedule.sender // per_node, schedule.receiver // per_node
-    is_within = nodes[0] == nodes[1]
+    is_within = schedule.sender // per_node == schedule.receiver // per_node
     columns = np.empty((4, schedule.size.size))
     for chosen, where in ((is_within, within_path(machine)), (~is_within, None)):
         if chosen.any():
             columns[:, chosen] = message_costs(machine, model, where, end)(schedule.size[chosen])
-    costs = Costs(*columns)
-    return costs if model == "logp" else _with_node_rate(machine, costs, schedule, nodes, ~is_within)
+    return Costs(*columns)
 
 
-def _with_node_rate(
-    machine: Machine, costs: Costs, schedule: Schedule, nodes: tuple[Integers, Integers], crosses: NDArray[np.bool_]
-) -> Costs:
-    """Return the costs with what messages between nodes wait for those of other processes of their nodes."""
+def node_gaps(machine: Machine, model: str, schedule: Schedule, per_node: int) -> tuple[Integers, Floats]:
+    """Return the node of each process, and the time that each message keeps the ports of two nodes busy.
+
+    Both are empty where the node's rate is not known or does not limit, and under LogP, where a byte takes no time.
+    """
+    crosses = schedule.sender // per_node != schedule.receiver // per_node
     sizes, place = np.unique(schedule.size[crosses], return_inverse=True)
-    byte_times = np.array([_byte_time(machine, size) for size in sizes.tolist()])
-    if not byte_times.any():
-        return costs
-    rounds, sender, receiver = schedule.round[crosses], schedule.sender[crosses], schedule.receiver[crosses]
-    leaving, entering = (_at_once(rounds, node[crosses], sender, receiver) for node in nodes)
-    least = (sizes * byte_times)[place] * np.maximum(leaving, entering)
-    more = np.zeros(schedule.size.size)
-    more[crosses] = np.maximum(least - costs.gap[crosses], 0.0)
-    return costs._replace(gap=costs.gap + more, transit=costs.transit + more)
+    seconds = np.array([size * _byte_time(machine, size) for size in sizes.tolist()])
+    if model == "logp" or not seconds.any():
+        return np.empty(0, np.int64), np.empty(0)
+    gaps = np.zeros(schedule.size.size)
+    gaps[crosses] = seconds[place]
+    return np.arange(schedule.processes) // per_node, gaps
 
 
 def _byte_time(machine: Machine, size: int) -> float:
@@ -85,19 +80,3 @@ def _byte_time(machine: Machine, size: int) -> float:
     segment = machine.segment(size)
     rate = segment.one_way.R_N if segment.one_way is not None else node_rate(segment)
     return 1 / rate.value if rate is not None and rate.is_limiting and rate.value > 0 else 0.0
-
-
-def _at_once(rounds: Integers, node: Integers, sender: Integers, receiver: Integers) -> Floats:
-    """Return how many processes of a message's node send, or receive, at once in its round.
-
-    A process sends one message after the other, and receives one after the other: so it is the smaller number of
-    senders and receivers.
-    """
-    _, group = np.unique(rounds * (int(node.max()) + 1) + node, return_inverse=True)
-    counts = []
-    for rank in (sender, receiver):
-        ranks = int(rank.max()) + 1
-        keys = np.sort(group * ranks + rank)  # numpy's unique hashes, which is slower
-        counts.append(np.bincount(keys[np.append(True, keys[1:] != keys[:-1])] // ranks)[group])
-    least: Floats = np.minimum(*counts).astype(np.float64)
-    return least

@@ -148,7 +148,7 @@ def _of_vector(problem: Problem, part: Problem, base: int, _: int, blocks: Seque
 def _of_blocks(problem: Problem, _: int, pieces: Sequence[int]) -> Sequence[int]:
     """Return the processes' blocks in pieces of the vector of all blocks, which a broadcast cuts between blocks."""
     processes, size = problem.processes, problem.message_size
-    _, per_node = _nodes(problem)
+    per_node = _nodes(problem)[1]
     if not size:
         return range(processes)
     offsets = cuts(Problem(per_node, processes * size))
