@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 import numpy as np
 from benchmarks.validation.emulated_collectives import measured
-from benchmarks.validation.emulated_simulation import RECEIVE_BUFFER, SEND_BUFFER
 from rich.console import Console
 from tools import emulated_cluster
 
@@ -169,7 +168,6 @@ def main() -> None:
         folder = arguments.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         emulated_cluster.set_rate(arguments.rate, hosts)
-        emulated_cluster.set_sockets(SEND_BUFFER, RECEIVE_BUFFER, hosts)
         upto = 1 << max(sizes).bit_length()
         parameters = measured(
             folder / "parameters.jsonl", arguments.mpiexec, hosts,
