@@ -169,7 +169,7 @@ def finish_times(
         send_overhead=send_overhead, receive_overhead=receive_overhead, gap=gap, transit=transit,
     )
     _equal_lengths(work_round=work_round, worker=worker, work=work)
-    [node] = _checked(["node"], np.int64, _in_range, "nodes are numbered from 0, less than processes", processes, [node])
+    [node] = _checked(["node"], np.int64, _in_range, "nodes are 0 to processes - 1", processes, [node])
     [node_gap] = _checked(["node_gap"], np.float64, _is_time, "a time must be finite, from 0", processes, [node_gap])
     if node.size or node_gap.size:
         _equal_lengths(processes=np.empty(processes), node=node)
