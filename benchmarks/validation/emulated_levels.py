@@ -223,13 +223,13 @@ def judged(listed: Sequence[Case]) -> bool:
         best = min(alike, key=lambda case: case.predicted)
         ratios.append(best.measured / min(case.measured for case in alike))
     median = np.median(np.abs([case.predicted / case.measured - 1 for case in listed]))
-    kept = bool(errors.max() < BYTES and max(ratios) < SLOWER)
+    holds = bool(errors.max() < BYTES and max(ratios) < SLOWER)
     print(
         f"bytes off by {errors.max():.1%} at most (wanted: below {BYTES:.0%}); predicted fastest over measured fastest "
         f"{max(ratios):.2f} at most (below {SLOWER:g}); median error of times {median:.0%}: "
-        f"{'kept' if kept else 'not kept'}"
+        f"{'kept' if holds else 'not kept'}"
     )
-    return kept
+    return holds
 
 
 if __name__ == "__main__":
