@@ -220,6 +220,7 @@ bench: $(VENV)/.test-ready
 # Predictions and choices against an emulated network: as root on Linux, on an otherwise idle machine. A quarter of an hour.
 cluster-bench: $(VENV)/.test-ready
 	$(BIN)/python -m benchmarks.validation.emulated_collectives
+	$(BIN)/python -m benchmarks.validation.emulated_levels
 	$(BIN)/python -m benchmarks.validation.emulated_overlap
 	$(BIN)/python -m benchmarks.validation.emulated_guard
 	$(BIN)/python -m benchmarks.validation.emulated_simulation

@@ -40,10 +40,22 @@ FORCED = Selector(
 
 
 def measured(
-    output: Path, mpiexec: str, hosts: Sequence[str], arguments: Sequence[str], rules: dict[str, str]
+    output: Path,
+    mpiexec: str,
+    hosts: Sequence[str],
+    arguments: Sequence[str],
+    rules: dict[str, str],
+    ranks: int = 1,
 ) -> Measurements:
-    """Run the benchmark with one rank on each host."""
-    command = [*emulated_cluster.launcher(mpiexec, hosts, 1), sys.executable, "-m", "commmodel.bench", "--seed", "1"]
+    """Run the benchmark with one rank on each host, or more."""
+    command = [
+        *emulated_cluster.launcher(mpiexec, hosts, ranks),
+        sys.executable,
+        "-m",
+        "commmodel.bench",
+        "--seed",
+        "1",
+    ]
     environment = os.environ | emulated_cluster.mpi_environment() | rules
     completed = subprocess.run(
         [*command, *arguments, "-o", str(output)], env=environment, capture_output=True, text=True, check=False

@@ -1,5 +1,6 @@
 """Collectives on four hosts are predicted from two of them, with either MPI library."""
 
+import re
 import subprocess
 import sys
 
@@ -15,6 +16,17 @@ pytestmark = [
     pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec beside this Python or on PATH"),
     pytest.mark.skipif(bool(problem := missing()), reason=f"no emulated cluster here: {problem}"),
 ]
+
+
+def test_rules_in_two_levels_are_obeyed():
+    """The bytes between two hosts of four ranks are those of the schedules that the rules name."""
+    command = [sys.executable, "-m", "benchmarks.validation.emulated_levels", "--sizes", "16KiB", "--time", "8s"]
+    completed = subprocess.run(
+        [*command, "--mpiexec", MPIEXEC], env=NETWORK, cwd=ROOT, capture_output=True, text=True, timeout=1800
+    )
+    found = re.search(r"bytes off by ([\d.]+)%", completed.stdout)
+    assert found, completed.stdout + completed.stderr
+    assert float(found[1]) < 15, completed.stdout
 
 
 def test_the_predictions_are_as_near_as_wanted():

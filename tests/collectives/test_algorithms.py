@@ -8,13 +8,14 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from commmodel.collectives import ALGORITHMS, Problem, algorithm, build, summary
+from commmodel.collectives import ALGORITHMS, Nodes, Problem, algorithm, build, summary
 from commmodel.collectives.algorithms.blocks import border, cuts, piece_sizes
 from commmodel.collectives.operation import OPERATIONS, SCHEDULED
 from commmodel.collectives.verification import verify
 from commmodel.errors import InputError
 
-EVERY = [(operation, name) for operation, named in ALGORITHMS.items() for name in named]
+EVERY = [(operation, name) for operation, named in ALGORITHMS.items() for name in named if not named[name].stages]
+TWO_LEVEL = [(operation, name) for operation, named in ALGORITHMS.items() for name in named if named[name].stages]
 ROOTED = {name for name in SCHEDULED if OPERATIONS[name].has_root}
 OF_A_VECTOR = {"bcast", "reduce", "allreduce", "scan"}
 PIPELINED = {("bcast", "binary"), ("bcast", "chain")}
@@ -338,3 +339,58 @@ def test_a_million_messages_are_made_of_a_few_arrays_and_their_blocks_are_not_wo
     assert len(rounds) == 1023
     assert build("alltoall", "pairwise", Problem(1024, 8)).messages == 1023 * 1024
     assert all(isinstance(one.blocks(5), list) and len(one.blocks(5)) == 1 for one in rounds)
+
+
+LEVELS = st.tuples(st.integers(1, 6), st.integers(1, 6))
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data(), levels=LEVELS)
+def test_two_levels_move_the_right_data_whatever_the_algorithms_of_each(data, levels):
+    operation, name = data.draw(st.sampled_from(TWO_LEVEL))
+    processes = levels[0] * levels[1]
+    chosen = {"within": {}, "between": {}}
+    for stage in ALGORITHMS[operation][name].stages:
+        flat = [other for other, form in ALGORITHMS[stage.operation].items() if not form.stages]
+        count = levels[0] if stage.level == "within" else levels[1]
+        chosen[stage.level][stage.operation] = data.draw(
+            st.sampled_from([name for name in flat if exists(name, count)])
+        )
+    problem = Problem(
+        processes,
+        0 if operation == "barrier" else data.draw(st.integers(0, 60)),
+        data.draw(st.integers(0, processes - 1)) if operation in ROOTED else 0,
+        data.draw(st.none() | st.integers(1, 70)),
+        Nodes(levels[0], **chosen),
+    )
+    verify(operation, algorithm(operation, name)(problem), problem)
+
+
+@pytest.mark.parametrize(("operation", "name"), TWO_LEVEL)
+def test_of_two_levels_one_process_of_a_node_talks_to_others(operation, name):
+    for root in (0, 5) if operation in ROOTED else (0,):
+        schedule = build(operation, name, Problem(24, 0 if operation == "barrier" else 100, root, nodes=Nodes(8)))
+        crosses = schedule.sender // 8 != schedule.receiver // 8
+        assert crosses.any()
+        assert set(schedule.sender[crosses] % 8) | set(schedule.receiver[crosses] % 8) == {root % 8}
+
+
+def test_a_pipelined_broadcast_goes_on_within_nodes_while_the_next_segment_is_between_them():
+    schedule = build("bcast", "two-level-pipelined", Problem(4, 30, segment_size=10, nodes=Nodes(2)))
+    messages = list(zip(schedule.round.tolist(), schedule.sender.tolist(), schedule.receiver.tolist(), strict=True))
+    assert messages == [
+        (0, 0, 2),
+        *((step, *pair) for step in (1, 2) for pair in ((0, 2), (0, 1), (2, 3))),
+        (3, 0, 1),
+        (3, 2, 3),
+    ]
+    assert set(schedule.size.tolist()) == {10}
+
+
+def test_two_levels_need_nodes_that_are_alike():
+    with pytest.raises(InputError, match="two levels need the processes of a node"):
+        build("bcast", "two-level", Problem(8, 1))
+    with pytest.raises(InputError, match="8 are not 3 each"):
+        build("bcast", "two-level", Problem(8, 1, nodes=Nodes(3)))
+    with pytest.raises(InputError, match="0 processes on a node"):
+        Nodes(0)

@@ -62,9 +62,9 @@ if world.rank == 0:
 """
 
 
-def run_with(library, rules):
+def run_with(library, rules, **variables):
     """Return what the program of the test says with a file of rules."""
-    environment, options = dict(ENVIRONMENT), []
+    environment, options = ENVIRONMENT | variables, []
     if library == "mpich":
         environment |= {"MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE": str(rules), "MPIR_CVAR_DEVICE_COLLECTIVES": "none"}
     else:
@@ -115,3 +115,14 @@ def test_every_algorithm_that_we_write_for_a_library_works_in_it(file, library):
         dump(Selector("each", tuple(picked)), file, library)
         done = run_with(library, file)
         assert (done.returncode, done.stdout) == (0, "right"), (picked, done.stderr)
+
+
+def test_mpich_does_in_two_levels_what_the_file_says(file, library):
+    if library != "mpich":
+        pytest.skip("Open MPI has no nodes on one host: tests/cluster has two")
+    rules = [
+        SelectionRule(name, "two-level", distribution="several-per-node") for name, form in mpich.FORMS.items() if form
+    ]
+    dump(Selector("levels", tuple(rules)), file, library)
+    done = run_with(library, file, MPIR_CVAR_NUM_CLIQUES="2", MPIR_CVAR_BCAST_SHORT_MSG_SIZE="2147483647")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "right", "")

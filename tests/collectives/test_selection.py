@@ -141,7 +141,10 @@ def test_no_rule_of_a_published_selector_is_out_of_reach():
             cases += [
                 (total // count + one, count) for total, count, one in product(totals, counts, (0, 1)) if count > 0
             ]
-            used = {select(load(name), operation, size, count) for size, count in cases}
+            used = {
+                select(load(name), operation, size, count, per_node=per_node)
+                for (size, count), per_node in product(cases, (None, 2))
+            }
             assert used == set(own), (name, operation)
 
 
@@ -387,11 +390,23 @@ def test_mpichs_file_is_read_as_it_reads_it(file):
     assert select(selector, "bcast", 12289, 8).algorithm == "scatter-ring"
     with pytest.raises(InputError, match="picks MPIR_Bcast_intra_smp for bcast of 12288 bytes on 8 processes"):
         select(selector, "bcast", 12288, 8)
+    assert select(selector, "bcast", 12288, 8, per_node=4).algorithm == "two-level"
     with pytest.raises(InputError, match="no rule for scan"):
         select(selector, "scan", 8, 8)
     tree = {"tree_type=kary": {}, "k=1": {}, "chunk_size=4096": {}}
     file.write_text(json.dumps({"collective=bcast": {"algorithm=MPIR_Bcast_intra_pipelined_tree": tree}}))
     assert load(file).rules == (SelectionRule("bcast", "chain", segment_size=4096),)
+    # The file of MPICH's device, whose compositions are two levels or one.
+    sizes = {"avg_msg_size<12288": composition("alpha"), "avg_msg_size=any": composition("gamma")}
+    levels = {"comm_hierarchy=parent": sizes, "comm_hierarchy=any": composition("gamma")}
+    file.write_text(json.dumps({"collective=bcast": {"comm_type=intra": levels}}))
+    assert select(load(file), "bcast", 12287, 8, per_node=4).algorithm == "two-level"
+    with pytest.raises(InputError, match="picks MPIDI_Bcast_intra_composition_gamma"):
+        select(load(file), "bcast", 12287, 8)
+
+
+def composition(letter):
+    return {f"composition=MPIDI_Bcast_intra_composition_{letter}": {}}
 
 
 GRID_SIZES = [1, 8, 64, 1000, 4096, 10_000, 2**20]
@@ -569,3 +584,61 @@ def test_a_wrong_rule_in_a_machine_file_is_named(tmp_path, text, problem):
 def test_a_machine_without_a_selector_says_which_there_are():
     with pytest.raises(InputError, match="has neither selector nor selection: give it one of mpich,"):
         Machine("m", (Segment("all"),)).collectives()
+
+
+def on_nodes(operation, algorithm, size, processes, nodes):
+    """Return a made-up time on nodes: two levels are best for few bytes, and within nodes all is faster."""
+    assert nodes is not None
+    seconds = made_up(operation, algorithm, size, processes) * (0.5 if nodes.per_node >= processes else 1.0)
+    return seconds * (0.01 if algorithm == "two-level" and size < 5000 else 100 if "two-level" in algorithm else 1)
+
+
+@pytest.mark.parametrize(
+    ("library", "kind"), [("openmpi", "openmpi"), ("openmpi-6", "openmpi-json"), ("mpich", "mpich")]
+)
+def test_rules_on_nodes_written_for_a_library_and_read_back_pick_the_same(file, library, kind):
+    tuned = tune(on_nodes, SCHEDULED, [1, 1000, 10_000], [4, 8, 16, 64], library, per_node=4)
+    dump(tuned, file, kind)
+    back = load(file)
+    has_levels = {"barrier", "bcast", "reduce", "allreduce"}
+    for operation, size, processes in product(SCHEDULED, [1, 1000, 10_000], [8, 16, 64]):
+        best = select(tuned, operation, size, processes, per_node=4).algorithm
+        if operation in has_levels and (size < 5000 or operation == "barrier"):
+            assert best == "two-level"
+        if library == "mpich":
+            assert select(back, operation, size, processes, per_node=4).algorithm == best
+    for operation, size, (processes, per_node) in product(SCHEDULED, [1, 1000, 10_000], [(4, 4), (2, 1), (16, 1)]):
+        expected = select(tuned, operation, size, processes, per_node=per_node)
+        assert expected.algorithm != "two-level"
+        assert select(back, operation, size, processes, per_node=per_node).algorithm == expected.algorithm
+
+
+def test_the_file_of_han_says_which_component_decides():
+    tuned = tune(on_nodes, ["bcast", "alltoall"], [1, 1000, 10_000], [4, 8, 16], "openmpi", per_node=4)
+    lines = [line.partition("#")[0].split() for line in dumps(tuned, "openmpi-han").splitlines()]
+    words = [word for line in lines for word in line]
+    assert words == ["1", "bcast", "1", "global_communicator", "1", "1", "2", "0", "han", "@simple", "10000", "tuned"]
+
+
+def test_what_depends_on_nodes_only_is_refused_where_a_file_cannot_say_it():
+    for distribution in ("single-node", "one-per-node"):
+        rules = (SelectionRule("bcast", "binomial", distribution=distribution),)
+        for kind in ("openmpi", "mpich"):
+            with pytest.raises(InputError, match=f"file has no {distribution}"):
+                dumps(Selector("mine", rules), kind)
+    with pytest.raises(InputError, match="in two levels needs distribution"):
+        dumps(Selector("mine", (SelectionRule("bcast", "two-level"),)), "mpich")
+    with pytest.raises(InputError, match="0 processes of a node"):
+        tune(on_nodes, ["bcast"], [1], [2], per_node=0)
+
+
+def test_where_a_file_has_a_size_once_the_sum_of_the_times_within_and_between_nodes_decides():
+    def predict(_, algorithm, size, processes, nodes):
+        within = nodes.per_node >= processes
+        return {"binomial-at-once": 1 if within else 9, "linear": 9 if within else 2}.get(algorithm, 100)
+
+    rules = tune(predict, ["bcast"], [1], [16], "openmpi", per_node=4)  # four nodes of four: 10 against 11
+    assert select(rules, "bcast", 1, 4, per_node=4).algorithm == "binomial-at-once"
+    rules = tune(predict, ["bcast"], [1], [16], "openmpi-6", per_node=4)
+    assert select(rules, "bcast", 1, 4, per_node=4).algorithm == "binomial-at-once"
+    assert select(rules, "bcast", 1, 4, per_node=1).algorithm == "linear"

@@ -184,3 +184,21 @@ def test_what_is_wrong_is_named(changes, message):
     finish_times(*GOOD)
     with pytest.raises(ValueError, match=message):
         finish_times(*(changes.get(place, column) for place, column in enumerate(GOOD)))
+
+
+@settings(max_examples=150, deadline=None)
+@given(schedules(), st.integers(1, 3), st.data())
+def test_so_are_the_ports_of_nodes(schedule, per_node, data):
+    processes, messages, works = schedule
+    node = [rank // per_node for rank in range(processes)]
+    gaps = [data.draw(st.sampled_from([0.5, 2.0, 7.0])) if node[row[1]] != node[row[2]] else 0.0 for row in messages]
+    found = finish_times(processes, *columns(messages, 7), *columns(works, 3), node, gaps)
+    assert found.tolist() == twin(processes, messages, works, node, gaps)
+
+
+def test_messages_of_two_processes_leave_a_node_one_after_the_other():
+    messages = [0, 0], [0, 1], [2, 3], [1.0, 1.0], [1.0, 1.0], [2.0, 2.0], [3.0, 3.0]
+    assert finish_times(4, *messages).tolist() == [1.0, 1.0, 5.0, 5.0]
+    assert finish_times(4, *messages, node=[0, 0, 1, 1], node_gap=[4.0, 4.0]).tolist() == [1.0, 1.0, 5.0, 9.0]
+    with pytest.raises(ValueError, match="columns of different lengths"):
+        finish_times(4, *messages, node=[0, 0, 1], node_gap=[4.0, 4.0])

@@ -9,10 +9,10 @@ import pytest
 
 from commmodel import machine, predict
 from commmodel.cli import main
-from commmodel.collectives import ALGORITHMS, Problem
+from commmodel.collectives import ALGORITHMS, Nodes, Problem
 from commmodel.collectives.library import selection
 from commmodel.errors import InputError, MissingParameterError
-from commmodel.machine import LogGP, Machine, Origin, Parameter, PLogP, Postal, Segment
+from commmodel.machine import LogGP, Machine, MaxRate, Origin, Parameter, PLogP, Postal, Segment
 from commmodel.models.collectives import CLOSED_FORMS
 from commmodel.predict.costs import known_models, message_costs, plogp_table
 
@@ -32,6 +32,7 @@ TABLE = PLogP(
     Parameter(2e-6, "s", 1e-6, 3e-6), (0, 1000, 2000), o_s=(1e-6, 1e-6, 2e-6), o_r=(1e-6, 2e-6, 2e-6),
     g=(1e-6, 3e-6, 5e-6), low={"g": (0.5e-6, 2e-6, 4e-6)}, high={"g": (2e-6, 4e-6, 6e-6)},
 )  # fmt: skip
+FLAT = {operation: {name for name in named if not named[name].stages} for operation, named in ALGORITHMS.items()}
 COPYING = predict.with_byte_times(TWO, memory_copy=1e-10)
 WITH_TABLE = Machine("table", (Segment("all", loggp=loggp()),), plogp=(TABLE,))
 
@@ -59,7 +60,7 @@ def test_ranger_takes_what_the_paper_says(name, arguments, microseconds, capsys)
 @pytest.mark.parametrize("operation", sorted(ALGORITHMS))
 def test_every_algorithm_has_a_time_and_the_fastest_is_the_best(operation):
     ranked = predict.algorithms(COPYING, operation, Problem(16, 0 if operation == "barrier" else 4096))
-    assert {one.algorithm for one in ranked} == ALGORITHMS[operation].keys()
+    assert {one.algorithm for one in ranked} == FLAT[operation]
     assert all(one.time.seconds > 0 and one.closed_form > 0 for one in ranked)
     assert ranked == sorted(ranked, key=lambda one: one.time.seconds)
     assert all(one.exactness == CLOSED_FORMS[operation][one.algorithm].exactness for one in ranked)
@@ -72,7 +73,7 @@ def test_every_algorithm_has_a_time_and_the_fastest_is_the_best(operation):
 
 def test_algorithms_that_cannot_do_it_are_passed_over():
     names = {one.algorithm for one in predict.algorithms(TWO, "alltoall", Problem(6, 8))}
-    assert names == ALGORITHMS["alltoall"].keys() - {"pairwise-xor"}
+    assert names == FLAT["alltoall"] - {"pairwise-xor"}
 
 
 def test_one_process_alone_takes_no_time():
@@ -292,7 +293,7 @@ def test_all_algorithms_are_a_table_with_the_fastest_first(tmp_path, capsys):
     shown = [line.split()[0] for line in lines[4:] if line.strip()]
     assert main([*arguments, "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
-    assert [one["algorithm"] for one in printed["algorithms"]] == shown[: len(ALGORITHMS["bcast"])]
+    assert [one["algorithm"] for one in printed["algorithms"]] == shown[: len(FLAT["bcast"])]
     assert printed["algorithm"] == shown[0]
     assert printed["seconds"] == printed["algorithms"][0]["seconds"]
     assert main([*arguments[:7], "--algorithm", "best", "--segment-size", "8KiB", "--json"]) == 0
@@ -317,7 +318,7 @@ def test_options_reach_the_prediction(tmp_path, capsys):
         ("bcast -p 8", "required: -n/--size"),
         ("send", "required: -n/--size"),
         ("", "required: WHAT"),
-        ("bcast -n 8 -p 8 -k 2", "unrecognized arguments: -k 2"),
+        ("bcast -n 8 -p 8 -k 0", "-k: '0' is no whole number from 1 up"),
         ("bcast -n 8 -p 8 --neighbours 2", "unrecognized arguments: --neighbours 2"),
         ("allgather -n 8 -p 8 --root 1", "unrecognized arguments: --root 1"),
         ("allgather -n 8 -p 8 --reduction 1ns/B", "unrecognized arguments: --reduction 1ns/B"),
@@ -399,3 +400,81 @@ def test_by_plogp_a_message_takes_no_longer_than_it_does_however_long_its_ends_w
     whole = costs.send_overhead + costs.transit + costs.receive_overhead
     np.testing.assert_allclose(whole, [4e-6, 6e-6])
     assert costs.receive_overhead[1] == pytest.approx(3e-6)
+
+
+def lines(path, L, o, g, G, node_rate=None):
+    known = LogGP(*(Parameter(value) for value in (L, o, g, G)))
+    rates = MaxRate(Parameter(L), Parameter(1 / G), Parameter(node_rate)) if node_rate else None
+    return Segment("all", path, loggp=known, max_rate=rates)
+
+
+WITHIN, BETWEEN = lines("same-node", 1.0, 0.25, 0.5, 1e-4), lines("between-nodes", 10.0, 0.5, 1.0, 1e-3)
+NODES = Machine("nodes", (WITHIN, BETWEEN))
+
+
+def test_on_nodes_each_message_costs_what_its_path_says():
+    on_nodes = predict.collective(NODES, "bcast", Problem(4, 1001, nodes=Nodes(2)), algorithm="linear", model="loggp")
+    # The root sends to its neighbour at once, then two over the network, each no sooner than the gap of the one before.
+    assert on_nodes.time.seconds == pytest.approx((0.5 + 0.1) + (1.0 + 1.0) + 0.5 + (10.0 + 1.0) + 0.5)
+    assert on_nodes.per_node == 2
+    assert on_nodes.closed_form is None
+    # With a path, nodes say nothing but which algorithms there are.
+    problems = Problem(4, 1001), Problem(4, 1001, nodes=Nodes(2))
+    one, other = (
+        predict.collective(NODES, "bcast", problem, algorithm="linear", path="between-nodes") for problem in problems
+    )
+    assert one.time == other.time
+
+
+def test_processes_of_a_node_share_its_rate():
+    limited = Machine("limited", (WITHIN, lines("between-nodes", 10.0, 0.5, 1.0, 1e-3, node_rate=500.0)))
+
+    def time(machine, processes, per_node):
+        problem = Problem(processes, 1000, nodes=Nodes(per_node))
+        return predict.algorithm_seconds(machine, "allreduce", "recursive-doubling", problem)
+
+    # A node lets a message of 1000 bytes pass every 2 s: the last of four leaves after three others.
+    assert time(limited, 2, 1) == time(NODES, 2, 1)
+    assert time(limited, 8, 4) - time(NODES, 8, 4) == pytest.approx(3 * 1000 / 500)
+    assert predict.algorithm_seconds(
+        limited, "allreduce", "recursive-doubling", Problem(8, 1000, nodes=Nodes(4)), model="logp"
+    ) == predict.algorithm_seconds(
+        NODES, "allreduce", "recursive-doubling", Problem(8, 1000, nodes=Nodes(4)), model="logp"
+    )
+
+
+def test_two_levels_stand_beside_the_flat_algorithms_where_processes_share_nodes(tmp_path, capsys):
+    path = tmp_path / "nodes.toml"
+    machine.dump(NODES, path)
+    arguments = ["predict", str(path), "allreduce", "-n", "8", "-p", "64", "-k", "16", "--algorithm", "all", "--json"]
+    assert main(arguments) == 0
+    ranked = json.loads(capsys.readouterr().out)["algorithms"]
+    assert {row["algorithm"] for row in ranked} == set(ALGORITHMS["allreduce"])
+    assert main(arguments[:-1]) == 0
+    assert "Two-level: between nodes allreduce by recursive-doubling." in capsys.readouterr().out
+    assert main([*arguments, "--path", "same-node"]) == 2
+    assert "--per-node, --path: give one of them" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("selector", "operation", "size", "expected"),
+    [
+        ("openmpi", "bcast", 2**20, ("two-level-pipelined", 65536)),
+        ("openmpi", "allgather", 8, ("two-level", None)),
+        ("openmpi", "alltoall", 8, ("bruck", None)),
+        ("mpich-5.0", "allreduce", 2**20, ("two-level", None)),
+        ("mpich-5.0", "bcast", 2**20, ("scatter-ring", None)),
+    ],
+)
+def test_on_nodes_a_library_picks_as_it_does_there(selector, operation, size, expected):
+    problem = Problem(64, size, nodes=Nodes(16))
+    predicted = predict.collective(NODES, operation, problem, selector=selector)
+    assert (predicted.algorithm, predicted.segment_size) == expected
+    flat = predict.collective(NODES, operation, Problem(64, size), selector=selector)
+    assert "two-level" not in flat.algorithm
+
+
+def test_on_nodes_it_is_told_what_is_not_known():
+    remarks = predict.collective(TWO, "bcast", Problem(8, 8, nodes=Nodes(4)), algorithm="binomial").remarks
+    assert any("measure on one node, too" in remark for remark in remarks)
+    assert any("what a node moves at most is not known" in remark for remark in remarks)

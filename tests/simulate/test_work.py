@@ -16,7 +16,7 @@ from commmodel.simulate.work import collective, mark, measured, repeated, sequen
 from commmodel.simulate.work.block_streams import Block, BlockStream, fresh, program_of
 from commmodel.simulate.work.rounds import blocks_of, collective_tag
 
-ALL = [(operation, name) for operation, names in ALGORITHMS.items() for name in names]
+ALL = [(operation, name) for operation, names in ALGORITHMS.items() for name in names if not names[name].stages]
 
 
 def operations_of(program: Program, rank: int) -> list:

@@ -3,6 +3,7 @@
 At each step everything that could happen next is listed, and the first of it happens.
 """
 
+import math
 from dataclasses import dataclass, field
 
 
@@ -39,7 +40,7 @@ class Process:
         return min(possible, default=None)
 
 
-def finish_times(processes, messages, works=()):
+def finish_times(processes, messages, works=(), node=(), node_gap=()):
     """Return when each process has finished.
 
     messages: (round, sender, receiver, send_overhead, receive_overhead, gap, transit); works: (round, worker, work)
@@ -54,6 +55,7 @@ def finish_times(processes, messages, works=()):
     for process in everybody:
         process.rounds = sorted({*process.sends, *process.receives, *process.works})
         process.leave_finished_rounds()
+    leaves, comes = {}, {}  # node -> when the next message may leave, when the last one came
     flying = []  # (arrival, message)
     while True:
         events = [(arrival, "0 arrival", message) for arrival, message in flying]
@@ -76,10 +78,18 @@ def finish_times(processes, messages, works=()):
         now = process.rounds[0]
         if process.next_action()[1] == "0 send":
             index = process.sends[now].pop(0)
-            _, _, _, send_overhead, _, gap, transit = messages[index]
+            _, sender, receiver, send_overhead, _, gap, transit = messages[index]
             process.send_port = time + gap
             process.free = time + send_overhead
-            flying.append((process.free + transit, index))
+            arrival = process.free + transit
+            if node and node_gap[index]:
+                out, home = node[sender], node[receiver]
+                wait = max(0.0, leaves.get(out, 0.0) - time)
+                leaves[out] = time + wait + node_gap[index]
+                process.send_port += wait
+                arrival = max(arrival + wait, comes.get(home, -math.inf) + node_gap[index])
+                comes[home] = arrival
+            flying.append((arrival, index))
         else:
             _, index = process.memory[now].pop(0)
             process.free = time + messages[index][4]

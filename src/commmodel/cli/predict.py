@@ -143,6 +143,10 @@ def _collective_options() -> list[Parser]:
     algorithms, ranks, root = (parent() for _ in range(3))
     _add_algorithm(algorithms, "name of the algorithm, best or all")
     add_processes(ranks, "number of MPI processes", whole(1), required=True)
+    ranks.add_argument(
+        "-k", "--per-node", metavar="K", type=whole(1),
+        help="processes of each node, in two-level algorithms, too (default: one path for all messages)",
+    )  # fmt: skip
     add_root(root)
     return [algorithms, ranks, _models(_OF_COLLECTIVES), root]
 
@@ -191,14 +195,17 @@ def _neighbours(word: str) -> int | dict[str, int]:
 def _collective(arguments: argparse.Namespace) -> int:
     """Predict a collective operation's time, by one algorithm or by all."""
     from commmodel import predict
-    from commmodel.collectives import Problem
+    from commmodel.collectives import Nodes, Problem
 
+    if arguments.per_node is not None and arguments.path is not None:
+        raise InputError("--per-node, --path: give one of them: on nodes each message takes its own path")
     options = vars(arguments)  # an operation has only those of these options that apply
     size = {name: options[name] for name in ("message_size", "root", "segment_size") if name in options}
     machine = known_machine(arguments.machine)
     warn_of(machine)
     machine = predict.with_byte_times(machine, options.get("memory_copy"), options.get("reduction"))
-    call = machine, arguments.operation, Problem(arguments.processes, **size)
+    nodes = None if arguments.per_node is None else Nodes(arguments.per_node)
+    call = machine, arguments.operation, Problem(arguments.processes, nodes=nodes, **size)
     if arguments.algorithm == "all":
         predictions = predict.algorithms(*call, model=arguments.model, path=arguments.path)
         if arguments.json:

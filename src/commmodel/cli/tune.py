@@ -16,12 +16,14 @@ from commmodel.cli.parsers import (
     show,
     sizes,
     warn_of,
+    whole,
 )
 from commmodel.errors import InputError
 
 __all__ = ["add"]
 
-_LIBRARIES = ("openmpi", "mpich")
+_LIBRARIES = ("openmpi", "openmpi-6", "mpich")
+_HAN = ".han"
 
 
 def add(verbs: Any) -> None:
@@ -34,12 +36,21 @@ def add(verbs: Any) -> None:
     )  # fmt: skip
     add_machine(tune)
     add_processes(tune, "numbers of MPI processes, like 2:64:*2", counts, required=True)
+    tune.add_argument(
+        "-k", "--per-node", metavar="K", type=whole(1),
+        help="processes of each node: with rules for two levels (default: nodes are not told apart)",
+    )  # fmt: skip
     tune.add_argument("--sizes", type=sizes, default="1:4MiB", help="message sizes (default: %(default)s)")
     tune.add_argument(
         "--operations", metavar="OPERATION,...",
         help=f"operations of {', '.join(SCHEDULED)} (default: those of which the library lets one choose)",
     )  # fmt: skip
-    tune.add_argument("--library", choices=_LIBRARIES, required=True, help="MPI library whose file of rules to write")
+    tune.add_argument(
+        "--library",
+        choices=_LIBRARIES,
+        required=True,
+        help="MPI library whose file of rules to write (openmpi: up to version 5)",
+    )
     add_output(tune, "file of rules to write", required=True)
     tune.add_argument("--model", help="plogp, loggp or logp (default: plogp, else loggp)")
     tune.add_argument("--path", help="path of the messages (default: between-nodes, if the machine has it)")
@@ -48,25 +59,35 @@ def add(verbs: Any) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     """Predict every algorithm on a grid, write the rules, print the choice and how to use them."""
-    from commmodel.collectives import Problem
+    from commmodel.collectives import Nodes, Problem
     from commmodel.collectives.library import selection
+    from commmodel.collectives.library.rules import SEVERAL
     from commmodel.collectives.library.tuning import tune
     from commmodel.predict import algorithm_seconds, collective_reach, with_byte_times
 
+    if arguments.per_node is not None and arguments.path is not None:
+        raise InputError("--per-node, --path: give one of them: on nodes each message takes its own path")
     operations = _operations(arguments.operations, arguments.library)
     machine = known_machine(arguments.machine)
     warnings = warn_of(machine)
     machine = with_byte_times(machine, arguments.memory_copy, arguments.reduction)
     extrapolates = collective_reach(machine, max(arguments.processes), max(arguments.sizes), arguments.path)
 
-    def seconds(operation: str, algorithm: str, message_size: int, processes: int) -> float:
-        problem = Problem(processes, message_size)
+    def seconds(operation: str, algorithm: str, message_size: int, processes: int, nodes: Nodes | None = None) -> float:
+        problem = Problem(processes, message_size, nodes=nodes)
         return algorithm_seconds(machine, operation, algorithm, problem, model=arguments.model, path=arguments.path)
 
-    selector = tune(seconds, operations, arguments.sizes, arguments.processes, arguments.library)
-    selection.dump(selector, arguments.output, arguments.library)
+    per_node = arguments.per_node
+    selector = tune(seconds, operations, arguments.sizes, arguments.processes, arguments.library, per_node)
+    has_han = any(rule.distribution == SEVERAL for rule in selector.rules) and arguments.library != "mpich"
+    selection.dump(
+        selector, arguments.output, "openmpi-json" if arguments.library == "openmpi-6" else arguments.library
+    )
+    if has_han:
+        selection.dump(selector, arguments.output + _HAN, "openmpi-han")
+    use = _how_to_use(arguments.library, arguments.output, has_han, per_node)
     choices = [
-        (operation, size, count, selection.select(selector, operation, size, count).algorithm)
+        (operation, size, count, selection.select(selector, operation, size, count, per_node=per_node).algorithm)
         for operation in operations
         for count in arguments.processes
         for size in ((0,) if operation == "barrier" else arguments.sizes)
@@ -78,7 +99,7 @@ def _run(arguments: argparse.Namespace) -> int:
                 "output": arguments.output,
                 "library": arguments.library,
                 "choices": [dict(zip(names, choice, strict=True)) for choice in choices],
-                "use": _how_to_use(arguments.library, arguments.output),
+                "use": use,
                 "extrapolates": extrapolates,
                 "warnings": warnings,
             }
@@ -87,8 +108,8 @@ def _run(arguments: argparse.Namespace) -> int:
     from commmodel.report.prediction.collective import choice_table
 
     show(choice_table(choices), *(f"{line[:1].upper()}{line[1:]}." for line in extrapolates))
-    print(f"written to {arguments.output}; to use it:")
-    for line in _how_to_use(arguments.library, arguments.output):
+    print(f"written to {arguments.output}{f' and {arguments.output}{_HAN}' * has_han}; to use it:")
+    for line in use:
         print(f"  {line}")
     return 0
 
@@ -98,7 +119,7 @@ def _operations(text: str | None, library: str) -> list[str]:
     from commmodel.collectives.library import mpich, openmpi
     from commmodel.collectives.operation import SCHEDULED
 
-    offers = openmpi.OFFERS if library == "openmpi" else mpich.OFFERS
+    offers = mpich.OFFERS if library == "mpich" else openmpi.OFFERS
     if text is None:
         return [name for name in SCHEDULED if offers.get(name)]
     names = [name.strip() for name in text.split(",")]
@@ -110,15 +131,22 @@ def _operations(text: str | None, library: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _how_to_use(library: str, output: str) -> list[str]:
+def _how_to_use(library: str, output: str, has_han: bool, per_node: int | None) -> list[str]:
     """Return the command-line options or variables that activate the rules."""
     path = Path(output).resolve()
     if library == "mpich":
-        return [
+        lines = [
             f"export MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE={path}",
             "export MPIR_CVAR_DEVICE_COLLECTIVES=none  # or its device layer decides first",
         ]
+        if per_node is not None:
+            lines.append(
+                "export MPIR_CVAR_BCAST_SHORT_MSG_SIZE=2147483647  # or long broadcasts are never in two levels"
+            )
+        return lines
     settings = {"coll_tuned_use_dynamic_rules": "1", "coll_tuned_dynamic_rules_filename": str(path)}
+    if has_han:
+        settings |= {"coll_han_use_dynamic_file_rules": "1", "coll_han_dynamic_rules_filename": f"{path}{_HAN}"}
     return [
         "mpiexec " + " ".join(f"--mca {name} {value}" for name, value in settings.items()) + " ...",
         "or: export " + " ".join(f"OMPI_MCA_{name}={value}" for name, value in settings.items()),

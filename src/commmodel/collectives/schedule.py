@@ -10,7 +10,7 @@ symbols and see whether the right data arrive. An algorithm is a function from a
 `build`, in `commmodel.collectives`.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from commmodel.arguments import enough_memory, whole
 from commmodel.errors import InputError
 
-__all__ = ["Integers", "Problem", "Round", "Schedule", "Scheduler", "flatten", "messages_at_once"]
+__all__ = ["Integers", "Nodes", "Problem", "Round", "Schedule", "Scheduler", "flatten", "messages_at_once"]
 
 Integers = NDArray[np.int64]
 NONE: Integers = np.empty(0, dtype=np.int64)
@@ -27,8 +27,31 @@ NONE.flags.writeable = False
 
 
 @dataclass(frozen=True)
+class Nodes:
+    """How processes lie on nodes, and what algorithms in two levels use on each level.
+
+    Attributes
+    ----------
+    per_node : int
+        k, ≥ 1: ranks 0 to k - 1 are on the first node, the next k on the second.
+    within, between : mapping
+        Operation -> algorithm among the processes of a node, and among one process of each; what they leave out is as
+        in `commmodel.collectives.algorithms.two_level.USUAL`.
+    """
+
+    per_node: int
+    within: Mapping[str, str] = field(default_factory=dict)
+    between: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "per_node", whole("per_node", self.per_node))
+        if self.per_node < 1:
+            raise InputError(f"{self.per_node} processes on a node: there must be at least one")
+
+
+@dataclass(frozen=True)
 class Problem:
-    """Size of a collective operation: processes, bytes, root and segments.
+    """Size of a collective operation: processes, bytes, root, segments and nodes.
 
     Attributes
     ----------
@@ -41,12 +64,15 @@ class Problem:
         Of a broadcast, reduction, gather or scatter.
     segment_size : int or None
         Bytes of a piece where an algorithm sends pieces one after the other; None: all at once.
+    nodes : Nodes or None
+        Where processes share nodes; None: nothing tells them apart.
     """
 
     processes: int
     message_size: int = 0
     root: int = 0
     segment_size: int | None = None
+    nodes: Nodes | None = None
 
     def __post_init__(self) -> None:
         for name in ("processes", "message_size", "root"):
@@ -76,7 +102,7 @@ class Round:
     into : callable or None
         Index of a message -> ids under which the receiver puts them; None: the same. Where it is twice as long, the
         receiver puts everything in two places.
-    combine : bool
+    combine : bool, or bool array of shape (messages,)
         Whether received blocks are combined with what is there (a reduction), or replace it.
     copier, copied : int64 arrays, shape (copies,)
         Ranks that copy within their memory, each at most once, and bytes, after the messages.
@@ -89,7 +115,7 @@ class Round:
     size: Integers = field(default_factory=lambda: NONE)
     blocks: Callable[[int], Sequence[int]] = lambda _: ()
     into: Callable[[int], Sequence[int]] | None = None
-    combine: bool = False
+    combine: bool | NDArray[np.bool_] = False
     copier: Integers = field(default_factory=lambda: NONE)
     copied: Integers = field(default_factory=lambda: NONE)
     reducer: Integers = field(default_factory=lambda: NONE)

@@ -7,6 +7,8 @@ the operation promises it: each block whole, nobody's share missing, and nobody'
 
 from collections.abc import Callable, Iterable, Sequence
 
+import numpy as np
+
 from commmodel.collectives.algorithms.blocks import piece_sizes
 from commmodel.collectives.operation import operation as operation_of
 from commmodel.collectives.schedule import Problem, Round
@@ -41,7 +43,7 @@ def verify(operation: str, rounds: Iterable[Round], problem: Problem) -> None:
     InputError
         There is no such operation.
     ScheduleError
-        Ranks out of range, a process that sends to itself or twice to the same in a round, a sender without the block
+        Ranks out of range, a process that sends to itself or a block twice in a round, a sender without the block
         that it sends, a size that is not that of its blocks, a share combined twice, combined bytes other than those
         received, or a process that does not hold at the end what it should.
 
@@ -55,7 +57,7 @@ def verify(operation: str, rounds: Iterable[Round], problem: Problem) -> None:
     sizes, state, goal = _DEFINITIONS[operation](problem)
     for number, exchange in enumerate(rounds):
         _check_form(number, exchange, problem.processes)
-        if exchange.combine and not combines:
+        if np.any(exchange.combine) and not combines:
             raise ScheduleError(f"round {number}: {operation} combines nothing")
         _exchange(number, exchange, sizes, state)
     for rank, (blocks, due) in enumerate(zip(state, goal, strict=True)):
@@ -71,16 +73,17 @@ def _check_form(number: int, exchange: Round, processes: int) -> None:
     """Check shapes, ranks and duplicates of a round."""
     if not exchange.sender.shape == exchange.receiver.shape == exchange.size.shape:
         raise ScheduleError(f"round {number}: there are not as many senders as receivers and sizes")
-    pairs = set()
-    for pair in zip(exchange.sender.tolist(), exchange.receiver.tolist(), strict=True):
+    pairs: dict[tuple[int, int], set[int]] = {}
+    for index, pair in enumerate(zip(exchange.sender.tolist(), exchange.receiver.tolist(), strict=True)):
         sender, receiver = pair
         if not (0 <= sender < processes and 0 <= receiver < processes):
             raise ScheduleError(f"round {number}: {sender} -> {receiver}: the {processes} processes are 0 and up")
         if sender == receiver:
             raise ScheduleError(f"round {number}: {sender} -> {receiver}: a process sends to itself")
-        if pair in pairs:
-            raise ScheduleError(f"round {number}: {sender} -> {receiver}: two messages in one round")
-        pairs.add(pair)
+        carried = set(exchange.blocks(index))
+        if carried & pairs.get(pair, set()):
+            raise ScheduleError(f"round {number}: {sender} -> {receiver}: two messages of the same in one round")
+        pairs[pair] = pairs.get(pair, set()) | carried
     for role, ranks, sizes in (
         ("copies", exchange.copier, exchange.copied),
         ("combines", exchange.reducer, exchange.reduced),
@@ -116,13 +119,14 @@ def _exchange(number: int, exchange: Round, sizes: Sequence[int], state: list[He
                 )
             content *= copies
         arriving.append((sender, receiver, places, content))
-    if exchange.combine:
-        _combine(number, exchange, sizes, state, arriving)
-    else:
-        for _, receiver, places, content in arriving:
+    combining = []
+    for arrived, combines in zip(arriving, np.broadcast_to(exchange.combine, exchange.size.shape), strict=True):
+        _, receiver, places, content = arrived
+        if combines:
+            combining.append(arrived)
+        else:
             state[receiver].update(zip(places, content, strict=True))
-        if exchange.reducer.size:
-            raise ScheduleError(f"round {number}: process {exchange.reducer[0]} has nothing to combine")
+    _combine(number, exchange, sizes, state, combining)
 
 
 def _combine(

@@ -9,6 +9,7 @@ alone. Sources: March 2009, Sections 3.2 and 4.2, and those of each algorithm. M
 """
 
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
@@ -23,12 +24,13 @@ from commmodel.collectives.library import selection
 from commmodel.collectives.library.selection import Selector
 from commmodel.collectives.operation import OPERATIONS
 from commmodel.collectives.operation import operation as operation_of
-from commmodel.collectives.schedule import Integers, Problem, Round, Schedule, flatten
+from commmodel.collectives.schedule import Problem, Round, Schedule, flatten
 from commmodel.errors import InputError, MissingParameterError
 from commmodel.machine import Machine, Parameter
 from commmodel.models.collectives import CLOSED_FORMS
-from commmodel.predict.costs import MODELS, End, check_path, default_model, loggp_at, message_costs
+from commmodel.predict.costs import MODELS, Costs, End, check_path, default_model, loggp_at
 from commmodel.predict.extrapolation import collective_reach
+from commmodel.predict.nodes import node_gaps, node_remarks, schedule_costs
 from commmodel.predict.seconds import Seconds, end_of
 
 __all__ = [
@@ -54,6 +56,8 @@ class CollectivePrediction(Struct, frozen=True):
     """n in bytes, as in `commmodel.collectives.Problem`."""
     segment_size: int | None
     """Bytes of the pieces that the algorithm sends one after the other, None where it sends all at once."""
+    per_node: int | None
+    """Processes of each node; None where all messages take one path."""
     chosen_by: str
     """``given``, ``fastest``, or the name of the selector that picked the algorithm."""
     evaluation: Literal["schedule", "closed-form"]
@@ -96,6 +100,21 @@ class _Task(NamedTuple):
 
         return _Work(at(self.memory_copy), at(self.reduction))
 
+    @property
+    def per_node(self) -> int | None:
+        return None if self.problem.nodes is None else self.problem.nodes.per_node
+
+    def costs(self, schedule: Schedule, model: str, end: End = "value") -> Costs:
+        return schedule_costs(self.machine, model, schedule, self.per_node, self.path, end)
+
+    def every_size(self, schedule: Schedule) -> Schedule:
+        """Return a schedule with each size of message once, where a message's size alone says what it costs."""
+        if self.per_node is not None:
+            return schedule
+        sizes = np.unique(schedule.size)
+        zeros = np.zeros_like(sizes)
+        return replace(schedule, round=zeros, sender=zeros, receiver=zeros, size=sizes)
+
 
 def _schedule(task: _Task) -> Schedule | None:
     """Return the schedule; None where it has too many messages."""
@@ -115,11 +134,13 @@ def _schedule(task: _Task) -> Schedule | None:
 
 def _by_schedule(task: _Task, schedule: Schedule, model: str, end: End) -> float:
     """Return the time at which the last process finishes."""
-    costs = message_costs(task.machine, model, task.path, end)(schedule.size)
+    costs = task.costs(schedule, model, end)
     copying, combining = task.work(end)
     if max(copying, combining) * float(schedule.size.sum()) > LARGEST:
         raise InputError(f"a copy takes {copying:g} s a byte, combining {combining:g} s: give smaller times")
     work = schedule.copied * copying + schedule.reduced * combining
+    on_nodes = task.per_node is not None and task.path is None
+    nodes = node_gaps(task.machine, model, schedule, task.per_node or 1) if on_nodes else ()
     finished = finish_times(
         schedule.processes,
         schedule.round,
@@ -132,6 +153,7 @@ def _by_schedule(task: _Task, schedule: Schedule, model: str, end: End) -> float
         schedule.work_round,
         schedule.worker,
         work,
+        *nodes,
     )
     return float(finished.max())
 
@@ -139,7 +161,7 @@ def _by_schedule(task: _Task, schedule: Schedule, model: str, end: End) -> float
 def _by_formula(task: _Task, model: str, largest: int, end: End) -> float | None:
     """Return the closed form's time, with the parameters for the largest message; None without a closed form."""
     form = CLOSED_FORMS.get(task.operation, {}).get(task.algorithm)
-    if form is None or model == "plogp":
+    if form is None or model == "plogp" or (task.per_node is not None and task.path is None):
         return None
     loggp = loggp_at(task.machine, largest, task.path, needs_G=model == "loggp")
 
@@ -163,21 +185,21 @@ def _timed(task: _Task, schedule: Schedule, model: str) -> Seconds:
     return _with_ends(value, low, high)
 
 
-def _has_intervals(task: _Task, model: str, sizes: Integers) -> bool:
-    value, low, high = (message_costs(task.machine, model, task.path, end)(sizes) for end in ("value", "low", "high"))
+def _has_intervals(task: _Task, model: str, schedule: Schedule) -> bool:
+    value, low, high = (task.costs(schedule, model, end) for end in ("value", "low", "high"))
     alike = all(np.array_equal(costs, other) for ends in (low, high) for costs, other in zip(value, ends, strict=True))
     return not alike or len({task.work(end) for end in ("value", "low", "high")}) > 1
 
 
 def _models(task: _Task, schedule: Schedule, model: str) -> dict[str, Seconds]:
     """Return the time by the given model and, unless the schedule is large, by the others."""
-    sizes = np.unique(schedule.size)
+    sizes = task.every_size(schedule)
     times = {}
     for name in MODELS:
         if name != model and schedule.messages > _MOST_FOR_ALL_MODELS:
             continue
         try:
-            message_costs(task.machine, name, task.path)(sizes)
+            task.costs(sizes, name)
         except MissingParameterError:
             if name == model:
                 raise
@@ -211,14 +233,27 @@ def _task(machine: Machine, operation: str, algorithm: str, problem: Problem, pa
     return _Task(machine, operation, algorithm, problem, path, copying, machine.reduction or copying)
 
 
+def _level_remarks(task: _Task) -> Iterator[str]:
+    """Yield what an algorithm in two levels uses on each."""
+    nodes = task.problem.nodes
+    if nodes is None or not algorithm_of(task.operation, task.algorithm).stages:
+        return
+    for place, names in (("within a node", nodes.within), ("between nodes", nodes.between)):
+        listed = ", ".join(f"{operation} by {algorithm}" for operation, algorithm in names.items())
+        if listed:
+            yield f"{task.algorithm}: {place} {listed}"
+
+
 def _remarks(task: _Task, copied: bool, reduced: bool) -> tuple[str, ...]:
-    remarks = []
+    remarks = list(_level_remarks(task))
     guessed = reduced and task.machine.reduction is None
     if (copied or guessed) and task.machine.memory_copy is None:
         also = " and reductions" if guessed else ""
         remarks.append(f"the machine has no memory_copy: copies{also} within memory are taken to cost nothing (--copy)")
     elif guessed:
         remarks.append("a byte is combined in the time of its copy (--reduction)")
+    if task.per_node is not None and task.path is None:
+        remarks += node_remarks(task.machine)
     return tuple(remarks)
 
 
@@ -232,8 +267,8 @@ def _predicted(task: _Task, model: str | None, chosen_by: str) -> CollectivePred
     if schedule is not None:
         models = _models(task, schedule, name)
     else:
-        if form is None or (model == "plogp"):
-            has = "no closed form" if form is None else "a closed form of LogGP only"
+        if form is None or model == "plogp" or task.per_node is not None:
+            has = "a closed form of LogGP only" if form is not None and task.per_node is None else "no closed form"
             raise InputError(
                 f"{task.operation} by {task.algorithm} on {problem.processes} processes has more than "
                 f"{_MOST_MESSAGES} messages, and {has}: choose another algorithm or model, or fewer processes"
@@ -255,6 +290,7 @@ def _predicted(task: _Task, model: str | None, chosen_by: str) -> CollectivePred
         processes=problem.processes,
         message_size=problem.message_size,
         segment_size=problem.segment_size,
+        per_node=task.per_node,
         chosen_by=chosen_by,
         evaluation="closed-form" if schedule is None else "schedule",
         messages=None if schedule is None else schedule.messages,
@@ -282,6 +318,7 @@ def chosen_rule(
     message_size: int,
     processes: int,
     selector: str | os.PathLike[str] | Selector | None = None,
+    per_node: int | None = None,
 ) -> tuple[str, int | None, str]:
     """Return the algorithm that a library picks, its segment size, and the library's name.
 
@@ -290,7 +327,7 @@ def chosen_rule(
     ('scatter-ring', None, 'MVAPICH2 1.0')
     """
     library = _selector(machine, selector)
-    rule = selection.select(library, operation, message_size, processes)
+    rule = selection.select(library, operation, message_size, processes, per_node=per_node)
     return rule.algorithm, rule.segment_size, library.name
 
 
@@ -328,8 +365,8 @@ def collective(
     operation : str
         One that has schedules (`commmodel.collectives.operation.SCHEDULED`).
     problem : commmodel.collectives.Problem
-        Number of processes, each on a node or a socket of its own, as `path` says; message size; root; and segment
-        size, by default as the selector says.
+        Number of processes; message size; root; segment size, by default as the selector says; and nodes that
+        processes share: without them each is on a node or a socket of its own, as `path` says.
     algorithm : str, optional
         Its name, or ``best`` for the fastest. Left out, it is the one that the selector picks.
     selector : str, path or Selector, optional
@@ -339,7 +376,8 @@ def collective(
     model : str, optional
         ``plogp``, ``loggp`` or ``logp``. Left out, it is pLogP where the machine has a table, else LogGP.
     path : str, optional
-        That all messages take; ``between-nodes`` where the machine has it and nothing else is said.
+        That all messages take; ``between-nodes`` where the machine has it and nothing else is said. Where processes
+        share nodes and it is left out, each message takes its own.
 
     Returns
     -------
@@ -371,9 +409,11 @@ def collective(
     chosen_by = "given"
     if algorithm is None:
         size, processes = problem.message_size, problem.processes
-        algorithm, pieces, chosen_by = chosen_rule(machine, operation, size, processes, selector)
+        per_node = None if problem.nodes is None else problem.nodes.per_node
+        algorithm, pieces, chosen_by = chosen_rule(machine, operation, size, processes, selector, per_node)
         if problem.segment_size is None:
             problem = replace(problem, segment_size=pieces)
+    problem = selection.with_levels(_selector(machine, selector), operation, algorithm, problem)
     return _predicted(_task(machine, operation, algorithm, problem, path), model, chosen_by)
 
 
@@ -395,7 +435,8 @@ def algorithms(
     problems: list[InputError] = []
     for name in ALGORITHMS[operation]:
         try:
-            predictions.append(_predicted(_task(machine, operation, name, problem, path), model, "fastest"))
+            levels = selection.with_levels(_selector(machine, None), operation, name, problem)
+            predictions.append(_predicted(_task(machine, operation, name, levels, path), model, "fastest"))
         except InputError as error:  # not on so many processes
             problems.append(error)
     if not predictions:

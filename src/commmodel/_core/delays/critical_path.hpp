@@ -26,6 +26,10 @@ struct RoundMessages {
     const double *send_overhead, *receive_overhead, *gap, *transit;
     const int64_t *work_round, *worker;
     const double *work;
+    // Of processes and messages; null where nodes have no ports.
+    const int64_t *node;
+    const double *node_gap;
+    int32_t nodes;
 };
 
 class CriticalPath {
@@ -33,6 +37,7 @@ class CriticalPath {
     // workspace: `workspace_size` bytes, which the caller keeps.
     CriticalPath(const RoundMessages &schedule, char *workspace)
         : in_(schedule), processes_(static_cast<size_t>(schedule.processes)), queue_(schedule.processes, fastest()),
+          nodes_(static_cast<size_t>(schedule.node_gap ? schedule.nodes : 0)),
           orders_(static_cast<uint32_t>(schedule.messages)) {
         const size_t messages = static_cast<size_t>(schedule.messages), works = static_cast<size_t>(schedule.works);
         flying_ = carve<Flying>(workspace, messages);
@@ -100,9 +105,13 @@ class CriticalPath {
         }
     };
 
-    // Least time of a message from the begin of its send to its arrival.
+    struct NodePorts {
+        double send = 0.0, receive = -INFINITE;  // when the next message may leave, when the last one came
+    };
+
+    // Least time of a message from the begin of its send to its arrival; none where processes share ports.
     double fastest() const {
-        double least = INFINITE;
+        double least = in_.node_gap ? 0.0 : INFINITE;
         for (int32_t message = 0; message < in_.messages; ++message) {
             least = std::min(least, in_.send_overhead[message] + in_.transit[message]);
         }
@@ -167,12 +176,25 @@ class CriticalPath {
         }
     }
 
+    // Let a message through the ports of its nodes; return when it arrives.
+    double through_nodes(Process &sender, int32_t message, double begin, double arrival) {
+        const double gap = in_.node_gap[message];
+        if (gap == 0.0) return arrival;
+        NodePorts &out = nodes_[in_.node[in_.sender[message]]], &in = nodes_[in_.node[in_.receiver[message]]];
+        const double wait = std::max(0.0, out.send - begin);
+        out.send = begin + wait + gap;
+        sender.send_port += wait;
+        in.receive = std::max(arrival + wait, in.receive + gap);
+        return in.receive;
+    }
+
     // Begin the next send; its receiver may now have something to wait for.
     void begin_send(Process &process) {
         const int32_t message = sends_[process.send++], rank = static_cast<int32_t>(in_.receiver[message]);
         Process &receiver = processes_[rank];
         const double begin = sender_free(process);
-        const double arrival = send(process, begin, in_.send_overhead[message], in_.gap[message], in_.transit[message]);
+        double arrival = send(process, begin, in_.send_overhead[message], in_.gap[message], in_.transit[message]);
+        if (in_.node_gap) arrival = through_nodes(process, message, begin, arrival);
         // After all that arrive at this time and have been on their way.
         const uint32_t order = arrival == begin ? orders_++ : static_cast<uint32_t>(message);
         add_flying(receiver, {arrival, order, message});
@@ -221,6 +243,7 @@ class CriticalPath {
     const RoundMessages in_;
     std::vector<Process> processes_;
     RankQueue queue_;
+    std::vector<NodePorts> nodes_;
     int32_t *sends_, *receives_, *works_;  // by sender, receiver, worker, in order
     int32_t *group_;                       // message -> where in `receives_` its receiver's messages of its round start
     int32_t *passed_;                      // start of a group -> how many of it have passed the port

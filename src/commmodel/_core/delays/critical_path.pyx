@@ -12,6 +12,10 @@ it passes the receive port, no sooner than its own gap after the message that pa
 a later round pass the port as they come, and wait in memory until the process is in their round. Gaps reach from one
 round to the next.
 
+Where processes share a node, messages between nodes pass a port of the sender's node and one of the receiver's, too, in
+the order in which their sends begin: each leaves no sooner than the node's gap after the one before it, and the send
+port of its process waits as long; it arrives no sooner than that gap after the one that came to the node before it.
+
 Order is that of time; at the same time, arrivals come before what processors do, arrivals in the order listed,
 processors in the order of their ranks. A message that takes no time at all arrives when it is sent.
 """
@@ -39,6 +43,9 @@ cdef extern from "delays/critical_path.hpp" namespace "commmodel::delays" nogil:
         const int64_t *work_round
         const int64_t *worker
         const double *work
+        const int64_t *node
+        const double *node_gap
+        int32_t nodes
 
     cdef cppclass CriticalPath:
         CriticalPath(const RoundMessages &, char *) except +
@@ -103,6 +110,8 @@ def finish_times(
     work_round=(),
     worker=(),
     work=(),
+    node=(),
+    node_gap=(),
 ):
     """Return when each process has finished the schedule, all having started at 0, by the rules of this module.
 
@@ -121,6 +130,10 @@ def finish_times(
         Seconds from the end of the send overhead to the arrival of the last byte.
     work_round, worker, work : arrays, shape (works,)
         Rounds, which ascend; ranks; and seconds that the rank's processor works at the end of that round.
+    node : array of integers, shape (processes,)
+        The node of each process; left out, processes share none.
+    node_gap : array, shape (messages,)
+        Least seconds between this message and the one before it at the ports of its nodes; 0 within a node.
 
     Returns
     -------
@@ -156,10 +169,16 @@ def finish_times(
         send_overhead=send_overhead, receive_overhead=receive_overhead, gap=gap, transit=transit,
     )
     _equal_lengths(work_round=work_round, worker=worker, work=work)
+    [node] = _checked(["node"], np.int64, _in_range, "nodes are 0 to processes - 1", processes, [node])
+    [node_gap] = _checked(["node_gap"], np.float64, _is_time, "a time must be finite, from 0", processes, [node_gap])
+    if node.size or node_gap.size:
+        _equal_lengths(processes=np.empty(processes), node=node)
+        _equal_lengths(round=round, node_gap=node_gap)
     if max(round.size, work.size) > LARGEST_INDEX:
         raise ValueError(f"{max(round.size, work.size)} messages or works: at most {LARGEST_INDEX}")
     return _finish_times(
-        processes, round, sender, receiver, send_overhead, receive_overhead, gap, transit, work_round, worker, work
+        processes, round, sender, receiver, send_overhead, receive_overhead, gap, transit, work_round, worker, work,
+        node, node_gap,
     )
 
 
@@ -175,6 +194,8 @@ cdef _finish_times(
     const int64_t[::1] work_round,
     const int64_t[::1] worker,
     const double[::1] work,
+    const int64_t[::1] node,
+    const double[::1] node_gap,
 ):
     cdef RoundMessages schedule
     cdef CriticalPath *path
@@ -192,6 +213,9 @@ cdef _finish_times(
     schedule.work_round = &work_round[0]
     schedule.worker = &worker[0]
     schedule.work = &work[0]
+    schedule.node = &node[0] if node.shape[0] else NULL
+    schedule.node_gap = &node_gap[0] if node.shape[0] else NULL
+    schedule.nodes = processes
     finish = np.empty(processes)
     cdef double[::1] out = finish
     # By numpy, as that takes large pages: of small ones, most look-ups would miss.

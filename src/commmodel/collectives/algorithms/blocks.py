@@ -16,7 +16,10 @@ from numpy.typing import ArrayLike
 from commmodel.collectives.schedule import NONE, Integers, Problem, Round
 from commmodel.errors import InputError
 
-__all__ = ["block_round", "border", "circular", "cuts", "piece_sizes", "power_below", "vector_round"]
+__all__ = ["block_round", "border", "circular", "cuts", "piece_sizes", "power_below", "segments", "vector_round"]
+
+USUAL_SEGMENT = 1 << 16
+"""Bytes that an algorithm in two levels sends at once where no segment size is given: Open MPI 5's."""
 
 
 def power_below(processes: int) -> int:
@@ -39,13 +42,33 @@ def border(size: int, parts: int, index: ArrayLike) -> Integers:
     return np.minimum(np.asarray(index, dtype=np.int64) * -(-size // parts), size)
 
 
+def segments(problem: Problem) -> list[tuple[int, int]]:
+    """Return the bytes from which and to which each segment goes of a vector that moves in two levels.
+
+    >>> segments(Problem(4, 10, segment_size=4))
+    [(0, 4), (4, 8), (8, 10)]
+    """
+    size, step = problem.message_size, problem.segment_size or USUAL_SEGMENT
+    return [(low, min(low + step, size)) for low in range(0, max(size, 1), step)]
+
+
 def cuts(problem: Problem) -> Integers:
     """Return the byte offsets at which the vector is cut, from 0 to n.
+
+    Where processes share nodes, those of each level cut it, too, and each segment of it.
 
     >>> cuts(Problem(3, 10)).tolist()  # into three blocks, and into two
     [0, 4, 5, 8, 10]
     """
-    return _cuts(problem.processes, problem.message_size, problem.segment_size)
+    offsets = _cuts(problem.processes, problem.message_size, problem.segment_size)
+    if problem.nodes is None:
+        return offsets
+    per_node = min(problem.nodes.per_node, problem.processes)
+    parts = [(0, problem.message_size), *segments(problem)]
+    levels = (per_node, -(-problem.processes // per_node))
+    return np.unique(
+        np.concatenate([offsets, *(low + _cuts(count, high - low, None) for low, high in parts for count in levels)])
+    )
 
 
 @lru_cache(maxsize=16)

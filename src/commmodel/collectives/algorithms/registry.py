@@ -5,12 +5,21 @@ A new algorithm is a function from a `Problem` to `Round`s under `register` in t
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
 
 from commmodel.collectives.operation import SCHEDULED, ScheduledName, operation
 from commmodel.collectives.schedule import Problem, Round, Schedule, Scheduler, flatten
 from commmodel.errors import InputError
 
-__all__ = ["ALGORITHMS", "Algorithm", "algorithm", "build", "register", "summary"]
+__all__ = ["ALGORITHMS", "Algorithm", "Stage", "algorithm", "build", "register", "summary"]
+
+
+class Stage(NamedTuple):
+    """An operation within an algorithm in two levels."""
+
+    operation: ScheduledName
+    level: Literal["within", "between"]
+    """Among the processes of each node, or among one process of each."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +36,8 @@ class Algorithm:
         selector's rule for it.
     all_pairs_at_once : bool
         Whether its first round has P (P − 1) messages: too many to build for large P.
+    stages : tuple
+        Of an algorithm in two levels, the operations that it consists of, one after the other; else empty.
     """
 
     operation: ScheduledName
@@ -34,6 +45,7 @@ class Algorithm:
     scheduler: Scheduler
     needs: Mapping[str, bool] = field(default_factory=dict)
     all_pairs_at_once: bool = False
+    stages: tuple["Stage", ...] = ()
 
     def __call__(self, problem: Problem) -> Iterable[Round]:
         """Return the rounds."""
@@ -45,12 +57,17 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {name: {} for name in SCHEDULED}
 
 
 def register(
-    operation: ScheduledName, name: str, *, needs: Mapping[str, bool] | None = None, all_pairs_at_once: bool = False
+    operation: ScheduledName,
+    name: str,
+    *,
+    needs: Mapping[str, bool] | None = None,
+    all_pairs_at_once: bool = False,
+    stages: tuple[Stage, ...] = (),
 ) -> Callable[[Scheduler], Scheduler]:
     """Enter the function below into `ALGORITHMS`; its docstring's first line is the summary in the documentation."""
 
     def enter(scheduler: Scheduler) -> Scheduler:
-        ALGORITHMS[operation][name] = Algorithm(operation, name, scheduler, needs or {}, all_pairs_at_once)
+        ALGORITHMS[operation][name] = Algorithm(operation, name, scheduler, needs or {}, all_pairs_at_once, stages)
         return scheduler
 
     return enter

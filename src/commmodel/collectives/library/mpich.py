@@ -18,11 +18,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from commmodel.collectives.algorithms.registry import ALGORITHMS
-from commmodel.collectives.library.rules import SelectionRule, Selector, unknown
+from commmodel.collectives.algorithms.two_level import TWO_LEVEL
+from commmodel.collectives.library.rules import SEVERAL, SelectionRule, Selector, unknown
 from commmodel.collectives.operation import SCHEDULED
 from commmodel.errors import DamagedFileError, InputError
 
-__all__ = ["DEFAULT_SELECTOR", "NO_SIZES", "OFFERS", "dumps", "parse"]
+__all__ = ["DEFAULT_SELECTOR", "FORMS", "NO_SIZES", "OFFERS", "dumps", "parse"]
 
 DEFAULT_SELECTOR = "mpich-5.0"
 """The published selector of what MPICH 5.0 does by itself."""
@@ -37,16 +38,18 @@ NAMES: dict[str, dict[str, str]] = {
         "k_reduce_scatter_allgather": "reduce-scatter-allgather",
         "ring": "ring",
         "tree": "reduce-broadcast",
+        "smp": "two-level",
     },
     "alltoall": {"brucks": "bruck", "k_brucks": "bruck", "scattered": "linear", "pairwise": "pairwise"},
-    "barrier": {"k_dissemination": "dissemination", "recexch": "recursive-doubling"},
+    "barrier": {"k_dissemination": "dissemination", "recexch": "recursive-doubling", "smp": "two-level"},
     "bcast": {
         "binomial": "binomial",
         "scatter_recursive_doubling_allgather": "scatter-recursive-doubling",
         "scatter_ring_allgather": "scatter-ring",
+        "smp": "two-level",
     },
     "gather": {"binomial": "binomial"},
-    "reduce": {"binomial": "binomial", "reduce_scatter_gather": "reduce-scatter-gather"},
+    "reduce": {"binomial": "binomial", "reduce_scatter_gather": "reduce-scatter-gather", "smp": "two-level"},
     "reduce_scatter_block": {"recursive_halving": "recursive-halving", "pairwise": "pairwise"},
     "scan": {"recursive_doubling": "recursive-doubling"},
     "scatter": {"binomial": "binomial"},
@@ -65,8 +68,12 @@ PARAMETERS = {
 }
 TREES = {"chain": "k=1", "binary": "k=2"}
 """Trees of bcast, of the type kary."""
+FORMS = {operation: [name for name in names if name == TWO_LEVEL] for operation, names in WRITTEN.items()}
+"""Operation -> algorithms in two levels that it has, for communicators of several nodes."""
+COMPOSITIONS = {"barrier": ("alpha",), "bcast": ("alpha", "beta"), "allreduce": ("alpha",), "reduce": ("alpha", "beta")}
+"""Operation -> compositions of MPICH's device, in a file of its own, that are two levels."""
 OFFERS: dict[str, dict[str, dict[str, bool]]] = {
-    operation: {name: {} for name in names} for operation, names in WRITTEN.items()
+    operation: {name: {} for name in names if name != TWO_LEVEL} for operation, names in WRITTEN.items()
 }
 OFFERS["bcast"] |= {name: {} for name in TREES}
 OFFERS["alltoall"]["pairwise"] = {"power_of_two": False}
@@ -84,7 +91,9 @@ _FLAT = {
     "comm_type": "intra", "comm_hierarchy": "flat", "is_commutative": "yes", "is_op_built_in": "yes",
     "is_sendbuf_inplace": "no", "is_block_regular": "yes", "is_node_consecutive": "no", "is_multi_threaded": "no",
 }  # fmt: skip
-# What is true of the operations that commmodel predicts: nodes are not told apart.
+# What is true of the operations that commmodel predicts where nodes are not told apart.
+_PARENT = "comm_hierarchy=parent"
+# Of a communicator that spans nodes, of which some have several of its processes.
 
 
 class _Place(NamedTuple):
@@ -129,6 +138,9 @@ def _read(place: _Place, node: Any, operation: str) -> Iterator[SelectionRule]:
             if value in SCHEDULED:
                 yield from _read(place.below(key), below, value)
             complete = True
+        elif (name, value) == ("comm_hierarchy", "parent"):
+            yield from _read(place.below(key, distribution=SEVERAL), below, operation)
+            numeric = True
         elif value == "any" or key == "any":
             yield from _read(place.below(key), below, operation)
             complete = True
@@ -175,6 +187,14 @@ def _leaf(place: _Place, operation: str, name: str, parameters: Any) -> Iterator
         options[option] = value
     conditions = dict(place.conditions)
     algorithm = NAMES[operation].get(short)
+    composition = re.fullmatch(r"MPIDI_\w+_intra_composition_(\w+)", name)
+    if composition and composition[1] in COMPOSITIONS.get(operation, ()):
+        algorithm = TWO_LEVEL
+    if algorithm == TWO_LEVEL:
+        yield _rule(operation, TWO_LEVEL, conditions | {"distribution": SEVERAL})
+        if "distribution" in conditions:
+            return
+        algorithm = None  # of other communicators
     if operation == "bcast" and short in {"tree", "pipelined_tree"}:
         kind = options.get("tree_type", "")
         chain = "chain" if options.get("k") == "1" else "binary"
@@ -230,7 +250,11 @@ def _conditions(selector: Selector, rule: SelectionRule) -> list[tuple[str, bool
         raise InputError(f"{selector.name}: MPICH's file cannot tell whether P is even (a rule for {operation} asks)")
     if rule.count_below_power_of_two is not None and operation not in {"bcast", "allreduce", "reduce"}:
         raise InputError(f"{selector.name}: MPICH's file has no count_below_power_of_two for {operation}")
-    conditions: list[tuple[str, bool]] = []
+    if rule.distribution not in {None, SEVERAL}:
+        raise InputError(f"{selector.name}: MPICH's file has no {rule.distribution}, only {SEVERAL} (a rule asks)")
+    if rule.algorithm == TWO_LEVEL and rule.distribution is None:
+        raise InputError(f"{selector.name}: {operation} in two levels needs distribution = {SEVERAL!r} in its rule")
+    conditions: list[tuple[str, bool]] = [(_PARENT, True)] if rule.distribution else []
     for name, limit, true in (
         ("comm_size", rule.processes_from and rule.processes_from - 1, False),
         ("comm_size", rule.processes_upto, True),
@@ -286,10 +310,10 @@ def _algorithm(selector: Selector, rule: SelectionRule, facts: _Facts) -> Node:
         topology = ("overhead", "diff_groups", "diff_switches", "same_switches")
         return _node(operation, "tree", *tree, *(f"topo_{name}=0" for name in topology))
     if algorithm not in names:
-        choice = ", ".join([*names, *(TREES if operation == "bcast" else ())])
+        choice = ", ".join(OFFERS[operation])
         raise InputError(f"{selector.name}: MPICH has no {algorithm!r} of {operation}: choose one of {choice}")
     leaf = _node(operation, names[algorithm], *PARAMETERS.get((operation, names[algorithm]), ()))
-    if "count_below_power_of_two" in OFFERS[operation][algorithm] and facts.value(_COUNT) is not False:
+    if "count_below_power_of_two" in OFFERS[operation].get(algorithm, {}) and facts.value(_COUNT) is not False:
         few = "recursive_doubling" if operation == "allreduce" else "binomial"
         return {_COUNT: _node(operation, few), "count=any": leaf}
     if (
@@ -424,7 +448,7 @@ def dumps(selector: Selector, default: Selector) -> str:
     trees: dict[str, Node] = {}
     for operation in SCHEDULED:
         specific = [rule for rule in selector.rules if rule.operation == operation and rule.algorithm != "default"]
-        rest = [rule for rule in default.rules if rule.operation == operation]
+        rest = [rule for rule in default.rules if rule.operation == operation and rule.distribution is None]
         rules = [(rule, _conditions(selector, rule)) for rule in specific + rest]
         tree = _tree(selector, rules, _Facts({"comm_size": (1, _LARGEST)}))
         if not specific and operation == "barrier":

@@ -10,15 +10,19 @@ algorithms. Main entries: `parse`, `parse_json`, `dumps` and `dumps_json`.
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, NoReturn
+from typing import Annotated, Any, Literal, NamedTuple, NoReturn
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from commmodel.collectives.algorithms.registry import ALGORITHMS
 from commmodel.collectives.library.rules import (
     DEFAULT,
     ELEMENT_SIZE,
+    SEVERAL,
+    SINGLE,
+    SPREAD,
+    Distribution,
     SelectionRule,
     Selector,
     power_of_two_up_to,
@@ -28,7 +32,7 @@ from commmodel.collectives.operation import OPERATIONS
 from commmodel.documents import convert
 from commmodel.errors import DamagedFileError, InputError
 
-__all__ = ["NO_SIZES", "OFFERS", "dumps", "dumps_json", "parse", "parse_json"]
+__all__ = ["NAMES", "NO_SIZES", "OFFERS", "dumps", "dumps_json", "parse", "parse_json", "starts"]
 
 IDS = {
     "allgather": 0, "allreduce": 2, "alltoall": 3, "barrier": 6, "bcast": 7,
@@ -265,7 +269,7 @@ class _Communicator(Struct, forbid_unknown_fields=True):
     rules: list[_Message]
     comm_size_min: _Whole | str = 0
     comm_size_max: _Whole | str = "inf"
-    comm_rank_distribution: str = "any"
+    comm_rank_distribution: Literal["any", "single-node", "one-per-node"] = "any"
 
 
 class _RulesFile(Struct):
@@ -292,13 +296,15 @@ def parse_json(path: Path, content: Any) -> Selector:
         operation = operations[name]
         for index, communicator in enumerate(communicators):
             where = f"field collectives.{name}[{index}]"
-            if communicator.comm_rank_distribution != "any":
-                continue  # of one node, or one process a node: none of a model's flat machine
             first = _bound(path, f"{where}.comm_size_min", communicator.comm_size_min) or 0
             last = _bound(path, f"{where}.comm_size_max", communicator.comm_size_max)
             if last is not None and last < max(first, 1):
                 continue
-            conditions = ({"processes_from": first} if first > 1 else {}) | ({"processes_upto": last} if last else {})
+            conditions: dict[str, Any] = ({"processes_from": first} if first > 1 else {}) | (
+                {"processes_upto": last} if last else {}
+            )
+            if communicator.comm_rank_distribution != "any":
+                conditions["distribution"] = communicator.comm_rank_distribution
             rules += _row(operation, _ranges(path, where, operation, communicator.rules), conditions)
     return Selector(path.name, tuple(rules), f"Open MPI's dynamic rules, {path.name}", "openmpi")
 
@@ -339,27 +345,23 @@ class _SizeRule(NamedTuple):
     segment_size: int
 
 
-def _table(selector: Selector, operation: str) -> list[tuple[int, list[_SizeRule]]]:
-    """Return (processes from which it holds, cells) of an operation."""
-    rules = [rule for rule in selector.rules if rule.operation == operation]
+def _table(
+    selector: Selector, operation: str, distribution: Distribution | None = None
+) -> list[tuple[int, list[_SizeRule]]]:
+    """Return (processes from which it holds, cells) of an operation's rules for a distribution."""
+    rules = [
+        structs.replace(rule, distribution=None)
+        for rule in selector.rules
+        if rule.operation == operation and rule.distribution == distribution
+    ]
     per_block = OPERATIONS[operation].size_is_per_block
     field, foreign = ("total_upto", "upto") if per_block else ("upto", "total_upto")
     for rule in rules:
         blind = operation in NO_SIZES and getattr(rule, field) is not None
         if blind or getattr(rule, foreign) is not None or (per_block and rule.count_below_power_of_two):
             raise _beyond(selector, rule, field, foreign)
-    starts = {1}
-    for rule in rules:
-        starts |= {rule.processes_from or 1, (rule.processes_upto or 0) + 1}
-        if rule.power_of_two is not None or rule.count_below_power_of_two is not None:
-            power = 1
-            while power <= _LARGEST:
-                starts |= {power, power + 1}
-                power *= 2
-        if rule.even is not None:
-            starts |= set(range(rule.processes_from or 1, min(rule.processes_upto or _LARGEST_ODD, _LARGEST_ODD) + 1))
     table: list[tuple[int, list[_SizeRule]]] = []
-    for processes in sorted(starts):
+    for processes in starts(rules):
         cells: list[_SizeRule] = []
         edges = {0, *(limit + 1 for rule in rules if (limit := getattr(rule, field)) is not None)}
         if any(rule.count_below_power_of_two is not None for rule in rules):
@@ -372,6 +374,21 @@ def _table(selector: Selector, operation: str) -> list[tuple[int, list[_SizeRule
         if not table or table[-1][1] != cells:
             table.append((processes, cells))
     return table
+
+
+def starts(rules: Sequence[SelectionRule]) -> list[int]:
+    """Return the numbers of processes from which on another rule may hold."""
+    numbers = {1}
+    for rule in rules:
+        numbers |= {rule.processes_from or 1, (rule.processes_upto or 0) + 1}
+        if rule.power_of_two is not None or rule.count_below_power_of_two is not None:
+            power = 1
+            while power <= _LARGEST:
+                numbers |= {power, power + 1}
+                power *= 2
+        if rule.even is not None:
+            numbers |= set(range(rule.processes_from or 1, min(rule.processes_upto or _LARGEST_ODD, _LARGEST_ODD) + 1))
+    return sorted(numbers)
 
 
 def _beyond(selector: Selector, rule: SelectionRule, field: str, foreign: str) -> InputError:
@@ -395,7 +412,8 @@ def _codes(selector: Selector, rule: SelectionRule | None, operation: str) -> tu
 
 
 def _written_operations(selector: Selector) -> list[str]:
-    operations = {rule.operation for rule in selector.rules}
+    """Return the operations with rules for ``tuned``; those for several processes of each node are han's."""
+    operations = {rule.operation for rule in selector.rules if rule.distribution != SEVERAL}
     return sorted(operations, key=IDS.__getitem__)
 
 
@@ -419,6 +437,9 @@ def dumps(selector: Selector) -> str:
         f"# {' '.join(selector.name.split())}",
         "# mpiexec --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename THIS_FILE ...",
     ]
+    for rule in selector.rules:
+        if rule.distribution in {SINGLE, SPREAD}:
+            raise InputError(f"{selector.name}: Open MPI 5's file has no {rule.distribution}: write openmpi-json")
     operations = _written_operations(selector)
     lines.append(f"{len(operations)}  # collectives")
     head = "from so many processes on; rules: from n P (of bcast, reduce, allreduce: n), algorithm, fan-out, segments"
@@ -437,12 +458,18 @@ def dumps_json(selector: Selector) -> str:
     """Return the text of a file of rules for Open MPI 6 and later, where `dumps`'s has another meaning."""
     collectives = {}
     for operation in _written_operations(selector):
-        table = _table(selector, operation)
-        ends: list[int | str] = [processes - 1 for processes, _ in table[1:]]
-        collectives[NAMES[operation]] = [
-            {"comm_size_min": processes, "comm_size_max": end, "rules": _messages(operation, cells)}
-            for (processes, cells), end in zip(table, [*ends, "inf"], strict=True)
-        ]
+        rows = []
+        for distribution in (SINGLE, SPREAD, None):  # the first that holds wins
+            table = _table(selector, operation, distribution)
+            ends: list[int | str] = [processes - 1 for processes, _ in table[1:]]
+            if not any(cell.number for _, cells in table for cell in cells):
+                continue
+            where = {"comm_rank_distribution": distribution} if distribution else {}
+            rows += [
+                {"comm_size_min": processes, "comm_size_max": end, **where, "rules": _messages(operation, cells)}
+                for (processes, cells), end in zip(table, [*ends, "inf"], strict=True)
+            ]
+        collectives[NAMES[operation]] = rows
     content = {"rule_file_version": 3, "module": "tuned", "collectives": collectives}
     return msgspec.json.format(msgspec.json.encode(content), indent=1).decode() + "\n"
 

@@ -11,8 +11,8 @@ from msgspec import Meta, Struct
 from commmodel.collectives.operation import ScheduledName
 
 __all__ = [
-    "DEFAULT", "ELEMENT_SIZE", "FORMAT", "UNKNOWN", "VERSION", "SelectionRule", "Selector", "power_of_two_up_to",
-    "unknown",
+    "DEFAULT", "ELEMENT_SIZE", "FORMAT", "SEVERAL", "SINGLE", "SPREAD", "UNKNOWN", "VERSION", "Distribution",
+    "SelectionRule", "Selector", "distribution", "power_of_two_up_to", "unknown",
 ]  # fmt: skip
 
 FORMAT: Literal["commmodel-selector"] = "commmodel-selector"
@@ -25,6 +25,12 @@ UNKNOWN = "unknown:"
 """Begins the name of a library's algorithm that commmodel has no schedule of."""
 ELEMENT_SIZE = 8
 """Bytes of an element where a rule asks for a count: a double's."""
+
+Distribution = Literal["single-node", "one-per-node", "several-per-node"]
+"""How the processes of a communicator lie on nodes; several per node: as many, more than one, on each of several."""
+SINGLE: Distribution = "single-node"
+SPREAD: Distribution = "one-per-node"
+SEVERAL: Distribution = "several-per-node"
 
 Size = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Positive = Annotated[int, Meta(ge=1, le=2**63 - 1)]
@@ -51,9 +57,18 @@ class SelectionRule(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     """Whether there are fewer elements than the largest power of two ≤ P."""
     segment_size: Positive | None = None
     """Bytes of the pieces that the algorithm sends one after the other, or None where it sends all at once."""
+    distribution: Distribution | None = None
+    """How processes lie on nodes; such a rule never holds where that is not known."""
 
-    def holds(self, message_size: int, total: int, processes: int, element_size: int = ELEMENT_SIZE) -> bool:
-        """Whether the conditions hold for n, n P (both in bytes) and P.
+    def holds(
+        self,
+        message_size: int,
+        total: int,
+        processes: int,
+        element_size: int = ELEMENT_SIZE,
+        per_node: int | None = None,
+    ) -> bool:
+        """Whether the conditions hold for n, n P (both in bytes), P and the processes of a node, None if not known.
 
         >>> SelectionRule("alltoall", "bruck", upto=256, processes_from=8).holds(256, 2048, 8)
         True
@@ -68,6 +83,7 @@ class SelectionRule(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
             and (self.total_upto is None or total <= self.total_upto)
             and (self.processes_from is None or processes >= self.processes_from)
             and (self.processes_upto is None or processes <= self.processes_upto)
+            and (self.distribution is None or self.distribution == distribution(processes, per_node))
             and all(expected is None or expected == true for expected, true in conditions)
         )
 
@@ -84,6 +100,21 @@ class Selector(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     """The published selector that decides where no rule holds, or one says `DEFAULT`."""
     format: Literal["commmodel-selector"] = FORMAT
     version: Positive = VERSION
+
+
+def distribution(processes: int, per_node: int | None) -> Distribution | None:
+    """Return how P processes lie on nodes of k each; None where k is not known, or some nodes have fewer.
+
+    >>> distribution(64, 16), distribution(64, 64), distribution(64, 1), distribution(64, 48)
+    ('several-per-node', 'single-node', 'one-per-node', None)
+    """
+    if per_node is None:
+        return None
+    if processes <= per_node:
+        return SINGLE
+    if per_node == 1:
+        return SPREAD
+    return None if processes % per_node else SEVERAL
 
 
 def power_of_two_up_to(number: int) -> int:

@@ -9,6 +9,7 @@ dynamic rules, MPICH's selection file), read and written by `commmodel.collectiv
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,10 @@ from typing import Any
 import msgspec
 
 from commmodel import documents
+from commmodel.collectives.algorithms.blocks import segments
 from commmodel.collectives.algorithms.registry import ALGORITHMS
+from commmodel.collectives.algorithms.registry import algorithm as algorithm_of
+from commmodel.collectives.algorithms.two_level import PIPELINED, stage_problem
 from commmodel.collectives.library.rules import (
     DEFAULT,
     ELEMENT_SIZE,
@@ -27,17 +31,18 @@ from commmodel.collectives.library.rules import (
     Selector,
 )  # fmt: skip
 from commmodel.collectives.operation import operation as operation_of
+from commmodel.collectives.schedule import Nodes, Problem
 from commmodel.documents import check_format, convert, decode_json, locate, parse_toml, quantity, read_text
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.files import write_text
 
 __all__ = [
     "FORMATS", "SelectionRule", "Selector", "check", "dump", "dumps", "load", "normalise", "preceded", "published",
-    "select",
+    "select", "with_levels",
 ]  # fmt: skip
 
-FORMATS = ("toml", "openmpi", "openmpi-json", "mpich")
-"""What `dumps` writes; `load` recognises them."""
+FORMATS = ("toml", "openmpi", "openmpi-json", "openmpi-han", "mpich")
+"""What `dumps` writes; `load` recognises all but ``openmpi-han``."""
 
 
 def preceded(selector: Selector, rules: Sequence[SelectionRule]) -> Selector:
@@ -51,7 +56,12 @@ def preceded(selector: Selector, rules: Sequence[SelectionRule]) -> Selector:
 
 
 def select(
-    selector: Selector, operation: str, message_size: int, processes: int, element_size: int = ELEMENT_SIZE
+    selector: Selector,
+    operation: str,
+    message_size: int,
+    processes: int,
+    element_size: int = ELEMENT_SIZE,
+    per_node: int | None = None,
 ) -> SelectionRule:
     """Return the rule that applies: its algorithm and segment size.
 
@@ -67,6 +77,8 @@ def select(
         P, ≥ 1.
     element_size : int
         Bytes of an element, for rules that ask for a count.
+    per_node : int, optional
+        Processes of each node, for rules that ask for their distribution; left out, none of these holds.
 
     Raises
     ------
@@ -85,18 +97,50 @@ def select(
     total = message_size * processes
     candidates = (rule for rule in selector.rules if rule.operation == operation)
     rule = next(
-        (candidate for candidate in candidates if candidate.holds(message_size, total, processes, element_size)), None
+        (rule for rule in candidates if rule.holds(message_size, total, processes, element_size, per_node)), None
     )
     case = f"{operation} of {message_size} bytes on {processes} processes"
     if rule is None or rule.algorithm == DEFAULT:
         if selector.fallback:
-            return select(_published(selector.fallback), operation, message_size, processes, element_size)
+            return select(_published(selector.fallback), operation, message_size, processes, element_size, per_node)
         raise InputError(f"selector {selector.name!r} has no rule for {case}: add one, or choose the algorithm")
     if rule.algorithm.startswith(UNKNOWN):
         name = rule.algorithm.removeprefix(UNKNOWN)
         problem = f"selector {selector.name!r} picks {name} for {case}, an algorithm unknown to commmodel"
         raise InputError(f"{problem}: put a rule with one of {', '.join(ALGORITHMS[operation])} before it")
     return rule
+
+
+def with_levels(selector: Selector, operation: str, algorithm: str, problem: Problem) -> Problem:
+    """Return the problem of an algorithm in two levels, with the algorithms that a library takes on each of them.
+
+    Within a node and between nodes these are what the selector picks there, but for reductions and broadcasts between
+    nodes that are pipelined: Open MPI has non-blocking ones for these, which decide by themselves. What the problem
+    names already stays.
+
+    >>> from commmodel.collectives import Nodes
+    >>> problem = with_levels(load("openmpi"), "bcast", "two-level", Problem(1024, 8, nodes=Nodes(64)))
+    >>> problem.nodes.within, problem.nodes.between
+    ({'bcast': 'binomial-at-once'}, {'bcast': 'binomial-at-once'})
+    """
+    from commmodel.collectives.library.han import NON_BLOCKING
+
+    form = algorithm_of(operation, algorithm)
+    if not form.stages or problem.nodes is None:
+        return problem
+    levels = {"within": dict(problem.nodes.within), "between": dict(problem.nodes.between)}
+    piece = problem
+    if algorithm == PIPELINED:
+        piece = replace(problem, message_size=segments(problem)[0][1])
+    for stage in form.stages:
+        part = stage_problem(form.operation, stage, piece)
+        is_between = stage.level == "between"
+        if part.processes > 1 and stage.operation not in levels[stage.level]:
+            library = NON_BLOCKING if is_between and algorithm == PIPELINED else selector
+            per_node = 1 if is_between else part.processes
+            rule = select(library, stage.operation, part.message_size, part.processes, per_node=per_node)
+            levels[stage.level][stage.operation] = rule.algorithm
+    return replace(problem, nodes=Nodes(problem.nodes.per_node, **levels))
 
 
 def normalise(path: Path, rules: Any, where: str) -> None:
@@ -205,7 +249,8 @@ def dumps(selector: Selector, format: str = "toml") -> str:  # noqa: A002  (the 
     selector : Selector
         The rules.
     format : str
-        One of `FORMATS`: ours, Open MPI's dynamic rules (as JSON from version 6 on), or MPICH's selection file.
+        One of `FORMATS`: ours, Open MPI's dynamic rules (as JSON from version 6 on), those of its component han for
+        algorithms in two levels, or MPICH's selection file.
 
     Raises
     ------
@@ -217,7 +262,7 @@ def dumps(selector: Selector, format: str = "toml") -> str:  # noqa: A002  (the 
     >>> print(dumps(Selector("mine", (SelectionRule("bcast", "binomial", upto=4096),)), "openmpi").splitlines()[-2])
     0 6 0 0  # binomial
     """
-    from commmodel.collectives.library import mpich, openmpi
+    from commmodel.collectives.library import han, mpich, openmpi
 
     match format:
         case "toml":
@@ -226,6 +271,8 @@ def dumps(selector: Selector, format: str = "toml") -> str:  # noqa: A002  (the 
             return openmpi.dumps(selector)
         case "openmpi-json":
             return openmpi.dumps_json(selector)
+        case "openmpi-han":
+            return han.dumps(selector)
         case "mpich":
             return mpich.dumps(selector, load(mpich.DEFAULT_SELECTOR))
     raise InputError(f"unknown format {format!r} of rules: choose one of {', '.join(FORMATS)}")

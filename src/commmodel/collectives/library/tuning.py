@@ -5,23 +5,40 @@ What comes out is a `commmodel.collectives.library.selection.Selector`, which
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import structs
 
 from commmodel.collectives.algorithms.registry import ALGORITHMS
-from commmodel.collectives.library import mpich, openmpi
-from commmodel.collectives.library.rules import ELEMENT_SIZE, SelectionRule, Selector, power_of_two_up_to
+from commmodel.collectives.library import han, mpich, openmpi
+from commmodel.collectives.library.rules import (
+    ELEMENT_SIZE,
+    SEVERAL,
+    SINGLE,
+    SPREAD,
+    Distribution,
+    SelectionRule,
+    Selector,
+    distribution,
+    power_of_two_up_to,
+)
+from commmodel.collectives.library.selection import select, with_levels
 from commmodel.collectives.operation import OPERATIONS
 from commmodel.collectives.operation import operation as operation_of
+from commmodel.collectives.schedule import Nodes, Problem
 from commmodel.errors import InputError
 
 __all__ = ["LIBRARIES", "Predict", "tune"]
 
-Predict = Callable[[str, str, int, int], float]
-"""(operation, algorithm, n, P) -> seconds; raises `InputError` where the algorithm cannot do it."""
+Predict = Callable[..., float]
+"""(operation, algorithm, n, P) -> seconds, where processes share nodes with `Nodes` as a fifth argument.
 
-LIBRARIES = {"openmpi": "Open MPI", "mpich": "MPICH"}
+It raises `InputError` where the algorithm cannot do it.
+"""
+
+LIBRARIES = {"openmpi": "Open MPI", "openmpi-6": "Open MPI 6", "mpich": "MPICH"}
 """Libraries whose files of rules `tune` can make."""
 _KINDS = (
     {"power_of_two": True, "even": True},
@@ -33,12 +50,23 @@ Cells = tuple[tuple[int, str, str], ...]
 """(Bytes from which it holds, algorithm, algorithm where there are fewer elements than a power of two)."""
 
 
+class _Offers(NamedTuple):
+    """What a library lets a rule choose among."""
+
+    algorithms: Mapping[str, Mapping[str, bool]]
+    """Name -> conditions of a rule for it."""
+    sees_sizes: bool
+    is_by_total: bool
+    """Whether rules ask for n P where n is the size of a block."""
+
+
 def tune(
     predict: Predict,
     operations: Iterable[str],
     sizes: Iterable[int],
     processes: Iterable[int],
     library: str = "",
+    per_node: int | None = None,
 ) -> Selector:
     """Return rules that pick the fastest algorithm at each point of a grid.
 
@@ -46,16 +74,23 @@ def tune(
     the same choice become one rule. Where n is the size of a block per process, sizes between are compared by n P,
     as libraries do.
 
+    With `per_node` the rules say, too, what is done in two levels where a communicator has so many processes on each
+    of several nodes, and what is done on each level. Files of Open MPI 5 and MPICH cannot tell a communicator of one
+    node from one with a process of each; where both have as many processes, the algorithm with the least sum of their
+    times is taken. Two levels are predicted with what the rules pick for each.
+
     Parameters
     ----------
     predict : callable
-        (operation, algorithm, n, P) -> seconds, like those of `commmodel.predict`. `InputError` or a time that is not
-        finite passes an algorithm over.
+        (operation, algorithm, n, P) -> seconds, like those of `commmodel.predict`, with `Nodes` as a fifth argument
+        where `per_node` is given. `InputError` or a time that is not finite passes an algorithm over.
     operations, sizes, processes : iterable
         Names of operations that have schedules, n in bytes and P.
     library : str
-        ``openmpi`` or ``mpich``: choose among what that library has, so that `dumps` can write the rules for it.
-        Empty: among all algorithms.
+        ``openmpi`` (up to version 5), ``openmpi-6`` or ``mpich``: choose among what that library has, so that `dumps`
+        can write the rules for it. Empty: among all algorithms.
+    per_node : int, optional
+        Processes of each node; left out, nodes are not told apart.
 
     Raises
     ------
@@ -75,40 +110,113 @@ def tune(
         raise InputError(f"a grid of {len(columns)} sizes from 0 up and {len(counts)} numbers of processes from 1 up")
     if library not in {"", *LIBRARIES}:
         raise InputError(f"unknown library {library!r}: choose one of {', '.join(LIBRARIES)}")
+    if per_node is not None and per_node < 1:
+        raise InputError(f"{per_node} processes of a node: at least one")
     rules: list[SelectionRule] = []
     for operation in dict.fromkeys(operations):
         operation_of(operation)
-        rules += _tuned(predict, operation, columns, counts, library)
+        if per_node is None:
+            rules += _tuned(predict, operation, columns, counts, _offers(operation, library))
+    if per_node is not None:
+        rules = _on_nodes(predict, list(dict.fromkeys(operations)), columns, counts, library, per_node)
     name = f"tuned for {LIBRARIES[library]}" if library else "tuned"
-    return Selector(name, tuple(rules), "predictions of commmodel", "openmpi" if library == "openmpi" else "")
+    return Selector(name, tuple(rules), "predictions of commmodel", "openmpi" if "openmpi" in library else "")
 
 
-def _offers(operation: str, library: str) -> tuple[dict[str, dict[str, bool]], bool]:
-    """Return a library's algorithms with their conditions, and whether the library considers message sizes."""
+def _offers(operation: str, library: str) -> _Offers:
+    """Return a library's algorithms in one level."""
     match library:
-        case "openmpi":
+        case "openmpi" | "openmpi-6":
             listed, blind = openmpi.OFFERS[operation], operation in openmpi.NO_SIZES
         case "mpich":
             listed, blind = mpich.OFFERS[operation], operation in mpich.NO_SIZES
         case _:
-            listed, blind = {name: {} for name in ALGORITHMS[operation]}, not OPERATIONS[operation].has_size
-    return {name: {**ALGORITHMS[operation][name].needs, **needs} for name, needs in listed.items()}, not blind
+            flat = [name for name, form in ALGORITHMS[operation].items() if not form.stages]
+            listed, blind = {name: {} for name in flat}, not OPERATIONS[operation].has_size
+    offered = {name: {**ALGORITHMS[operation][name].needs, **needs} for name, needs in listed.items()}
+    return _Offers(offered, not blind, OPERATIONS[operation].size_is_per_block)
+
+
+def _on_nodes(
+    predict: Predict, operations: list[str], sizes: list[int], processes: list[int], library: str, per_node: int
+) -> list[SelectionRule]:
+    """Return the rules where processes share nodes: in two levels first, then of each level and of all processes."""
+    spanning = [count for count in processes if distribution(count, per_node) == SEVERAL]
+    nodes = {count // per_node for count in spanning}
+    single = sorted({*(count for count in processes if count <= per_node), *([per_node] if spanning else [])})
+    groups: list[tuple[Distribution | None, dict[int, list[int]]]]
+    if library in {"openmpi", "mpich"}:  # which tell no single node from one process a node
+        among = spanning if library == "openmpi" else []
+        uneven = [count for count in processes if distribution(count, per_node) is None]
+        alike = {count: [per_node] for count in {*single, *among, *uneven}}
+        for count in nodes:
+            alike.setdefault(count, []).append(1)
+        groups = [(None, alike)]
+    else:
+        rest = [count for count in processes if count > per_node]
+        groups = [
+            (SINGLE, {count: [per_node] for count in single}), (SPREAD, {count: [1] for count in nodes}),
+            (None, {count: [per_node] for count in rest}),
+        ]  # fmt: skip
+    needed = {stage.operation for name in operations for form in ALGORITHMS[name].values() for stage in form.stages}
+    levels: list[SelectionRule] = []
+    for operation in dict.fromkeys([*operations, *sorted(needed)]):
+        for where, contexts in groups:
+
+            def seconds(operation: str, name: str, size: int, count: int, contexts: Any = contexts) -> float:
+                return sum(predict(operation, name, size, count, Nodes(shared)) for shared in contexts[count])
+
+            if contexts:
+                tuned = _tuned(seconds, operation, sizes, sorted(contexts), _offers(operation, library))
+                levels += [structs.replace(rule, distribution=where) for rule in tuned]
+    by_level = Selector("levels", tuple(levels), fallback="openmpi")
+
+    is_openmpi = library.startswith("openmpi")
+
+    def on_several(operation: str, name: str, size: int, count: int) -> float:
+        problem = Problem(count, size, nodes=Nodes(per_node))
+        is_flat = not ALGORITHMS[operation][name].stages
+        if is_flat and is_openmpi and name != select(by_level, operation, size, count, per_node=per_node).algorithm:
+            return math.inf  # the component han can leave the choice to the other file only
+        return predict(operation, name, size, count, with_levels(by_level, operation, name, problem).nodes)
+
+    several: list[SelectionRule] = []
+    for operation in operations if spanning else ():
+        offers = _offers(operation, library)
+        forms = _forms(operation, library)
+        if not forms and library != "mpich":
+            continue
+        flat = {name: {} if is_openmpi else needs for name, needs in offers.algorithms.items()}
+        by_total = offers.is_by_total and not is_openmpi
+        offers = offers._replace(algorithms={**flat, **{name: {} for name in forms}}, is_by_total=by_total)
+        tuned = _tuned(on_several, operation, sizes, spanning, offers)
+        several += [structs.replace(rule, distribution=SEVERAL) for rule in tuned]
+    return several + levels
+
+
+def _forms(operation: str, library: str) -> list[str]:
+    """Return a library's algorithms in two levels."""
+    match library:
+        case "openmpi" | "openmpi-6":
+            return list(han.FORMS.get(operation, ()))
+        case "mpich":
+            return mpich.FORMS.get(operation, [])
+    return [name for name, form in ALGORITHMS[operation].items() if form.stages]
 
 
 def _tuned(
-    predict: Predict, operation: str, sizes: list[int], processes: list[int], library: str
+    predict: Predict, operation: str, sizes: list[int], processes: list[int], offers: _Offers
 ) -> Iterator[SelectionRule]:
     """Yield the rules of an operation."""
-    offers, sees_sizes = _offers(operation, library)
     rows: list[tuple[int | None, list[tuple[dict[str, bool], Cells]]]] = []
     for index, count in enumerate(processes):
         last = processes[index + 1] - 1 if index + 1 < len(processes) else None
         columns = sizes if OPERATIONS[operation].has_size else [0]
-        times = {name: [_time(predict, operation, name, size, count) for size in columns] for name in offers}
+        times = {name: [_time(predict, operation, name, size, count) for size in columns] for name in offers.algorithms}
         kinds = [kind for kind in _KINDS if _occurs(kind, count if index else 1, last)]
         blocks: list[tuple[dict[str, bool], Cells]] = []
         for kind in reversed(kinds):
-            cells = _cells(operation, columns, count, times, offers, kind, sees_sizes)
+            cells = _cells(operation, columns, count, times, offers, kind)
             if not blocks or blocks[0][1] != cells:
                 name = "power_of_two" if kind["power_of_two"] else "even"
                 blocks.insert(0, ({name: True} if blocks else {}, cells))
@@ -116,12 +224,12 @@ def _tuned(
             rows[-1] = (last, blocks)
         else:
             rows.append((last, blocks))
-    field = "total_upto" if OPERATIONS[operation].size_is_per_block else "upto"
+    field = "total_upto" if offers.is_by_total else "upto"
     for last, blocks in rows:
         for kind, cells in blocks:
             ends: list[int | None] = [size - 1 for size, _, _ in cells[1:]]
             for (_, name, few), end in zip(cells, [*ends, None], strict=True):
-                limits = {field: end, "processes_upto": last, **kind, **_needed(operation, name)}
+                limits = {field: end, "processes_upto": last, **kind, **_needed(offers.algorithms[name])}
                 if few != name:
                     yield msgspec.convert(
                         {"operation": operation, "algorithm": few, "count_below_power_of_two": True, **limits},
@@ -130,9 +238,9 @@ def _tuned(
                 yield msgspec.convert({"operation": operation, "algorithm": name, **limits}, SelectionRule)
 
 
-def _needed(operation: str, algorithm: str) -> dict[str, bool]:
+def _needed(conditions: Mapping[str, bool]) -> dict[str, bool]:
     """Return the condition that excludes a single process, which is a power of two and odd."""
-    return {"even": True} if "even" in ALGORITHMS[operation][algorithm].needs else {}
+    return {"even": True} if "even" in conditions else {}
 
 
 def _time(predict: Predict, operation: str, algorithm: str, size: int, count: int) -> float:
@@ -155,17 +263,18 @@ def _cells(
     sizes: list[int],
     count: int,
     times: dict[str, list[float]],
-    offers: dict[str, dict[str, bool]],
+    offers: _Offers,
     kind: dict[str, bool],
-    sees_sizes: bool,
 ) -> Cells:
     """Return the fastest algorithms over sizes, among those that allow such a number of processes."""
     allowed = [
-        name for name, needs in offers.items() if all(kind.get(key, true) == true for key, true in needs.items())
+        name
+        for name, needs in offers.algorithms.items()
+        if all(kind.get(key, true) == true for key, true in needs.items())
     ]
-    always = [name for name in allowed if "count_below_power_of_two" not in offers[name]]
-    unit = count if OPERATIONS[operation].size_is_per_block else 1
-    if not sees_sizes:
+    always = [name for name in allowed if "count_below_power_of_two" not in offers.algorithms[name]]
+    unit = count if offers.is_by_total else 1
+    if not offers.sees_sizes:
         best = [min(column) for column in zip(*(times[name] for name in allowed), strict=True)]
         relative = {
             name: sum(time / least if least else 1.0 for time, least in zip(times[name], best, strict=True))
@@ -178,7 +287,7 @@ def _cells(
         few = _fastest(operation, count, {name: times[name][index] for name in always})
         enough = size // ELEMENT_SIZE >= power_of_two_up_to(count)
         name = _fastest(operation, count, {name: times[name][index] for name in (allowed if enough else always)})
-        if "count_below_power_of_two" not in offers[name]:
+        if "count_below_power_of_two" not in offers.algorithms[name]:
             few = name
         if not cells or cells[-1][1:] != (name, few):
             cells.append((size * unit if cells else 0, name, few))

@@ -1,0 +1,82 @@
+"""Costs of a collective's messages where processes share nodes: each by its path, and a node's messages by its rate.
+
+A message to a process of the same node costs what the machine's path within a node says, any other what the path
+between nodes says. What leaves or enters a node shares its rate R_N, where the machine has one: a message of m bytes
+keeps a port of each of its nodes busy for m / R_N. Main entries: `schedule_costs` and `node_gaps`.
+"""
+
+import numpy as np
+
+from commmodel.collectives.schedule import Schedule
+from commmodel.machine import Machine
+from commmodel.machine.rates import node_rate
+from commmodel.predict.costs import Costs, End, Floats, Integers, message_costs
+
+__all__ = ["node_gaps", "node_remarks", "schedule_costs", "within_path"]
+
+
+def within_path(machine: Machine) -> str | None:
+    """Return the machine's path within a node, the longer one of two; None where it has none."""
+    paths = {*machine.paths, *(table.path for table in machine.plogp)}
+    return next((path for path in ("same-node", "same-socket") if path in paths), None)
+
+
+def node_remarks(machine: Machine) -> tuple[str, ...]:
+    """Return what a prediction on nodes leaves out, for lack of measurements."""
+    remarks = []
+    if within_path(machine) is None:
+        remarks.append(
+            "messages within a node are taken to cost what they cost between nodes: measure on one node, too"
+        )
+    if all(rate is None or not rate.is_limiting for rate in map(node_rate, machine.segments)):
+        remarks.append(
+            "what a node moves at most is not known: its processes are taken not to disturb each other (pairs)"
+        )
+    return tuple(remarks)
+
+
+def schedule_costs(
+    machine: Machine, model: str, schedule: Schedule, per_node: int | None, path: str | None = None, end: End = "value"
+) -> Costs:
+    """Return the costs of a schedule's messages.
+
+    Parameters
+    ----------
+    machine, model, end
+        As of `commmodel.predict.costs.message_costs`.
+    schedule : Schedule
+    per_node : int or None
+        Processes of each node, with consecutive ranks; None: all messages take the same path.
+    path : str, optional
+        That all messages take, whatever the nodes.
+    """
+    if per_node is None or path is not None:
+        return message_costs(machine, model, path, end)(schedule.size)
+    is_within = schedule.sender // per_node == schedule.receiver // per_node
+    columns = np.empty((4, schedule.size.size))
+    for chosen, where in ((is_within, within_path(machine)), (~is_within, None)):
+        if chosen.any():
+            columns[:, chosen] = message_costs(machine, model, where, end)(schedule.size[chosen])
+    return Costs(*columns)
+
+
+def node_gaps(machine: Machine, model: str, schedule: Schedule, per_node: int) -> tuple[Integers, Floats]:
+    """Return the node of each process, and the time that each message keeps the ports of two nodes busy.
+
+    Both are empty where the node's rate is not known or does not limit, and under LogP, where a byte takes no time.
+    """
+    crosses = schedule.sender // per_node != schedule.receiver // per_node
+    sizes, place = np.unique(schedule.size[crosses], return_inverse=True)
+    seconds = np.array([size * _byte_time(machine, size) for size in sizes.tolist()])
+    if model == "logp" or not seconds.any():
+        return np.empty(0, np.int64), np.empty(0)
+    gaps = np.zeros(schedule.size.size)
+    gaps[crosses] = seconds[place]
+    return np.arange(schedule.processes) // per_node, gaps
+
+
+def _byte_time(machine: Machine, size: int) -> float:
+    """Return 1/R_N of the path between nodes for messages of a size; 0 where it is not known or does not limit."""
+    segment = machine.segment(size)
+    rate = segment.one_way.R_N if segment.one_way is not None else node_rate(segment)
+    return 1 / rate.value if rate is not None and rate.is_limiting and rate.value > 0 else 0.0
