@@ -27,7 +27,7 @@ from commmodel.scaling.verdict import Judgement, Verdict, judge
 __all__ = ["Checked", "CheckedSeries", "MemoryLimit", "Room", "Slower", "check"]
 
 
-_NEEDED = ": measure a function at three scales or more, such as collective --procs 2:all"
+_NEEDED = ": measure a function at three scales or more, as with mpiexec -n 8 python -m commmodel.bench collective"
 
 
 @dataclass(frozen=True)
