@@ -8,8 +8,8 @@ programs; no MPI library. mpi.h and the libraries to link with come from the pac
 compiler, a clang with old versions of glibc to link with, from the package ziglang: neither the machine's compiler nor
 its libraries leave a trace, and one machine builds for every processor.
 
-With --once, that is all. A release is built in two folders and must be the same byte for byte. Then it is installed into
-new virtual environments, with each MPI library and each Python that is there, and so is the source distribution;
+With --once, that is all. A release is built in two folders and must be the same byte for byte. Then it is installed
+into new virtual environments, with each MPI library and each Python that is there, and so is the source distribution;
 installed.py tries what is installed. Everything lies in build/wheels, the results in dist.
 """
 
@@ -137,7 +137,7 @@ def _unpacked(package: str, processor: str, folder: Path) -> Path:
             "--platform", f"manylinux_2_28_{processor}", "--dest", folder, package)  # fmt: skip
         (wheel,) = folder.glob(f"{package}-*.whl")
         with zipfile.ZipFile(wheel) as archive:
-            archive.extractall(root)  # noqa: S202  (a wheel of the index that all of this trusts)
+            archive.extractall(root)
     (data,) = root.glob("*.data/data")
     return data
 
