@@ -70,6 +70,7 @@ def test_bench_is_the_benchmark(capsys):
 
 def test_an_output_is_replaced_only_by_force(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "none.jsonl").touch()
     simulated = "simulate switch ring -p 2 -n 8"
     for command, option, path in (
         ("predict ranger measurements none.jsonl", "-o", "page.html"),

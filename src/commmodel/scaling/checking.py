@@ -268,9 +268,10 @@ def check(
         else list(_missing(expected, guidelines, series_by_key, {_key(row.series) for row in rows}))
     )
     if baseline is None and not rows and (expected or len(untested) == len(guidelines)):
-        raise InputError(
-            (*notes, *missing)[0] if notes or missing else f"nothing was measured that is expected{_NEEDED}"
-        )
+        if missing and not notes:
+            names = dict.fromkeys(series.name for series in series_by_key.values())
+            raise InputError(f"{missing[0]}; measured: {', '.join(names)}")
+        raise InputError(notes[0] if notes else f"nothing was measured that is expected{_NEEDED}")
     return Checked(
         tuple(_with_limits(row, at, memory, settings.confidence) for row in rows),
         tuple(violation for violation in broken if violation.certain),
