@@ -222,7 +222,9 @@ class Processes:
             if ended:
                 raise _ended(other, ended)
         if rank in self._over:
-            raise RankEndedError(f"rank {rank} ended without MPI_Finalize", 1)
+            raise RankEndedError(
+                f"rank {rank} ended without MPI_Finalize: does {os.path.basename(self._command[0])} call MPI?", 1
+            )
         self._over.update({rank} & self._codes.keys())
 
     def end(self, rank: int) -> None:
