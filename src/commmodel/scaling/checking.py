@@ -269,8 +269,8 @@ def check(
     )
     if baseline is None and not rows and (expected or len(untested) == len(guidelines)):
         if missing and not notes:
-            names = dict.fromkeys(series.name for series in series_by_key.values())
-            raise InputError(f"{missing[0]}; measured: {', '.join(names)}")
+            functions = dict.fromkeys(series.name for series in series_by_key.values())
+            raise InputError(f"{missing[0]}; measured: {', '.join(functions)}")
         raise InputError(notes[0] if notes else f"nothing was measured that is expected{_NEEDED}")
     return Checked(
         tuple(_with_limits(row, at, memory, settings.confidence) for row in rows),
