@@ -14,8 +14,9 @@
 #   make cluster-test       the tests that need a network: on two emulated hosts, as root on Linux, else skipped
 #   make cluster-bench      on emulated hosts: collectives predicted and checked, overlap chosen: as root on Linux
 #   make leaks              memory of a process that simulates ten thousand times
+#   make wheel              the wheel to install, in dist; needs no compiler
 #   make wheels             the source distribution and the wheel of a release, built twice, tried with each MPI library
-#                           and Python, into dist; needs no compiler: PROCESSOR=aarch64 builds for another, untried
+#                           and Python, into dist: PROCESSOR=aarch64 builds for another, untried
 #   make clean              remove what was built
 
 MPI ?= mpich
@@ -57,7 +58,7 @@ ONE_PROTOCOL_openmpi := 1:256
 # Else every program that a test starts would compile our modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo quick test thorough openmpi openmpi-library test-one test-without-mpi test-mpi test-launched test-ranks test-mpich test-openmpi cluster-test sanitize leaks fuzz mutations freeze lint docs html doctest bench cluster-bench wheels clean
+.PHONY: demo quick test thorough openmpi openmpi-library test-one test-without-mpi test-mpi test-launched test-ranks test-mpich test-openmpi cluster-test sanitize leaks fuzz mutations freeze lint docs html doctest bench cluster-bench wheel wheels clean
 
 demo:
 	@echo "commmodel: measures this machine's MPI ($(MPI)), fits a model of it and writes a report. About a minute."
@@ -164,6 +165,9 @@ leaks: $(VENV)/.test-ready
 	$(BIN)/python -m tools.leaks
 
 PROCESSOR ?= $(shell uname -m)
+
+wheel:
+	@$(PYTHON) packaging/wheels.py --once --processor $(PROCESSOR)
 
 wheels:
 	$(PYTHON) packaging/wheels.py --processor $(PROCESSOR) $(if $(FIGURES),--figures $(FIGURES))

@@ -1,6 +1,6 @@
-"""Build the source distribution and the wheel of a release, twice, and try them: `make wheels`.
+"""Build the wheel: `make wheel`; or the source distribution and the wheel of a release, and try them: `make wheels`.
 
-    python packaging/wheels.py [--processor aarch64] [--pythons python3.11 python3.13] [--figures FILE]
+    python packaging/wheels.py [--once] [--processor aarch64] [--pythons python3.11 python3.13] [--figures FILE]
 
 The wheel is for one processor and any Linux of the last years, for CPython 3.11 and newer. It holds the core for
 the MPI ABIs of MPICH, of Open MPI and of the standard, the recorder for each of them, and the MPI library of simulated
@@ -8,9 +8,9 @@ programs; no MPI library. mpi.h and the libraries to link with come from the pac
 compiler, a clang with old versions of glibc to link with, from the package ziglang: neither the machine's compiler nor
 its libraries leave a trace, and one machine builds for every processor.
 
-It is built in two folders and must be the same byte for byte. Then it is installed into new virtual environments, with
-each MPI library and each Python that is there, and so is the source distribution; installed.py tries what is installed.
-Everything lies in build/wheels, the results in dist.
+With --once, that is all. A release is built in two folders and must be the same byte for byte. Then it is installed
+into new virtual environments, with each MPI library and each Python that is there, and so is the source distribution;
+installed.py tries what is installed. Everything lies in build/wheels, the results in dist.
 """
 
 import argparse
@@ -22,7 +22,7 @@ import platform
 import shutil
 import subprocess
 import sys
-import tarfile
+import sysconfig
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -33,6 +33,8 @@ WORK = REPOSITORY / "build" / "wheels"
 TOOLS = WORK / "tools"
 GLIBC = "2.28"
 """The oldest that the packages of MPICH and Open MPI run with."""
+MULTIARCH = "-idirafter /usr/include"
+"""Debian's Python.h includes a header by its path from there."""
 PYTHONS = ("python3.11", "python3.12", "python3.13", "python3.14")
 LIBRARIES = {
     "mpich": ("mpich", "mpi", ()),
@@ -58,7 +60,7 @@ def run(*words: object, **environment: str) -> None:
         [str(word) for word in words], env=os.environ | environment, capture_output=True, text=True, check=False
     )
     if done.returncode:
-        print(done.stdout[-6000:], done.stderr[-6000:], sep="\n", file=sys.stderr)
+        print(done.stdout[-2000:], done.stderr[-4000:], sep="\n", file=sys.stderr)
         raise SystemExit(f"wheels: exit code {done.returncode} of {' '.join(str(word) for word in words)}")
 
 
@@ -73,6 +75,17 @@ def environment(folder: Path, *packages: object, python: str = sys.executable) -
     run(python, "-m", "venv", folder)
     run(folder / "bin/python", "-m", "pip", "install", "--quiet", *packages)
     return folder / "bin"
+
+
+def check() -> None:
+    """End with a line that says what is missing, before anything is downloaded."""
+    if not (REPOSITORY / ".git").exists():
+        raise SystemExit("wheels: not a git clone: with a C++ compiler, pip install '.[mpich,report]'")
+    if not Path(sysconfig.get_path("include"), "Python.h").exists():
+        raise SystemExit(
+            f"wheels: {sys.executable} has no Python.h: install python3-dev (Debian, Ubuntu) or python3-devel (Fedora, "
+            "RHEL), or make the environment with a Python of uv, conda or pyenv"
+        )
 
 
 def prepare_tools() -> None:
@@ -90,7 +103,7 @@ def prepare_compilers(processor: str) -> dict[str, str]:
     folder.mkdir(parents=True, exist_ok=True)
     (zig,) = TOOLS.glob("lib/python3*/site-packages/ziglang/zig")
     for name, language in (("cc", "cc"), ("c++", "c++")):
-        _write_program(folder / name, f'exec {zig} {language} -target {processor}-linux-gnu.{GLIBC} "$@"')
+        _write_program(folder / name, f'exec {zig} {language} -target {processor}-linux-gnu.{GLIBC} "$@" {MULTIARCH}')
     wrappers = []
     for abi, (package, library, options) in LIBRARIES.items():
         root = _unpacked(package, processor, folder)
@@ -124,7 +137,7 @@ def _unpacked(package: str, processor: str, folder: Path) -> Path:
             "--platform", f"manylinux_2_28_{processor}", "--dest", folder, package)  # fmt: skip
         (wheel,) = folder.glob(f"{package}-*.whl")
         with zipfile.ZipFile(wheel) as archive:
-            archive.extractall(root)  # noqa: S202  (a wheel of the index that all of this trusts)
+            archive.extractall(root)
     (data,) = root.glob("*.data/data")
     return data
 
@@ -145,8 +158,7 @@ def sources(folder: Path) -> Path:
 def wheel(archive: Path, folder: Path, compilers: dict[str, str]) -> Path:
     """Build the wheel from a source distribution in a folder, checked and named by what it needs; return it."""
     shutil.rmtree(folder, ignore_errors=True)
-    with tarfile.open(archive) as packed:
-        packed.extractall(folder, filter="data")
+    shutil.unpack_archive(archive, folder)
     (tree,) = folder.iterdir()
     tools = TOOLS / "bin"
     run(tools / "python", "-m", "build", "--wheel", "--no-isolation", "--outdir", folder / "raw", tree,
@@ -234,8 +246,10 @@ def main() -> None:
     parser.add_argument(
         "--pythons", nargs="*", default=PYTHONS, help="interpreters to try it with (default: all of %(default)s)"
     )
+    parser.add_argument("--once", action="store_true", help="build the wheel once and do not try it")
     parser.add_argument("--figures", type=Path, help="file for the tables of sizes and times")
     arguments = parser.parse_args()
+    check()
     os.umask(0o022)
     newest = subprocess.run(
         ["git", "log", "-1", "--format=%ct"], cwd=REPOSITORY, capture_output=True, text=True, check=True
@@ -249,8 +263,8 @@ def main() -> None:
     prepare_tools()
     compilers = prepare_compilers(arguments.processor)
     archive = sources(WORK / "sources")
-    folders = [WORK / "first", WORK / "a-second-folder"]
-    say(f"building for {arguments.processor}, twice")
+    folders = [WORK / "first", WORK / "a-second-folder"][: 1 if arguments.once else 2]
+    say(f"building for {arguments.processor}{'' if arguments.once else ', twice'}")
     built = [wheel(archive, folder, compilers) for folder in folders]
     if len({digest(path) for path in built}) > 1:
         raise SystemExit(
@@ -260,7 +274,9 @@ def main() -> None:
     for folder in (*folders, WORK / "sources"):
         shutil.rmtree(folder)
     for path in (package, archive):
-        say(f"{path.name} {digest(path)}")
+        say(f"dist/{path.name} {digest(path)}")
+    if arguments.once:
+        return
     trials = []
     if arguments.processor == platform.machine():
         interpreters = pythons(arguments.pythons)

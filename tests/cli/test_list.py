@@ -70,6 +70,7 @@ def test_bench_is_the_benchmark(capsys):
 
 def test_an_output_is_replaced_only_by_force(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "none.jsonl").touch()
     simulated = "simulate switch ring -p 2 -n 8"
     for command, option, path in (
         ("predict ranger measurements none.jsonl", "-o", "page.html"),
@@ -98,3 +99,21 @@ def test_an_error_names_the_option_as_it_was_typed(capsys):
     ):
         assert main(["predict", "ranger", "send", *words]) == 2
         assert capsys.readouterr().err.startswith(f"commmodel: {name}: '8K': unknown unit 'K'")
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        ("predict send -n 8 machine.toml", "MACHINE comes before send: commmodel predict MACHINE send ..."),
+        ("predict send --help", "MACHINE comes before send: commmodel predict MACHINE send ..."),
+        ("simulate alltoall graphene -p 4", "WHERE comes before alltoall: commmodel simulate WHERE alltoall ..."),
+        ("simulate switch ring -p 2 -n 8 -o page.pdf", "-o: a page is HTML: name it page.html"),
+        ("fit none.jsonl", "none.jsonl: No such file or directory"),
+        ("simulate switch run -p 2 -- python none.py", "none.py: no such program"),
+    ],
+)
+def test_what_is_wrong_is_a_line_with_the_mend(words, problem, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "machine.toml").touch()  # the output of fit
+    assert main(words.split()) == 2
+    assert capsys.readouterr().err == f"commmodel: {problem}\n"

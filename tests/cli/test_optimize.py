@@ -55,7 +55,7 @@ def test_a_machine_file_and_a_published_one_are_known(machine, capsys):
     published = as_json(capsys, "quadrics-elan4", *PROBLEM, "--overhead", "2us", "--byte-time", "1.1ns/B")
     assert published["burst"] < 32
     assert main(["optimize", "quadrics-elan4", *PROBLEM]) == 2
-    assert "does not know overhead and byte_time (its publication" in capsys.readouterr().err
+    assert "does not know overhead and byte time (its publication" in capsys.readouterr().err
 
 
 def test_the_table_says_what_was_chosen_and_what_limits_it_in_words(machine, capsys):

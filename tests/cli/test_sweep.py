@@ -74,7 +74,7 @@ def test_slurm_has_its_launcher_and_its_way_on(tmp_path, capsys):
         (["-p", "2", *QUICK, "--resume"], "--resume of the benchmark"),
         (["-p", "2", "--", "nonsense"], "unknown kernel 'nonsense'"),
         (["-p", "2", "--", "--help"], "run commmodel bench --help"),
-        (["-p", "2", "collective"], "unrecognized arguments: collective"),
+        (["-p", "2", "collective"], "collective: what is meant for the benchmark comes after --: commmodel sweep"),
         (QUICK, "the following arguments are required: -p"),
     ],
 )

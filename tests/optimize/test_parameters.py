@@ -126,9 +126,9 @@ def test_what_nobody_knows_is_named_with_the_kernels_that_measure_it():
     with pytest.raises(MissingParameterError) as error:
         choose(MIB, 1e-3, profiled(profile, loggp=False))
     said = str(error.value)
-    assert "does not know overhead and byte_time: measure with python -m commmodel.bench burst bandwidth" in said
-    assert said.endswith("or give overhead and byte_time")
-    with pytest.raises(MissingParameterError, match=r"does not know overhead, latency and byte_time:"):
+    assert "does not know overhead and byte time: measure with python -m commmodel.bench burst bandwidth" in said
+    assert said.endswith("or give --overhead and --byte-time")
+    with pytest.raises(MissingParameterError, match=r"does not know overhead, latency and byte time:"):
         choose(MIB, 1e-3, profiled(loggp=False))
 
 
@@ -136,7 +136,7 @@ def test_what_nobody_knows_is_named_with_the_kernels_that_measure_it():
                                                ("infiniband-2007", 10e-6, 64)])  # fmt: skip
 def test_published_networks_lack_what_is_in_figures_only_and_work_with_it(name, L, HD):
     machine = load(name)
-    with pytest.raises(MissingParameterError, match=r"overhead and byte_time \(its publication does not print them"):
+    with pytest.raises(MissingParameterError, match=r"overhead and byte time \(its publication does not print them"):
         choose(MIB, 1e-3, machine)
     for operation in ("two-sided", "get"):
         chosen = choose(8 * MIB, 5e-3, machine, operation=operation, overhead=1e-9, byte_time=1e-9)
@@ -146,7 +146,7 @@ def test_published_networks_lack_what_is_in_figures_only_and_work_with_it(name, 
 
 
 def test_a_machine_whose_publication_lacks_only_the_bandwidth_works_with_it():
-    with pytest.raises(MissingParameterError, match="does not know byte_time for messages of"):
+    with pytest.raises(MissingParameterError, match="does not know byte time for messages of"):
         choose(MIB, 1e-3, load("ranger"))
     assert choose(MIB, 1e-3, load("ranger"), byte_time=1e-9).blocking_seconds > MIB * 1e-9 + 1e-3
 

@@ -100,7 +100,7 @@ def test_waits_for_changing_ranks_blame_nobody(tmp_path):
 def test_the_efficiency_is_in_the_verdict_and_has_a_table(tmp_path):
     recording = record.load(unbalanced(tmp_path))
     efficiency = record.efficiency(recording)
-    assert "Parallel efficiency 60 %; most is lost to load balance (67 %)." in verdict(
+    assert "Parallel efficiency 60 %; its lowest factor is load balance, 67 %." in verdict(
         record.profile(recording), efficiency
     )
     rows = [[str(cell) for cell in row][:2] for row in factors_table(efficiency).rows]

@@ -199,6 +199,8 @@ def _measure_into(writers: list[Writer], comm: "MPI.Intracomm", line: CommandLin
     where = comm.bcast(([rank.host for rank in header.ranks], [rank.socket for rank in header.ranks]))
     placement, further_nodes = place(*where), place_further(*where)
     kernels = line.options.kernels or sensible_kernels(placement, line.options.node_pairs)
+    if "pairs" in line.typed and not {*line.options.kernels, "pairs"} & {*kernels}:
+        kernels = (*kernels, "pairs")
     procs = _processes(line, comm.size)
     options = msgspec.structs.replace(line.options, kernels=kernels, procs=procs)
     # Ranks that take turns on a processor hardly ever meet a common start, and IMB knows none.

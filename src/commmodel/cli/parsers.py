@@ -37,6 +37,9 @@ _INPUTS = (
     "results", "selector", "traces", "validate", "where",
 )  # fmt: skip
 """Names of arguments, in the parsed command, whose words may be files that are read."""
+_SUFFIXES = (".csv", ".goal", ".json", ".jsonl", ".toml", ".txt", ".xml")
+_OTHER_SUFFIXES = (*_SUFFIXES, ".pdf", ".png", ".svg")
+"""What is no HTML page."""
 _STREAMS = ("/dev/", "/proc/")
 
 
@@ -71,6 +74,7 @@ class Parser(argparse.ArgumentParser):
         """Parse words and keep them for error messages."""
         self._words = [*(sys.argv[1:] if args is None else args)]
         if self._subparsers is not None:
+            self._refuse_other_order()
             self._refuse_early_options()
         return super().parse_known_args(args, namespace)
 
@@ -89,6 +93,15 @@ class Parser(argparse.ArgumentParser):
             if word.startswith("-") and word not in self._option_string_actions:
                 option = word.partition("=")[0]
                 raise InputError(f"{option} comes after {names[-1]}: {self.prog} {' '.join(names)} {option} ...")
+
+    def _refuse_other_order(self) -> None:
+        """Refuse `predict send machine.toml`: the machine comes first."""
+        *before, verbs = self._get_positional_actions()
+        for word in self._words[: len(before)]:
+            behind = self._words[len(before) : len(before) + 1]
+            if word in (verbs.choices or ()) and not (behind and behind[0] in (verbs.choices or ())):
+                name = before[0].metavar
+                raise InputError(f"{name} comes before {word}: {self.prog} {name} {word} ...")
 
     def _typed(self, name: str) -> str:
         """Return the typed spelling of an option that has several, like -o/--output."""
@@ -162,11 +175,19 @@ def parent() -> Parser:
 def add_output(parser: Any, purpose: str, *, default: str | None = None, required: bool = False) -> None:
     """Add the output file and --force."""
     parser.add_argument(
-        "-o", "--output", metavar="FILE", required=required,
+        "-o", "--output", metavar="FILE", required=required, type=_page if purpose.startswith("HTML") else str,
         help=f"{purpose}; must not exist" + ("" if required else f" (default: {default or 'none'})"),
     )  # fmt: skip
     parser.add_argument("--force", action="store_true", help="replace files that exist")
     parser.set_defaults(default_output=default)
+
+
+@typed
+def _page(path: str) -> str:
+    stem, suffix = os.path.splitext(path)
+    if suffix in _OTHER_SUFFIXES:
+        raise InputError(f"a page is HTML: name it {stem}.html")
+    return path
 
 
 def output_path(arguments: argparse.Namespace) -> Any:
@@ -315,7 +336,15 @@ def refuse_outputs(arguments: argparse.Namespace) -> None:
         return
     for option, path in {"-o": output_path(arguments), **outputs}.items():
         if path is not None and os.path.isfile(path) and not path.startswith(_STREAMS):
+            _refuse_missing(inputs)
             raise InputError(f"{path} exists: replace it with --force, or name another file with {option}")
+
+
+def _refuse_missing(inputs: Sequence[str]) -> None:
+    """Raise where an input that has the name of a file is not there."""
+    for path in inputs:
+        if os.path.splitext(path)[1] in _SUFFIXES and not os.path.exists(path):
+            raise InputError(f"{path}: No such file or directory")
 
 
 def wrote_page(write: Callable[[], None]) -> bool:

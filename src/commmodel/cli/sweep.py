@@ -35,6 +35,8 @@ class _WithBench(Parser):
         words = list(sys.argv[1:] if args is None else args)
         before, bench = (words[: words.index("--")], words[words.index("--") + 1 :]) if "--" in words else (words, None)
         namespace, rest = super().parse_known_args(before, namespace)
+        if rest and bench is None:
+            raise InputError(f"{' '.join(rest)}: what is meant for the benchmark comes after --: {_EXAMPLE}")
         namespace.bench = bench
         return namespace, rest
 

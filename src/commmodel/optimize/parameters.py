@@ -337,18 +337,23 @@ def _segments(key: _IdentityKey, conditions: Conditions, needs: tuple[bool, bool
     return at
 
 
+def _joined(words: list[str]) -> str:
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def _missing(
     machine: Machine, conditions: Conditions, are_missing: Any, size: float | None = None
 ) -> MissingParameterError:
-    *first, last = (
-        name for name, is_missing in zip(("overhead", "latency", "byte_time"), are_missing, strict=True) if is_missing
-    )
-    names = f"{', '.join(first)} and {last}" if first else last
+    missing = [
+        name for name, is_missing in zip(("overhead", "latency", "byte time"), are_missing, strict=True) if is_missing
+    ]
+    options = [f"--{name.replace(' ', '-')}" for name in missing]
     where = "" if size is None else f" for messages of {int(size)} bytes"
     of = "" if conditions.operation == "two-sided" else f" of {conditions.operation}"
     published = machine.origin is not None and machine.origin.source
     why = " (its publication does not print them in numbers)" if published else ""
     return MissingParameterError(
-        f"machine {machine.name!r} does not know {names}{of}{where}{why}: measure with {_KERNELS}, then fit, or give "
-        f"{names}"
+        f"machine {machine.name!r} does not know {_joined(missing)}{of}{where}{why}: measure with {_KERNELS}, "
+        f"then fit, or give {_joined(options)}"
     )

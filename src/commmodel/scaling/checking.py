@@ -27,7 +27,7 @@ from commmodel.scaling.verdict import Judgement, Verdict, judge
 __all__ = ["Checked", "CheckedSeries", "MemoryLimit", "Room", "Slower", "check"]
 
 
-_NEEDED = ": measure a function at three scales or more, such as collective --procs 2:all"
+_NEEDED = ": measure a function at three scales or more, as with mpiexec -n 8 python -m commmodel.bench collective"
 
 
 @dataclass(frozen=True)
@@ -268,9 +268,10 @@ def check(
         else list(_missing(expected, guidelines, series_by_key, {_key(row.series) for row in rows}))
     )
     if baseline is None and not rows and (expected or len(untested) == len(guidelines)):
-        raise InputError(
-            (*notes, *missing)[0] if notes or missing else f"nothing was measured that is expected{_NEEDED}"
-        )
+        if missing and not notes:
+            functions = dict.fromkeys(series.name for series in series_by_key.values())
+            raise InputError(f"{missing[0]}; measured: {', '.join(functions)}")
+        raise InputError(notes[0] if notes else f"nothing was measured that is expected{_NEEDED}")
     return Checked(
         tuple(_with_limits(row, at, memory, settings.confidence) for row in rows),
         tuple(violation for violation in broken if violation.certain),

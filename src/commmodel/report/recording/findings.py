@@ -114,8 +114,8 @@ def _efficiency_sentence(efficiency: Efficiency) -> str:
         factors |= {"serialisation": efficiency.serialisation, "transfer": efficiency.transfer}
     worst = min(factors, key=factors.__getitem__)
     return (
-        f"Parallel efficiency {format_ratio(efficiency.parallel)}; most is lost to {worst} "
-        f"({format_ratio(factors[worst])})."
+        f"Parallel efficiency {format_ratio(efficiency.parallel)}; its lowest factor is {worst}, "
+        f"{format_ratio(factors[worst])}."
     )
 
 

@@ -15,8 +15,11 @@ from commmodel.units import format_interval, format_quantity, format_ratio
 __all__ = ["difference_blocks", "difference_table", "summary_words", "together_words"]
 
 _NOTE = (
-    "Behind each ratio the interval of that ratio alone, over launches. Of many intervals some lie beside 1 by "
-    "chance: a change is called one where chance does not explain it among all that was compared."
+    "Each ratio has the interval of its configuration alone, over launches. Of many, some lie off 1 by chance: slower "
+    "or faster is what chance does not explain among all of them."
+)
+_IN_TURNS = (
+    "The ratio is the centre of those of the {} pairs of launches, which may differ from that of the two columns."
 )
 _MOST_NAMED = 5
 _MOST_LETTERS = 100  # such as the binding of a thousand ranks
@@ -32,8 +35,8 @@ def _effect(row: Difference) -> str:
     return "from nothing" if math.isinf(row.ratio) else error_words(row.ratio - 1)
 
 
-def difference_table(rows: Sequence[Difference]) -> Table:
-    """Return a row for each configuration, in the order given."""
+def difference_table(rows: Sequence[Difference], pairs: int = 0) -> Table:
+    """Return a row for each configuration, in the order given; pairs of launches where they were in turns."""
     cells = (
         (
             configuration_words(row.configuration),
@@ -47,7 +50,7 @@ def difference_table(rows: Sequence[Difference]) -> Table:
         for row in rows
     )
     columns = (*left("what"), *right("before", "after", "change", "after / before", "launches"), *left("verdict"))
-    return Table("", columns, plain_rows(cells), (_NOTE,))
+    return Table("", columns, plain_rows(cells), (_NOTE, *[_IN_TURNS.format(pairs)] * (pairs > 0)))
 
 
 def summary_words(differences: Differences, least: float) -> str:
@@ -101,7 +104,7 @@ def difference_blocks(differences: Differences, rows: Sequence[Difference], leas
     least : float
         As the differences were made with.
     """
-    blocks: list[Table | Text] = [difference_table(rows), text("")] if rows else []
+    blocks: list[Table | Text] = [difference_table(rows, differences.pairs), text("")] if rows else []
     if differences.environment:
         blocks.append(text("What differs between the files:", "bold"))
         blocks += [

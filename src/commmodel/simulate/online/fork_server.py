@@ -88,6 +88,8 @@ def _load() -> None:
         sys.meta_path.insert(0, _Beginning(module))
 
 
+_RUNNING = (__file__, runpy.__file__, "<frozen runpy>")
+"""Files whose lines run the program: left out of its tracebacks."""
 _CLOCKS = ("time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns")
 
 
@@ -161,8 +163,11 @@ def _rank(words: Sequence[str], place: str) -> None:
         code = exit_.code if isinstance(exit_.code, int) else int(exit_.code is not None)
         if exit_.code is not None and not isinstance(exit_.code, int):
             print(exit_.code, file=sys.stderr)
-    except BaseException:  # whatever the program raised: Python would print it and exit with 1
-        traceback.print_exc()
+    except BaseException as error:  # whatever the program raised: Python would print it and exit with 1
+        frames = error.__traceback__
+        while frames is not None and frames.tb_frame.f_code.co_filename in _RUNNING:
+            frames = frames.tb_next
+        traceback.print_exception(type(error), error, frames)
         code = 1
     try:
         if code == 0:  # else MPI is not ended well, and the other ranks end with this one

@@ -84,8 +84,11 @@ def _python_words(command: Sequence[str]) -> tuple[list[str], list[str]] | None:
             return None
         place += 1
     words = [*command[place:]]
-    if len(words) < 1 + (words[:1] in (["-m"], ["-c"])):
+    is_option = words[:1] in (["-m"], ["-c"])
+    if len(words) < 1 + is_option:
         return None
+    if not is_option and not os.path.exists(words[0]):
+        raise InputError(f"{words[0]}: no such program")
     return [*command[:place]], words
 
 
@@ -219,7 +222,9 @@ class Processes:
             if ended:
                 raise _ended(other, ended)
         if rank in self._over:
-            raise RankEndedError(f"rank {rank} ended without MPI_Finalize", 1)
+            raise RankEndedError(
+                f"rank {rank} ended without MPI_Finalize: does {os.path.basename(self._command[0])} call MPI?", 1
+            )
         self._over.update({rank} & self._codes.keys())
 
     def end(self, rank: int) -> None:

@@ -156,7 +156,8 @@ def listed(path: Path) -> list[Path]:
             continue
         trace = path.parent / name
         if not os.path.isfile(trace):
-            raise DamagedFileError(path, f"line {number}", f"{name[:200]!r}: there is no such trace")
+            problem = f"{name[:60]!r}: there is no such trace: a list of traces has a name in each line"
+            raise DamagedFileError(path, f"line {number}", problem)
         traces.append(trace)
     if not traces:
         raise DamagedFileError(path, "", "no traces: expected a name in each line")
