@@ -1,15 +1,16 @@
 """``python -m commmodel.bench``: parse, describe, measure, report. Main entry: `run`.
 
 What is wrong is said once, by rank 0, and every rank ends with the same exit code. Only a fault of the program
-itself or of MPI on one rank aborts the job.
+itself or of MPI on one rank, Ctrl-C and SIGTERM abort the job.
 """
 
 import math
 import os
 import sys
+import time
 import traceback
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -20,6 +21,7 @@ from commmodel.bench import process_memory
 from commmodel.bench.launches import is_launched, measure_repeatedly
 from commmodel.bench.options import CommandLine, HelpRequest, parse, parse_processes
 from commmodel.errors import CommModelError, InputError, MPIEnvironmentError
+from commmodel.interruption import ending, prompt_interruption, raise_on_termination
 from commmodel.results import (
     Bandwidth,
     BenchOptions,
@@ -46,6 +48,8 @@ __all__ = ["run"]
 _Value = TypeVar("_Value")
 _Parsed = CommandLine | HelpRequest | CommModelError
 _THREAD_LEVEL = "MPI4PY_RC_THREAD_LEVEL"  # mpi4py goes by it even where mpi4py.rc.thread_level says otherwise
+_ADVICE = ": what was measured is kept: go on with --resume"
+_PATIENCE = 2.0  # seconds that rank 0 has to end an interrupted job, before another rank does
 _DURATIONS = {"time", "ci"}
 """BenchOptions that a resumed run may change: how long it measures, not what."""
 
@@ -53,6 +57,7 @@ _DURATIONS = {"time", "ci"}
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark on all ranks of COMM_WORLD; return the exit code."""
     words = sys.argv[1:] if arguments is None else arguments
+    raise_on_termination()
     try:
         parsed: _Parsed = parse(words)
     except (CommModelError, HelpRequest) as other:
@@ -65,8 +70,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
             "without mpiexec before it"
         )
 
-    with guarded():
-        return _run(parsed)
+    try:
+        with guarded():
+            return _run(parsed)
+    except KeyboardInterrupt as interruption:  # before MPI was there, with which rank 0 speaks for all
+        return ending(interruption)[1]
 
 
 def _run(parsed: _Parsed) -> int:
@@ -92,19 +100,21 @@ def _run(parsed: _Parsed) -> int:
         private = comm.Dup()
         if watched:
             process_memory.after_use(private)
-        _measure(private, parsed)
+        # Its thread would be in the memory that is measured.
+        prompt = nullcontext() if watched or comm.rank else prompt_interruption("commmodel.bench", _ADVICE)
+        with prompt:
+            _measure(private, parsed)
         return 0
     except CommModelError as error:  # every rank has it: see `_on_rank_0`
         _say(comm, f"commmodel.bench: {error}")
         comm.Barrier()  # a rank that ends first with an exit code would have the others killed unheard
         return error.exit_code
-    except KeyboardInterrupt:
-        print(
-            f"commmodel.bench: rank {comm.rank} was interrupted: go on with --resume",
-            file=sys.stderr,
-            flush=True,
-        )
-        comm.Abort(1)
+    except KeyboardInterrupt as interruption:
+        word, code = ending(interruption)
+        _say(comm, f"commmodel.bench: {word}{_ADVICE}")
+        if comm.rank:
+            time.sleep(_PATIENCE)
+        comm.Abort(code)
     except BaseException:  # whatever it was: the other ranks wait for messages that will not come
         traceback.print_exc()
         print(f"commmodel.bench: rank {comm.rank} failed: go on with --resume", file=sys.stderr, flush=True)
@@ -119,6 +129,11 @@ def _repeat(line: CommandLine, words: Sequence[str]) -> int:
     except CommModelError as error:
         print(f"commmodel.bench: {error}", file=sys.stderr)
         return error.exit_code
+    except KeyboardInterrupt as interruption:
+        word, code = ending(interruption)
+        print(f"commmodel.bench: {word}: the same command with --resume goes on with {line.output.name}",
+              file=sys.stderr)  # fmt: skip
+        return code
 
 
 def _without_mpi(parsed: _Parsed, error: Exception) -> int:
@@ -241,7 +256,7 @@ def _measure_into(writers: list[Writer], comm: "MPI.Intracomm", line: CommandLin
     header = msgspec.structs.replace(
         header, options=options, placement=placement, further_nodes=further_nodes,
         buffers=runner.describe_buffers(), resumes=bool(writers) and not writers[0].is_empty,
-        warnings=(*environment.advice(header), *left_out(options)),
+        planned=len(todo.rounds[0]), warnings=(*environment.advice(header), *left_out(options)),
     )  # fmt: skip
 
     _on_rank_0(comm, lambda: _begin(line, header, writers))

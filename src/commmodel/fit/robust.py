@@ -77,16 +77,18 @@ def _scale(residual: Array, error: Array, parameters: int) -> float:
     return float(np.sqrt(max(rest, (_OWN_SHARE * deviation) ** 2)))
 
 
-def _near(message_size: Array) -> Array:
-    octave = np.log2(np.maximum(message_size, 1))
-    return np.asarray(np.exp(-(((octave[:, None] - octave) / _NEAR) ** 2) / 2))
+def _near(values: Array, message_size: Array) -> tuple[Array, Array]:
+    """Return for each point the weighted sum of all values, those of near sizes weighing more, and the weights' sum."""
+    octave, place = np.unique(np.log2(np.maximum(message_size, 1)), return_inverse=True)
+    near = np.exp(-(((octave[:, None] - octave) / _NEAR) ** 2) / 2)
+    return (near @ np.bincount(place, values))[place], (near @ np.bincount(place))[place]
 
 
 def _local(residual: Array, scale: float, message_size: Array) -> Array:
     """Return the noise at each point, averaged over neighbouring sizes in logarithms and shrunk to the common noise."""
-    near = _near(message_size) - np.eye(residual.size)  # not its own
     logs = np.log(np.maximum(np.abs(residual) / scale, _LEAST_SHARE)) - _MEAN_LOG
-    local: Array = scale * np.exp(near @ logs / (near.sum(axis=1) + _WORTH))
+    near, weight = _near(logs, message_size)
+    local: Array = scale * np.exp((near - logs) / (weight - 1 + _WORTH))  # without its own
     return local
 
 
@@ -148,7 +150,7 @@ def minimise(
     share = _influence_share(residual)
     inside = np.minimum(np.abs(residual / _WIDTH), 1.0) ** 2
     steepness = (1 - inside) * (1 - 5 * inside)  # of ψ, by whose mean Huber's pseudo-values are scaled
-    near = _near(message_size)
-    local = (near @ steepness + _WORTH * steepness.mean()) / (near.sum(axis=1) + _WORTH)
+    near, weight = _near(steepness, message_size)
+    local = (near + _WORTH * steepness.mean()) / (weight + _WORTH)
     influence = residual * share / np.maximum(local, _LEAST_STEEPNESS)
     return Robust(fit, fitted, noise, fitted * np.exp(influence * noise))
