@@ -23,6 +23,7 @@ _NOTHING = 1e-6  # instead of a weight of 0, with which a parameter might not be
 _LEAST_STEEPNESS = 0.3
 _LOW, _NORMAL_LOW = 0.4, 0.5244  # share of absolute residuals that tell the noise, and that quantile of normal ones
 _NEAR = 1.5  # octaves: sizes that scatter alike
+_ROWS = 1024  # of the weights between points, that are there at once
 _WORTH = 6.0  # points that the common noise is worth beside those near a point
 _LEAST_SHARE = 0.1  # of the common noise that a residual counts as
 _MEAN_LOG = -0.635  # of the absolute value of normal numbers
@@ -77,18 +78,27 @@ def _scale(residual: Array, error: Array, parameters: int) -> float:
     return float(np.sqrt(max(rest, (_OWN_SHARE * deviation) ** 2)))
 
 
-def _near(values: Array, message_size: Array) -> tuple[Array, Array]:
-    """Return for each point the weighted sum of all values, those of near sizes weighing more, and the weights' sum."""
-    octave, place = np.unique(np.log2(np.maximum(message_size, 1)), return_inverse=True)
-    near = np.exp(-(((octave[:, None] - octave) / _NEAR) ** 2) / 2)
-    return (near @ np.bincount(place, values))[place], (near @ np.bincount(place))[place]
+def _near(values: Array, message_size: Array, *, itself: bool) -> tuple[Array, Array]:
+    """Return for each point the weighted sum of all values, those of near sizes weighing more, and the weights' sum.
+
+    Without the point `itself`, or with it. Not all weights are there at once: they would be the points squared.
+    """
+    octave = np.log2(np.maximum(message_size, 1))
+    sums, weights = np.empty(octave.size), np.empty(octave.size)
+    for begin in range(0, octave.size, _ROWS):
+        rows = slice(begin, begin + _ROWS)
+        near = np.exp(-(((octave[rows, None] - octave) / _NEAR) ** 2) / 2)
+        if not itself:
+            near = near - np.eye(*near.shape, begin)
+        sums[rows], weights[rows] = near @ values, near.sum(axis=1)
+    return sums, weights
 
 
 def _local(residual: Array, scale: float, message_size: Array) -> Array:
     """Return the noise at each point, averaged over neighbouring sizes in logarithms and shrunk to the common noise."""
     logs = np.log(np.maximum(np.abs(residual) / scale, _LEAST_SHARE)) - _MEAN_LOG
-    near, weight = _near(logs, message_size)
-    local: Array = scale * np.exp((near - logs) / (weight - 1 + _WORTH))  # without its own
+    near, weight = _near(logs, message_size, itself=False)
+    local: Array = scale * np.exp(near / (weight + _WORTH))
     return local
 
 
@@ -150,7 +160,7 @@ def minimise(
     share = _influence_share(residual)
     inside = np.minimum(np.abs(residual / _WIDTH), 1.0) ** 2
     steepness = (1 - inside) * (1 - 5 * inside)  # of ψ, by whose mean Huber's pseudo-values are scaled
-    near, weight = _near(steepness, message_size)
+    near, weight = _near(steepness, message_size, itself=True)
     local = (near + _WORTH * steepness.mean()) / (weight + _WORTH)
     influence = residual * share / np.maximum(local, _LEAST_STEEPNESS)
     return Robust(fit, fitted, noise, fitted * np.exp(influence * noise))
