@@ -44,7 +44,7 @@ def raise_on_termination() -> None:
 
 
 @contextmanager
-def prompt_interruption(program: str = "commmodel", advice: str = "") -> Iterator[None]:
+def prompt_interruption(program: str = "commmodel", advice: str = "", *, quiet: bool = False) -> Iterator[None]:
     """Context in which Ctrl-C ends the process within half a second, and SIGTERM where it is to raise an exception.
 
     Compiled code looks for signals from time to time, but not within one solution for millions of flows, nor while it
@@ -57,6 +57,8 @@ def prompt_interruption(program: str = "commmodel", advice: str = "") -> Iterato
         Begin of the line that is said.
     advice : str
         Its end.
+    quiet : bool
+        Say nothing, and end a second later, as another process speaks for this one.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # signals are none of its business
@@ -65,7 +67,7 @@ def prompt_interruption(program: str = "commmodel", advice: str = "") -> Iterato
     writer.setblocking(False)
     before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
     done = threading.Event()
-    watch = threading.Thread(target=_watch, args=(reader, done, program, advice), daemon=True)
+    watch = threading.Thread(target=_watch, args=(reader, done, program, advice, quiet), daemon=True)
     watch.start()
     try:
         yield
@@ -77,11 +79,12 @@ def prompt_interruption(program: str = "commmodel", advice: str = "") -> Iterato
         reader.close()
 
 
-def _watch(reader: socket.socket, done: threading.Event, program: str, advice: str) -> None:
+def _watch(reader: socket.socket, done: threading.Event, program: str, advice: str, quiet: bool) -> None:
     while signals := reader.recv(64):
         number = next((number for number in _ENDINGS if number in signals), None)
-        if number is not None and not done.wait(_MOST):
+        if number is not None and not done.wait(_MOST + quiet):
             word, code = _ENDINGS[number]
             line = "\r\x1b[K" if sys.stderr.isatty() else ""  # over a line of progress
-            os.write(2, f"{line}{program}: {word}{advice}\n".encode())
+            if not quiet:
+                os.write(2, f"{line}{program}: {word}{advice}\n".encode())
             os._exit(code)

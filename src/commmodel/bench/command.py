@@ -6,11 +6,12 @@ itself or of MPI on one rank, Ctrl-C and SIGTERM abort the job.
 
 import math
 import os
+import signal
 import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -100,9 +101,7 @@ def _run(parsed: _Parsed) -> int:
         private = comm.Dup()
         if watched:
             process_memory.after_use(private)
-        # Its thread would be in the memory that is measured.
-        prompt = nullcontext() if watched or comm.rank else prompt_interruption("commmodel.bench", _ADVICE)
-        with prompt:
+        with _interruption(comm.rank, watched=watched):
             _measure(private, parsed)
         return 0
     except CommModelError as error:  # every rank has it: see `_on_rank_0`
@@ -120,6 +119,15 @@ def _run(parsed: _Parsed) -> int:
         print(f"commmodel.bench: rank {comm.rank} failed: go on with --resume", file=sys.stderr, flush=True)
         comm.Abort(1)
     raise AssertionError("MPI_Abort returned")
+
+
+def _interruption(rank: int, *, watched: bool) -> AbstractContextManager[None]:
+    """Context in which signals end a rank even while it waits for a message; rank 0 says so."""
+    if not watched:
+        return prompt_interruption("commmodel.bench", _ADVICE, quiet=rank > 0)
+    for number in (signal.SIGINT, signal.SIGTERM):  # a thread would be in the memory that is measured
+        signal.signal(number, signal.SIG_DFL)
+    return nullcontext()
 
 
 def _repeat(line: CommandLine, words: Sequence[str]) -> int:
@@ -208,7 +216,6 @@ def _measure_into(writers: list[Writer], comm: "MPI.Intracomm", line: CommandLin
     from commmodel.bench.placement import place, place_further
     from commmodel.bench.plan import Rounds, in_rounds, make_plan, shuffled
     from commmodel.bench.preparation import prepare
-    from commmodel.bench.progress import ProgressBar
 
     header, clock = environment.describe_launch(comm, environment.command_line(), line.thread_level)
     where = comm.bcast(([rank.host for rank in header.ranks], [rank.socket for rank in header.ranks]))
@@ -261,7 +268,11 @@ def _measure_into(writers: list[Writer], comm: "MPI.Intracomm", line: CommandLin
 
     _on_rank_0(comm, lambda: _begin(line, header, writers))
     earlier = len(records)
-    progress = ProgressBar(len(todo)) if comm.rank == 0 else None
+    progress = None
+    if comm.rank == 0:
+        from commmodel.bench.progress import ProgressBar  # a fifth of all that is imported
+
+        progress = ProgressBar(len(todo))
 
     def keep(record: Record) -> None:
         try:
