@@ -89,7 +89,7 @@ def _near(values: Array, message_size: Array, *, itself: bool) -> tuple[Array, A
         rows = slice(begin, begin + _ROWS)
         near = np.exp(-(((octave[rows, None] - octave) / _NEAR) ** 2) / 2)
         if not itself:
-            near = near - np.eye(*near.shape, begin)
+            near = near - np.eye(near.shape[0], near.shape[1], begin)
         sums[rows], weights[rows] = near @ values, near.sum(axis=1)
     return sums, weights
 
