@@ -172,7 +172,9 @@ def main() -> None:
     counts = [int(word) for word in arguments.records.split(",")]
     commands = arguments.commands.split(",")
     if arguments.like:
-        drawn = [one for one in load(arguments.like).records if not isinstance(one.configuration, _SEVERAL_SIZES)]
+        drawn = [
+            record for record in load(arguments.like).records if not isinstance(record.configuration, _SEVERAL_SIZES)
+        ]
     else:
         drawn = planned() if arguments.plan == "campaign" else pingpongs()
     results: dict[str, list[tuple[int, tuple[float, float, float, int]]]] = {}

@@ -113,8 +113,8 @@ def load(path: str | os.PathLike[str]) -> Measurements:
     measurements = Measurements(tuple(Launch(header, joined(records)) for header, records in launches))
     notes = _unfinished(path, measurements)
     if lines.cut_off:
-        what = f"line {lines.count + 1} is incomplete ({lines.cut_off} bytes), left out"
-        notes.append(f"{path}: {what}: its writer was stopped")
+        ending = f"line {lines.count + 1} is incomplete ({lines.cut_off} bytes), left out"
+        notes.append(f"{path}: {ending}: its writer was stopped")
     return Measurements(measurements.launches, tuple(notes))
 
 
