@@ -12,13 +12,14 @@ import pytest
 import commmodel
 from commmodel import cli
 
-BASE = {"arguments", "documents", "errors", "files", "sites", "streams", "units", "statistics"}
+BASE = {"arguments", "documents", "errors", "files", "interruption", "sites", "streams", "units", "statistics"}
 """Anything may import these."""
 MAY_IMPORT = {
     "errors": set(),
     "arguments": {"errors"},
     "documents": {"errors", "units"},
     "files": {"errors"},
+    "interruption": set(),
     "sites": set(),
     "streams": {"errors"},
     "units": {"errors"},

@@ -10,7 +10,18 @@ import pytest
 import commmodel
 
 FOLDER = Path(commmodel.__file__).parent
-INTERNAL = {"__init__", "__main__", "_core", "arguments", "cli", "files", "pytest_plugin", "sites", "streams"}
+INTERNAL = {
+    "__init__",
+    "__main__",
+    "_core",
+    "arguments",
+    "cli",
+    "files",
+    "interruption",
+    "pytest_plugin",
+    "sites",
+    "streams",
+}
 """What is reached by other means, or by nobody outside."""
 
 

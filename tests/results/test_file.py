@@ -118,7 +118,7 @@ def test_whatever_is_valid_is_read_back_as_it_was_written(tmp_path_factory, laun
     measurements = load(file)
     read_back = [(launch.header, launch.records) for launch in measurements.launches]
     assert read_back == [(header, joined(records)) for header, records in launches]
-    assert measurements.notes == ()
+    assert all(" is partial: " in note for note in measurements.notes)
 
 
 BOMB = 100_000

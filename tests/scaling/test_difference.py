@@ -300,11 +300,12 @@ def test_what_differs_in_the_surroundings_is_named():
     after = Measurements(
         (launch(record, mpi=Library("Open MPI v5.0.8"), versions={"commmodel": "0.2.0", "numpy": "2"}),)
     )
-    changed = {name: (old, new) for name, old, new in changed_environment(before, after)}
+    headers = [[one.header for one in side.launches] for side in (before, after)]
+    changed = {name: (old, new) for name, old, new in changed_environment(*headers)}
     assert changed == {
         "MPI library": ("MPICH Version: 5.0.2", "Open MPI v5.0.8"), "version of commmodel": ("0.1.0", "0.2.0")
     }  # fmt: skip
-    assert not changed_environment(before, before)
+    assert not changed_environment(headers[0], headers[0])
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,17 @@
 """``python -m commmodel.bench``: parse, describe, measure, report. Main entry: `run`.
 
 What is wrong is said once, by rank 0, and every rank ends with the same exit code. Only a fault of the program
-itself or of MPI on one rank aborts the job.
+itself or of MPI on one rank, Ctrl-C and SIGTERM abort the job.
 """
 
 import math
 import os
+import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -20,6 +22,7 @@ from commmodel.bench import process_memory
 from commmodel.bench.launches import is_launched, measure_repeatedly
 from commmodel.bench.options import CommandLine, HelpRequest, parse, parse_processes
 from commmodel.errors import CommModelError, InputError, MPIEnvironmentError
+from commmodel.interruption import ending, prompt_interruption, raise_on_termination
 from commmodel.results import (
     Bandwidth,
     BenchOptions,
@@ -46,6 +49,8 @@ __all__ = ["run"]
 _Value = TypeVar("_Value")
 _Parsed = CommandLine | HelpRequest | CommModelError
 _THREAD_LEVEL = "MPI4PY_RC_THREAD_LEVEL"  # mpi4py goes by it even where mpi4py.rc.thread_level says otherwise
+_ADVICE = ": what was measured is kept: go on with --resume"
+_PATIENCE = 2.0  # seconds that rank 0 has to end an interrupted job, before another rank does
 _DURATIONS = {"time", "ci"}
 """BenchOptions that a resumed run may change: how long it measures, not what."""
 
@@ -53,6 +58,7 @@ _DURATIONS = {"time", "ci"}
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark on all ranks of COMM_WORLD; return the exit code."""
     words = sys.argv[1:] if arguments is None else arguments
+    raise_on_termination()
     try:
         parsed: _Parsed = parse(words)
     except (CommModelError, HelpRequest) as other:
@@ -65,8 +71,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
             "without mpiexec before it"
         )
 
-    with guarded():
-        return _run(parsed)
+    try:
+        with guarded():
+            return _run(parsed)
+    except KeyboardInterrupt as interruption:  # before MPI was there, with which rank 0 speaks for all
+        return ending(interruption)[1]
 
 
 def _run(parsed: _Parsed) -> int:
@@ -92,24 +101,33 @@ def _run(parsed: _Parsed) -> int:
         private = comm.Dup()
         if watched:
             process_memory.after_use(private)
-        _measure(private, parsed)
+        with _interruption(comm.rank, watched=watched):
+            _measure(private, parsed)
         return 0
     except CommModelError as error:  # every rank has it: see `_on_rank_0`
         _say(comm, f"commmodel.bench: {error}")
         comm.Barrier()  # a rank that ends first with an exit code would have the others killed unheard
         return error.exit_code
-    except KeyboardInterrupt:
-        print(
-            f"commmodel.bench: rank {comm.rank} was interrupted: go on with --resume",
-            file=sys.stderr,
-            flush=True,
-        )
-        comm.Abort(1)
+    except KeyboardInterrupt as interruption:
+        word, code = ending(interruption)
+        _say(comm, f"commmodel.bench: {word}{_ADVICE}")
+        if comm.rank:
+            time.sleep(_PATIENCE)
+        comm.Abort(code)
     except BaseException:  # whatever it was: the other ranks wait for messages that will not come
         traceback.print_exc()
         print(f"commmodel.bench: rank {comm.rank} failed: go on with --resume", file=sys.stderr, flush=True)
         comm.Abort(1)
     raise AssertionError("MPI_Abort returned")
+
+
+def _interruption(rank: int, *, watched: bool) -> AbstractContextManager[None]:
+    """Context in which signals end a rank even while it waits for a message; rank 0 says so."""
+    if not watched:
+        return prompt_interruption("commmodel.bench", _ADVICE, quiet=rank > 0)
+    for number in (signal.SIGINT, signal.SIGTERM):  # a thread would be in the memory that is measured
+        signal.signal(number, signal.SIG_DFL)
+    return nullcontext()
 
 
 def _repeat(line: CommandLine, words: Sequence[str]) -> int:
@@ -119,6 +137,11 @@ def _repeat(line: CommandLine, words: Sequence[str]) -> int:
     except CommModelError as error:
         print(f"commmodel.bench: {error}", file=sys.stderr)
         return error.exit_code
+    except KeyboardInterrupt as interruption:
+        word, code = ending(interruption)
+        print(f"commmodel.bench: {word}: the same command with --resume goes on with {line.output.name}",
+              file=sys.stderr)  # fmt: skip
+        return code
 
 
 def _without_mpi(parsed: _Parsed, error: Exception) -> int:
@@ -193,7 +216,6 @@ def _measure_into(writers: list[Writer], comm: "MPI.Intracomm", line: CommandLin
     from commmodel.bench.placement import place, place_further
     from commmodel.bench.plan import Rounds, in_rounds, make_plan, shuffled
     from commmodel.bench.preparation import prepare
-    from commmodel.bench.progress import ProgressBar
 
     header, clock = environment.describe_launch(comm, environment.command_line(), line.thread_level)
     where = comm.bcast(([rank.host for rank in header.ranks], [rank.socket for rank in header.ranks]))
@@ -243,12 +265,16 @@ def _measure_into(writers: list[Writer], comm: "MPI.Intracomm", line: CommandLin
     header = msgspec.structs.replace(
         header, options=options, placement=placement, further_nodes=further_nodes,
         buffers=runner.describe_buffers(), resumes=bool(writers) and not writers[0].is_empty,
-        warnings=(*environment.advice(header), *left_out(options)),
+        planned=len(todo.rounds[0]), warnings=(*environment.advice(header), *left_out(options)),
     )  # fmt: skip
 
     _on_rank_0(comm, lambda: _begin(line, header, writers))
     earlier = len(records)
-    progress = ProgressBar(len(todo)) if comm.rank == 0 else None
+    progress = None
+    if comm.rank == 0:
+        from commmodel.bench.progress import ProgressBar  # a fifth of all that is imported
+
+        progress = ProgressBar(len(todo))
 
     def keep(record: Record) -> None:
         try:

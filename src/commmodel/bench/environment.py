@@ -6,7 +6,6 @@ import secrets
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -143,6 +142,17 @@ def _describe_host(name: str, cpus: set[int], chosen: Clock) -> Host:
     )
 
 
+def _versions() -> dict[str, str]:
+    from importlib.metadata import version
+
+    return {
+        "commmodel": version("commmodel"),
+        "mpi4py": version("mpi4py"),
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+    }
+
+
 def provided_level() -> ThreadLevel:
     """Return the thread level that MPI has provided to this process."""
     from mpi4py import MPI
@@ -190,12 +200,7 @@ def describe_launch(comm: "MPI.Comm", command: Sequence[str], requested: ThreadL
         hosts=tuple(by_name[host_name] for host_name in names),
         ranks=tuple(Rank(number, index[number], *where) for number, (_, *where) in enumerate(ranks or ())),
         launch=secrets.token_hex(8),
-        versions={
-            "commmodel": version("commmodel"),
-            "mpi4py": version("mpi4py"),
-            "numpy": np.__version__,
-            "python": platform.python_version(),
-        },
+        versions=_versions() if comm.rank == 0 else {},  # read from folders of all that is installed
     )
     return header, chosen
 

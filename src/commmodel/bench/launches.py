@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from commmodel.bench.options import CommandLine
-from commmodel.errors import CommModelError, InputError, MPIEnvironmentError
+from commmodel.errors import InputError, MPIEnvironmentError
 from commmodel.files import unwritable, write_bytes
 from commmodel.results import load, runs
 from commmodel.results.file import claim, existing
@@ -97,7 +97,7 @@ def _measure(line: CommandLine, arguments: Sequence[str]) -> int:
         go_on = part.exists() and b"\n" in part.read_bytes()
         if not go_on:
             part.unlink(missing_ok=True)
-        code = _launch([*command, *(["--resume"] if go_on else words), "--json", "-o", str(part)], output.name, printed)
+        code = _launch([*command, *(["--resume"] if go_on else words), "--json", "-o", str(part)], printed)
         if code:
             print(f"commmodel.bench: launch {number} of {launches} ended with exit code {code}: once that is mended, "
                   "the same command with --resume goes on", file=sys.stderr)  # fmt: skip
@@ -115,7 +115,7 @@ def _measure(line: CommandLine, arguments: Sequence[str]) -> int:
     return 0
 
 
-def _launch(command: Sequence[str], name: str, printed: set[str]) -> int:
+def _launch(command: Sequence[str], printed: set[str]) -> int:
     """Run one launch and pass on its output, each line only once."""
     try:
         process = subprocess.Popen(
@@ -132,14 +132,12 @@ def _launch(command: Sequence[str], name: str, printed: set[str]) -> int:
                 print(line, end="", file=sys.stderr, flush=True)
             printed.add(line)
         return process.wait()
-    except BaseException as error:  # interrupted: the ranks would go on without us
+    except BaseException:  # interrupted: the ranks would go on without us
         process.terminate()
         try:
             process.wait(_GRACE)
         except subprocess.TimeoutExpired:
             process.kill()
-        if isinstance(error, KeyboardInterrupt):
-            raise CommModelError(f"interrupted: the same command with --resume goes on with {name}") from None
         raise
 
 

@@ -1,8 +1,8 @@
 """The command ``commmodel VERB``: each verb is a thin function over the module that does the work, in its own module.
 
 Exit codes: 0 done, 1 a check did not hold, 2 wrong usage or bad input, 3 the MPI environment cannot do it, 130
-interrupted. A reader that closes our output early is no fault: the command goes on in silence, and its exit code says
-how it ended. Main entry: `main`.
+interrupted, 143 terminated. A reader that closes our output early is no fault: the command goes on in silence, and its
+exit code says how it ended. Main entry: `main`.
 """
 
 import argparse
@@ -13,9 +13,9 @@ from contextlib import suppress
 from importlib import import_module
 from typing import NoReturn
 
-from commmodel.cli.interruption import INTERRUPTED
 from commmodel.cli.parsers import Parser, refuse_outputs
 from commmodel.errors import CommModelError
+from commmodel.interruption import ending, raise_on_termination
 from commmodel.streams import guarded
 
 __all__ = ["main", "run"]
@@ -47,7 +47,8 @@ def main(words: Sequence[str] | None = None) -> int:
     except RecursionError:
         return _fail("what is read is nested too deeply: make it flatter")
     except KeyboardInterrupt as error:
-        return _fail(f"interrupted{_because(error)}", INTERRUPTED)
+        word, code = ending(error)
+        return _fail(f"{word}{_because(error)}", code)
     except UnicodeError as error:
         return _fail(f"a name or a text is not UTF-8: {error}: rename or convert it")
     except OSError as error:  # that nobody foresaw where it arose
@@ -81,6 +82,7 @@ def run() -> NoReturn:
     """
     if not sys.argv[1:] or sys.argv[1] not in _LAUNCHING:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    raise_on_termination()
     raise SystemExit(main())
 
 

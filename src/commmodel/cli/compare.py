@@ -73,6 +73,7 @@ def add(verbs: Any) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     """Compare two sides and print the differences; exit code 1 with --fail where something became worse."""
     from commmodel import formats
+    from commmodel.scaling.collected import collect
     from commmodel.scaling.difference import differences
 
     least = arguments.least if arguments.least is not None else 0.05 if arguments.run is None else 0.02
@@ -80,12 +81,9 @@ def _run(arguments: argparse.Namespace) -> int:
         for option, value in (("--pairs", arguments.pairs), ("--output", arguments.output), ("--seed", arguments.seed)):
             if value is not None:
                 raise InputError(f"{option} goes with --run: which command measures one launch?")
-        before, after = (formats.load(path, arguments.format) for path in (arguments.before, arguments.after))
+        before, after = (collect(formats.load(path, arguments.format)) for path in (arguments.before, arguments.after))
     else:
-        measured = _measured(arguments)
-        if measured is None:
-            return 1
-        before, after = measured
+        before, after = _measured(arguments)
     refuse_other_levels(arguments, before, after)
     result = differences(
         before, after, statistic=arguments.statistic, confidence=arguments.confidence, least=least,
@@ -102,9 +100,8 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _measured(arguments: argparse.Namespace) -> Any:
-    """Measure both sides in turns; None after an interruption."""
+    """Measure both sides in turns."""
     import secrets
-    import signal
 
     from commmodel.sweep.interleaving import MOST_PAIRS, Turn, measure_in_turns, turns
 
@@ -119,18 +116,10 @@ def _measured(arguments: argparse.Namespace) -> Any:
             side = (arguments.before, arguments.after)[turn.side]
             print(f"pair {turn.pair} of {pairs}: {side}; {left} launches left", file=sys.stderr)
 
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    earlier = signal.signal(signal.SIGTERM, interrupt)  # so that the ranks of a launch end with us
     try:
         return measure_in_turns(turns(arguments.run, (arguments.before, arguments.after), seed), pairs, folder, tell)
-    except KeyboardInterrupt:
-        again = f"the same command goes on in {shlex.quote(str(folder))}"
-        print(f"commmodel: interrupted: {again}", file=sys.stderr)
-        return None
-    finally:
-        signal.signal(signal.SIGTERM, earlier)
+    except KeyboardInterrupt as interruption:  # or SIGTERM: the ranks of a launch have ended with us
+        raise type(interruption)(f"the same command goes on in {shlex.quote(str(folder))}") from None
 
 
 def _number(value: float) -> float | None:

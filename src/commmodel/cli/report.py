@@ -40,7 +40,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from commmodel.fit.consistency import consistency
     from commmodel.report import tables
     from commmodel.report.scaling.growth import overview_blocks
-    from commmodel.results import pooled
+    from commmodel.results import TABLED, pooled
     from commmodel.scaling import load, overview
 
     names = machine.published()
@@ -48,13 +48,12 @@ def _run(arguments: argparse.Namespace) -> int:
     if len(machines) > 1:
         raise InputError(f"one machine file at most, not {', '.join(machines)}")
     read_machine = machine.load(machines[0]) if machines else None
-    measurements = pooled(
-        formats.load_all([path for path in arguments.files if path not in machines], arguments.format)
-    )
+    measurements = formats.load_all([path for path in arguments.files if path not in machines], arguments.format)
     if not measurements.launches:
         raise InputError("no results file: commmodel report results.jsonl machine.toml")
     expectations = None if arguments.expectations is None else load(arguments.expectations)
     scaling = overview(measurements, expectations)
+    measurements = pooled(measurements, kinds=TABLED)
     output = output_path(arguments)
     is_complete = wrote_page(lambda: report.write_html(output, measurements, read_machine, scaling))
     code = 0 if is_complete or arguments.output is None else MissingPackageError.exit_code

@@ -440,8 +440,8 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _simulated(scenario: Any, *, record: bool) -> Any:
-    from commmodel.cli.interruption import prompt_interruption
     from commmodel.cli.progress import ProgressLine
+    from commmodel.interruption import prompt_interruption
 
     runs = "program" in scenario.workload.facts  # then there are other processes to end
     prompt = nullcontext() if runs else prompt_interruption()

@@ -158,26 +158,18 @@ def _make(arguments: argparse.Namespace) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    import signal
-
     from commmodel import sweep
 
     if arguments.workers > 1:
         print("warning: several jobs at once disturb each other's measurements, unless each has its own nodes",
               file=sys.stderr)  # fmt: skip
 
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)  # so that jobs end with us
     try:
         failures = sweep.run(
             arguments.folder, workers=arguments.workers, limit=arguments.limit, stop=arguments.stop, tell=_tell
         )
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"go on with commmodel sweep run {shlex.quote(arguments.folder)}") from None
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    except KeyboardInterrupt as interruption:  # or SIGTERM: the jobs have ended with us
+        raise type(interruption)(f"go on with commmodel sweep run {shlex.quote(arguments.folder)}") from None
     states = sweep.states(arguments.folder)
     done = sum(state.state == "done" for state in states)
     if arguments.json:

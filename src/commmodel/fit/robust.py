@@ -23,6 +23,7 @@ _NOTHING = 1e-6  # instead of a weight of 0, with which a parameter might not be
 _LEAST_STEEPNESS = 0.3
 _LOW, _NORMAL_LOW = 0.4, 0.5244  # share of absolute residuals that tell the noise, and that quantile of normal ones
 _NEAR = 1.5  # octaves: sizes that scatter alike
+_ROWS = 1024  # of the weights between points, that are there at once
 _WORTH = 6.0  # points that the common noise is worth beside those near a point
 _LEAST_SHARE = 0.1  # of the common noise that a residual counts as
 _MEAN_LOG = -0.635  # of the absolute value of normal numbers
@@ -77,16 +78,27 @@ def _scale(residual: Array, error: Array, parameters: int) -> float:
     return float(np.sqrt(max(rest, (_OWN_SHARE * deviation) ** 2)))
 
 
-def _near(message_size: Array) -> Array:
+def _near(values: Array, message_size: Array, *, itself: bool) -> tuple[Array, Array]:
+    """Return for each point the weighted sum of all values, those of near sizes weighing more, and the weights' sum.
+
+    Without the point `itself`, or with it. Not all weights are there at once: they would be the points squared.
+    """
     octave = np.log2(np.maximum(message_size, 1))
-    return np.asarray(np.exp(-(((octave[:, None] - octave) / _NEAR) ** 2) / 2))
+    sums, weights = np.empty(octave.size), np.empty(octave.size)
+    for begin in range(0, octave.size, _ROWS):
+        rows = slice(begin, begin + _ROWS)
+        near = np.exp(-(((octave[rows, None] - octave) / _NEAR) ** 2) / 2)
+        if not itself:
+            near = near - np.eye(near.shape[0], near.shape[1], begin)
+        sums[rows], weights[rows] = near @ values, near.sum(axis=1)
+    return sums, weights
 
 
 def _local(residual: Array, scale: float, message_size: Array) -> Array:
     """Return the noise at each point, averaged over neighbouring sizes in logarithms and shrunk to the common noise."""
-    near = _near(message_size) - np.eye(residual.size)  # not its own
     logs = np.log(np.maximum(np.abs(residual) / scale, _LEAST_SHARE)) - _MEAN_LOG
-    local: Array = scale * np.exp(near @ logs / (near.sum(axis=1) + _WORTH))
+    near, weight = _near(logs, message_size, itself=False)
+    local: Array = scale * np.exp(near / (weight + _WORTH))
     return local
 
 
@@ -148,7 +160,7 @@ def minimise(
     share = _influence_share(residual)
     inside = np.minimum(np.abs(residual / _WIDTH), 1.0) ** 2
     steepness = (1 - inside) * (1 - 5 * inside)  # of ψ, by whose mean Huber's pseudo-values are scaled
-    near = _near(message_size)
-    local = (near @ steepness + _WORTH * steepness.mean()) / (near.sum(axis=1) + _WORTH)
+    near, weight = _near(steepness, message_size, itself=True)
+    local = (near + _WORTH * steepness.mean()) / (weight + _WORTH)
     influence = residual * share / np.maximum(local, _LEAST_STEEPNESS)
     return Robust(fit, fitted, noise, fitted * np.exp(influence * noise))

@@ -42,7 +42,7 @@ from commmodel.report.measurements.point_to_point import BUFFER_WORDS, PathTable
 from commmodel.report.overlap.measurements import overlap_tables, overlap_verdicts
 from commmodel.report.overlap.plots import profile_plots
 from commmodel.report.scaling.page import scaling_section
-from commmodel.results import Measurements, launches_of, library_name, pooled, thread_level
+from commmodel.results import TABLED, Measurements, launches_of, library_name, pooled, thread_level
 from commmodel.scaling import Overview, overview
 from commmodel.statistics import CONFIDENCE
 from commmodel.units import format_ratio
@@ -232,7 +232,8 @@ def render(measurements: Measurements, machine: Machine | None, name: str, scali
     str
         One page; it refers to nothing outside itself.
     """
-    measurements = pooled(measurements)
+    scaling = overview(measurements) if scaling is None else scaling
+    measurements = pooled(measurements, kinds=TABLED)
     is_one_launch = launches_of(measurements) == 1
     numbers = [
         *_headlines(measurements, machine),
@@ -242,7 +243,7 @@ def render(measurements: Measurements, machine: Machine | None, name: str, scali
         _collectives(measurements),
         _memory(measurements),
         _overlap(measurements, machine),
-        scaling_section(overview(measurements) if scaling is None else scaling),
+        scaling_section(scaling),
         _network(measurements),
     ]
     words = Words("There are no times, and no records of other kernels.")

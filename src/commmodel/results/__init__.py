@@ -12,7 +12,7 @@ from commmodel.results.file import Writer, dump, encoded, load, load_all, schema
 from commmodel.results.launches import distinct, launches_of, library_name, runs
 from commmodel.results.oversubscription import oversubscribed, oversubscription, some_names
 from commmodel.results.parameters import columns, described, kernel_name, with_labels
-from commmodel.results.pooling import pooled
+from commmodel.results.pooling import TABLED, pooled
 from commmodel.results.records import (
     Buffers,
     Clock,
@@ -29,8 +29,8 @@ from commmodel.results.visits import fastest_half, joined
 from commmodel.results.words import configuration_words, parameter_words
 
 __all__ = [
-    *configurations.__all__, "Buffers", "Clock", "Header", "Host", "Launch", "Library", "Measurements", "Rank",
-    "Record", "ThreadLevel", "Writer", "columns", "configuration_words", "described", "distinct", "dump", "encoded",
-    "fastest_half", "joined", "kernel_name", "launches_of", "library_name", "load", "load_all", "oversubscribed",
-    "oversubscription", "parameter_words", "pooled", "runs", "schema", "some_names", "with_labels",
+    *configurations.__all__, "TABLED", "Buffers", "Clock", "Header", "Host", "Launch", "Library", "Measurements",
+    "Rank", "Record", "ThreadLevel", "Writer", "columns", "configuration_words", "described", "distinct", "dump",
+    "encoded", "fastest_half", "joined", "kernel_name", "launches_of", "library_name", "load", "load_all",
+    "oversubscribed", "oversubscription", "parameter_words", "pooled", "runs", "schema", "some_names", "with_labels",
 ]  # fmt: skip

@@ -15,7 +15,7 @@ from commmodel.documents import decode_json
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.files import unwritable, write_bytes
 from commmodel.results.configurations import Configuration, RandomPing, RandomPingPong
-from commmodel.results.launches import distinct
+from commmodel.results.launches import distinct, runs
 from commmodel.results.records import Header, Launch, Measurements, Record
 from commmodel.results.visits import joined
 
@@ -110,10 +110,25 @@ def load(path: str | os.PathLike[str]) -> Measurements:
     if not launches:
         reason = f"its only line is incomplete ({lines.cut_off} bytes)" if lines.cut_off else "it is empty"
         raise DamagedFileError(path, "", f"no measurements: {reason}; run python -m commmodel.bench")
-    note = f"{path}: line {lines.count + 1} is incomplete ({lines.cut_off} bytes), left out: its writer was stopped"
-    return Measurements(
-        tuple(Launch(header, joined(records)) for header, records in launches), (note,) if lines.cut_off else ()
-    )
+    measurements = Measurements(tuple(Launch(header, joined(records)) for header, records in launches))
+    notes = _unfinished(path, measurements)
+    if lines.cut_off:
+        ending = f"line {lines.count + 1} is incomplete ({lines.cut_off} bytes), left out"
+        notes.append(f"{path}: {ending}: its writer was stopped")
+    return Measurements(measurements.launches, tuple(notes))
+
+
+def _unfinished(path: Path, measurements: Measurements) -> list[str]:
+    """Return a note on each launch that lacks some of its plan."""
+    notes = []
+    for number, launch in enumerate(runs(measurements), start=1):
+        measured = len({id(record.configuration) for record in launch.records})  # equal ones are one object
+        if measured < launch.header.planned:
+            notes.append(
+                f"{path}: launch {number} is partial: {measured} of {launch.header.planned} planned configurations: it "
+                "was stopped, or goes on; to complete it: python -m commmodel.bench --resume"
+            )
+    return notes
 
 
 def _check_header(path: Path, number: int, header: Header) -> None:

@@ -5,18 +5,37 @@ interval, which their samples give as well when they lie together in fewer recor
 """
 
 from collections import Counter
+from typing import Any
 
-from commmodel.results.configurations import Configuration, Pairs, Ping, PingPong, Stream
+from commmodel.results.configurations import (
+    Bandwidth,
+    Burst,
+    Clocks,
+    Collective,
+    Configuration,
+    Halo,
+    Local,
+    Pairs,
+    Ping,
+    PingPong,
+    PLogPParameter,
+    Stream,
+    Train,
+)
 from commmodel.results.records import Launch, Measurements, Record
 from commmodel.results.visits import as_one
 
-__all__ = ["MOST_REPEATS", "pooled"]
+__all__ = ["MOST_REPEATS", "PLAIN", "TABLED", "pooled"]
 
 MOST_REPEATS = 40
 """Records of one configuration that are kept apart."""
+PLAIN = PingPong | Pairs | Stream | Ping | Train | PLogPParameter
+"""What is pooled for fits: times that hang on nothing else."""
+TABLED = PLAIN | Bandwidth | Burst | Clocks | Collective | Halo | Local
+"""What is pooled for tables and plots; models over a scale need the launches apart."""
 
 
-def _groups(measurements: Measurements) -> list[int]:
+def _groups(measurements: Measurements, kinds: Any) -> list[int]:
     """Return the group of each record; −1 for one that is not pooled."""
     of_object: dict[int, int] = {}  # objects that live on are looked up faster than they are hashed
     configurations: dict[Configuration, int] = {}
@@ -24,7 +43,7 @@ def _groups(measurements: Measurements) -> list[int]:
     groups = []
     for record in measurements.records:
         configuration = record.configuration
-        if not isinstance(configuration, PingPong | Pairs | Stream | Ping):
+        if not isinstance(configuration, kinds) or record.ranks is not None:
             groups.append(-1)
             continue
         key = of_object.get(id(configuration))
@@ -34,8 +53,8 @@ def _groups(measurements: Measurements) -> list[int]:
     return groups
 
 
-def pooled(measurements: Measurements, most: int = MOST_REPEATS) -> Measurements:
-    """Return measurements with at most `most` records per configuration of ping-pongs, pings, pairs and streams.
+def pooled(measurements: Measurements, most: int = MOST_REPEATS, kinds: Any = PLAIN) -> Measurements:
+    """Return measurements with at most `most` records per configuration of some kinds.
 
     Parameters
     ----------
@@ -43,6 +62,8 @@ def pooled(measurements: Measurements, most: int = MOST_REPEATS) -> Measurements
         Any; where nothing is repeated more often they come back as they are.
     most : int
         Records of one configuration, ≥ 1.
+    kinds : union of struct types
+        By default those of `PLAIN`, of which models are fitted.
 
     Returns
     -------
@@ -58,14 +79,14 @@ def pooled(measurements: Measurements, most: int = MOST_REPEATS) -> Measurements
     >>> [record.samples for record in pooled(Measurements((Launch(header, records),)), 2).records]
     [(1.0, 2.0, 3.0), (4.0, 5.0, 6.0)]
     """
-    groups = _groups(measurements)
+    groups = _groups(measurements, kinds)
     counts = Counter(groups)
     del counts[-1]
     if max(counts.values(), default=0) <= most:
         return measurements
     members: dict[tuple[int, int], list[Record]] = {}
     passed: Counter[int] = Counter()
-    launches: list[list[list[Record]]] = []
+    launches: list[list[Record | list[Record]]] = []
     following = iter(groups)
     for launch in measurements.launches:
         launches.append([])
@@ -73,7 +94,7 @@ def pooled(measurements: Measurements, most: int = MOST_REPEATS) -> Measurements
             group = next(following)
             count = counts[group]
             if count <= most:  # and what may not be pooled
-                launches[-1].append([record])
+                launches[-1].append(record)
                 continue
             part = group, passed[group] * most // count
             passed[group] += 1
@@ -83,7 +104,7 @@ def pooled(measurements: Measurements, most: int = MOST_REPEATS) -> Measurements
                 members[part] = [record]
                 launches[-1].append(members[part])
     result = tuple(
-        Launch(launch.header, tuple(map(as_one, parts)))
+        Launch(launch.header, tuple(as_one(part) if isinstance(part, list) else part for part in parts))
         for launch, parts in zip(measurements.launches, launches, strict=True)
     )
     many = sum(count for count in counts.values() if count > most)

@@ -116,6 +116,8 @@ class Header(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", 
     """True where this launch goes on with what the one before it left undone."""
     launch: str = ""
     """A random number that no other launch has, in hexadecimal; empty in older files and those of other programs."""
+    planned: Annotated[int, Meta(ge=0)] = 0
+    """Configurations of the plan; with fewer of them its launch was stopped, or goes on. 0: not recorded."""
 
 
 class Record(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="record"):

@@ -22,8 +22,12 @@ def as_one(records: Sequence[Record]) -> Record:
     """Return one record with the samples of several records of one configuration."""
     if len(records) == 1:
         return records[0]
+    delays = [record.delay for record in records if record.delay is not None]
+    fastest = [record.fastest for record in records if record.fastest is not None]
     return msgspec.structs.replace(
         records[0],
+        delay=sum(delays) / len(delays) if delays else None,
+        fastest=tuple(sample for samples in fastest for sample in samples) if fastest else None,
         samples=tuple(sample for record in records for sample in record.samples),
         visits=tuple(visit for record in records for visit in record.visits),
         stop=max((record.stop for record in records), key=STOPS.index),

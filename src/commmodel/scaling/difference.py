@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commmodel.errors import InputError
-from commmodel.results import Clocks, Configuration, Function, Launch, Measurements, Memory, Queue, runs
+from commmodel.results import Clocks, Configuration, Function, Launch, Measurements, Memory, Queue
+from commmodel.scaling.collected import Collected, Samples, collect
 from commmodel.scaling.environment import changed_environment
 from commmodel.scaling.permutation import FEWEST_PLAIN, Shifts, fewest_launches, fewest_pairs, paired, unpaired
 from commmodel.scaling.samples import STATISTICS, reduce
@@ -251,29 +252,9 @@ def _change(
     return "same" if 1 / (1 + least) <= low and high <= 1 + least else "unclear"
 
 
-class _Measured(NamedTuple):
-    """A configuration's unit, and its samples by number of the launch."""
-
-    unit: Literal["s", "B", "1"]
-    launches: dict[int, Array]
-
-
-def _collected(launches: Sequence[Launch]) -> dict[Configuration, _Measured]:
-    """Return the launches of each configuration; a launch's records of one configuration are joined."""
-    collected: dict[Configuration, _Measured] = {}
-    for number, launch in enumerate(launches):
-        gathered: dict[Configuration, list[float]] = {}
-        for record in launch.records:
-            gathered.setdefault(record.configuration, []).extend(record.samples)
-            collected.setdefault(record.configuration, _Measured(record.unit, {}))
-        for configuration, samples in gathered.items():
-            collected[configuration].launches[number] = np.array(samples)
-    return collected
-
-
-def _is_timed(unit: str, *sides: _Measured) -> bool:
+def _is_timed(unit: str, *sides: Samples) -> bool:
     """Whether ratios of launches can be compared: for times above 0."""
-    return unit == "s" and all(float(times.min()) > 0 for side in sides for times in side.launches.values())
+    return unit == "s" and all(min(side.values) > 0 for side in sides)
 
 
 def _order(before: Sequence[Launch], after: Sequence[Launch]) -> list[int] | None:
@@ -318,13 +299,12 @@ def _arranged(before: Sequence[Launch], after: Sequence[Launch], in_pairs: bool 
     return _Launches(len(before), len(after), pairs, order)
 
 
-def _logs(sides: Sequence[tuple[_Measured, _Measured]], launches: _Launches, statistic: str) -> tuple[Array, Array]:
+def _logs(sides: Sequence[tuple[Samples, Samples]], launches: _Launches, statistic: str) -> tuple[Array, Array]:
     """Return logarithms of the launches' values, shape (configurations, launches), before and after; nan: missing."""
     tables = tuple(np.full((len(sides), count), math.nan) for count in (launches.before, launches.after))
     for row, pair in enumerate(sides):
         for table, side in zip(tables, pair, strict=True):
-            numbers = list(side.launches)
-            table[row, numbers] = np.log(reduce(list(side.launches.values()), statistic))
+            table[row, side.numbers] = np.log(reduce(side.launches, statistic))
     return tables[0], tables[1]
 
 
@@ -392,14 +372,14 @@ def _count(launches: int) -> str:
     return "one launch" if launches == 1 else f"{launches} launches"
 
 
-def _remarks(before: Measurements, after: Measurements, of_launches: Sequence[str], left_out: int) -> tuple[str, ...]:
+def _remarks(before: Collected, after: Collected, of_launches: Sequence[str], left_out: int) -> tuple[str, ...]:
     remarks = [*before.notes, *after.notes]
     for name, measurements in (("before", before), ("after", after)):
         warnings = list(dict.fromkeys(text for launch in measurements.launches for text in launch.header.warnings))
         more = len(warnings) - MOST_WARNINGS
         remarks += [f"{name}: {warning}" for warning in warnings[:MOST_WARNINGS]]
         remarks += [f"{name}: {more} more warnings, which commmodel report shows"] if more > 0 else []
-    shared = sum(launch in after.launches for launch in before.launches if launch.records)
+    shared = len(before.identities & after.identities)
     if shared:
         remarks.append(
             f"{_count(shared)} {'is' if shared == 1 else 'are'} in both files: leave what is the same out of one"
@@ -411,7 +391,7 @@ def _remarks(before: Measurements, after: Measurements, of_launches: Sequence[st
 
 
 def _timed_rows(
-    sides: dict[Configuration, tuple[_Measured, _Measured]],
+    sides: dict[Configuration, tuple[Samples, Samples]],
     launches: _Launches,
     statistic: str,
     confidence: float,
@@ -425,7 +405,7 @@ def _timed_rows(
     rows = []
     for number, (configuration, (first, second)) in enumerate(sides.items()):
         value, new_value = (float(np.exp(np.nanmean(table[number]))) for table in (before, after))
-        counts = len(first.launches), len(second.launches)
+        counts = len(first.numbers), len(second.numbers)
         ratio, low, high = _as_ratios(shifts.rows[number])
         if math.isnan(ratio):  # no pair has both
             ratio = _as_ratios([math.log(new_value) - math.log(value)] * 3)[0]
@@ -449,15 +429,14 @@ def _as_ratios(logs: Sequence[float] | Array) -> tuple[float, float, float]:
 
 
 def _counted_rows(
-    sides: dict[Configuration, tuple[_Measured, _Measured]], statistic: str, confidence: float, least: float
+    sides: dict[Configuration, tuple[Samples, Samples]], statistic: str, confidence: float, least: float
 ) -> list[Difference]:
     """Return the rows of bytes and counts, and of times that are 0."""
     pairs = []
     for first, second in sides.values():
-        largest = max(float(times.max()) for side in (first, second) for times in side.launches.values()) or 1.0
+        largest = max(max(side.values) for side in (first, second)) or 1.0
         first_side, other = (
-            _side([launch / largest for launch in side.launches.values()], side.unit, statistic)
-            for side in (first, second)
+            _side([launch / largest for launch in side.launches], side.unit, statistic) for side in (first, second)
         )
         pairs.append((_with_launches_of(first_side, other), _with_launches_of(other, first_side), largest))
     effects = [_effect(first, other, _parts(first, other)) for first, other, _ in pairs]
@@ -475,8 +454,8 @@ def _counted_rows(
 
 
 def differences(
-    before: Measurements,
-    after: Measurements,
+    before: Measurements | Collected,
+    after: Measurements | Collected,
     *,
     statistic: str = "median",
     confidence: float = 0.95,
@@ -487,7 +466,7 @@ def differences(
 
     Parameters
     ----------
-    before, after : Measurements
+    before, after : Measurements, or what `collect` makes of them
         Of any kernels, of five launches or more each.
     statistic : str
         What the repetitions of a launch are reduced to, one of `commmodel.scaling.samples.STATISTICS`.
@@ -529,9 +508,9 @@ def differences(
         raise InputError(f"confidence {confidence:g}: it must be between 0 and 1, such as 0.95")
     if not 0 <= least < math.inf:
         raise InputError(f"least effect {least:g}: it must be a share from 0 up, such as 0.05")
-    sides = runs(before), runs(after)
-    old, new = (_collected(launches) for launches in sides)
-    common: dict[Configuration, tuple[_Measured, _Measured]] = {
+    before, after = (side if isinstance(side, Collected) else collect(side) for side in (before, after))
+    old, new = before.samples, after.samples
+    common: dict[Configuration, tuple[Samples, Samples]] = {
         configuration: (old[configuration], new[configuration])
         for configuration in old
         if configuration in new
@@ -540,7 +519,7 @@ def differences(
     }
     if not common:
         raise InputError("nothing was measured in both files: measure the same kernels, sizes and processes again")
-    launches = _arranged(*sides, in_pairs)
+    launches = _arranged(before.runs, after.runs, in_pairs)
     timed = {configuration: pair for configuration, pair in common.items() if _is_timed(old[configuration].unit, *pair)}
     rows, together, of_launches = _timed_rows(timed, launches, statistic, confidence, least)
     counted = {configuration: pair for configuration, pair in common.items() if configuration not in timed}
@@ -550,7 +529,7 @@ def differences(
         tuple(rows),
         tuple(configuration for configuration in old if configuration not in new),
         tuple(configuration for configuration in new if configuration not in old),
-        changed_environment(before, after),
+        changed_environment(*([launch.header for launch in side.launches] for side in (before, after))),
         _remarks(
             before,
             after,

@@ -1,6 +1,8 @@
 """Differences in the environment of two files of measurements. Main entry: `changed_environment`."""
 
-from commmodel.results import Header, Measurements, thread_level
+from collections.abc import Sequence
+
+from commmodel.results import Header, thread_level
 
 __all__ = ["changed_environment"]
 
@@ -39,16 +41,16 @@ def _options(header: Header) -> dict[str, str]:
     return {f"option {name}": str(getattr(header.options, name)) for name in names}
 
 
-def changed_environment(before: Measurements, after: Measurements) -> tuple[tuple[str, str, str], ...]:
+def changed_environment(before: Sequence[Header], after: Sequence[Header]) -> tuple[tuple[str, str, str], ...]:
     """Return the differences in the environment: (name, before, after).
 
     Where several launches of one file differ, each is named once. What only one of the files recorded is left out.
     """
     sides: list[dict[str, dict[str, None]]] = []
-    for measurements in (before, after):
+    for headers in (before, after):
         values_of: dict[str, dict[str, None]] = {}
-        for launch in measurements.launches:
-            for name, text in _facts(launch.header).items():
+        for header in headers:
+            for name, text in _facts(header).items():
                 values_of.setdefault(name, {})[text] = None
         sides.append({name: {value: None for value in values if value} for name, values in values_of.items()})
     old, new = sides

@@ -166,8 +166,9 @@ def _pool(workers: int) -> Iterator[Executor]:
 
 
 def _begin() -> None:
-    """Let a worker end with its parent; Ctrl-C is for the parent."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Let a worker end with its parent; Ctrl-C and SIGTERM are for the parent."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 

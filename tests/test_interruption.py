@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from commmodel.cli.interruption import prompt_interruption
+from commmodel.interruption import prompt_interruption
 
 LONG = {
     "messages": "switch alltoall -p 4096 -n 100KiB",
@@ -54,7 +54,7 @@ def test_a_simulation_ends_soon(name):
 
 def test_what_does_not_look_for_signals_is_ended():
     script = (
-        "import hashlib\nfrom commmodel.cli.interruption import prompt_interruption\n"
+        "import hashlib\nfrom commmodel.interruption import prompt_interruption\n"
         "with prompt_interruption():\n    print(flush=True)\n"
         "    hashlib.pbkdf2_hmac('sha256', b'', b'', 2_000_000_000)\n"
     )

@@ -1,0 +1,90 @@
+"""Ctrl-C, and SIGTERM, with which batch systems warn. Main entries: `raise_on_termination`, `prompt_interruption`.
+
+Both end a command alike: what is under way is tidied up, one line is said, and the exit code is the signal's.
+"""
+
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ["Termination", "ending", "prompt_interruption", "raise_on_termination"]
+
+_ENDINGS = {signal.SIGINT: ("interrupted", 130), signal.SIGTERM: ("terminated", 143)}
+"""What is said, and the exit code: what a shell says of a program that the signal ends."""
+_MOST = 0.25
+"""Seconds after a signal in which the interpreter may raise its exception, and what runs may end by itself."""
+
+
+class Termination(KeyboardInterrupt):
+    """SIGTERM as an exception: whatever tidies up after Ctrl-C does so after it."""
+
+
+def ending(interruption: KeyboardInterrupt) -> tuple[str, int]:
+    """Return what to say of an interruption, and the exit code.
+
+    >>> ending(KeyboardInterrupt()), ending(Termination())
+    (('interrupted', 130), ('terminated', 143))
+    """
+    return _ENDINGS[signal.SIGTERM if isinstance(interruption, Termination) else signal.SIGINT]
+
+
+def raise_on_termination() -> None:
+    """Let SIGTERM raise `Termination` in the main thread; a second one disturbs nobody who tidies up."""
+
+    def terminate(*_: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise Termination
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, terminate)
+
+
+@contextmanager
+def prompt_interruption(program: str = "commmodel", advice: str = "", *, quiet: bool = False) -> Iterator[None]:
+    """Context in which Ctrl-C ends the process within half a second, and SIGTERM where it is to raise an exception.
+
+    Compiled code looks for signals from time to time, but not within one solution for millions of flows, nor while it
+    frees memory, nor while it waits for a message. Nothing may be under way in the context that has to be tidied up:
+    files, or other processes.
+
+    Parameters
+    ----------
+    program : str
+        Begin of the line that is said.
+    advice : str
+        Its end.
+    quiet : bool
+        Say nothing, and end a second later, as another process speaks for this one.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals are none of its business
+        return
+    reader, writer = socket.socketpair()
+    writer.setblocking(False)
+    before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+    done = threading.Event()
+    watch = threading.Thread(target=_watch, args=(reader, done, program, advice, quiet), daemon=True)
+    watch.start()
+    try:
+        yield
+    finally:
+        done.set()
+        signal.set_wakeup_fd(before)
+        writer.close()
+        watch.join()
+        reader.close()
+
+
+def _watch(reader: socket.socket, done: threading.Event, program: str, advice: str, quiet: bool) -> None:
+    while signals := reader.recv(64):
+        number = next((number for number in _ENDINGS if number in signals), None)
+        if number is not None and not done.wait(_MOST + quiet):
+            word, code = _ENDINGS[number]
+            line = "\r\x1b[K" if sys.stderr.isatty() else ""  # over a line of progress
+            if not quiet:
+                os.write(2, f"{line}{program}: {word}{advice}\n".encode())
+            os._exit(code)
