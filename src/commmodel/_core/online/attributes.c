@@ -78,7 +78,7 @@ static int deleted(int from, const struct keyval *keyval, const struct attribute
     if (keyval->delete == NULL) return MPI_SUCCESS;
     if (keyval->delete_proxy != NULL)
         return keyval->delete_proxy(keyval->delete, from, of->keyval, of->type, of->value, keyval->state);
-    return keyval->delete (from, of->keyval, of->value, keyval->state);
+    return keyval->delete(from, of->keyval, of->value, keyval->state);
 }
 
 int copy_attributes(enum kind kind, int from, struct attribute *attributes, struct attribute **copies) {
@@ -235,7 +235,8 @@ EXPORT int MPI_Type_free_keyval(int *keyval) { return free_keyval(keyval); }
 
 EXPORT int MPII_Type_get_attr(MPI_Datatype handle, int keyval, void *value, int *flag, enum value_type type_of_value) {
     struct datatype *type = datatype_of(handle);
-    const int error = type == NULL ? MPI_ERR_TYPE : get_attribute(&type->attributes, keyval, value, flag, type_of_value);
+    const int error =
+        type == NULL ? MPI_ERR_TYPE : get_attribute(&type->attributes, keyval, value, flag, type_of_value);
     return error == MPI_SUCCESS ? error : fail_world(error);
 }
 EXPORT int MPI_Type_get_attr(MPI_Datatype handle, int keyval, void *value, int *flag) {
@@ -243,7 +244,8 @@ EXPORT int MPI_Type_get_attr(MPI_Datatype handle, int keyval, void *value, int *
 }
 EXPORT int MPII_Type_set_attr(MPI_Datatype handle, int keyval, void *value, enum value_type type_of_value) {
     struct datatype *type = datatype_of(handle);
-    const int error = type == NULL ? MPI_ERR_TYPE : set_attribute(handle, &type->attributes, keyval, value, type_of_value);
+    const int error =
+        type == NULL ? MPI_ERR_TYPE : set_attribute(handle, &type->attributes, keyval, value, type_of_value);
     return error == MPI_SUCCESS ? error : fail_world(error);
 }
 EXPORT int MPI_Type_set_attr(MPI_Datatype handle, int keyval, void *value) {

@@ -42,7 +42,7 @@ void yield(void);     // until the simulator has carried out all operations so f
 void pass_turn(void);
 void make_ready(int rank);  // a rank gets what it waits for
 bool is_ahead(void);        // of the simulator, which has yet to carry out operations
-void serve(void);     // memory.c: do another rank's task
+void serve(void);           // memory.c: do another rank's task
 double processor_seconds(void);
 static inline bool is_measured(void) { return world->compute_factor > 0.0 && world->recorded_names == 0; }
 void charge(void);                    // computation since the last call
