@@ -3,7 +3,7 @@
 Two tables. Calls of MPI a second, of messages of 8 bytes in C: what more rounds of `tools/peers/operations.c` take, in
 wall time and in processor time of all processes, the least of some runs. Wanted are 100,000 a second. And the programs
 of `tools/peers/programs.c` on 64 ranks, by us and by SMPI from the same source, where that is installed: seconds less
-those of an empty run, the least of some runs. Wanted is at most 3 times SMPI's time where each rank has its
+those of a run of none of them, the least of some runs. Wanted is at most 3 times SMPI's time where each rank has its
 own link, and less than its time where ranks share links.
 """
 
@@ -31,6 +31,7 @@ WORK = {
 }  # fmt: skip
 """Programs -> numbers in a message, and steps."""
 NOTHING = ("nothing", 1, 1)
+"""`programs.c` without a program: its communicators, a barrier and two reductions."""
 
 
 class Cost(NamedTuple):
@@ -84,7 +85,7 @@ def peer_table(twins: Twins, kind: str, ranks: int, repetitions: int) -> Table:
         "wanted",
     )
     table = Table(*titles, title=f"{ranks} ranks, {kind}", box=None)
-    empty = beside(twins, kind, ranks, "operations", NOTHING, repetitions)
+    empty = beside(twins, kind, ranks, "programs", NOTHING, repetitions)
     for name, sizes in WORK.items():
         costs = beside(twins, kind, ranks, "programs", (name, *sizes), repetitions)
         first, second = (cost.less(start) for cost, start in zip(costs, empty, strict=True))

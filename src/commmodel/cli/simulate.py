@@ -443,8 +443,7 @@ def _simulated(scenario: Any, *, record: bool) -> Any:
     from commmodel.cli.progress import ProgressLine
     from commmodel.interruption import prompt_interruption
 
-    runs = "program" in scenario.workload.facts  # then there are other processes to end
-    prompt = nullcontext() if runs else prompt_interruption()
+    prompt = nullcontext() if scenario.workload.runs else prompt_interruption()  # else processes are to be ended first
     with ProgressLine(f"{scenario.workload.title}, by {scenario.model}") as progress, prompt:
         return scenario.run(record=record, progress=progress.note)
 

@@ -1,19 +1,26 @@
-// Attributes: values that a program keeps with communicators and datatypes.
+// Attributes: values that a program keeps with communicators and datatypes. Functions with MPII are what MPICH's Fortran
+// bindings call.
 #include "online.h"
 
 struct attribute {
     struct attribute *next;
     int keyval;
+    enum value_type type;
     void *value;
 };
 
 typedef int copier(int, int, void *, void *, void *, int *);
 typedef int deleter(int, int, void *, void *);
+// Functions of MPICH's Fortran bindings, which call the program's function in their language.
+typedef int copy_proxy(copier *, int, int, void *, enum value_type, void *, void **, int *);
+typedef int delete_proxy(deleter *, int, int, enum value_type, void *, void *);
 
 struct keyval {
     enum kind kind;
     copier *copy;
     deleter *delete;
+    copy_proxy *copy_proxy;
+    delete_proxy *delete_proxy;
     void *state;
     int references;
     bool is_freed;
@@ -37,9 +44,17 @@ static void drop(int handle, struct keyval *keyval) {
 
 static int create(enum kind kind, copier *copy, deleter *delete, int *handle, void *state) {
     struct keyval *keyval = malloc(sizeof *keyval);
-    *keyval = (struct keyval){kind, copy, delete, state, 1, false};
+    *keyval = (struct keyval){kind, copy, delete, NULL, NULL, state, 1, false};
     *handle = new_handle(KEYVAL, keyval);
     return MPI_SUCCESS;
+}
+
+// Called by MPICH's Fortran bindings when they have made a keyval.
+EXPORT void MPII_Keyval_set_proxy(int handle, copy_proxy *copy, delete_proxy *delete) {
+    struct keyval *keyval = object_of(KEYVAL, handle);
+    if (keyval == NULL) return;
+    keyval->copy_proxy = copy;
+    keyval->delete_proxy = delete;
 }
 
 static int free_keyval(int *handle) {
@@ -53,6 +68,19 @@ static int free_keyval(int *handle) {
     return MPI_SUCCESS;
 }
 
+static int copied(int from, const struct keyval *keyval, const struct attribute *of, void **copy, int *flag) {
+    if (keyval->copy_proxy != NULL)
+        return keyval->copy_proxy(keyval->copy, from, of->keyval, keyval->state, of->type, of->value, copy, flag);
+    return keyval->copy(from, of->keyval, keyval->state, of->value, copy, flag);
+}
+
+static int deleted(int from, const struct keyval *keyval, const struct attribute *of) {
+    if (keyval->delete == NULL) return MPI_SUCCESS;
+    if (keyval->delete_proxy != NULL)
+        return keyval->delete_proxy(keyval->delete, from, of->keyval, of->type, of->value, keyval->state);
+    return keyval->delete(from, of->keyval, of->value, keyval->state);
+}
+
 int copy_attributes(enum kind kind, int from, struct attribute *attributes, struct attribute **copies) {
     (void)kind;
     *copies = NULL;
@@ -62,11 +90,11 @@ int copy_attributes(enum kind kind, int from, struct attribute *attributes, stru
         if (keyval->copy == NULL) continue;
         void *copy = NULL;
         int flag = 0;
-        const int error = keyval->copy(from, attributes->keyval, keyval->state, attributes->value, &copy, &flag);
+        const int error = copied(from, keyval, attributes, &copy, &flag);
         if (error != MPI_SUCCESS) return error;
         if (!flag) continue;
         *end = malloc(sizeof **end);
-        **end = (struct attribute){NULL, attributes->keyval, copy};
+        **end = (struct attribute){NULL, attributes->keyval, attributes->type, copy};
         keyval->references++;
         end = &(*end)->next;
     }
@@ -76,10 +104,8 @@ int copy_attributes(enum kind kind, int from, struct attribute *attributes, stru
 static int delete_first(int from, struct attribute **link) {
     struct attribute *attribute = *link;
     struct keyval *keyval = object_of(KEYVAL, attribute->keyval);
-    if (keyval->delete != NULL) {
-        const int error = keyval->delete(from, attribute->keyval, attribute->value, keyval->state);
-        if (error != MPI_SUCCESS) return error;
-    }
+    const int error = deleted(from, keyval, attribute);
+    if (error != MPI_SUCCESS) return error;
     *link = attribute->next;
     drop(attribute->keyval, keyval);
     free(attribute);
@@ -100,30 +126,31 @@ static struct attribute **find(struct attribute **attributes, int keyval) {
     return attributes;
 }
 
-int set_attribute(int of, struct attribute **attributes, int handle, void *value) {
+int set_attribute(int of, struct attribute **attributes, int handle, void *value, enum value_type type) {
     struct keyval *keyval = object_of(KEYVAL, handle);
     if (keyval == NULL) return MPI_ERR_KEYVAL;
     struct attribute **link = find(attributes, handle);
     if (*link != NULL) {
-        if (keyval->delete != NULL) {
-            const int error = keyval->delete(of, handle, (*link)->value, keyval->state);
-            if (error != MPI_SUCCESS) return error;
-        }
+        const int error = deleted(of, keyval, *link);
+        if (error != MPI_SUCCESS) return error;
         (*link)->value = value;
+        (*link)->type = type;
         return MPI_SUCCESS;
     }
     struct attribute *attribute = malloc(sizeof *attribute);
-    *attribute = (struct attribute){*attributes, handle, value};
+    *attribute = (struct attribute){*attributes, handle, type, value};
     *attributes = attribute;
     keyval->references++;
     return MPI_SUCCESS;
 }
 
-int get_attribute(struct attribute **attributes, int handle, void *value, int *flag) {
+// A number that Fortran has set is C's by its address; of a pointer that C has set, Fortran gets the address.
+int get_attribute(struct attribute **attributes, int handle, void *value, int *flag, enum value_type type) {
     if (object_of(KEYVAL, handle) == NULL) return MPI_ERR_KEYVAL;
-    const struct attribute *attribute = *find(attributes, handle);
+    struct attribute *attribute = *find(attributes, handle);
     *flag = attribute != NULL;
-    if (attribute != NULL) *(void **)value = attribute->value;
+    if (attribute == NULL) return MPI_SUCCESS;
+    *(void **)value = type == POINTER && attribute->type != POINTER ? &attribute->value : attribute->value;
     return MPI_SUCCESS;
 }
 
@@ -141,12 +168,12 @@ EXPORT int MPI_Comm_create_keyval(MPI_Comm_copy_attr_function *copy, MPI_Comm_de
 }
 EXPORT int MPI_Comm_free_keyval(int *keyval) { return free_keyval(keyval); }
 
-static bool predefined(int keyval, void *value, int *flag) {
+static bool predefined(int keyval, void *value, int *flag, enum value_type type) {
     static int tag_limit = (1 << ONLINE_TAG_BITS) - 1, host = MPI_PROC_NULL, input = MPI_ANY_SOURCE, global = 1;
     static int universe, program_number, last;
     int *of = NULL;
     *flag = 1;
-    switch (keyval) {
+    switch (type == POINTER ? keyval : keyval - 1) {  // Fortran's numbers are the next ones
         case MPI_TAG_UB: of = &tag_limit; break;
         case MPI_HOST: of = &host; break;
         case MPI_IO: of = &input; break;
@@ -156,23 +183,29 @@ static bool predefined(int keyval, void *value, int *flag) {
         case MPI_LASTUSEDCODE: last = last_used_code(), of = &last; break;
         default: return false;
     }
-    *(void **)value = of;
+    *(void **)value = type == POINTER ? (void *)of : (void *)(intptr_t)*of;
     return true;
 }
 
-EXPORT int MPI_Comm_get_attr(MPI_Comm comm, int keyval, void *value, int *flag) {
+EXPORT int MPII_Comm_get_attr(MPI_Comm comm, int keyval, void *value, int *flag, enum value_type type) {
     struct communicator *communicator = communicator_of(comm);
     if (communicator == NULL) return fail_world(MPI_ERR_COMM);
-    if (predefined(keyval, value, flag)) return MPI_SUCCESS;
-    const int error = get_attribute(&communicator->attributes, keyval, value, flag);
+    if (predefined(keyval, value, flag, type)) return MPI_SUCCESS;
+    const int error = get_attribute(&communicator->attributes, keyval, value, flag, type);
     return error == MPI_SUCCESS ? error : fail(communicator, error);
 }
+EXPORT int MPI_Comm_get_attr(MPI_Comm comm, int keyval, void *value, int *flag) {
+    return MPII_Comm_get_attr(comm, keyval, value, flag, POINTER);
+}
 
-EXPORT int MPI_Comm_set_attr(MPI_Comm comm, int keyval, void *value) {
+EXPORT int MPII_Comm_set_attr(MPI_Comm comm, int keyval, void *value, enum value_type type) {
     struct communicator *communicator = communicator_of(comm);
     if (communicator == NULL) return fail_world(MPI_ERR_COMM);
-    const int error = set_attribute(comm, &communicator->attributes, keyval, value);
+    const int error = set_attribute(comm, &communicator->attributes, keyval, value, type);
     return error == MPI_SUCCESS ? error : fail(communicator, error);
+}
+EXPORT int MPI_Comm_set_attr(MPI_Comm comm, int keyval, void *value) {
+    return MPII_Comm_set_attr(comm, keyval, value, POINTER);
 }
 
 EXPORT int MPI_Comm_delete_attr(MPI_Comm comm, int keyval) {
@@ -200,15 +233,23 @@ EXPORT int MPI_Type_create_keyval(MPI_Type_copy_attr_function *copy, MPI_Type_de
 }
 EXPORT int MPI_Type_free_keyval(int *keyval) { return free_keyval(keyval); }
 
-EXPORT int MPI_Type_get_attr(MPI_Datatype handle, int keyval, void *value, int *flag) {
+EXPORT int MPII_Type_get_attr(MPI_Datatype handle, int keyval, void *value, int *flag, enum value_type type_of_value) {
     struct datatype *type = datatype_of(handle);
-    const int error = type == NULL ? MPI_ERR_TYPE : get_attribute(&type->attributes, keyval, value, flag);
+    const int error =
+        type == NULL ? MPI_ERR_TYPE : get_attribute(&type->attributes, keyval, value, flag, type_of_value);
+    return error == MPI_SUCCESS ? error : fail_world(error);
+}
+EXPORT int MPI_Type_get_attr(MPI_Datatype handle, int keyval, void *value, int *flag) {
+    return MPII_Type_get_attr(handle, keyval, value, flag, POINTER);
+}
+EXPORT int MPII_Type_set_attr(MPI_Datatype handle, int keyval, void *value, enum value_type type_of_value) {
+    struct datatype *type = datatype_of(handle);
+    const int error =
+        type == NULL ? MPI_ERR_TYPE : set_attribute(handle, &type->attributes, keyval, value, type_of_value);
     return error == MPI_SUCCESS ? error : fail_world(error);
 }
 EXPORT int MPI_Type_set_attr(MPI_Datatype handle, int keyval, void *value) {
-    struct datatype *type = datatype_of(handle);
-    const int error = type == NULL ? MPI_ERR_TYPE : set_attribute(handle, &type->attributes, keyval, value);
-    return error == MPI_SUCCESS ? error : fail_world(error);
+    return MPII_Type_set_attr(handle, keyval, value, POINTER);
 }
 EXPORT int MPI_Type_delete_attr(MPI_Datatype handle, int keyval) {
     struct datatype *type = datatype_of(handle);

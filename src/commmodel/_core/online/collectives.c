@@ -212,12 +212,21 @@ static void combine(struct reader *reader, int last, MPI_Count first, MPI_Count 
     const MPI_Count bytes = volume(count, type);
     if (bytes == 0) return;
     const bool is_inter = of->communicator->remote != NULL;
-    for (int i = 0; i <= last; i++) {
-        if (part_from(of, i, is_inter) == NULL) reader->is_there = false;
-    }
+    for (int i = 0; reader->is_there && i <= last; i++) reader->is_there = part_from(of, i, is_inter) != NULL;
     if (!reader->copies || !reader->is_there) return;
     struct operation *operation = operation_of(a->op);
-    char *sum = malloc((size_t)bytes);
+    // What all get is worked out by the first of them; calls of the program's own functions are each rank's.
+    uint64_t *const shared = a->verb == ALLREDUCE && !is_inter && is_built_in(a->op) ? result_of(of->call) : NULL;
+    if (shared != NULL && *shared != 0) {
+        unpack(result, count, type, online_at(world, *shared), bytes);
+        return;
+    }
+    if (shared != NULL && (*shared = online_allocate(world, (uint64_t)bytes)) == 0)
+        abort_all(2, "no memory for the %lld bytes of a collective", (long long)bytes);
+    const bool is_direct = shared == NULL && is_dense(type);
+    char *const sum = shared != NULL ? online_at(world, *shared)
+                      : is_direct    ? (char *)result + type->runs[0].offset
+                                     : malloc((size_t)bytes);
     for (int i = last; i >= 0; i--) {
         MPI_Count unused;
         const char *data = data_of(part_from(of, i, is_inter), 0, &unused) + volume(first, type);
@@ -228,8 +237,9 @@ static void combine(struct reader *reader, int last, MPI_Count first, MPI_Count 
             if (error != MPI_SUCCESS) reader->error = error;
         }
     }
+    if (is_direct) return;
     unpack(result, count, type, sum, bytes);
-    free(sum);
+    if (shared == NULL) free(sum);
 }
 
 static void read_reduced(struct reader *reader) {
@@ -255,6 +265,7 @@ static void read_reduced(struct reader *reader) {
 }
 
 static bool read_parts(struct collective *of, bool copies) {
+    if (!copies && has_all_parts(of->call)) return true;
     struct reader reader = {of, copies, true, MPI_SUCCESS};
     reduces(of->arguments.verb) ? read_reduced(&reader) : read_all(&reader);
     if (copies && reader.is_there) of->error = reader.error;
@@ -394,12 +405,20 @@ static void act_now(const struct collective *of) {
     }
 }
 
+// What comes from a root is waited for in the simulator's order: until then more roots have gone on, so that there are
+// fewer turns.
+static void await_parts(const struct collective *of) {
+    const enum verb verb = of->arguments.verb;
+    const bool is_from_root = verb == BCAST || verb == SCATTER || verb == SCATTERV;
+    is_from_root || of->communicator->remote != NULL ? yield() : await_all_parts(of->call);
+}
+
 static int take_parts(struct collective *of) {
     bool yielded = false;
     while (!read_parts(of, false)) {
         if (yielded) progress();
         if (yielded) act(AWAIT, -2, NONE, NONE, 1e-6);
-        yield();
+        await_parts(of);
         yielded = true;
     }
     read_parts(of, true);
@@ -427,7 +446,7 @@ int collective(const struct arguments *arguments) {
 // ---- non-blocking and persistent
 
 static void begin_pending(struct collective *of) {
-    if (me->head != me->tail) yield();  // else others would see the part before its time
+    if (is_ahead()) yield();  // else others would see the part before its time
     begin_batch();
     act_now(of);
     of->batch = end_batch();

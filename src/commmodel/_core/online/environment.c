@@ -17,7 +17,7 @@ EXPORT struct MPIR_T_pvar_handle_s *const MPI_T_PVAR_ALL_HANDLES = NULL;
 
 static void finish(void) {
     me->state = ONLINE_FINALIZED;
-    online_wake(&world->simulator_turn);  // which waits for the end of this process
+    pass_turn();  // to the simulator in the end, which waits for the end of this process
 }
 
 void prepare_library(void) {

@@ -13,7 +13,7 @@ struct waiter {  // for a lock
 };
 
 void settle(void) {
-    if (me->head != me->tail) yield();
+    if (is_ahead()) yield();
 }
 
 bool has_access(const struct window *window, int target) {

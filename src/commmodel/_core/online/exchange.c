@@ -7,6 +7,8 @@ struct shared_call {
     uint32_t sequence, start;
     int32_t size, arrived, left;
     int32_t made[2];
+    int32_t waiting;  // list of ranks, from 1 on, for all parts
+    uint64_t result;
     uint64_t parts[];
 };
 
@@ -15,6 +17,11 @@ int position_of(const struct communicator *communicator, int peer, bool is_remot
     if (communicator->remote == NULL) return peer;
     const bool first = communicator->group->ranks[0] < communicator->remote->ranks[0];
     return peer + (first == is_remote ? (is_remote ? communicator->group : communicator->remote)->size : 0);
+}
+
+static void end_waits(struct shared_call *call) {
+    for (int32_t rank = call->waiting; rank != 0; rank = world->rank[rank - 1].next_waiting) make_ready(rank - 1);
+    call->waiting = 0;
 }
 
 uint64_t join_call(struct communicator *communicator, uint32_t sequence, uint32_t start, uint64_t part) {
@@ -41,8 +48,24 @@ uint64_t join_call(struct communicator *communicator, uint32_t sequence, uint32_
     }
     struct shared_call *call = online_at(world, place);
     call->parts[position_of(communicator, communicator->rank, false)] = part;
-    call->arrived++;
+    if (++call->arrived == call->size) end_waits(call);
     return place;
+}
+
+bool has_all_parts(uint64_t place) {
+    const struct shared_call *call = online_at(world, place);
+    return call->arrived == call->size;
+}
+
+uint64_t *result_of(uint64_t call) { return &((struct shared_call *)online_at(world, call))->result; }
+
+void await_all_parts(uint64_t place) {
+    int32_t *link = &((struct shared_call *)online_at(world, place))->waiting;
+    me->next_waiting = *link;
+    *link = my_rank + 1;
+    yield();
+    while (*link != 0 && *link != my_rank + 1) link = &world->rank[*link - 1].next_waiting;
+    if (*link != 0) *link = me->next_waiting;
 }
 
 uint64_t part_of(uint64_t call, int position) {
@@ -56,6 +79,7 @@ void leave_call(uint64_t place) {
     while (*link != place) link = &((struct shared_call *)online_at(world, *link))->next;
     *link = call->next;
     for (int i = 0; i < call->size; i++) online_free(world, call->parts[i]);
+    online_free(world, call->result);
     online_free(world, place);
 }
 

@@ -13,7 +13,10 @@ struct channel {
 
 struct receive {
     uint64_t next, message;
+    bool is_expected;  // its rank waits for the message
 };
+
+enum { NEVER = 1 << 20 };  // more messages than can be missing
 
 static int waiting_of_context[ONLINE_CONTEXTS];
 static struct request *waiting;  // for a report
@@ -85,8 +88,10 @@ void post_message(struct communicator *communicator, int dest, int tag, const vo
     struct online_rank *receiver = &world->rank[world_rank(communicator, dest)];
     uint64_t *link = find(receiver, my_rank, message->tag);
     if (*link != 0 && ((struct channel *)online_at(world, *link))->of_receives) {
-        ((struct receive *)online_at(world, take_first(link)))->message = place;
+        struct receive *receive = online_at(world, take_first(link));
+        receive->message = place;
         received(place);
+        if (receive->is_expected && --receiver->missing == 0) make_ready((int)(receiver - world->rank));
     } else {
         append(link, my_rank, message->tag, place, false);
     }
@@ -120,7 +125,7 @@ void post_receive(struct request *request, int source, int tag) {
     request->message = take_message(source, tag);
     if (request->message != 0) return;
     request->receive = online_allocate(world, sizeof(struct receive));
-    *(struct receive *)online_at(world, request->receive) = (struct receive){0, 0};
+    *(struct receive *)online_at(world, request->receive) = (struct receive){0, 0, false};
     append(find(me, source, tag), source, tag, request->receive, true);
 }
 
@@ -134,6 +139,12 @@ bool has_message(struct request *request) {
         }
     }
     return request->message != 0;
+}
+
+// The turn comes back with the message, or from the simulator where that alone knows which one it is.
+void expect_message(const struct request *request) {
+    if (request->receive != 0) ((struct receive *)online_at(world, request->receive))->is_expected = true;
+    me->missing += request->receive != 0 ? 1 : NEVER;
 }
 
 static struct request *taken(int name) {

@@ -38,8 +38,11 @@ uint64_t end_batch(void);  // its operations, 0 where there are none
 bool is_batch_over(uint64_t batch);
 void wait_for_batch(uint64_t batch);
 void progress(void);  // begin what is pending
-void yield(void);     // until the simulator has carried out all operations so far
-void serve(void);     // memory.c: do another rank's task
+void yield(void);     // until the simulator has carried out all operations so far, or what is awaited has come
+void pass_turn(void);
+void make_ready(int rank);  // a rank gets what it waits for
+bool is_ahead(void);        // of the simulator, which has yet to carry out operations
+void serve(void);           // memory.c: do another rank's task
 double processor_seconds(void);
 static inline bool is_measured(void) { return world->compute_factor > 0.0 && world->recorded_names == 0; }
 void charge(void);                    // computation since the last call
@@ -299,6 +302,7 @@ void post_message(struct communicator *communicator, int dest, int tag, const vo
                   const struct datatype *type, uint64_t taken);
 void post_receive(struct request *request, int source, int tag);
 bool has_message(struct request *request);
+void expect_message(const struct request *request);
 uint64_t first_message(int source, int tag);  // 0 where there is none
 uint64_t take_message(int source, int tag);
 void take_reports(void);
@@ -341,8 +345,9 @@ void free_collective(struct collective *collective);
 
 int copy_attributes(enum kind kind, int from, struct attribute *attributes, struct attribute **copies);
 int delete_attributes(enum kind kind, int from, struct attribute **attributes);
-int set_attribute(int of, struct attribute **attributes, int keyval, void *value);
-int get_attribute(struct attribute **attributes, int keyval, void *value, int *flag);
+enum value_type { POINTER = 0, ADDRESS_SIZED = 1, INTEGER = 3 };  // MPICH's; the last two are numbers of Fortran
+int set_attribute(int of, struct attribute **attributes, int keyval, void *value, enum value_type type);
+int get_attribute(struct attribute **attributes, int keyval, void *value, int *flag, enum value_type type);
 int delete_attribute(int of, struct attribute **attributes, int keyval);
 
 // ---- info.c, topologies.c

@@ -168,7 +168,10 @@ static void receive_now(struct request *request) {
     const int source = simulated_source(request), tag = wide_tag(request->communicator, request->tag);
     post_receive(request, source, tag);
     act(RECV, source, tag, request->name & ONLINE_REPORTED ? request->name : NONE, -1.0);
-    if (!has_message(request)) yield();
+    if (has_message(request)) return;
+    me->missing = 0;
+    expect_message(request);
+    yield();
 }
 
 EXPORT int MPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,

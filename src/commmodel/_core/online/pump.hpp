@@ -287,10 +287,12 @@ class Pump final : public Live {
         count = number;
     }
 
-    // Let a rank run until it waits; false where the run has to stop.
+    // Let a rank run, and those that get what they wait for, until all wait; false where the run has to stop.
     bool run(const Answers &answers, int32_t rank) {
         online_rank &me = world_->rank[rank];
         world_->now = answers.now();
+        world_->running = rank;
+        me.is_ahead = 0;
         if (me.state == ONLINE_UNBORN) {
             if (!calls.start(calls.context, rank)) return false;
         } else {
@@ -298,9 +300,9 @@ class Pump final : public Live {
             online_wake(&me.turn);
         }
         while (!online_wait(&world_->simulator_turn, WAIT)) {
-            if (!calls.look(calls.context, rank)) return false;
+            if (!calls.look(calls.context, world_->running)) return false;
         }
-        return me.state != ONLINE_ABORTED || calls.look(calls.context, rank);
+        return world_->rank[world_->running].state != ONLINE_ABORTED || calls.look(calls.context, world_->running);
     }
 
     void answer(const Answers &answers, int32_t rank) {

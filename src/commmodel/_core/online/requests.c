@@ -65,7 +65,10 @@ static bool begin_wait(struct request *request) {
     }
     if (request->is_cancelled) return true;
     if (request->name != NONE) act(WAIT, NONE, NONE, request->name, 0.0);
-    return request->kind != IS_RECEIVE || request->peer == MPI_PROC_NULL || request->is_shown || has_message(request);
+    if (request->kind != IS_RECEIVE || request->peer == MPI_PROC_NULL || request->is_shown || has_message(request))
+        return true;
+    expect_message(request);
+    return false;
 }
 
 int finish_request(struct request *request, MPI_Status *status) {
@@ -209,6 +212,7 @@ static void await_beside_threads(int count, const MPI_Request handles[]) {
 static void await(int count, const MPI_Request handles[]) {
     if (has_threads()) await_beside_threads(count, handles);
     bool ready = true;
+    me->missing = 0;
     for (int i = 0; i < count; i++) {
         if (is_active(handles[i])) ready &= begin_wait(request_of(handles[i]));
     }

@@ -1,7 +1,8 @@
 // The memory that a simulated program's ranks and the simulator share: turns, rings of operations, and a heap.
 //
-// One process runs at a time, the simulator or one rank, so nothing here is locked. Places are offsets from the
-// beginning: each process maps the memory where it finds room.
+// One process runs at a time, the simulator or one rank, so nothing here is locked. A rank that waits for others' data
+// gets its turn from them, ahead of simulated time; the simulator has it when all ranks wait. Places are offsets from
+// the beginning: each process maps the memory where it finds room.
 #pragma once
 
 #include <linux/futex.h>
@@ -66,9 +67,12 @@ struct online_rank {
     int32_t state;  // enum online_state
     int32_t exit_code;
     int32_t process;
-    uint32_t calls;       // of MPI that take time, so far
-    uint64_t place;       // of the last of them, as `places`
-    uint32_t head, tail;  // of the ring: the rank adds at the head
+    uint32_t calls;                    // of MPI that take time, so far
+    uint64_t place;                    // of the last of them, as `places`
+    uint32_t head, tail;               // of the ring: the rank adds at the head
+    int32_t is_ahead;                  // has got its turn from another rank, so that its operations are not over yet
+    int32_t missing;                   // messages, all of which it waits for
+    int32_t next_ready, next_waiting;  // ranks in lists, from 1 on
     // A question to the simulator, answered when the rank gets its turn.
     int32_t question;
     int32_t count;  // ONLINE_DONE: names of requests; answered by 1 or 0 in their place
@@ -94,8 +98,10 @@ struct online_world {
     int32_t simulator_turn;  // futex
     int32_t simulator;       // its process
     int32_t ranks;
-    double now;             // simulated time of the rank that has the turn
-    double compute_factor;  // simulated seconds of a second of computation
+    int32_t running;                  // the rank that has the turn
+    int32_t first_ready, last_ready;  // queue of ranks, from 1 on, whose data have come
+    double now;                       // simulated time of the rank that has the turn
+    double compute_factor;            // simulated seconds of a second of computation
     uint64_t heap, free_blocks[ONLINE_CLASSES];
     int32_t contexts[ONLINE_CONTEXTS];   // how many ranks use each
     int32_t communicators;               // numbers given so far

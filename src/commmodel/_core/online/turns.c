@@ -199,10 +199,34 @@ void set_call(struct call call) {
     me->place = place = call.place;
 }
 
+// A rank whose data have come has the next turn, else the simulator.
+void pass_turn(void) {
+    const int32_t next = world->first_ready;
+    if (next == 0) {
+        online_wake(&world->simulator_turn);
+        return;
+    }
+    struct online_rank *const rank = &world->rank[next - 1];
+    world->first_ready = rank->next_ready;
+    world->running = next - 1;
+    rank->is_ahead = 1;
+    online_wake(&rank->turn);
+}
+
+// Not where ranks share memory: there the order of what they do is that of simulated time.
+void make_ready(int rank) {
+    if (world->has_windows) return;
+    world->rank[rank].next_ready = 0;
+    *(world->first_ready != 0 ? &world->rank[world->last_ready - 1].next_ready : &world->first_ready) = rank + 1;
+    world->last_ready = rank + 1;
+}
+
+bool is_ahead(void) { return me->head != me->tail || me->is_ahead; }
+
 void yield(void) {
     if (me->memory == 0) note_memory();
-    if (me->head != me->tail) note_change();  // a question alone takes no time
-    online_wake(&world->simulator_turn);
+    if (is_ahead()) note_change();  // a question alone takes no time
+    pass_turn();
     for (;;) {
         while (!online_wait(&me->turn, -1)) {
         }
@@ -214,7 +238,7 @@ void yield(void) {
 }
 
 double now(void) {
-    if (me->head != me->tail) yield();
+    if (is_ahead()) yield();
     if (++idle_clocks == 1000) idle_since = seen;
     if (idle_clocks > 1000) {  // a loop until some time has passed
         put(SLEEP, NONE, NONE, NONE, fmax(1e-6, 1e-4 * (seen - idle_since)));

@@ -303,29 +303,36 @@ EXPORT int MPI_Win_call_errhandler(MPI_Win win, int errorcode) {
 
 // ---- attributes: those of all windows point into the window
 
-EXPORT int MPI_Win_get_attr(MPI_Win win, int keyval, void *value, int *flag) {
+EXPORT int MPII_Win_get_attr(MPI_Win win, int keyval, void *value, int *flag, enum value_type type) {
     WINDOW_OR_FAIL(window, win);
     void *at = NULL;
-    switch (keyval) {
-        case MPI_WIN_BASE: at = window->base; break;
-        case MPI_WIN_SIZE: at = &window->size; break;
-        case MPI_WIN_DISP_UNIT: at = &window->unit; break;
-        case MPI_WIN_CREATE_FLAVOR: at = &window->flavor; break;
-        case MPI_WIN_MODEL: at = &window->model; break;
+    intptr_t number = 0;
+    switch (type == POINTER ? keyval : keyval - 1) {  // Fortran's numbers are the next ones
+        case MPI_WIN_BASE: at = window->base, number = (intptr_t)at; break;
+        case MPI_WIN_SIZE: at = &window->size, number = window->size; break;
+        case MPI_WIN_DISP_UNIT: at = &window->unit, number = window->unit; break;
+        case MPI_WIN_CREATE_FLAVOR: at = &window->flavor, number = window->flavor; break;
+        case MPI_WIN_MODEL: at = &window->model, number = window->model; break;
         default: {
-            const int error = get_attribute(&window->attributes, keyval, value, flag);
+            const int error = get_attribute(&window->attributes, keyval, value, flag, type);
             return error == MPI_SUCCESS ? error : fail_window(window, error);
         }
     }
-    *(void **)value = at;
+    *(void **)value = type == POINTER ? at : (void *)number;
     *flag = 1;
     return MPI_SUCCESS;
 }
+EXPORT int MPI_Win_get_attr(MPI_Win win, int keyval, void *value, int *flag) {
+    return MPII_Win_get_attr(win, keyval, value, flag, POINTER);
+}
 
-EXPORT int MPI_Win_set_attr(MPI_Win win, int keyval, void *value) {
+EXPORT int MPII_Win_set_attr(MPI_Win win, int keyval, void *value, enum value_type type) {
     WINDOW_OR_FAIL(window, win);
-    const int error = set_attribute(win, &window->attributes, keyval, value);
+    const int error = set_attribute(win, &window->attributes, keyval, value, type);
     return error == MPI_SUCCESS ? error : fail_window(window, error);
+}
+EXPORT int MPI_Win_set_attr(MPI_Win win, int keyval, void *value) {
+    return MPII_Win_set_attr(win, keyval, value, POINTER);
 }
 
 EXPORT int MPI_Win_delete_attr(MPI_Win win, int keyval) {

@@ -174,8 +174,19 @@ def _rank(words: Sequence[str], place: str) -> None:
             atexit._run_exitfuncs()
         sys.stdout.flush()
         sys.stderr.flush()
+        if code == 0 and _is_in_mpi():
+            ctypes.pythonapi.Py_Exit(0)
     finally:
         os._exit(code & 0xFF)
+
+
+def _is_in_mpi() -> bool:
+    """Return whether MPI has not ended: libraries such as petsc4py end it when the interpreter does."""
+    library, flag = ctypes.CDLL(None), ctypes.c_int()
+    library.MPI_Initialized(ctypes.byref(flag))
+    is_initialized = bool(flag.value)
+    library.MPI_Finalized(ctypes.byref(flag))
+    return is_initialized and not flag.value
 
 
 def _end_with_parent() -> None:

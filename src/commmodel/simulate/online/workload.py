@@ -87,4 +87,4 @@ def workload(
     facts = {"program": words, "compute": factor, "chosen_by": name}
     if computation is not None:
         facts["computation"] = computation.source
-    return Workload(count, f"{words} on {ranks}", program, facts, notes=lambda: notes)
+    return Workload(count, f"{words} on {ranks}", program, facts, notes=lambda: notes, runs=True)

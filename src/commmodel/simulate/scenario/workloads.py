@@ -49,6 +49,8 @@ class Workload:
         Returns what is to be said of the program once it has been simulated.
     on_hosts : callable, optional
         Host of each rank -> the workload there, where the ranks that share a host make a difference.
+    runs : bool
+        Whether it is a program that runs in processes of its own.
     """
 
     processes: int
@@ -58,6 +60,7 @@ class Workload:
     schedule: "GoalSchedule | None" = None
     notes: Callable[[], Sequence[str]] = tuple
     on_hosts: "Callable[[tuple[int, ...]], Workload] | None" = None
+    runs: bool = False
 
 
 def _repeated(program: Program, rounds: int) -> Program:
