@@ -127,18 +127,18 @@ CSV = "message_size,seconds,pairs,path\n" + "".join(f"{2**n},{1e-6 + 2**n * 1e-9
     "command",
     [
         "fit r.csv -o r.csv",
-        "report r.csv -o r.csv",
-        "report r.csv m.toml -o m.toml",
-        "predict m.toml measurements r.csv -o m.toml",
-        "predict m.toml measurements r.csv -o r.csv",
-        "check mpi r.csv -o r.csv",
-        "check r.csv --baseline b.csv -o b.csv",
-        "optimize m.toml --validate r.csv -o r.csv",
+        "report r.csv -o r.html",
+        "report r.csv m.toml -o m.html",
+        "predict m.toml measurements r.csv -o m.html",
+        "predict m.toml measurements r.csv -o r.html",
+        "check mpi r.csv -o r.html",
+        "check r.csv --baseline b.csv -o b.html",
+        "optimize m.toml --validate r.csv -o r.html",
         "tune m.toml -p 2 --library openmpi -o m.toml",
-        "simulate m.toml bcast -p 2 -n 8 -o m.toml",
+        "simulate m.toml bcast -p 2 -n 8 -o m.html",
         "simulate switch exchange r.csv -p 2 --trace r.csv",
         "simulate switch bcast -p 2 -n 8 --compare b.csv --trace b.csv",
-        "simulate switch bcast -p 2 -n 8 --selector m.toml -o m.toml",
+        "simulate switch bcast -p 2 -n 8 --selector m.toml -o m.html",
         "simulate switch replay list --trace b.csv",
         "simulate switch replay list -o list",
         "convert r.csv -o r.csv --force",
@@ -150,7 +150,8 @@ def test_no_verb_writes_what_it_reads(command, tmp_path, capsys, monkeypatch):
     contents = {"r.csv": CSV, "b.csv": CSV, "m.toml": MACHINE}
     for name, content in contents.items():
         (tmp_path / name).write_text(content)
-    (tmp_path / "link.csv").symlink_to("r.csv")
+    for link, name in (("link.csv", "r.csv"), ("r.html", "r.csv"), ("b.html", "b.csv"), ("m.html", "m.toml")):
+        (tmp_path / link).symlink_to(name)
     (tmp_path / "list").write_text("r.csv\nb.csv\n")
     assert main(command.split()) == 2
     said = capsys.readouterr().err
@@ -160,7 +161,7 @@ def test_no_verb_writes_what_it_reads(command, tmp_path, capsys, monkeypatch):
 
 
 def test_two_outputs_of_a_command_are_two_files(tmp_path, capsys):
-    same = str(tmp_path / "t.json")
+    same = str(tmp_path / "t.html")
     assert main(["simulate", "switch", "bcast", "-p", "2", "-n", "8", "-o", same, "--trace", same]) == 2
     assert "would be written twice" in capsys.readouterr().err
     assert not os.listdir(tmp_path)

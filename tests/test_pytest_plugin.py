@@ -505,5 +505,7 @@ def test_the_marks_of_the_documentation_are_right(pytester):
     code = guide.read_text(encoding="utf-8").partition("```python\n")[2].partition("```")[0]
     pytester.makepyfile(code)
     done = pytester.runpytest_inprocess("--collect-only", "-q", "--strict-markers")
-    done.stdout.fnmatch_lines(["*::test_sorting?n log n?", "*::test_lookup?n?", "*::test_comparisons?comparisons n^2?"])
+    done.stdout.fnmatch_lines(
+        ["*::test_sorting?processor time n log n?", "*::test_lookup?n?", "*::test_comparisons?comparisons n^2?"]
+    )
     assert pytester.runpytest_inprocess("-k", "comparisons").ret == 0
