@@ -1,10 +1,12 @@
 """Ctrl-C while a simulation is at work."""
 
+import os
 import resource
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -44,10 +46,17 @@ def interrupted(words, after):
         process.kill()
 
 
+def work(process, seconds=1.2):
+    """Wait until a program has used so much processor time, four times that of its start."""
+    stat = Path(f"/proc/{process.pid}/stat")
+    while sum(map(int, stat.read_text().rpartition(")")[2].split()[11:13])) < seconds * os.sysconf("SC_CLK_TCK"):
+        time.sleep(0.02)
+
+
 @pytest.mark.parametrize("name", LONG)
 def test_a_simulation_ends_soon(name):
     words = [sys.executable, "-m", "commmodel", "simulate", *LONG[name].split()]
-    seconds, code, said = interrupted(words, lambda _: time.sleep(1.5))
+    seconds, code, said = interrupted(words, work)
     assert (code, said) == (130, "commmodel: interrupted\n")
     assert seconds < MOST
 
@@ -69,3 +78,19 @@ def test_an_interruption_that_is_noticed_is_left_alone():
     with pytest.raises(KeyboardInterrupt), prompt_interruption():
         signal.raise_signal(signal.SIGINT)
     time.sleep(0.5)  # and nobody ends us
+
+
+def test_an_import_is_not_interrupted(tmp_path):
+    (tmp_path / "slow.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\nwhole = True\n")
+    script = (
+        "import time\nfrom commmodel.interruption import raise_on_signals\nraise_on_signals()\nimport slow\n"
+        "try:\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    print(slow.whole)\n"
+    )
+    (tmp_path / "main.py").write_text(script)
+    words = [sys.executable, str(tmp_path / "main.py")]
+    signal_of_shells = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=600)
+    finally:
+        signal.signal(signal.SIGINT, signal_of_shells)
+    assert (done.stdout, done.stderr) == ("True\n", "")

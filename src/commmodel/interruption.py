@@ -1,4 +1,4 @@
-"""Ctrl-C, and SIGTERM, with which batch systems warn. Main entries: `raise_on_termination`, `prompt_interruption`.
+"""Ctrl-C, and SIGTERM, with which batch systems warn. Main entries: `raise_on_signals`, `prompt_interruption`.
 
 Both end a command alike: what is under way is tidied up, one line is said, and the exit code is the signal's.
 """
@@ -10,13 +10,18 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 
-__all__ = ["Termination", "ending", "prompt_interruption", "raise_on_termination"]
+__all__ = ["Termination", "ending", "prompt_interruption", "raise_on_signals"]
 
 _ENDINGS = {signal.SIGINT: ("interrupted", 130), signal.SIGTERM: ("terminated", 143)}
 """What is said, and the exit code: what a shell says of a program that the signal ends."""
 _MOST = 0.25
 """Seconds after a signal in which the interpreter may raise its exception, and what runs may end by itself."""
+
+
+_SOON = 0.02
+"""Seconds until a signal that came in an import is tried again."""
 
 
 class Termination(KeyboardInterrupt):
@@ -32,15 +37,37 @@ def ending(interruption: KeyboardInterrupt) -> tuple[str, int]:
     return _ENDINGS[signal.SIGTERM if isinstance(interruption, Termination) else signal.SIGINT]
 
 
-def raise_on_termination() -> None:
-    """Let SIGTERM raise `Termination` in the main thread; a second one disturbs nobody who tidies up."""
+def raise_on_signals() -> None:
+    """Let SIGTERM raise `Termination` in the main thread, and both signals wait for an import that is under way.
 
-    def terminate(*_: object) -> None:
+    A compiled module whose import is interrupted may crash the interpreter, others take the exception for their own. A
+    second SIGTERM disturbs nobody who tidies up. Where Ctrl-C is ignored, as in the background of a shell, it stays so.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
+    signal.signal(signal.SIGTERM, _raise)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _raise)
+
+
+def _raise(number: int, frame: FrameType | None) -> None:
+    if _is_importing(frame):
+        later = threading.Timer(_SOON, os.kill, (os.getpid(), number))
+        later.daemon = True
+        later.start()
+    elif number == signal.SIGTERM:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         raise Termination
+    else:
+        raise KeyboardInterrupt
 
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, terminate)
+
+def _is_importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 @contextmanager

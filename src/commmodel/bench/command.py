@@ -22,7 +22,7 @@ from commmodel.bench import process_memory
 from commmodel.bench.launches import is_launched, measure_repeatedly
 from commmodel.bench.options import CommandLine, HelpRequest, parse, parse_processes
 from commmodel.errors import CommModelError, InputError, MPIEnvironmentError
-from commmodel.interruption import ending, prompt_interruption, raise_on_termination
+from commmodel.interruption import ending, prompt_interruption, raise_on_signals
 from commmodel.results import (
     Bandwidth,
     BenchOptions,
@@ -58,7 +58,7 @@ _DURATIONS = {"time", "ci"}
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark on all ranks of COMM_WORLD; return the exit code."""
     words = sys.argv[1:] if arguments is None else arguments
-    raise_on_termination()
+    raise_on_signals()
     try:
         parsed: _Parsed = parse(words)
     except (CommModelError, HelpRequest) as other:

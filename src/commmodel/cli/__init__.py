@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from commmodel.cli.parsers import Parser, refuse_outputs
 from commmodel.errors import CommModelError
-from commmodel.interruption import ending, raise_on_termination
+from commmodel.interruption import ending
 from commmodel.streams import guarded
 
 __all__ = ["main", "run"]
@@ -82,7 +82,6 @@ def run() -> NoReturn:
     """
     if not sys.argv[1:] or sys.argv[1] not in _LAUNCHING:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    raise_on_termination()
     raise SystemExit(main())
 
 
