@@ -71,6 +71,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
             "without mpiexec before it"
         )
 
+    if isinstance(parsed, CommandLine) and parsed.dry_run:
+        if not is_launched():
+            return _foretell(parsed)
+        parsed = InputError("--dry-run starts no ranks: type it without mpiexec, with -p RANKS -k RANKS_OF_A_NODE")
+
     try:
         with guarded():
             return _run(parsed)
@@ -128,6 +133,19 @@ def _interruption(rank: int, *, watched: bool) -> AbstractContextManager[None]:
     for number in (signal.SIGINT, signal.SIGTERM):  # a thread would be in the memory that is measured
         signal.signal(number, signal.SIG_DFL)
     return nullcontext()
+
+
+def _foretell(line: CommandLine) -> int:
+    """Say what a launch would do; return the exit code."""
+    from commmodel.bench.dry_run import forecast
+
+    try:
+        launch = forecast(line)
+    except CommModelError as error:
+        print(f"commmodel.bench: {error}", file=sys.stderr)
+        return error.exit_code
+    _tell(msgspec.json.encode(launch).decode() if line.json else str(launch))
+    return 0
 
 
 def _repeat(line: CommandLine, words: Sequence[str]) -> int:

@@ -5,7 +5,7 @@ Here are the options of all kernels; those of a few are declared with their kern
 
 import argparse
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, get_args
@@ -67,6 +67,11 @@ class CommandLine:
     launches: int | None = None
     """How many launches to start from outside of MPI; None: this is one of a launcher's ranks."""
     launcher: str | None = None
+    dry_run: bool = False
+    """Say what the launch would do, without MPI."""
+    processes: int | None = None
+    """Ranks of the dry run, and those of a node."""
+    per_node: int | None = None
 
 
 class HelpRequest(Exception):  # noqa: N818  (not an error)
@@ -173,6 +178,12 @@ def _parser() -> argparse.ArgumentParser:
         help="number of launches to start, one after the other; run without mpiexec (default: this launch)",
     )  # fmt: skip
     parser.add_argument("--launcher", help="command that starts each of --launches (default: 'mpiexec -n 2')")
+    parser.add_argument(
+        "--dry-run", action="store_true", dest="dry_run",
+        help="say what -p ranks, -k of them on a node, would measure, and the time and memory; run without mpiexec",
+    )  # fmt: skip
+    parser.add_argument("-p", dest="processes", metavar="RANKS", help="ranks of the dry run (default: 2)")
+    parser.add_argument("-k", dest="per_node", metavar="RANKS", help="those of a node (default: all)")
     for option in _COMMON:
         option.add_to(parser)
     for names, options in _by_kernels().items():
@@ -209,11 +220,24 @@ def _checked_processes(text: str) -> str:
     return text
 
 
-def _launches(text: str) -> int:
-    try:
-        return positive(text)
-    except InputError as error:
-        raise InputError(f"--launches: {error}") from None
+def _positive(flag: str) -> Callable[[str], int]:
+    def parsed(text: str) -> int:
+        try:
+            return positive(text)
+        except InputError as error:
+            raise InputError(f"{flag}: {error}") from None
+
+    return parsed
+
+
+_PARSERS: dict[str, Callable[[str], Any]] = {
+    "procs": _checked_processes,
+    "launches": _positive("--launches"),
+    "processes": _positive("-p"),
+    "per_node": _positive("-k"),
+    "output": Path,
+}
+"""Field of `CommandLine` -> how it is parsed."""
 
 
 def parse(arguments: Sequence[str]) -> CommandLine:
@@ -229,11 +253,13 @@ def parse(arguments: Sequence[str]) -> CommandLine:
         values |= _QUICK
         typed = dict.fromkeys(_QUICK, "--quick") | typed
     values |= {name: _OPTIONS[name].value(typed_values.pop(name)) for name in _OPTIONS if name in typed_values}
-    for name, parsed in {"procs": _checked_processes, "launches": _launches, "output": Path}.items():
+    for name, parsed in _PARSERS.items():
         if name in typed_values:
             typed_values[name] = parsed(typed_values[name])
     if "launcher" in typed_values and "launches" not in typed_values:
         raise InputError("--launcher goes with --launches: how many launches is it to start?")
+    if {"processes", "per_node"} & {*typed_values} and "dry_run" not in typed_values:
+        raise InputError("-p and -k are of --dry-run: a launch has the ranks that mpiexec or srun starts")
     if "resume" in typed_values and "force" in typed_values:
         raise InputError("--resume completes a file and --force begins it anew: leave one out")
     return CommandLine(BenchOptions(kernels, **values), typed, **typed_values)
