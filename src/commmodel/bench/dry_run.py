@@ -101,10 +101,10 @@ def forecast(line: CommandLine) -> Forecast:
     if max(procs) > processes:
         raise InputError(f"--procs asks for {max(procs)} processes, but there are {processes}: raise -p")
     unknown = [name for name in kernels if REGISTRY[name].prepare]
-    known = tuple(name for name in kernels if name not in unknown)
-    options = msgspec.structs.replace(line.options, kernels=known, procs=procs)
+    kernels = tuple(name for name in kernels if name not in unknown)
+    options = msgspec.structs.replace(line.options, kernels=kernels, procs=procs)
     plan = make_plan(options, placement, further)
-    counts = dict.fromkeys(known, 0)
+    counts = dict.fromkeys(kernels, 0)
     for configuration in plan:
         counts[kernel_of(configuration).name] += 1
     return Forecast(
