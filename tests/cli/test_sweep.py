@@ -151,8 +151,8 @@ def test_real_launches_are_killed_go_on_and_stay_apart(tmp_path, capsys):
     wait_for(has_begun, process)
     process.send_signal(signal.SIGTERM)
     _, said = process.communicate(timeout=900)
-    assert process.returncode == 130
-    assert f"interrupted: go on with commmodel sweep run '{folder}'" in said
+    assert process.returncode == 143
+    assert f"terminated: go on with commmodel sweep run '{folder}'" in said
     found = {one.job: one.state for one in states(folder)}
     assert found.pop(first) == "begun"
     assert set(found.values()) == {"missing"}

@@ -176,7 +176,7 @@ def test_nothing_is_left_where_the_simulator_is_ended(language, number, script, 
         time.sleep(0.5)
         simulator.send_signal(number)
         _, errors = simulator.communicate(timeout=900)
-        assert simulator.returncode == (130 if number == signal.SIGINT else -number)
+        assert simulator.returncode == (-number if number == signal.SIGKILL else 128 + number)
         if number == signal.SIGINT:
             assert b"commmodel: interrupted" in errors
             assert b"Traceback" not in errors
