@@ -41,7 +41,10 @@ nitpick_ignore_regex = [
     # One of some words, such as "match", the union of all kernels' configurations, and what is compiled.
     ("py:class", r'"[^"]*"|Configuration|CommonClock|struct types|Option|Path'),
     # Types that are named in signatures only.
-    ("py:class", r"commmodel\.(collectives\.schedule\.Schedule|fit\.robust\.Fit|documents\.Struct)"),
+    (
+        "py:class",
+        r"commmodel\.(collectives\.schedule\.Schedule|fit\.robust\.Fit|documents\.Struct|scaling\.collected\.Samples)",
+    ),
     ("py:class", r"commmodel\.simulate\.traces\.writer\..*"),
     ("py:class", r"commmodel\.(record\.files\.(_RecordingFile|LogHeader)|sites\.Site)"),
     ("py:class", r"commmodel\.(record\.(communicators|clocks|windows)\..*|_core\.program\.recordings\.Clock)"),

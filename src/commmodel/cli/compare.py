@@ -73,7 +73,7 @@ def add(verbs: Any) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     """Compare two sides and print the differences; exit code 1 with --fail where something became worse."""
     from commmodel import formats
-    from commmodel.scaling.collected import collect
+    from commmodel.scaling import collect
     from commmodel.scaling.difference import differences
 
     least = arguments.least if arguments.least is not None else 0.05 if arguments.run is None else 0.02

@@ -7,6 +7,7 @@ it, `fit` models of many kernels at once, check rules between functions, and `pr
 from commmodel.scaling.baseline import Slower
 from commmodel.scaling.bootstrap import Ensemble, ensemble
 from commmodel.scaling.checking import Checked, CheckedSeries, MemoryLimit, Room, check
+from commmodel.scaling.collected import Collected, collect
 from commmodel.scaling.difference import Difference, Differences, Together, differences
 from commmodel.scaling.expectations import Expectation, Expectations, Guideline, load, published
 from commmodel.scaling.fitting import Fits, Model, fit, fit_term
@@ -45,6 +46,7 @@ __all__ = [
     "CheckSettings",
     "Checked",
     "CheckedSeries",
+    "Collected",
     "Difference",
     "Differences",
     "Ensemble",
@@ -71,6 +73,7 @@ __all__ = [
     "case_study_space",
     "check",
     "class_violation",
+    "collect",
     "default_deviation",
     "default_space",
     "deviation_limits",
