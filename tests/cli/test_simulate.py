@@ -8,9 +8,9 @@ import sys
 import pytest
 
 from commmodel.cli import main
-from commmodel.collectives import Problem
+from commmodel.collectives import Nodes, Problem
 from commmodel.machine import Edge, Hybrid, Limit, LogGP, Machine, Mode, Parameter, Segment, dump
-from commmodel.simulate import SMPI, fluid, run
+from commmodel.simulate import SMPI, Code, fluid, run
 from commmodel.simulate.platform import dump as dump_platform
 from commmodel.simulate.platform import flat
 from commmodel.simulate.timeline import read
@@ -93,6 +93,19 @@ def test_the_json_begins_with_the_names_that_scripts_rely_on_and_agrees_with_pyt
     links = printed["links"]
     assert links == sorted(links, key=lambda one: -one["share"])
     assert all(0 < one["share"] <= 1 for one in links)
+
+
+def test_algorithms_in_two_levels_take_the_hosts_of_the_ranks_for_nodes(capsys):
+    words = ("graphene", "allreduce", "-p", "16", "-n", "8")
+    for mapping, per_node in (("block", 4), ("round-robin", 1)):
+        printed = as_json(capsys, *words, "--algorithm", "two-level", "--mapping", mapping)
+        problem_on_nodes = Problem(16, 8, nodes=Nodes(per_node))
+        expected = collective("allreduce", problem_on_nodes, algorithm="two-level", selector="openmpi")
+        assert printed["messages"] == (expected.operations["code"] == Code.ISEND).sum()
+    odd = ("graphene", "allreduce", "-p", "14", "-n", "8", "--algorithm", "two-level")
+    assert "as many ranks on each host, one after the other: 14 ranks on 4 hosts" in problem(capsys, *odd)
+    nowhere = ("L=2us,o=1us", "allreduce", "-p", "16", "-n", "1", "--algorithm", "two-level")
+    assert "two levels need the number of processes on each node" in problem(capsys, *nowhere)
 
 
 def test_the_same_words_give_the_same_answer(platform, capsys):

@@ -388,7 +388,7 @@ def test_a_pipelined_broadcast_goes_on_within_nodes_while_the_next_segment_is_be
 
 
 def test_two_levels_need_nodes_that_are_alike():
-    with pytest.raises(InputError, match="two levels need the processes of a node"):
+    with pytest.raises(InputError, match="two levels need the number of processes on each node"):
         build("bcast", "two-level", Problem(8, 1))
     with pytest.raises(InputError, match="8 are not 3 each"):
         build("bcast", "two-level", Problem(8, 1, nodes=Nodes(3)))

@@ -348,6 +348,27 @@ def test_wrong_words_are_one_line_and_exit_code_2(arguments, words, capsys):
     assert words in said.err
 
 
+@pytest.mark.parametrize("work", ["send -n 1000", "bcast -n 1000 -p 2 --algorithm binomial"])
+def test_parameters_may_stand_for_a_machine(work, capsys):
+    assert main(["predict", "L=2us,o=1us,g=1us,G=1ns", *work.split(), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["seconds"] == pytest.approx(2e-6 + 2 * 1e-6 + 999e-9)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ("L=2us,o=1us,S=64KiB", "S is of simulations; a prediction takes L, o, g, G: leave it out"),
+        ("L=2us", "o missing: every delay model needs L and o"),
+        ("latency=2us", "'latency=2us' is no parameter of a delay model"),
+    ],
+)
+def test_parameters_that_predictions_do_not_take_are_named(parameters, words, capsys):
+    assert main(["predict", parameters, "send", "-n", "8"]) == 2
+    said = capsys.readouterr().err
+    assert words in said
+    assert said.count("\n") == 1
+
+
 # Rules for a library
 
 

@@ -7,6 +7,7 @@ import argparse
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, get_args
 
@@ -220,10 +221,14 @@ def _checked_processes(text: str) -> str:
     return text
 
 
-def _positive(flag: str) -> Callable[[str], int]:
+_MOST_RANKS = 1_000_000
+"""Of a dry run, which makes the whole plan."""
+
+
+def _positive(flag: str, parse: Callable[[str], int] = positive) -> Callable[[str], int]:
     def parsed(text: str) -> int:
         try:
-            return positive(text)
+            return parse(text)
         except InputError as error:
             raise InputError(f"{flag}: {error}") from None
 
@@ -233,8 +238,8 @@ def _positive(flag: str) -> Callable[[str], int]:
 _PARSERS: dict[str, Callable[[str], Any]] = {
     "procs": _checked_processes,
     "launches": _positive("--launches"),
-    "processes": _positive("-p"),
-    "per_node": _positive("-k"),
+    "processes": _positive("-p", partial(parse_whole, least=1, most=_MOST_RANKS)),
+    "per_node": _positive("-k", partial(parse_whole, least=1, most=_MOST_RANKS)),
     "output": Path,
 }
 """Field of `CommandLine` -> how it is parsed."""
@@ -260,6 +265,8 @@ def parse(arguments: Sequence[str]) -> CommandLine:
         raise InputError("--launcher goes with --launches: how many launches is it to start?")
     if {"processes", "per_node"} & {*typed_values} and "dry_run" not in typed_values:
         raise InputError("-p and -k are of --dry-run: a launch has the ranks that mpiexec or srun starts")
+    if {"dry_run", "launches"} <= {*typed_values}:
+        raise InputError("--dry-run foretells one launch: leave --launches out")
     if "resume" in typed_values and "force" in typed_values:
         raise InputError("--resume completes a file and --force begins it anew: leave one out")
     return CommandLine(BenchOptions(kernels, **values), typed, **typed_values)

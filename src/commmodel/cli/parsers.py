@@ -199,7 +199,8 @@ def add_machine(parser: Any, purpose: str = "", nargs: str | None = None) -> Non
     """Add the machine of a verb."""
     parser.add_argument(
         "machine", nargs=nargs, metavar="MACHINE",
-        help=f"machine file, name of a published machine (commmodel list machines), or results.jsonl to fit{purpose}",
+        help=f"machine file, name of a published machine (commmodel list machines), results.jsonl to fit{purpose}, or "
+        "LogGP parameters, like L=2us,o=1us,g=2us,G=1ns",
     )  # fmt: skip
 
 
@@ -225,9 +226,13 @@ def add_format(parser: Any) -> None:
 
 
 def known_machine(name_or_path: str) -> Any:
-    """Return a machine by name or from its file; measurements are fitted on the fly."""
+    """Return a machine by name, from its file or from parameters; measurements are fitted on the fly."""
     from commmodel import machine
 
+    if "=" in name_or_path and not os.path.exists(name_or_path):
+        from commmodel.simulate.scenario import machine_of_parameters
+
+        return machine_of_parameters(name_or_path)
     if not name_or_path.endswith(".jsonl"):
         return machine.load(name_or_path)
     from commmodel import formats

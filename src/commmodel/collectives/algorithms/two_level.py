@@ -83,7 +83,9 @@ def _nodes(problem: Problem) -> tuple[Nodes, int]:
     """Return the nodes and the processes of each; raise where nodes are not known or not alike."""
     nodes, processes = problem.nodes, problem.processes
     if nodes is None:
-        raise InputError("two levels need the processes of a node (-k, Problem's nodes)")
+        raise InputError(
+            "two levels need the number of processes on each node: give -k to predict, or simulate on a platform"
+        )
     per_node = min(nodes.per_node, processes)
     if processes % per_node:
         raise InputError(f"two levels need as many processes on each node: {processes} are not {per_node} each")

@@ -27,13 +27,19 @@ loggps: 20.0 ms
 """
 
 from commmodel.simulate.scenario import workloads
-from commmodel.simulate.scenario.places import Place, are_parameters, parse_parameters, place
+from commmodel.simulate.scenario.places import (
+    Place,
+    are_parameters,
+    machine_of_parameters,
+    parse_parameters,
+    place,
+)
 from commmodel.simulate.scenario.preparation import FLOW_MODELS, PROGRAM_MODELS, SCHEDULE_MODELS, Scenario, prepare
 from commmodel.simulate.scenario.scale import Scale, parse_scales
 from commmodel.simulate.scenario.workloads import Workload
 
 __all__ = [
     "FLOW_MODELS", "PROGRAM_MODELS", "SCHEDULE_MODELS", "Place", "Scale",
-    "Scenario", "Workload", "are_parameters", "parse_parameters", "parse_scales", "place", "prepare",
-    "workloads",
+    "Scenario", "Workload", "are_parameters", "machine_of_parameters", "parse_parameters", "parse_scales", "place",
+    "prepare", "workloads",
 ]  # fmt: skip

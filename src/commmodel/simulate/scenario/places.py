@@ -4,6 +4,7 @@ A name that is both a published platform and a published machine is both: the pl
 parameters. How platform, parameters and model go together is a table in ``docs/howto/simulate.md``.
 """
 
+import math
 import os
 import tomllib
 from collections.abc import Callable
@@ -13,17 +14,18 @@ from commmodel import machine as machines
 from commmodel.arguments import rank_count
 from commmodel.collectives.library.selection import Selector
 from commmodel.errors import InputError
-from commmodel.machine import Machine
+from commmodel.machine import LogGP, Machine, Parameter, Segment
 from commmodel.simulate import platform as platforms
 from commmodel.simulate.delays import DelayParameters
 from commmodel.simulate.network import Network
 from commmodel.simulate.platform import Platform
 from commmodel.units import parse_size, parse_time
 
-__all__ = ["EXAMPLE", "Place", "are_parameters", "parse_parameters", "place"]
+__all__ = ["EXAMPLE", "Place", "are_parameters", "machine_of_parameters", "parse_parameters", "place"]
 
 EXAMPLE = "L=2500ns,o=1500ns,g=1us,G=6ps,S=64KiB"
 _SIZES = ("S", "small")
+_LOGGP = ("L", "o", "g", "G")
 _SMPI = "smpi"
 
 
@@ -189,6 +191,20 @@ def parse_parameters(text: str) -> DelayParameters:
     if missing:
         raise InputError(f"{' and '.join(missing)} missing: every delay model needs L and o, like {EXAMPLE}")
     return DelayParameters(**values)
+
+
+def machine_of_parameters(text: str) -> Machine:
+    """Return a machine that has LogGP parameters alone, for models of single messages and of schedules.
+
+    >>> machine_of_parameters("L=4us,o=1us,g=2us,G=1ns").segments[0].loggp.g.value
+    2e-06
+    """
+    parameters = parse_parameters(text)
+    for name in DelayParameters.__struct_fields__:
+        if name not in _LOGGP and getattr(parameters, name) not in (0.0, math.inf):
+            raise InputError(f"{text}: {name} is of simulations; a prediction takes {', '.join(_LOGGP)}: leave it out")
+    L, o, g, G = (Parameter(getattr(parameters, name)) for name in _LOGGP)
+    return Machine(text, (Segment("all", loggp=LogGP(L, o, g, G)),))
 
 
 def _load(name: str, load_machine: Callable[[str], Machine]) -> Place:

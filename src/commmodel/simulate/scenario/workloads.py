@@ -5,10 +5,12 @@ Each function returns a `Workload`. Where a number of processes is left out, a p
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from commmodel.collectives.algorithms.two_level import PIPELINED, TWO_LEVEL
 from commmodel.collectives.library.selection import Selector
-from commmodel.collectives.schedule import Problem
+from commmodel.collectives.schedule import Nodes, Problem
 from commmodel.errors import InputError
 from commmodel.simulate import work
 from commmodel.simulate.operations import Program
@@ -93,7 +95,8 @@ def collective(
     """Return a collective operation, by an algorithm or as a selector picks it; by default the place's selector.
 
     The parameters are those of `commmodel.simulate.work.collective`; `rounds` is how often it is called. The number of
-    processes may be that of the place: ``place.processes()``.
+    processes may be that of the place: ``place.processes()``. An algorithm in two levels takes the hosts of the ranks
+    for its nodes, unless the problem names nodes.
 
     >>> from commmodel.simulate.scenario import place
     >>> switch = place("switch")
@@ -133,7 +136,27 @@ def collective(
                 reduction=reduction, rounds=rounds,
             )  # fmt: skip
 
+    elif algorithm in (TWO_LEVEL, PIPELINED) and problem.nodes is None:
+
+        def on_hosts(hosts: tuple[int, ...]) -> Workload:
+            on_nodes = replace(problem, nodes=_nodes(hosts))
+            return collective(
+                place, operation, on_nodes, algorithm=algorithm, memory_copy=memory_copy, reduction=reduction,
+                rounds=rounds,
+            )  # fmt: skip
+
     return Workload(count, title[:1].upper() + title[1:], program, facts, on_hosts=on_hosts)
+
+
+def _nodes(hosts: Sequence[int]) -> Nodes:
+    """Return the nodes of ranks on hosts; raise where they are not alike, or their ranks not consecutive."""
+    lengths = {len([*group]) for _, group in groupby(hosts)}
+    if len(lengths) > 1 or len(set(hosts)) * min(lengths) != len(hosts):
+        raise InputError(
+            f"two levels need as many ranks on each host, one after the other: {len(hosts)} ranks on "
+            f"{len(set(hosts))} hosts lie otherwise: choose -p and --mapping block so that they fill hosts"
+        )
+    return Nodes(min(lengths))
 
 
 def exchange(

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from commmodel.arguments import finite, rank_count
 from commmodel.collectives import algorithm as find_algorithm
-from commmodel.collectives.library.selection import Selector, load, select
+from commmodel.collectives.library.selection import Selector, load, select, with_levels
 from commmodel.collectives.operation import OPERATIONS
 from commmodel.collectives.schedule import Problem
 from commmodel.errors import InputError
@@ -99,6 +99,9 @@ def collective(
     name, pieces = chosen(operation, message_size, processes, algorithm, selector)
     if problem.segment_size is None:
         problem = replace(problem, segment_size=pieces)
+    if problem.nodes is not None:
+        rules = selector if isinstance(selector, Selector) else load(selector)
+        problem = with_levels(rules, operation, name, problem)
     make = find_algorithm(operation, name)
     tag = collective_tag(number)
 

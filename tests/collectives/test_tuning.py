@@ -1,0 +1,149 @@
+"""Rules made from predictions, written for a library and read back."""
+
+from itertools import product
+
+import pytest
+from support.made_up_times import made_up
+
+from commmodel.collectives import ALGORITHMS
+from commmodel.collectives.library.rules import power_of_two_up_to
+from commmodel.collectives.library.selection import SelectionRule, Selector, dump, dumps, load, select
+from commmodel.collectives.library.tuning import tune
+from commmodel.collectives.operation import SCHEDULED
+from commmodel.errors import InputError
+
+GRID_SIZES = [1, 8, 64, 1000, 4096, 10_000, 2**20]
+GRID_PROCESSES = [2, 4, 6, 8, 16, 17, 48, 64, 100]
+LOOKED_AT = sorted({one + step for one in GRID_SIZES for step in (-1, 0, 1, 57)} | {2**25})
+LOOKED_AT_PROCESSES = range(1, 140)
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "rules"
+
+
+@pytest.mark.parametrize(("library", "kind"), [("openmpi", "openmpi"), ("openmpi", "openmpi-json"), ("mpich", "mpich")])
+def test_tuned_rules_written_for_a_library_and_read_back_pick_the_same(file, library, kind):
+    tuned = tune(made_up, SCHEDULED, GRID_SIZES, GRID_PROCESSES, library)
+    dump(tuned, file, kind)
+    back = load(file)
+    seen = set()
+    for operation, size, processes in product(SCHEDULED, LOOKED_AT, LOOKED_AT_PROCESSES):
+        expected = select(tuned, operation, size, processes)
+        found = select(back, operation, size, processes)
+        assert (found.algorithm, found.segment_size) == (expected.algorithm, expected.segment_size), (operation, size)
+        seen.add((operation, found.algorithm))
+    assert len(seen) > 15
+
+
+@pytest.mark.parametrize("library", ["", "openmpi", "mpich"])
+def test_tuned_rules_pick_the_fastest_at_every_point_of_the_grid(library):
+    tuned = tune(made_up, ["bcast", "allgather", "alltoall"], GRID_SIZES, GRID_PROCESSES, library)
+    every = {rule.operation: set() for rule in tuned.rules}
+    for rule in tune(made_up, every, GRID_SIZES, GRID_PROCESSES, library).rules:
+        every[rule.operation].add(rule.algorithm)
+    for operation, size, processes in product(every, GRID_SIZES, GRID_PROCESSES):
+        chosen = select(tuned, operation, size, processes).algorithm
+        power = processes == power_of_two_up_to(processes)
+        for name in every[operation]:
+            needs = ALGORITHMS[operation][name].needs
+            if name == "pairwise" and library == "mpich" and power:
+                continue  # MPICH's is by XOR there
+            if needs.get("power_of_two", power) == power and needs.get("even", processes % 2 == 0) == (
+                processes % 2 == 0
+            ):
+                assert made_up(operation, chosen, size, processes) <= made_up(operation, name, size, processes)
+
+
+def test_neighbours_with_the_same_choice_are_one_rule():
+    tuned = tune(lambda *_: 1.0, ["bcast", "barrier"], GRID_SIZES, GRID_PROCESSES, "openmpi")
+    assert [(rule.operation, rule.upto, rule.processes_upto) for rule in tuned.rules] == [
+        ("bcast", None, None),
+        ("barrier", None, None),
+    ]
+
+
+def test_a_choice_holds_from_its_point_up_to_the_next():
+    def predict(_, algorithm, size, processes):
+        return (
+            {"binomial-at-once": 10, "linear": size}.get(algorithm, 1000)
+            if processes < 8
+            else 5 * (algorithm != "chain")
+        )
+
+    tuned = tune(predict, ["bcast"], [1, 5, 50], [2, 8], "openmpi")
+    chosen = {case: select(tuned, "bcast", *case).algorithm for case in [(0, 1), (49, 7), (50, 2), (10**6, 7), (0, 8)]}
+    assert list(chosen.values()) == ["linear", "linear", "binomial-at-once", "binomial-at-once", "chain"]
+
+
+def test_what_cannot_be_tuned_is_said():
+    def never(*_):
+        raise InputError("not today")
+
+    with pytest.raises(InputError, match="no algorithm of bcast can be predicted on 2 processes"):
+        tune(never, ["bcast"], [1], [2])
+    with pytest.raises(InputError, match="a grid of 0 sizes"):
+        tune(made_up, ["bcast"], [], [2])
+    with pytest.raises(InputError, match="unknown library 'lam'"):
+        tune(made_up, ["bcast"], [1], [2], "lam")
+    with pytest.raises(InputError, match="'gossip' is no collective operation"):
+        tune(made_up, ["gossip"], [1], [2])
+
+
+def on_nodes(operation, algorithm, size, processes, nodes):
+    """Return a made-up time on nodes: two levels are best for few bytes, and within nodes all is faster."""
+    assert nodes is not None
+    seconds = made_up(operation, algorithm, size, processes) * (0.5 if nodes.per_node >= processes else 1.0)
+    return seconds * (0.01 if algorithm == "two-level" and size < 5000 else 100 if "two-level" in algorithm else 1)
+
+
+@pytest.mark.parametrize(
+    ("library", "kind"), [("openmpi", "openmpi"), ("openmpi-6", "openmpi-json"), ("mpich", "mpich")]
+)
+def test_rules_on_nodes_written_for_a_library_and_read_back_pick_the_same(file, library, kind):
+    tuned = tune(on_nodes, SCHEDULED, [1, 1000, 10_000], [4, 8, 16, 64], library, per_node=4)
+    dump(tuned, file, kind)
+    back = load(file)
+    has_levels = {"barrier", "bcast", "reduce", "allreduce"}
+    for operation, size, processes in product(SCHEDULED, [1, 1000, 10_000], [8, 16, 64]):
+        best = select(tuned, operation, size, processes, per_node=4).algorithm
+        if operation in has_levels and (size < 5000 or operation == "barrier"):
+            assert best == "two-level"
+        if library == "mpich":
+            assert select(back, operation, size, processes, per_node=4).algorithm == best
+    for operation, size, (processes, per_node) in product(SCHEDULED, [1, 1000, 10_000], [(4, 4), (2, 1), (16, 1)]):
+        expected = select(tuned, operation, size, processes, per_node=per_node)
+        assert expected.algorithm != "two-level"
+        assert select(back, operation, size, processes, per_node=per_node).algorithm == expected.algorithm
+
+
+def test_the_file_of_han_says_which_component_decides():
+    tuned = tune(on_nodes, ["bcast", "alltoall"], [1, 1000, 10_000], [4, 8, 16], "openmpi", per_node=4)
+    lines = [line.partition("#")[0].split() for line in dumps(tuned, "openmpi-han").splitlines()]
+    words = [word for line in lines for word in line]
+    assert words == ["1", "bcast", "1", "global_communicator", "1", "1", "2", "0", "han", "@simple", "10000", "tuned"]
+
+
+def test_what_depends_on_nodes_only_is_refused_where_a_file_cannot_say_it():
+    for distribution in ("single-node", "one-per-node"):
+        rules = (SelectionRule("bcast", "binomial", distribution=distribution),)
+        for kind in ("openmpi", "mpich"):
+            with pytest.raises(InputError, match=f"file has no {distribution}"):
+                dumps(Selector("mine", rules), kind)
+    with pytest.raises(InputError, match="in two levels needs distribution"):
+        dumps(Selector("mine", (SelectionRule("bcast", "two-level"),)), "mpich")
+    with pytest.raises(InputError, match="0 processes of a node"):
+        tune(on_nodes, ["bcast"], [1], [2], per_node=0)
+
+
+def test_where_a_file_has_a_size_once_the_sum_of_the_times_within_and_between_nodes_decides():
+    def predict(_, algorithm, size, processes, nodes):
+        within = nodes.per_node >= processes
+        return {"binomial-at-once": 1 if within else 9, "linear": 9 if within else 2}.get(algorithm, 100)
+
+    rules = tune(predict, ["bcast"], [1], [16], "openmpi", per_node=4)  # four nodes of four: 10 against 11
+    assert select(rules, "bcast", 1, 4, per_node=4).algorithm == "binomial-at-once"
+    rules = tune(predict, ["bcast"], [1], [16], "openmpi-6", per_node=4)
+    assert select(rules, "bcast", 1, 4, per_node=4).algorithm == "binomial-at-once"
+    assert select(rules, "bcast", 1, 4, per_node=1).algorithm == "linear"
