@@ -1,4 +1,4 @@
-"""Confidence intervals of fitted parameters: a bootstrap over the residuals. Main entry: `resample`.
+"""Confidence intervals of fitted parameters: a bootstrap over the residuals. Main entries: `resample`, `parameter`.
 
 Times of communication scatter in proportion to themselves, so residuals are compared relative to the fitted time,
 each scaled up by what the fit took out of it (its leverage), and to those of sizes near it, as small messages may
@@ -13,7 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["WeightedFit", "interval", "resample", "resample_medians"]
+from commmodel.fit.trust import rounded
+from commmodel.machine import Parameter
+
+__all__ = ["WeightedFit", "interval", "parameter", "resample", "resample_medians"]
 
 Array = NDArray[np.float64]
 
@@ -110,6 +113,20 @@ def interval(estimates: Array, confidence: float) -> tuple[float, float]:
     """
     low, high = (0.5 - confidence / 2, 0.5 + confidence / 2)
     return tuple(float(np.quantile(estimates, share, method="nearest")) for share in (low, high))  # type: ignore[return-value]
+
+
+def parameter(value: float, estimates: Array | None, unit: str, confidence: float) -> Parameter:
+    """Return a parameter with the interval of its estimates, widened to hold the value; without one for None.
+
+    Bounds, and points that a robust fit leaves out, may move all estimates to one side of the value.
+
+    >>> parameter(1.0, np.array([2.0, 3.0, 4.0]), "s", 0.5)
+    Parameter(value=1.0, unit='s', low=1.0, high=4.0)
+    """
+    if estimates is None:
+        return Parameter(rounded(value), unit)
+    low, high = interval(estimates, confidence)
+    return Parameter(rounded(value), unit, rounded(min(low, value)), rounded(max(high, value)))
 
 
 def resample_medians(fitted: Array, half_widths: Array, count: int, confidence: float, seed: int) -> Array | None:

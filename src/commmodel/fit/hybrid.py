@@ -270,11 +270,8 @@ _NOTHING = _Line(np.zeros(1), np.zeros(1))
 
 
 def _parameter(estimates: Array, unit: str, settings: Settings) -> Parameter:
-    if estimates.size < 2:
-        return Parameter(rounded(float(estimates[0])), unit)
-    low, high = bootstrap.interval(estimates[1:], settings.confidence)
-    value = float(estimates[0])
-    return Parameter(rounded(value), unit, rounded(min(low, value)), rounded(max(high, value)))
+    resampled = None if estimates.size < 2 else estimates[1:]
+    return bootstrap.parameter(float(estimates[0]), resampled, unit, settings.confidence)
 
 
 def _counts(points: int, settings: Settings) -> Array:

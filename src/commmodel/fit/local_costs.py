@@ -11,7 +11,6 @@ import numpy as np
 from commmodel.fit import bootstrap
 from commmodel.fit.loggp import nonnegative
 from commmodel.fit.segment import Settings
-from commmodel.fit.trust import rounded
 from commmodel.machine import Parameter
 from commmodel.results import Local, Measurements
 
@@ -41,5 +40,4 @@ def fit_local(
     fit = bootstrap.WeightedFit(design[:, estimate > 0], weights, fitted, seconds)
     resamples = bootstrap.resample(fit, settings.samples, settings.confidence, settings.seed)
     slopes = np.array([nonnegative(design, weights, resample)[1] for resample in resamples])
-    low, high = bootstrap.interval(slopes, settings.confidence)
-    return Parameter(rounded(float(estimate[1])), "s/B", rounded(low), rounded(high))
+    return bootstrap.parameter(float(estimate[1]), slopes, "s/B", settings.confidence)

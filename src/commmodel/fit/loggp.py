@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from commmodel.fit import bootstrap
 from commmodel.fit.points import Points
 from commmodel.fit.segment import Settings
-from commmodel.fit.trust import FLAT, judge, rounded
+from commmodel.fit.trust import FLAT, judge
 from commmodel.machine import LogGP, Parameter
 from commmodel.results import Measurements, SendMode, Train
 from commmodel.units import format_ratio
@@ -140,11 +140,8 @@ def fit_loggp_model(trains: Trains, settings: Settings) -> LogGP | None:
         spread = (high - low) / 2 / fitted
 
     def parameter(column: int, unit: str) -> Parameter:
-        value = rounded(float(estimate[column]))
-        if estimates is None:
-            return Parameter(value, unit)
-        low, high = bootstrap.interval(estimates[:, column], settings.confidence)
-        return Parameter(value, unit, rounded(low), rounded(high))
+        resampled = None if estimates is None else estimates[:, column]
+        return bootstrap.parameter(float(estimate[column]), resampled, unit, settings.confidence)
 
     parameters = {
         "L": parameter(_L, "s"),

@@ -70,10 +70,7 @@ def _not_flat(beta: Any) -> Any:
 
 
 def _parameter(value: float, estimates: Array | None, unit: str, settings: Settings) -> Parameter:
-    if estimates is None:
-        return Parameter(rounded(value), unit)
-    low, high = bootstrap.interval(estimates, settings.confidence)
-    return Parameter(rounded(value), unit, rounded(low), rounded(high))
+    return bootstrap.parameter(value, estimates, unit, settings.confidence)
 
 
 def _columns(points: Points) -> tuple[Array, Array]:
@@ -341,5 +338,5 @@ def _limiting_rate(value: float, estimates: Array | None, reached: float, settin
         return Parameter(rounded(value), "B/s")
     low, high = bootstrap.interval(estimates, settings.confidence)
     if math.isfinite(high) and math.isfinite(value):
-        return Parameter(rounded(value), "B/s", rounded(low), rounded(high))
+        return _parameter(value, estimates, "B/s", settings)
     return Parameter(math.inf, "B/s", rounded(min(low, reached)), math.inf)
