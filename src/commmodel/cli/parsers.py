@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
@@ -403,10 +404,12 @@ def print_json(value: dict[str, Any]) -> None:
 
 
 def show(*tables: Any) -> None:
-    """Print tables through a buffer, as rich would end a closed pipe with exit code 1."""
+    """Print tables through a buffer, as rich would end a closed pipe with exit code 1; into a file without padding."""
     from rich.console import Console
 
-    console = Console(width=None if sys.stdout.isatty() else 120)
+    is_terminal = sys.stdout.isatty()
+    console = Console(width=None if is_terminal else 120)
     with console.capture() as captured:
         console.print(*tables, sep="\n")
-    print(captured.get(), end="")
+    text = captured.get()
+    print(text if is_terminal else re.sub(r" +$", "", text, flags=re.MULTILINE), end="")

@@ -246,10 +246,11 @@ def _findings(segment: Segment) -> Iterable[tuple[str, str, bool]]:
 def _remarks(machine: Machine) -> tuple[list[list[str]], list[str]]:
     """Return remarks with their segments and models: the shown ones, equal ones joined; and the others."""
     about: dict[tuple[bool, str], dict[tuple[str, str], list[str]]] = {}
-    for segment in machine.segments:
+    names = _names(machine)
+    for segment, name in zip(machine.segments, names, strict=True):
         for model, remark, first in _findings(segment):
-            about.setdefault((first, remark), {}).setdefault((segment.protocol, segment.path), []).append(model)
-    segments = {(segment.protocol, segment.path) for segment in machine.segments}
+            about.setdefault((first, remark), {}).setdefault(name, []).append(model)
+    segments = set(names)
     shown: dict[str, list[str]] = {}
     rest: list[str] = []
     for (first, remark), places in about.items():
@@ -259,6 +260,19 @@ def _remarks(machine: Machine) -> tuple[list[list[str]], list[str]]:
         else:
             rest.append(words)
     return list(shown.values()), rest
+
+
+def _names(machine: Machine) -> list[tuple[str, str]]:
+    """Return the name and path of each segment; the name has the messages where several have the same protocol.
+
+    >>> _names(Machine("m", (Segment("eager", limit=Limit(8192)), Segment("eager"))))
+    [('eager up to 8 KiB', 'any'), ('eager above 8 KiB', 'any')]
+    """
+    names = [(segment.protocol, segment.path) for segment in machine.segments]
+    return [
+        name if names.count(name) == 1 else (f"{name[0]} {messages}", name[1])
+        for name, messages in zip(names, message_words(machine), strict=True)
+    ]
 
 
 def remarks(machine: Machine) -> list[str]:
