@@ -1,7 +1,8 @@
 """What recording costs: programs with and without it, launched in turn, and a control of the same against the same.
 
 A loop of one call in C gives nanoseconds for each call; a conjugate gradient by mpi4py and a halo exchange in C, on two
-ranks, give the share of the run time. Run it as
+ranks, give the share of the run time: of the whole loop, and of its median step, which other programs on the machine
+disturb less. Run it as
 
     python -m benchmarks.speed.recorder --mpiexec "mpiexec -bind-to core"
 """
@@ -41,6 +42,10 @@ HALO = """
 #include <stdlib.h>
 #include <string.h>
 enum { SIDE = 512, STEPS = 2000, HUGE = 1 << 21, BYTES = ((SIDE + 2) * SIDE * 8 + HUGE - 1) / HUGE * HUGE };
+static double steps[STEPS];
+static int compare(const void *a, const void *b) {
+    return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
+}
 static double *field(void) { /* at a huge page: where it lies must not depend on which libraries are loaded */
     return memset(aligned_alloc(HUGE, BYTES), 0, BYTES);
 }
@@ -50,7 +55,7 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     double *a = field(), *b = field();
     MPI_Barrier(MPI_COMM_WORLD);
-    double start = MPI_Wtime();
+    double start = MPI_Wtime(), begin = start;
     for (int step = 0; step < STEPS; step++) {
         MPI_Request requests[4];
         for (int side = 0; side < 2; side++) {
@@ -64,9 +69,13 @@ int main(int argc, char **argv) {
         }
         double *swapped = a;
         a = b, b = swapped;
+        double end = MPI_Wtime();
+        steps[step] = end - begin;
+        begin = end;
     }
+    qsort(steps, STEPS, sizeof *steps, compare);
     if (rank == 0) {
-        printf("%.9g\\n", MPI_Wtime() - start);
+        printf("%.9g %.9g\\n", begin - start, steps[STEPS / 2]);
     }
     return MPI_Finalize();
 }
@@ -83,7 +92,7 @@ def dot(a, b):
 before, after = (world.rank - 1 if world.rank else MPI.PROC_NULL), (
     world.rank + 1 if world.rank + 1 < world.size else MPI.PROC_NULL)
 world.Barrier()
-start, old = MPI.Wtime(), dot(r, r)
+old, times = dot(r, r), [MPI.Wtime()]
 for _ in range(500):
     world.Sendrecv(p[:1], before, recvbuf=ghosts[1:], source=after)
     world.Sendrecv(p[-1:], after, recvbuf=ghosts[:1], source=before)
@@ -99,30 +108,31 @@ for _ in range(500):
     p *= new / old
     p += r
     old = new
+    times.append(MPI.Wtime())
 if world.rank == 0:
-    print(MPI.Wtime() - start)
+    print(times[-1] - times[0], np.median(np.diff(times)))
 """
 
 
-def seconds(mpiexec: str, ranks: int, command: Sequence[str]) -> float:
-    """Return what a program prints: the seconds that it took."""
+def seconds(mpiexec: str, ranks: int, command: Sequence[str]) -> list[float]:
+    """Return what a program prints: the seconds that it took, and those of its median step."""
     whole = [*shlex.split(mpiexec), "-n", str(ranks), *command]
     completed = subprocess.run(whole, capture_output=True, text=True, check=False)
     if completed.returncode:
         raise SystemExit(f"{shlex.join(whole)} ended with exit code {completed.returncode}:\n{completed.stderr}")
-    return float(completed.stdout.split()[0])
+    return [float(word) for word in completed.stdout.split()]
 
 
-def measure(arguments: argparse.Namespace, ranks: int, program: Sequence[str], folder: Path) -> dict[str, list[float]]:
-    """Launch a program recorded, plain and plain again, in shuffled order in each round."""
+def measure(arguments: argparse.Namespace, ranks: int, program: Sequence[str], folder: Path) -> dict[str, np.ndarray]:
+    """Launch a program recorded, plain and plain again, in shuffled order in each round; a column for each number."""
     order = random.Random(arguments.seed)  # noqa: S311  (an order, no secret)
     recorder = [sys.executable, "-m", "commmodel", "record", "--force", "-o", str(folder / "recording"), "--"]
     commands = {"recorded": [*recorder, *program], "plain": program, "control": program}
-    measured: dict[str, list[float]] = {name: [] for name in commands}
+    measured: dict[str, list[list[float]]] = {name: [] for name in commands}
     for _ in range(arguments.launches):
         for name in order.sample(list(commands), k=len(commands)):
             measured[name].append(seconds(arguments.mpiexec, ranks, commands[name]))
-    return measured
+    return {name: np.array(rows) for name, rows in measured.items()}
 
 
 def main() -> None:
@@ -143,7 +153,7 @@ def main() -> None:
         loop = measure(arguments, 1, [str(folder / "loop")], folder)
         bytes_each = (folder / "recording/rank-000000.log").stat().st_size / CALLS
         for title, name in (("recorded", "recorded"), ("control", "control")):
-            cost = (np.asarray(loop[name]) - np.asarray(loop["plain"])) / CALLS * 1e9
+            cost = (loop[name] - loop["plain"])[:, 0] / CALLS * 1e9
             low, high = median_interval(cost)
             print(f"{title}: {np.median(cost):.1f} ns more each call [{low:.3g}, {high:.3g}]")
         print(f"{bytes_each:.1f} bytes each call")
@@ -153,8 +163,10 @@ def main() -> None:
         }
         for title, program in programs.items():
             measured = measure(arguments, 2, program, folder)
-            ratio, control = (Ratio.of(measured[name], measured["plain"]) for name in ("recorded", "control"))
-            print(f"{title}: recorded / plain {ratio}, control {control}")
+            for column, what in enumerate(("whole", "median step")):
+                recorded, plain, control = (measured[name][:, column] for name in ("recorded", "plain", "control"))
+                words = f"recorded / plain {Ratio.of(recorded, plain)}, control {Ratio.of(control, plain)}"
+                print(f"{title}, {what}: {words}")
 
 
 if __name__ == "__main__":
