@@ -163,10 +163,10 @@ def main() -> None:
         }
         for title, program in programs.items():
             measured = measure(arguments, 2, program, folder)
-            for column, what in enumerate(("whole", "median step")):
+            for column, part in enumerate(("whole", "median step")):
                 recorded, plain, control = (measured[name][:, column] for name in ("recorded", "plain", "control"))
                 words = f"recorded / plain {Ratio.of(recorded, plain)}, control {Ratio.of(control, plain)}"
-                print(f"{title}, {what}: {words}")
+                print(f"{title}, {part}: {words}")
 
 
 if __name__ == "__main__":

@@ -28,18 +28,11 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from commmodel.scaling import (
-    ONE,
-    Growth,
-    case_study_space,
-    default_space,
-    fit,
-    fit_surface,
-    judge,
-    parse,
-    rank,
-)
 from commmodel.scaling import STATISTICS as STATISTIC
+from commmodel.scaling import Growth, fit, fit_surface, judge, parse
+from commmodel.scaling.growth import ONE
+from commmodel.scaling.search_space import case_study_space, default_space
+from commmodel.scaling.verdict import rank
 from commmodel.statistics import summarise
 
 SCALES = np.array([4.0, 8.0, 16.0, 32.0, 64.0])

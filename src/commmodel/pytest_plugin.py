@@ -195,8 +195,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def _read_mark(metafunc: pytest.Metafunc, mark: pytest.Mark) -> _Expectation:
     """Return the expectation of a mark; raise `InputError` where it is invalid."""
-    from commmodel.scaling import STATISTICS, deviation_limits, parse
+    from commmodel.scaling import STATISTICS, parse
     from commmodel.scaling.fitting import check_scales
+    from commmodel.scaling.search_space import deviation_limits
 
     keywords: dict[str, Any] = {**mark.kwargs}
     for name, value in zip(("growth", "over", "at"), mark.args, strict=False):
@@ -403,7 +404,7 @@ class _Measuring:
 
 def _explanation(outcome: Mapping[str, Any], expected: _Expectation, judgement: "Judgement", seed: int) -> str:
     """Return the message of a failed test: values, model, and distance from the expectation."""
-    from commmodel.scaling import deviation_limits
+    from commmodel.scaling.search_space import deviation_limits
     from commmodel.units import format_time
 
     def shown(value: float) -> str:

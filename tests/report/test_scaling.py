@@ -28,7 +28,9 @@ from commmodel.results import (
     Writer,
     parameter_words,
 )
-from commmodel.scaling import ONE, Expectation, Expectations, Growth, Model, check, load, overview, parse
+from commmodel.scaling import Expectation, Expectations, Growth, Model, check, load, parse
+from commmodel.scaling.growth import ONE
+from commmodel.scaling.overview import overview
 
 SCALES = (2, 4, 8, 16, 32)
 GROWTHS = {"bcast": "log p", "barrier": "p", "allreduce": "log p"}

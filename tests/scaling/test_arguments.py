@@ -8,7 +8,7 @@ import pytest
 
 from commmodel import scaling
 from commmodel.errors import InputError
-from commmodel.scaling import Growth, Model, parse
+from commmodel.scaling import Growth, Model, bootstrap, growth, parse, rules, search_space, verdict
 
 NAN, INF = math.nan, math.inf
 LINEAR = parse("p")
@@ -19,11 +19,11 @@ RULE = scaling.parse_rule("a <= b")
 MODELS = {"a": MODEL, "b": MODEL}
 SAMPLES = {"a": [[5.0]], "b": [[4.0]]}
 NINE = [1.0] * 9
-FOUND = scaling.ensemble(P, OK, [LINEAR])
+FOUND = bootstrap.ensemble(P, OK, [LINEAR])
 
 NONSENSE = {
     "parse": [lambda given: parse(given), 5, None, NAN, b"p"],
-    "parse_product": [lambda given: scaling.parse_product(given), 5, None],
+    "parse_product": [lambda given: growth.parse_product(given), 5, None],
     "parse_rule": [lambda given: scaling.parse_rule(given), 5, None, "a <= " + "9" * 400 + " b"],
     "exponent": [lambda given: Growth(power=given), NAN, INF, "x", None],
     "power": [lambda given: LINEAR**given, NAN, INF, "x"],
@@ -50,20 +50,20 @@ NONSENSE = {
     "processes": [lambda given: scaling.largest_scale(MODEL, 5, given), NAN, INF, 0, -1, "8"],
     "surface x": [lambda given: scaling.fit_surface(given, NINE, NINE, [LINEAR], []), [NAN] * 9, [INF] * 9, ["x"] * 9],
     "surface terms": [lambda given: scaling.fit_surface(NINE, NINE, NINE, given, [LINEAR]), ["p"], [None]],
-    "largest": [lambda given: scaling.modelled_violation(RULE, MODELS, given, 8), NAN, 0, -5, "4"],
-    "target": [lambda given: scaling.modelled_violation(RULE, MODELS, 4, given), NAN, INF, 2, "8"],
-    "measured confidence": [lambda given: scaling.measured_violation(RULE, [8], SAMPLES, confidence=given), 95, 0, NAN],
-    "measured draws": [lambda given: scaling.measured_violation(RULE, [8], SAMPLES, draws=given), 0, 2.5, NAN],
-    "measured seed": [lambda given: scaling.measured_violation(RULE, [8], SAMPLES, seed=given), -1, "a"],
-    "measured scales": [lambda given: scaling.measured_violation(RULE, given, SAMPLES), [NAN], ["x"], []],
-    "classes": [lambda given: scaling.class_violation(RULE, {"a": given, "b": LINEAR}), "p", None],
-    "published": [lambda given: scaling.published_verdict(LINEAR, given, LINEAR), "x", None],
+    "largest": [lambda given: rules.modelled_violation(RULE, MODELS, given, 8), NAN, 0, -5, "4"],
+    "target": [lambda given: rules.modelled_violation(RULE, MODELS, 4, given), NAN, INF, 2, "8"],
+    "measured confidence": [lambda given: rules.measured_violation(RULE, [8], SAMPLES, confidence=given), 95, 0, NAN],
+    "measured draws": [lambda given: rules.measured_violation(RULE, [8], SAMPLES, draws=given), 0, 2.5, NAN],
+    "measured seed": [lambda given: rules.measured_violation(RULE, [8], SAMPLES, seed=given), -1, "a"],
+    "measured scales": [lambda given: rules.measured_violation(RULE, given, SAMPLES), [NAN], ["x"], []],
+    "classes": [lambda given: rules.class_violation(RULE, {"a": given, "b": LINEAR}), "p", None],
+    "published": [lambda given: verdict.published_verdict(LINEAR, given, LINEAR), "x", None],
     "load": [lambda given: scaling.load(given), None, 5, "a\0b", "x" * 300],
     **{
-        name: [getattr(scaling, name), "p", None, 2.0]
+        name: [getattr(search_space, name), "p", None, 2.0]
         for name in ("default_deviation", "deviation_limits", "search_space", "judged_space", "ticks", "prior_odds")
     },
-    **{name: [lambda given, name=name: getattr(scaling, name)(given, LINEAR), "p"] for name in ("rank", "divergence")},
+    **{name: [lambda given, name=name: getattr(verdict, name)(given, LINEAR), "p"] for name in ("rank", "divergence")},
 }  # fmt: skip
 
 

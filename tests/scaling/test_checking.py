@@ -9,7 +9,6 @@ from support.scaling_samples import AS_PROMISED, KEPT, PROCESSES, launch, measur
 from commmodel.errors import InputError
 from commmodel.results import Collective, Function, Measurements, Record
 from commmodel.scaling import (
-    ONE,
     CheckSettings,
     Expectation,
     Expectations,
@@ -19,9 +18,9 @@ from commmodel.scaling import (
     check,
     load,
     parse,
-    parse_product,
     parse_rule,
 )
+from commmodel.scaling.growth import ONE, parse_product
 
 MPI = load("mpi")
 LINEAR = AS_PROMISED | {"bcast": "p"}

@@ -9,7 +9,8 @@ from support.paths import ORACLES
 
 from commmodel.errors import DamagedFileError, InputError
 from commmodel.results import CollectiveName, MemoryOperation
-from commmodel.scaling import load, parse, published, rank
+from commmodel.scaling import load, parse, published
+from commmodel.scaling.verdict import rank
 
 PUBLISHED = tomllib.loads((ORACLES / "scaling.toml").read_text("utf-8"))
 MPI = load("mpi")

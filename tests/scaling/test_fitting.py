@@ -6,19 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commmodel.errors import InputError
-from commmodel.scaling import (
-    ONE,
-    Growth,
-    case_study_space,
-    default_space,
-    even_odds,
-    fit,
-    fit_term,
-    parse,
-    prior_odds,
-    reduce,
-    search_space,
-)
+from commmodel.scaling import Growth, fit, fit_term, parse, reduce
 from commmodel.scaling.fitting import (
     CHANCE,
     _over,
@@ -28,6 +16,8 @@ from commmodel.scaling.fitting import (
     search,
     search_positive,
 )
+from commmodel.scaling.growth import ONE
+from commmodel.scaling.search_space import case_study_space, default_space, even_odds, prior_odds, search_space
 
 SPACE = case_study_space()
 SCALES = np.array([4.0, 8, 16, 32, 64])

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commmodel.errors import InputError
-from commmodel.scaling import ONE, Growth, parse, parse_product
+from commmodel.scaling import Growth, parse
+from commmodel.scaling.growth import ONE, parse_product
 
 EXPONENT = st.builds(Fraction, st.integers(-12, 12), st.integers(1, 12))
 GROWTH = st.builds(Growth, EXPONENT, EXPONENT, EXPONENT)

@@ -9,23 +9,11 @@ from hypothesis import strategies as st
 from support.paths import ORACLES
 
 from commmodel.errors import InputError
-from commmodel.scaling import (
-    ONE,
-    Growth,
-    Model,
-    case_study_space,
-    class_violation,
-    default_deviation,
-    deviation_limits,
-    divergence,
-    largest_scale,
-    parse,
-    parse_rule,
-    published_verdict,
-    rank,
-    search_space,
-    ticks,
-)
+from commmodel.scaling import Growth, Model, largest_scale, parse, parse_rule
+from commmodel.scaling.growth import ONE
+from commmodel.scaling.rules import class_violation
+from commmodel.scaling.search_space import case_study_space, default_deviation, deviation_limits, search_space, ticks
+from commmodel.scaling.verdict import divergence, published_verdict, rank
 
 PUBLISHED = tomllib.loads((ORACLES / "scaling.toml").read_text("utf-8"))
 MACHINES = PUBLISHED["machines"]

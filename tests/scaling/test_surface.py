@@ -6,7 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commmodel.errors import InputError
-from commmodel.scaling import ONE, case_study_space, default_space, fit_surface, parse, surface
+from commmodel.scaling import fit_surface, parse, surface
+from commmodel.scaling.growth import ONE
+from commmodel.scaling.search_space import case_study_space, default_space
 
 TERMS = [parse(text) for text in ("1", "log p", "p^0.5", "p", "p log p", "p^2")]
 GROWING = st.sampled_from(TERMS[1:])

@@ -4,19 +4,11 @@ import numpy as np
 import pytest
 
 from commmodel.errors import InputError
-from commmodel.scaling import (
-    ONE,
-    Growth,
-    Model,
-    case_study_space,
-    ensemble,
-    judge,
-    measured_violation,
-    modelled_violation,
-    parse,
-    parse_rule,
-    predict,
-)
+from commmodel.scaling import Growth, Model, judge, parse, parse_rule, predict
+from commmodel.scaling.bootstrap import ensemble
+from commmodel.scaling.growth import ONE
+from commmodel.scaling.rules import measured_violation, modelled_violation
+from commmodel.scaling.search_space import case_study_space
 
 SCALES = [4, 8, 16, 32, 64, 128]
 ROOT = parse("p^0.5")

@@ -16,7 +16,8 @@ from commmodel.report.overlap.validation_page import write_validation
 from commmodel.report.prediction.comparison_page import write_comparison
 from commmodel.report.simulation.gantt_page import write_gantt
 from commmodel.results import Burst, Collective, Measurements, PingPong, Queue, Record
-from commmodel.scaling import check, load, overview
+from commmodel.scaling import check, load
+from commmodel.scaling.overview import overview
 
 __all__ = ["PAGES", "write_pages"]
 

@@ -83,7 +83,7 @@ def add(verbs: Any) -> None:
 
 
 def _deviation(word: str) -> Any:
-    from commmodel.scaling import parse_product
+    from commmodel.scaling.growth import parse_product
 
     product = parse_product(word)
     if not product:

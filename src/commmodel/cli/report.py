@@ -41,7 +41,8 @@ def _run(arguments: argparse.Namespace) -> int:
     from commmodel.report import tables
     from commmodel.report.scaling.growth import overview_blocks
     from commmodel.results import TABLED, pooled
-    from commmodel.scaling import load, overview
+    from commmodel.scaling import load
+    from commmodel.scaling.overview import overview
 
     names = machine.published()
     machines = [path for path in arguments.files if path.endswith(".toml") or path in names]

@@ -43,7 +43,7 @@ from commmodel.report.overlap.measurements import overlap_tables, overlap_verdic
 from commmodel.report.overlap.plots import profile_plots
 from commmodel.report.scaling.page import scaling_section
 from commmodel.results import TABLED, Measurements, launches_of, library_name, pooled, thread_level
-from commmodel.scaling import Overview, overview
+from commmodel.scaling.overview import Overview, overview
 from commmodel.statistics import CONFIDENCE
 from commmodel.units import format_ratio
 
@@ -225,7 +225,7 @@ def render(measurements: Measurements, machine: Machine | None, name: str, scali
     name : str
         Title of the report.
     scaling : Overview or None
-        Of `commmodel.scaling.overview`, with expectations. None: models alone, of what has enough scales.
+        Of `commmodel.scaling.overview.overview`, with expectations. None: models alone, of what has enough scales.
 
     Returns
     -------

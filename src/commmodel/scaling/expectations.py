@@ -45,7 +45,7 @@ class Expectation:
     over : str
         The parameter.
     deviation : Growth, optional
-        D, by default `commmodel.scaling.default_deviation`.
+        D, by default `commmodel.scaling.search_space.default_deviation`.
     where : tuple of (str, float or str)
         Other parameters, each with the only value that is meant, numbers in SI base units.
     """

@@ -11,7 +11,9 @@ from rich.text import Text
 
 from commmodel.report.kit.tables import Cell, Style, Table, left, right, text
 from commmodel.results import parameter_words
-from commmodel.scaling import BrokenRule, Checked, CheckedSeries, Room, Slower, Verdict
+from commmodel.scaling import BrokenRule, Checked, Verdict
+from commmodel.scaling.baseline import Slower
+from commmodel.scaling.checking import CheckedSeries, Room
 from commmodel.units import format_interval
 
 __all__ = ["NO_CLASS", "check_lines", "check_tables", "verdict_cell"]

@@ -12,7 +12,9 @@ from rich.text import Text
 from commmodel.report.kit.tables import Cell, Table, common_notes, left, plain_rows, right, text
 from commmodel.report.scaling.checks import NO_CLASS, check_lines, verdict_cell
 from commmodel.results import parameter_words
-from commmodel.scaling import ONE, Model, ModelledSeries, Overview, Surface, SurfaceModel
+from commmodel.scaling import Model, SurfaceModel
+from commmodel.scaling.growth import ONE
+from commmodel.scaling.overview import ModelledSeries, Overview, Surface
 from commmodel.units import format_quantity, format_ratio
 
 __all__ = [

@@ -14,7 +14,8 @@ from commmodel.report.scaling.checks import NO_CLASS
 from commmodel.report.scaling.growth import model_tables, sentences, surface_tables
 from commmodel.report.scaling.plots import draw
 from commmodel.results import parameter_words
-from commmodel.scaling import Checked, ModelledSeries, Overview, modelled_series
+from commmodel.scaling import Checked
+from commmodel.scaling.overview import ModelledSeries, Overview, modelled_series
 
 __all__ = ["render_check", "scaling_section", "write_check"]
 

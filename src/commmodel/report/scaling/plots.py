@@ -17,7 +17,10 @@ from commmodel.report.kit.canvas import Canvas, new_canvas
 from commmodel.report.scaling.checks import NO_CLASS
 from commmodel.report.scaling.growth import model_words, quantity_words
 from commmodel.results import parameter_words
-from commmodel.scaling import ONE, Growth, ModelledSeries, deviation_limits, fit_term
+from commmodel.scaling import Growth, fit_term
+from commmodel.scaling.growth import ONE
+from commmodel.scaling.overview import ModelledSeries
+from commmodel.scaling.search_space import deviation_limits
 
 __all__ = ["MOST_PLOTS", "divergence_plot", "draw", "growth_plot"]
 
