@@ -432,9 +432,11 @@ def _chakra() -> list[bytes]:
 
 def _selectors() -> list[bytes]:
     """Return rules in the form of each MPI library."""
+    from commmodel.collectives.library.rules import SEVERAL
     from commmodel.collectives.library.selection import FORMATS, SelectionRule, Selector, dumps
 
-    rules = Selector("mine", (SelectionRule("bcast", "binomial", upto=4096), SelectionRule("bcast", "chain")))
+    levels = SelectionRule("bcast", "two-level", upto=64, distribution=SEVERAL)
+    rules = Selector("mine", (levels, SelectionRule("bcast", "binomial", upto=4096), SelectionRule("bcast", "chain")))
     return [dumps(rules, name).encode() for name in FORMATS]
 
 

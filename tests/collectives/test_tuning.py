@@ -125,6 +125,36 @@ def test_the_file_of_han_says_which_component_decides():
     assert words == ["1", "bcast", "1", "global_communicator", "1", "1", "2", "0", "han", "@simple", "10000", "tuned"]
 
 
+def test_the_files_of_han_and_tuned_read_back_together_pick_the_same(tmp_path):
+    def predict(operation, algorithm, size, processes, nodes):  # two levels are best for many bytes
+        seconds = made_up(operation, algorithm, size, processes) * (0.5 if nodes.per_node >= processes else 1.0)
+        return seconds * (0.01 if algorithm == "two-level" and size > 500 else 100 if "two-level" in algorithm else 1)
+
+    operations = ["barrier", "bcast", "reduce", "allreduce", "allgather", "alltoall"]
+    tuned = tune(predict, operations, [1, 1000, 10_000], [4, 8, 16, 64], "openmpi", per_node=4)
+    dump(tuned, tmp_path / "rules", "openmpi")
+    dump(tuned, tmp_path / "rules.han", "openmpi-han")
+    back = load(tmp_path / "rules.han")
+    picked = set()
+    for operation, size, (processes, per_node) in product(
+        operations, [1, 999, 1000, 10_000], [(8, 4), (16, 4), (64, 4), (4, 4), (8, 1), (16, 1)]
+    ):
+        expected = select(tuned, operation, size, processes, per_node=per_node).algorithm
+        assert select(back, operation, size, processes, per_node=per_node).algorithm == expected
+        picked.add(expected)
+    assert "two-level" in picked
+    assert len(picked) > 5
+
+
+def test_a_file_of_han_alone_names_other_components(file):
+    file.write_text("1 bcast 2 intra_node 1 1 1 0 sm global_communicator 2 1 1 0 han @intra 32 2 0 sm 8 tuned # of all")
+    back = load(file)
+    assert select(back, "bcast", 8, 16, per_node=4).algorithm == "two-level-pipelined"
+    assert select(back, "bcast", 8, 64, per_node=4).algorithm == select(load("openmpi"), "bcast", 8, 64).algorithm
+    with pytest.raises(InputError, match="picks Open MPI's sm for bcast of 7 bytes"):
+        select(back, "bcast", 7, 64, per_node=4)
+
+
 def test_what_depends_on_nodes_only_is_refused_where_a_file_cannot_say_it():
     for distribution in ("single-node", "one-per-node"):
         rules = (SelectionRule("bcast", "binomial", distribution=distribution),)

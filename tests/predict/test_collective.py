@@ -395,6 +395,20 @@ def test_tune_writes_rules_that_choose_what_is_fastest(library, hint, tmp_path, 
     assert biggest["algorithm"] == ranked[0].algorithm
 
 
+def test_tune_replaces_neither_of_two_files_unasked(tmp_path, capsys):
+    words = "-p 16 -k 4 --library openmpi --operations bcast --sizes 8 -o"
+    command = ["tune", "L=2us,o=1us,g=1us,G=1ns", *words.split(), str(tmp_path / "rules")]
+    (tmp_path / "rules.han").write_text("mine")
+    assert main(command) == 2
+    assert "rules.han exists: replace it with --force" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["rules.han"]
+    assert main([*command, "--force"]) == 0
+    given = ["bcast", "-n", "8", "-p", "16", "-k", "4", "--selector", str(tmp_path / "rules.han"), "--json"]
+    capsys.readouterr()
+    assert main(["predict", "L=2us,o=1us,g=1us,G=1ns", *given]) == 0
+    assert json.loads(capsys.readouterr().out)["algorithm"] == "two-level"
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -1,6 +1,7 @@
 """The verb ``tune``: rules for an MPI library, from predictions of each algorithm."""
 
 import argparse
+import os
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,6 @@ from commmodel.errors import InputError
 __all__ = ["add"]
 
 _LIBRARIES = ("openmpi", "openmpi-6", "mpich")
-_HAN = ".han"
 
 
 def add(verbs: Any) -> None:
@@ -60,7 +60,7 @@ def add(verbs: Any) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     """Predict every algorithm on a grid, write the rules, print the choice and how to use them."""
     from commmodel.collectives import Nodes, Problem
-    from commmodel.collectives.library import selection
+    from commmodel.collectives.library import han, selection
     from commmodel.collectives.library.rules import SEVERAL
     from commmodel.collectives.library.tuning import tune
     from commmodel.predict import algorithm_seconds, collective_reach, with_byte_times
@@ -80,12 +80,15 @@ def _run(arguments: argparse.Namespace) -> int:
     per_node = arguments.per_node
     selector = tune(seconds, operations, arguments.sizes, arguments.processes, arguments.library, per_node)
     has_han = any(rule.distribution == SEVERAL for rule in selector.rules) and arguments.library != "mpich"
+    of_han = f"{arguments.output}{han.SUFFIX}" if has_han else ""
+    if has_han and os.path.exists(of_han) and not arguments.force:
+        raise InputError(f"{of_han} exists: replace it with --force, or name another file with -o")
     selection.dump(
         selector, arguments.output, "openmpi-json" if arguments.library == "openmpi-6" else arguments.library
     )
     if has_han:
-        selection.dump(selector, arguments.output + _HAN, "openmpi-han")
-    use = _how_to_use(arguments.library, arguments.output, has_han, per_node)
+        selection.dump(selector, of_han, "openmpi-han")
+    use = _how_to_use(arguments.library, arguments.output, of_han, per_node)
     choices = [
         (operation, size, count, selection.select(selector, operation, size, count, per_node=per_node).algorithm)
         for operation in operations
@@ -108,7 +111,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from commmodel.report.prediction.collective import choice_table
 
     show(choice_table(choices), *(f"{line[:1].upper()}{line[1:]}." for line in extrapolates))
-    print(f"written to {arguments.output}{f' and {arguments.output}{_HAN}' * has_han}; to use it:")
+    print(f"written to {arguments.output}{f' and {of_han}' * has_han}; to use it:")
     for line in use:
         print(f"  {line}")
     return 0
@@ -131,7 +134,7 @@ def _operations(text: str | None, library: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _how_to_use(library: str, output: str, has_han: bool, per_node: int | None) -> list[str]:
+def _how_to_use(library: str, output: str, of_han: str, per_node: int | None) -> list[str]:
     """Return the command-line options or variables that activate the rules."""
     path = Path(output).resolve()
     if library == "mpich":
@@ -145,8 +148,9 @@ def _how_to_use(library: str, output: str, has_han: bool, per_node: int | None) 
             )
         return lines
     settings = {"coll_tuned_use_dynamic_rules": "1", "coll_tuned_dynamic_rules_filename": str(path)}
-    if has_han:
-        settings |= {"coll_han_use_dynamic_file_rules": "1", "coll_han_dynamic_rules_filename": f"{path}{_HAN}"}
+    if of_han:
+        of_han = str(Path(of_han).resolve())
+        settings |= {"coll_han_use_dynamic_file_rules": "1", "coll_han_dynamic_rules_filename": of_han}
     return [
         "mpiexec " + " ".join(f"--mca {name} {value}" for name, value in settings.items()) + " ...",
         "or: export " + " ".join(f"OMPI_MCA_{name}={value}" for name, value in settings.items()),

@@ -3,20 +3,25 @@
 The text lists collectives; of each the levels, here that of all processes alone; of that sizes of communicators; of
 each the size from which it holds, and rules; of each the bytes from which it holds and the component: ``tuned``, whose
 own file then says how (`commmodel.collectives.library.openmpi`), or ``han`` with an algorithm. Bytes are n: of gather,
-scatter and allgather those of one process's block. On each level ``tuned`` decides by its own file. Source: Open MPI
-5.0.10, ``coll_han_dynamic_file.h``. Main entry: `dumps`.
+scatter and allgather those of one process's block. On each level ``tuned`` decides by its own file; what a file says of
+single levels is passed over. Source: Open MPI 5.0.10, ``coll_han_dynamic_file.h``. Main entries: `parse` and `dumps`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 from msgspec import structs
 
 from commmodel.collectives.algorithms.registry import ALGORITHMS
 from commmodel.collectives.algorithms.two_level import PIPELINED, TWO_LEVEL
-from commmodel.collectives.library.openmpi import NAMES, starts
-from commmodel.collectives.library.rules import SEVERAL, SelectionRule, Selector
+from commmodel.collectives.library.openmpi import COLLECTIVES, IDS, NAMES, RuleWords, ascending, starts
+from commmodel.collectives.library.rules import SEVERAL, SelectionRule, Selector, unknown
 
-__all__ = ["FORMS", "NON_BLOCKING", "dumps"]
+__all__ = ["FORMS", "NON_BLOCKING", "SUFFIX", "dumps", "is_han", "parse"]
+
+SUFFIX = ".han"
+"""Behind the name of the file of ``tuned`` that goes with one."""
 
 FORMS: dict[str, dict[str, str]] = {
     operation: {name: {TWO_LEVEL: "simple", PIPELINED: "intra"}[name] for name, form in forms.items() if form.stages}
@@ -36,6 +41,102 @@ NON_BLOCKING = Selector(
     "Open MPI 5.0.10, ompi/mca/coll/libnbc",
 )
 """What Open MPI takes between nodes for a pipelined broadcast or reduction in two levels."""
+
+
+_GLOBAL = ("global_communicator", "2")
+_LEVELS = ("intra_node", "inter_node", *_GLOBAL, "0", "1")
+_TELLING = {"han", "tuned", *(name for name in _LEVELS if not name.isdigit())}
+"""RuleWords of which one stands in every file with a rule."""
+
+
+def is_han(text: str) -> bool:
+    """Whether a text that begins with a number names levels or components."""
+    return any(not _TELLING.isdisjoint(line.partition("#")[0].split()) for line in text.splitlines())
+
+
+def parse(path: Path, text: str, tuned: Selector) -> Selector:
+    """Return the selector of a file of rules for han.
+
+    Parameters
+    ----------
+    path : Path
+        For messages.
+    text : str
+        What stands in it.
+    tuned : Selector
+        What holds where the file says ``tuned``, and for other distributions of processes.
+
+    Raises
+    ------
+    DamagedFileError
+        Naming the line of what is wrong.
+
+    Examples
+    --------
+    >>> text = "1 bcast 1 global_communicator 1 1 2 0 tuned 4096 han @simple"
+    >>> selector = parse(Path("mine.han"), text, Selector("tuned", (SelectionRule("bcast", "linear"),)))
+    >>> [(rule.algorithm, rule.upto, rule.distribution) for rule in selector.rules]
+    [('linear', 4095, 'several-per-node'), ('two-level', None, 'several-per-node'), ('linear', None, None)]
+    """
+    words = RuleWords(path, text)
+    operations = {name: operation for operation, name in NAMES.items()}
+    operations |= {str(number): operation for operation, number in IDS.items()}
+    rules: list[SelectionRule] = []
+    for _ in range(words.number("the number of collectives", COLLECTIVES)):
+        operation = operations.get(words.word("a collective"))
+        for _ in range(words.number("the number of levels", len(_LEVELS))):
+            level = words.word("a level")
+            if level not in _LEVELS:
+                words.fail(f"{level[:40]!r} is no level: choose {', '.join(_LEVELS[:3])}")
+            table = [*_sizes(words)]
+            if operation is None or level not in _GLOBAL:
+                continue
+            ends: list[int | None] = [size - 1 for size, _ in table[1:]]
+            for (size, cells), end in zip(table, [*ends, None], strict=bool(table)):
+                span = ({"processes_from": size} if size > 1 else {}) | ({"processes_upto": end} if end else {})
+                rules += _row(operation, cells, span, tuned)
+    words.end()
+    source = f"Open MPI's rules for han, {path.name}, beside {tuned.name}"
+    return Selector(path.name, (*rules, *tuned.rules), source, tuned.fallback)
+
+
+def _sizes(words: RuleWords) -> Iterator[tuple[int, list[tuple[int, str]]]]:
+    """Yield each size of communicators with its rules: (bytes from which it holds, component and algorithm)."""
+    for size in ascending(words, "communicators", "processes", words.number("the number of sizes of communicators")):
+        cells: list[tuple[int, str]] = []
+        for start in ascending(words, "a rule", "bytes", words.number("the number of rules")):
+            if not cells and start:
+                words.fail(f"the first rule is for {start} bytes: it must be for 0")
+            component = words.word("a component")
+            name = words.word("an algorithm") if words.following().startswith("@") else ""
+            cells.append((start, f"{component} {name}".strip()))
+        yield size, cells
+
+
+def _row(
+    operation: str, cells: Sequence[tuple[int, str]], span: dict[str, Any], tuned: Selector
+) -> Iterator[SelectionRule]:
+    """Yield the rules of a size of communicators; ``tuned`` stands for all of its rules, up to the next cell."""
+    algorithms = {f"han @{name}": algorithm for algorithm, name in FORMS.get(operation, {}).items()}
+    ends = [start - 1 for start, _ in cells[1:]]
+    for (_, component), end in zip(cells, [*ends, None], strict=True):
+        limit = {} if end is None else {"upto": end}
+        if component != "tuned":
+            name = algorithms.get(component, unknown(f"Open MPI's {component}"))
+            yield SelectionRule(operation, name, distribution=SEVERAL, **span, **limit)  # type: ignore[arg-type]
+            continue
+        for rule in tuned.rules:
+            if rule.operation == operation and rule.distribution is None:
+                yield structs.replace(rule, distribution=SEVERAL, **_common_limits(rule, span | limit))
+
+
+def _common_limits(rule: SelectionRule, span: dict[str, int]) -> dict[str, int]:
+    """Return limits that are those of a rule and of a span."""
+    limits = {}
+    for name, value in span.items():
+        limit = getattr(rule, name)
+        limits[name] = value if limit is None else (max if name == "processes_from" else min)(limit, value)
+    return limits
 
 
 def dumps(selector: Selector) -> str:

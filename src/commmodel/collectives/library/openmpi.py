@@ -32,7 +32,10 @@ from commmodel.collectives.operation import OPERATIONS
 from commmodel.documents import convert
 from commmodel.errors import DamagedFileError, InputError
 
-__all__ = ["NAMES", "NO_SIZES", "OFFERS", "dumps", "dumps_json", "parse", "parse_json", "starts"]
+__all__ = [
+    "COLLECTIVES", "IDS", "NAMES", "NO_SIZES", "OFFERS", "RuleWords", "ascending", "dumps", "dumps_json", "parse",
+    "parse_json", "starts",
+]  # fmt: skip
 
 IDS = {
     "allgather": 0, "allreduce": 2, "alltoall": 3, "barrier": 6, "bcast": 7,
@@ -165,8 +168,8 @@ def _row(operation: str, cells: Sequence[tuple[int, int, int]], conditions: dict
             break
 
 
-class _Numbers:
-    """The numbers of a text, with their lines."""
+class RuleWords:
+    """The words of a text, with their lines, but for comments."""
 
     def __init__(self, path: Path, text: str) -> None:
         self.path = path
@@ -181,75 +184,88 @@ class _Numbers:
                 break
 
     def fail(self, problem: str) -> NoReturn:
+        """Raise an error that names the line."""
         raise DamagedFileError(self.path, f"line {self.line + 1}", problem)
 
-    def next(self, name: str) -> int:
-        """Return the next number."""
+    def following(self) -> str:
+        """Return the next word, and stay before it; at the end an empty one."""
         while self.line < len(self.lines) and self.column == len(self.lines[self.line]):
             self.line, self.column = self.line + 1, 0
-        if self.line == len(self.lines):
+        return "" if self.line == len(self.lines) else self.lines[self.line][self.column]
+
+    def word(self, name: str) -> str:
+        """Return the next word."""
+        word = self.following()
+        if not word:
             self.line -= 1
             self.fail(f"the file ends where {name} should be")
-        token = self.lines[self.line][self.column]
         self.column += 1
-        if not re.fullmatch(r"\d{1,18}", token):
-            self.fail(f"{name}: expected a whole number from 0 up, got {token[:40]!r}")
-        return int(token)
+        return word
+
+    def number(self, name: str, most: int | None = None) -> int:
+        """Return the next number."""
+        word = self.word(name)
+        if not re.fullmatch(r"\d{1,18}", word):
+            self.fail(f"{name}: expected a whole number from 0 up, got {word[:40]!r}")
+        if most is not None and int(word) > most:
+            self.fail(f"{name}: {word}, and Open MPI has {most}")
+        return int(word)
 
     def skip_on_line(self) -> None:
         """Skip another number on the same line, if there is one."""
         if self.column < len(self.lines[self.line]):
-            self.next("the largest number of requests")
+            self.number("the largest number of requests")
 
-    def is_done(self) -> bool:
-        return not any(self.lines[self.line + 1 :]) and self.column == len(self.lines[self.line])
+    def end(self) -> None:
+        """Raise where something is left."""
+        if self.following():
+            self.fail("more than the counts before say")
+
+
+def ascending(words: RuleWords, owner: str, unit: str, count: int) -> Iterator[int]:
+    """Yield the numbers at the begin of so many entries, which must ascend."""
+    last = -1
+    for _ in range(count):
+        number = words.number(f"the {unit} of {owner}")
+        if number <= last:
+            words.fail(f"{owner} for {number} {unit} after {last}: sizes must ascend")
+        yield number
+        last = number
 
 
 def parse(path: Path, text: str) -> Selector:
     """Return the selector of a text file of rules; `DamagedFileError` names the line of what is wrong."""
-    numbers = _Numbers(path, text)
+    words = RuleWords(path, text)
     operations = {number: operation for operation, number in IDS.items()}
     rules: list[SelectionRule] = []
     ids: set[int] = set()
-    count = numbers.next("the number of collectives")
-    if count > COLLECTIVES:
-        numbers.fail(f"{count} collectives: Open MPI has {COLLECTIVES}")
-    for _ in range(count):
-        collective = numbers.next("the id of a collective")
+    for _ in range(words.number("the number of collectives", COLLECTIVES)):
+        collective = words.number("the id of a collective")
         if collective >= COLLECTIVES or collective in ids:
-            numbers.fail(f"id {collective} of a collective: expected each once, and less than {COLLECTIVES}")
+            words.fail(f"id {collective} of a collective: expected each once, and less than {COLLECTIVES}")
         ids.add(collective)
-        rows: list[tuple[int, list[tuple[int, int, int]]]] = []
-        for _ in range(numbers.next("the number of communicator sizes")):
-            size = numbers.next("the size of a communicator")
-            if rows and size <= rows[-1][0]:
-                numbers.fail(f"communicators of {size} processes after {rows[-1][0]}: sizes must ascend")
-            rows.append((size, _cells(numbers)))
+        count = words.number("the number of communicator sizes")
+        rows = [(size, _cells(words)) for size in ascending(words, "communicators", "processes", count)]
         if collective in operations:
             ends: list[int | None] = [size - 1 for size, _ in rows[1:]]
             for (_, cells), end in zip(rows, [*ends, None], strict=bool(rows)):
                 if end != 0:
                     rules += _row(operations[collective], cells, {} if end is None else {"processes_upto": end})
-    if not numbers.is_done():
-        numbers.next("nothing more")
-        numbers.fail("more numbers than the counts before them say")
+    words.end()
     return Selector(path.name, tuple(rules), f"Open MPI's dynamic rules, {path.name}", "openmpi")
 
 
-def _cells(numbers: _Numbers) -> list[tuple[int, int, int]]:
+def _cells(words: RuleWords) -> list[tuple[int, int, int]]:
     """Return the rules of one size of communicator: (bytes from which it holds, algorithm, segment size)."""
     cells: list[tuple[int, int, int]] = []
-    for _ in range(numbers.next("the number of rules")):
-        size = numbers.next("the message size of a rule")
+    for size in ascending(words, "a rule", "bytes", words.number("the number of rules")):
         if not cells and size:
-            numbers.fail(f"the first rule is for {size} bytes: it must be for 0")
-        if cells and size <= cells[-1][0]:
-            numbers.fail(f"a rule for {size} bytes after one for {cells[-1][0]}: sizes must ascend")
-        algorithm = numbers.next("an algorithm")
-        numbers.next("a fan-out")
-        cells.append((size, algorithm, numbers.next("a segment size")))
-        if numbers.version > 1:
-            numbers.skip_on_line()
+            words.fail(f"the first rule is for {size} bytes: it must be for 0")
+        algorithm = words.number("an algorithm")
+        words.number("a fan-out")
+        cells.append((size, algorithm, words.number("a segment size")))
+        if words.version > 1:
+            words.skip_on_line()
     return cells or [(0, 0, 0)]
 
 

@@ -42,7 +42,7 @@ __all__ = [
 ]  # fmt: skip
 
 FORMATS = ("toml", "openmpi", "openmpi-json", "openmpi-han", "mpich")
-"""What `dumps` writes; `load` recognises all but ``openmpi-han``."""
+"""What `dumps` writes and `load` recognises."""
 
 
 def preceded(selector: Selector, rules: Sequence[SelectionRule]) -> Selector:
@@ -177,7 +177,7 @@ def _parse(path: Path, text: str) -> Selector:
 
 
 def _read(path: Path) -> Selector:
-    """Read a file of rules: ours, Open MPI's (text, or JSON since version 6) or MPICH's, known by what stands in it."""
+    """Read a file of rules: ours, Open MPI's (text, or JSON since version 6), han's or MPICH's, by what is in it."""
     text = read_text(path)
     lines = (line.strip() for line in text.splitlines())
     first = next((line for line in lines if line and not line.startswith("#")), "")
@@ -186,10 +186,16 @@ def _read(path: Path) -> Selector:
     if first.startswith("{"):
         return _parse_json(path, text)
     if re.match(r"[-+]?\d+\b(?!\s*[=.])|rule-file-version-", first):
-        from commmodel.collectives.library import openmpi
+        from commmodel.collectives.library import han, openmpi
 
-        return openmpi.parse(path, text)
+        return han.parse(path, text, _tuned(path)) if han.is_han(text) else openmpi.parse(path, text)
     return _parse(path, text)
+
+
+def _tuned(path: Path) -> Selector:
+    """Return the rules beside a file for han: those of the file without its suffix, else Open MPI's own."""
+    beside = path.with_suffix("")
+    return _read(beside) if beside != path and beside.is_file() else _published("openmpi")
 
 
 def _parse_json(path: Path, text: str) -> Selector:
@@ -219,6 +225,8 @@ def _published(name: str) -> Selector:
 
 def load(name_or_path: str | os.PathLike[str]) -> Selector:
     """Read a published selector, or a file of rules: ours, Open MPI's or MPICH's, known by what stands in it.
+
+    A file for Open MPI's component han goes with one for ``tuned``: the file of the same name without the suffix.
 
     Parameters
     ----------
