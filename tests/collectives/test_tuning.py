@@ -153,6 +153,8 @@ def test_a_file_of_han_alone_names_other_components(file):
     assert select(back, "bcast", 8, 64, per_node=4).algorithm == select(load("openmpi"), "bcast", 8, 64).algorithm
     with pytest.raises(InputError, match="picks Open MPI's sm for bcast of 7 bytes"):
         select(back, "bcast", 7, 64, per_node=4)
+    file.write_text("2 bcast 1 global_communicator 2 1 0 8 1 0 han @simple alltoall 1 global_communicator 0")
+    assert select(load(file), "bcast", 8, 8, per_node=2).algorithm == "two-level"
 
 
 def test_what_depends_on_nodes_only_is_refused_where_a_file_cannot_say_it():

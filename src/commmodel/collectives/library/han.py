@@ -93,8 +93,9 @@ def parse(path: Path, text: str, tuned: Selector) -> Selector:
                 continue
             ends: list[int | None] = [size - 1 for size, _ in table[1:]]
             for (size, cells), end in zip(table, [*ends, None], strict=bool(table)):
-                span = ({"processes_from": size} if size > 1 else {}) | ({"processes_upto": end} if end else {})
-                rules += _row(operation, cells, span, tuned)
+                if end != 0:
+                    span = ({"processes_from": size} if size > 1 else {}) | ({"processes_upto": end} if end else {})
+                    rules += _row(operation, cells, span, tuned)
     words.end()
     source = f"Open MPI's rules for han, {path.name}, beside {tuned.name}"
     return Selector(path.name, (*rules, *tuned.rules), source, tuned.fallback)
@@ -110,7 +111,8 @@ def _sizes(words: RuleWords) -> Iterator[tuple[int, list[tuple[int, str]]]]:
             component = words.word("a component")
             name = words.word("an algorithm") if words.following().startswith("@") else ""
             cells.append((start, f"{component} {name}".strip()))
-        yield size, cells
+        if cells:
+            yield size, cells
 
 
 def _row(
