@@ -1,4 +1,4 @@
-"""Ctrl-C while a simulation is at work."""
+"""Ctrl-C and SIGTERM while a command is at work."""
 
 import os
 import resource
@@ -29,8 +29,8 @@ def processor_time():
     return used.ru_utime + used.ru_stime
 
 
-def interrupted(words, after):
-    """Return the processor time of a program that gets Ctrl-C, its exit code, and what it says."""
+def interrupted(words, after, number=signal.SIGINT):
+    """Return the processor time of a program that gets a signal, its exit code, and what it says."""
     begin = processor_time()
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
     try:
@@ -39,17 +39,23 @@ def interrupted(words, after):
         signal.signal(signal.SIGINT, before)
     try:
         after(process)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         _, said = process.communicate(timeout=900)
         return processor_time() - begin, process.returncode, said
     finally:
         process.kill()
 
 
+def used(number):
+    """Return the processor time that a process and those that it started have used, in ticks."""
+    own = Path(f"/proc/{number}")
+    started = (own / f"task/{number}/children").read_text().split()
+    return sum(map(int, (own / "stat").read_text().rpartition(")")[2].split()[11:13])) + sum(map(used, started))
+
+
 def work(process, seconds=1.2):
     """Wait until a program has used so much processor time, four times that of its start."""
-    stat = Path(f"/proc/{process.pid}/stat")
-    while sum(map(int, stat.read_text().rpartition(")")[2].split()[11:13])) < seconds * os.sysconf("SC_CLK_TCK"):
+    while used(process.pid) < seconds * os.sysconf("SC_CLK_TCK"):
         time.sleep(0.02)
 
 
@@ -59,6 +65,42 @@ def test_a_simulation_ends_soon(name):
     seconds, code, said = interrupted(words, work)
     assert (code, said) == (130, "commmodel: interrupted\n")
     assert seconds < MOST
+
+
+_LONG = "simulate switch irregular -p 20000 -n 100KiB --rounds 100"
+TERMINATED = {
+    "simulate": f"{_LONG} -o {{folder}}/page.html --trace {{folder}}/timeline.csv",
+    "what if": f"{_LONG} --scale bandwidth=1,2,4 -o {{folder}}/page.html",
+    "predict": "predict L=1us,o=1us,g=1us,G=1ns alltoall -p 4000 -n 8 --algorithm all",
+    "tune": "tune L=1us,o=1us,g=1us,G=1ns -p 2:4096:*2 --library openmpi -o {folder}/rules",
+}
+
+
+@pytest.mark.parametrize("name", TERMINATED)
+def test_a_terminated_command_leaves_no_half_of_a_file(name, tmp_path):
+    words = TERMINATED[name].format(folder=tmp_path).split()
+    _, code, said = interrupted([sys.executable, "-m", "commmodel", *words], work, signal.SIGTERM)
+    assert (code, said) == (143, "commmodel: terminated\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "moment",
+    [
+        "os.register_at_fork(after_in_parent=come)\nif not os.fork(): os._exit(0)",
+        "class Short:\n    def __del__(self): come()\nShort()",
+    ],
+)
+def test_a_signal_at_a_moment_when_nothing_can_be_raised_comes_again(moment, number):
+    script = (
+        "import os, signal, time\nfrom commmodel.interruption import ending, raise_on_signals\nraise_on_signals()\n"
+        f"def come():\n    signal.raise_signal({number:d})\n    time.sleep(0)\n"
+        f"try:\n    exec({moment!r})\n    time.sleep(600)\nexcept KeyboardInterrupt as interruption:\n"
+        "    print(ending(interruption)[1])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=300)
+    assert (done.stdout, done.stderr) == (f"{128 + number}\n", "")
 
 
 def test_what_does_not_look_for_signals_is_ended():

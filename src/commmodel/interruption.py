@@ -8,9 +8,11 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
+from typing import Any
 
 __all__ = ["Termination", "ending", "prompt_interruption", "raise_on_signals"]
 
@@ -18,10 +20,8 @@ _ENDINGS = {signal.SIGINT: ("interrupted", 130), signal.SIGTERM: ("terminated", 
 """What is said, and the exit code: what a shell says of a program that the signal ends."""
 _MOST = 0.25
 """Seconds after a signal in which the interpreter may raise its exception, and what runs may end by itself."""
-
-
 _SOON = 0.02
-"""Seconds until a signal that came in an import is tried again."""
+"""Seconds until a signal that came at a wrong moment is sent again."""
 
 
 class Termination(KeyboardInterrupt):
@@ -40,21 +40,38 @@ def ending(interruption: KeyboardInterrupt) -> tuple[str, int]:
 def raise_on_signals() -> None:
     """Let SIGTERM raise `Termination` in the main thread, and both signals wait for an import that is under way.
 
-    A compiled module whose import is interrupted may crash the interpreter, others take the exception for their own. A
-    second SIGTERM disturbs nobody who tidies up. Where Ctrl-C is ignored, as in the background of a shell, it stays so.
+    A compiled module whose import is interrupted may crash the interpreter, others take the exception for their own.
+    Where the interpreter can only report an exception, as in a finalizer or at a fork, the signal comes again. A second
+    SIGTERM disturbs nobody who tidies up. Where Ctrl-C is ignored, as in the background of a shell, it stays so.
     """
     if threading.current_thread() is not threading.main_thread():
         return
     signal.signal(signal.SIGTERM, _raise)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _raise)
+    if not isinstance(sys.unraisablehook, partial):
+        sys.unraisablehook = partial(_report, sys.unraisablehook)
+
+
+def _report(otherwise: Callable[[Any], Any], problem: Any) -> None:
+    """Report an exception that cannot be raised; that of a signal comes again instead."""
+    if not issubclass(problem.exc_type, KeyboardInterrupt):
+        otherwise(problem)
+        return
+    number = signal.SIGTERM if issubclass(problem.exc_type, Termination) else signal.SIGINT
+    signal.signal(number, _raise)  # it was ignored when it had come
+    _send_again(number)
+
+
+def _send_again(number: int) -> None:
+    later = threading.Timer(_SOON, os.kill, (os.getpid(), number))
+    later.daemon = True
+    later.start()
 
 
 def _raise(number: int, frame: FrameType | None) -> None:
     if _is_importing(frame):
-        later = threading.Timer(_SOON, os.kill, (os.getpid(), number))
-        later.daemon = True
-        later.start()
+        _send_again(number)
     elif number == signal.SIGTERM:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         raise Termination
