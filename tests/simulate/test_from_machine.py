@@ -73,6 +73,14 @@ def test_limits_belong_to_the_mode_that_they_end(edge):
         assert round_trip(hybrid_machine(), size) == pytest.approx(2 * model.seconds(size), rel=1e-9)
 
 
+def test_a_send_that_takes_longer_than_the_way_there_delays_the_answer():
+    measured = hybrid_machine()
+    small, *larger = measured.hybrid[0].modes
+    slow = msgspec.structs.replace(small, o_s=Parameter(5e-3))
+    measured = msgspec.structs.replace(measured, hybrid=(Hybrid((slow, *larger), contention=Parameter(1.5)),))
+    assert round_trip(measured, 500) == pytest.approx(5e-3 + measured.hybrid_model().seconds(500), rel=1e-3)
+
+
 @pytest.mark.parametrize("size", [1, 1420, 32768, 65536, 100_000, 1 << 20, 4 << 20])
 def test_graphene_gives_back_its_round_trips(size):
     graphene = machine.load("graphene")
@@ -295,4 +303,5 @@ def test_one_command_calibrates(tmp_path):
     model = fitted.hybrid_model()
     assert all(mode.B.value > 0 for mode in model.modes)
     assert 1 <= model.contention.value <= 2
-    assert round_trip(fitted, 100_000) == pytest.approx(2 * model.seconds(100_000), rel=1e-6)
+    # Where other programs made single sends slower than half of a round trip, a simulated one takes longer.
+    assert round_trip(fitted, 100_000) >= 2 * model.seconds(100_000) * (1 - 1e-6)
