@@ -139,6 +139,9 @@ def _launch(command: Sequence[str], printed: set[str]) -> int:
         except subprocess.TimeoutExpired:
             process.kill()
         raise
+    finally:
+        if process.stderr is not None:
+            process.stderr.close()
 
 
 def _append(part: Path, output: Path) -> None:
