@@ -2,12 +2,13 @@
 
 A loop of one call in C gives nanoseconds for each call; a conjugate gradient by mpi4py and a halo exchange in C, on two
 ranks, give the share of the run time: of the whole loop, and of its median step, which other programs on the machine
-disturb less. Run it as
+disturb less. numpy has one thread. Run it as
 
     python -m benchmarks.speed.recorder --mpiexec "mpiexec -bind-to core"
 """
 
 import argparse
+import os
 import random
 import shlex
 import subprocess
@@ -41,7 +42,7 @@ HALO = """
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-enum { SIDE = 512, STEPS = 2000, HUGE = 1 << 21, BYTES = ((SIDE + 2) * SIDE * 8 + HUGE - 1) / HUGE * HUGE };
+enum { SIDE = 256, STEPS = 10000, HUGE = 1 << 21, BYTES = ((SIDE + 2) * SIDE * 8 + HUGE - 1) / HUGE * HUGE };
 static double steps[STEPS];
 static int compare(const void *a, const void *b) {
     return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
@@ -83,9 +84,12 @@ int main(int argc, char **argv) {
 GRADIENT = """
 from mpi4py import MPI
 import numpy as np
-world, size = MPI.COMM_WORLD, 200_000
-x, r, ghosts, total = np.zeros(size), np.ones(size), np.zeros(2), np.zeros(1)
-p, q = r.copy(), np.empty(size)
+world, size = MPI.COMM_WORLD, 50_000
+room = np.zeros(1 << 20)  # numpy asks for huge pages: where vectors lie must not depend on which libraries are loaded
+begin = -room.ctypes.data % (1 << 21) // 8
+x, r, p, q = (room[begin + i * size : begin + (i + 1) * size] for i in range(4))
+ghosts, total = np.zeros(2), np.zeros(1)
+r[:] = p[:] = 1
 def dot(a, b):
     world.Allreduce(np.array([a @ b]), total)
     return total[0]
@@ -93,10 +97,10 @@ before, after = (world.rank - 1 if world.rank else MPI.PROC_NULL), (
     world.rank + 1 if world.rank + 1 < world.size else MPI.PROC_NULL)
 world.Barrier()
 old, times = dot(r, r), [MPI.Wtime()]
-for _ in range(500):
+for _ in range(3000):
     world.Sendrecv(p[:1], before, recvbuf=ghosts[1:], source=after)
     world.Sendrecv(p[-1:], after, recvbuf=ghosts[:1], source=before)
-    np.multiply(p, 2.1, out=q)
+    np.multiply(p, 2.0, out=q)
     q[1:] -= p[:-1]
     q[:-1] -= p[1:]
     q[0] -= ghosts[0]
@@ -117,7 +121,8 @@ if world.rank == 0:
 def seconds(mpiexec: str, ranks: int, command: Sequence[str]) -> list[float]:
     """Return what a program prints: the seconds that it took, and those of its median step."""
     whole = [*shlex.split(mpiexec), "-n", str(ranks), *command]
-    completed = subprocess.run(whole, capture_output=True, text=True, check=False)
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}  # numpy's threads would share the processors of the ranks
+    completed = subprocess.run(whole, capture_output=True, text=True, check=False, env=environment)
     if completed.returncode:
         raise SystemExit(f"{shlex.join(whole)} ended with exit code {completed.returncode}:\n{completed.stderr}")
     return [float(word) for word in completed.stdout.split()]

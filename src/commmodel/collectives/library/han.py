@@ -46,7 +46,7 @@ NON_BLOCKING = Selector(
 _GLOBAL = ("global_communicator", "2")
 _LEVELS = ("intra_node", "inter_node", *_GLOBAL, "0", "1")
 _TELLING = {"han", "tuned", *(name for name in _LEVELS if not name.isdigit())}
-"""RuleWords of which one stands in every file with a rule."""
+"""Words of which one stands in every file with a rule."""
 
 
 def is_han(text: str) -> bool:
