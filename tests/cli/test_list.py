@@ -109,7 +109,7 @@ def test_an_error_names_the_option_as_it_was_typed(capsys):
         ("simulate alltoall graphene -p 4", "WHERE comes before alltoall: commmodel simulate WHERE alltoall ..."),
         ("simulate switch ring -p 2 -n 8 -o page.pdf", "-o: a page is HTML: name it page.html"),
         ("fit none.jsonl", "none.jsonl: No such file or directory"),
-        ("simulate switch run -p 2 -- python none.py", "none.py: no such program"),
+        (f"simulate switch run -p 2 -- {sys.executable} none.py", "none.py: no such program"),
     ],
 )
 def test_what_is_wrong_is_a_line_with_the_mend(words, problem, tmp_path, capsys, monkeypatch):

@@ -1,6 +1,7 @@
 """machine.toml: read as a person writes it, written so that it is read back, refused in one line where wrong."""
 
 import math
+import sys
 
 import pytest
 from hypothesis import given
@@ -249,6 +250,7 @@ def bandwidth(pattern="cross", **changes):
 
 
 ALPHA, R_C, BOMB = "field segments[0].postal.alpha: ", "field segments[0].max_rate.R_C: ", 100_000
+LONG = ("not TOML: ", "parts") if sys.version_info >= (3, 14) else ()  # names of so many parts Python itself refuses
 DAMAGES = {
     "syntax": (postal() + "x = [", "not TOML: Invalid value"),
     "syntax in a middle line": (HEAD + "???\n" + SEGMENT, "(at line 4, column 1)"),
@@ -355,8 +357,8 @@ DAMAGES = {
     ),
     "deep list": (postal(more="x = " + "[" * BOMB), "not TOML: ", "recursion"),
     "deep table": (postal(more="x = " + "{ a = " * BOMB), "not TOML: ", "recursion"),
-    "deep name": (postal(more=f"[format{'.a' * 2000}]\n").replace("format =", "was ="), "field format: ", "dict"),
-    "deep unit": (postal(f"{{ value = 1, unit{'.a' * 2000} = 1 }}"), ALPHA, "got dict"),
+    "deep name": (postal(more=f"[format{'.a' * 2000}]\n").replace("format =", "was ="), *(LONG or ("field format: ", "dict"))),
+    "deep unit": (postal(f"{{ value = 1, unit{'.a' * 2000} = 1 }}"), *(LONG or (ALPHA, "got dict"))),
 }
 
 

@@ -121,7 +121,7 @@ def test_whatever_is_valid_is_read_back_as_it_was_written(tmp_path_factory, laun
     assert all(" is partial: " in note for note in measurements.notes)
 
 
-BOMB = 100_000
+BOMB = 1_000_000
 DAMAGES = {
     "a line cut short": (GOOD_RECORD[:40] + b"\n", "line 2: ", "truncated"),
     "two lines in one": (GOOD_RECORD.strip() + GOOD_RECORD, "line 2: ", "malformed"),
@@ -203,8 +203,8 @@ DAMAGES = {
     "not UTF-8": (GOOD_RECORD.replace(b"same-node", b"\xff\xfe"), "line 2: ", "'utf-8' codec"),
     "half a character": (GOOD_RECORD.replace(b"same-node", rb"\ud800"), "line 2: ", "malformed"),
     "deep list": (b"[" * BOMB + b"\n", "line 2: ", "expected object"),
-    "deep object": (b'{"a":' * BOMB + b"\n", "line 2: ", "recursion"),
-    "deep list within": (GOOD_RECORD[:-2] + b', "x": ' + b"[" * BOMB + b"\n", "line 2: ", "recursion"),
+    "deep object": (b'{"a":' * BOMB + b"\n", "line 2: ", "while deserializing"),
+    "deep list within": (GOOD_RECORD[:-2] + b', "x": ' + b"[" * BOMB + b"\n", "line 2: ", "while deserializing"),
 }
 
 

@@ -4,6 +4,7 @@ import fcntl
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from inspect import cleandoc
 from pathlib import Path
 from typing import Literal, Self
 
@@ -305,4 +306,8 @@ def _holder(status: os.stat_result) -> int | None:
 
 def schema() -> bytes:
     """Return the JSON Schema of a line, formatted: ``docs/reference/results.schema.json``."""
-    return msgspec.json.format(msgspec.json.encode(msgspec.json.schema(Header | Record)), indent=2) + b"\n"
+    plain = msgspec.json.schema(Header | Record)
+    for of_type in plain["$defs"].values():
+        if "description" in of_type:  # a docstring, whose indentation Python keeps up to 3.12
+            of_type["description"] = cleandoc(of_type["description"])
+    return msgspec.json.format(msgspec.json.encode(plain), indent=2) + b"\n"

@@ -1,0 +1,141 @@
+"""What MPICH's Fortran bindings ask of the library: the same answers from the simulated and from the real one."""
+
+import pytest
+from support.launching import launch
+from support.simulated_runs import simulable_program, simulate
+
+pytestmark = pytest.mark.mpi
+
+BINDINGS = r"""
+#include <mpi.h>
+#include <stdint.h>
+#include <stdio.h>
+enum { POINTER = 0, ADDRESS_SIZED = 1, INTEGER = 3 };
+typedef int copier(int, int, void *, void *, void *, int *);
+typedef int deleter(int, int, void *, void *);
+typedef int copy_proxy(copier *, int, int, void *, int, void *, void **, int *);
+typedef int delete_proxy(deleter *, int, int, int, void *, void *);
+void MPII_Keyval_set_proxy(int, copy_proxy *, delete_proxy *);
+void MPII_Grequest_set_lang_f77(MPI_Request);
+int MPII_Comm_get_attr(MPI_Comm, int, void *, int *, int), MPII_Comm_set_attr(MPI_Comm, int, void *, int);
+int MPII_Type_get_attr(MPI_Datatype, int, void *, int *, int), MPII_Type_set_attr(MPI_Datatype, int, void *, int);
+int MPII_Win_get_attr(MPI_Win, int, void *, int *, int), MPII_Win_set_attr(MPI_Win, int, void *, int);
+
+/* As a program of Fortran has them: all by reference, and the error last. */
+static void copy_of_program(int *of, int *keyval, intptr_t *state, intptr_t *in, intptr_t *out, int *flag, int *error) {
+    (void)of, (void)keyval;
+    *out = *in + *state, *flag = 1, *error = MPI_SUCCESS;
+}
+static void delete_of_program(int *of, int *keyval, intptr_t *value, intptr_t *state, int *error) {
+    (void)of, (void)keyval;
+    printf("deleted %ld, state %ld\n", (long)*value, (long)*state);
+    *error = MPI_SUCCESS;
+}
+/* As the bindings have them. */
+static int copy(copier *function, int of, int keyval, void *state, int type, void *in, void **out, int *flag) {
+    intptr_t from = (intptr_t)in, to = 0, extra = (intptr_t)state;
+    int error = MPI_SUCCESS;
+    printf("copied as %d\n", type);
+    ((void (*)(int *, int *, intptr_t *, intptr_t *, intptr_t *, int *, int *))(void *)function)(
+        &of, &keyval, &extra, &from, &to, flag, &error);
+    *out = (void *)to;
+    return error;
+}
+static int delete(deleter *function, int of, int keyval, int type, void *in, void *state) {
+    intptr_t value = (intptr_t)in, extra = (intptr_t)state;
+    int error = MPI_SUCCESS;
+    printf("deleted as %d\n", type);
+    ((void (*)(int *, int *, intptr_t *, intptr_t *, int *))(void *)function)(&of, &keyval, &value, &extra, &error);
+    return error;
+}
+static void query(intptr_t *state, MPI_Status *status, int *error) {
+    MPI_Status_set_elements(status, MPI_INT, (int)*state);
+    MPI_Status_set_cancelled(status, 0);
+    status->MPI_SOURCE = 5, status->MPI_TAG = 6;
+    *error = MPI_SUCCESS;
+}
+static void release(intptr_t *state, int *error) { printf("released %ld\n", (long)*state), *error = MPI_SUCCESS; }
+static void cancel(intptr_t *state, int *is_done, int *error) {
+    printf("cancel %ld, %s\n", (long)*state, *is_done ? "done" : "not done"), *error = MPI_SUCCESS;
+}
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    int flag = 0, keyval, count, rank;
+    intptr_t number = 0, state = 7;
+    void *pointer = NULL;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+
+    /* What is predefined is a number to Fortran, and an address to C. */
+    MPII_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB + 1, &number, &flag, ADDRESS_SIZED);
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &pointer, &flag);
+    printf("%d: tags %s\n", flag, number == *(int *)pointer && number >= 32767 ? "alike" : "differ");
+    MPII_Comm_get_attr(MPI_COMM_WORLD, MPI_WTIME_IS_GLOBAL + 1, &number, &flag, ADDRESS_SIZED);
+    printf("wtime %d\n", flag);
+
+    /* A value of Fortran is C's by its address, that of C is Fortran's by its value; duplicates are the program's. */
+    MPI_Comm duplicate;
+    MPI_Comm_create_keyval((MPI_Comm_copy_attr_function *)(void *)copy_of_program,
+                           (MPI_Comm_delete_attr_function *)(void *)delete_of_program, &keyval, (void *)state);
+    MPII_Keyval_set_proxy(keyval, copy, delete);
+    MPII_Comm_get_attr(MPI_COMM_WORLD, keyval, &number, &flag, ADDRESS_SIZED);
+    printf("before: %d\n", flag);
+    MPII_Comm_set_attr(MPI_COMM_WORLD, keyval, (void *)(intptr_t)100, ADDRESS_SIZED);
+    MPI_Comm_get_attr(MPI_COMM_WORLD, keyval, &pointer, &flag);
+    printf("to C: %d %ld\n", flag, (long)*(intptr_t *)pointer);
+    MPI_Comm_dup(MPI_COMM_WORLD, &duplicate);
+    MPII_Comm_get_attr(duplicate, keyval, &number, &flag, ADDRESS_SIZED);
+    printf("duplicate: %d %ld\n", flag, (long)number);
+    MPI_Comm_free(&duplicate);
+    MPII_Comm_set_attr(MPI_COMM_WORLD, keyval, (void *)(intptr_t)-3, INTEGER);
+    MPII_Comm_get_attr(MPI_COMM_WORLD, keyval, &number, &flag, INTEGER);
+    printf("integer: %d %d\n", flag, (int)number);
+    MPI_Comm_delete_attr(MPI_COMM_WORLD, keyval);
+    MPI_Comm_free_keyval(&keyval);
+
+    MPI_Type_create_keyval((MPI_Type_copy_attr_function *)(void *)copy_of_program,
+                           (MPI_Type_delete_attr_function *)(void *)delete_of_program, &keyval, (void *)state);
+    MPII_Keyval_set_proxy(keyval, copy, delete);
+    MPI_Datatype pair, twin;
+    MPI_Type_contiguous(2, MPI_INT, &pair);
+    MPII_Type_set_attr(pair, keyval, (void *)(intptr_t)11, ADDRESS_SIZED);
+    MPI_Type_dup(pair, &twin);
+    MPII_Type_get_attr(twin, keyval, &number, &flag, ADDRESS_SIZED);
+    printf("type: %d %ld\n", flag, (long)number);
+    MPI_Type_free(&twin), MPI_Type_free(&pair);
+    MPI_Type_free_keyval(&keyval);
+
+    MPI_Win window;
+    int cell = 0;
+    MPI_Win_create(&cell, sizeof cell, sizeof cell, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, MPI_WIN_NULL_DELETE_FN, &keyval, NULL);
+    MPII_Win_set_attr(window, keyval, (void *)(intptr_t)13, ADDRESS_SIZED);
+    MPII_Win_get_attr(window, keyval, &number, &flag, ADDRESS_SIZED);
+    printf("window: %d %ld\n", flag, (long)number);
+    MPII_Win_get_attr(window, MPI_WIN_SIZE + 1, &number, &flag, ADDRESS_SIZED);
+    printf("window of %ld B\n", (long)number);
+    MPI_Win_free_keyval(&keyval);
+    MPI_Win_free(&window);
+
+    MPI_Request request;
+    MPI_Status status;
+    intptr_t elements = 4;
+    MPI_Grequest_start((MPI_Grequest_query_function *)(void *)query, (MPI_Grequest_free_function *)(void *)release,
+                       (MPI_Grequest_cancel_function *)(void *)cancel, &elements, &request);
+    MPII_Grequest_set_lang_f77(request);
+    MPI_Cancel(&request);
+    MPI_Grequest_complete(request);
+    MPI_Wait(&request, &status);
+    MPI_Get_count(&status, MPI_INT, &count);
+    printf("request: %d from %d with %d\n", count, status.MPI_SOURCE, status.MPI_TAG);
+    MPI_Finalize();
+    return 0;
+}
+"""
+
+
+def test_the_bindings_of_fortran_get_what_the_real_library_gives(tmp_path):
+    program = simulable_program(tmp_path, BINDINGS)
+    real, simulated = launch(1, program), simulate("--compute", "0", "--", str(program), processes=1)
+    assert (real.returncode, simulated.returncode) == (0, 0), real.stderr + simulated.stderr
+    assert "request: 4 from 5 with 6" in real.stdout
+    assert simulated.stdout.startswith(real.stdout)
