@@ -4,13 +4,13 @@ import subprocess
 import sys
 
 import pytest
-from support.simulated_runs import compiled_program, is_of_mpich
+from support.simulated_runs import simulable
 
 pytestmark = pytest.mark.mpi
 
 
 def test_memory_of_all_ranks_is_measured_beside_what_was_foretold(tmp_path):
-    if not is_of_mpich(compiled_program(tmp_path, "int main(void) { return MPI_Finalize(); }\n")):
+    if not simulable(tmp_path):
         pytest.skip("mpicc is not MPICH's")
     words = ["-m", "benchmarks.speed.online_scale", "--ranks", "4", "--programs", "ring"]
     done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False, timeout=900)
