@@ -357,7 +357,10 @@ DAMAGES = {
     ),
     "deep list": (postal(more="x = " + "[" * BOMB), "not TOML: ", "recursion"),
     "deep table": (postal(more="x = " + "{ a = " * BOMB), "not TOML: ", "recursion"),
-    "deep name": (postal(more=f"[format{'.a' * 2000}]\n").replace("format =", "was ="), *(LONG or ("field format: ", "dict"))),
+    "deep name": (
+        postal(more=f"[format{'.a' * 2000}]\n").replace("format =", "was ="),
+        *(LONG or ("field format: ", "dict")),
+    ),
     "deep unit": (postal(f"{{ value = 1, unit{'.a' * 2000} = 1 }}"), *(LONG or (ALPHA, "got dict"))),
 }
 
