@@ -77,7 +77,7 @@ static uint64_t part_with(int segments, const struct block *blocks) {
     const uint64_t place =
         online_allocate(world, sizeof(struct part) + sizeof(MPI_Count) * (uint64_t)segments + (uint64_t)bytes);
     if (place == 0) abort_all(2, "no memory for the %lld bytes of a collective", (long long)bytes);
-    struct part *part = online_at(world, place);
+    struct part *part = online_at_filled(world, place, (uint64_t)bytes);
     part->segments = segments;
     char *to = (char *)(part->ends + segments);
     MPI_Count end = 0;

@@ -82,7 +82,7 @@ void post_message(struct communicator *communicator, int dest, int tag, const vo
     const MPI_Count bytes = volume(count, type);
     const uint64_t place = online_allocate(world, sizeof(struct message) + (uint64_t)bytes);
     if (place == 0) abort_all(2, "no memory for a message of %lld bytes", (long long)bytes);
-    struct message *message = online_at(world, place);
+    struct message *message = online_at_filled(world, place, (uint64_t)bytes);
     *message = (struct message){0, bytes, my_rank, wide_tag(communicator, tag), taken};
     pack(buffer, count, type, message->data);
     struct online_rank *receiver = &world->rank[world_rank(communicator, dest)];

@@ -26,6 +26,7 @@
 #define ONLINE_BESIDE 102          // code: begin all batches beside what the rank does
 #define ONLINE_CLASSES 40
 #define ONLINE_NAME 128
+#define ONLINE_KEPT (1ull << 27)  // bytes of large blocks that keep their memory while they are free
 #define ONLINE_MEASURED 2  // ranks whose memory is looked at: the first may hold more than the others
 
 enum online_state { ONLINE_UNBORN, ONLINE_ALIVE, ONLINE_FINALIZED, ONLINE_ABORTED };
@@ -103,6 +104,7 @@ struct online_world {
     double now;                       // simulated time of the rank that has the turn
     double compute_factor;            // simulated seconds of a second of computation
     uint64_t heap, free_blocks[ONLINE_CLASSES];
+    uint64_t kept;  // bytes of large free blocks that have their memory still
     int32_t contexts[ONLINE_CONTEXTS];   // how many ranks use each
     int32_t communicators;               // numbers given so far
     uint64_t instances[ONLINE_BUCKETS];  // open collective calls, by communicator and number
@@ -130,22 +132,34 @@ static inline uint64_t online_place(struct online_world *world, const void *at) 
 
 struct online_block {
     uint64_t next;
-    uint64_t order;
+    uint32_t order;
+    uint32_t is_kept;  // free, with its memory
 };
 
 static inline uint64_t online_allocate(struct online_world *world, uint64_t size) {
-    uint64_t order = 6;
+    uint32_t order = 6;
     while ((1ull << order) < size + sizeof(struct online_block)) order++;
     uint64_t place = world->free_blocks[order];
     if (place != 0) {
-        world->free_blocks[order] = ((struct online_block *)online_at(world, place))->next;
+        const struct online_block *block = (struct online_block *)online_at(world, place);
+        world->free_blocks[order] = block->next;
+        if (block->is_kept) world->kept -= 1ull << order;
     } else {
         if (world->heap + (1ull << order) > ONLINE_MEMORY) return 0;
         place = world->heap;
         world->heap += 1ull << order;
     }
-    ((struct online_block *)online_at(world, place))->order = order;
+    struct online_block *block = (struct online_block *)online_at(world, place);
+    block->order = order;
+    block->is_kept = 0;
     return place + sizeof(struct online_block);
+}
+
+// A block that is now filled. To read maps 16 pages that exist already at once, to write one page only.
+static inline void *online_at_filled(struct online_world *world, uint64_t place, uint64_t size) {
+    volatile const char *const at = (const char *)online_at(world, place);
+    for (uint64_t i = 0; i < size; i += 1 << 16) (void)at[i];
+    return (void *)at;
 }
 
 // Pages that are never given back, so that nothing is written to them here.
@@ -160,10 +174,13 @@ static inline void online_free(struct online_world *world, uint64_t place) {
     if (place == 0) return;
     place -= sizeof(struct online_block);
     struct online_block *block = (struct online_block *)online_at(world, place);
-    const uint64_t order = block->order, page = 4096;
-    if (order >= 20) {  // give the memory back, the first page apart
-        const uint64_t begin = (place + page) & ~(page - 1), end = (place + (1ull << order)) & ~(page - 1);
+    const uint64_t order = block->order, size = 1ull << order, page = 4096;
+    if (order >= 20 && world->kept + size > ONLINE_KEPT) {  // give the memory back, the first page apart
+        const uint64_t begin = (place + page) & ~(page - 1), end = (place + size) & ~(page - 1);
         if (end > begin) madvise(online_at(world, begin), end - begin, MADV_REMOVE);
+    } else if (order >= 20) {
+        block->is_kept = 1;
+        world->kept += size;
     }
     block->next = world->free_blocks[order];
     world->free_blocks[order] = place;

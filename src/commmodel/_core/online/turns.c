@@ -20,7 +20,7 @@ static int idle_clocks;                      // readings of the clock since the 
 static double idle_since;
 static double pause_seconds;  // after the next poll that finds nothing
 static _Thread_local int depth;
-static pid_t process;
+static bool is_forked;  // this process is a copy of the rank's
 static uint64_t place;  // of the call that the program is in
 
 bool is_attached(void) { return is_rank; }
@@ -30,6 +30,8 @@ double processor_seconds(void) {
     syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &time);  // not that of clocks.c
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
+
+static void note_fork(void) { is_forked = true; }
 
 void attach(void) {
     if (is_rank) return;
@@ -49,7 +51,8 @@ void attach(void) {
     me = &world->rank[my_rank];
     me->state = ONLINE_ALIVE;
     is_rank = true;
-    me->process = process = getpid();
+    me->process = getpid();
+    pthread_atfork(NULL, NULL, note_fork);
     prepare_places();
     seen = world->now;
     computed_until = processor_seconds();
@@ -162,7 +165,7 @@ void progress(void) {
 void enter(const char *name) {
     if (depth++ > 0) return;
     if (!is_rank) abort_all(1, "commmodel: %s before MPI_Init", name);
-    if (getpid() != process) abort_all(2, "commmodel: %s in a process that a rank has forked", name);
+    if (is_forked) abort_all(2, "commmodel: %s in a process that a rank has forked", name);
     take_turn();
     call_name = name;
     me->place = place = call_place(name);
