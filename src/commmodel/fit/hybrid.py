@@ -22,6 +22,7 @@ from commmodel.fit.change_points import NEAR, FoundLimit, find_limits, medians, 
 from commmodel.fit.segment import Settings
 from commmodel.fit.trust import rounded
 from commmodel.machine import Edge, Hybrid, Mode, Parameter
+from commmodel.machine.hybrid import answers_wait
 from commmodel.results import (
     Answer,
     Contention,
@@ -57,6 +58,7 @@ _LATENCY = 0.1  # share of its first times that is left to latency
 _NEARLY = 0.8  # of the link's time for a byte, that a mode's is taken for the same from
 _FASTEST = 1000  # times the link's rate is the most that a mode can have
 _FREE_SHARE = 0.8  # of a transfer that its receive's processor time may be at most
+_TURNS = 1.6  # transfers both ways over one way, or over the fastest both ways, where ranks may have taken turns
 _SLOWED = 1.1  # by which transfers must be slower beside others for these to matter
 
 
@@ -398,10 +400,15 @@ def _send_buffer(
     return buffer if (buffer.value if buffer.low is None else buffer.low) > 0 else None
 
 
-def fit_contention(measurements: Measurements, path: str, settings: Settings) -> tuple[Parameter | None, list[str]]:
+def fit_contention(
+    measurements: Measurements, path: str, settings: Settings, takes_turns: bool = False
+) -> tuple[Parameter | None, list[str]]:
     """Return the node's bandwidth both ways over one way, and the effect of more pairs of nodes.
 
     (B_s + B_r) / B = 2 T(one way) / T(both ways), held between 1 and 2; None where either is missing.
+
+    Where ranks may take turns, as answers wait behind data, exchanges in which they did say nothing of the link: these
+    are left out, and if all seem to be such the result is None.
     """
     times: dict[tuple[str, int], list[float]] = defaultdict(list)
     for record in measurements.records:
@@ -418,6 +425,12 @@ def fit_contention(measurements: Measurements, path: str, settings: Settings) ->
     one_way, both_ways = times.get(("one-way", 1)), times.get(("both-ways", 1))
     if not one_way or not both_ways:
         return None, remarks
+    if takes_turns:
+        least = min(both_ways)
+        if least > _TURNS * float(np.median(one_way)):
+            words = "a link that carries one way at a time, or ranks that took turns? Both ways at once are assumed"
+            return None, [*remarks, f"transfers both ways take {least / np.median(one_way):.2f} times one way: {words}"]
+        both_ways = [time for time in both_ways if time < _TURNS * least]
     single, double = _middles((one_way, both_ways), settings)
     return _parameter(np.clip(2 * single / double, 1, 2), "1", settings), remarks
 
@@ -502,7 +515,8 @@ def fit_hybrid(measurements: Measurements, settings: Settings | None = None) -> 
         }
         of_round_trips = limits.pop("round-trip")
         missing = [call for call in ("send", "receive") if call not in curves]
-        contention, remarks = fit_contention(measurements, path, settings)
+        answers = fit_answers(measurements, path, settings)
+        contention, remarks = fit_contention(measurements, path, settings, takes_turns=answers_wait(answers[0]))
         notes = [f"o_{call[0]} is not known: no ping {call} of random sizes" for call in missing]
         parts, faint = _parts(curves, limits, _probed(measurements, path), settings)
         modes = _fit_modes(curves, parts, settings)
@@ -516,6 +530,5 @@ def fit_hybrid(measurements: Measurements, settings: Settings | None = None) -> 
             remarks.append(f"{left_out}: {', '.join(shares)}")
         buffered = _send_buffer(curves, divided, modes, settings)
         unexpected = fit_unexpected(measurements, path, settings)
-        answers = fit_answers(measurements, path, settings)
         models.append(Hybrid(modes, path, contention, buffered, unexpected, *answers, remarks=(*notes, *remarks)))
     return tuple(models)

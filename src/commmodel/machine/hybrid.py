@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 from commmodel.errors import DamagedFileError
 from commmodel.machine.parameters import Parameter
 
-__all__ = ["HYBRID_UNITS", "Edge", "Hybrid", "Mode", "check"]
+__all__ = ["HYBRID_UNITS", "Edge", "Hybrid", "Mode", "answers_wait", "check"]
 
 HYBRID_UNITS = {
     "o_s": "s", "O_s": "s/B", "o_is": "s", "O_is": "s/B", "o_r": "s", "O_r": "s/B", "L": "s", "B": "B/s",
@@ -32,6 +32,15 @@ _OF_PATH = (
 )
 _KINDS = ("asynchronous", "detached", "synchronous")
 _Size = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+
+
+def answers_wait(answer_delay: Parameter | None) -> bool:
+    """Whether the answer to a rendezvous waits behind the data that go the same way, by a path's `answer_delay`.
+
+    >>> answers_wait(Parameter(0.8, "1")), answers_wait(None)
+    (True, False)
+    """
+    return answer_delay is not None and answer_delay.value > 0.5
 
 
 class Edge(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

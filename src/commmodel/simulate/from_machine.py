@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from commmodel.errors import MissingParameterError
 from commmodel.machine import Hybrid, Machine, Mode, Parameter
+from commmodel.machine.hybrid import answers_wait
 from commmodel.simulate.network import Factor, Network, Overhead
 
 if TYPE_CHECKING:
@@ -21,8 +22,9 @@ __all__ = ["Reference", "network", "platform", "reference"]
 _NO_LIMIT = 1e15
 """B/s between ranks of one host, where that was not measured."""
 _MOST_OF_IT = 0.5
-"""Share of a message from which on it is taken for one that leaves before its receive is posted; and of its time, from
-which on a message the other way is taken for one whose answer waited for it."""
+"""Share of a message from which on it is taken for one that leaves before its receive is posted."""
+_FULL_DUPLEX = 2.0
+"""Contention of a link whose measured exchanges all took turns, so that it is not known."""
 _UNEVENNESS = 0.1
 """By how much shares of TCP's flows on a link differ: ranks of emulated hosts that exchanged the same with their
 neighbours were done up to a tenth of that time apart (docs/theory/validation.md). Two hosts do not show it."""
@@ -103,7 +105,7 @@ def network(machine: Machine, path: str | None = None) -> Network:
         isends.append(_values(mode.o_is, mode.O_is, sends[-1], end))
         receives.append(Overhead(end, mode.o_r.value, mode.O_r.value))
     eager = _last(model, "asynchronous")
-    in_order = model.answer_delay is not None and model.answer_delay.value > _MOST_OF_IT
+    in_order = answers_wait(model.answer_delay)
     return Network(
         name=f"hybrid, {machine.name}",
         eager_limit=eager,
@@ -135,7 +137,8 @@ def platform(
     Parameters
     ----------
     machine : Machine
-        With a hybrid model of the path, and its contention.
+        With a hybrid model of the path, and its contention; where answers wait behind data this may be unknown, and
+        links carry both ways at once.
     hosts : int
     path : str, optional
         As of `network`.
@@ -158,7 +161,11 @@ def platform(
     from commmodel.simulate.platform import flat
 
     model = machine.hybrid_model(path)
-    if model.contention is None:
+    if model.contention is not None:
+        contention = model.contention.value
+    elif answers_wait(model.answer_delay):
+        contention = _FULL_DUPLEX
+    else:
         raise MissingParameterError(
             f"machine {machine.name!r}, hybrid model of path {model.path}: contention is missing: measure it with "
             "python -m commmodel.bench contention, then fit, or name a platform"
@@ -166,6 +173,6 @@ def platform(
     latency, bandwidth = reference(model)
     within = [reference(model) for model in machine.hybrid if model.path in ("same-socket", "same-node")]
     return flat(
-        hosts, bandwidth, latency / 2, limiter=model.contention.value * bandwidth, cores=cores, speed=speed,
+        hosts, bandwidth, latency / 2, limiter=contention * bandwidth, cores=cores, speed=speed,
         loopback=(within[0].bandwidth, within[0].latency) if within else (_NO_LIMIT, 0.0), name=machine.name,
     )  # fmt: skip

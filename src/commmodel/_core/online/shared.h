@@ -27,7 +27,7 @@
 #define ONLINE_CLASSES 40
 #define ONLINE_NAME 128
 #define ONLINE_KEPT (1ull << 27)  // bytes of large blocks that keep their memory while they are free
-#define ONLINE_MEASURED 2  // ranks whose memory is looked at: the first may hold more than the others
+#define ONLINE_MEASURED 2         // ranks whose memory is looked at: the first may hold more than the others
 
 enum online_state { ONLINE_UNBORN, ONLINE_ALIVE, ONLINE_FINALIZED, ONLINE_ABORTED };
 enum online_question { ONLINE_NOTHING, ONLINE_DONE, ONLINE_MESSAGE };
@@ -104,7 +104,7 @@ struct online_world {
     double now;                       // simulated time of the rank that has the turn
     double compute_factor;            // simulated seconds of a second of computation
     uint64_t heap, free_blocks[ONLINE_CLASSES];
-    uint64_t kept;  // bytes of large free blocks that have their memory still
+    uint64_t kept;                       // bytes of large free blocks that have their memory still
     int32_t contexts[ONLINE_CONTEXTS];   // how many ranks use each
     int32_t communicators;               // numbers given so far
     uint64_t instances[ONLINE_BUCKETS];  // open collective calls, by communicator and number
