@@ -172,14 +172,15 @@ def test_ends_of_c_programs(program, tmp_path, what, code, fault):
         assert counted(recording)["MPI_Iprobe"] == 10
 
 
-def test_a_program_that_hangs_is_killed(program, tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_program_that_hangs_is_killed(program, tmp_path, number):
     process = subprocess.Popen([*RECORD, str(tmp_path / "r"), "--", program, "hang"], env=ENVIRONMENT)
     log = tmp_path / "r/rank-000000.log"
     deadline = time.monotonic() + 120
     while not (log.exists() and len(calls(log, "Iprobe")) == 10) and time.monotonic() < deadline:
         time.sleep(0.1)
-    process.kill()
-    assert process.wait() == -signal.SIGKILL
+    process.send_signal(number)
+    assert process.wait() == -number
     recording = record.load(tmp_path / "r")
     assert "the process was killed, crashed, or still runs" in recording.faults[0]
     assert counted(recording)["MPI_Iprobe"] == 10
