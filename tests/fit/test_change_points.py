@@ -283,7 +283,7 @@ def test_contention_is_the_rate_both_ways_over_that_one_way(both, expected):
 
 
 @pytest.mark.parametrize(
-    ("both", "expected"), [((1.0, 2.0, 2.1, 1.02), 2.0), ((1.25, 2.0, 2.1, 2.0), 1.6), ((2.0, 2.1, 1.9, 2.0), None)]
+    ("both", "expected"), [((1.0, 2.0, 2.1, 1.02), 2.0), ((1.25, 2.0, 2.1, 2.0), 1.6), ((2.0, 2.1, 1.9, 2.0), 2.0)]
 )
 def test_exchanges_that_took_turns_do_not_count_where_answers_wait(both, expected):
     records = [
@@ -291,12 +291,10 @@ def test_exchanges_that_took_turns_do_not_count_where_answers_wait(both, expecte
         for direction, times in (("one-way", (1.0, 1.01, 0.99)), ("both-ways", both))
     ]
     found, remarks = fit_contention(measured(*records), "between-nodes", FEW, takes_turns=True)
-    if expected is None:
-        assert found is None
-        assert "took turns?" in remarks[0]
-    else:
-        assert found.value == pytest.approx(expected, rel=0.02)
-        assert not remarks
+    assert found.value == pytest.approx(expected, rel=0.02)
+    is_assumed = min(both) > 1.6
+    assert (found.low is None) == is_assumed
+    assert ["took turns?" in remark for remark in remarks] == [True] * is_assumed
     kinds = ("alone", "beside")
     delayed = [Record(Answer(1 << 20, exchange, "between-nodes"), "s", (1e-2, 1.01e-2)) for exchange in kinds]
     (model,) = fit_hybrid(measured(made()[0], *records, *delayed), FEW)

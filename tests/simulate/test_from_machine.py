@@ -205,9 +205,6 @@ def test_without_any_latency_there_are_no_factors():
 def test_what_is_missing_names_its_kernel():
     with pytest.raises(MissingParameterError, match="bench contention"):
         from_machine.platform(hybrid_machine(None), 2)
-    waiting = hybrid_machine(None, answer_delay=Parameter(0.9, "1"))  # all exchanges that were measured took turns
-    both_ways = from_machine.platform(hybrid_machine(2.0), 2)
-    assert (from_machine.platform(waiting, 2).capacity == both_ways.capacity).all()
     with pytest.raises(MissingParameterError, match="--random-sizes"):
         from_machine.network(Machine("m", (Segment("all"),)))
 

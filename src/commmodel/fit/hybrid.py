@@ -408,7 +408,7 @@ def fit_contention(
     (B_s + B_r) / B = 2 T(one way) / T(both ways), held between 1 and 2; None where either is missing.
 
     Where ranks may take turns, as answers wait behind data, exchanges in which they did say nothing of the link: these
-    are left out, and if all seem to be such the result is None.
+    are left out, and if all seem to be such the result is 2, without an interval, and a remark.
     """
     times: dict[tuple[str, int], list[float]] = defaultdict(list)
     for record in measurements.records:
@@ -429,7 +429,8 @@ def fit_contention(
         least = min(both_ways)
         if least > _TURNS * float(np.median(one_way)):
             words = "a link that carries one way at a time, or ranks that took turns? Both ways at once are assumed"
-            return None, [*remarks, f"transfers both ways take {least / np.median(one_way):.2f} times one way: {words}"]
+            remarks.append(f"transfers both ways take {least / np.median(one_way):.2f} times one way: {words}")
+            return Parameter(2.0, "1"), remarks
         both_ways = [time for time in both_ways if time < _TURNS * least]
     single, double = _middles((one_way, both_ways), settings)
     return _parameter(np.clip(2 * single / double, 1, 2), "1", settings), remarks

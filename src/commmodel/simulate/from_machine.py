@@ -23,8 +23,6 @@ _NO_LIMIT = 1e15
 """B/s between ranks of one host, where that was not measured."""
 _MOST_OF_IT = 0.5
 """Share of a message from which on it is taken for one that leaves before its receive is posted."""
-_FULL_DUPLEX = 2.0
-"""Contention of a link whose measured exchanges all took turns, so that it is not known."""
 _UNEVENNESS = 0.1
 """By how much shares of TCP's flows on a link differ: ranks of emulated hosts that exchanged the same with their
 neighbours were done up to a tenth of that time apart (docs/theory/validation.md). Two hosts do not show it."""
@@ -137,8 +135,7 @@ def platform(
     Parameters
     ----------
     machine : Machine
-        With a hybrid model of the path, and its contention; where answers wait behind data this may be unknown, and
-        links carry both ways at once.
+        With a hybrid model of the path, and its contention.
     hosts : int
     path : str, optional
         As of `network`.
@@ -161,11 +158,7 @@ def platform(
     from commmodel.simulate.platform import flat
 
     model = machine.hybrid_model(path)
-    if model.contention is not None:
-        contention = model.contention.value
-    elif answers_wait(model.answer_delay):
-        contention = _FULL_DUPLEX
-    else:
+    if model.contention is None:
         raise MissingParameterError(
             f"machine {machine.name!r}, hybrid model of path {model.path}: contention is missing: measure it with "
             "python -m commmodel.bench contention, then fit, or name a platform"
@@ -173,6 +166,6 @@ def platform(
     latency, bandwidth = reference(model)
     within = [reference(model) for model in machine.hybrid if model.path in ("same-socket", "same-node")]
     return flat(
-        hosts, bandwidth, latency / 2, limiter=contention * bandwidth, cores=cores, speed=speed,
+        hosts, bandwidth, latency / 2, limiter=model.contention.value * bandwidth, cores=cores, speed=speed,
         loopback=(within[0].bandwidth, within[0].latency) if within else (_NO_LIMIT, 0.0), name=machine.name,
     )  # fmt: skip

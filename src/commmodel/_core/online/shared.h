@@ -155,7 +155,7 @@ static inline uint64_t online_allocate(struct online_world *world, uint64_t size
     return place + sizeof(struct online_block);
 }
 
-// A block that is now filled. To read maps 16 pages that exist already at once, to write one page only.
+// A block that is about to be filled. A read fault maps up to 16 pages that exist already, a write fault one.
 static inline void *online_at_filled(struct online_world *world, uint64_t place, uint64_t size) {
     volatile const char *const at = (const char *)online_at(world, place);
     for (uint64_t i = 0; i < size; i += 1 << 16) (void)at[i];
