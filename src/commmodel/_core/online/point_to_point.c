@@ -1,5 +1,4 @@
 // Messages from one rank to another.
-#define _GNU_SOURCE
 #include "online.h"
 
 int check_message(struct communicator *communicator, int peer, int tag, MPI_Count count, struct datatype *type,
@@ -222,15 +221,17 @@ EXPORT int MPI_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datat
 
 // ---- non-blocking
 
-static int begin(const char *name, enum request_kind kind, const void *buffer, MPI_Count count, MPI_Datatype datatype,
-                 int peer, int tag, MPI_Comm comm, MPI_Request *handle, bool is_persistent) {
+enum mode { STANDARD, SYNCHRONOUS, BUFFERED };
+
+static int begin(const char *name, enum request_kind kind, enum mode mode, const void *buffer, MPI_Count count,
+                 MPI_Datatype datatype, int peer, int tag, MPI_Comm comm, MPI_Request *handle, bool is_persistent) {
     enter(name);
     struct request *request;
     int error = new_message(kind, buffer, count, datatype, peer, tag, comm, &request);
     if (error == MPI_SUCCESS) {
         request->is_persistent = is_persistent;
-        request->is_synchronous = strcasestr(name, "ssend") != NULL;
-        request->is_buffered = strcasestr(name, "bsend") != NULL;
+        request->is_synchronous = mode == SYNCHRONOUS;
+        request->is_buffered = mode == BUFFERED;
         if (!is_persistent) error = kind == IS_SEND ? start_send(request) : start_receive(request);
         *handle = request->handle;
         if (error != MPI_SUCCESS) {
@@ -243,29 +244,29 @@ static int begin(const char *name, enum request_kind kind, const void *buffer, M
     return error;
 }
 
-#define SEND_FORMS(Form, form)                                                                                 \
-    EXPORT int MPI_I##form##_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,     \
-                               MPI_Comm comm, MPI_Request *request) {                                          \
-        return begin("MPI_I" #form, IS_SEND, buf, count, datatype, dest, tag, comm, request, false);           \
-    }                                                                                                          \
-    EXPORT int MPI_##Form##_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, \
-                                   MPI_Comm comm, MPI_Request *request) {                                      \
-        return begin("MPI_" #Form "_init", IS_SEND, buf, count, datatype, dest, tag, comm, request, true);     \
+#define SEND_FORMS(Form, form, mode)                                                                             \
+    EXPORT int MPI_I##form##_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,       \
+                               MPI_Comm comm, MPI_Request *request) {                                            \
+        return begin("MPI_I" #form, IS_SEND, mode, buf, count, datatype, dest, tag, comm, request, false);       \
+    }                                                                                                            \
+    EXPORT int MPI_##Form##_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,   \
+                                   MPI_Comm comm, MPI_Request *request) {                                        \
+        return begin("MPI_" #Form "_init", IS_SEND, mode, buf, count, datatype, dest, tag, comm, request, true); \
     }
 
-SEND_FORMS(Send, send)
-SEND_FORMS(Ssend, ssend)
-SEND_FORMS(Rsend, rsend)
-SEND_FORMS(Bsend, bsend)
+SEND_FORMS(Send, send, STANDARD)
+SEND_FORMS(Ssend, ssend, SYNCHRONOUS)
+SEND_FORMS(Rsend, rsend, STANDARD)
+SEND_FORMS(Bsend, bsend, BUFFERED)
 
 EXPORT int MPI_Irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
                        MPI_Request *request) {
-    return begin("MPI_Irecv", IS_RECEIVE, buf, count, datatype, source, tag, comm, request, false);
+    return begin("MPI_Irecv", IS_RECEIVE, STANDARD, buf, count, datatype, source, tag, comm, request, false);
 }
 
 EXPORT int MPI_Recv_init_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
                            MPI_Request *request) {
-    return begin("MPI_Recv_init", IS_RECEIVE, buf, count, datatype, source, tag, comm, request, true);
+    return begin("MPI_Recv_init", IS_RECEIVE, STANDARD, buf, count, datatype, source, tag, comm, request, true);
 }
 
 EXPORT int MPI_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag,

@@ -3,8 +3,16 @@
 
 #include <limits.h>
 
+static struct request *unused;  // freed ones, for the next
+
 struct request *new_request(enum request_kind kind, struct communicator *communicator) {
-    struct request *request = calloc(1, sizeof *request);
+    struct request *request = unused;
+    if (request != NULL) {
+        unused = request->next;
+    } else {
+        request = malloc(sizeof *request);
+    }
+    memset(request, 0, sizeof *request);
     request->kind = kind;
     request->communicator = communicator;
     request->name = NONE;
@@ -22,7 +30,8 @@ void free_request(struct request *request) {
     free(request->parts);
     if (request->collective != NULL) free_collective(request->collective);
     if (request->taken != 0 && *(uint64_t *)online_at(world, request->taken)) online_free(world, request->taken);
-    free(request);
+    request->next = unused;
+    unused = request;
 }
 
 // Take the data of a receive; its error.
