@@ -1,10 +1,10 @@
 """What it costs to simulate programs while they run: ``python -m benchmarks.speed.online``; part of ``make bench``.
 
-Two tables. Calls of MPI a second, of messages of 8 bytes in C: what more rounds of `tools/peers/operations.c` take, in
-wall time and in processor time of all processes, the least of some runs. Wanted are 100,000 a second. And the programs
-of `tools/peers/programs.c` on 64 ranks, by us and by SMPI from the same source, where that is installed: seconds less
-those of a run of none of them, the least of some runs. Wanted is at most 3 times SMPI's time where each rank has its
-own link, and less than its time where ranks share links.
+Two tables; each figure is the least of some runs, which are repeated in turns. Calls of MPI a second, of messages of 8
+bytes in C: what more rounds of `tools/peers/operations.c` take, in wall time and in processor time of all processes.
+Wanted are 100,000 a second. And the programs of `tools/peers/programs.c` on 64 ranks, by us and by SMPI from the same
+source, where that is installed: seconds less those of a run of none of them. Wanted is at most 3 times SMPI's time
+where each rank has its own link, and less than its time where ranks share links.
 """
 
 import argparse
@@ -50,10 +50,13 @@ def simulated_run(twins: Twins, source: str, kind: str, ranks: int, words: Seque
     return twins.simulated_run(source, kind, ranks, words).cost
 
 
-def least(run: Callable[[], smpi.Run], repetitions: int) -> Cost:
-    """Return the least seconds of some runs."""
-    costs = [run() for _ in range(repetitions)]
-    return Cost(min(cost.wall_seconds for cost in costs), min(cost.processor_seconds for cost in costs))
+def least(runs: Sequence[Callable[[], smpi.Run]], repetitions: int) -> list[Cost]:
+    """Return the least seconds of each of some runs, which are repeated in turns."""
+    rounds = [[run() for run in runs] for _ in range(repetitions)]
+    return [
+        Cost(min(cost.wall_seconds for cost in costs), min(cost.processor_seconds for cost in costs))
+        for costs in zip(*rounds, strict=True)
+    ]
 
 
 def calls_table(twins: Twins, repetitions: int) -> Table:
@@ -61,11 +64,9 @@ def calls_table(twins: Twins, repetitions: int) -> Table:
     columns = ("messages of 8 bytes", "ranks", "calls", "a second, wall", "a second, processor", "wanted")
     table = Table(*columns, title="Calls of MPI a second", box=None)
     for name, (ranks, calls, few, many) in EXCHANGES.items():
-        runs = [
-            least(partial(simulated_run, twins, "operations", "flat", ranks, (name, 8, count)), repetitions)
-            for count in (few, many)
-        ]
-        more = runs[1].less(runs[0])
+        runs = [partial(simulated_run, twins, "operations", "flat", ranks, (name, 8, count)) for count in (few, many)]
+        short, long = least(runs, repetitions)
+        more = long.less(short)
         count = ranks * calls * (many - few)
         rates = (count / more.wall, count / more.processor)
         table.add_row(name, str(ranks), f"{count:,}", *(f"{rate:,.0f}" for rate in rates), f"{WANTED_CALLS:,}")
@@ -85,9 +86,9 @@ def peer_table(twins: Twins, kind: str, ranks: int, repetitions: int) -> Table:
         "wanted",
     )
     table = Table(*titles, title=f"{ranks} ranks, {kind}", box=None)
-    empty = beside(twins, kind, ranks, "programs", NOTHING, repetitions)
+    empty = least(beside(twins, kind, ranks, NOTHING), repetitions)
     for name, sizes in WORK.items():
-        costs = beside(twins, kind, ranks, "programs", (name, *sizes), repetitions)
+        costs = least(beside(twins, kind, ranks, (name, *sizes)), repetitions)
         first, second = (cost.less(start) for cost, start in zip(costs, empty, strict=True))
         seconds = (f"{value:.2f}" for value in (*first, *second))
         ratios = (f"{first.wall / second.wall:.2f}", f"{first.processor / second.processor:.2f}")
@@ -96,22 +97,18 @@ def peer_table(twins: Twins, kind: str, ranks: int, repetitions: int) -> Table:
     return table
 
 
-def beside(
-    twins: Twins, kind: str, ranks: int, source: str, words: tuple[object, ...], repetitions: int
-) -> tuple[Cost, Cost]:
-    """Return what a program costs us and SMPI."""
-    runs = (
-        partial(simulated_run, twins, source, kind, ranks, words),
-        partial(twins.peers[source].run, kind, ranks, words),
-    )
-    costs = [least(run, repetitions) for run in runs]
-    return costs[0], costs[1]
+def beside(twins: Twins, kind: str, ranks: int, words: tuple[object, ...]) -> list[Callable[[], smpi.Run]]:
+    """Return the runs of a program by us and by SMPI."""
+    return [
+        partial(simulated_run, twins, "programs", kind, ranks, words),
+        partial(twins.peers["programs"].run, kind, ranks, words),
+    ]
 
 
 def main() -> None:
     """Measure and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repetitions", type=int, default=3, help="of each run (%(default)s)")
+    parser.add_argument("--repetitions", type=int, default=5, help="of each run, in turns (%(default)s)")
     parser.add_argument("--ranks", type=int, default=64, help="of programs: 16, 64 or 256 (%(default)s)")
     parser.add_argument("--kinds", default=",".join(WANTED_RATIO), help="of platforms (%(default)s)")
     parser.add_argument("--calls", action="store_true", help="only the calls a second")
