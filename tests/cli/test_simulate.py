@@ -239,6 +239,17 @@ def test_mapping_matters_and_may_come_from_a_file(platform, tmp_path, capsys):
     assert as_json(capsys, *words, "--mapping", str(tmp_path / "hosts"))["seconds"] != block
 
 
+def test_processes_of_a_node_are_placed_together(platform, machine, tmp_path, capsys):
+    (tmp_path / "hosts").write_text("node-0\nnode-0\nnode-1\n")
+    words = (platform, "ring", "-n", "1MiB", "-p", "3")
+    told = as_json(capsys, *words, "-k", "2") | {"wall_seconds": 0}
+    assert told == as_json(capsys, *words, "--mapping", str(tmp_path / "hosts")) | {"wall_seconds": 0}
+    assert told["seconds"] != as_json(capsys, *words, "--per-node", "1")["seconds"]
+    links = as_json(capsys, machine, "ring", "-n", "1MiB", "-p", "5", "-k", "4")["links"]
+    assert {link["name"].split()[0] for link in links} == {"node-0", "node-1"}
+    assert "3 ranks on the 2 cores" in told["notes"][0]
+
+
 def test_more_ranks_than_cores_share_hosts_round_robin(platform, capsys):
     words = (platform, "ring", "-n", "1MiB", "-p", "16")
     assert as_json(capsys, *words) | {"wall_seconds": 0} == as_json(capsys, *words, "--mapping", "round-robin") | {
@@ -383,6 +394,9 @@ WRONG = [
     ("P", "bcast -n 8 --parameters none.toml", "none.toml"),
     ("P", "bcast -n 8 --parameters L=1us,x=1us", "--parameters: 'x=1us' is no parameter of a delay model"),
     ("P", "bcast -n 8 --hosts 4", "--hosts"),
+    ("P", "bcast -n 8 -p 4 -k 1 --mapping block", "-k (--per-node), --mapping: give one of them"),
+    ("P", "bcast -n 8 -p 4 -k 0", "-k: '0' is no whole number from 1 up"),
+    ("P", "bcast -n 8 -p 9 -k 1", "9 processes, 1 per node, are 9 nodes; platform 'eight' has 8"),
     ("P", "bcast -n 8 --mapping none", "--mapping none: neither block nor round-robin"),
     ("P", "bcast -n 8 --compare smpi", "set beside itself"),
     ("P", "bcast -n 8 --compare fluid fluid", "twice"),

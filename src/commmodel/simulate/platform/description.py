@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commmodel._core.routing.routes import Routing
-from commmodel.arguments import enough_memory, rank_count
+from commmodel.arguments import enough_memory, integer, rank_count
 from commmodel.errors import InputError
 
 __all__ = ["MOST_HOSTS", "Assembly", "LazyNames", "Platform", "Sharing"]
@@ -132,7 +132,11 @@ class Platform:
             raise InputError(f"platform {self.name!r} has no host {name!r}; its hosts are {names}") from None
 
     def place(
-        self, processes: int, mapping: str | Sequence[int] | Sequence[str] | NDArray[np.integer[Any]] = "block"
+        self,
+        processes: int,
+        mapping: str | Sequence[int] | Sequence[str] | NDArray[np.integer[Any]] = "block",
+        *,
+        per_node: int | None = None,
     ) -> NDArray[np.int32]:
         """Return the host of each rank.
 
@@ -143,6 +147,8 @@ class Platform:
         mapping : str or sequence
             ``block`` fills the cores of a host before it goes to the next; ``round-robin`` goes on to the next host
             with every rank; or the number or name of each rank's host, from its begin again for further ranks.
+        per_node : int, optional
+            Ranks of a host in a block mapping, of more or fewer cores; by default as many as it has cores.
 
         Returns
         -------
@@ -151,7 +157,7 @@ class Platform:
         Raises
         ------
         InputError
-            Where a block mapping needs more cores than there are, or a host is not there.
+            Where a block mapping needs more cores or hosts than there are, or a host is not there.
 
         Examples
         --------
@@ -159,8 +165,12 @@ class Platform:
         >>> two = flat(hosts=2, bandwidth=125e6, latency=15e-6, cores=2)
         >>> two.place(4).tolist(), two.place(4, "round-robin").tolist(), two.place(3, ["node-1"]).tolist()
         ([0, 0, 1, 1], [0, 1, 0, 1], [1, 1, 1])
+        >>> two.place(2, per_node=1).tolist()
+        [0, 1]
         """
         rank_count(processes)
+        if per_node is not None:
+            return self._place_per_node(processes, mapping, per_node)
         if isinstance(mapping, str):
             if mapping == "block":
                 if processes > (room := int(self.cores.sum())):
@@ -177,6 +187,16 @@ class Platform:
         if wrong := numbers[(numbers < 0) | (numbers >= self.hosts)].tolist():
             raise InputError(f"mapping: there is no host {wrong[0]}, hosts are 0 to {self.hosts - 1}")
         return np.resize(numbers, processes).astype(np.int32)
+
+    def _place_per_node(self, processes: int, mapping: object, per_node: int) -> NDArray[np.int32]:
+        """Return the host of each rank, so many of them on each."""
+        if mapping != "block":
+            raise InputError("ranks per node belong to the mapping block: leave one of them out")
+        hosts = np.arange(processes) // integer("processes per node", per_node)
+        if (needed := int(hosts[-1]) + 1) > self.hosts:
+            problem = f"{processes} processes, {per_node} per node, are {needed} nodes; platform {self.name!r} has"
+            raise InputError(f"{problem} {self.hosts}: take fewer, or more per node")
+        return hosts.astype(np.int32)
 
     def summary(self) -> dict[str, Any]:
         """Return a summary of the platform, with numbers in base units.

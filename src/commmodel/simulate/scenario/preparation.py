@@ -68,10 +68,12 @@ class Scenario:
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes on the result, one per line."""
-        cores, count = self.place.cores, self.workload.processes
-        if cores is None or self.platform is None or count <= cores:
+        if self.platform is None or self.hosts is None:
             return ()
-        crowd = f"{count} ranks on the {cores} cores of {self.place.name}"
+        used = np.bincount(self.hosts, minlength=self.platform.hosts)
+        if (used <= self.platform.cores).all():
+            return ()
+        crowd = f"{used.sum()} ranks on the {self.platform.cores[used > 0].sum()} cores of {self.place.name}"
         return (f"{crowd}: several share a core, and the model lets each compute as if it had its own",)
 
 
@@ -81,6 +83,7 @@ def prepare(
     model: str | None = None,
     *,
     mapping: str | None = None,
+    per_node: int | None = None,
     hosts: int | None = None,
     speed: float | None = None,
     rules: str = delays.RULES[0],
@@ -97,8 +100,10 @@ def prepare(
         schedule.
     mapping : str, optional
         ``block``, ``round-robin``, or a file that names a host on each line.
+    per_node : int, optional
+        Ranks of a host, in blocks, in place of a mapping; by default as many as it has cores.
     hosts : int, optional
-        Of a machine's switch; by default one for each rank.
+        Of a machine's switch; by default one for each rank, or as many as `per_node` asks for.
     speed : float, optional
         Flop/s of a core; by default the platform's.
     rules : str
@@ -134,12 +139,14 @@ def prepare(
     if name not in PROGRAM_MODELS:
         raise InputError(f"{name!r} is no model of programs: choose {', '.join(PROGRAM_MODELS)}")
     messages, count, shared = _messages(name, place), workload.processes, name in FLOW_MODELS
-    platform = _platform(name, place, count, hosts) if shared else place.platform
+    if per_node is not None:
+        _check_alone(mapping, hosts)
+    platform = _platform(name, place, count, hosts, per_node) if shared else place.platform
     if platform is not None:
         platform = scale.platform(platform)
     if isinstance(messages, DelayModel):
         messages = DelayModel(scale.delays(messages.parameters), messages.name)
-    ranks = None if platform is None else _hosts(platform, count, mapping)
+    ranks = None if platform is None else _hosts(platform, count, mapping, per_node)
     if ranks is not None and workload.on_hosts is not None:
         workload = workload.on_hosts(tuple(ranks.tolist()))
     speeds = _speeds(platform, ranks, count, speed) * scale.compute
@@ -187,7 +194,7 @@ def _messages(model: str, place: Place) -> Network | DelayModel:
     return measured if model == "hybrid" else fluid(measured.detached_limit, measured.eager_limit)
 
 
-def _platform(model: str, place: Place, processes: int, hosts: int | None) -> Platform:
+def _platform(model: str, place: Place, processes: int, hosts: int | None, per_node: int | None) -> Platform:
     """Return the platform of the links; that of a machine is one switch."""
     if place.platform is not None:
         if hosts is not None:
@@ -200,8 +207,9 @@ def _platform(model: str, place: Place, processes: int, hosts: int | None) -> Pl
             f"{place.name} has no hybrid section, from which a platform could be made: calibrate it (python -m "
             "commmodel.bench), name a platform, or choose --model loggps"
         )
-    count = processes if hosts is None else hosts
-    return from_machine.platform(place.machine, count, place.path, cores=-(-processes // count), speed=_SPEED)
+    count = -(-processes // (per_node or 1)) if hosts is None else hosts
+    cores = per_node or -(-processes // count)
+    return from_machine.platform(place.machine, count, place.path, cores=cores, speed=_SPEED)
 
 
 def _speeds(platform: Platform | None, hosts: Hosts | None, processes: int, speed: float | None) -> Floats:
@@ -213,8 +221,17 @@ def _speeds(platform: Platform | None, hosts: Hosts | None, processes: int, spee
     return np.full(processes, _SPEED) if platform is None else platform.speeds[hosts]
 
 
-def _hosts(platform: Platform, processes: int, mapping: str | None) -> Hosts:
+def _check_alone(mapping: str | None, hosts: int | None) -> None:
+    """Raise where ranks per node are given with what says otherwise where ranks are."""
+    for option, value in (("--mapping", mapping), ("--hosts", hosts)):
+        if value is not None:
+            raise InputError(f"-k (--per-node), {option}: give one of them")
+
+
+def _hosts(platform: Platform, processes: int, mapping: str | None, per_node: int | None) -> Hosts:
     """Return the host of each rank."""
+    if per_node is not None:
+        return platform.place(processes, per_node=per_node)
     if mapping is None:
         return platform.place(processes, "block" if processes <= int(platform.cores.sum()) else "round-robin")
     if mapping in _RULES:
