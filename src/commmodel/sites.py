@@ -46,33 +46,54 @@ class Site:
 
 
 def resolve(sites: Sequence[Site]) -> list[Site]:
-    """Return sites in which addresses in C programs have become lines, where addr2line is there and knows them."""
+    """Return sites in which addresses in C programs have become lines, or else functions, where addr2line knows them."""
     addresses: dict[str, list[int]] = defaultdict(list)
     for number, site in enumerate(sites):
         if not site.line and _ADDRESS in site.function and os.path.isfile(site.file):
             addresses[site.file].append(number)
-    resolved = [
-        replace(site, function=site.function.partition(_ADDRESS)[0]) if not site.line else site for site in sites
-    ]
+    resolved = list(sites)
     for file, numbers in addresses.items():
         words = [sites[number].function.rpartition("@")[2] for number in numbers]
-        for number, (path, line) in zip(numbers, _lines(file, words), strict=False):
+        for number, address, (function, path, line) in zip(numbers, words, _answers(file, words), strict=False):
+            site = sites[number]
+            function = function or site.function.partition(_ADDRESS)[0]
             if line:
-                resolved[number] = replace(resolved[number], file=path, line=line)
+                resolved[number] = replace(site, file=path, line=line, function=function)
+            else:
+                resolved[number] = replace(site, function=f"{function}@{address}")
     return resolved
 
 
-def _lines(file: str, addresses: Sequence[str]) -> list[tuple[str, int]]:
-    """Return file and line of each address; nothing where addr2line does not say."""
+def _answers(file: str, addresses: Sequence[str]) -> list[tuple[str, str, int]]:
+    """Return function, file and line of each address, empty or 0 where addr2line does not say."""
     try:
         done = subprocess.run(
-            ["addr2line", "-e", os.path.abspath(file)], input="\n".join(addresses), timeout=_PATIENCE,
+            ["addr2line", "-f", "-C", "-e", os.path.abspath(file)], input="\n".join(addresses), timeout=_PATIENCE,
             capture_output=True, text=True, errors="replace", check=False,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return []
+    answers = done.stdout.splitlines()
     lines = []
-    for answer in done.stdout.splitlines():
-        path, _, number = answer.split(" (discriminator")[0].rpartition(":")
-        lines.append((path, int(number) if number.isdecimal() and not path.startswith("?") else 0))
+    for function, place in zip(answers[::2], answers[1::2], strict=False):
+        path, _, number = place.split(" (discriminator")[0].rpartition(":")
+        line = int(number) if number.isdecimal() and not path.startswith("?") else 0
+        lines.append((_plain(function), path, line))
     return lines
+
+
+def _plain(function: str) -> str:
+    """Return a function of C++ without its type, arguments and those of templates.
+
+    >>> _plain("void solver::step<double>(std::vector<double>&)"), _plain("main"), _plain("??")
+    ('solver::step', 'main', '')
+    """
+    if function.startswith("?"):
+        return ""
+    name, depth = "", 0
+    for character in function.replace("(anonymous namespace)::", ""):
+        if character == "(" and not depth:
+            break
+        depth += (character == "<") - (character == ">")
+        name += character if not depth and character != ">" else ""
+    return name.split()[-1] if name.split() else function

@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -235,6 +236,32 @@ def test_c_programs_are_recorded_with_their_pmpi_calls(tmp_path):
     assert (about["format"], about["version"], about["command"]) == (
         "commmodel-recording", 1, [str(tmp_path / "program")],
     )  # fmt: skip
+
+
+@pytest.mark.skipif(shutil.which("addr2line") is None, reason="no addr2line")
+def test_functions_of_programs_without_debugging_information_are_named(tmp_path, monkeypatch):
+    source = """
+        #include <mpi.h>
+        namespace {
+        template <class Number> __attribute__((noinline)) void combine(Number *from, Number *into) {
+            MPI_Allreduce(from, into, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        }
+        }
+        int main(int argc, char **argv) {
+            double sums[2] = {1, 0};
+            MPI_Init(&argc, &argv);
+            combine(sums, sums + 1);
+            return MPI_Finalize();
+        }
+        """
+    (tmp_path / "program.cpp").write_text(source)
+    monkeypatch.chdir(tmp_path)
+    subprocess.run([find("mpicxx"), "-w", "program.cpp", "-o", "program"], check=True)
+    completed = launch(1, *RECORD, "r", "--", "./program")
+    assert completed.returncode == 0, completed.stderr
+    monkeypatch.chdir("/")
+    functions = {site.function.partition("@0x")[0] for site in load(tmp_path / "r").sites}
+    assert functions == {"", "combine", "main"}
 
 
 @pytest.mark.parametrize("words", ["true", "sleep 100", f"{sys.executable} -c 'from mpi4py import MPI'"])

@@ -49,10 +49,10 @@ class Simulated:
         return tuple(self.result[name] for name in ("seconds", "messages", "events"))
 
 
-def simulate(*words: object, timeout: float | None = None) -> Simulated:
-    """Run our simulator."""
+def simulate(*words: object, timeout: float | None = None, folder: Path | None = None) -> Simulated:
+    """Run our simulator, in a folder."""
     command = [sys.executable, "-m", "commmodel", "simulate", *map(str, words)]
-    cost = smpi.measured(command, timeout)
+    cost = smpi.measured(command, timeout, folder)
     (line,) = (line for line in cost.output.splitlines() if line.startswith('{"seconds"'))
     return Simulated(cost, json.loads(line))
 

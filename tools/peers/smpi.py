@@ -100,10 +100,10 @@ class Peer:
         return measured([str(word) for word in command], timeout)
 
 
-def measured(command: Sequence[str], timeout: float | None = None) -> Run:
-    """Run a command and return its output with its processor time and its largest memory."""
+def measured(command: Sequence[str], timeout: float | None = None, folder: Path | None = None) -> Run:
+    """Run a command, in a folder, and return its output with its processor time and its largest memory."""
     with tempfile.TemporaryFile("w+") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True, cwd=folder)
         begin = time.perf_counter()
         clock = threading.Timer(timeout or threading.TIMEOUT_MAX, os.killpg, (process.pid, signal.SIGKILL))
         clock.start()

@@ -8,9 +8,11 @@
 #include "sites.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef void *object;
 
@@ -178,6 +180,16 @@ static uint64_t define(uintptr_t code, uintptr_t instruction, const char *file, 
     return sites.ids;
 }
 
+/* The file of an address. That of the program is named as it was typed: then the kernel says where it is. */
+static const char *file_of(const Dl_info *info, char *path, size_t size) {
+    ssize_t length = info->dli_fname[0] == '/' ? -1 : readlink("/proc/self/exe", path, size - 1);
+    if (length <= 0) {
+        return info->dli_fname;
+    }
+    path[length] = 0;
+    return path;
+}
+
 static uint64_t address_site(const void *caller) {
     uintptr_t address = (uintptr_t)caller - 1; /* of the call, not of what follows it */
     uint64_t id = find(address, 0);
@@ -193,7 +205,8 @@ static uint64_t address_site(const void *caller) {
     uintptr_t base = elf != NULL && elf[16] == 2 /* ET_EXEC */ ? 0 : (uintptr_t)info.dli_fbase;
     snprintf(function, sizeof function, "%s@0x%lx", info.dli_sname == NULL ? "" : info.dli_sname,
              (unsigned long)(address - base));
-    return define(address, 0, info.dli_fname, 0, function, 2);
+    char path[PATH_MAX];
+    return define(address, 0, file_of(&info, path, sizeof path), 0, function, 2);
 }
 
 #define FIELD(structure, offset) (*(void *const *)((const char *)(structure) + (offset)))

@@ -3,6 +3,7 @@
 Main entries: `verdict`, `costly_sites`, `factors_table`, `next_commands`.
 """
 
+import re
 import shlex
 from typing import NamedTuple
 
@@ -49,8 +50,8 @@ def volume(size: float) -> str:
 
 
 def place(site: SiteProfile) -> str:
-    """Return where a site is; of a compiled module without a line, its name alone."""
-    return site.place.partition(".cpython-")[0]
+    """Return where a site is; of a compiled module of Python, its name alone."""
+    return re.sub(r"\.cpython-[^,]*", "", site.place)
 
 
 class CostlySite(NamedTuple):
@@ -154,7 +155,7 @@ def costly_sites(profile: Profile) -> list[CostlySite]:
 
 
 def _costly_site(profile: Profile, site: SiteProfile, total: float) -> CostlySite:
-    function = "" if site.function.startswith("<") else f" in {site.function}"
+    function = "" if not site.line or site.function.startswith("<") else f" in {site.function}"
     transferring = site.seconds - site.waiting
     parts = {**site.reasons, "transfer": transferring}
     parts = {name: seconds for name, seconds in parts.items() if seconds >= 0.1 * site.seconds}
@@ -202,7 +203,7 @@ def next_commands(folder: str) -> tuple[str, ...]:
     commands = {
         f"commmodel convert {name} -o timeline.html": "each rank over time, with its messages",
         f"commmodel simulate graphene replay {name}": "the same ranks on another machine",
-        f"commmodel simulate graphene replay {name} --mapping round-robin": "and a node for each of them",
+        f"commmodel simulate graphene replay {name} -k 1": "and a node for each of them",
     }
     width = max(map(len, commands))
     return tuple(f"{command:{width}}  # {purpose}" for command, purpose in commands.items())

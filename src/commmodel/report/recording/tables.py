@@ -77,6 +77,11 @@ def _sites(profile: Profile) -> Table:
     )  # fmt: skip
     notes = (
         "For rank: the one that has caused most of the waiting; mostly: why. Starting and ending MPI is not here.",
+        *(
+            ("name@0x...: a program without debugging information; compile it with -g for lines.",)
+            if any("@0x" in site.function for site in sites)
+            else ()
+        ),
         *_notes(sites, "sites"),
     )
     return Table("Call sites", columns, rows, notes, details="none")
