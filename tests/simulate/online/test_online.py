@@ -111,8 +111,11 @@ def test_an_exception_ends_all(tmp_path):
     assert "ZeroDivisionError" in done.stderr
 
 
-def test_wrong_arguments():
+def test_wrong_arguments(tmp_path):
     graphene = scenario.place("graphene")
+    (tmp_path / "text").touch()
+    with pytest.raises(InputError, match="text: cannot be executed"):
+        online.workload(graphene, [str(tmp_path / "text")], 2)
     with pytest.raises(InputError, match="no such program"):
         online.workload(graphene, ["no-such-program"], 2)
     with pytest.raises(InputError, match="compute"):

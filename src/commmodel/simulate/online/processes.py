@@ -64,7 +64,8 @@ def executable(name: str) -> str:
     """
     path = shutil.which(name)
     if path is None:
-        raise InputError(f"{name}: no such program")
+        exists = os.path.exists(name) and os.sep in name
+        raise InputError(f"{name}: {'cannot be executed' if exists else 'no such program'}")
     content = Path(path).read_bytes()
     for library_name, abi in _OTHER_LIBRARIES.items():
         if library_name in content:
