@@ -65,7 +65,7 @@ def verify(operation: str, rounds: Iterable[Round], problem: Problem) -> None:
         arrived = [] if exchange.is_control else _arriving(number, exchange, sizes, state)
         combined = _put(number, arrived, sizes, state)
         _hear(exchange, begun)
-        combined += _put(number, _taken(number, exchange, begun, state), sizes, state)
+        combined += _put(number, _read_from_memory(number, exchange, begun, state), sizes, state)
         _check_combined(number, exchange, combined)
     for rank, (blocks, due) in enumerate(zip(state, goal, strict=True)):
         for block, owners in due.items():
@@ -132,11 +132,11 @@ def _arriving(number: int, exchange: Round, sizes: Sequence[int], state: list[He
 
 def _content(number: int, owner: int, process: int, blocks: Sequence[int], state: list[Held]) -> list[int]:
     """Return whose data are in blocks that one process has for another."""
-    held = state[owner]
+    contents = state[owner]
     for block in blocks:
-        if block not in held:
+        if block not in contents:
             raise ScheduleError(f"round {number}: {owner} -> {process}: the sender does not hold block {block}")
-    return [held[block] for block in blocks]
+    return [contents[block] for block in blocks]
 
 
 def _hear(exchange: Round, begun: list[int]) -> None:
@@ -146,14 +146,14 @@ def _hear(exchange: Round, begun: list[int]) -> None:
         begun[receiver] |= before[sender]
 
 
-def _taken(number: int, exchange: Round, begun: Sequence[int], state: list[Held]) -> list[Arrival]:
+def _read_from_memory(number: int, exchange: Round, begun: Sequence[int], state: list[Held]) -> list[Arrival]:
     """Return what processes take from memory after the messages."""
-    taken = []
+    arrivals = []
     for process, owner, blocks, into, combine in exchange.accesses():
         if not begun[process] >> owner & 1:
             raise ScheduleError(f"round {number}: {process} reads the memory of {owner}, which may not have begun")
-        taken.append((owner, process, into, _content(number, owner, process, blocks, state), combine))
-    return taken
+        arrivals.append((owner, process, into, _content(number, owner, process, blocks, state), combine))
+    return arrivals
 
 
 def _put(number: int, arrived: Sequence[Arrival], sizes: Sequence[int], state: list[Held]) -> Counter[int]:

@@ -52,7 +52,7 @@ def alltoall(problem: Problem) -> Iterator[Round]:
             for member in range(per_node)
         ]
 
-    def taken() -> Iterator[Access]:
+    def accesses() -> Iterator[Access]:
         _, per_node = node_layout(problem)
         for rank in range(problem.processes):
             first = rank - rank % per_node
@@ -60,7 +60,7 @@ def alltoall(problem: Problem) -> Iterator[Round]:
                 ids = range(owner * problem.processes + rank % per_node, (owner + 1) * problem.processes, per_node)
                 yield Access(rank, owner, ids, ids)
 
-    return _by_leaders("alltoall", problem, problem.processes * problem.message_size, blocks, taken)
+    return _by_leaders("alltoall", problem, problem.processes * problem.message_size, blocks, accesses)
 
 
 @register("allgather", MULTI_LEADER, stages=(*_LEADERS, Stage("allgather", "between")))
@@ -74,18 +74,18 @@ def allgather(problem: Problem) -> Iterator[Round]:
         per_node = node_layout(problem)[1]
         return [node * per_node + member for node in ids for member in range(per_node)]
 
-    def taken() -> Iterator[Access]:
+    def accesses() -> Iterator[Access]:
         _, per_node = node_layout(problem)
         for rank in range(problem.processes):
             first = rank - rank % per_node
             for owner in range(first, first + per_node):
                 yield Access(rank, owner, (owner,), (owner,))
 
-    return _by_leaders("allgather", problem, problem.message_size, blocks, taken)
+    return _by_leaders("allgather", problem, problem.message_size, blocks, accesses)
 
 
 def _by_leaders(
-    operation: ScheduledName, problem: Problem, copied: int, blocks: Carried, taken: Callable[[], Iterator[Access]]
+    operation: ScheduledName, problem: Problem, copied: int, blocks: Carried, accesses: Callable[[], Iterator[Access]]
 ) -> Iterator[Round]:
     """Yield the rounds of an operation with all processes as leaders, each of which copies so many bytes before."""
     nodes, per_node = node_layout(problem)
@@ -93,7 +93,7 @@ def _by_leaders(
     yield from control(problem, _BARRIER)
     yield Round(copier=rank, copied=np.full(rank.size, copied))
     yield from control(problem, _BARRIER)
-    yield Round(accesses=taken)
+    yield Round(accesses=accesses)
     name = nodes.between.get(operation, USUAL[operation])
     part = stage_problem(operation, Stage(operation, "between"), problem)
     for round_ in algorithm(operation, name)(part):

@@ -182,14 +182,14 @@ def placed(round_: Round, ranks: Integers, carried: Carried) -> Round:
     def into(message: int) -> Sequence[int]:
         return carried(message // messages, round_.into(message % messages) if round_.into else ())
 
-    def each(members: Integers) -> Integers:
+    def on_groups(members: Integers) -> Integers:
         return ranks[:, members].ravel()
 
     return Round(
-        each(round_.sender), each(round_.receiver), np.tile(round_.size, groups), blocks,
+        on_groups(round_.sender), on_groups(round_.receiver), np.tile(round_.size, groups), blocks,
         into=into if round_.into else None, combine=np.tile(np.broadcast_to(round_.combine, messages), groups),
-        copier=each(round_.copier), copied=np.tile(round_.copied, groups),
-        reducer=each(round_.reducer), reduced=np.tile(round_.reduced, groups),
+        copier=on_groups(round_.copier), copied=np.tile(round_.copied, groups),
+        reducer=on_groups(round_.reducer), reduced=np.tile(round_.reduced, groups),
     )  # fmt: skip
 
 

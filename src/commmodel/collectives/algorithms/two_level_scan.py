@@ -42,12 +42,12 @@ def scan(problem: Problem) -> Iterator[Round]:
     first, last = ranks[:, 0], ranks[:, -1]
     result, group, node_result, node_group = (range(pieces * place, pieces * (place + 1)) for place in range(4))
     yield from _scan(problem, _WITHIN, nodes.within.get("scan", USUAL["scan"]), ranks, 0)
-    known = [*node_result, *node_group]
+    node_places = [*node_result, *node_group]
     if per_node > 1:
         sizes = np.full(first.size, size)
-        yield Round(last, first, sizes, lambda _: result, into=lambda _: known)
+        yield Round(last, first, sizes, lambda _: result, into=lambda _: node_places)
     else:
-        yield Round(accesses=lambda: [Access(rank, rank, [*result, *result], known) for rank in first.tolist()])
+        yield Round(accesses=lambda: [Access(rank, rank, [*result, *result], node_places) for rank in first.tolist()])
     yield from _scan(problem, _BETWEEN, nodes.between.get("scan", USUAL["scan"]), first.reshape(1, -1), 2)
     yield Round(first[:-1], first[1:], np.full(first.size - 1, size), lambda _: node_result, into=lambda _: group)
     yield from control(problem, _FLAG)
@@ -70,11 +70,11 @@ def scan(problem: Problem) -> Iterator[Round]:
 def _scan(problem: Problem, stage: Stage, name: str, ranks: Integers, place: int) -> Iterator[Round]:
     """Yield the rounds of a scan on one level, from two places to the same; each message carries a whole vector."""
     part = stage_problem("scan", stage, problem)
-    here, whole = len(piece_sizes(part)), len(piece_sizes(problem))
+    part_pieces, pieces = len(piece_sizes(part)), len(piece_sizes(problem))
 
     def moved(_: int, ids: Sequence[int]) -> Sequence[int]:
-        places = dict.fromkeys(place + identity // here for identity in ids)
-        return [identity for number in places for identity in range(number * whole, (number + 1) * whole)]
+        places = dict.fromkeys(place + identity // part_pieces for identity in ids)
+        return [identity for number in places for identity in range(number * pieces, (number + 1) * pieces)]
 
     for round_ in algorithm("scan", name)(part):
         yield placed(round_, ranks, moved)

@@ -516,6 +516,6 @@ def _messages(operation: str, cells: Sequence[_SizeRule]) -> list[dict[str, Any]
     for cell, end in zip(cells, [*ends, {}], strict=True):
         name = names[cell.number]
         options = {"faninout": _FANOUTS.get((operation, name), 0), "seg_size": cell.segment_size}
-        given = {option: value for option, value in options.items() if value}
-        messages.append({"msg_size_min": cell.size, **end, "alg": name, **given})
+        parameters = {option: value for option, value in options.items() if value}
+        messages.append({"msg_size_min": cell.size, **end, "alg": name, **parameters})
     return messages
